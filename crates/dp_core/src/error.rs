@@ -1,0 +1,33 @@
+//! What is wrong with an argument, in words for the person who wrote the query.
+
+use std::fmt;
+
+/// An argument that breaks its rule. It never holds the value: an argument may come from a
+/// sub-select, and a message must not show a data value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterError {
+    /// The name of the argument, as the documentation spells it: `lo`, `hi`, `eps`, `mech`.
+    pub argument: &'static str,
+    /// What the rule is: reads on from `argument "eps" `.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl ParameterError {
+    pub fn new(
+        argument: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self { argument, message: message.into(), hint: hint.into() }
+    }
+}
+
+impl fmt::Display for ParameterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "argument \"{}\" {}", self.argument, self.message)
+    }
+}
+
+impl std::error::Error for ParameterError {}

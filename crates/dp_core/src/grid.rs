@@ -1,0 +1,200 @@
+//! The grid: every row becomes an integer number of steps by a fixed function of that row alone.
+
+use crate::error::ParameterError;
+
+/// Grid steps in one unit of sensitivity: 2^32. Rounding to it moves a row by at most
+/// `unit * 2^-33`, far below the noise; sums of 2^63 rows fit an `i128` with room to spare.
+pub const STEPS: u64 = 1 << 32;
+
+/// Public bounds of a column: finite, `lo < hi`, and `hi - lo` finite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    lo: f64,
+    hi: f64,
+}
+
+impl Bounds {
+    /// # Errors
+    /// NULL (`None`), not finite, `lo >= hi`, or `hi - lo` too large for a `float8`.
+    pub fn new(lo: Option<f64>, hi: Option<f64>) -> Result<Self, ParameterError> {
+        let finite = |argument, value: Option<f64>| match value {
+            Some(value) if value.is_finite() => Ok(value),
+            Some(_) => Err(ParameterError::new(
+                argument,
+                "must be a finite number",
+                "Give public bounds that most values lie between; values outside are clamped.",
+            )),
+            None => Err(ParameterError::new(
+                argument,
+                "must not be NULL",
+                "Give public bounds that most values lie between; values outside are clamped.",
+            )),
+        };
+        let (lo, hi) = (finite("lo", lo)?, finite("hi", hi)?);
+        if lo >= hi {
+            return Err(ParameterError::new(
+                "hi",
+                "must be greater than argument \"lo\"",
+                "Bounds are given as lo, hi: the smaller first.",
+            ));
+        }
+        if !(hi - lo).is_finite() {
+            return Err(ParameterError::new(
+                "hi",
+                "is too far from argument \"lo\": hi - lo must be finite",
+                "Bring the bounds nearer to each other, or divide the column by a constant.",
+            ));
+        }
+        Ok(Self { lo, hi })
+    }
+
+    pub fn lo(&self) -> f64 {
+        self.lo
+    }
+
+    pub fn hi(&self) -> f64 {
+        self.hi
+    }
+
+    pub fn width(&self) -> f64 {
+        self.hi - self.lo
+    }
+
+    /// The larger of `|lo|` and `|hi|`: the sensitivity of an unshifted sum.
+    pub fn magnitude(&self) -> f64 {
+        self.lo.abs().max(self.hi.abs())
+    }
+}
+
+/// The map from a row's value to its grid steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Grid {
+    lo: f64,
+    hi: f64,
+    /// The value that is zero steps.
+    origin: f64,
+    /// The value `STEPS` steps away from `origin` is `origin + unit`.
+    unit: f64,
+    /// `STEPS / unit`, or 0 where that overflows (a `unit` below 2^-991) or loses digits.
+    scale: f64,
+}
+
+impl Grid {
+    /// `lo` is step 0, `hi` is step `STEPS`: for means. A row gives 0 to `STEPS`.
+    pub fn unit(bounds: &Bounds) -> Self {
+        Self::new(bounds, bounds.lo, bounds.width())
+    }
+
+    /// 0 is step 0, the bound larger in magnitude is `STEPS` or `-STEPS`: for sums.
+    pub fn signed(bounds: &Bounds) -> Self {
+        Self::new(bounds, 0.0, bounds.magnitude())
+    }
+
+    fn new(bounds: &Bounds, origin: f64, unit: f64) -> Self {
+        let scale = STEPS as f64 / unit;
+        let scale = if scale.is_normal() { scale } else { 0.0 };
+        Self { lo: bounds.lo, hi: bounds.hi, origin, unit, scale }
+    }
+
+    pub fn lo(&self) -> f64 {
+        self.lo
+    }
+
+    pub fn hi(&self) -> f64 {
+        self.hi
+    }
+
+    /// The value, in the column's own unit, of `STEPS` grid steps.
+    pub fn value_of_steps(&self) -> f64 {
+        self.unit
+    }
+
+    /// The grid steps of one row, between `-STEPS` and `STEPS` whatever `x` is (a NaN, which
+    /// the aggregates ignore before they come here, would count as 0 steps).
+    ///
+    /// Infinities and values outside the bounds are clamped; to nearest, ties to even. Depends
+    /// on `x` and the public bounds alone. Cannot panic: the hot path calls it for each row.
+    #[inline(always)]
+    pub fn steps(&self, x: f64) -> i64 {
+        let x = if x < self.lo { self.lo } else { x };
+        let x = if x > self.hi { self.hi } else { x };
+        let offset = x - self.origin;
+        let steps = if self.scale != 0.0 {
+            offset * self.scale
+        } else {
+            offset / self.unit * STEPS as f64
+        };
+        // Sensitivity is what privacy rests on, so it is forced here, whatever the roundings
+        // above did.
+        let bound = STEPS as f64;
+        let steps = if steps > bound { bound } else { steps };
+        let steps = if steps < -bound { -bound } else { steps };
+        round_to_integer(steps)
+    }
+}
+
+/// Rounds `|v| <= 2^50` to the nearest integer, ties to even: adding 1.5 * 2^52 leaves no
+/// binary digit for a fraction, and the integer stands in the low digits of the sum.
+#[inline(always)]
+fn round_to_integer(v: f64) -> i64 {
+    const MAGIC: f64 = 6_755_399_441_055_744.0;
+    ((v + MAGIC).to_bits() as i64).wrapping_sub(MAGIC.to_bits() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds(lo: f64, hi: f64) -> Bounds {
+        Bounds::new(Some(lo), Some(hi)).unwrap()
+    }
+
+    #[test]
+    fn ends_of_the_bounds_are_ends_of_the_grid() {
+        for (lo, hi) in [
+            (0.0, 1.0),
+            (-3.0, 7.0),
+            (1e300, 1.7e308),
+            (1e6, 1e6 + 1.0),
+            (-0.0, 1e-300),
+            (0.0, 5e-324),
+            (-1e-310, 1e-310),
+            (-8e307, 8e307),
+        ] {
+            let grid = Grid::unit(&bounds(lo, hi));
+            assert_eq!(grid.steps(lo), 0, "{lo} {hi}");
+            assert_eq!(grid.steps(hi), STEPS as i64, "{lo} {hi}");
+            assert_eq!(grid.steps(f64::NEG_INFINITY), 0);
+            assert_eq!(grid.steps(f64::INFINITY), STEPS as i64);
+            assert_eq!(grid.steps(f64::MAX), STEPS as i64);
+            let signed = Grid::signed(&bounds(lo, hi));
+            let far = if hi.abs() >= lo.abs() { hi } else { lo };
+            assert_eq!(signed.steps(far).unsigned_abs(), STEPS, "{lo} {hi}");
+            assert!(signed.steps(lo).unsigned_abs() <= STEPS);
+        }
+    }
+
+    #[test]
+    fn steps_round_to_nearest() {
+        let grid = Grid::unit(&bounds(0.0, STEPS as f64));
+        for (x, t) in [(0.49, 0), (0.5, 0), (0.51, 1), (1.5, 2), (2.5, 2), (1e9 + 0.75, 1_000_000_001)] {
+            assert_eq!(grid.steps(x), t, "{x}");
+        }
+        let signed = Grid::signed(&bounds(-(STEPS as f64), 1.0));
+        for (x, t) in [(-0.49, 0), (-0.51, -1), (-1.5, -2), (-1e9 - 0.75, -1_000_000_001)] {
+            assert_eq!(signed.steps(x), t, "{x}");
+        }
+    }
+
+    #[test]
+    fn bad_bounds_name_the_argument() {
+        let argument = |lo, hi| Bounds::new(lo, hi).unwrap_err().argument;
+        assert_eq!(argument(None, Some(1.0)), "lo");
+        assert_eq!(argument(Some(0.0), None), "hi");
+        assert_eq!(argument(Some(f64::NAN), Some(1.0)), "lo");
+        assert_eq!(argument(Some(0.0), Some(f64::INFINITY)), "hi");
+        assert_eq!(argument(Some(1.0), Some(1.0)), "hi");
+        assert_eq!(argument(Some(0.0), Some(-0.0)), "hi");
+        assert_eq!(argument(Some(-1.7e308), Some(1.7e308)), "hi");
+    }
+}
