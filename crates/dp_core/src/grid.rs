@@ -66,34 +66,37 @@ impl Bounds {
     }
 }
 
-/// The map from a row's value to its grid steps.
+/// The map from a row's value to its grid steps. Plain numbers, so that an aggregate's state can
+/// carry it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
 pub struct Grid {
     lo: f64,
     hi: f64,
-    /// The value that is zero steps.
+    /// The value that is zero steps: `lo`, or 0 for a sum.
     origin: f64,
-    /// The value `STEPS` steps away from `origin` is `origin + unit`.
-    unit: f64,
-    /// `STEPS / unit`, or 0 where that overflows (a `unit` below 2^-991) or loses digits.
+    /// `STEPS / unit`, or 0 where that overflows or loses digits (a tiny or a huge `unit`).
     scale: f64,
 }
 
 impl Grid {
     /// `lo` is step 0, `hi` is step `STEPS`: for means. A row gives 0 to `STEPS`.
     pub fn unit(bounds: &Bounds) -> Self {
-        Self::new(bounds, bounds.lo, bounds.width())
+        Self::new(bounds, bounds.lo)
     }
 
     /// 0 is step 0, the bound larger in magnitude is `STEPS` or `-STEPS`: for sums.
     pub fn signed(bounds: &Bounds) -> Self {
-        Self::new(bounds, 0.0, bounds.magnitude())
+        Self::new(bounds, 0.0)
     }
 
-    fn new(bounds: &Bounds, origin: f64, unit: f64) -> Self {
-        let scale = STEPS as f64 / unit;
-        let scale = if scale.is_normal() { scale } else { 0.0 };
-        Self { lo: bounds.lo, hi: bounds.hi, origin, unit, scale }
+    fn new(bounds: &Bounds, origin: f64) -> Self {
+        let mut grid = Self { lo: bounds.lo, hi: bounds.hi, origin, scale: 0.0 };
+        let scale = STEPS as f64 / grid.value_of_steps();
+        if scale.is_normal() {
+            grid.scale = scale;
+        }
+        grid
     }
 
     pub fn lo(&self) -> f64 {
@@ -105,8 +108,19 @@ impl Grid {
     }
 
     /// The value, in the column's own unit, of `STEPS` grid steps.
+    #[inline(always)]
     pub fn value_of_steps(&self) -> f64 {
-        self.unit
+        if self.origin == self.lo {
+            self.hi - self.lo
+        } else {
+            self.lo.abs().max(self.hi.abs())
+        }
+    }
+
+    /// Whether two grids are the same, bit by bit.
+    pub fn same(&self, other: &Self) -> bool {
+        let bits = |g: &Self| [g.lo, g.hi, g.origin, g.scale].map(f64::to_bits);
+        bits(self) == bits(other)
     }
 
     /// The grid steps of one row, between `-STEPS` and `STEPS` whatever `x` is (a NaN, which
@@ -122,7 +136,7 @@ impl Grid {
         let steps = if self.scale != 0.0 {
             offset * self.scale
         } else {
-            offset / self.unit * STEPS as f64
+            offset / self.value_of_steps() * STEPS as f64
         };
         // Sensitivity is what privacy rests on, so it is forced here, whatever the roundings
         // above did.
