@@ -20,7 +20,11 @@ impl ParameterError {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) -> Self {
-        Self { argument, message: message.into(), hint: hint.into() }
+        Self {
+            argument,
+            message: message.into(),
+            hint: hint.into(),
+        }
     }
 }
 

@@ -80,6 +80,14 @@ pub struct Grid {
 }
 
 impl Grid {
+    /// The grid of an aggregate that adds no values.
+    pub const NONE: Self = Self {
+        lo: 0.0,
+        hi: 0.0,
+        origin: 0.0,
+        scale: 0.0,
+    };
+
     /// `lo` is step 0, `hi` is step `STEPS`: for means. A row gives 0 to `STEPS`.
     pub fn unit(bounds: &Bounds) -> Self {
         Self::new(bounds, bounds.lo)
@@ -91,7 +99,12 @@ impl Grid {
     }
 
     fn new(bounds: &Bounds, origin: f64) -> Self {
-        let mut grid = Self { lo: bounds.lo, hi: bounds.hi, origin, scale: 0.0 };
+        let mut grid = Self {
+            lo: bounds.lo,
+            hi: bounds.hi,
+            origin,
+            scale: 0.0,
+        };
         let scale = STEPS as f64 / grid.value_of_steps();
         if scale.is_normal() {
             grid.scale = scale;
@@ -124,14 +137,15 @@ impl Grid {
     }
 
     /// The grid steps of one row, between `-STEPS` and `STEPS` whatever `x` is (a NaN, which
-    /// the aggregates ignore before they come here, would count as 0 steps).
+    /// the aggregates ignore before they come here, would count as `lo`).
     ///
     /// Infinities and values outside the bounds are clamped; to nearest, ties to even. Depends
     /// on `x` and the public bounds alone. Cannot panic: the hot path calls it for each row.
     #[inline(always)]
     pub fn steps(&self, x: f64) -> i64 {
-        let x = if x < self.lo { self.lo } else { x };
-        let x = if x > self.hi { self.hi } else { x };
+        // Each comparison sends what it cannot order, a NaN, to a bound too.
+        let x = if x > self.lo { x } else { self.lo };
+        let x = if x < self.hi { x } else { self.hi };
         let offset = x - self.origin;
         let steps = if self.scale != 0.0 {
             offset * self.scale
@@ -141,8 +155,8 @@ impl Grid {
         // Sensitivity is what privacy rests on, so it is forced here, whatever the roundings
         // above did.
         let bound = STEPS as f64;
-        let steps = if steps > bound { bound } else { steps };
-        let steps = if steps < -bound { -bound } else { steps };
+        let steps = if steps > -bound { steps } else { -bound };
+        let steps = if steps < bound { steps } else { bound };
         round_to_integer(steps)
     }
 }
@@ -191,12 +205,53 @@ mod tests {
     #[test]
     fn steps_round_to_nearest() {
         let grid = Grid::unit(&bounds(0.0, STEPS as f64));
-        for (x, t) in [(0.49, 0), (0.5, 0), (0.51, 1), (1.5, 2), (2.5, 2), (1e9 + 0.75, 1_000_000_001)] {
+        for (x, t) in [
+            (0.49, 0),
+            (0.5, 0),
+            (0.51, 1),
+            (1.5, 2),
+            (2.5, 2),
+            (1e9 + 0.75, 1_000_000_001),
+        ] {
             assert_eq!(grid.steps(x), t, "{x}");
         }
         let signed = Grid::signed(&bounds(-(STEPS as f64), 1.0));
-        for (x, t) in [(-0.49, 0), (-0.51, -1), (-1.5, -2), (-1e9 - 0.75, -1_000_000_001)] {
+        for (x, t) in [
+            (-0.49, 0),
+            (-0.51, -1),
+            (-1.5, -2),
+            (-1e9 - 0.75, -1_000_000_001),
+        ] {
             assert_eq!(signed.steps(x), t, "{x}");
+        }
+    }
+
+    #[test]
+    fn steps_stay_within_the_sensitivity_whatever_the_value() {
+        for (lo, hi) in [
+            (0.0, 1.0),
+            (-1.7e308, -1e308),
+            (-5e-324, 5e-324),
+            (-0.0, 1e-300),
+        ] {
+            for grid in [
+                Grid::unit(&bounds(lo, hi)),
+                Grid::signed(&bounds(lo, hi)),
+                Grid::NONE,
+            ] {
+                for x in [
+                    f64::NAN,
+                    -f64::NAN,
+                    f64::INFINITY,
+                    -f64::INFINITY,
+                    -0.0,
+                    5e-324,
+                    lo,
+                    hi,
+                ] {
+                    assert!(grid.steps(x).unsigned_abs() <= STEPS, "{lo} {hi} {x}");
+                }
+            }
         }
     }
 

@@ -10,7 +10,9 @@
 //! rows, and such noise leaks (Mironov 2012; Casacuberta et al. 2022; Haney et al. 2022).
 
 #[cfg(all(feature = "testing", not(debug_assertions)))]
-compile_error!("the feature `testing` lets a caller choose the noise: it cannot be in a release build");
+compile_error!(
+    "the feature `testing` lets a caller choose the noise: it cannot be in a release build"
+);
 
 pub mod choice;
 pub mod epsilon;

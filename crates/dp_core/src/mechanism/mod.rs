@@ -1,11 +1,13 @@
-//! The mechanisms, one a file, and the registry that names them.
+//! The mechanisms, one a file, and the registries that name them.
 //!
-//! To add a mechanism: write its file (with the reason it is private beside the code), add one
-//! [`Entry`] to the registry of its aggregate below, and its tests and documentation.
+//! To add a mechanism: write its file (with the reason it is private beside the code), add its
+//! `ENTRY` to the registry of its aggregate below, and its tests and documentation.
 
-pub mod hourglass;
+pub mod count;
+pub mod mean;
+pub mod sum;
 
-use crate::choice::Choice;
+use crate::choice::{self, Choice};
 use crate::epsilon::Epsilon;
 use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
@@ -42,6 +44,40 @@ pub struct Request<'a> {
     pub choice: &'a Choice,
 }
 
+impl Request<'_> {
+    /// The bounds, for a mechanism that needs them.
+    fn bounds(&self) -> Result<Bounds, ParameterError> {
+        self.bounds.ok_or_else(|| {
+            ParameterError::new(
+                "lo",
+                "must be given",
+                "Give the bounds of the column: lo, hi.",
+            )
+        })
+    }
+
+    /// The parameter `gamma`, in (0, 1]; `best` where it is not given.
+    fn gamma(&self, best: fn(f64) -> f64) -> Result<f64, ParameterError> {
+        match self.choice.get(GAMMA.name) {
+            None => Ok(best(self.epsilon.value())),
+            Some(gamma) if gamma > 0.0 && gamma <= 1.0 => Ok(gamma),
+            Some(_) => Err(ParameterError::new(
+                "mech",
+                "gives the parameter gamma a value outside its range",
+                "The parameter gamma must be above 0 and at most 1; leave it out for the best one.",
+            )),
+        }
+    }
+}
+
+/// The parameter that the staircase shapes share.
+const GAMMA: Parameter = Parameter {
+    name: "gamma",
+    domain: "0 < gamma <= 1",
+    description: "where the first step of the noise ends, as a fraction of the sensitivity; \
+                  by default the one with the least squared error for eps",
+};
+
 /// The mechanism argument of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MechanismArgument<'a> {
@@ -58,4 +94,144 @@ pub struct Arguments<'a> {
     pub bounds: Option<(Option<f64>, Option<f64>)>,
     pub epsilon: Option<f64>,
     pub mechanism: MechanismArgument<'a>,
+}
+
+/// A parameter of a mechanism, as in `hourglass(gamma=0.4)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its key.
+    pub name: &'static str,
+    /// The values it takes.
+    pub domain: &'static str,
+    /// What it does, and its default.
+    pub description: &'static str,
+}
+
+/// What a user should know of a mechanism.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Info {
+    pub name: &'static str,
+    /// The privacy guarantee of one release.
+    pub guarantee: &'static str,
+    /// The pairs of tables between which the guarantee holds.
+    pub neighbours: &'static str,
+    pub parameters: &'static [Parameter],
+    /// Where the mechanism comes from: paper and theorem or algorithm.
+    pub source: &'static str,
+}
+
+/// The guarantee of a mechanism of pure differential privacy.
+const PURE: &str = "eps-differential privacy";
+
+/// Neighbours by adding or removing.
+const ADD_REMOVE: &str = "add or remove one row";
+
+/// What [`Entry::build`] gives: a mechanism, ready to release.
+pub type Built<A> = Result<Box<dyn Mechanism<Answer = A>>, ParameterError>;
+
+/// A mechanism in a registry.
+pub struct Entry<A> {
+    pub info: Info,
+    /// Makes the mechanism for a call; an error blames the argument `mech`.
+    pub build: fn(&Request) -> Built<A>,
+}
+
+/// The mechanisms of an aggregate. The first one is the default.
+pub struct Registry<A: 'static> {
+    /// The aggregate's name.
+    pub aggregate: &'static str,
+    pub entries: &'static [Entry<A>],
+}
+
+/// The mechanisms of means.
+pub static MEAN: Registry<MeanAnswer> = Registry {
+    aggregate: "dp_mean",
+    entries: &[
+        mean::hourglass::ENTRY,
+        mean::laplace::ENTRY,
+        mean::staircase::ENTRY,
+        mean::shifted::ENTRY,
+        mean::independent::ENTRY,
+    ],
+};
+
+/// The mechanisms of sums. An answer may be infinite: where the bounds are near the largest
+/// floats.
+pub static SUM: Registry<f64> = Registry {
+    aggregate: "dp_sum",
+    entries: &[sum::staircase::ENTRY, sum::laplace::ENTRY],
+};
+
+/// The mechanisms of counts. An answer may be negative.
+pub static COUNT: Registry<i64> = Registry {
+    aggregate: "dp_count",
+    entries: &[count::geometric::ENTRY],
+};
+
+/// All mechanisms of all aggregates: the aggregate's name, whether the mechanism is its
+/// default, and the mechanism.
+pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
+    MEAN.infos().chain(SUM.infos()).chain(COUNT.infos())
+}
+
+impl<A: 'static> Registry<A> {
+    fn infos(&'static self) -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
+        let entries = self.entries.iter().enumerate();
+        entries.map(|(position, entry)| (self.aggregate, position == 0, &entry.info))
+    }
+
+    /// Checks the arguments of a call, always in the order `lo`, `hi`, `eps`, `mech`, and makes
+    /// the mechanism. Nothing here depends on data.
+    ///
+    /// # Errors
+    /// The first argument that breaks its rule.
+    pub fn build(&self, arguments: &Arguments) -> Built<A> {
+        let bounds = arguments
+            .bounds
+            .map(|(lo, hi)| Bounds::new(lo, hi))
+            .transpose()?;
+        let epsilon = Epsilon::new(arguments.epsilon)?;
+        let (entry, choice) = self.choose(arguments.mechanism)?;
+        (entry.build)(&Request {
+            bounds,
+            epsilon,
+            choice: &choice,
+        })
+    }
+
+    fn choose(&self, argument: MechanismArgument) -> Result<(&Entry<A>, Choice), ParameterError> {
+        let names = || {
+            let names = self.entries.iter().map(|entry| entry.info.name).collect();
+            format!(
+                "The mechanisms of {} are: {}.",
+                self.aggregate,
+                choice::listed(names)
+            )
+        };
+        let choice = match argument {
+            MechanismArgument::Given(Some(text)) => Choice::parse(text)?,
+            MechanismArgument::Given(None) => {
+                return Err(ParameterError::new("mech", "must not be NULL", names()));
+            }
+            MechanismArgument::Omitted => Choice::of_default(&self.entries[0].info),
+        };
+        let Some(entry) = self
+            .entries
+            .iter()
+            .find(|entry| entry.info.name == choice.name())
+        else {
+            let message = format!("is not a mechanism of {}", self.aggregate);
+            return Err(ParameterError::new("mech", message, names()));
+        };
+        let keys: Vec<_> = entry
+            .info
+            .parameters
+            .iter()
+            .map(|parameter| parameter.name)
+            .collect();
+        if choice.values().iter().any(|(key, _)| !keys.contains(key)) {
+            return Err(choice::unknown_key(entry.info.name, &keys));
+        }
+        Ok((entry, choice))
+    }
 }

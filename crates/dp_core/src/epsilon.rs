@@ -1,0 +1,123 @@
+//! The privacy parameter, as the exact rational number that the samplers work with.
+
+use crate::error::ParameterError;
+
+/// Binary digits after the point that an epsilon is rounded down to.
+const PLACES: u32 = 40;
+
+const HINT: &str = "Smaller is more private and noisier; 0.1 to 4 is usual.";
+
+/// A privacy parameter: the dyadic rational `numerator / 2^places`.
+///
+/// The samplers draw from the distribution of exactly this number. A given value is rounded
+/// down to a multiple of 2^-40, so no more is ever spent than was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Epsilon {
+    numerator: u64,
+    places: u32,
+}
+
+impl Epsilon {
+    /// The smallest value taken: 2^-20.
+    pub const MIN: f64 = 1.0 / (1 << 20) as f64;
+    /// The largest value taken.
+    pub const MAX: f64 = 50.0;
+
+    /// # Errors
+    /// NULL (`None`), not finite, or outside [2^-20, 50].
+    pub fn new(value: Option<f64>) -> Result<Self, ParameterError> {
+        let Some(value) = value else {
+            return Err(ParameterError::new("eps", "must not be NULL", HINT));
+        };
+        if !value.is_finite() {
+            return Err(ParameterError::new("eps", "must be a finite number", HINT));
+        }
+        if !(Self::MIN..=Self::MAX).contains(&value) {
+            return Err(ParameterError::new(
+                "eps",
+                "must be at least 2^-20 (about 0.00000095367) and at most 50",
+                HINT,
+            ));
+        }
+        // Scaling by a power of two is exact, and the cast drops the fraction: at most 2^46.
+        let numerator = (value * (1u64 << PLACES) as f64) as u64;
+        Ok(Self {
+            numerator,
+            places: PLACES,
+        })
+    }
+
+    /// The integer `a` of `a / 2^places`: at least 2^20, below 2^46.
+    pub fn numerator(&self) -> u64 {
+        self.numerator
+    }
+
+    /// The exponent of the denominator `2^places`: 40, and one more for each halving.
+    pub fn places(&self) -> u32 {
+        self.places
+    }
+
+    /// Exactly half, for a mechanism that splits its budget over two releases.
+    #[must_use]
+    pub fn half(&self) -> Self {
+        Self {
+            numerator: self.numerator,
+            places: self.places + 1,
+        }
+    }
+
+    /// The value as a float (exact: the numerator is below 2^53).
+    pub fn value(&self) -> f64 {
+        self.numerator as f64 / (1u64 << self.places) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_down_to_a_dyadic_rational() {
+        for value in [
+            Epsilon::MIN,
+            1e-5,
+            0.01,
+            0.1,
+            1.0 / 3.0,
+            1.0,
+            2.5,
+            49.999,
+            50.0,
+        ] {
+            let epsilon = Epsilon::new(Some(value)).unwrap();
+            assert!(epsilon.value() <= value);
+            assert!(value - epsilon.value() < 1.0 / (1u64 << 40) as f64);
+            assert!(epsilon.numerator() >= 1 << 20 && epsilon.numerator() < 1 << 46);
+            let half = epsilon.half();
+            assert_eq!(half.value() * 2.0, epsilon.value());
+            assert_eq!(half.numerator(), epsilon.numerator());
+        }
+    }
+
+    #[test]
+    fn bad_values_are_refused() {
+        let below = f64::from_bits(Epsilon::MIN.to_bits() - 1);
+        let above = f64::from_bits(50f64.to_bits() + 1);
+        for bad in [
+            f64::NAN,
+            f64::INFINITY,
+            -f64::INFINITY,
+            0.0,
+            -0.0,
+            -1.0,
+            below,
+            above,
+            5e-324,
+        ] {
+            let error = Epsilon::new(Some(bad)).unwrap_err();
+            assert_eq!(error.argument, "eps");
+            assert!(!error.hint.is_empty());
+        }
+        assert_eq!(Epsilon::new(None).unwrap_err().message, "must not be NULL");
+    }
+}

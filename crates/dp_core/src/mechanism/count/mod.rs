@@ -1,0 +1,5 @@
+//! Mechanisms for counts.
+//!
+//! **Sensitivity space.** Adding or removing a row moves the number of rows by 1 or -1.
+
+pub mod geometric;

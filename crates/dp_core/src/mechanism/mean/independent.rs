@@ -1,0 +1,92 @@
+//! A mean from an independent sum and count, each at half of epsilon.
+
+use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, Mechanism, PURE};
+use super::midpoint;
+use crate::epsilon::Epsilon;
+use crate::grid::{self, Bounds, Grid};
+use crate::random::{Bits, Generator};
+use crate::sampler::discrete_laplace::DiscreteLaplace;
+use crate::sampler::staircase::Staircase;
+use crate::sums::Sums;
+
+pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
+    info: Info {
+        name: "independent",
+        guarantee: PURE,
+        neighbours: ADD_REMOVE,
+        parameters: &[],
+        source: "Kulesza, Suresh, Wang 2024 (ICML): algorithm 1, a baseline; drawn as in Canonne, \
+                 Kamath, Steinke 2020",
+    },
+    build: |request| {
+        let bounds = request.bounds()?;
+        Ok(Box::new(Independent::new(
+            bounds,
+            grid::STEPS,
+            request.epsilon,
+        )))
+    },
+};
+
+/// Algorithm 1 of Kulesza, Suresh and Wang (2024): a baseline.
+///
+/// Rows count from 0, in steps of `max(|lo|, |hi|) / G`: they lie in [-G, G].
+///
+/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). A neighbour
+/// moves the sum by at most `G` and the number of rows by 1. The sum gets discrete Laplace noise
+/// of scale `G / (epsilon / 2)`, the number two-sided geometric noise at `epsilon / 2`: each is
+/// private at `epsilon / 2`, both together at epsilon. The division is post-processing.
+#[derive(Clone, Debug)]
+pub struct Independent {
+    bounds: Bounds,
+    steps: u64,
+    sum: DiscreteLaplace,
+    count: Staircase,
+}
+
+impl Independent {
+    /// For 1 to 2^32 steps.
+    pub fn new(bounds: Bounds, steps: u64, epsilon: Epsilon) -> Self {
+        Self {
+            bounds,
+            steps,
+            sum: DiscreteLaplace::new(steps, epsilon.half()),
+            count: Staircase::two_sided_geometric(epsilon.half()),
+        }
+    }
+
+    /// The noisy sum in grid steps, and the noisy number of rows: this is what the guarantee is
+    /// about.
+    pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> (i128, i128) {
+        let sum = sums.s.saturating_add(self.sum.draw(bits));
+        (sum, i128::from(sums.n) + self.count.draw(bits).value)
+    }
+
+    /// One release from any source of words.
+    pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> MeanAnswer {
+        let (sum, count) = self.noisy(sums, bits);
+        let mean = if count > 0 {
+            let whole = count.saturating_mul(i128::from(self.steps));
+            let fraction = sum.clamp(-whole, whole) as f64 / whole as f64;
+            (fraction * self.bounds.magnitude()).clamp(self.bounds.lo(), self.bounds.hi())
+        } else {
+            midpoint(&self.bounds)
+        };
+        MeanAnswer {
+            mean,
+            count: count as f64,
+        }
+    }
+}
+
+impl Mechanism for Independent {
+    type Answer = MeanAnswer;
+
+    fn grid(&self) -> Option<Grid> {
+        Some(Grid::signed(&self.bounds))
+    }
+
+    fn release(&self, sums: &Sums, generator: &mut Generator) -> MeanAnswer {
+        self.release_from(sums, generator)
+    }
+}

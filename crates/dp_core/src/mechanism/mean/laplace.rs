@@ -1,0 +1,55 @@
+//! Algorithm 3 with Laplace noise.
+
+use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, PURE};
+use super::{Complement, PairNoise};
+use crate::epsilon::Epsilon;
+use crate::grid;
+use crate::random::Bits;
+use crate::sampler::discrete_laplace::DiscreteLaplace;
+
+pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
+    info: Info {
+        name: "laplace",
+        guarantee: PURE,
+        neighbours: ADD_REMOVE,
+        parameters: &[],
+        source: "Kulesza, Suresh, Wang 2024 (ICML): algorithm 3 with Laplace noise; drawn as in \
+                 Canonne, Kamath, Steinke 2020",
+    },
+    build: |request| {
+        let noise = Laplace::new(grid::STEPS, request.epsilon);
+        Ok(Box::new(Complement::new(request.bounds()?, noise)))
+    },
+};
+
+/// Independent discrete Laplace noise of scale `G / epsilon` on `S1` and on `S2`.
+///
+/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). A pair
+/// `(x, y)` has probability proportional to `exp(-(|x| + |y|) epsilon / G)`, and shifting it by
+/// `(t, G - t)` changes `|x| + |y|` by at most `t + (G - t) = G`.
+#[derive(Clone, Debug)]
+pub struct Laplace {
+    steps: u64,
+    noise: DiscreteLaplace,
+}
+
+impl Laplace {
+    /// For 1 to 2^32 steps.
+    pub fn new(steps: u64, epsilon: Epsilon) -> Self {
+        Self {
+            steps,
+            noise: DiscreteLaplace::new(steps, epsilon),
+        }
+    }
+}
+
+impl PairNoise for Laplace {
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    #[inline]
+    fn draw<B: Bits>(&self, bits: &mut B) -> (i128, i128) {
+        (self.noise.draw(bits), self.noise.draw(bits))
+    }
+}

@@ -1,0 +1,101 @@
+//! Mechanisms for means.
+//!
+//! The three that are not baselines follow algorithm 3 of Kulesza, Suresh and Wang (2024), here
+//! on integers. Grid steps `t` of a row lie in [0, G]. With `n` rows and `S1` the sum of their
+//! steps, let `S2 = G n - S1` be the sum of their distances from the upper bound. Noise goes on
+//! the pair, and the mean is read off as the fraction `s1 / (s1 + s2)` of the noisy pair.
+//!
+//! **Sensitivity space.** Adding a row of `t` steps moves `(S1, S2)` by `(t, G - t)`, removing
+//! one moves it by `(-t, t - G)`; nothing else happens between neighbours. So noise is private
+//! at epsilon if shifting it by `(t, G - t)`, for each integer `t` in [0, G], changes the
+//! probability of any pair by a factor of at most `e^epsilon` either way: each mechanism shows
+//! that for its noise. In the coordinates `(S1, n)` the same move is `(t, 1)`. The grid is
+//! fixed row by row, so the rounding to it is part of the data's domain and costs no privacy.
+//!
+//! **Post-processing.** The fraction, its clipping to [0, 1], the midpoint where the noisy
+//! number of rows is not positive, and the noisy number of rows are functions of the noisy pair
+//! and of public numbers.
+
+pub mod hourglass;
+pub mod independent;
+pub mod laplace;
+pub mod shifted;
+pub mod staircase;
+
+use super::{MeanAnswer, Mechanism};
+use crate::grid::{Bounds, Grid};
+use crate::random::{Bits, Generator};
+use crate::sums::Sums;
+
+/// Noise for the pair of sums `(S1, S2)`, in grid steps.
+pub trait PairNoise {
+    /// Grid steps in one unit of sensitivity.
+    fn steps(&self) -> u64;
+
+    /// One draw.
+    fn draw<B: Bits>(&self, bits: &mut B) -> (i128, i128);
+}
+
+/// Algorithm 3 with the noise `N`.
+#[derive(Clone, Debug)]
+pub struct Complement<N> {
+    bounds: Bounds,
+    noise: N,
+}
+
+impl<N: PairNoise> Complement<N> {
+    pub fn new(bounds: Bounds, noise: N) -> Self {
+        Self { bounds, noise }
+    }
+
+    /// The noisy pair `(s1, s2)`: this is what the guarantee is about.
+    #[inline]
+    pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> (i128, i128) {
+        let (x1, x2) = self.noise.draw(bits);
+        let whole = i128::from(self.noise.steps()) * i128::from(sums.n);
+        (
+            sums.s.saturating_add(x1),
+            whole.saturating_sub(sums.s).saturating_add(x2),
+        )
+    }
+
+    /// One release from any source of words.
+    #[inline]
+    pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> MeanAnswer {
+        let (s1, s2) = self.noisy(sums, bits);
+        let whole = s1.saturating_add(s2);
+        let steps = self.noise.steps() as f64;
+        MeanAnswer {
+            mean: mean_between(&self.bounds, s1, whole),
+            count: whole as f64 / steps,
+        }
+    }
+}
+
+impl<N: PairNoise> Mechanism for Complement<N> {
+    type Answer = MeanAnswer;
+
+    fn grid(&self) -> Option<Grid> {
+        Some(Grid::unit(&self.bounds))
+    }
+
+    fn release(&self, sums: &Sums, generator: &mut Generator) -> MeanAnswer {
+        self.release_from(sums, generator)
+    }
+}
+
+/// The point `part / whole` of the way from `lo` to `hi`, kept inside; the midpoint where
+/// `whole` is not positive.
+fn mean_between(bounds: &Bounds, part: i128, whole: i128) -> f64 {
+    if whole <= 0 {
+        return midpoint(bounds);
+    }
+    let fraction = part.clamp(0, whole) as f64 / whole as f64;
+    // Rounding can leave the bounds by a digit, and even overflow at the largest floats.
+    (bounds.lo() + bounds.width() * fraction).clamp(bounds.lo(), bounds.hi())
+}
+
+/// The midpoint of the bounds. The mean where there is nothing to divide by: public.
+fn midpoint(bounds: &Bounds) -> f64 {
+    bounds.lo().midpoint(bounds.hi())
+}

@@ -1,0 +1,58 @@
+//! Algorithm 3 with the two-dimensional staircase.
+
+use super::super::{ADD_REMOVE, Entry, GAMMA, Info, MeanAnswer, PURE};
+use super::{Complement, PairNoise};
+use crate::epsilon::Epsilon;
+use crate::grid;
+use crate::random::Bits;
+use crate::sampler::staircase::core_of;
+use crate::sampler::staircase2::{Staircase2, best_gamma};
+
+pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
+    info: Info {
+        name: "staircase",
+        guarantee: PURE,
+        neighbours: ADD_REMOVE,
+        parameters: &[GAMMA],
+        source: "Kulesza, Suresh, Wang 2024 (ICML): algorithm 3; noise of Geng, Kairouz, Oh, \
+                 Viswanath 2015, The staircase mechanism in differential privacy",
+    },
+    build: |request| {
+        let core = core_of(request.gamma(best_gamma)?, grid::STEPS);
+        let noise = Staircase::new(grid::STEPS, core, request.epsilon);
+        Ok(Box::new(Complement::new(request.bounds()?, noise)))
+    },
+};
+
+/// Noise for `(S1, S2)` from the [two-dimensional staircase](Staircase2).
+///
+/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). A pair has
+/// probability proportional to `e^(-epsilon L)` at level `L`, which depends on `|x| + |y|` alone.
+/// Shifting by `(t, G - t)` changes `|x| + |y|` by at most `G`. Levels above 0 are `G` wide and
+/// level 0 is at most that, so the level changes by at most 1.
+#[derive(Clone, Debug)]
+pub struct Staircase {
+    steps: u64,
+    noise: Staircase2,
+}
+
+impl Staircase {
+    /// For 1 to 2^32 steps; the core is brought into `1..=steps`.
+    pub fn new(steps: u64, core: u64, epsilon: Epsilon) -> Self {
+        Self {
+            steps,
+            noise: Staircase2::new(steps, core, epsilon),
+        }
+    }
+}
+
+impl PairNoise for Staircase {
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    #[inline]
+    fn draw<B: Bits>(&self, bits: &mut B) -> (i128, i128) {
+        self.noise.draw(bits)
+    }
+}

@@ -1,0 +1,54 @@
+//! A sum with Laplace noise.
+
+use super::super::{ADD_REMOVE, Entry, Info, PURE};
+use super::{Sum, SumNoise};
+use crate::epsilon::Epsilon;
+use crate::grid;
+use crate::random::Bits;
+use crate::sampler::discrete_laplace::DiscreteLaplace;
+
+pub(in crate::mechanism) const ENTRY: Entry<f64> = Entry {
+    info: Info {
+        name: "laplace",
+        guarantee: PURE,
+        neighbours: ADD_REMOVE,
+        parameters: &[],
+        source: "Dwork, McSherry, Nissim, Smith 2006; drawn as in Canonne, Kamath, Steinke 2020",
+    },
+    build: |request| {
+        let noise = Laplace::new(grid::STEPS, request.epsilon);
+        Ok(Box::new(Sum::new(request.bounds()?, noise)))
+    },
+};
+
+/// Discrete Laplace noise of scale `G / epsilon`.
+///
+/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). `x` has
+/// probability proportional to `exp(-|x| epsilon / G)`, and a shift by at most `G` changes `|x|`
+/// by at most `G`.
+#[derive(Clone, Debug)]
+pub struct Laplace {
+    steps: u64,
+    noise: DiscreteLaplace,
+}
+
+impl Laplace {
+    /// For 1 to 2^32 steps.
+    pub fn new(steps: u64, epsilon: Epsilon) -> Self {
+        Self {
+            steps,
+            noise: DiscreteLaplace::new(steps, epsilon),
+        }
+    }
+}
+
+impl SumNoise for Laplace {
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    #[inline]
+    fn draw<B: Bits>(&self, bits: &mut B) -> i128 {
+        self.noise.draw(bits)
+    }
+}

@@ -1,0 +1,65 @@
+//! Mechanisms for sums.
+//!
+//! Rows count from 0, in steps of `max(|lo|, |hi|) / G`: grid steps `t` of a row lie in [-G, G].
+//!
+//! **Sensitivity space.** Adding or removing a row of `t` steps moves the sum `S` by `t` or by
+//! `-t`. So noise is private at epsilon if shifting it by an integer in [-G, G] changes the
+//! probability of any value by a factor of at most `e^epsilon`.
+//!
+//! **Post-processing.** The noisy sum of steps becomes a float in the column's own unit. It may
+//! overflow to infinity where the bounds are near the largest floats.
+
+pub mod laplace;
+pub mod staircase;
+
+use super::Mechanism;
+use crate::grid::{Bounds, Grid};
+use crate::random::{Bits, Generator};
+use crate::sums::Sums;
+
+/// Noise for a sum of grid steps.
+pub trait SumNoise {
+    /// Grid steps in one unit of sensitivity.
+    fn steps(&self) -> u64;
+
+    /// One draw.
+    fn draw<B: Bits>(&self, bits: &mut B) -> i128;
+}
+
+/// The noisy sum of the rows, with the noise `N`.
+#[derive(Clone, Debug)]
+pub struct Sum<N> {
+    bounds: Bounds,
+    noise: N,
+}
+
+impl<N: SumNoise> Sum<N> {
+    pub fn new(bounds: Bounds, noise: N) -> Self {
+        Self { bounds, noise }
+    }
+
+    /// The noisy sum in grid steps: this is what the guarantee is about.
+    #[inline]
+    pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> i128 {
+        sums.s.saturating_add(self.noise.draw(bits))
+    }
+
+    /// One release from any source of words.
+    #[inline]
+    pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> f64 {
+        let units = self.noisy(sums, bits) as f64 / self.noise.steps() as f64;
+        units * self.bounds.magnitude()
+    }
+}
+
+impl<N: SumNoise> Mechanism for Sum<N> {
+    type Answer = f64;
+
+    fn grid(&self) -> Option<Grid> {
+        Some(Grid::signed(&self.bounds))
+    }
+
+    fn release(&self, sums: &Sums, generator: &mut Generator) -> f64 {
+        self.release_from(sums, generator)
+    }
+}

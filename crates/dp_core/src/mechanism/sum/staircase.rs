@@ -1,0 +1,56 @@
+//! The sum whose noise cannot be improved on.
+
+use super::super::{ADD_REMOVE, Entry, GAMMA, Info, PURE};
+use super::{Sum, SumNoise};
+use crate::epsilon::Epsilon;
+use crate::grid;
+use crate::random::Bits;
+use crate::sampler::{self, staircase};
+
+pub(in crate::mechanism) const ENTRY: Entry<f64> = Entry {
+    info: Info {
+        name: "staircase",
+        guarantee: PURE,
+        neighbours: ADD_REMOVE,
+        parameters: &[GAMMA],
+        source: "Geng, Viswanath 2014, The optimal mechanism in differential privacy",
+    },
+    build: |request| {
+        let core = staircase::core_of(request.gamma(staircase::best_gamma)?, grid::STEPS);
+        let noise = Staircase::new(grid::STEPS, core, request.epsilon);
+        Ok(Box::new(Sum::new(request.bounds()?, noise)))
+    },
+};
+
+/// Noise from the [staircase distribution](sampler::staircase::Staircase).
+///
+/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). `x` has
+/// probability proportional to `e^(-epsilon L)` at level `L`, which depends on `|x|` alone. A
+/// shift by at most `G` changes `|x|` by at most `G`. Levels above 0 are `G` wide and level 0 is
+/// at most that, so the level changes by at most 1.
+#[derive(Clone, Debug)]
+pub struct Staircase {
+    steps: u64,
+    noise: sampler::staircase::Staircase,
+}
+
+impl Staircase {
+    /// For 1 to 2^32 steps; the core is brought into `1..=steps`.
+    pub fn new(steps: u64, core: u64, epsilon: Epsilon) -> Self {
+        Self {
+            steps,
+            noise: sampler::staircase::Staircase::new(steps, core, epsilon),
+        }
+    }
+}
+
+impl SumNoise for Staircase {
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    #[inline]
+    fn draw<B: Bits>(&self, bits: &mut B) -> i128 {
+        self.noise.draw(bits).value
+    }
+}

@@ -1,0 +1,249 @@
+//! A coin whose probability is a known function of `e^epsilon`, decided exactly.
+
+use super::natural::Natural;
+use crate::epsilon::Epsilon;
+use crate::random::Bits;
+
+/// A polynomial in `z = e^epsilon - 1`, of degree at most 2: the coefficients of 1, `z`, `z^2`.
+pub type Weight = [u128; 3];
+
+/// True with probability `yes(z) / (yes(z) + no(z))`, where `z = e^epsilon - 1`.
+///
+/// The weights have coefficients of 0 and more, below 2^70, and `yes(z) / no(z)` falls as `z`
+/// grows. Such a coin comes before a distribution's parts, so that each part is then drawn
+/// without rejections, and a large epsilon costs no more than a small one.
+///
+/// Exact though the probability `p` is irrational: a uniform number `U` is compared with it
+/// digit by digit. The first word decides unless it lies in an interval of a few 2^-64 that is
+/// known to hold `p`; then more digits of `U` are drawn and `p` is enclosed more tightly, until
+/// `U` is on one side of it.
+#[derive(Clone, Debug)]
+pub struct Branch {
+    yes: Weight,
+    no: Weight,
+    epsilon: Epsilon,
+    /// `p >= surely * 2^-64`.
+    surely: u64,
+    /// `p <= (at_most + 1) * 2^-64`.
+    at_most: u64,
+}
+
+impl Branch {
+    /// Binary digits of `z` that the thresholds are computed from: `z >= 2^-21`, so 100 of them
+    /// count, and `p` moves by at most twice as much, relatively, as `z`.
+    const DIGITS: u32 = 128;
+
+    pub fn new(epsilon: Epsilon, yes: Weight, no: Weight) -> Self {
+        let z = Enclosure::of_expm1(epsilon, Self::DIGITS);
+        // The ratio falls in z: its least value is at the upper end.
+        let (least_yes, least_all) = z.high.weights(&yes, &no, z.digits);
+        let (most_yes, most_all) = z.low.weights(&yes, &no, z.digits);
+        let surely = ratio_64(&least_yes, &least_all);
+        let at_most = ratio_64(&most_yes, &most_all);
+        Self {
+            yes,
+            no,
+            epsilon,
+            surely,
+            at_most,
+        }
+    }
+
+    /// One toss.
+    #[inline]
+    pub fn toss<B: Bits>(&self, bits: &mut B) -> bool {
+        let unseen = 64 - B::WIDTH;
+        let word = bits.word();
+        // U is in [word, word + 1) * 2^-WIDTH.
+        if word < self.surely >> unseen {
+            true
+        } else if word > self.at_most >> unseen {
+            false
+        } else {
+            self.decide(word, bits)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn decide<B: Bits>(&self, word: u64, bits: &mut B) -> bool {
+        let mut uniform = Natural::new(u128::from(word));
+        let mut width = B::WIDTH;
+        loop {
+            let z = Enclosure::of_expm1(self.epsilon, Self::DIGITS + width);
+            let (yes, all) = z.high.weights(&self.yes, &self.no, z.digits);
+            if uniform.plus(&Natural::new(1)).times(&all) <= yes.up(width) {
+                return true;
+            }
+            let (yes, all) = z.low.weights(&self.yes, &self.no, z.digits);
+            if uniform.times(&all) >= yes.up(width) {
+                return false;
+            }
+            uniform = uniform
+                .up(B::WIDTH)
+                .plus(&Natural::new(u128::from(bits.word())));
+            width += B::WIDTH;
+        }
+    }
+}
+
+impl Natural {
+    /// `yes` and `yes + no` at `z = self * 2^-digits`, both times `2^(2 * digits)`.
+    fn weights(&self, yes: &Weight, no: &Weight, digits: u32) -> (Natural, Natural) {
+        let at = |[c0, c1, c2]: &Weight| {
+            let constant = Natural::new(*c0).up(2 * digits);
+            let linear = Natural::new(*c1).times(self).up(digits);
+            let square = Natural::new(*c2).times(self).times(self);
+            constant.plus(&linear).plus(&square)
+        };
+        let yes = at(yes);
+        let all = yes.plus(&at(no));
+        (yes, all)
+    }
+}
+
+/// `floor(part / whole * 2^64)`, cut to 64 bits: for `part <= whole`.
+fn ratio_64(part: &Natural, whole: &Natural) -> u64 {
+    let (mut remainder, mut quotient) = (part.clone(), 0);
+    if remainder >= *whole {
+        return u64::MAX;
+    }
+    for _ in 0..64 {
+        remainder = remainder.up(1);
+        quotient <<= 1;
+        if remainder >= *whole {
+            remainder = remainder.minus(whole);
+            quotient |= 1;
+        }
+    }
+    quotient
+}
+
+/// A real number between `low * 2^-digits` and `high * 2^-digits`.
+struct Enclosure {
+    low: Natural,
+    high: Natural,
+    digits: u32,
+}
+
+impl Enclosure {
+    /// `e^epsilon - 1`, to about `digits` binary digits.
+    fn of_expm1(epsilon: Epsilon, digits: u32) -> Self {
+        // e^epsilon = (e^y)^(2^halvings) with y = epsilon / 2^halvings <= 1/2. A squaring at most
+        // doubles the relative error, and the number grows to 2^73 at the end.
+        let halvings =
+            (64 - epsilon.numerator().leading_zeros() + 1).saturating_sub(epsilon.places());
+        let places = epsilon.places() + halvings;
+        let digits = digits + if halvings == 0 { 0 } else { 80 };
+        let numerator = Natural::new(u128::from(epsilon.numerator()));
+
+        // e^y - 1 as the sum of y^k / k!. Each term is rounded down from the term before: it
+        // lacks less than 2 units of the last place. After a term that has become 0, and with
+        // y <= 1/2, the terms left sum to less than 2 units.
+        let (mut term, mut low, mut terms) = (Natural::new(1).up(digits), Natural::new(0), 0);
+        while !term.is_zero() {
+            terms += 1;
+            term = term.times(&numerator).down(places).over(terms);
+            low = low.plus(&term);
+        }
+        let mut high = low.plus(&Natural::new(u128::from(2 * terms + 2)));
+
+        let one = Natural::new(1).up(digits);
+        for _ in 0..halvings {
+            // (1 + z)^2 - 1 = z (2 + z).
+            let two = one.up(1);
+            low = low.times(&low.plus(&two)).down(digits);
+            high = high
+                .times(&high.plus(&two))
+                .down(digits)
+                .plus(&Natural::new(1));
+        }
+        Self { low, high, digits }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn float(n: &Natural, digits: u32) -> f64 {
+        // The top 64 bits are enough here.
+        let mut shift = 0;
+        while n.down(shift) >= Natural::new(1 << 64) {
+            shift += 1;
+        }
+        let mut low = 0u128;
+        for bit in (0..64).rev() {
+            let tried = low | 1 << bit;
+            if Natural::new(tried) <= n.down(shift) {
+                low = tried;
+            }
+        }
+        low as f64 * 2f64.powi(shift as i32 - digits as i32)
+    }
+
+    #[test]
+    fn enclosures_are_tight_and_hold_the_number() {
+        for value in [
+            Epsilon::MIN,
+            1e-3,
+            0.1,
+            0.4999,
+            0.5,
+            0.7,
+            1.0,
+            2.0,
+            16.0,
+            49.99,
+            50.0,
+        ] {
+            let epsilon = Epsilon::new(Some(value)).unwrap();
+            for epsilon in [epsilon, epsilon.half()] {
+                let narrow = Enclosure::of_expm1(epsilon, 400);
+                for digits in [100, 128, 192] {
+                    let wide = Enclosure::of_expm1(epsilon, digits);
+                    let more = narrow.digits - wide.digits;
+                    assert!(wide.low.up(more) <= narrow.low && narrow.high <= wide.high.up(more));
+                    let width = float(&wide.high.minus(&wide.low), wide.digits);
+                    let middle = float(&wide.low, wide.digits);
+                    assert!(
+                        width <= middle * 2f64.powi(28 - digits as i32),
+                        "{value} {digits}"
+                    );
+                    let expected = epsilon.value().exp_m1();
+                    assert!(
+                        (middle / expected - 1.0).abs() < 1e-14,
+                        "{value} {middle} {expected}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn thresholds_enclose_the_probability_within_two_units() {
+        let g = 1u128 << 32;
+        let weights: [(Weight, Weight); 5] = [
+            ([2, 0, 0], [0, 1, 0]),
+            ([2 * g, 0, 0], [0, 1, 0]),
+            ([2 * g, 0, 0], [0, 2 * g - 1, 0]),
+            ([4 * g * g, 2 * g * (g + 1), 0], [0, 0, 1]),
+            ([4 * g * g, 6 * g * g, 0], [0, 0, 2 * g * g]),
+        ];
+        for value in [Epsilon::MIN, 0.01, 1.0, 4.0, 16.0, 50.0] {
+            let epsilon = Epsilon::new(Some(value)).unwrap();
+            let z = epsilon.value().exp_m1();
+            for (yes, no) in weights {
+                let branch = Branch::new(epsilon, yes, no);
+                assert!(
+                    branch.at_most - branch.surely <= 1,
+                    "{value} {yes:?} {no:?}"
+                );
+                let at = |w: Weight| w[0] as f64 + z * (w[1] as f64 + z * w[2] as f64);
+                let p = at(yes) / (at(yes) + at(no));
+                let threshold = branch.surely as f64 / 2f64.powi(64);
+                assert!((threshold / p - 1.0).abs() < 1e-12 || (threshold - p).abs() < 1e-18);
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! A standard exponential variable, refined digit by digit, and its multiples rounded down.
+
+use std::cmp::Ordering;
+
+use crate::random::Bits;
+
+/// A real number uniform on [0, 1) whose binary digits are drawn when they are first needed.
+struct Lazy {
+    first: u64,
+    /// Words after the first: empty nearly always.
+    more: Vec<u64>,
+}
+
+impl Lazy {
+    #[inline]
+    fn new<B: Bits>(bits: &mut B) -> Self {
+        Self {
+            first: bits.word(),
+            more: Vec::new(),
+        }
+    }
+
+    /// The word at this position, drawn if it has not been yet.
+    fn word<B: Bits>(&mut self, position: usize, bits: &mut B) -> u64 {
+        if position == 0 {
+            return self.first;
+        }
+        while self.more.len() < position {
+            self.more.push(bits.word());
+        }
+        self.more[position - 1]
+    }
+
+    /// True with probability `U / j` given `U`, this number; `j >= 1`.
+    ///
+    /// Draws a second lazy uniform `V`: `j * V < U` has that probability.
+    #[inline]
+    fn coin<B: Bits>(&mut self, j: u64, bits: &mut B) -> bool {
+        // With u and v the digits so far, U is in [u, u + 1) and j * V in [j * v, j * v + j) of
+        // their last place, so the sign of U - j * V is known unless 0 <= u - j * v < j.
+        let difference = i128::from(self.first) - i128::from(bits.word()) * i128::from(j);
+        if difference >= i128::from(j) {
+            true
+        } else if difference < 0 {
+            false
+        } else {
+            self.close_coin(j, difference, bits)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn close_coin<B: Bits>(&mut self, j: u64, mut difference: i128, bits: &mut B) -> bool {
+        let j = i128::from(j);
+        let mut position = 0;
+        while (0..j).contains(&difference) {
+            position += 1;
+            let (u, v) = (self.word(position, bits), bits.word());
+            difference = (difference << B::WIDTH) + i128::from(u) - i128::from(v) * j;
+        }
+        difference > 0
+    }
+
+    /// How this number compares with `numerator / denominator`, which is in [0, 1) and has a
+    /// denominator below 2^95. Never `Equal`.
+    fn compare<B: Bits>(
+        &mut self,
+        mut numerator: u128,
+        denominator: u128,
+        bits: &mut B,
+    ) -> Ordering {
+        // The part of the fraction after the digits seen so far is numerator / denominator of
+        // their last place; U's own part after them is in [0, 1). Digits go in by at most 32 at
+        // a time, so that nothing outgrows 128 bits.
+        for position in 0.. {
+            let word = self.word(position, bits);
+            let mut missing = B::WIDTH;
+            while missing > 0 {
+                let taken = missing.min(32);
+                missing -= taken;
+                let digits = u128::from(word >> missing & ((1 << taken) - 1));
+                let (scaled, below) = (numerator << taken, digits * denominator);
+                if scaled < below {
+                    return Ordering::Greater;
+                }
+                numerator = scaled - below;
+                if numerator == 0 {
+                    // U's remaining digits make it larger but with probability 0.
+                    return Ordering::Greater;
+                }
+                if numerator >= denominator {
+                    return Ordering::Less;
+                }
+            }
+        }
+        Ordering::Greater
+    }
+}
+
+/// A standard exponential variable `E`, as its integer part and its fraction.
+///
+/// Von Neumann's method (1951; see Karney 2016): given a uniform `U`, toss coins of probability
+/// `U/1`, `U/2`, `U/3`, ... until one fails. It is toss number `k` that fails with probability
+/// `U^(k-1)/(k-1)! - U^k/k!`, so that `k` is odd with probability `1 - U + U^2/2! - ... =
+/// e^-U`: accepting `U` on odd `k` gives the fraction the density of `E`'s. A `U` is rejected
+/// with probability `e^-1` over all `U`, the probability of `E` exceeding the next integer, so
+/// counting rejections gives the integer part. No constant is used and nothing is rounded.
+#[inline]
+fn exponential<B: Bits>(bits: &mut B) -> (u64, Lazy) {
+    let mut integer = 0;
+    loop {
+        let mut fraction = Lazy::new(bits);
+        let mut toss = 1;
+        while fraction.coin(toss, bits) {
+            toss += 1;
+        }
+        if toss % 2 == 1 {
+            return (integer, fraction);
+        }
+        integer += 1;
+    }
+}
+
+/// Draws `floor(E * numerator / denominator)` with `E` a standard exponential variable.
+///
+/// That is a geometric variable: it is at least `k` with probability
+/// `exp(-k * denominator / numerator)`.
+#[derive(Clone, Copy, Debug)]
+pub struct Floor {
+    numerator: u128,
+    denominator: u128,
+    /// `floor(numerator * 2^shift / denominator)`, in [2^63, 2^64).
+    factor: u64,
+    shift: u32,
+}
+
+impl Floor {
+    /// For a numerator below 2^75, a denominator below 2^47, and a quotient between 2^-10 and
+    /// 2^56.
+    pub fn new(numerator: u128, denominator: u128) -> Self {
+        debug_assert!(numerator >> 75 == 0 && denominator >> 47 == 0);
+        debug_assert!(numerator << 10 >= denominator && numerator < denominator << 56);
+        // The largest shift that leaves the factor below 2^64.
+        let length = |n: u128| 128 - n.leading_zeros();
+        let mut shift = (64 + length(denominator)) - length(numerator);
+        if ((numerator << shift) / denominator) >> 64 != 0 {
+            shift -= 1;
+        }
+        let factor = ((numerator << shift) / denominator) as u64;
+        Self {
+            numerator,
+            denominator,
+            factor,
+            shift,
+        }
+    }
+
+    /// One draw. Finite: a draw above 2^40 times the quotient would take over 2^40 rejections
+    /// in a row, each of probability 1/e.
+    #[inline]
+    pub fn draw<B: Bits>(&self, bits: &mut B) -> u128 {
+        let (integer, fraction) = exponential(bits);
+        // Let q be the quotient, f the factor and u the fraction's first word, in units of
+        // 2^-64. E is in [integer + u, integer + u + 2^-WIDTH) and q * 2^shift in [f, f + 1),
+        // so E * q * 2^shift is at least `low`, and less than it by the sum of what was
+        // dropped: the cut in `low` (1), (E - its digits) * f, and E * 1.
+        let word = fraction.first << (64 - B::WIDTH);
+        let low = u128::from(integer) * u128::from(self.factor)
+            + ((u128::from(word) * u128::from(self.factor)) >> 64);
+        let slack = 3 + u128::from(integer) + (u128::from(self.factor) >> B::WIDTH);
+        let (least, most) = (low >> self.shift, (low + slack) >> self.shift);
+        if least == most {
+            least
+        } else {
+            self.search(integer, fraction, least, most, bits)
+        }
+    }
+
+    /// The answer between `least` and `most`, decided exactly by as many more digits as needed.
+    #[cold]
+    #[inline(never)]
+    fn search<B: Bits>(
+        &self,
+        integer: u64,
+        mut fraction: Lazy,
+        mut least: u128,
+        mut most: u128,
+        bits: &mut B,
+    ) -> u128 {
+        while least < most {
+            // Is (integer + U) * numerator / denominator at least `middle`?
+            let middle = least + (most - least).div_ceil(2);
+            let bound = middle * self.denominator;
+            let reached = match bound.checked_sub(u128::from(integer) * self.numerator) {
+                None => true,
+                Some(rest) if rest >= self.numerator => false,
+                Some(rest) => fraction.compare(rest, self.numerator, bits).is_gt(),
+            };
+            if reached {
+                least = middle
+            } else {
+                most = middle - 1
+            }
+        }
+        least
+    }
+}

@@ -1,0 +1,21 @@
+//! Exact samplers of integers, one distribution a file.
+//!
+//! *Exact* means: given independent uniform words, each value comes out with exactly the
+//! probability in the sampler's documentation, as a real number. No decision rests on a rounded
+//! number. Where a test against an irrational number is needed, the words drawn so far and an
+//! interval around the number decide it nearly always, and where they leave it open, more words
+//! and a narrower interval are taken until they do.
+//!
+//! All are generic over [`Bits`](crate::random::Bits) and take a constant amount of memory but
+//! on paths taken about once in 2^50 draws. How long a draw takes depends on the noise (and only
+//! on the noise, never on data).
+
+pub mod branch;
+pub mod discrete_laplace;
+pub mod exponential;
+pub mod geometric;
+pub mod hourglass;
+mod natural;
+pub mod staircase;
+pub mod staircase2;
+pub mod uniform;

@@ -1,0 +1,92 @@
+//! The staircase distribution on the integers, and the two-sided geometric distribution.
+
+use super::branch::Branch;
+use super::geometric::Geometric;
+use super::uniform::below;
+use crate::epsilon::Epsilon;
+use crate::random::Bits;
+
+/// The staircase distribution of Geng and Viswanath (2014) on the integers: steps of width
+/// `steps` around a core of half-width `core`.
+///
+/// The *level* of `x` is 0 for `|x| < core`, and `L >= 1` for
+/// `(L - 1) steps + core <= |x| < L steps + core`. Then `P(x)` is proportional to
+/// `b^level(x)`, with `b = e^-epsilon`.
+///
+/// Drawn by parts: level 0 holds `2 core - 1` integers of weight 1, and each level above it
+/// `2 steps` of weight `b^L`; the weight of all of these is `2 steps b / (1 - b) = 2 steps / z`
+/// with `z = e^epsilon - 1`. A [`Branch`] with weights `(2 core - 1) z` and `2 steps` chooses;
+/// given the second, `L - 1` is geometric and the place in the level and the sign are uniform.
+#[derive(Clone, Debug)]
+pub struct Staircase {
+    steps: u64,
+    core: u64,
+    tail: Branch,
+    level: Geometric,
+}
+
+/// A draw: the value, and its level with the value's sign (0 at level 0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stair {
+    pub value: i128,
+    pub level: i128,
+}
+
+impl Staircase {
+    /// For 1 to 2^32 steps. The core is brought into `1..=steps`: outside of it the
+    /// distribution is not private.
+    pub fn new(steps: u64, core: u64, epsilon: Epsilon) -> Self {
+        let core = core.clamp(1, steps);
+        let (tail, level_0) = (2 * u128::from(steps), 2 * u128::from(core) - 1);
+        let tail = Branch::new(epsilon, [tail, 0, 0], [0, level_0, 0]);
+        Self {
+            steps,
+            core,
+            tail,
+            level: Geometric::new(epsilon),
+        }
+    }
+
+    /// The two-sided geometric distribution, `P(x)` proportional to `b^|x|`: the staircase with
+    /// steps of width 1.
+    pub fn two_sided_geometric(epsilon: Epsilon) -> Self {
+        Self::new(1, 1, epsilon)
+    }
+
+    /// One draw.
+    #[inline]
+    pub fn draw<B: Bits>(&self, bits: &mut B) -> Stair {
+        if self.tail.toss(bits) {
+            let outer = self.level.draw(bits) as i128;
+            let place = below(2 * self.steps, bits);
+            let (negative, place) = (place & 1 == 1, place >> 1);
+            let level = outer + 1;
+            let value = outer * i128::from(self.steps) + i128::from(self.core) + i128::from(place);
+            if negative {
+                Stair {
+                    value: -value,
+                    level: -level,
+                }
+            } else {
+                Stair { value, level }
+            }
+        } else {
+            let value = i128::from(below(2 * self.core - 1, bits)) - i128::from(self.core - 1);
+            Stair { value, level: 0 }
+        }
+    }
+}
+
+/// The core of the least mean squared error, as a fraction of a step: Geng and Viswanath 2014,
+/// in a form that keeps its digits at small epsilon. Any fraction is equally private.
+pub fn best_gamma(epsilon: f64) -> f64 {
+    let b = (-epsilon).exp();
+    let z = -(-epsilon).exp_m1();
+    b * ((z * (1.0 + 2.0 * b) / (2.0 * b * b)).ln_1p() / 3.0).exp_m1() / z
+}
+
+/// The core, in grid steps, for a fraction `gamma`: 1 to `steps`.
+pub fn core_of(gamma: f64, steps: u64) -> u64 {
+    // The cast saturates, and takes NaN to 0.
+    ((gamma * steps as f64).round() as u64).clamp(1, steps)
+}
