@@ -1,0 +1,260 @@
+//! What every aggregate shares: where its arguments stand, how a row reaches the state, how
+//! states are combined, how a state becomes a release.
+//!
+//! The per-row functions ([`add_value`], [`count_row`], [`count_value`]) are what speed hangs on,
+//! and they run unguarded: a panic or an ERROR in them would take the whole server down. They are
+//! safe because they own nothing that needs dropping, can neither panic nor raise, and leave
+//! everything but the plain case to a guarded function that is never inlined. A test disassembles
+//! them and allows no other call.
+
+use dp_core::grid::Grid;
+use dp_core::mechanism::Registry;
+use pgrx::pg_sys::{Datum, FunctionCallInfo};
+
+use crate::call_site::CallSite;
+use crate::errors;
+use crate::fmgr::{self, Call, argument, float8, sql_function};
+use crate::plan::Role;
+use crate::release::release;
+use crate::state::State;
+
+/// An aggregate, as its SQL declaration has it.
+pub struct Aggregate<A: 'static> {
+    /// Its SQL name.
+    pub name: &'static str,
+    /// Its mechanisms.
+    pub registry: &'static Registry<A>,
+    /// Where its arguments stand.
+    pub shape: Shape,
+}
+
+/// Where an aggregate's arguments stand.
+#[derive(Clone, Copy)]
+pub enum Shape {
+    /// `(x, lo, hi, eps [, mech])`
+    Bounded,
+    /// `(eps)`, `(x, eps)`, `(x, eps, mech)`
+    Counted,
+}
+
+/// The index of each public argument; `bounds` is that of `lo`, with `hi` behind it.
+pub struct Positions {
+    pub bounds: Option<usize>,
+    pub epsilon: usize,
+    pub mechanism: Option<usize>,
+}
+
+impl<A> Aggregate<A> {
+    /// The positions in a call with `arguments` arguments; `None` if there is no such call.
+    pub fn positions(&self, arguments: usize) -> Option<Positions> {
+        let (bounds, epsilon, mechanism) = match (self.shape, arguments) {
+            (Shape::Bounded, 4) => (Some(1), 3, None),
+            (Shape::Bounded, 5) => (Some(1), 3, Some(4)),
+            (Shape::Counted, 1) => (None, 0, None),
+            (Shape::Counted, 2) => (None, 1, None),
+            (Shape::Counted, 3) => (None, 1, Some(2)),
+            _ => return None,
+        };
+        Some(Positions {
+            bounds,
+            epsilon,
+            mechanism,
+        })
+    }
+
+    /// What a transition function does beyond the plain case: the first row of a group, and
+    /// everything that must not be.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's transition function.
+    pub unsafe fn first_row(&'static self, call: Call) -> Datum {
+        let site = CallSite::of(call, Role::Transition, self);
+        let mut state = match call.datum(0) {
+            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            Some(datum) => {
+                let state = unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state());
+                self.refuse_other_bounds(state, &site.grid_of_row(call).unwrap_or(Grid::NONE));
+                errors::bad_state()
+            }
+            None => State::new(site.grid_of_row(call).unwrap_or(Grid::NONE)),
+        };
+        let t = match self.shape {
+            Shape::Bounded => state
+                .grid()
+                .steps(float8(call.datum(1).expect("the plain case ignores NULL"))),
+            Shape::Counted => 0,
+        };
+        state.add(t);
+        // The executor copies it into the aggregate's own memory.
+        state.into_datum()
+    }
+
+    /// A release of the group, or of no rows where there is no state.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's final function.
+    pub unsafe fn release(&'static self, call: Call) -> A {
+        let site = CallSite::of(call, Role::Final, self);
+        let mechanism = site.mechanism_of_plan(call);
+        let grid = mechanism.grid().unwrap_or(Grid::NONE);
+        let state = match call.datum(0) {
+            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            Some(datum) => *unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state()),
+            None => State::new(grid),
+        };
+        self.refuse_other_bounds(&state, &grid);
+        release(mechanism, &state.sums())
+    }
+
+    /// Refuses a state that was fed under other bounds than `grid`'s: they changed on the way,
+    /// through a function that calls itself stable and is not.
+    fn refuse_other_bounds(&self, state: &State, grid: &Grid) {
+        if !state.grid().same(grid) {
+            let same_lo = state.grid().lo().to_bits() == grid.lo().to_bits();
+            errors::depends_on_rows(self.name, if same_lo { "hi" } else { "lo" });
+        }
+    }
+}
+
+/// The transition function of an aggregate of values, `(state, x, lo, hi, ...)`: NULL and NaN are
+/// ignored, everything else becomes grid steps. `rest` takes all but the plain case.
+///
+/// # Safety
+/// PostgreSQL's own fcinfo, of a function that is declared with at least four arguments, the
+/// first four `dp_state`, `float8`, `float8`, `float8`.
+#[inline(always)]
+pub unsafe fn add_value(
+    fcinfo: FunctionCallInfo,
+    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
+) -> Datum {
+    // SAFETY: four arguments, by the declaration; a non-NULL first one is a varlena.
+    unsafe {
+        if !fmgr::in_aggregate(fcinfo) {
+            return rest(fcinfo);
+        }
+        let [state, x] = [argument(fcinfo, 0), argument(fcinfo, 1)];
+        if x.isnull || float8(x.value).is_nan() {
+            (*fcinfo).isnull = state.isnull;
+            return state.value;
+        }
+        if state.isnull {
+            return rest(fcinfo);
+        }
+        let [lo, hi] = [argument(fcinfo, 2), argument(fcinfo, 3)];
+        match State::of(state.value) {
+            Some(group)
+                if group.grid().lo().to_bits() == lo.value.value() as u64
+                    && group.grid().hi().to_bits() == hi.value.value() as u64 =>
+            {
+                group.add(group.grid().steps(float8(x.value)));
+                state.value
+            }
+            _ => rest(fcinfo),
+        }
+    }
+}
+
+/// The transition function of a count of rows, `(state, ...)`.
+///
+/// # Safety
+/// PostgreSQL's own fcinfo, of a function whose first argument is declared `dp_state`.
+#[inline(always)]
+pub unsafe fn count_row(
+    fcinfo: FunctionCallInfo,
+    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
+) -> Datum {
+    // SAFETY: one argument, by the declaration; a non-NULL one is a varlena.
+    unsafe {
+        let state = argument(fcinfo, 0);
+        if !fmgr::in_aggregate(fcinfo) || state.isnull {
+            return rest(fcinfo);
+        }
+        match State::of(state.value) {
+            Some(group) if group.grid().same(&Grid::NONE) => {
+                group.add(0);
+                state.value
+            }
+            _ => rest(fcinfo),
+        }
+    }
+}
+
+/// The transition function of a count of values, `(state, x, ...)`: NULL is ignored.
+///
+/// # Safety
+/// As for [`count_row`], with a second argument.
+#[inline(always)]
+pub unsafe fn count_value(
+    fcinfo: FunctionCallInfo,
+    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
+) -> Datum {
+    // SAFETY: two arguments, by the declaration.
+    unsafe {
+        let [state, x] = [argument(fcinfo, 0), argument(fcinfo, 1)];
+        if fmgr::in_aggregate(fcinfo) && x.isnull {
+            (*fcinfo).isnull = state.isnull;
+            return state.value;
+        }
+        count_row(fcinfo, rest)
+    }
+}
+
+/// Exports the transition function `$name` of aggregate `$aggregate`: `$plain` for a row in the
+/// plain case, [`Aggregate::first_row`], guarded and never inlined, for the rest.
+macro_rules! transition_function {
+    ($name:ident, $finfo:ident, $aggregate:expr, $plain:path) => {
+        $crate::fmgr::finfo!($finfo);
+
+        #[unsafe(no_mangle)]
+        /// # Safety
+        /// PostgreSQL calls it, with the arguments that the SQL declaration names.
+        pub unsafe extern "C-unwind" fn $name(
+            fcinfo: pgrx::pg_sys::FunctionCallInfo,
+        ) -> pgrx::pg_sys::Datum {
+            #[cold]
+            #[inline(never)]
+            #[pgrx::pg_guard]
+            unsafe extern "C-unwind" fn guarded_rest(
+                fcinfo: pgrx::pg_sys::FunctionCallInfo,
+            ) -> pgrx::pg_sys::Datum {
+                // SAFETY: PostgreSQL's own fcinfo, for the length of this call.
+                unsafe {
+                    (*fcinfo).isnull = false;
+                    $aggregate.first_row($crate::fmgr::Call::new(fcinfo))
+                }
+            }
+            // SAFETY: the SQL declaration gives it the arguments it needs.
+            unsafe { $plain(fcinfo, guarded_rest) }
+        }
+    };
+}
+
+/// `dp_state_combine(dp_state, dp_state)`: one state for the rows of two. Shared by all.
+fn combine(call: Call) -> Option<Datum> {
+    if !call.in_aggregate() {
+        errors::not_our_aggregate("dp_state_combine");
+    }
+    let (left, right) = (call.datum(0), call.datum(1));
+    // SAFETY: the SQL declaration makes both a dp_state.
+    let state = |datum| unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state());
+    match (left, right) {
+        (Some(into), Some(from)) => {
+            let (into_state, from_state) = (state(into), *state(from));
+            if !into_state.grid().same(from_state.grid()) {
+                errors::bad_state();
+            }
+            into_state.merge(&from_state);
+            Some(into)
+        }
+        // Returned as it is: the executor copies it into the aggregate's own memory.
+        (Some(one), None) | (None, Some(one)) => {
+            state(one);
+            Some(one)
+        }
+        (None, None) => None,
+    }
+}
+
+sql_function!(dp_state_combine, pg_finfo_dp_state_combine, combine);
+
+pub(crate) use transition_function;

@@ -1,0 +1,217 @@
+//! A call site: one aggregate call in one running query. What is looked up and computed for it
+//! is kept with PostgreSQL's record of the function (`fn_extra`), so it costs once, not per group.
+//!
+//! Nothing here trusts that the record lives: a caller may bring a fresh one for every row.
+
+use dp_core::error::ParameterError;
+use dp_core::grid::Grid;
+use dp_core::mechanism::{Arguments, Mechanism, MechanismArgument};
+use pgrx::PgMemoryContexts;
+use pgrx::pg_sys::Datum;
+
+use crate::aggregate::{Aggregate, Positions};
+use crate::errors;
+use crate::fmgr::{Call, float8};
+use crate::mechanism_type;
+use crate::plan::{self, Argument, Missing, PlannedCall, Role};
+
+/// The public arguments of a call, with `T` for each: an expression, or a value.
+#[derive(Clone, Copy)]
+struct Public<T> {
+    bounds: Option<[T; 2]>,
+    epsilon: T,
+    mechanism: Option<T>,
+}
+
+impl<T: Copy> Public<T> {
+    fn map<U>(self, mut f: impl FnMut(T) -> U) -> Public<U> {
+        Public {
+            bounds: self.bounds.map(|[lo, hi]| [f(lo), f(hi)]),
+            epsilon: f(self.epsilon),
+            mechanism: self.mechanism.map(f),
+        }
+    }
+}
+
+/// Argument values as PostgreSQL passes them; `None` is NULL.
+type Values = Public<Option<Datum>>;
+
+/// The same, bit for bit, in memory of our own.
+struct Known {
+    numbers: [Option<u64>; 3],
+    mechanism: Option<String>,
+}
+
+impl Known {
+    fn of(values: &Values, mechanism: Option<&str>) -> Self {
+        Self {
+            numbers: Self::numbers(values),
+            mechanism: mechanism.map(str::to_owned),
+        }
+    }
+
+    fn is(&self, values: &Values, mechanism: Option<&str>) -> bool {
+        self.numbers == Self::numbers(values) && self.mechanism.as_deref() == mechanism
+    }
+
+    fn numbers(values: &Values) -> [Option<u64>; 3] {
+        let [lo, hi] = values.bounds.unwrap_or([None; 2]);
+        [lo, hi, values.epsilon].map(|value| value.map(|datum| datum.value() as u64))
+    }
+}
+
+/// What is kept for a call site.
+pub struct CallSite<A: 'static> {
+    aggregate: &'static Aggregate<A>,
+    arguments: Public<Argument>,
+    /// The mechanism, and the argument values it was built from.
+    built: Option<(Known, Box<dyn Mechanism<Answer = A>>)>,
+}
+
+impl<A> CallSite<A> {
+    /// The record of the call site that `call` runs for, made at the first call.
+    ///
+    /// Raises the same ERROR with and without rows: if the caller is no aggregate of ours, and if
+    /// an argument could differ from row to row.
+    pub fn of(call: Call, role: Role, aggregate: &'static Aggregate<A>) -> &'static mut Self {
+        let flinfo = call.flinfo();
+        // SAFETY: fn_extra is NULL or what this function put there: each of our SQL functions
+        // calls with one type `A`, and nobody else writes to its fn_extra. The record lives as
+        // long as the FmgrInfo; the reference is used within this call only, and no two exist at
+        // once, for no support function calls another.
+        unsafe {
+            if (*flinfo).fn_extra.is_null() {
+                let site = Self::new(call, role, aggregate);
+                (*flinfo).fn_extra = PgMemoryContexts::For((*flinfo).fn_mcxt)
+                    .leak_and_drop_on_delete(site)
+                    .cast();
+            }
+            &mut *(*flinfo).fn_extra.cast::<Self>()
+        }
+    }
+
+    fn new(call: Call, role: Role, aggregate: &'static Aggregate<A>) -> Self {
+        let planned = match PlannedCall::find(call, role) {
+            Ok(planned) => planned,
+            Err(Missing::NotOurs) => errors::not_our_aggregate(aggregate.name),
+            Err(Missing::Hidden) => errors::hidden_arguments(aggregate.name),
+        };
+        let Some(Positions {
+            bounds,
+            epsilon,
+            mechanism,
+        }) = aggregate.positions(planned.len())
+        else {
+            errors::not_our_aggregate(aggregate.name)
+        };
+        // SAFETY: flinfo is PostgreSQL's own.
+        let memory = unsafe { (*call.flinfo()).fn_mcxt };
+        let argument = |(name, i): (&str, usize)| match planned.argument(i, memory) {
+            Some(argument) => argument,
+            None => errors::depends_on_rows(aggregate.name, name),
+        };
+        let arguments = Public {
+            bounds: bounds.map(|lo| [("lo", lo), ("hi", lo + 1)]),
+            epsilon: ("eps", epsilon),
+            mechanism: mechanism.map(|i| ("mech", i)),
+        }
+        .map(argument);
+        Self {
+            aggregate,
+            arguments,
+            built: None,
+        }
+    }
+
+    /// The mechanism for the arguments as the plan gives them now.
+    pub fn mechanism_of_plan(&mut self, call: Call) -> &dyn Mechanism<Answer = A> {
+        if !self.built_from_constants() {
+            // SAFETY: the arguments were found for this call site.
+            let values = self
+                .arguments
+                .map(|argument| unsafe { plan::value(argument, call) });
+            self.build(&values);
+        }
+        self.mechanism()
+    }
+
+    /// The grid for the arguments as a transition function's call passes them.
+    pub fn grid_of_row(&mut self, call: Call) -> Option<Grid> {
+        if !self.built_from_constants() {
+            let positions = self.aggregate.positions(call.len() - 1);
+            let Some(Positions {
+                bounds,
+                epsilon,
+                mechanism,
+            }) = positions
+            else {
+                errors::not_our_aggregate(self.aggregate.name)
+            };
+            let values = Public {
+                bounds: bounds.map(|lo| [lo, lo + 1]),
+                epsilon,
+                mechanism,
+            }
+            .map(|i| call.datum(i + 1));
+            self.build(&values);
+        }
+        self.mechanism().grid()
+    }
+
+    fn mechanism(&self) -> &dyn Mechanism<Answer = A> {
+        &*self.built.as_ref().expect("built before it is asked for").1
+    }
+
+    /// Whether what was built stands for good.
+    fn built_from_constants(&self) -> bool {
+        let constant = |argument: &Argument| matches!(argument, Argument::Constant(_));
+        let Public {
+            bounds,
+            epsilon,
+            mechanism,
+        } = &self.arguments;
+        self.built.is_some()
+            && bounds.iter().flatten().all(constant)
+            && constant(epsilon)
+            && mechanism.iter().all(constant)
+    }
+
+    /// Builds the mechanism, unless it was built from the same values.
+    fn build(&mut self, values: &Values) {
+        // SAFETY: the SQL declarations make it a dp_mechanism.
+        let text = values
+            .mechanism
+            .flatten()
+            .map(|datum| unsafe { mechanism_type::text_of(datum) });
+        if self
+            .built
+            .as_ref()
+            .is_some_and(|(known, _)| known.is(values, text.as_deref()))
+        {
+            return;
+        }
+        match self.construct(values, text.as_deref()) {
+            Ok(mechanism) => self.built = Some((Known::of(values, text.as_deref()), mechanism)),
+            Err(error) => errors::parameter(self.aggregate.name, &error),
+        }
+    }
+
+    fn construct(
+        &self,
+        values: &Values,
+        mechanism: Option<&str>,
+    ) -> Result<Box<dyn Mechanism<Answer = A>>, ParameterError> {
+        let number = |value: Option<Datum>| value.map(float8);
+        let epsilon = number(values.epsilon);
+        #[cfg(feature = "testing")]
+        let epsilon = epsilon.map(crate::testing::scale_epsilon);
+        self.aggregate.registry.build(&Arguments {
+            bounds: values.bounds.map(|[lo, hi]| (number(lo), number(hi))),
+            epsilon,
+            mechanism: match values.mechanism {
+                Some(_) => MechanismArgument::Given(mechanism),
+                None => MechanismArgument::Omitted,
+            },
+        })
+    }
+}

@@ -1,0 +1,36 @@
+//! `dp_mechanisms()`: the mechanisms of every aggregate.
+
+use dp_core::mechanism;
+use pgrx::prelude::*;
+
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity)]
+fn dp_mechanisms() -> TableIterator<
+    'static,
+    (
+        name!(aggregate, &'static str),
+        name!(mechanism, &'static str),
+        name!(is_default, bool),
+        name!(guarantee, &'static str),
+        name!(neighbours, &'static str),
+        name!(parameters, String),
+        name!(source, &'static str),
+    ),
+> {
+    TableIterator::new(mechanism::catalog().map(|(aggregate, is_default, info)| {
+        let parameters: Vec<String> = info
+            .parameters
+            .iter()
+            .map(|parameter| format!("{}: {}", parameter.name, parameter.description))
+            .collect();
+        (
+            aggregate,
+            info.name,
+            is_default,
+            info.guarantee,
+            info.neighbours,
+            parameters.join("; "),
+            info.source,
+        )
+    }))
+}

@@ -1,0 +1,17 @@
+//! The PostgreSQL face of `dp_mean`: it reads arguments, feeds integers to states, and asks the
+//! mechanisms of `dp_core` for answers. The SQL that declares all of it is `sql/dp_mean.sql`.
+
+mod aggregate;
+mod aggregates;
+mod call_site;
+mod catalog;
+mod errors;
+mod fmgr;
+mod mechanism_type;
+mod plan;
+mod release;
+mod state;
+#[cfg(feature = "testing")]
+mod testing;
+
+pgrx::pg_module_magic!(name, version);

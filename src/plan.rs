@@ -1,0 +1,298 @@
+//! Finds the arguments of an aggregate's call in the query plan.
+//!
+//! With no rows the transition function never runs, and the final function sees no state; the
+//! arguments still stand in the plan. It also shows whether an argument depends on the rows, so
+//! both the transition and the final function look here, once per call site.
+
+use pgrx::pg_sys::{self, AggState, Aggref, Datum, Expr, List, NodeTag, Plan, TargetEntry};
+
+use crate::fmgr::Call;
+
+/// Attributes of `pg_aggregate`, whose struct is not among the bindings.
+const AGGTRANSFN: i16 = 4;
+const AGGFINALFN: i16 = 5;
+
+/// Which support function asks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Transition,
+    Final,
+}
+
+/// Why there are no arguments.
+pub enum Missing {
+    /// The caller is no aggregate of this extension.
+    NotOurs,
+    /// A plan node that is not known here stands between the call and its arguments.
+    Hidden,
+}
+
+/// An aggregate's call in the plan, with its arguments.
+pub struct PlannedCall {
+    aggregate: *mut AggState,
+    /// The expressions, in the order of the SQL declaration.
+    arguments: Vec<*mut Expr>,
+}
+
+/// One argument's expression.
+#[derive(Clone, Copy)]
+pub enum Argument {
+    /// A constant: its value, `None` for NULL.
+    Constant(Option<Datum>),
+    /// To be computed anew for each release: it may change when the plan is run again with other
+    /// parameters.
+    Computed(*mut pg_sys::ExprState),
+}
+
+impl PlannedCall {
+    /// The call that `call`, a support function, runs for.
+    pub fn find(call: Call, role: Role) -> Result<Self, Missing> {
+        if !call.in_aggregate() {
+            return Err(Missing::NotOurs);
+        }
+        // SAFETY: an aggregate is the caller, so its context is an AggState with a plan, and all
+        // nodes reached from it are the executor's, valid while the query runs. Each cast follows
+        // a check of the node's tag.
+        unsafe {
+            let aggref = pg_sys::AggGetAggref(call.fcinfo()).cast::<Aggref>();
+            if aggref.is_null() || !is_ours((*aggref).aggfnoid, role, (*call.flinfo()).fn_oid) {
+                return Err(Missing::NotOurs);
+            }
+            let aggregate = (*call.fcinfo()).context.cast::<AggState>();
+            let plan = (*aggregate).ss.ps.plan;
+            let aggref = if (*aggref).aggsplit & pg_sys::AGGSPLITOP_COMBINE != 0 {
+                partial(aggref, plan).ok_or(Missing::Hidden)?
+            } else {
+                aggref
+            };
+            let arguments = elements::<TargetEntry>((*aggref).args)
+                .filter(|entry| !(**entry).resjunk)
+                .map(|entry| (*entry).expr)
+                .collect();
+            Ok(Self {
+                aggregate,
+                arguments,
+            })
+        }
+    }
+
+    /// How many arguments the call has.
+    pub fn len(&self) -> usize {
+        self.arguments.len()
+    }
+
+    /// The argument at `i`, ready to be computed, or `None` if it could differ from row to row.
+    /// What is made lives in `memory`.
+    pub fn argument(&self, i: usize, memory: pg_sys::MemoryContext) -> Option<Argument> {
+        // SAFETY: the expressions are the plan's; see `find`.
+        unsafe {
+            let expr = self.without_rows(*self.arguments.get(i)?)?;
+            if (*expr).type_ == NodeTag::T_Const {
+                let constant = expr.cast::<pg_sys::Const>();
+                let value = (!(*constant).constisnull).then_some((*constant).constvalue);
+                return Some(Argument::Constant(value));
+            }
+            let econtext = (*self.aggregate).ss.ps.ps_ExprContext;
+            let before = pg_sys::MemoryContextSwitchTo(memory);
+            // Without a parent node: sub-plans were refused, so nothing in it needs one.
+            let state = pg_sys::ExecInitExprWithParams(expr, (*econtext).ecxt_param_list_info);
+            pg_sys::MemoryContextSwitchTo(before);
+            Some(Argument::Computed(state))
+        }
+    }
+
+    /// The expression itself if it does not look at rows; the expression it stands for where a
+    /// plan node below has computed it (`GROUP BY $1` with the same `$1` as the argument) and
+    /// that one does not; else `None`.
+    unsafe fn without_rows(&self, expr: *mut Expr) -> Option<*mut Expr> {
+        // SAFETY: see `find`.
+        unsafe {
+            let expr = match outer_column(expr) {
+                Some(column) => computed_below((*self.aggregate).ss.ps.plan, column)?,
+                None => expr,
+            };
+            (!depends_on_rows(expr)).then_some(expr)
+        }
+    }
+}
+
+/// The value of an argument now, `None` for NULL.
+///
+/// # Safety
+/// `argument` was found for the call site that `call` belongs to, in this query.
+pub unsafe fn value(argument: Argument, call: Call) -> Option<Datum> {
+    let state = match argument {
+        Argument::Constant(value) => return value,
+        Argument::Computed(state) => state,
+    };
+    // SAFETY: the caller is the aggregate that the expression was prepared for; its expression
+    // context carries the parameters. What is computed by reference lives in the context's
+    // per-tuple memory, long enough to be read.
+    unsafe {
+        let aggregate = (*call.fcinfo()).context.cast::<AggState>();
+        let econtext = (*aggregate).ss.ps.ps_ExprContext;
+        let before = pg_sys::MemoryContextSwitchTo((*econtext).ecxt_per_tuple_memory);
+        let evaluate = (*state)
+            .evalfunc
+            .expect("an initialised expression can be evaluated");
+        let mut null = false;
+        let datum = pg_sys::ffi::pg_guard_ffi_boundary(|| evaluate(state, econtext, &mut null));
+        pg_sys::MemoryContextSwitchTo(before);
+        (!null).then_some(datum)
+    }
+}
+
+/// Whether aggregate `aggregate` has `function` in this role: an aggregate that somebody built
+/// otherwise, and merely reaches our code, is told apart.
+unsafe fn is_ours(aggregate: pg_sys::Oid, role: Role, function: pg_sys::Oid) -> bool {
+    let attribute = match role {
+        Role::Transition => AGGTRANSFN,
+        Role::Final => AGGFINALFN,
+    };
+    let cache = pg_sys::SysCacheIdentifier::AGGFNOID as i32;
+    // SAFETY: a catalog look-up by oid; the tuple is released before its copy of an oid is used.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(cache, Datum::from(aggregate));
+        if tuple.is_null() {
+            return false;
+        }
+        let mut null = false;
+        let datum = pg_sys::SysCacheGetAttr(cache, tuple, attribute, &mut null);
+        pg_sys::ReleaseSysCache(tuple);
+        !null && datum.value() as u32 == function.to_u32()
+    }
+}
+
+/// The partial call whose states `finalize`, a call that combines states, takes in: PostgreSQL
+/// leaves in it only a reference to a column of the node below, so follow that down. `None` where
+/// a node in between is not known.
+unsafe fn partial(finalize: *mut Aggref, mut plan: *mut Plan) -> Option<*mut Aggref> {
+    // SAFETY: see `find`; every plan node starts with a Plan.
+    unsafe {
+        let only = elements::<TargetEntry>((*finalize).args).next()?;
+        let mut expr = (*only).expr;
+        loop {
+            if (*expr).type_ == NodeTag::T_Aggref {
+                return Some(expr.cast());
+            }
+            let (below, column) = source(plan, expr)?;
+            plan = below;
+            expr = target(plan, column)?;
+        }
+    }
+}
+
+/// What column `column` of the node below `plan` computes, followed down to the node that
+/// computes it. Through an Append every child must compute the same.
+unsafe fn computed_below(plan: *mut Plan, column: i16) -> Option<*mut Expr> {
+    // SAFETY: see `find`.
+    unsafe {
+        let mut common: Option<*mut Expr> = None;
+        for child in children(plan) {
+            let expr = target(child, column)?;
+            let expr = match outer_column(expr) {
+                Some(column) => computed_below(child, column)?,
+                None => expr,
+            };
+            if common.is_some_and(|common| !pg_sys::equal(common.cast(), expr.cast())) {
+                return None;
+            }
+            common = Some(expr);
+        }
+        common
+    }
+}
+
+/// Where `expr`, in the target list of `plan`'s node, comes from: the first node below, and the
+/// column there.
+unsafe fn source(plan: *mut Plan, expr: *mut Expr) -> Option<(*mut Plan, i16)> {
+    // SAFETY: see `find`.
+    unsafe {
+        let column = if (*plan).type_ == NodeTag::T_SubqueryScan {
+            let scan = plan.cast::<pg_sys::SubqueryScan>();
+            column_of(expr, (*scan).scan.scanrelid as i32)?
+        } else {
+            outer_column(expr)?
+        };
+        Some((children(plan).next()?, column))
+    }
+}
+
+/// The nodes whose rows `plan` passes on or aggregates; none for a node that is not known.
+unsafe fn children(plan: *mut Plan) -> Box<dyn Iterator<Item = *mut Plan>> {
+    // SAFETY: see `find`; the tag says which struct it is.
+    unsafe {
+        match (*plan).type_ {
+            NodeTag::T_Agg
+            | NodeTag::T_Gather
+            | NodeTag::T_GatherMerge
+            | NodeTag::T_Sort
+            | NodeTag::T_IncrementalSort
+            | NodeTag::T_Material
+            | NodeTag::T_Result => {
+                Box::new(std::iter::once((*plan).lefttree).filter(|below| !below.is_null()))
+            }
+            NodeTag::T_Append => Box::new(elements::<Plan>(
+                (*plan.cast::<pg_sys::Append>()).appendplans,
+            )),
+            NodeTag::T_MergeAppend => Box::new(elements::<Plan>(
+                (*plan.cast::<pg_sys::MergeAppend>()).mergeplans,
+            )),
+            NodeTag::T_SubqueryScan => Box::new(std::iter::once(
+                (*plan.cast::<pg_sys::SubqueryScan>()).subplan,
+            )),
+            _ => Box::new(std::iter::empty()),
+        }
+    }
+}
+
+/// Entry `column`, counted from 1, of a node's target list.
+unsafe fn target(plan: *mut Plan, column: i16) -> Option<*mut Expr> {
+    let i = usize::try_from(column).ok()?.checked_sub(1)?;
+    // SAFETY: see `find`.
+    unsafe {
+        elements::<TargetEntry>((*plan).targetlist)
+            .nth(i)
+            .map(|entry| (*entry).expr)
+    }
+}
+
+/// The column number of a plain reference to the node below.
+unsafe fn outer_column(expr: *mut Expr) -> Option<i16> {
+    // SAFETY: see `find`.
+    unsafe { column_of(expr, pg_sys::OUTER_VAR) }
+}
+
+/// The column number of a plain reference to relation `relation`.
+unsafe fn column_of(expr: *mut Expr, relation: i32) -> Option<i16> {
+    // SAFETY: the tag is checked before the cast.
+    unsafe {
+        let var = expr.cast::<pg_sys::Var>();
+        ((*expr).type_ == NodeTag::T_Var && (*var).varno as i32 == relation)
+            .then(|| (*var).varattno)
+    }
+}
+
+/// Whether an expression could differ from row to row.
+unsafe fn depends_on_rows(expr: *mut Expr) -> bool {
+    let node = expr.cast::<pg_sys::Node>();
+    // SAFETY: the expression is a valid node tree.
+    unsafe {
+        pg_sys::contain_var_clause(node)
+            || pg_sys::contain_volatile_functions(node)
+            || pg_sys::contain_subplans(node)
+    }
+}
+
+/// The elements of a list of pointers; NULL is the empty list.
+unsafe fn elements<T>(list: *mut List) -> impl Iterator<Item = *mut T> + 'static {
+    // SAFETY: a List holds `length` cells behind `elements`.
+    let (cells, length) = if list.is_null() {
+        (std::ptr::null_mut(), 0)
+    } else {
+        unsafe { ((*list).elements, (*list).length) }
+    };
+    // SAFETY: `i` is below the length, and the list is the plan's, which nobody changes.
+    (0..usize::try_from(length).unwrap_or(0))
+        .map(move |i| unsafe { (*cells.add(i)).ptr_value.cast() })
+}

@@ -1,0 +1,66 @@
+//! The one place where noise is drawn: parameters and integers in, answer out.
+//!
+//! Every final function of every aggregate goes through [`release`], which alone holds the
+//! generator, so whatever must happen once per release has this one place to happen in.
+
+use std::cell::RefCell;
+
+use dp_core::mechanism::Mechanism;
+use dp_core::random::Generator;
+use dp_core::sums::Sums;
+use pgrx::pg_sys;
+
+use crate::errors;
+
+/// A generator and the process it was made in.
+struct Owned {
+    process: i32,
+    generator: Generator,
+}
+
+thread_local! {
+    /// One generator per backend process, made at its first release.
+    static GENERATOR: RefCell<Option<Owned>> = const { RefCell::new(None) };
+}
+
+/// Draws noise and answers.
+///
+/// # Errors
+/// Raises an ERROR if the operating system's random source fails.
+pub fn release<A>(mechanism: &dyn Mechanism<Answer = A>, sums: &Sums) -> A {
+    with_generator(|generator| mechanism.release(sums, generator))
+}
+
+/// Runs `draw` with this process's own generator. A generator inherited through a fork (made in
+/// the postmaster, it would give every backend the same noise) is thrown away.
+fn with_generator<A>(draw: impl FnOnce(&mut Generator) -> A) -> A {
+    // SAFETY: PostgreSQL sets it in every process before any function can run.
+    let process = unsafe { pg_sys::MyProcPid };
+    let answer = GENERATOR.with_borrow_mut(|slot| {
+        if slot.as_ref().is_none_or(|owned| owned.process != process) {
+            *slot = Some(Owned {
+                process,
+                generator: Generator::from_os().ok()?,
+            });
+        }
+        slot.as_mut().map(|owned| draw(&mut owned.generator))
+    });
+    answer.unwrap_or_else(|| errors::no_randomness())
+}
+
+/// Gives this process a generator with a chosen seed.
+#[cfg(feature = "testing")]
+pub fn seed(seed: u64) {
+    // SAFETY: as above.
+    let process = unsafe { pg_sys::MyProcPid };
+    GENERATOR.set(Some(Owned {
+        process,
+        generator: Generator::from_seed(seed),
+    }));
+}
+
+/// Makes the generator, as a release would.
+#[cfg(feature = "testing")]
+pub fn warm_up() {
+    with_generator(|_| ());
+}

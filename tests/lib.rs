@@ -1,0 +1,136 @@
+//! What the SQL tests share: connections to the two throw-away servers that `make test` starts,
+//! a database of one's own for each test, and readable failures.
+
+use std::env;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use postgres::{Client, NoTls};
+
+pub mod statistics;
+
+/// Which build of the library a server runs.
+#[derive(Clone, Copy)]
+pub enum Build {
+    /// What users install.
+    Release,
+    /// The one with `dp_test_seed` and its kin, with the checks of a debug build.
+    Testing,
+}
+
+impl Build {
+    fn url(self) -> String {
+        let name = match self {
+            Self::Release => "DP_MEAN_RELEASE_URL",
+            Self::Testing => "DP_MEAN_TESTING_URL",
+        };
+        variable(name)
+    }
+}
+
+/// An environment variable that `make test` sets.
+pub fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| panic!("{name} is not set: run the tests by `make test`"))
+}
+
+/// A database made for one test, with the extension in it; dropped with the server.
+pub struct Database {
+    build: Build,
+    name: String,
+}
+
+impl Database {
+    /// An empty database with `CREATE EXTENSION dp_mean`; in the testing build also the test
+    /// functions of `tests/sql/testing.sql`.
+    pub fn new(build: Build) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("dp_test_{}_{number}", std::process::id());
+        let mut server = Client::connect(&build.url(), NoTls).expect("the test server answers");
+        server
+            .batch_execute(&format!("CREATE DATABASE {name}"))
+            .expect("a test database");
+        let database = Self { build, name };
+        let mut client = database.connect();
+        client
+            .batch_execute("CREATE EXTENSION dp_mean")
+            .expect("CREATE EXTENSION dp_mean");
+        if matches!(build, Build::Testing) {
+            client
+                .batch_execute(include_str!("sql/testing.sql"))
+                .expect("the test functions");
+        }
+        database
+    }
+
+    /// A new session as the superuser.
+    pub fn connect(&self) -> Client {
+        self.connect_as("postgres")
+    }
+
+    /// A new session as `role`.
+    pub fn connect_as(&self, role: &str) -> Client {
+        let mut config: postgres::Config = self.build.url().parse().expect("a connection string");
+        config.dbname(&self.name).user(role);
+        config
+            .connect(NoTls)
+            .expect("a session in the test database")
+    }
+
+    /// The database's name, unique in its server.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// A database and one superuser session in it.
+pub fn session(build: Build) -> (Database, Client) {
+    let database = Database::new(build);
+    let client = database.connect();
+    (database, client)
+}
+
+/// What PostgreSQL said of a statement that must fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    pub code: String,
+    pub message: String,
+    pub hint: String,
+}
+
+/// Runs a statement that must fail, and returns its error.
+pub fn refused(client: &mut Client, sql: &str) -> Refusal {
+    match client.simple_query(sql) {
+        Ok(_) => panic!("not refused: {sql}"),
+        Err(error) => refusal(&error, sql),
+    }
+}
+
+/// The server's words in a client error.
+pub fn refusal(error: &postgres::Error, sql: &str) -> Refusal {
+    let server = error
+        .as_db_error()
+        .unwrap_or_else(|| panic!("no server error: {error}: {sql}"));
+    Refusal {
+        code: server.code().code().to_owned(),
+        message: server.message().to_owned(),
+        hint: server.hint().unwrap_or_default().to_owned(),
+    }
+}
+
+/// The single value of a query.
+pub fn value<T: for<'a> postgres::types::FromSql<'a>>(client: &mut Client, sql: &str) -> T {
+    client
+        .query_one(sql, &[])
+        .unwrap_or_else(|error| panic!("{error:?}: {sql}"))
+        .get(0)
+}
+
+/// The plan of a query, as EXPLAIN prints it.
+pub fn explain(client: &mut Client, sql: &str) -> String {
+    let rows = client.query(&format!("EXPLAIN (COSTS OFF, VERBOSE) {sql}"), &[]);
+    let rows = rows.unwrap_or_else(|error| panic!("{error:?}: {sql}"));
+    rows.iter()
+        .map(|row| row.get::<_, String>(0))
+        .collect::<Vec<_>>()
+        .join("\n")
+}

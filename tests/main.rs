@@ -1,0 +1,15 @@
+//! The tests that need a server, a module a subject.
+
+mod arguments;
+mod attacks;
+mod audit;
+mod catalog;
+mod documentation;
+mod hot_path;
+mod order;
+mod plans;
+mod privileges;
+mod randomness;
+mod accuracy;
+mod values;
+mod zero_rows;

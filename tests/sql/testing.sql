@@ -1,0 +1,28 @@
+-- The functions that only the testing build of the library has.
+
+-- From now on this session's noise is the same at every run.
+CREATE FUNCTION dp_test_seed(bigint) RETURNS void
+AS '$libdir/dp_mean', 'dp_test_seed' LANGUAGE C STRICT;
+
+-- Noise made for eps times this factor: 2 is noise halved.
+CREATE FUNCTION dp_test_epsilon_factor(float8) RETURNS void
+AS '$libdir/dp_mean', 'dp_test_epsilon_factor' LANGUAGE C STRICT;
+
+-- A panic inside the library.
+CREATE FUNCTION dp_test_panic() RETURNS void
+AS '$libdir/dp_mean', 'dp_test_panic' LANGUAGE C;
+
+-- The integers before the noise, "n s", through the very transition and combine functions of
+-- dp_mean and dp_sum.
+CREATE FUNCTION dp_test_state(dp_state) RETURNS text
+AS '$libdir/dp_mean', 'dp_test_state' LANGUAGE C STRICT;
+
+CREATE AGGREGATE dp_test_mean_state(float8, float8, float8, float8, dp_mechanism) (
+    SFUNC = dp_mean_trans, STYPE = dp_state, FINALFUNC = dp_test_state,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+
+CREATE AGGREGATE dp_test_sum_state(float8, float8, float8, float8, dp_mechanism) (
+    SFUNC = dp_sum_trans, STYPE = dp_state, FINALFUNC = dp_test_state,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
