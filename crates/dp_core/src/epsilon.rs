@@ -23,6 +23,8 @@ impl Epsilon {
     /// The largest value taken.
     pub const MAX: f64 = 50.0;
 
+    /// Checks a call's epsilon, and rounds it down to a multiple of 2^-40.
+    ///
     /// # Errors
     /// NULL (`None`), not finite, or outside [2^-20, 50].
     pub fn new(value: Option<f64>) -> Result<Self, ParameterError> {

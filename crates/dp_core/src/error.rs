@@ -15,6 +15,7 @@ pub struct ParameterError {
 }
 
 impl ParameterError {
+    /// The error for an argument: what the rule is, and what to do.
     pub fn new(
         argument: &'static str,
         message: impl Into<String>,

@@ -14,6 +14,8 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    /// Checks a call's bounds.
+    ///
     /// # Errors
     /// NULL (`None`), not finite, `lo >= hi`, or `hi - lo` too large for a `float8`.
     pub fn new(lo: Option<f64>, hi: Option<f64>) -> Result<Self, ParameterError> {
@@ -48,14 +50,17 @@ impl Bounds {
         Ok(Self { lo, hi })
     }
 
+    /// The lower bound.
     pub fn lo(&self) -> f64 {
         self.lo
     }
 
+    /// The upper bound.
     pub fn hi(&self) -> f64 {
         self.hi
     }
 
+    /// `hi - lo`: the sensitivity of a sum of distances from a bound.
     pub fn width(&self) -> f64 {
         self.hi - self.lo
     }
@@ -112,10 +117,12 @@ impl Grid {
         grid
     }
 
+    /// The lower bound.
     pub fn lo(&self) -> f64 {
         self.lo
     }
 
+    /// The upper bound.
     pub fn hi(&self) -> f64 {
         self.hi
     }

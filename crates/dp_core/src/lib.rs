@@ -9,6 +9,9 @@
 //! No floating-point number is ever added to private data: such sums depend on the order of
 //! rows, and such noise leaks (Mironov 2012; Casacuberta et al. 2022; Haney et al. 2022).
 
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
 #[cfg(all(feature = "testing", not(debug_assertions)))]
 compile_error!(
     "the feature `testing` lets a caller choose the noise: it cannot be in a release build"

@@ -40,7 +40,9 @@ pub struct MeanAnswer {
 pub struct Request<'a> {
     /// `None` for counts.
     pub bounds: Option<Bounds>,
+    /// What one release may spend.
     pub epsilon: Epsilon,
+    /// The mechanism and its parameters: those the mechanism takes.
     pub choice: &'a Choice,
 }
 
@@ -92,7 +94,9 @@ pub enum MechanismArgument<'a> {
 pub struct Arguments<'a> {
     /// `None` where the aggregate takes no bounds.
     pub bounds: Option<(Option<f64>, Option<f64>)>,
+    /// The argument `eps`.
     pub epsilon: Option<f64>,
+    /// The argument `mech`.
     pub mechanism: MechanismArgument<'a>,
 }
 
@@ -110,11 +114,13 @@ pub struct Parameter {
 /// What a user should know of a mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
+    /// Its name, as a user writes it.
     pub name: &'static str,
     /// The privacy guarantee of one release.
     pub guarantee: &'static str,
     /// The pairs of tables between which the guarantee holds.
     pub neighbours: &'static str,
+    /// The parameters it takes, all of them optional.
     pub parameters: &'static [Parameter],
     /// Where the mechanism comes from: paper and theorem or algorithm.
     pub source: &'static str,
@@ -131,6 +137,7 @@ pub type Built<A> = Result<Box<dyn Mechanism<Answer = A>>, ParameterError>;
 
 /// A mechanism in a registry.
 pub struct Entry<A> {
+    /// What to tell users.
     pub info: Info,
     /// Makes the mechanism for a call; an error blames the argument `mech`.
     pub build: fn(&Request) -> Built<A>,
@@ -140,6 +147,7 @@ pub struct Entry<A> {
 pub struct Registry<A: 'static> {
     /// The aggregate's name.
     pub aggregate: &'static str,
+    /// Its mechanisms, the default first.
     pub entries: &'static [Entry<A>],
 }
 

@@ -29,17 +29,18 @@ pub struct Branch {
 }
 
 impl Branch {
-    /// Binary digits of `z` that the thresholds are computed from: `z >= 2^-21`, so 100 of them
+    /// Binary digits of `z` that the thresholds are computed from: `z >= 2^-21`, so 80 of them
     /// count, and `p` moves by at most twice as much, relatively, as `z`.
-    const DIGITS: u32 = 128;
+    const DIGITS: u32 = 101;
 
+    /// Computes the interval that is known to hold `p`.
     pub fn new(epsilon: Epsilon, yes: Weight, no: Weight) -> Self {
         let z = Enclosure::of_expm1(epsilon, Self::DIGITS);
         // The ratio falls in z: its least value is at the upper end.
         let (least_yes, least_all) = z.high.weights(&yes, &no, z.digits);
         let (most_yes, most_all) = z.low.weights(&yes, &no, z.digits);
-        let surely = ratio_64(&least_yes, &least_all);
-        let at_most = ratio_64(&most_yes, &most_all);
+        let surely = ratio_64(&least_yes, &least_all, false);
+        let at_most = ratio_64(&most_yes, &most_all, true);
         Self {
             yes,
             no,
@@ -102,17 +103,27 @@ impl Natural {
     }
 }
 
-/// `floor(part / whole * 2^64)`, cut to 64 bits: for `part <= whole`.
-fn ratio_64(part: &Natural, whole: &Natural) -> u64 {
-    let (mut remainder, mut quotient) = (part.clone(), 0);
-    if remainder >= *whole {
+/// `part / whole * 2^64` rounded down, or, where `up` is set, one less than rounded up; cut to
+/// 64 bits. For `part <= whole`. May be off by one outwards: only the top 127 bits are looked at.
+fn ratio_64(part: &Natural, whole: &Natural, up: bool) -> u64 {
+    let cut = whole.length().saturating_sub(126);
+    let widen = u128::from(cut > 0);
+    let (mut remainder, divisor) = (part.down(cut).low_128(), whole.down(cut).low_128());
+    let (divisor, widen) = if up {
+        (divisor, widen)
+    } else {
+        (divisor + widen, 0)
+    };
+    remainder += widen;
+    if remainder >= divisor {
         return u64::MAX;
     }
+    let mut quotient = 0;
     for _ in 0..64 {
-        remainder = remainder.up(1);
+        remainder <<= 1;
         quotient <<= 1;
-        if remainder >= *whole {
-            remainder = remainder.minus(whole);
+        if remainder >= divisor {
+            remainder -= divisor;
             quotient |= 1;
         }
     }
@@ -129,12 +140,12 @@ struct Enclosure {
 impl Enclosure {
     /// `e^epsilon - 1`, to about `digits` binary digits.
     fn of_expm1(epsilon: Epsilon, digits: u32) -> Self {
-        // e^epsilon = (e^y)^(2^halvings) with y = epsilon / 2^halvings <= 1/2. A squaring at most
-        // doubles the relative error, and the number grows to 2^73 at the end.
+        // e^epsilon = (e^y)^(2^halvings) with y = epsilon / 2^halvings <= 1/2. There are at most 7
+        // squarings, and each at most doubles the relative error.
         let halvings =
             (64 - epsilon.numerator().leading_zeros() + 1).saturating_sub(epsilon.places());
         let places = epsilon.places() + halvings;
-        let digits = digits + if halvings == 0 { 0 } else { 80 };
+        let digits = digits + if halvings == 0 { 0 } else { 10 };
         let numerator = Natural::new(u128::from(epsilon.numerator()));
 
         // e^y - 1 as the sum of y^k / k!. Each term is rounded down from the term before: it
@@ -207,7 +218,7 @@ mod tests {
                     let width = float(&wide.high.minus(&wide.low), wide.digits);
                     let middle = float(&wide.low, wide.digits);
                     assert!(
-                        width <= middle * 2f64.powi(28 - digits as i32),
+                        width <= middle * 2f64.powi(27 - digits as i32),
                         "{value} {digits}"
                     );
                     let expected = epsilon.value().exp_m1();

@@ -6,59 +6,31 @@ use crate::random::Bits;
 
 /// A real number uniform on [0, 1) whose binary digits are drawn when they are first needed.
 struct Lazy {
-    first: u64,
-    /// Words after the first: empty nearly always.
-    more: Vec<u64>,
+    words: Vec<u64>,
 }
 
 impl Lazy {
-    #[inline]
-    fn new<B: Bits>(bits: &mut B) -> Self {
-        Self {
-            first: bits.word(),
-            more: Vec::new(),
-        }
-    }
-
     /// The word at this position, drawn if it has not been yet.
     fn word<B: Bits>(&mut self, position: usize, bits: &mut B) -> u64 {
-        if position == 0 {
-            return self.first;
+        while self.words.len() <= position {
+            self.words.push(bits.word());
         }
-        while self.more.len() < position {
-            self.more.push(bits.word());
-        }
-        self.more[position - 1]
+        self.words[position]
     }
 
-    /// True with probability `U / j` given `U`, this number; `j >= 1`.
-    ///
-    /// Draws a second lazy uniform `V`: `j * V < U` has that probability.
-    #[inline]
-    fn coin<B: Bits>(&mut self, j: u64, bits: &mut B) -> bool {
-        // With u and v the digits so far, U is in [u, u + 1) and j * V in [j * v, j * v + j) of
-        // their last place, so the sign of U - j * V is known unless 0 <= u - j * v < j.
-        let difference = i128::from(self.first) - i128::from(bits.word()) * i128::from(j);
-        if difference >= i128::from(j) {
-            true
-        } else if difference < 0 {
-            false
-        } else {
-            self.close_coin(j, difference, bits)
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn close_coin<B: Bits>(&mut self, j: u64, mut difference: i128, bits: &mut B) -> bool {
-        let j = i128::from(j);
+    /// Ends a coin of probability `U / toss` that the first words left at this `difference`: see
+    /// [`coin`].
+    fn close<B: Bits>(&mut self, toss: u64, mut difference: i128, bits: &mut B) -> bool {
         let mut position = 0;
-        while (0..j).contains(&difference) {
+        loop {
+            if let Some(outcome) = decided(difference, toss) {
+                return outcome;
+            }
             position += 1;
             let (u, v) = (self.word(position, bits), bits.word());
-            difference = (difference << B::WIDTH) + i128::from(u) - i128::from(v) * j;
+            difference =
+                (difference << B::WIDTH) + i128::from(u) - i128::from(v) * i128::from(toss);
         }
-        difference > 0
     }
 
     /// How this number compares with `numerator / denominator`, which is in [0, 1) and has a
@@ -97,7 +69,31 @@ impl Lazy {
     }
 }
 
-/// A standard exponential variable `E`, as its integer part and its fraction.
+/// Starts a coin that is true with probability `U / toss`, where `U` is a uniform number with
+/// first word `u`.
+///
+/// Draws the first word of a second uniform number `V`: `toss * V < U` has that probability.
+/// With `u` and `v` the digits so far, `U` is in [u, u + 1) and `toss * V` in
+/// [toss * v, toss * v + toss) of their last place: see [`decided`] for what `u - toss * v` tells.
+#[inline]
+fn coin<B: Bits>(u: u64, toss: u64, bits: &mut B) -> i128 {
+    i128::from(u) - i128::from(bits.word()) * i128::from(toss)
+}
+
+/// The sign of `U - toss * V`, unless the difference of their digits leaves it open.
+#[inline]
+fn decided(difference: i128, toss: u64) -> Option<bool> {
+    if difference >= i128::from(toss) {
+        Some(true)
+    } else if difference < 0 {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// A standard exponential variable `E`: its integer part, the first word of its fraction, and all
+/// words of its fraction where more than one was needed.
 ///
 /// Von Neumann's method (1951; see Karney 2016): given a uniform `U`, toss coins of probability
 /// `U/1`, `U/2`, `U/3`, ... until one fails. It is toss number `k` that fails with probability
@@ -106,19 +102,49 @@ impl Lazy {
 /// with probability `e^-1` over all `U`, the probability of `E` exceeding the next integer, so
 /// counting rejections gives the integer part. No constant is used and nothing is rounded.
 #[inline]
-fn exponential<B: Bits>(bits: &mut B) -> (u64, Lazy) {
+fn exponential<B: Bits>(bits: &mut B) -> (u64, u64, Option<Lazy>) {
     let mut integer = 0;
     loop {
-        let mut fraction = Lazy::new(bits);
+        let fraction = bits.word();
         let mut toss = 1;
-        while fraction.coin(toss, bits) {
-            toss += 1;
+        loop {
+            let difference = coin(fraction, toss, bits);
+            match decided(difference, toss) {
+                Some(true) => toss += 1,
+                Some(false) => break,
+                None => match close_call(fraction, toss, difference, bits) {
+                    all @ Some(_) => return (integer, fraction, all),
+                    None => {
+                        // An even number of tosses: rejected.
+                        toss = 2;
+                        break;
+                    }
+                },
+            }
         }
         if toss % 2 == 1 {
-            return (integer, fraction);
+            return (integer, fraction, None);
         }
         integer += 1;
     }
+}
+
+/// Goes on with a round of [`exponential`] from the first toss that needs more than one word;
+/// the fraction, if it is accepted.
+#[cold]
+#[inline(never)]
+fn close_call<B: Bits>(
+    first: u64,
+    mut toss: u64,
+    mut difference: i128,
+    bits: &mut B,
+) -> Option<Lazy> {
+    let mut fraction = Lazy { words: vec![first] };
+    while fraction.close(toss, difference, bits) {
+        toss += 1;
+        difference = coin(first, toss, bits);
+    }
+    (toss % 2 == 1).then_some(fraction)
 }
 
 /// Draws `floor(E * numerator / denominator)` with `E` a standard exponential variable.
@@ -159,12 +185,12 @@ impl Floor {
     /// in a row, each of probability 1/e.
     #[inline]
     pub fn draw<B: Bits>(&self, bits: &mut B) -> u128 {
-        let (integer, fraction) = exponential(bits);
+        let (integer, first, fraction) = exponential(bits);
         // Let q be the quotient, f the factor and u the fraction's first word, in units of
         // 2^-64. E is in [integer + u, integer + u + 2^-WIDTH) and q * 2^shift in [f, f + 1),
         // so E * q * 2^shift is at least `low`, and less than it by the sum of what was
         // dropped: the cut in `low` (1), (E - its digits) * f, and E * 1.
-        let word = fraction.first << (64 - B::WIDTH);
+        let word = first << (64 - B::WIDTH);
         let low = u128::from(integer) * u128::from(self.factor)
             + ((u128::from(word) * u128::from(self.factor)) >> 64);
         let slack = 3 + u128::from(integer) + (u128::from(self.factor) >> B::WIDTH);
@@ -172,6 +198,7 @@ impl Floor {
         if least == most {
             least
         } else {
+            let fraction = fraction.unwrap_or_else(|| Lazy { words: vec![first] });
             self.search(integer, fraction, least, most, bits)
         }
     }

@@ -14,6 +14,7 @@ pub struct Geometric {
 }
 
 impl Geometric {
+    /// With `b = e^-epsilon`.
     pub fn new(epsilon: Epsilon) -> Self {
         let numerator = 1u128 << epsilon.places();
         Self {

@@ -38,6 +38,7 @@ impl Natural {
     }
 
     /// This less `other`, or 0 where that would be negative.
+    #[cfg(test)]
     pub fn minus(&self, other: &Self) -> Self {
         if *self <= *other {
             return Self(Vec::new());
@@ -104,6 +105,18 @@ impl Natural {
         Self(limbs.collect()).trimmed()
     }
 
+    /// The number of binary digits.
+    pub fn length(&self) -> u32 {
+        let top = self.0.last().map_or(0, |limb| 64 - limb.leading_zeros());
+        self.0.len().saturating_sub(1) as u32 * 64 + top
+    }
+
+    /// The lowest 128 binary digits.
+    pub fn low_128(&self) -> u128 {
+        let limb = |position: usize| u128::from(self.0.get(position).copied().unwrap_or(0));
+        limb(0) | limb(1) << 64
+    }
+
     pub fn is_zero(&self) -> bool {
         self.0.is_empty()
     }
@@ -142,6 +155,8 @@ mod tests {
     fn agrees_with_128_bit_arithmetic() {
         for a in numbers() {
             let natural = Natural::new(a);
+            assert_eq!(natural.low_128(), a);
+            assert_eq!(natural.length(), 128 - a.leading_zeros());
             for shift in [0, 1, 63, 64, 65, 127] {
                 assert_eq!(natural.down(shift), Natural::new(a >> shift));
                 assert_eq!(natural.up(shift).down(shift), natural);

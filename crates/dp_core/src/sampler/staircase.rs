@@ -28,7 +28,9 @@ pub struct Staircase {
 /// A draw: the value, and its level with the value's sign (0 at level 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stair {
+    /// The integer drawn.
     pub value: i128,
+    /// Its signed level.
     pub level: i128,
 }
 

@@ -31,6 +31,7 @@ pub struct Geometric {
 }
 
 impl Geometric {
+    /// With noise of scale `1 / epsilon`.
     pub fn new(epsilon: Epsilon) -> Self {
         Self {
             noise: Staircase::two_sided_geometric(epsilon),

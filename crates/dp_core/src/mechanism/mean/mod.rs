@@ -44,6 +44,7 @@ pub struct Complement<N> {
 }
 
 impl<N: PairNoise> Complement<N> {
+    /// For a column with these bounds.
     pub fn new(bounds: Bounds, noise: N) -> Self {
         Self { bounds, noise }
     }

@@ -34,6 +34,7 @@ pub struct Sum<N> {
 }
 
 impl<N: SumNoise> Sum<N> {
+    /// For a column with these bounds.
     pub fn new(bounds: Bounds, noise: N) -> Self {
         Self { bounds, noise }
     }
