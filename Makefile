@@ -1,0 +1,42 @@
+# The verbs of dp_mean; each is a script of its own in scripts/.
+#
+# PG_CONFIG=/path/to/pg_config, or PG=15, chooses the PostgreSQL; otherwise the newest one installed.
+
+export PG PG_CONFIG DESTDIR ROWS RUNS
+
+all:            ## build the library (the default)
+	@scripts/build
+
+demo:           ## private answers beside the true ones, on a throw-away server
+	@scripts/demo
+
+test:           ## every check and test, on throw-away servers
+	@scripts/test
+
+test-16 test-18: ## the SQL tests on PostgreSQL 16 or 18 (from PyPI, nothing is installed)
+	@PG_CONFIG="$$(scripts/servers $(@:test-%=%))" && export PG_CONFIG && scripts/test --sql
+
+test-all:       ## everything on PostgreSQL 15, then the SQL tests on 16 and 18
+	@PG_CONFIG= PG=$(or $(PG),15) scripts/test
+	@$(MAKE) --no-print-directory test-16
+	@$(MAKE) --no-print-directory test-18
+
+bench:          ## dp_mean against avg: ROWS=10000000 RUNS=7
+	@scripts/bench
+
+install:        ## into PG_CONFIG's directories; honours DESTDIR
+	@scripts/install
+
+uninstall:      ## what install put there
+	@scripts/install --remove
+
+package:        ## a .deb for the local PostgreSQL, tried on a throw-away server
+	@scripts/package
+
+clean:          ## everything that was built or downloaded
+	rm -rf target
+
+help:           ## this list
+	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 18
+
+.PHONY: all demo test test-16 test-18 test-all bench install uninstall package clean help

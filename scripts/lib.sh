@@ -1,0 +1,233 @@
+# shellcheck shell=bash
+# What the scripts share: finding or installing PostgreSQL, building the library, and throw-away servers
+# that never touch the directories or databases of an installed PostgreSQL.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+REPO=$PWD
+EXTENSION=dp_mean
+VERSION=$(sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" "$EXTENSION.control")
+MAY_INSTALL=yes # what is missing, with apt-get
+MAJORS="18 17 16 15 14 13"
+
+say() { printf '==> %s\n' "$*" >&2; }
+
+die() {
+	printf 'error: %s\n' "$*" >&2
+	exit 1
+}
+
+# A temporary folder for everything that is not kept; it and all servers go when the script ends, however it ends.
+WORK=$(mktemp -d "${TMPDIR:-/tmp}/$EXTENSION.XXXXXX")
+WORK=$(cd "$WORK" && pwd -P)
+chmod 755 "$WORK"
+trap 'clean_up $?' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+clean_up() {
+	trap '' INT TERM HUP
+	local data
+	for data in "$WORK"/*/data; do
+		[ -d "$data" ] || continue
+		if [ "$1" -ne 0 ] && [ -s "$data/../log" ]; then
+			say "the end of the log of the server '$(basename "$(dirname "$data")")'"
+			tail -n 40 "$data/../log" >&2
+		fi
+		if [ -f "$data/postmaster.pid" ]; then
+			as_server "$(server_bin "$data/..")/pg_ctl" stop -D "$data" -m immediate >/dev/null || true
+		fi
+	done
+	rm -rf "$WORK"
+	exit "$1"
+}
+
+## Packages
+
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		die "this needs root, and there is no sudo: run as root: $*"
+	fi
+}
+
+apt_get() {
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=2 -o Acquire::http::Timeout=30 "$@"
+}
+
+apt_update() {
+	[ "$MAY_INSTALL" = yes ] || die "no PostgreSQL with its server headers was found: PG_CONFIG=... or PG=... chooses one"
+	command -v apt-get >/dev/null ||
+		die "only Debian and Ubuntu are set up automatically: install PostgreSQL with its server headers, and try again"
+	say "reading the package lists with apt-get$([ "$(id -u)" -eq 0 ] || echo ' (through sudo)')"
+	apt_get update >&2 || true # what fails here fails again, and is told, below
+}
+
+apt_install() {
+	apt_update
+	say "installing $*"
+	apt_get install -y --no-install-recommends "$@" >"$WORK/apt.log" 2>&1 || {
+		tail -n 20 "$WORK/apt.log" >&2
+		die "apt-get could not install: $*. If the lines above speak of fetching or resolving, the network is the trouble."
+	}
+}
+
+## PostgreSQL: PG_CONFIG, then PG=major, then the newest installed, then the distribution's own
+
+has_server() { [ -x "$("$1" --bindir)/postgres" ] && [ -x "$("$1" --bindir)/initdb" ]; }
+has_headers() { [ -f "$("$1" --includedir-server)/postgres.h" ]; }
+
+# The newest installed PostgreSQL that passes the given checks.
+newest_pg() {
+	local major candidate check
+	for major in $MAJORS; do
+		candidate=/usr/lib/postgresql/$major/bin/pg_config
+		[ -x "$candidate" ] || continue
+		for check in "$@"; do "$check" "$candidate" || continue 2; done
+		echo "$candidate"
+		return
+	done
+}
+
+# The major version that the distribution's package `postgresql` stands for.
+default_major() {
+	apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p' | head -n 1 || true
+}
+
+# Sets PG_CONFIG and MAJOR.
+find_pg() {
+	local major=${PG:-}
+	if [ -z "${PG_CONFIG:-}" ] && [ -z "$major" ]; then
+		PG_CONFIG=$(newest_pg has_server has_headers)
+		if [ -z "$PG_CONFIG" ] && command -v pg_config >/dev/null && has_server pg_config && has_headers pg_config; then
+			PG_CONFIG=pg_config
+		fi
+		[ -n "$PG_CONFIG" ] || major=$(newest_pg has_server | cut -d/ -f5)
+	fi
+	if [ -n "${PG_CONFIG:-}" ]; then
+		PG_CONFIG=$(command -v "$PG_CONFIG") || die "there is no such PG_CONFIG"
+		has_headers "$PG_CONFIG" ||
+			die "$PG_CONFIG has no server headers (on Debian and Ubuntu they are in postgresql-server-dev-NN)"
+	else
+		if [ -z "$major" ]; then
+			major=$(default_major)
+			[ -n "$major" ] || { apt_update && major=$(default_major); }
+			[ -n "$major" ] || die "apt-get knows no PostgreSQL; if lines above speak of resolving, the network is the trouble"
+		fi
+		PG_CONFIG=/usr/lib/postgresql/$major/bin/pg_config
+		if [ ! -x "$PG_CONFIG" ] || ! has_server "$PG_CONFIG" || ! has_headers "$PG_CONFIG"; then
+			apt_install "postgresql-$major" "postgresql-server-dev-$major"
+		fi
+	fi
+	MAJOR=$("$PG_CONFIG" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
+	case " $MAJORS " in *" $MAJOR "*) ;; *) die "$PG_CONFIG is PostgreSQL $MAJOR; dp_mean builds for $MAJORS" ;; esac
+}
+
+## Building
+
+# What a build needs besides PostgreSQL's headers: a linker, and libclang, which reads the headers.
+find_build_tools() {
+	local missing=() wanted
+	PATH=$PATH:$HOME/.cargo/bin
+	wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+	command -v cargo >/dev/null ||
+		die "Rust is missing: https://rustup.rs tells how to get it (dp_mean needs $wanted or newer), then try again"
+	printf '%s\n%s\n' "$wanted" "$(cargo --version | cut -d' ' -f2)" | sort -VC ||
+		die "$(cargo --version) is too old, dp_mean needs $wanted or newer: rustup update (https://rustup.rs)"
+	command -v cc >/dev/null || missing+=(gcc libc6-dev)
+	[ -n "${LIBCLANG_PATH:-}" ] || ldconfig -p 2>/dev/null | grep -q 'libclang[-.]' ||
+		compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null || missing+=(libclang-dev)
+	[ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}"
+}
+
+library() { echo "$REPO/target/pg$MAJOR/$1/lib$EXTENSION.so"; }
+
+# build release|testing: the library of that profile, at the path that `library` prints.
+build() {
+	local features=pg$MAJOR
+	[ "$1" = release ] || features+=,$1
+	say "building $EXTENSION $VERSION for PostgreSQL $MAJOR ($1)"
+	PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --package "$EXTENSION" --lib --profile "$1" \
+		--no-default-features --features "$features" --target-dir "target/pg$MAJOR"
+}
+
+# place LIBRARY LIBDIR EXTENSIONDIR: what an installation is made of.
+place() {
+	install -d "$2" "$3"
+	install -m 755 "$1" "$2/$EXTENSION.so"
+	install -m 644 "$EXTENSION.control" "$3/"
+	install -m 644 "sql/$EXTENSION.sql" "$3/$EXTENSION--$VERSION.sql"
+	local upgrade
+	for upgrade in sql/"$EXTENSION"--*--*.sql; do
+		[ ! -f "$upgrade" ] || install -m 644 "$upgrade" "$3/"
+	done
+}
+
+## Throw-away servers
+
+# PostgreSQL refuses to run as root.
+as_server() {
+	if [ "$(id -u)" -eq 0 ]; then
+		local user=nobody
+		! id postgres >/dev/null 2>&1 || user=postgres
+		(cd / && runuser -u "$user" -- "$@")
+	else
+		"$@"
+	fi
+}
+
+server_bin() { echo "$1/root$("$PG_CONFIG" --bindir)"; }
+
+# private_prefix DIR: a copy of the chosen installation in DIR/root. PostgreSQL finds its libraries and extensions
+# relative to its executable, so the copy has directories of its own for them and needs nothing but itself.
+private_prefix() {
+	local root=$1/root bin share lib dir
+	bin=$("$PG_CONFIG" --bindir)
+	share=$("$PG_CONFIG" --sharedir)
+	lib=$("$PG_CONFIG" --pkglibdir)
+	mkdir -p "$root$bin" "$root$share" "$root$lib"
+	cp -rL "$bin/." "$root$bin" # real files: a symbolic link would lead PostgreSQL back
+	cp -r "$share/." "$root$share"
+	cp -r "$lib/." "$root$lib"
+	for dir in "$bin"/../../../*.libs; do # the libraries that a PyPI wheel brings along
+		[ ! -d "$dir" ] || cp -r "$dir" "$root$(dirname "$(dirname "$(dirname "$bin")")")"
+	done
+	chmod -R a+rX "$root"
+	[ "$("$root$bin/pg_config" --sharedir --pkglibdir)" = "$root$share"$'\n'"$root$lib" ] ||
+		die "the copy of PostgreSQL in $root does not use its own directories"
+}
+
+# server_start NAME [SETTING=VALUE...]: starts the server of a private prefix made before in $WORK/NAME, on a
+# socket of its own, and sets URL for libpq.
+server_start() {
+	local dir=$WORK/$1 bin
+	bin=$(server_bin "$dir")
+	shift
+	if [ "$(id -u)" -eq 0 ]; then as_server test -x "$dir" || die "the server's user cannot enter $dir: choose another TMPDIR"; fi
+	mkdir "$dir/data" "$dir/socket"
+	touch "$dir/log"
+	[ "$(id -u)" -ne 0 ] || chown "$(as_server id -u)" "$dir/data" "$dir/socket" "$dir/log"
+	as_server "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C --no-sync >"$WORK/initdb.log" ||
+		{ cat "$WORK/initdb.log" >&2; die "initdb failed"; }
+	{
+		printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$dir/socket'" "port = 5432" \
+			"fsync = off" "synchronous_commit = off" "full_page_writes = off"
+		[ $# -eq 0 ] || printf '%s\n' "$@"
+	} >>"$dir/data/postgresql.conf"
+	as_server "$bin/pg_ctl" start -D "$dir/data" -l "$dir/log" -w -t 60 >/dev/null || die "the server did not start"
+	# shellcheck disable=SC2034 # the scripts read it
+	URL="host=$dir/socket port=5432 user=postgres dbname=postgres"
+}
+
+# server NAME LIBRARY [SETTING=VALUE...]: a running server with this library of ours, from nothing.
+server() {
+	local dir=$WORK/$1
+	say "starting a throw-away PostgreSQL $MAJOR"
+	mkdir "$dir"
+	private_prefix "$dir"
+	place "$2" "$dir/root$("$PG_CONFIG" --pkglibdir)" "$dir/root$("$PG_CONFIG" --sharedir)/extension"
+	server_start "$1" "${@:3}"
+}
