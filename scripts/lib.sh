@@ -3,6 +3,7 @@
 # that never touch the directories or databases of an installed PostgreSQL.
 
 set -euo pipefail
+umask 022
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 REPO=$PWD
 EXTENSION=dp_mean
