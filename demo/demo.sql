@@ -1,0 +1,195 @@
+-- The tour that `make demo` gives. Run by psql from the repository's root, in an empty database.
+\set QUIET on
+\pset footer off
+\pset pager off
+\pset null '(null)'
+\set ON_ERROR_STOP on
+\set VERBOSITY terse
+SET extra_float_digits = -10;   -- five digits are enough to read
+
+CREATE EXTENSION dp_mean;
+CREATE TABLE person_year (
+    person int, year int, site int, age float8, female int, education float8, income float8, family_size int,
+    coinsurance int, doctor_visits int, hospital_admissions int, medical_spending float8,
+    chronic_disease_index float8, mental_health_index float8, general_health_index float8,
+    PRIMARY KEY (person, year)
+);
+\copy person_year FROM 'demo/data/rand_hie.csv' WITH (FORMAT csv, HEADER)
+CREATE TABLE person AS SELECT * FROM person_year WHERE year = 1;
+ALTER TABLE person ADD PRIMARY KEY (person);
+ANALYZE person;
+
+SELECT count(*) AS people FROM person \gset
+\echo
+\echo 'THE DATA'
+\echo
+\echo 'RAND Health Insurance Experiment, 1974-1982 (public domain; see demo/data/README.md): families were given'
+\echo 'health insurance at random, and their use of doctors was watched. Table "person" is the first year:'
+\echo :people 'people, one row each, so what protects a row protects a person.'
+\echo
+\echo 'Every answer of dp_mean, dp_sum and dp_count is eps-differentially private. The true answers beside them'
+\echo 'are here to show the error that the noise (and the bounds, where they cut) made; nobody would publish those.'
+
+\echo
+\echo
+\echo '1. HOW MANY PEOPLE, AND HOW OLD?   (eps 1 each; the bounds 0 and 100 come from what everybody'
+\echo '   knows about ages, never from the data)'
+\echo
+\set ECHO queries
+SELECT dp_count(1.0)                             AS private_count,
+       count(*)                                  AS true_count,
+       dp_mean(age, 0, 100, 1.0)                 AS private_age,
+       avg(age)                                  AS true_age,
+       dp_mean(age, 0, 100, 1.0) - avg(age)      AS age_error
+FROM person;
+\set ECHO none
+\echo 'The call written twice is one release, with one noise, and costs once:'
+\echo
+\set ECHO queries
+SELECT dp_mean(age, 0, 100, 0.1)                 AS once,
+       dp_mean(age, 0, 100, 0.1)                 AS and_again
+FROM person;
+\set ECHO none
+\echo 'Another SELECT is another release, with another noise:'
+\echo
+\set ECHO queries
+SELECT dp_mean(age, 0, 100, 0.1) AS another FROM person;
+\set ECHO none
+
+\echo
+\echo '2. VISITS TO A DOCTOR, BY SITE   (eps 1 buys all six: the groups are disjoint; 52 is a visit a week)'
+\echo
+\set ECHO queries
+SELECT site,
+       dp_mean(doctor_visits, 0, 52, 1.0)                              AS private,
+       avg(doctor_visits)::float8                                      AS true,
+       dp_mean(doctor_visits, 0, 52, 1.0) - avg(doctor_visits)         AS error
+FROM person
+GROUP BY site ORDER BY site;
+\set ECHO none
+
+\echo
+\echo '3. DO PEOPLE WHO PAY NOTHING SEE THE DOCTOR MORE OFTEN?   (eps 1 and 1 over disjoint people: 1)'
+\echo
+\set ECHO queries
+SELECT dp_mean(doctor_visits, 0, 52, 1.0) FILTER (WHERE coinsurance = 0)   AS free_private,
+       avg(doctor_visits) FILTER (WHERE coinsurance = 0)::float8           AS free_true,
+       dp_mean(doctor_visits, 0, 52, 1.0) FILTER (WHERE coinsurance >= 95) AS paying_private,
+       avg(doctor_visits) FILTER (WHERE coinsurance >= 95)::float8         AS paying_true
+FROM person;
+\set ECHO none
+
+\echo
+\echo '4. A GROUP WITH NOBODY IN IT   (there is no site 7; avg would tell, dp_mean does not)'
+\echo
+\set ECHO queries
+SELECT site,
+       dp_count(person, 0.5)               AS private_people,
+       count(person)                       AS true_people,
+       dp_mean(age, 0, 100, 0.5)           AS private_age,
+       avg(age)                            AS true_age
+FROM generate_series(5, 7) AS site         -- a public list of groups
+LEFT JOIN person USING (site)
+GROUP BY site ORDER BY site;
+
+SELECT dp_mean(age, 0, 100, 0.5) FILTER (WHERE age > 90) AS private,
+       avg(age)                  FILTER (WHERE age > 90) AS true
+FROM person;
+\set ECHO none
+
+\echo
+\echo '5. SUMS, AND COUNTS OF WHAT IS KNOWN'
+\echo
+\set ECHO queries
+SELECT dp_sum(hospital_admissions, 0, 5, 1.0)    AS private_admissions,
+       sum(hospital_admissions)                  AS true_admissions,
+       dp_count(general_health_index, 1.0)       AS private_health_known,
+       count(general_health_index)               AS true_health_known
+FROM person;
+\set ECHO none
+
+\echo
+\echo '6. CHOOSING BOUNDS   (too tight cuts off the sick, too wide pays in noise; each line costs eps 0.1)'
+\echo
+\set ECHO queries
+SELECT hi                                                          AS "bounds: 0 to",
+       private,
+       clamped - truth                                             AS error_of_the_bounds,
+       private - clamped                                           AS error_of_the_noise
+FROM (VALUES (100), (1000), (10000), (100000)) AS bounds(hi),
+LATERAL (SELECT dp_mean(medical_spending, 0, hi, 0.1)              AS private,
+                avg(least(medical_spending, hi))                   AS clamped,
+                avg(medical_spending)                              AS truth
+         FROM person) AS answers
+ORDER BY hi;
+\set ECHO none
+
+\echo
+\echo '7. MECHANISMS SIDE BY SIDE   (root mean square error of 1,000 releases each: a look behind the curtain that only'
+\echo '   the owner of the data can take)'
+\echo
+\set ECHO queries
+SELECT mech,
+       sqrt(avg((private - truth) ^ 2) FILTER (WHERE eps = 0.1)) AS "error at eps 0.1",
+       sqrt(avg((private - truth) ^ 2) FILTER (WHERE eps = 8))   AS "error at eps 8"
+FROM (SELECT avg(least(doctor_visits, 52)) AS truth FROM person) AS curator,
+     (VALUES ('hourglass'::dp_mechanism), ('staircase'), ('laplace'), ('shifted'), ('independent')) AS m(mech),
+     (VALUES (0.1::float8), (8)) AS e(eps),
+     generate_series(1, 1000) AS release,
+LATERAL (SELECT dp_mean(doctor_visits, 0, 52, eps, mech) AS private
+         FROM person WHERE release > 0) AS answers
+GROUP BY mech ORDER BY 3;
+\set ECHO none
+\echo 'hourglass is the default. shifted is what most libraries do: a noisy sum over a noisy count.'
+
+\echo
+\echo
+\echo '8. AN ANALYST WHO MAY NOT SEE ROWS   (PostgreSQL has no right to aggregate without the right to read, so the'
+\echo '   curator publishes: a materialized view is one release, spent once, read as often as one likes)'
+\echo
+\set ECHO queries
+CREATE MATERIALIZED VIEW visits_by_plan AS
+SELECT coinsurance, dp_mean(doctor_visits, 0, 52, 1.0) AS visits
+FROM (VALUES (0), (25), (50), (95), (100)) AS public_plans(coinsurance)
+LEFT JOIN person USING (coinsurance)
+GROUP BY coinsurance;
+CREATE ROLE analyst;
+GRANT SELECT ON visits_by_plan TO analyst;
+SET ROLE analyst;
+SELECT coinsurance AS "family pays %", visits FROM visits_by_plan ORDER BY coinsurance;
+\set ON_ERROR_STOP off
+SELECT avg(doctor_visits) FROM person;
+RESET ROLE;
+\set ECHO none
+
+\echo
+\echo
+\echo '9. WHAT IS REFUSED'
+\echo
+\set VERBOSITY default
+\set ECHO queries
+SELECT dp_mean(age, 0, 100, doctor_visits) FROM person;
+SELECT dp_mean(age, 0, 100, 1.0) OVER () FROM person;
+SELECT dp_mean(age, 0, 100, 1.0, 'hourglas') FROM person;
+\set ECHO none
+\set ON_ERROR_STOP on
+
+\echo
+\echo '10. WHAT WAS SPENT'
+\echo
+\echo 'Each call costs its eps, disjoint groups cost it once, and the costs add up. dp_mean keeps no account: the'
+\echo 'curator does. Of each person in the table, the answers above spent:'
+\echo
+SELECT coalesce(part, 'together') AS part, sum(eps) AS eps
+FROM (VALUES
+    ('1. count and mean age, eps 1 each; two more at 0.1', 1 + 1 + 0.1 + 0.1),
+    ('2. visits by site',                                  1),
+    ('3. visits by what the family pays',                  1),
+    ('4. people and age by site; one filtered mean',       0.5 + 0.5 + 0.5),
+    ('5. one sum, one count',                              1 + 1),
+    ('6. four bounds at 0.1',                              4 * 0.1),
+    ('8. visits by plan, published',                       1)
+) AS spent(part, eps)
+GROUP BY ROLLUP (part) ORDER BY spent.part;
+\echo '(and part 7, never to be published: 1000 * 5 * (0.1 + 8) = 40500.)'
+\echo
