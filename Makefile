@@ -24,6 +24,9 @@ test-all:       ## everything on PostgreSQL 15, then the SQL tests on 16 and 18
 bench:          ## dp_mean against avg: ROWS=10000000 RUNS=7
 	@scripts/bench
 
+bench-18:       ## the same on PostgreSQL 18 (from PyPI; it has no JIT)
+	@PG_CONFIG="$$(scripts/servers 18)" && export PG_CONFIG && scripts/bench
+
 install:        ## into PG_CONFIG's directories; honours DESTDIR
 	@scripts/install
 
@@ -39,4 +42,4 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 18
 
-.PHONY: all demo test test-16 test-18 test-all bench install uninstall package clean help
+.PHONY: all demo test test-16 test-18 test-all bench bench-18 install uninstall package clean help
