@@ -17,7 +17,9 @@ const EPSILONS: [f64; 4] = [0.1, 1.0, 4.0, 8.0];
 fn main() {
     let mut generator = Generator::from_os().expect("the operating system gives randomness");
     for mean in [0.1, 0.5] {
-        println!("\nn = {ROWS}, mean {mean}: mean squared error over the lower bound ({RELEASES} releases)\n");
+        println!(
+            "\nn = {ROWS}, mean {mean}: mean squared error over the lower bound ({RELEASES} releases)\n"
+        );
         println!("| mechanism | eps 0.1 | eps 1 | eps 4 | eps 8 |");
         println!("| --- | --- | --- | --- | --- |");
         for entry in MEAN.entries {

@@ -1,0 +1,103 @@
+//! Any order of the rows, any split into parts and any order of merging gives the same sums.
+
+use dp_core::grid::{Bounds, Grid, STEPS};
+use dp_core::random::Bits;
+use dp_core::sampler::uniform::below;
+use dp_core::sums::Sums;
+
+use crate::words::Seeded;
+
+const SPECIAL: [f64; 14] = [
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    0.0,
+    -0.0,
+    5e-324,
+    -5e-324,
+    1e-310,
+    f64::MIN_POSITIVE,
+    f64::MAX,
+    f64::MIN,
+    f64::EPSILON,
+    1e300,
+    -1e300,
+    f64::NAN,
+];
+
+fn shuffle<T>(items: &mut [T], words: &mut Seeded) {
+    for i in (1..items.len()).rev() {
+        items.swap(i, below(i as u64 + 1, words) as usize);
+    }
+}
+
+fn sum(grid: &Grid, rows: &[f64]) -> Sums {
+    let mut sums = Sums::default();
+    for x in rows {
+        sums.add(grid.steps(*x));
+    }
+    sums
+}
+
+#[test]
+fn order_and_splits_do_not_matter() {
+    let mut words = Seeded::new(3);
+    for (lo, hi) in [
+        (0.0, 1.0),
+        (-1e300, 1e300),
+        (-0.0, 1e-300),
+        (1e6, 1e6 + 1.0),
+        (-7.5, 2.0),
+    ] {
+        let bounds = Bounds::new(Some(lo), Some(hi)).unwrap();
+        for grid in [Grid::unit(&bounds), Grid::signed(&bounds)] {
+            for _ in 0..200 {
+                let mut rows: Vec<f64> = (0..below(80, &mut words))
+                    .map(|_| match below(3, &mut words) {
+                        0 => SPECIAL[below(SPECIAL.len() as u64, &mut words) as usize],
+                        // Any bits at all.
+                        1 => f64::from_bits(words.word()),
+                        _ => lo + (hi - lo) * (words.word() as f64 / 2f64.powi(64)),
+                    })
+                    // As the aggregates do.
+                    .filter(|x| !x.is_nan())
+                    .collect();
+                let expected = sum(&grid, &rows);
+                assert_eq!(expected.n, rows.len() as i64);
+                assert!(expected.s.unsigned_abs() <= rows.len() as u128 * u128::from(STEPS));
+
+                shuffle(&mut rows, &mut words);
+                let mut parts = Vec::new();
+                let mut rest = rows.as_slice();
+                while !rest.is_empty() {
+                    let (part, others) =
+                        rest.split_at(below(rest.len() as u64 + 1, &mut words) as usize);
+                    parts.push(sum(&grid, part));
+                    rest = others;
+                }
+                // An empty part changes nothing.
+                parts.push(Sums::default());
+                shuffle(&mut parts, &mut words);
+                // Merge any two until one is left.
+                while parts.len() > 1 {
+                    let one = parts.swap_remove(below(parts.len() as u64, &mut words) as usize);
+                    let into = below(parts.len() as u64, &mut words) as usize;
+                    parts[into].merge(&one);
+                }
+                assert_eq!(parts[0], expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_row_is_on_the_grid_where_it_should_be() {
+    let mut words = Seeded::new(4);
+    let bounds = Bounds::new(Some(-2.0), Some(6.0)).unwrap();
+    let grid = Grid::unit(&bounds);
+    let unit = 8.0 / STEPS as f64;
+    for _ in 0..10_000 {
+        let x = -2.0 + 8.0 * (words.word() as f64 / 2f64.powi(64));
+        let back = -2.0 + grid.steps(x) as f64 * unit;
+        assert!((x - back).abs() <= 0.5 * unit);
+    }
+}
