@@ -28,7 +28,8 @@ trap 'exit 143' TERM HUP
 
 clean_up() {
 	trap '' INT TERM HUP
-	local data
+	local data job
+	for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done
 	for data in "$WORK"/*/data; do
 		[ -d "$data" ] || continue
 		if [ "$1" -ne 0 ] && [ -s "$data/../log" ]; then
@@ -41,6 +42,12 @@ clean_up() {
 	done
 	rm -rf "$WORK"
 	exit "$1"
+}
+
+# Runs a command with which a signal to this script does not have to wait, as bash would otherwise.
+run() {
+	"$@" <&0 &
+	wait $!
 }
 
 ## Packages
