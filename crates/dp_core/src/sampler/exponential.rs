@@ -186,21 +186,30 @@ impl Floor {
     #[inline]
     pub fn draw<B: Bits>(&self, bits: &mut B) -> u128 {
         let (integer, first, fraction) = exponential(bits);
-        // Let q be the quotient, f the factor and u the fraction's first word, in units of
-        // 2^-64. E is in [integer + u, integer + u + 2^-WIDTH) and q * 2^shift in [f, f + 1),
-        // so E * q * 2^shift is at least `low`, and less than it by the sum of what was
-        // dropped: the cut in `low` (1), (E - its digits) * f, and E * 1.
-        let word = first << (64 - B::WIDTH);
-        let low = u128::from(integer) * u128::from(self.factor)
-            + ((u128::from(word) * u128::from(self.factor)) >> 64);
-        let slack = 3 + u128::from(integer) + (u128::from(self.factor) >> B::WIDTH);
-        let (least, most) = (low >> self.shift, (low + slack) >> self.shift);
+        let (low, high) = self.enclose(integer, first, B::WIDTH);
+        let (least, most) = (low >> self.shift, high >> self.shift);
         if least == most {
             least
         } else {
             let fraction = fraction.unwrap_or_else(|| Lazy { words: vec![first] });
             self.search(integer, fraction, least, most, bits)
         }
+    }
+
+    /// Between what and what `E * q * 2^shift` is, `q` being the quotient, given the integer part
+    /// of `E` and the first word of its fraction.
+    ///
+    /// Let `f` be the factor and `u` the word in units of `2^-width`. `E` is in
+    /// [integer + u, integer + u + 2^-width) and `q * 2^shift` in [f, f + 1), so the product is at
+    /// least `low`, and above it by less than the sum of what was dropped: the cut in `low` (1),
+    /// the rest of `E` times `f` (`f 2^-width`, rounded up), and `E` times 1.
+    #[inline]
+    fn enclose(&self, integer: u64, first: u64, width: u32) -> (u128, u128) {
+        let word = first << (64 - width);
+        let low = u128::from(integer) * u128::from(self.factor)
+            + ((u128::from(word) * u128::from(self.factor)) >> 64);
+        let slack = 3 + u128::from(integer) + (u128::from(self.factor) >> width);
+        (low, low + slack)
     }
 
     /// The answer between `least` and `most`, decided exactly by as many more digits as needed.
@@ -230,5 +239,48 @@ impl Floor {
             }
         }
         least
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::natural::Natural;
+    use super::*;
+
+    #[test]
+    fn enclosures_hold_what_they_enclose() {
+        let mut state = 1u64;
+        let mut word = || {
+            state = state
+                .wrapping_mul(0x5851_F42D_4C95_7F2D)
+                .wrapping_add(0x1405_7B7E_F767_814F);
+            state ^ state >> 29
+        };
+        let natural = |n: u64| Natural::new(u128::from(n));
+        for round in 0..20_000 {
+            let numerator = (u128::from(word() >> (round % 33) >> 31) + 1) << 40;
+            let denominator = u128::from((word() >> (round % 27) >> 18) | 1 << 20);
+            let floor = Floor::new(numerator, denominator);
+            assert!(floor.factor >> 63 == 1);
+            let integer = if round % 2 == 0 {
+                word() % 40
+            } else {
+                word() >> 20
+            };
+            for width in [1, 3, 32, 63, 64] {
+                let first = match round % 5 {
+                    0 => 0,
+                    1 => u64::MAX >> (64 - width),
+                    _ => word() >> (64 - width),
+                };
+                let (low, high) = floor.enclose(integer, first, width);
+                // Times the denominator and 2^width, all are integers.
+                let digits = natural(integer).up(width).plus(&natural(first));
+                let scaled = Natural::new(numerator).up(floor.shift);
+                let bound = |n: u128| Natural::new(n).times(&Natural::new(denominator)).up(width);
+                assert!(bound(low) <= digits.times(&scaled));
+                assert!(digits.plus(&natural(1)).times(&scaled) <= bound(high));
+            }
+        }
     }
 }

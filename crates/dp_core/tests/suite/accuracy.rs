@@ -272,3 +272,52 @@ fn sums_have_the_least_variance_in_the_unit_of_the_column() {
         Moments::of(draws).assert_mean_square("laplace sum", 2.0 / (value * value), 1e-6);
     }
 }
+
+/// The whole way: arguments, registry, the generator of production (with a seed), answer.
+#[cfg(feature = "testing")]
+#[test]
+fn releases_through_the_registry_have_the_variance_they_should() {
+    use dp_core::mechanism::{Arguments, COUNT, MEAN, MechanismArgument, SUM};
+    use dp_core::random::Generator;
+
+    let (lo, hi, m) = (-50.0, 150.0, 0.1);
+    for (value, ..) in TABLE {
+        let arguments = Arguments {
+            bounds: Some((Some(lo), Some(hi))),
+            epsilon: Some(value),
+            mechanism: MechanismArgument::Omitted,
+        };
+        let mut generator = Generator::from_seed(13);
+        let sums = |steps: i128| Sums {
+            n: ROWS,
+            s: i128::from(ROWS) * steps,
+        };
+        let steps = i128::from(STEPS);
+        let least = least_variance(value);
+
+        let mean = MEAN.build(&arguments).unwrap();
+        let table = sums(steps / 10);
+        let draws = (0..DRAWS).map(|_| {
+            let answer = mean.release(&table, &mut generator);
+            (answer.mean - (lo + (hi - lo) * m)) / (hi - lo) * ROWS as f64
+        });
+        Moments::of(draws).assert_mean_square("a mean", 0.815 * least, 0.02);
+
+        let sum = SUM.build(&arguments).unwrap();
+        let table = sums(steps / 4);
+        let exact = ROWS as f64 * hi / 4.0;
+        let draws = (0..DRAWS).map(|_| (sum.release(&table, &mut generator) - exact) / hi);
+        Moments::of(draws).assert_mean_square("a sum", least, 1e-6);
+
+        let count = COUNT
+            .build(&Arguments {
+                bounds: None,
+                ..arguments
+            })
+            .unwrap();
+        let draws = (0..DRAWS).map(|_| (count.release(&table, &mut generator) - ROWS) as f64);
+        let b = (-value).exp();
+        let expected = 2.0 * b / (-value).exp_m1().powi(2);
+        Moments::of(draws).assert_mean_square("a count", expected, 1e-6);
+    }
+}

@@ -69,7 +69,6 @@ impl<const W: u32> Bits for Tape<'_, W> {
     }
 }
 
-/// Splits `bits` of a number into words, so that each word is as likely as in a [`Tape`].
 #[test]
 fn narrow_words_are_narrow() {
     let mut narrow = Narrow::<3>(Seeded::new(1));
