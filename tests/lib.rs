@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use postgres::{Client, NoTls};
 
+pub mod releases;
 pub mod statistics;
 
 /// Which build of the library a server runs.

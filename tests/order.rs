@@ -1,0 +1,327 @@
+//! Order does not matter: the integers before the noise are the same for any order of the rows,
+//! any number of workers, any partitions and any way to group; and they are those that the grid
+//! gives in this process, row by row.
+
+use std::collections::BTreeMap;
+
+use dp_core::grid::{Bounds, Grid};
+use dp_core::sums::Sums;
+use dp_mean_tests::{Build, Database, explain, value};
+use postgres::Client;
+
+/// Rows of every kind, three quarters of them plain.
+const ROWS: usize = 20_000;
+
+const GROUPS: usize = 7;
+
+/// Bounds at which the grid takes each of its paths.
+const BOUNDS: [(f64, f64); 7] = [
+    (0.0, 1.0),
+    (-3.0, 7.0),
+    (1e6, 1e6 + 1.0),
+    (1e300, 1.7e308),
+    (-1e-310, 1e-310),
+    (-0.0, 1e-300),
+    (-1e308, 2.0),
+];
+
+/// The aggregates of `tests/sql/testing.sql` that show the integers, each with a mechanism of its
+/// kind of grid.
+const SHOWN: [(&str, &str); 3] = [
+    ("dp_test_mean_state", "hourglass"),
+    ("dp_test_mean_state", "independent"),
+    ("dp_test_sum_state", "staircase"),
+];
+
+/// The columns that show every state.
+fn states() -> String {
+    let mut columns = Vec::new();
+    for (lo, hi) in BOUNDS {
+        for (aggregate, mechanism) in SHOWN {
+            columns.push(format!("{aggregate}(x, '{lo}', '{hi}', 1, '{mechanism}')"));
+        }
+    }
+    format!("ARRAY[{}]", columns.join(", "))
+}
+
+/// The same from this process.
+fn expected(rows: &[Option<f64>]) -> Vec<String> {
+    let mut all = Vec::new();
+    for (lo, hi) in BOUNDS {
+        let bounds = Bounds::new(Some(lo), Some(hi)).expect("good bounds");
+        for grid in [
+            Grid::unit(&bounds),
+            Grid::signed(&bounds),
+            Grid::signed(&bounds),
+        ] {
+            let mut sums = Sums::default();
+            rows.iter()
+                .flatten()
+                .filter(|x| !x.is_nan())
+                .for_each(|x| sums.add(grid.steps(*x)));
+            all.push(format!("{} {}", sums.n, sums.s));
+        }
+    }
+    all
+}
+
+/// Numbers that look random and are the same at every run (Steele, Lea and Flood 2014, SplitMix).
+struct Mix(u64);
+
+impl Mix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+fn rows() -> Vec<Option<f64>> {
+    let mut mix = Mix(1);
+    let row = |i: usize| match i % 32 {
+        0 => None,
+        1 => Some(f64::NAN),
+        2 => Some(f64::INFINITY),
+        3 => Some(f64::NEG_INFINITY),
+        4 => Some(-0.0),
+        // Denormals of either sign.
+        5 => Some(f64::from_bits(mix.next() >> 13)),
+        6 => Some(-f64::from_bits(mix.next() >> 13)),
+        // Any bits at all: huge, tiny, and a few that are not numbers.
+        7 | 8 => Some(f64::from_bits(mix.next())),
+        9 => Some(1e308 * mix.unit()),
+        10..=13 => Some(1e6 + mix.unit()),
+        14..=17 => Some(-1e-310 + 2e-310 * mix.unit()),
+        _ => Some(-4.0 + 12.0 * mix.unit()),
+    };
+    (0..ROWS).map(row).collect()
+}
+
+/// A database with the rows in table `data (id, key, x)`: numbered from 1, in seven groups.
+fn database() -> (Database, Client, Vec<Option<f64>>) {
+    let database = Database::new(Build::Testing);
+    let mut client = database.connect();
+    let rows = rows();
+    client
+        .batch_execute("CREATE TABLE data (id integer, key integer, x float8); SET jit = off")
+        .expect("a table");
+    let insert = format!(
+        "INSERT INTO data SELECT id, id % {GROUPS}, x \
+         FROM unnest($1::float8[]) WITH ORDINALITY r(x, id)"
+    );
+    client.execute(&insert, &[&rows]).expect("rows");
+    client.batch_execute("ANALYZE data").expect("statistics");
+    (database, client, rows)
+}
+
+fn shown(client: &mut Client, from: &str) -> Vec<String> {
+    value(client, &format!("SELECT {} FROM {from}", states()))
+}
+
+#[test]
+fn the_server_counts_the_grid_steps_that_the_grid_gives() {
+    let (_database, mut client, rows) = database();
+    assert_eq!(shown(&mut client, "data"), expected(&rows));
+}
+
+#[test]
+fn shuffles_give_the_same_integers_and_the_same_answer() {
+    let (_database, mut client, rows) = database();
+    let expected = expected(&rows);
+    let mut orders = vec!["data".to_owned()];
+    orders.extend(
+        ["x", "x DESC NULLS FIRST", "id DESC"]
+            .map(|order| format!("(SELECT x FROM data ORDER BY {order}) ordered")),
+    );
+    // Each statement shuffles anew.
+    orders.extend((0..8).map(|_| "(SELECT x FROM data ORDER BY random()) shuffled".to_owned()));
+    let mut answers = Vec::new();
+    for order in orders {
+        assert_eq!(shown(&mut client, &order), expected, "{order}");
+        client
+            .batch_execute("SELECT dp_test_seed(5)")
+            .expect("a seed");
+        let answer: f64 = value(
+            &mut client,
+            &format!("SELECT dp_mean(x, -3, 7, 1) FROM {order}"),
+        );
+        answers.push(answer.to_bits());
+    }
+    answers.dedup();
+    assert_eq!(
+        answers.len(),
+        1,
+        "one noise and one set of rows, but several answers"
+    );
+}
+
+/// What makes the planner choose workers for tables as small as these.
+const EAGER: &str = "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; \
+                     SET min_parallel_table_scan_size = 0; SET enable_parallel_append = on";
+
+#[test]
+fn any_number_of_workers_gives_the_same_integers() {
+    let (_database, mut client, rows) = database();
+    let expected = expected(&rows);
+    client.batch_execute(EAGER).expect("settings");
+    for workers in 0..=4 {
+        let sql = format!(
+            "ALTER TABLE data SET (parallel_workers = {workers}); \
+             SET max_parallel_workers_per_gather = {workers}"
+        );
+        client.batch_execute(&sql).expect("settings");
+        let plan = explain(&mut client, &format!("SELECT {} FROM data", states()));
+        if workers == 0 {
+            assert!(!plan.contains("Partial"), "{plan}");
+        } else {
+            assert!(plan.contains("Partial Aggregate"), "{plan}");
+            assert!(
+                plan.contains(&format!("Workers Planned: {workers}\n")),
+                "{plan}"
+            );
+        }
+        assert_eq!(shown(&mut client, "data"), expected, "{workers} workers");
+    }
+    // The leader takes no rows here, so workers did all of it.
+    client
+        .batch_execute("SET parallel_leader_participation = off")
+        .expect("a setting");
+    assert_eq!(shown(&mut client, "data"), expected, "workers alone");
+    let plan = format!("EXPLAIN (ANALYZE, COSTS OFF) SELECT {} FROM data", states());
+    let plan = client.query(&plan, &[]).expect("a plan");
+    let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
+    let launched = plan
+        .iter()
+        .find_map(|line| line.trim().strip_prefix("Workers Launched: "));
+    assert!(
+        launched.is_some_and(|launched| launched != "0"),
+        "{plan:#?}"
+    );
+}
+
+#[test]
+fn partitions_give_the_same_integers() {
+    let (_database, mut client, rows) = database();
+    let expected = expected(&rows);
+    let split = "CREATE TABLE parts (LIKE data) PARTITION BY HASH (id); \
+                 CREATE TABLE parts_0 PARTITION OF parts FOR VALUES WITH (MODULUS 3, REMAINDER 0); \
+                 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES WITH (MODULUS 3, REMAINDER 1); \
+                 CREATE TABLE parts_2 PARTITION OF parts FOR VALUES WITH (MODULUS 3, REMAINDER 2); \
+                 INSERT INTO parts SELECT * FROM data; ANALYZE parts; \
+                 SET enable_partitionwise_aggregate = on";
+    client.batch_execute(split).expect("partitions");
+    // Cheap rows of partial states, so that each partition gets an aggregate of its own.
+    client
+        .batch_execute("SET cpu_tuple_cost = 1")
+        .expect("a setting");
+    for (settings, nodes) in [
+        (
+            "SET max_parallel_workers_per_gather = 0",
+            &["Finalize Aggregate", "Append"][..],
+        ),
+        (EAGER, &["Finalize Aggregate", "Gather", "Parallel Append"]),
+    ] {
+        client.batch_execute(settings).expect("settings");
+        if settings == EAGER {
+            client
+                .batch_execute("SET max_parallel_workers_per_gather = 3")
+                .expect("a setting");
+        }
+        let plan = explain(&mut client, &format!("SELECT {} FROM parts", states()));
+        for node in nodes {
+            assert!(plan.contains(node), "no {node}: {plan}");
+        }
+        assert_eq!(plan.matches("Partial Aggregate").count(), 3, "{plan}");
+        assert_eq!(shown(&mut client, "parts"), expected, "{plan}");
+    }
+}
+
+#[test]
+fn any_way_to_group_gives_the_same_integers() {
+    let (_database, mut client, rows) = database();
+    let mut groups: BTreeMap<i32, Vec<Option<f64>>> = BTreeMap::new();
+    for (i, x) in rows.iter().enumerate() {
+        groups
+            .entry(((i + 1) % GROUPS) as i32)
+            .or_default()
+            .push(*x);
+    }
+    let expected: BTreeMap<i32, Vec<String>> = groups
+        .iter()
+        .map(|(key, rows)| (*key, expected(rows)))
+        .collect();
+    let sql = format!("SELECT key, {} FROM data GROUP BY key", states());
+    for (settings, node) in [
+        (
+            "SET max_parallel_workers_per_gather = 0; SET enable_sort = off",
+            "HashAggregate",
+        ),
+        (
+            "SET enable_sort = on; SET enable_hashagg = off",
+            "GroupAggregate",
+        ),
+        (
+            "SET max_parallel_workers_per_gather = 3; ALTER TABLE data SET (parallel_workers = 3)",
+            "Finalize GroupAggregate",
+        ),
+        (
+            "SET enable_sort = off; SET enable_hashagg = on",
+            "Finalize HashAggregate",
+        ),
+    ] {
+        client.batch_execute(settings).expect("settings");
+        client.batch_execute(EAGER).expect("settings");
+        // Groups are cheaper to send than rows.
+        client
+            .batch_execute("SET parallel_tuple_cost = 1")
+            .expect("a setting");
+        let plan = explain(&mut client, &sql);
+        assert!(plan.contains(node), "no {node}: {plan}");
+        let rows = client.query(&sql, &[]).expect("groups");
+        let seen: BTreeMap<i32, Vec<String>> =
+            rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        assert_eq!(seen, expected, "{plan}");
+    }
+}
+
+/// More groups than memory holds: some go to disk and come back.
+#[test]
+fn groups_that_spill_give_the_same_integers() {
+    let (_database, mut client, rows) = database();
+    let settings = "SET work_mem = '64kB'; SET hash_mem_multiplier = 1; SET enable_sort = off; \
+                    SET max_parallel_workers_per_gather = 0";
+    client.batch_execute(settings).expect("settings");
+    let sql = "SELECT id % 5000 AS key, \
+               dp_test_mean_state(x, -3, 7, 1, 'hourglass') AS state FROM data GROUP BY 1";
+    let plan = client
+        .query(&format!("EXPLAIN (ANALYZE, COSTS OFF) {sql}"), &[])
+        .expect("a plan");
+    let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
+    assert!(
+        plan.iter().any(|line| line.contains("Disk Usage")),
+        "{plan:#?}"
+    );
+    let grid = Grid::unit(&Bounds::new(Some(-3.0), Some(7.0)).expect("good bounds"));
+    let mut expected: BTreeMap<i32, Sums> = BTreeMap::new();
+    for (i, x) in rows.iter().enumerate() {
+        let sums = expected.entry(((i + 1) % 5000) as i32).or_default();
+        if let Some(x) = x.filter(|x| !x.is_nan()) {
+            sums.add(grid.steps(x));
+        }
+    }
+    for row in client.query(sql, &[]).expect("groups") {
+        let sums = expected
+            .remove(&row.get(0))
+            .expect("a group of this process too");
+        // A group with neither numbers nor a state has nothing to show.
+        let shown: Option<String> = row.get(1);
+        let counted = (sums.n > 0).then(|| format!("{} {}", sums.n, sums.s));
+        assert_eq!(shown, counted);
+    }
+    assert!(expected.is_empty());
+}
