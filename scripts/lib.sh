@@ -79,7 +79,8 @@ apt_install() {
 	say "installing $*"
 	apt_get install -y --no-install-recommends "$@" >"$WORK/apt.log" 2>&1 || {
 		tail -n 20 "$WORK/apt.log" >&2
-		die "apt-get could not install: $*. If the lines above speak of fetching or resolving, the network is the trouble."
+		die "apt-get could not install: $*. If the lines above speak of fetching or resolving, the network is the trouble;" \
+			"a major version that the distribution lacks is at https://apt.postgresql.org"
 	}
 }
 
@@ -108,6 +109,7 @@ default_major() {
 # Sets PG_CONFIG and MAJOR.
 find_pg() {
 	local major=${PG:-}
+	[ -z "$major" ] || supported "$major"
 	if [ -z "${PG_CONFIG:-}" ] && [ -z "$major" ]; then
 		PG_CONFIG=$(newest_pg has_server has_headers)
 		if [ -z "$PG_CONFIG" ] && command -v pg_config >/dev/null && has_server pg_config && has_headers pg_config; then
@@ -116,7 +118,7 @@ find_pg() {
 		[ -n "$PG_CONFIG" ] || major=$(newest_pg has_server | cut -d/ -f5)
 	fi
 	if [ -n "${PG_CONFIG:-}" ]; then
-		PG_CONFIG=$(command -v "$PG_CONFIG") || die "there is no such PG_CONFIG"
+		PG_CONFIG=$(command -v "$PG_CONFIG" || die "there is no PG_CONFIG=$PG_CONFIG")
 		has_headers "$PG_CONFIG" ||
 			die "$PG_CONFIG has no server headers (on Debian and Ubuntu they are in postgresql-server-dev-NN)"
 	else
@@ -131,20 +133,30 @@ find_pg() {
 		fi
 	fi
 	MAJOR=$("$PG_CONFIG" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
-	case " $MAJORS " in *" $MAJOR "*) ;; *) die "$PG_CONFIG is PostgreSQL $MAJOR; dp_mean builds for $MAJORS" ;; esac
+	supported "$MAJOR"
+}
+
+supported() {
+	case " $MAJORS " in *" $1 "*) ;; *) die "there is no dp_mean for PostgreSQL $1, only for: $MAJORS" ;; esac
 }
 
 ## Building
 
-# What a build needs besides PostgreSQL's headers: a linker, and libclang, which reads the headers.
-find_build_tools() {
-	local missing=() wanted
+find_rust() {
+	local wanted
 	PATH=$PATH:$HOME/.cargo/bin
 	wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 	command -v cargo >/dev/null ||
 		die "Rust is missing: https://rustup.rs tells how to get it (dp_mean needs $wanted or newer), then try again"
 	printf '%s\n%s\n' "$wanted" "$(cargo --version | cut -d' ' -f2)" | sort -VC ||
 		die "$(cargo --version) is too old, dp_mean needs $wanted or newer: rustup update (https://rustup.rs)"
+}
+
+# Everything that a build needs: Rust, PostgreSQL with its headers, a linker, and libclang, which reads the headers.
+find_build_tools() {
+	local missing=()
+	find_rust
+	find_pg
 	command -v cc >/dev/null || missing+=(gcc libc6-dev)
 	[ -n "${LIBCLANG_PATH:-}" ] || ldconfig -p 2>/dev/null | grep -q 'libclang[-.]' ||
 		compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null || missing+=(libclang-dev)
@@ -160,6 +172,7 @@ build() {
 	say "building $EXTENSION $VERSION for PostgreSQL $MAJOR ($1)"
 	PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --package "$EXTENSION" --lib --profile "$1" \
 		--no-default-features --features "$features" --target-dir "target/pg$MAJOR"
+	touch "$(library "$1")" # newer than its source, whatever cargo thought needless
 }
 
 # place LIBRARY LIBDIR EXTENSIONDIR: what an installation is made of.
