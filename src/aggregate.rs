@@ -106,12 +106,18 @@ impl<A> Aggregate<A> {
         release(mechanism, &state.sums())
     }
 
-    /// Refuses a state that was fed under other bounds than `grid`'s: they changed on the way,
+    /// Refuses a state that was fed on another grid than `grid`: an argument changed on the way,
     /// through a function that calls itself stable and is not.
     fn refuse_other_bounds(&self, state: &State, grid: &Grid) {
         if !state.grid().same(grid) {
-            let same_lo = state.grid().lo().to_bits() == grid.lo().to_bits();
-            errors::depends_on_rows(self.name, if same_lo { "hi" } else { "lo" });
+            let differs =
+                |bound: fn(&Grid) -> f64| bound(state.grid()).to_bits() != bound(grid).to_bits();
+            let argument = match (differs(Grid::lo), differs(Grid::hi)) {
+                (true, _) => "lo",
+                (false, true) => "hi",
+                (false, false) => "mech",
+            };
+            errors::depends_on_rows(self.name, argument);
         }
     }
 }

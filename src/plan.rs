@@ -30,6 +30,8 @@ pub enum Missing {
 /// An aggregate's call in the plan, with its arguments.
 pub struct PlannedCall {
     aggregate: *mut AggState,
+    /// The node that has the expressions: the aggregate's own, or a partial one below it.
+    plan: *mut Plan,
     /// The expressions, in the order of the SQL declaration.
     arguments: Vec<*mut Expr>,
 }
@@ -60,10 +62,10 @@ impl PlannedCall {
             }
             let aggregate = (*call.fcinfo()).context.cast::<AggState>();
             let plan = (*aggregate).ss.ps.plan;
-            let aggref = if (*aggref).aggsplit & pg_sys::AGGSPLITOP_COMBINE != 0 {
+            let (aggref, plan) = if (*aggref).aggsplit & pg_sys::AGGSPLITOP_COMBINE != 0 {
                 partial(aggref, plan).ok_or(Missing::Hidden)?
             } else {
-                aggref
+                (aggref, plan)
             };
             let arguments = elements::<TargetEntry>((*aggref).args)
                 .filter(|entry| !(**entry).resjunk)
@@ -71,6 +73,7 @@ impl PlannedCall {
                 .collect();
             Ok(Self {
                 aggregate,
+                plan,
                 arguments,
             })
         }
@@ -108,7 +111,7 @@ impl PlannedCall {
         // SAFETY: see `find`.
         unsafe {
             let expr = match outer_column(expr) {
-                Some(column) => computed_below((*self.aggregate).ss.ps.plan, column)?,
+                Some(column) => computed_below(self.plan, column)?,
                 None => expr,
             };
             (!depends_on_rows(expr)).then_some(expr)
@@ -164,16 +167,16 @@ unsafe fn is_ours(aggregate: pg_sys::Oid, role: Role, function: pg_sys::Oid) -> 
 }
 
 /// The partial call whose states `finalize`, a call that combines states, takes in: PostgreSQL
-/// leaves in it only a reference to a column of the node below, so follow that down. `None` where
-/// a node in between is not known.
-unsafe fn partial(finalize: *mut Aggref, mut plan: *mut Plan) -> Option<*mut Aggref> {
+/// leaves in it only a reference to a column of the node below, so follow that down, to the call
+/// and its node. `None` where a node in between is not known.
+unsafe fn partial(finalize: *mut Aggref, mut plan: *mut Plan) -> Option<(*mut Aggref, *mut Plan)> {
     // SAFETY: see `find`; every plan node starts with a Plan.
     unsafe {
         let only = elements::<TargetEntry>((*finalize).args).next()?;
         let mut expr = (*only).expr;
         loop {
             if (*expr).type_ == NodeTag::T_Aggref {
-                return Some(expr.cast());
+                return Some((expr.cast(), plan));
             }
             let (below, column) = source(plan, expr)?;
             plan = below;
@@ -273,7 +276,8 @@ unsafe fn column_of(expr: *mut Expr, relation: i32) -> Option<i16> {
     }
 }
 
-/// Whether an expression could differ from row to row.
+/// Whether an expression could differ from row to row. One that was followed down may be what a
+/// node below computes from its rows without naming a column: `count(*)`, a window function, a set.
 unsafe fn depends_on_rows(expr: *mut Expr) -> bool {
     let node = expr.cast::<pg_sys::Node>();
     // SAFETY: the expression is a valid node tree.
@@ -281,6 +285,9 @@ unsafe fn depends_on_rows(expr: *mut Expr) -> bool {
         pg_sys::contain_var_clause(node)
             || pg_sys::contain_volatile_functions(node)
             || pg_sys::contain_subplans(node)
+            || pg_sys::contain_agg_clause(node)
+            || pg_sys::contain_window_function(node)
+            || pg_sys::expression_returns_set(node)
     }
 }
 
