@@ -4,7 +4,8 @@
 use std::env;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use postgres::{Client, NoTls};
+use postgres::error::ErrorPosition;
+use postgres::{Client, NoTls, Row};
 
 pub mod releases;
 pub mod statistics;
@@ -90,12 +91,50 @@ pub fn session(build: Build) -> (Database, Client) {
     (database, client)
 }
 
+/// A role that may connect and no more, unique in its server; dropped with all it owns and may do
+/// in the test's database.
+pub struct Role<'a> {
+    database: &'a Database,
+    name: String,
+}
+
+impl<'a> Role<'a> {
+    pub fn new(database: &'a Database) -> Self {
+        let name = format!("{}_nobody", database.name());
+        let sql = format!("CREATE ROLE {name} LOGIN");
+        database.connect().batch_execute(&sql).expect("a role");
+        Self { database, name }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A new session as this role.
+    pub fn connect(&self) -> Client {
+        self.database.connect_as(&self.name)
+    }
+}
+
+impl Drop for Role<'_> {
+    fn drop(&mut self) {
+        let sql = format!("DROP OWNED BY {0} CASCADE; DROP ROLE {0}", self.name);
+        let dropped = self.database.connect().batch_execute(&sql);
+        if !std::thread::panicking() {
+            dropped.expect("the role can go");
+        }
+    }
+}
+
 /// What PostgreSQL said of a statement that must fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     pub code: String,
     pub message: String,
     pub hint: String,
+    pub detail: String,
+    /// Where in the text of the query, counted from 1; `None` for an error of a later stage.
+    pub position: Option<u32>,
 }
 
 /// Runs a statement that must fail, and returns its error.
@@ -115,6 +154,11 @@ pub fn refusal(error: &postgres::Error, sql: &str) -> Refusal {
         code: server.code().code().to_owned(),
         message: server.message().to_owned(),
         hint: server.hint().unwrap_or_default().to_owned(),
+        detail: server.detail().unwrap_or_default().to_owned(),
+        position: match server.position() {
+            Some(&ErrorPosition::Original(position)) => Some(position),
+            _ => None,
+        },
     }
 }
 
@@ -125,6 +169,24 @@ pub fn value<T: for<'a> postgres::types::FromSql<'a>>(client: &mut Client, sql: 
         .unwrap_or_else(|error| panic!("{error:?}: {sql}"))
         .get(0)
 }
+
+/// Runs statements that must succeed.
+pub fn run(client: &mut Client, sql: &str) {
+    client
+        .batch_execute(sql)
+        .unwrap_or_else(|error| panic!("{error:?}: {sql}"));
+}
+
+/// The rows of a query that must succeed.
+pub fn rows(client: &mut Client, sql: &str) -> Vec<Row> {
+    client
+        .query(sql, &[])
+        .unwrap_or_else(|error| panic!("{error:?}: {sql}"))
+}
+
+/// Settings that make PostgreSQL take a parallel plan for a small table too.
+pub const PARALLEL: &str = "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; \
+     SET min_parallel_table_scan_size = 0; SET max_parallel_workers_per_gather = 2";
 
 /// The plan of a query, as EXPLAIN prints it.
 pub fn explain(client: &mut Client, sql: &str) -> String {
