@@ -1,0 +1,194 @@
+//! What a role without rights can do: aggregate. Not: see, make, keep or read a state.
+
+use dp_mean_tests::{Build, PARALLEL, Role, explain, refused, rows, run, session, value};
+
+/// Every function that takes or returns a state, with its arguments' types.
+fn support_functions(client: &mut postgres::Client) -> Vec<(String, String)> {
+    // Functions with an argument of type internal cannot be called from SQL at all.
+    let sql = "SELECT p.proname::text, pg_get_function_identity_arguments(p.oid) FROM pg_proc p \
+               WHERE 'internal'::regtype <> ALL (p.proargtypes) AND p.prokind = 'f' AND (p.prorettype = 'dp_state'::regtype \
+                   OR 'dp_state'::regtype = ANY (p.proargtypes)) ORDER BY 1, 2";
+    rows(client, sql).iter().map(|row| (row.get(0), row.get(1))).collect()
+}
+
+#[test]
+fn anybody_can_aggregate() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    run(
+        &mut client,
+        &format!(
+            "CREATE TABLE t AS SELECT i::float8 AS x, i % 3 AS k FROM generate_series(1, 10000) i; \
+             ANALYZE t; GRANT SELECT ON t TO {}",
+            role.name()
+        ),
+    );
+    let mut nobody = role.connect();
+    for parallel in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
+        run(&mut nobody, parallel);
+        let sql = "SELECT dp_mean(x, 0, 10000, 1.0), dp_mean(x, 0, 10000, 1.0, 'laplace'), \
+                   dp_sum(x, 0, 10000, 1.0), dp_sum(x, 0, 10000, 1.0, 'laplace'), \
+                   (dp_mean_and_count(x, 0, 10000, 1.0)).*, dp_count(1.0), dp_count(x, 1.0), \
+                   dp_count(x, 1.0, 'geometric') FROM t";
+        let plan = explain(&mut nobody, sql);
+        assert_eq!(plan.contains("Partial Aggregate"), parallel == PARALLEL, "{plan}");
+        run(&mut nobody, sql);
+        run(&mut nobody, "SELECT k, dp_mean(x, 0, 10000, 1.0) FROM t GROUP BY k");
+    }
+    assert!(!rows(&mut nobody, "SELECT * FROM dp_mechanisms()").is_empty());
+    run(&mut nobody, "CREATE TEMP TABLE m AS SELECT 'hourglass'::dp_mechanism AS m");
+    run(&mut nobody, "SELECT DISTINCT m FROM m WHERE m = 'hourglass' ORDER BY m");
+}
+
+#[test]
+fn no_support_function_can_be_called() {
+    let (database, mut client) = session(Build::Release);
+    let functions = support_functions(&mut client);
+    assert_eq!(functions.len(), 15, "{functions:?}");
+    let role = Role::new(&database);
+    run(&mut client, &format!("GRANT CREATE ON SCHEMA public TO {}", role.name()));
+    let mut nobody = role.connect();
+    for (name, arguments) in &functions {
+        let may: bool = value(
+            &mut nobody,
+            &format!("SELECT has_function_privilege('{name}({arguments})', 'EXECUTE')"),
+        );
+        assert!(!may, "{name}({arguments})");
+        if ["dp_state_out", "dp_state_send"].contains(&name.as_str()) {
+            // STRICT, and there is no state to call them with: PostgreSQL answers NULL by itself.
+            continue;
+        }
+        let nulls: Vec<String> = arguments
+            .split(", ")
+            .map(|argument| match argument {
+                "\"any\"" => "NULL::text".to_owned(),
+                "cstring" => "'x'".to_owned(),
+                "dp_state" => "NULL".to_owned(),
+                other => format!("NULL::{other}"),
+            })
+            .collect();
+        let call = format!("{name}({})", nulls.join(", "));
+        let refusal = refused(&mut nobody, &format!("SELECT {call}"));
+        assert_eq!(refusal.code, "42501", "{call}: {refusal:?}");
+        for body in [
+            format!("CREATE FUNCTION wrap() RETURNS text LANGUAGE sql AS $$ SELECT {call}::text $$"),
+            format!(
+                "CREATE FUNCTION wrap() RETURNS text LANGUAGE plpgsql AS \
+                 $$ BEGIN RETURN {call}::text; END $$"
+            ),
+        ] {
+            // A SQL function may be refused where it is made; else it is where it is called.
+            let made = nobody.batch_execute(&body).is_ok();
+            if made {
+                let refusal = refused(&mut nobody, "SELECT wrap()");
+                assert_eq!(refusal.code, "42501", "{body}: {refusal:?}");
+                run(&mut nobody, "DROP FUNCTION wrap()");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_aggregate_can_be_built_over_them() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    run(&mut client, &format!("GRANT CREATE ON SCHEMA public TO {}", role.name()));
+    let mut nobody = role.connect();
+    for aggregate in [
+        // Without its final function it would answer with the state.
+        "CREATE AGGREGATE mine(float8, float8, float8, float8) (SFUNC = dp_mean_trans, STYPE = dp_state)",
+        "CREATE AGGREGATE mine(float8, float8, float8, float8) (SFUNC = dp_mean_trans, \
+         STYPE = dp_state, FINALFUNC = dp_mean_final)",
+        "CREATE AGGREGATE mine(dp_state) (SFUNC = dp_state_combine, STYPE = dp_state)",
+        "CREATE AGGREGATE mine(float8) (SFUNC = dp_count_rows_trans, STYPE = dp_state)",
+    ] {
+        assert_eq!(refused(&mut nobody, aggregate).code, "42501", "{aggregate}");
+    }
+}
+
+#[test]
+fn nothing_can_be_made_of_the_state_type() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    run(&mut client, &format!("GRANT CREATE ON SCHEMA public TO {}", role.name()));
+    let mut nobody = role.connect();
+    for sql in [
+        "CREATE TABLE kept (s dp_state)",
+        "CREATE TEMP TABLE kept (s dp_state[])",
+        "CREATE TYPE kept AS (s dp_state)",
+        "CREATE DOMAIN kept AS dp_state",
+        "CREATE FUNCTION f(dp_state) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        "CREATE FUNCTION f() RETURNS dp_state LANGUAGE sql AS 'SELECT NULL::dp_state'",
+        "CREATE CAST (dp_state AS bytea) WITHOUT FUNCTION",
+        "CREATE CAST (bytea AS dp_state) WITH INOUT",
+    ] {
+        let code = refused(&mut nobody, sql).code;
+        assert_eq!(code, "42501", "{sql}");
+    }
+    // The input function runs at parse time, before any privilege is looked at: it refuses itself.
+    for (sql, code) in [
+        ("SELECT '1'::dp_state", "0A000"),
+        ("SELECT '1'::text::dp_state", "42501"),
+        ("SELECT '1'::bytea::dp_state", "42846"),
+    ] {
+        assert_eq!(refused(&mut nobody, sql).code, code, "{sql}");
+    }
+}
+
+#[test]
+fn not_even_a_superuser_reads_or_writes_a_state() {
+    let (_database, mut client) = session(Build::Release);
+    for sql in ["SELECT 'x'::dp_state", "SELECT dp_state_in('x')"] {
+        assert_eq!(refused(&mut client, sql).code, "0A000", "{sql}");
+    }
+    // An aggregate without a final function answers with its state.
+    run(
+        &mut client,
+        "CREATE AGGREGATE bare(float8, float8, float8, float8) (SFUNC = dp_mean_trans, STYPE = dp_state)",
+    );
+    let call = "SELECT bare(i, 0, 10, 1.0) FROM generate_series(1, 10) i";
+    assert_eq!(refused(&mut client, call).code, "0A000");
+    let copy = format!("COPY ({call}) TO STDOUT (FORMAT binary)");
+    let error = client.copy_out(&copy).map(|reader| {
+        let mut bytes = Vec::new();
+        std::io::copy(&mut { reader }, &mut bytes)
+    });
+    let failed = match error {
+        Err(error) => format!("{error:?}"),
+        Ok(Err(error)) => format!("{error:?}"),
+        Ok(Ok(_)) => panic!("a state was copied out"),
+    };
+    assert!(failed.contains("no text and no binary form"), "{failed}");
+    run(&mut client, "CREATE TABLE kept (s dp_state)");
+    assert_eq!(refused(&mut client, "INSERT INTO kept VALUES ('x')").code, "0A000");
+    // The session has come to no harm.
+    assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM kept"), 0);
+}
+
+#[test]
+fn outside_an_aggregate_a_support_function_is_an_error() {
+    let (_database, mut client) = session(Build::Release);
+    for sql in [
+        "SELECT dp_mean_trans(NULL, 1, 0, 1, 1)",
+        "SELECT dp_mean_trans(NULL, NULL, 0, 1, 1, 'hourglass')",
+        "SELECT dp_sum_trans(NULL, 1, 0, 1, 1)",
+        "SELECT dp_count_rows_trans(NULL, 1)",
+        "SELECT dp_count_trans(NULL, 1, 1)",
+        "SELECT dp_state_combine(NULL, NULL)",
+        "SELECT dp_mean_final(NULL)",
+        "SELECT dp_mean_and_count_final(NULL)",
+        "SELECT dp_sum_final(NULL)",
+        "SELECT dp_count_final(NULL)",
+    ] {
+        assert_eq!(refused(&mut client, sql).code, "0A000", "{sql}");
+    }
+    // Inside another's aggregate they are told apart: one that calls itself ours but is not.
+    run(
+        &mut client,
+        "CREATE FUNCTION through(s dp_state, x float8) RETURNS dp_state LANGUAGE sql AS \
+             'SELECT dp_mean_trans(s, x, 0, 1, 1.0)';
+         CREATE AGGREGATE other(float8) (SFUNC = through, STYPE = dp_state, FINALFUNC = dp_mean_final)",
+    );
+    let sql = "SELECT other(i) FROM generate_series(1, 10) i";
+    assert_eq!(refused(&mut client, sql).code, "0A000");
+}

@@ -1,0 +1,281 @@
+//! No rows is an answer like any other: noise, drawn as for n = 0, in every plan. A NULL there
+//! would tell with certainty that no row matched.
+
+use dp_core::mechanism::{Arguments, COUNT, MEAN, MechanismArgument, SUM};
+use dp_core::random::Generator;
+use dp_core::sums::Sums;
+use dp_mean_tests::{Build, PARALLEL, explain, rows, run, session, value};
+use postgres::Client;
+
+/// A table, the same partitioned, and their plans' costs.
+const TABLES: &str = "
+    CREATE TABLE t AS SELECT i % 4 AS k, i::float8 AS x, NULL::float8 AS nothing
+        FROM generate_series(1, 1000) i;
+    CREATE TABLE parts (k int, x float8, nothing float8) PARTITION BY LIST (k);
+    CREATE TABLE part_0 PARTITION OF parts FOR VALUES IN (0);
+    CREATE TABLE part_1 PARTITION OF parts FOR VALUES IN (1);
+    CREATE TABLE part_2 PARTITION OF parts FOR VALUES IN (2, 3);
+    INSERT INTO parts SELECT k, x FROM t;
+    CREATE TABLE settings AS SELECT 0::float8 AS lo, 1000::float8 AS hi, 1::float8 AS eps;
+    ANALYZE t; ANALYZE parts";
+
+/// One call of each aggregate, with and without a mechanism, as text: a NULL would be NULL.
+const CALLS: [&str; 9] = [
+    "dp_mean(x, 0, 1000, 1.0)",
+    "dp_mean(x, 0, 1000, 1.0, 'laplace')",
+    "dp_mean(x, 0, 1000, 1.0, 'independent')",
+    "dp_mean_and_count(x, 0, 1000, 1.0)",
+    "dp_sum(x, 0, 1000, 1.0)",
+    "dp_sum(x, 0, 1000, 1.0, 'laplace')",
+    "dp_count(1.0)",
+    "dp_count(x, 1.0)",
+    "dp_count(x, 1.0, 'geometric')",
+];
+
+/// Runs `sql`, with each call in turn for `{}`, and checks that its last column is never NULL,
+/// that there are `groups` rows, and that in 40 runs it does not always answer alike.
+fn answers_with_noise(client: &mut Client, sql: &str, groups: usize) {
+    for call in CALLS {
+        let sql = sql.replace("{}", &format!("({call})::text"));
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..40 {
+            let answers = rows(client, &sql);
+            assert_eq!(answers.len(), groups, "{sql}");
+            for row in &answers {
+                let answer: Option<String> = row.get(row.len() - 1);
+                seen.insert(answer.unwrap_or_else(|| panic!("NULL: {sql}")));
+            }
+        }
+        // The likeliest answer, the midpoint of a mean, has a chance of 0.66 a run at most.
+        assert!(seen.len() > 1, "{sql}: always {seen:?}");
+    }
+}
+
+#[test]
+fn the_answer_is_that_of_no_rows() {
+    let (_database, mut client) = session(Build::Testing);
+    run(&mut client, TABLES);
+    let arguments = |mechanism| Arguments {
+        bounds: Some((Some(-3.0), Some(7.0))),
+        epsilon: Some(0.7),
+        mechanism: MechanismArgument::Given(Some(mechanism)),
+    };
+    let nobody = Sums::default();
+    for seed in 0..50 {
+        let mut seeded = |call: &str| {
+            run(&mut client, &format!("SELECT dp_test_seed({seed})"));
+            rows(&mut client, &format!("SELECT {call} FROM t WHERE x < 0")).remove(0)
+        };
+        let generator = || Generator::from_seed(seed);
+        for entry in MEAN.entries {
+            let name = entry.info.name;
+            let mechanism = MEAN.build(&arguments(name)).expect("a mean");
+            let expected = mechanism.release(&nobody, &mut generator());
+            let mean: f64 = seeded(&format!("dp_mean(x, -3, 7, 0.7, '{name}')")).get(0);
+            assert_eq!(mean.to_bits(), expected.mean.to_bits(), "{name}");
+            let both = seeded(&format!("(dp_mean_and_count(x, -3, 7, 0.7, '{name}')).*"));
+            assert_eq!((both.get(0), both.get(1)), (expected.mean, expected.count), "{name}");
+        }
+        for entry in SUM.entries {
+            let name = entry.info.name;
+            let mechanism = SUM.build(&arguments(name)).expect("a sum");
+            let expected = mechanism.release(&nobody, &mut generator());
+            let sum: f64 = seeded(&format!("dp_sum(x, -3, 7, 0.7, '{name}')")).get(0);
+            assert_eq!(sum.to_bits(), expected.to_bits(), "{name}");
+        }
+        for entry in COUNT.entries {
+            let name = entry.info.name;
+            let of_counts = Arguments { bounds: None, ..arguments(name) };
+            let mechanism = COUNT.build(&of_counts).expect("a count");
+            let expected = mechanism.release(&nobody, &mut generator());
+            let count: i64 = seeded(&format!("dp_count(x, 0.7, '{name}')")).get(0);
+            assert_eq!(count, expected, "{name}");
+        }
+    }
+}
+
+#[test]
+fn in_a_plain_query() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLES);
+    for sql in [
+        "SELECT {} FROM t WHERE false",
+        "SELECT {} FROM t WHERE x < 0",
+        "SELECT {} FROM (SELECT * FROM t LIMIT 0) t",
+        "SELECT {} FROM t, settings WHERE t.x = -settings.hi",
+        "SELECT {} FROM (SELECT x FROM t WHERE x < 0 UNION ALL SELECT x FROM parts WHERE x < 0) u",
+        "WITH c AS MATERIALIZED (SELECT * FROM t WHERE x < 0) SELECT {} FROM c",
+        "SELECT a FROM (SELECT {} AS a FROM t WHERE x < 0) s",
+        "SELECT (SELECT {} FROM t WHERE x < -o.hi) FROM settings o",
+        "SELECT s.a FROM settings o, LATERAL (SELECT {} AS a FROM t WHERE x < -o.hi) s",
+    ] {
+        answers_with_noise(&mut client, sql, 1);
+    }
+}
+
+#[test]
+fn in_a_group() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLES);
+    for hashed in ["on", "off"] {
+        run(&mut client, &format!("SET enable_hashagg = {hashed}"));
+        // A FILTER that leaves nothing, in one group and in all.
+        for filter in ["WHERE k = 1", "WHERE x < 0"] {
+            for (place, groups) in [
+                ("SELECT {} FROM t", 1),
+                ("SELECT k, {} FROM t GROUP BY k", 4),
+                ("SELECT k, {} FROM t GROUP BY ROLLUP (k)", 5),
+                ("SELECT k, {} FROM parts GROUP BY k", 4),
+            ] {
+                for call in CALLS {
+                    let call = format!("({call} FILTER ({filter}))::text");
+                    for row in rows(&mut client, &place.replace("{}", &call)) {
+                        let answer: Option<String> = row.get(row.len() - 1);
+                        assert!(answer.is_some(), "{call}: {place}");
+                    }
+                    let count = rows(&mut client, &place.replace("{}", &call)).len();
+                    assert_eq!(count, groups);
+                }
+            }
+        }
+        answers_with_noise(&mut client, "SELECT k, {} FROM t WHERE x < 0 GROUP BY GROUPING SETS ((k), ())", 1);
+    }
+}
+
+#[test]
+fn all_null_groups_are_like_empty_ones() {
+    let (_database, mut client) = session(Build::Testing);
+    run(&mut client, TABLES);
+    for call in [
+        "dp_mean({}, 0, 1000, 1.0)", "dp_mean_and_count({}, 0, 1000, 1.0)::text",
+        "dp_sum({}, 0, 1000, 1.0)", "dp_count({}, 1.0)",
+    ] {
+        let mut seeded = |from: &str, x: &str| -> String {
+            run(&mut client, "SELECT dp_test_seed(5)");
+            let call = call.replace("{}", x);
+            value(&mut client, &format!("SELECT ({call})::text FROM {from}"))
+        };
+        let empty = seeded("t WHERE false", "x");
+        assert_eq!(seeded("t", "nothing"), empty);
+        if !call.starts_with("dp_count") {
+            assert_eq!(seeded("t", "'NaN'::float8"), empty);
+        }
+    }
+}
+
+#[test]
+fn in_parallel_plans() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLES);
+    run(&mut client, PARALLEL);
+    // A condition whose rows PostgreSQL takes to be many.
+    let sql = "SELECT {} FROM t WHERE x + k < 0";
+    let plan = explain(&mut client, &sql.replace("{}", CALLS[0]));
+    assert!(plan.contains("Finalize Aggregate") && plan.contains("Gather"), "{plan}");
+    answers_with_noise(&mut client, sql, 1);
+
+    // Gather Merge below grouping sets has nothing to merge; the grand total still answers.
+    run(&mut client, "SET enable_hashagg = off");
+    for call in CALLS {
+        let call = format!("({call} FILTER (WHERE x < 0))::text");
+        let sql = format!("SELECT k, {call} FROM t GROUP BY k");
+        let plan = explain(&mut client, &sql);
+        assert!(plan.contains("Gather Merge") && plan.contains("Partial GroupAggregate"), "{plan}");
+        let answers = rows(&mut client, &sql);
+        assert_eq!(answers.len(), 4);
+        assert!(answers.iter().all(|row| row.get::<_, Option<String>>(1).is_some()), "{sql}");
+    }
+}
+
+#[test]
+fn over_partitions() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLES);
+    run(&mut client, "SET enable_partitionwise_aggregate = on");
+    let total = "SELECT {} FROM parts WHERE x + k < 0";
+    for parallel in [false, true] {
+        if parallel {
+            run(&mut client, PARALLEL);
+        } else {
+            // What makes PostgreSQL aggregate each partition by itself although it is small.
+            run(&mut client, "SET max_parallel_workers_per_gather = 0; SET cpu_tuple_cost = 1");
+        }
+        let plan = explain(&mut client, &total.replace("{}", CALLS[0]));
+        assert!(plan.contains("Finalize Aggregate") && plan.contains("Append"), "{plan}");
+        assert_eq!(plan.contains("Gather"), parallel, "{plan}");
+        answers_with_noise(&mut client, total, 1);
+        // No partition is left.
+        answers_with_noise(&mut client, "SELECT {} FROM parts WHERE k = 9", 1);
+        for call in CALLS {
+            let sql = format!("SELECT k, ({call} FILTER (WHERE x < 0))::text FROM parts GROUP BY k");
+            let answers = rows(&mut client, &sql);
+            assert_eq!(answers.len(), 4);
+            assert!(answers.iter().all(|row| row.get::<_, Option<String>>(1).is_some()), "{sql}");
+        }
+    }
+}
+
+#[test]
+fn with_arguments_from_elsewhere() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLES);
+    run(&mut client, "SET plan_cache_mode = force_generic_plan");
+    run(
+        &mut client,
+        "CREATE FUNCTION in_plpgsql(lo float8, hi float8, e float8, m dp_mechanism) RETURNS float8
+         LANGUAGE plpgsql AS $$
+         DECLARE answer float8; width float8 := hi - lo;
+         BEGIN
+             SELECT dp_mean(x, lo, lo + width, e, m) INTO answer FROM t WHERE x < 0;
+             RETURN answer;
+         END $$",
+    );
+    for parallel in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
+        run(&mut client, parallel);
+        let prepared = client
+            .prepare("SELECT dp_mean(x, $1, $2, $3, $4::text::dp_mechanism) FROM t WHERE x < 0")
+            .expect("a prepared statement");
+        let mut answers = std::collections::BTreeSet::new();
+        for (lo, hi) in [(0.0, 1.0), (10.0, 20.0), (-5.0, -4.0)] {
+            for _ in 0..40 {
+                let row = client
+                    .query_one(&prepared, &[&lo, &hi, &1.0f64, &"laplace"])
+                    .expect("an answer");
+                let mean: f64 = row.get(0);
+                assert!((lo..=hi).contains(&mean), "{mean} {lo} {hi}");
+                answers.insert(mean.to_bits());
+                let sql = format!("SELECT in_plpgsql({lo}, {hi}, 1.0, 'laplace')");
+                let mean: f64 = value(&mut client, &sql);
+                assert!((lo..=hi).contains(&mean), "{mean} {lo} {hi}");
+            }
+        }
+        assert!(answers.len() > 3);
+        for sql in [
+            "SELECT dp_mean(x, (SELECT lo FROM settings), (SELECT hi FROM settings), \
+             (SELECT eps FROM settings))::text FROM t WHERE x < 0",
+            "SELECT dp_count((SELECT eps FROM settings))::text FROM t WHERE x < 0",
+            "SELECT (SELECT dp_sum(x, o.lo, o.hi, o.eps) FROM t WHERE x < 0)::text FROM settings o",
+            "SELECT s.a FROM settings o, LATERAL \
+             (SELECT dp_mean(x, o.lo, o.hi, o.eps, 'shifted')::text AS a FROM t WHERE x < 0) s",
+        ] {
+            assert!(value::<Option<String>>(&mut client, sql).is_some(), "{sql}");
+        }
+    }
+}
+
+#[test]
+fn through_a_cursor_and_into_a_table() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLES);
+    run(&mut client, "CREATE TABLE kept AS SELECT dp_mean(x, 0, 1, 1.0) AS a FROM t WHERE x < 0");
+    assert!(value::<Option<f64>>(&mut client, "SELECT a FROM kept").is_some());
+    let mut transaction = client.transaction().expect("a transaction");
+    let declare = "DECLARE c SCROLL CURSOR FOR SELECT dp_mean(x, 0, 1, 1.0) FROM t WHERE x < 0";
+    transaction.batch_execute(declare).expect("a cursor");
+    let first: Option<f64> = transaction.query_one("FETCH NEXT FROM c", &[]).expect("a row").get(0);
+    assert!(first.is_some());
+    // Looked at again, it is the same release.
+    transaction.batch_execute("MOVE BACKWARD ALL FROM c").expect("back");
+    let again: Option<f64> = transaction.query_one("FETCH NEXT FROM c", &[]).expect("a row").get(0);
+    assert_eq!(first, again);
+}
