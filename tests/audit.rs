@@ -50,22 +50,22 @@ const CALLS: [(&str, &[&str]); 15] = [
     ("dp_count(x, {eps}, 'geometric')", &[]),
 ];
 
-/// Tables: none of the rows, or some, in the middle and at the bounds; and the pairs of them that
+/// Tables: no rows, or some, in the middle, at the bounds and beyond; and the pairs of them that
 /// differ by one row.
 const TABLES: [(&str, &[f64]); 7] = [
     ("nothing", &[]),
     ("low", &[0.0]),
     ("high", &[1.0]),
     ("middle", &[0.5]),
+    ("beyond", &[1e6]),
     ("three", &[0.0, 0.5, 1.0]),
-    ("three_low", &[0.0, 0.5, 1.0, 0.0]),
     ("three_high", &[0.0, 0.5, 1.0, 1.0]),
 ];
 const NEIGHBOURS: [(&str, &str); 5] = [
     ("nothing", "low"),
     ("nothing", "high"),
     ("nothing", "middle"),
-    ("three", "three_low"),
+    ("nothing", "beyond"),
     ("three", "three_high"),
 ];
 
