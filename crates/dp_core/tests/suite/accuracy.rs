@@ -207,7 +207,7 @@ fn mean_squared_errors_and_noisy_counts() {
 
         let noise = Shifted::new(bounds, STEPS, epsilon);
         let answers = releases(4, |sums, words| noise.release_from(sums, words));
-        let count = two_sided(value / 2.0);
+        let count = 8.0 / (value * value);
         let expected = (2.0 / (value * value) + (m - 0.5).powi(2) * count) / least;
         assert_accuracy(
             "shifted",
@@ -219,7 +219,7 @@ fn mean_squared_errors_and_noisy_counts() {
 
         let noise = Independent::new(bounds, STEPS, epsilon);
         let answers = releases(5, |sums, words| noise.release_from(sums, words));
-        let expected = (8.0 / (value * value) + m * m * count) / least;
+        let expected = (1.0 + m * m) * count / least;
         assert_accuracy(
             "independent",
             value,

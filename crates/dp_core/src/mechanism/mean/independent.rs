@@ -6,7 +6,6 @@ use crate::epsilon::Epsilon;
 use crate::grid::{self, Bounds, Grid};
 use crate::random::{Bits, Generator};
 use crate::sampler::discrete_laplace::DiscreteLaplace;
-use crate::sampler::staircase::Staircase;
 use crate::sums::Sums;
 
 pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
@@ -33,15 +32,14 @@ pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
 /// Rows count from 0, in steps of `max(|lo|, |hi|) / G`: they lie in [-G, G].
 ///
 /// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). A neighbour
-/// moves the sum by at most `G` and the number of rows by 1. The sum gets discrete Laplace noise
-/// of scale `G / (epsilon / 2)`, the number two-sided geometric noise at `epsilon / 2`: each is
-/// private at `epsilon / 2`, both together at epsilon. The division is post-processing.
+/// moves the sum by at most `G` and `G n` by `G`. Each gets discrete Laplace noise of scale
+/// `G / (epsilon / 2)`: each is private at `epsilon / 2`, both together at epsilon. The division
+/// is post-processing.
 #[derive(Clone, Debug)]
 pub struct Independent {
     bounds: Bounds,
     steps: u64,
-    sum: DiscreteLaplace,
-    count: Staircase,
+    noise: DiscreteLaplace,
 }
 
 impl Independent {
@@ -50,23 +48,22 @@ impl Independent {
         Self {
             bounds,
             steps,
-            sum: DiscreteLaplace::new(steps, epsilon.half()),
-            count: Staircase::two_sided_geometric(epsilon.half()),
+            noise: DiscreteLaplace::new(steps, epsilon.half()),
         }
     }
 
-    /// The noisy sum in grid steps, and the noisy number of rows: this is what the guarantee is
-    /// about.
+    /// The noisy sum in grid steps, and `G` times the noisy number of rows: this is what the
+    /// guarantee is about.
     pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> (i128, i128) {
-        let sum = sums.s.saturating_add(self.sum.draw(bits));
-        (sum, i128::from(sums.n) + self.count.draw(bits).value)
+        let whole = i128::from(self.steps) * i128::from(sums.n);
+        let sum = sums.s.saturating_add(self.noise.draw(bits));
+        (sum, whole.saturating_add(self.noise.draw(bits)))
     }
 
     /// One release from any source of words.
     pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> MeanAnswer {
-        let (sum, count) = self.noisy(sums, bits);
-        let mean = if count > 0 {
-            let whole = count.saturating_mul(i128::from(self.steps));
+        let (sum, whole) = self.noisy(sums, bits);
+        let mean = if whole > 0 {
             let fraction = sum.clamp(-whole, whole) as f64 / whole as f64;
             (fraction * self.bounds.magnitude()).clamp(self.bounds.lo(), self.bounds.hi())
         } else {
@@ -74,7 +71,7 @@ impl Independent {
         };
         MeanAnswer {
             mean,
-            count: count as f64,
+            count: whole as f64 / self.steps as f64,
         }
     }
 }

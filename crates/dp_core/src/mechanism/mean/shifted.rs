@@ -6,7 +6,6 @@ use crate::epsilon::Epsilon;
 use crate::grid::{self, Bounds, Grid};
 use crate::random::{Bits, Generator};
 use crate::sampler::discrete_laplace::DiscreteLaplace;
-use crate::sampler::staircase::Staircase;
 use crate::sums::Sums;
 
 pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
@@ -30,15 +29,14 @@ pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
 /// in [-G, G], and the sum of a table's rows is `2 S1 - G n`.
 ///
 /// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). A neighbour
-/// moves that sum by at most `G` and the number of rows by 1. The sum gets discrete Laplace noise
-/// of scale `G / (epsilon / 2)`, the number two-sided geometric noise at `epsilon / 2`: each is
-/// private at `epsilon / 2`, both together at epsilon. The division is post-processing.
+/// moves that sum by at most `G` and `G n` by `G`. Each gets discrete Laplace noise of scale
+/// `G / (epsilon / 2)`: each is private at `epsilon / 2`, both together at epsilon. The division
+/// is post-processing.
 #[derive(Clone, Debug)]
 pub struct Shifted {
     bounds: Bounds,
     steps: u64,
-    sum: DiscreteLaplace,
-    count: Staircase,
+    noise: DiscreteLaplace,
 }
 
 impl Shifted {
@@ -47,33 +45,27 @@ impl Shifted {
         Self {
             bounds,
             steps,
-            sum: DiscreteLaplace::new(steps, epsilon.half()),
-            count: Staircase::two_sided_geometric(epsilon.half()),
+            noise: DiscreteLaplace::new(steps, epsilon.half()),
         }
     }
 
-    /// The noisy sum in half grid steps from the midpoint, and the noisy number of rows: this
-    /// is what the guarantee is about.
+    /// The noisy sum in half grid steps from the midpoint, and `G` times the noisy number of rows:
+    /// this is what the guarantee is about.
     pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> (i128, i128) {
         let whole = i128::from(self.steps) * i128::from(sums.n);
         let centred = sums.s.saturating_mul(2).saturating_sub(whole);
-        let sum = centred.saturating_add(self.sum.draw(bits));
-        (sum, i128::from(sums.n) + self.count.draw(bits).value)
+        let sum = centred.saturating_add(self.noise.draw(bits));
+        (sum, whole.saturating_add(self.noise.draw(bits)))
     }
 
     /// One release from any source of words.
     pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> MeanAnswer {
-        let (sum, count) = self.noisy(sums, bits);
-        // 1/2 + sum / (2 G count), as one fraction.
-        let half = count.saturating_mul(i128::from(self.steps));
-        let mean = mean_between(
-            &self.bounds,
-            half.saturating_add(sum),
-            half.saturating_mul(2),
-        );
+        let (sum, whole) = self.noisy(sums, bits);
+        // 1/2 + sum / (2 whole), as one fraction.
+        let part = whole.saturating_add(sum);
         MeanAnswer {
-            mean,
-            count: count as f64,
+            mean: mean_between(&self.bounds, part, whole.saturating_mul(2)),
+            count: whole as f64 / self.steps as f64,
         }
     }
 }
