@@ -1,0 +1,968 @@
+//! What somebody might try: to average the noise away, to forge or to see a state, to crash a
+//! backend, to exhaust its memory. After each the session goes on.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dp_core::grid::STEPS;
+use dp_core::random::{Bits, Generator};
+use dp_mean_tests::{
+    Build, Database, PARALLEL, explain, refusal, refused, rows, run, session, value,
+};
+use postgres::types::private::BytesMut;
+use postgres::types::{IsNull, ToSql, Type};
+use postgres::{Client, NoTls};
+
+/// Every aggregate, every number of arguments, over a column `x` of values in [0, 100].
+const CALLS: [&str; 9] = [
+    "dp_mean(x, 0, 100, 1)",
+    "dp_mean(x, 0, 100, 1, 'shifted')",
+    "(dp_mean_and_count(x, 0, 100, 1)).mean",
+    "(dp_mean_and_count(x, 0, 100, 1, 'independent')).count",
+    "dp_sum(x, 0, 100, 1)",
+    "dp_sum(x, 0, 100, 1, 'laplace')",
+    "dp_count(1)",
+    "dp_count(x, 1)",
+    "dp_count(x, 1, 'geometric')",
+];
+
+const MECHANISMS: [&str; 5] = [
+    "hourglass",
+    "laplace",
+    "staircase",
+    "shifted",
+    "independent",
+];
+
+/// That the session is alive, in the backend it began in, and still answers.
+fn alive(client: &mut Client, backend: i32) {
+    let now: i32 = value(client, "SELECT pg_backend_pid()");
+    assert_eq!(now, backend);
+    let answer: f64 = value(
+        client,
+        "SELECT dp_mean(g, 0, 100, 50) FROM generate_series(0, 100) g",
+    );
+    assert!((answer - 50.0).abs() < 1e-3, "{answer}");
+}
+
+fn backend(client: &mut Client) -> i32 {
+    value(client, "SELECT pg_backend_pid()")
+}
+
+/// Bytes that this process holds for this session, whatever is running.
+fn memory(client: &mut Client) -> i64 {
+    value(
+        client,
+        "SELECT sum(used_bytes)::bigint FROM pg_backend_memory_contexts",
+    )
+}
+
+#[test]
+fn no_window_draws_noise_afresh_for_each_row() {
+    let (_database, mut client) = session(Build::Release);
+    for call in CALLS {
+        // Without the choice of a column.
+        let call = call.trim_start_matches('(');
+        let call = call
+            .split(").")
+            .next()
+            .expect("a call")
+            .trim_end_matches(')');
+        for window in [
+            "OVER ()",
+            "OVER (ORDER BY x)",
+            "OVER (PARTITION BY x)",
+            "FILTER (WHERE x > 1) OVER ()",
+        ] {
+            for table in ["generate_series(1, 3) x", "(SELECT 1 AS x WHERE false) s"] {
+                let sql = format!("SELECT {call}) {window} FROM {table}");
+                let refusal = refused(&mut client, &sql);
+                assert_eq!(refusal.code, "0A000", "{refusal:?}: {sql}");
+                let message = "does not support use as a window function";
+                assert!(refusal.message.ends_with(message), "{refusal:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_column_is_an_eps() {
+    let (_database, mut client) = session(Build::Release);
+    run(
+        &mut client,
+        "CREATE TABLE t AS SELECT i::float8 AS x, 1.0::float8 AS e FROM generate_series(1, 9) i",
+    );
+    for call in CALLS {
+        let call = call
+            .replace(", 1)", ", e)")
+            .replace(", 1,", ", e,")
+            .replace("(1)", "(e)");
+        assert!(call.contains('e'), "{call}");
+        for filter in ["", " WHERE x < 0", " WHERE false"] {
+            let refusal = refused(&mut client, &format!("SELECT {call} FROM t{filter}"));
+            assert_eq!(refusal.code, "22023", "{refusal:?}: {call}");
+            assert!(
+                refusal
+                    .message
+                    .ends_with("argument \"eps\" must not depend on the rows"),
+                "{refusal:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn going_back_in_a_cursor_draws_nothing_new() {
+    let (_database, mut client) = session(Build::Release);
+    for options in ["SCROLL CURSOR", "SCROLL CURSOR WITH HOLD"] {
+        let sql = "SELECT dp_mean(g, 0, 100, 0.01), dp_count(0.01) FROM generate_series(1, 100) g";
+        run(
+            &mut client,
+            &format!("BEGIN; DECLARE c {options} FOR {sql}"),
+        );
+        let mut seen = Vec::new();
+        for fetch in ["NEXT", "FIRST", "ABSOLUTE 1", "LAST", "RELATIVE 0"] {
+            let row = client
+                .query_one(&format!("FETCH {fetch} FROM c"), &[])
+                .expect(fetch);
+            seen.push((row.get::<_, f64>(0).to_bits(), row.get::<_, i64>(1)));
+            run(&mut client, "MOVE ABSOLUTE 0 FROM c; MOVE NEXT FROM c");
+        }
+        assert!(seen.iter().all(|answer| *answer == seen[0]), "{seen:?}");
+        run(&mut client, "CLOSE c; COMMIT");
+    }
+    // Without SCROLL there is no way back.
+    run(
+        &mut client,
+        "BEGIN; DECLARE c CURSOR FOR SELECT dp_count(0.01) FROM generate_series(1, 100)",
+    );
+    run(&mut client, "FETCH NEXT FROM c");
+    assert_eq!(refused(&mut client, "FETCH FIRST FROM c").code, "55000");
+}
+
+/// Random bytes, the same at every run.
+struct Random(Generator);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        Self(Generator::from_seed(seed))
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.0.word() % n as u64) as usize
+    }
+
+    fn bytes(&mut self, length: usize) -> Vec<u8> {
+        (0..length).map(|_| self.0.word() as u8).collect()
+    }
+
+    fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len())]
+    }
+}
+
+/// What a state of 64 bytes holds behind its length word, in the machine's own order.
+fn state(magic: u32, n: i64, s: i128, grid: [f64; 4]) -> Vec<u8> {
+    let mut bytes = magic.to_ne_bytes().to_vec();
+    bytes.extend(n.to_ne_bytes());
+    bytes.extend((s as u64).to_ne_bytes());
+    bytes.extend(((s >> 64) as u64).to_ne_bytes());
+    bytes.extend(grid.iter().flat_map(|number| number.to_ne_bytes()));
+    bytes
+}
+
+const MAGIC: u32 = 0xd9_3a_5e_01;
+
+/// The grids of the aggregates in [`CALLS`]: of values, and of a count.
+fn grids() -> [[f64; 4]; 2] {
+    [[0.0, 100.0, 0.0, STEPS as f64 / 100.0], [0.0; 4]]
+}
+
+/// Hundreds of forgeries: of every length, of the right length, with the right mark, with the
+/// right grid.
+fn forgeries() -> Vec<Vec<u8>> {
+    let mut random = Random::new(20);
+    let mut all: Vec<Vec<u8>> = (0..=200).map(|length| random.bytes(length)).collect();
+    for length in 0..=200 {
+        let mut marked = MAGIC.to_ne_bytes().to_vec();
+        marked.extend(random.bytes(length));
+        marked.truncate(length);
+        all.push(marked);
+    }
+    for _ in 0..50 {
+        let [grid, none] = grids();
+        let n = random.0.word() as i64;
+        let s = i128::from(random.0.word() as i64) << random.below(64);
+        all.push(state(MAGIC, n, s, *random.pick(&[grid, none])));
+        let mut close = state(MAGIC, n, s, grid);
+        close[random.below(60)] ^= 1 << random.below(8);
+        all.push(close);
+        all.push(state(MAGIC ^ 1 << random.below(32), n, s, grid));
+        let mut noise = [0.0; 4];
+        noise.fill_with(|| f64::from_bits(random.0.word()));
+        all.push(state(MAGIC, n, s, noise));
+    }
+    for n in [i64::MIN, -1, 0, i64::MAX] {
+        for s in [i128::MIN, -1, 0, i128::MAX] {
+            all.extend(grids().map(|grid| state(MAGIC, n, s, grid)));
+        }
+    }
+    let [nan, max, tiny] = [f64::NAN, f64::MAX, 5e-324];
+    for grid in [
+        [nan; 4],
+        [max; 4],
+        [tiny; 4],
+        [0.0, 100.0, nan, nan],
+        [0.0, 100.0, 0.0, max],
+    ] {
+        all.push(state(MAGIC, 1, 1, grid));
+    }
+    all
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("\\x{digits}")
+}
+
+/// Runs a query that may fail, but only in words of ours.
+fn answered_or_refused(client: &mut Client, sql: &str) -> bool {
+    match client.simple_query(sql) {
+        Ok(_) => true,
+        Err(error) => {
+            let refusal = refusal(&error, sql);
+            let ours = ["XX001", "22023"].contains(&refusal.code.as_str());
+            assert!(ours, "{refusal:?}: {sql}");
+            false
+        }
+    }
+}
+
+/// A superuser can make PostgreSQL start each group with bytes of a choice.
+fn forged_first_states(build: Build) {
+    let (_database, mut client) = session(build);
+    let backend = backend(&mut client);
+    run(
+        &mut client,
+        "CREATE TABLE few AS SELECT i::float8 AS x FROM generate_series(1, 20) i;
+         CREATE TABLE none (x float8); CREATE TABLE nulls AS SELECT NULL::float8 AS x;
+         UPDATE pg_type SET typinput = 'byteain'::regproc WHERE typname = 'dp_state'",
+    );
+    let all = CALLS.map(|call| format!("({call})::text")).join(", ");
+    let (mut answers, mut errors) = (0, 0);
+    for (i, bytes) in forgeries().iter().enumerate() {
+        let update =
+            "UPDATE pg_aggregate SET agginitval = '{}' WHERE aggtranstype = 'dp_state'::regtype";
+        run(&mut client, &update.replace("{}", &hexadecimal(bytes)));
+        let table = ["few", "none", "nulls"][i % 3];
+        for call in CALLS.iter().copied().chain([all.as_str()]) {
+            let sql = format!("SELECT {call} FROM {table}");
+            if answered_or_refused(&mut client, &sql) {
+                answers += 1
+            } else {
+                errors += 1
+            }
+        }
+    }
+    assert!(
+        answers > 100 && errors > 1000,
+        "{answers} answers, {errors} errors"
+    );
+    run(
+        &mut client,
+        "UPDATE pg_aggregate SET agginitval = NULL WHERE aggtranstype = 'dp_state'::regtype",
+    );
+    alive(&mut client, backend);
+}
+
+#[test]
+fn forged_first_states_end_in_errors_or_answers() {
+    forged_first_states(Build::Release);
+}
+
+#[test]
+fn forged_first_states_break_no_check_of_a_debug_build() {
+    forged_first_states(Build::Testing);
+}
+
+/// A superuser can bring bytes of a choice to the combine and final functions.
+fn forged_partial_states(build: Build) {
+    let (_database, mut client) = session(build);
+    let backend = backend(&mut client);
+    run(
+        &mut client,
+        "CREATE FUNCTION forge(cstring) RETURNS dp_state
+             LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'byteain';
+         CREATE AGGREGATE combined(dp_state) (SFUNC = dp_state_combine, STYPE = dp_state);
+         CREATE AGGREGATE finished(dp_state)
+             (SFUNC = dp_state_combine, STYPE = dp_state, FINALFUNC = dp_mean_final);
+         CREATE FUNCTION hand_over(dp_state, float8, float8, float8, float8) RETURNS dp_state
+             LANGUAGE sql AS $$ SELECT forge(textout(current_setting('attack.bytes'))) $$;
+         CREATE TABLE few AS SELECT i::float8 AS x FROM generate_series(1, 3) i",
+    );
+    for (aggregate, last) in [
+        ("mean", "dp_mean_final"),
+        ("mean_and_count", "dp_mean_and_count_final"),
+        ("sum", "dp_sum_final"),
+        ("count", "dp_count_final"),
+    ] {
+        let sql = format!(
+            "CREATE AGGREGATE forged_{aggregate}(float8, float8, float8, float8)
+                 (SFUNC = hand_over, STYPE = dp_state, FINALFUNC = {last})"
+        );
+        run(&mut client, &sql);
+    }
+    let good = hexadecimal(&state(MAGIC, 1, 1, grids()[0]));
+    let (mut answers, mut errors) = (0, 0);
+    for bytes in forgeries() {
+        let bad = hexadecimal(&bytes);
+        let mut statements = Vec::new();
+        for (left, right) in [(&good, &bad), (&bad, &good), (&bad, &bad)] {
+            statements.push(format!(
+                "SELECT pg_column_size(combined(forge(textout(b)))) FROM (VALUES ('{left}'), ('{right}')) v(b)"
+            ));
+        }
+        statements.push(format!("SELECT pg_column_size(combined(forge('{bad}')))"));
+        run(&mut client, &format!("SET attack.bytes = '{bad}'"));
+        for aggregate in ["mean", "mean_and_count", "sum"] {
+            statements.push(format!("SELECT forged_{aggregate}(x, 0, 100, 1) FROM few"));
+        }
+        for sql in statements {
+            if answered_or_refused(&mut client, &sql) {
+                answers += 1
+            } else {
+                errors += 1
+            }
+        }
+    }
+    assert!(
+        answers > 100 && errors > 1000,
+        "{answers} answers, {errors} errors"
+    );
+    // An aggregate without our arguments is none of ours.
+    for sql in [
+        format!("SELECT finished(forge('{good}'))"),
+        "SELECT forged_count(x, 0, 100, 1) FROM few".to_owned(),
+    ] {
+        let refusal = refused(&mut client, &sql);
+        assert_eq!(refusal.code, "0A000", "{refusal:?}");
+        assert!(
+            refusal
+                .message
+                .ends_with("works inside the aggregates of dp_mean only"),
+            "{refusal:?}"
+        );
+    }
+    alive(&mut client, backend);
+}
+
+#[test]
+fn forged_partial_states_end_in_errors_or_answers() {
+    forged_partial_states(Build::Release);
+}
+
+#[test]
+fn forged_partial_states_break_no_check_of_a_debug_build() {
+    forged_partial_states(Build::Testing);
+}
+
+#[test]
+fn states_in_forms_that_only_tables_have_are_refused() {
+    let (_database, mut client) = session(Build::Release);
+    let backend = backend(&mut client);
+    // Stored as PostgreSQL would store a text: with short length words at odd addresses,
+    // compressed, and out of line.
+    run(
+        &mut client,
+        "CREATE FUNCTION forge(cstring) RETURNS dp_state
+             LANGUAGE internal IMMUTABLE STRICT AS 'byteain';
+         CREATE AGGREGATE combined(dp_state) (SFUNC = dp_state_combine, STYPE = dp_state);
+         UPDATE pg_type SET typstorage = 'x', typalign = 'i' WHERE typname = 'dp_state';
+         CREATE TABLE odd (padding text, s dp_state)",
+    );
+    let good = state(MAGIC, 1, 1, grids()[0]);
+    let mut random = Random::new(1);
+    let [long, longer] = [1500, 20_000].map(|length| random.bytes(length));
+    for (bytes, form) in [
+        (good, "pg_column_size(s) = 61"),
+        (vec![0; 100_000], "pg_column_size(s) < 2000"),
+        (long, "pg_column_size(s) = 1504"),
+        (longer, "pg_column_size(s) > 10000"),
+        (vec![], "pg_column_size(s) = 1"),
+    ] {
+        let bytes = hexadecimal(&bytes);
+        for padding in 0..8 {
+            let insert = "TRUNCATE odd; INSERT INTO odd VALUES";
+            run(
+                &mut client,
+                &format!("{insert} (repeat('y', {padding}), forge('{bytes}'))"),
+            );
+            assert!(
+                value::<bool>(&mut client, &format!("SELECT {form} FROM odd")),
+                "{form}"
+            );
+            let refusal = refused(&mut client, "SELECT pg_column_size(combined(s)) FROM odd");
+            assert_eq!(refusal.code, "XX001", "{refusal:?}");
+        }
+    }
+    alive(&mut client, backend);
+}
+
+#[test]
+fn a_state_has_no_first_value_in_sql() {
+    let (_database, mut client) = session(Build::Release);
+    let refusal = refused(
+        &mut client,
+        "CREATE AGGREGATE evil(float8, float8, float8, float8) (SFUNC = dp_mean_trans,
+             STYPE = dp_state, INITCOND = 'anything', FINALFUNC = dp_mean_final)",
+    );
+    assert_eq!(refusal.code, "0A000", "{refusal:?}");
+    assert_eq!(refusal.message, "dp_state has no text and no binary form");
+}
+
+/// A `dp_mechanism` in its binary form, whatever the bytes.
+#[derive(Debug)]
+struct Binary(Vec<u8>);
+
+impl ToSql for Binary {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        out.extend_from_slice(&self.0);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        kind.name() == "dp_mechanism"
+    }
+
+    postgres::types::to_sql_checked!();
+}
+
+#[test]
+fn a_mechanism_of_a_megabyte_is_refused_by_every_road() {
+    let (_database, mut client) = session(Build::Release);
+    let backend = backend(&mut client);
+    let prepared = client
+        .prepare("SELECT dp_mean(1, 0, 1, 1, $1)")
+        .expect("a statement");
+    let typed = client
+        .prepare_typed("SELECT dp_mean(1, 0, 1, 1, $1)", &[Type::TEXT])
+        .expect("a statement");
+    for text in [
+        "x".repeat(1 << 20),
+        " ".repeat(1 << 20) + "hourglass",
+        format!("hourglass({})", "gamma=0.5,".repeat(1 << 17)),
+        "(".repeat(1 << 20),
+        format!("hourglass(gamma={})", "1".repeat(1 << 20)),
+    ] {
+        let began = Instant::now();
+        let mut refusals = vec![
+            refused(
+                &mut client,
+                &format!("SELECT dp_mean(1, 0, 1, 1, '{text}')"),
+            ),
+            refused(&mut client, &format!("SELECT '{text}'::text::dp_mechanism")),
+            refused(
+                &mut client,
+                &format!("SELECT dp_mean(1, 0, 1, 1, (SELECT '{text}'::varchar))"),
+            ),
+        ];
+        let bound = client
+            .query(&typed, &[&text])
+            .expect_err("a bind parameter");
+        refusals.push(refusal(&bound, "a text"));
+        let bound = client
+            .query(&prepared, &[&Binary(text.into())])
+            .expect_err("a bind parameter");
+        refusals.push(refusal(&bound, "a dp_mechanism"));
+        for refusal in refusals {
+            assert_eq!(refusal.code, "22023", "{refusal:?}");
+            assert_eq!(
+                refusal.message,
+                "dp_mechanism: the text is too long for the name of a mechanism"
+            );
+        }
+        assert!(began.elapsed() < Duration::from_secs(5));
+    }
+    alive(&mut client, backend);
+}
+
+#[test]
+fn random_texts_are_a_mechanism_or_an_error() {
+    let (_database, mut client) = session(Build::Testing);
+    let backend = backend(&mut client);
+    let prepared = client
+        .prepare("SELECT m::text::dp_mechanism = m AND m::text::dp_mechanism::text = m::text FROM (SELECT $1::dp_mechanism AS m) s")
+        .expect("a statement");
+    let pieces: [&[u8]; 22] = [
+        b"hourglass",
+        b"staircase",
+        b"laplace",
+        b"geometric",
+        b"(",
+        b")",
+        b"()",
+        b"gamma",
+        b"=",
+        b",",
+        b" ",
+        b"0.5",
+        b"1e-300",
+        b"-",
+        b"+",
+        b".",
+        b"e",
+        b"999",
+        b"\t",
+        b"\xc3\xa9",
+        b"\xff",
+        b"\0",
+    ];
+    let mut random = Random::new(3);
+    let (mut taken, mut errors) = (0, 0);
+    for i in 0..2000 {
+        let bytes = match i % 3 {
+            0 => {
+                let length = random.below(40);
+                random.bytes(length)
+            }
+            1 => (0..random.below(10))
+                .flat_map(|_| random.pick(&pieces).to_vec())
+                .collect(),
+            _ => {
+                let number = f64::from_bits(random.0.word());
+                let name = random.pick(&["hourglass", "staircase"]);
+                format!(
+                    "{name}{}(gamma{}={number:?})",
+                    " ".repeat(i % 2),
+                    " ".repeat(i % 5)
+                )
+                .into_bytes()
+            }
+        };
+        match client.query_one(&prepared, &[&Binary(bytes.clone())]) {
+            Ok(row) => {
+                taken += 1;
+                assert!(row.get::<_, bool>(0), "it reads back otherwise: {bytes:?}");
+            }
+            Err(error) => {
+                errors += 1;
+                let refusal = refusal(&error, "a random text");
+                // 22021: bytes that are no text in the database's encoding; 08P01, 22P03: a NUL.
+                let codes = ["22023", "22021", "08P01", "22P03"];
+                assert!(
+                    codes.contains(&refusal.code.as_str()),
+                    "{refusal:?}: {bytes:?}"
+                );
+            }
+        }
+    }
+    assert!(
+        taken > 500 && errors > 1000,
+        "{taken} taken, {errors} errors"
+    );
+    alive(&mut client, backend);
+}
+
+#[test]
+fn a_long_scan_can_be_cancelled() {
+    let (database, mut client) = session(Build::Release);
+    let mut other = database.connect();
+    let backend = backend(&mut client);
+    let endless = "(SELECT generate_series(1, 1000000000) AS x) s";
+    let queries = [
+        format!("SELECT dp_mean(x, 0, 100, 1), dp_sum(x, 0, 1, 1), dp_count(1) FROM {endless}"),
+        format!("SELECT x % 1000, dp_mean(x, 0, 100, 1, 'laplace') FROM {endless} GROUP BY 1"),
+        format!("SELECT dp_count(x, 1) FILTER (WHERE x < 0) FROM {endless}"),
+        format!("SELECT dp_mean(NULLIF(x, x), 0, 100, 1) FROM {endless}"),
+    ];
+    let mut before = None;
+    for sql in queries.iter().chain(&queries) {
+        let running = thread::spawn({
+            let sql = sql.clone();
+            move || {
+                let error = client.simple_query(&sql).expect_err("it is cancelled");
+                (Instant::now(), refusal(&error, &sql), client)
+            }
+        });
+        let active = format!(
+            "SELECT state = 'active' AND query LIKE '%dp_%' FROM pg_stat_activity WHERE pid = {backend}"
+        );
+        while !value::<bool>(&mut other, &active) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        thread::sleep(Duration::from_millis(50));
+        let asked = Instant::now();
+        run(&mut other, &format!("SELECT pg_cancel_backend({backend})"));
+        let (ended, refusal, session) = running.join().expect("the session's thread");
+        client = session;
+        assert_eq!(refusal.code, "57014", "{refusal:?}: {sql}");
+        assert!(ended - asked < Duration::from_secs(3), "{sql}");
+        alive(&mut client, backend);
+        // From the second round on, everything that the session caches is there.
+        if sql == &queries[3] {
+            let now = memory(&mut client);
+            let before = *before.get_or_insert(now);
+            assert!(now < before + 100_000, "{before} bytes grew to {now}");
+        }
+    }
+}
+
+#[test]
+fn transactions_go_on_after_an_error() {
+    let (_database, mut client) = session(Build::Release);
+    let backend = backend(&mut client);
+    run(
+        &mut client,
+        "CREATE TABLE t AS SELECT i % 7 AS k, i::float8 AS x FROM generate_series(1, 1000) i",
+    );
+    let good = "SELECT k, dp_mean(x, 0, 100, 1), dp_sum(x, 0, 1, 1), dp_count(1) FROM t GROUP BY k";
+    let bad = [
+        ("SELECT dp_mean(x, 0, 100, 0) FROM t", "22023"),
+        ("SELECT k, dp_mean(x, 0, 100, x) FROM t GROUP BY k", "22023"),
+        // Once there are states.
+        (
+            "SELECT k, dp_mean(1 / (x - 900), 0, 100, 1) FROM t GROUP BY k",
+            "22012",
+        ),
+        (
+            "SELECT dp_sum(x, 0, 100, 1), sum(1 / (x - 900)) FROM t",
+            "22012",
+        ),
+        // Once there is an answer.
+        ("SELECT 1 / (dp_count(1) * 0) FROM t", "22012"),
+        ("SELECT 1 / (dp_count(1) * 0) FROM t GROUP BY k", "22012"),
+    ];
+    for (sql, code) in bad {
+        run(&mut client, "BEGIN");
+        assert_eq!(refused(&mut client, sql).code, code, "{sql}");
+        assert_eq!(refused(&mut client, good).code, "25P02");
+        run(&mut client, "ROLLBACK");
+        assert_eq!(rows(&mut client, good).len(), 7);
+        run(&mut client, &format!("BEGIN; {good}; SAVEPOINT s"));
+        assert_eq!(refused(&mut client, sql).code, code, "{sql}");
+        run(&mut client, "ROLLBACK TO s");
+        assert_eq!(rows(&mut client, good).len(), 7);
+        run(&mut client, "COMMIT");
+        // Subtransactions, many.
+        let block = format!(
+            "DO $$ DECLARE caught int := 0; BEGIN
+                 FOR i IN 1..100 LOOP
+                     BEGIN
+                         PERFORM * FROM ({bad}) s;
+                     EXCEPTION WHEN SQLSTATE '{code}' THEN caught := caught + 1;
+                     END;
+                     PERFORM * FROM ({good}) s;
+                 END LOOP;
+                 ASSERT caught = 100;
+             END $$",
+            bad = sql
+        );
+        run(&mut client, &block);
+    }
+    alive(&mut client, backend);
+}
+
+#[test]
+fn a_panic_is_an_ordinary_error() {
+    let (_database, mut client) = session(Build::Testing);
+    let backend = backend(&mut client);
+    for _ in 0..3 {
+        let refusal = refused(&mut client, "SELECT dp_test_panic()");
+        assert_eq!(refusal.code, "XX000", "{refusal:?}");
+        assert_eq!(refusal.message, "a panic that a test asked for");
+        alive(&mut client, backend);
+    }
+    run(&mut client, "BEGIN; SAVEPOINT s");
+    assert_eq!(
+        refused(
+            &mut client,
+            "SELECT dp_test_panic() FROM generate_series(1, 3)"
+        )
+        .code,
+        "XX000"
+    );
+    run(&mut client, "ROLLBACK TO s; COMMIT");
+    alive(&mut client, backend);
+}
+
+#[test]
+fn an_argument_may_run_the_aggregates_itself() {
+    let (_database, mut client) = session(Build::Testing);
+    let backend = backend(&mut client);
+    run(
+        &mut client,
+        "CREATE TABLE t AS SELECT i::float8 AS x FROM generate_series(1, 100) i;
+         CREATE FUNCTION nested() RETURNS float8 STABLE LANGUAGE plpgsql AS $$
+         BEGIN
+             PERFORM dp_mean(x, 0, 100, 1), dp_count(x, 1) FROM t;
+             PERFORM dp_mean(x, 0, 100, 1) FROM t WHERE false;
+             BEGIN
+                 PERFORM dp_mean(x, 0, 100, -1) FROM t;
+             EXCEPTION WHEN SQLSTATE '22023' THEN
+                 RETURN 50;
+             END;
+             RAISE 'not refused';
+         END $$;
+         CREATE FUNCTION failing() RETURNS float8 STABLE LANGUAGE plpgsql AS $$
+         BEGIN
+             PERFORM dp_mean(x, 0, 100, 1) FROM t;
+             RAISE division_by_zero;
+         END $$",
+    );
+    for _ in 0..20 {
+        let answer: f64 = value(&mut client, "SELECT dp_mean(x, 0, 100, nested()) FROM t");
+        assert!((answer - 50.5).abs() < 1e-3, "{answer}");
+        let answer: f64 = value(
+            &mut client,
+            "SELECT dp_mean(x, 0, 100, nested()) FROM t WHERE false",
+        );
+        assert!((0.0..=100.0).contains(&answer));
+        for table in ["t", "t WHERE false"] {
+            let sql = format!("SELECT dp_mean(x, 0, 100, failing()) FROM {table}");
+            assert_eq!(refused(&mut client, &sql).code, "22012");
+        }
+    }
+    alive(&mut client, backend);
+}
+
+#[test]
+fn a_hundred_thousand_groups_fit_in_little_memory() {
+    let (_database, mut client) = session(Build::Release);
+    run(
+        &mut client,
+        "SET max_parallel_workers_per_gather = 0; SET work_mem = '64kB'; SET enable_sort = off;
+         CREATE TABLE t AS SELECT i % 100000 AS k, (i % 10)::float8 AS x FROM generate_series(1, 200000) i;
+         ANALYZE t",
+    );
+    let sql =
+        "SELECT k, dp_mean(x, 0, 100, 50) - avg(x) AS mean, dp_sum(x, 0, 100, 50) - sum(x) AS sum,
+                      dp_count(50) - count(*) AS count
+               FROM t GROUP BY k";
+    let plan: String = rows(
+        &mut client,
+        &format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {sql}"),
+    )
+    .iter()
+    .map(|row| row.get::<_, String>(0))
+    .collect::<Vec<_>>()
+    .join("\n");
+    assert!(
+        plan.contains("HashAggregate") && plan.contains("Disk Usage"),
+        "{plan}"
+    );
+    // Two rows a group: at eps 50 the mean is off by less than 100 * e^-16.
+    let wrong = format!(
+        "SELECT count(*), count(*) FILTER (WHERE abs(mean) > 1e-3 OR abs(sum) > 1e-3 OR count <> 0) FROM ({sql}) s"
+    );
+    let row = client.query_one(&wrong, &[]).expect("the groups");
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (100_000, 0));
+}
+
+#[test]
+fn memory_does_not_grow_with_rows() {
+    let (_database, mut client) = session(Build::Release);
+    run(
+        &mut client,
+        "SET max_parallel_workers_per_gather = 0; SET jit = off",
+    );
+    let calls = CALLS.join(", ");
+    for grouping in ["", " GROUP BY x::int % 10"] {
+        let mut held = Vec::new();
+        for count in [1_000, 1_000, 500_000] {
+            // While the cursor is open, so are the aggregate's states.
+            run(
+                &mut client,
+                &format!(
+                    "BEGIN; DECLARE c CURSOR FOR SELECT {calls}
+                     FROM (SELECT generate_series(1, {count})::float8 AS x) s{grouping}; FETCH NEXT FROM c"
+                ),
+            );
+            held.push(memory(&mut client));
+            run(&mut client, "COMMIT");
+        }
+        // Of the same query: the first run fills caches.
+        assert!((held[2] - held[1]).abs() < 10_000, "{held:?}");
+    }
+}
+
+#[test]
+fn a_group_takes_64_bytes() {
+    let (_database, mut client) = session(Build::Release);
+    run(
+        &mut client,
+        "SET max_parallel_workers_per_gather = 0; SET work_mem = '1GB'; SET enable_sort = off; SET jit = off;
+         CREATE TABLE t AS SELECT i AS k, i::float8 AS x FROM generate_series(1, 50000) i; ANALYZE t",
+    );
+    let mut held = |call: &str| {
+        let sql = format!("SELECT k, {call} FROM t GROUP BY k");
+        assert!(explain(&mut client, &sql).contains("HashAggregate"));
+        let mut bytes = 0;
+        for _ in 0..2 {
+            run(
+                &mut client,
+                &format!("BEGIN; DECLARE c CURSOR FOR {sql}; FETCH NEXT FROM c"),
+            );
+            bytes = memory(&mut client);
+            run(&mut client, "COMMIT");
+        }
+        bytes as f64 / 50_000.0
+    };
+    // A state by value: no memory beyond the hash table's.
+    let none = held("max(k)");
+    for call in CALLS {
+        let each = held(call) - none;
+        // What PostgreSQL itself adds is at most 16 bytes to a piece of memory, and a little to
+        // each block of pieces. A state of more than 64 bytes would take 128.
+        assert!(
+            each > 60.0 && each <= 64.0 + 18.0,
+            "{call}: {each} bytes a group"
+        );
+    }
+}
+
+#[test]
+fn bounds_at_the_ends_of_float8_give_answers_inside() {
+    let (_database, mut client) = session(Build::Testing);
+    run(
+        &mut client,
+        "CREATE TABLE t AS SELECT unnest('{NaN, NULL, Infinity, -Infinity, 0, -0, 1, -1, 5e-324, -5e-324,
+             2.2250738585072014e-308, 1.7976931348623157e308, -1.7976931348623157e308, 1e300, 1000000.5,
+             1e-300, 5e-301}'::float8[]) AS x;
+         CREATE TABLE none (x float8)",
+    );
+    for (lo, hi) in [
+        ("1e300", "1.7e308"),
+        ("1e6", "1000001"),
+        ("-0.0", "1e-300"),
+        ("0", "5e-324"),
+        ("-5e-324", "0"),
+        ("-8e307", "8e307"),
+        ("-1.7976931348623157e308", "0"),
+        ("0", "1.7976931348623157e308"),
+        ("1", "1.0000000000000002"),
+        ("-1e-310", "1e-310"),
+    ] {
+        let (low, high): (f64, f64) = (lo.parse().expect("lo"), hi.parse().expect("hi"));
+        for eps in ["9.5367431640625e-7", "1", "50"] {
+            for table in ["t", "none"] {
+                for mechanism in MECHANISMS {
+                    let call = format!("(x, '{lo}', '{hi}', {eps}, '{mechanism}')");
+                    // Not the same call twice: two releases.
+                    let sql =
+                        format!("SELECT dp_mean{call}, (dp_mean_and_count{call}).* FROM {table}");
+                    for _ in 0..3 {
+                        let row = client
+                            .query_one(&sql, &[])
+                            .unwrap_or_else(|error| panic!("{error:?}: {sql}"));
+                        let [one, two, count] = [0, 1, 2].map(|i| row.get::<_, f64>(i));
+                        assert!(
+                            one.is_finite() && (low..=high).contains(&one),
+                            "{one}: {sql}"
+                        );
+                        assert!(
+                            two.is_finite() && (low..=high).contains(&two),
+                            "{two}: {sql}"
+                        );
+                        assert!(count.is_finite(), "{count}: {sql}");
+                    }
+                }
+                for mechanism in ["staircase", "laplace"] {
+                    let sql = format!(
+                        "SELECT dp_sum(x, '{lo}', '{hi}', {eps}, '{mechanism}') FROM {table}"
+                    );
+                    let sum: f64 = value(&mut client, &sql);
+                    // The largest floats times some noise overflow, to an infinity of its sign.
+                    let magnitude = low.abs().max(high.abs());
+                    assert!(
+                        !sum.is_nan() && (sum.is_finite() || magnitude > 1e300),
+                        "{sum}: {sql}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_plan_and_no_message_shows_a_state() {
+    let database = Database::new(Build::Release);
+    let url = dp_mean_tests::variable("DP_MEAN_RELEASE_URL");
+    let notices = Arc::new(Mutex::new(Vec::new()));
+    let mut config: postgres::Config = url.parse().expect("a connection string");
+    config.dbname(database.name()).notice_callback({
+        let notices = notices.clone();
+        move |notice| {
+            notices
+                .lock()
+                .expect("no panic")
+                .push(format!("{notice:?}"))
+        }
+    });
+    let mut client = config.connect(NoTls).expect("a session");
+    run(
+        &mut client,
+        "CREATE TABLE t AS SELECT 3 + (i % 1000) * 0.0625 AS x FROM generate_series(1, 20000) i;
+         ANALYZE t; DELETE FROM t WHERE ctid = (SELECT ctid FROM t LIMIT 1)",
+    );
+    let row = client
+        .query_one(
+            "SELECT sum(x)::float8, avg(x)::float8, count(*) FROM t",
+            &[],
+        )
+        .expect("truth");
+    let (sum, mean, n): (f64, f64, i64) = (row.get(0), row.get(1), row.get(2));
+    let steps = (sum * STEPS as f64 / 100.0).round() as i128;
+    let digits = |text: String| text.chars().take(7).collect::<String>();
+    let secrets = [
+        digits(sum.to_string()),
+        digits(mean.to_string()),
+        digits(steps.to_string()),
+        format!("{:x}", steps >> 8),
+    ];
+    let calls = CALLS.join(", ");
+    let mut seen = Vec::new();
+    for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
+        run(&mut client, settings);
+        for format in ["TEXT", "JSON", "XML"] {
+            let sql = format!(
+                "EXPLAIN (ANALYZE, VERBOSE, BUFFERS, WAL, SETTINGS, FORMAT {format}) SELECT {calls} FROM t"
+            );
+            for message in client.simple_query(&sql).expect("a plan") {
+                if let postgres::SimpleQueryMessage::Row(row) = message {
+                    seen.push(row.get(0).unwrap_or_default().to_owned());
+                }
+            }
+        }
+    }
+    assert!(seen.len() > 10);
+    // Not at the noisiest settings either, nor in errors that come when there are states.
+    run(
+        &mut client,
+        "SET client_min_messages = debug5; SET log_error_verbosity = verbose",
+    );
+    run(
+        &mut client,
+        "SET debug_print_plan = on; SET log_executor_stats = on",
+    );
+    for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
+        run(&mut client, settings);
+        run(&mut client, &format!("SELECT {calls} FROM t"));
+        let sql = "SELECT dp_mean(x, 0, 100, 1), dp_sum(x, 0, 100, (SELECT 1 / (count(*) - $1)::float8 FROM t)) FROM t";
+        let sql = sql.replace("$1", &n.to_string());
+        seen.push(format!("{:?}", refused(&mut client, &sql)));
+        let sql = "SELECT dp_mean(x, 0, 100, 1), sum(1 / (x - 65.375)) FROM t";
+        seen.push(format!("{:?}", refused(&mut client, sql)));
+    }
+    let notices = notices.lock().expect("no panic");
+    assert!(notices.len() > 10, "{}", notices.len());
+    for text in seen.iter().chain(notices.iter()) {
+        for secret in &secrets {
+            assert!(!text.contains(secret), "{secret} stands in {text}");
+        }
+    }
+}
