@@ -15,7 +15,10 @@ struct Block {
 }
 
 fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the repository")
+        .to_owned()
 }
 
 fn pages() -> Vec<PathBuf> {
@@ -34,7 +37,11 @@ fn blocks(markdown: &str) -> Vec<Block> {
     for (number, line) in markdown.lines().enumerate() {
         match (&mut open, line.strip_prefix("```")) {
             (None, Some(info)) => {
-                open = Some(Block { info: info.to_owned(), text: String::new(), line: number + 1 });
+                open = Some(Block {
+                    info: info.to_owned(),
+                    text: String::new(),
+                    line: number + 1,
+                });
             }
             (Some(_), Some(_)) => blocks.extend(open.take()),
             (Some(block), None) => {
@@ -50,21 +57,32 @@ fn blocks(markdown: &str) -> Vec<Block> {
 
 /// The statements of a block: those of the documentation hold no semicolon inside.
 fn statements(sql: &str) -> Vec<String> {
-    let code: Vec<&str> =
-        sql.lines().map(|line| line.split_once("--").map_or(line, |(code, _)| code)).collect();
+    let code: Vec<&str> = sql
+        .lines()
+        .map(|line| line.split_once("--").map_or(line, |(code, _)| code))
+        .collect();
     let parts = code.join("\n");
-    parts.split(';').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+    parts
+        .split(';')
+        .map(|part| part.trim().to_owned())
+        .filter(|part| !part.is_empty())
+        .collect()
 }
 
 /// Column names and number of rows of a statement's answer.
 fn shape(client: &mut Client, sql: &str) -> (Vec<String>, usize) {
     let mut names = Vec::new();
     let mut count = 0;
-    let messages = client.simple_query(sql).unwrap_or_else(|error| panic!("{error:?}: {sql}"));
+    let messages = client
+        .simple_query(sql)
+        .unwrap_or_else(|error| panic!("{error:?}: {sql}"));
     for message in messages {
         match message {
             SimpleQueryMessage::RowDescription(columns) => {
-                names = columns.iter().map(|column| column.name().to_owned()).collect();
+                names = columns
+                    .iter()
+                    .map(|column| column.name().to_owned())
+                    .collect();
             }
             SimpleQueryMessage::Row(_) => count += 1,
             _ => {}
@@ -77,7 +95,10 @@ fn shape(client: &mut Client, sql: &str) -> (Vec<String>, usize) {
 fn printed_shape(table: &str) -> (Vec<String>, usize) {
     let mut lines = table.lines();
     let header = lines.next().expect("a header");
-    let names = header.split('|').map(|name| name.trim().to_owned()).collect();
+    let names = header
+        .split('|')
+        .map(|name| name.trim().to_owned())
+        .collect();
     assert!(lines.next().expect("a rule").starts_with("--"));
     (names, lines.filter(|line| !line.starts_with('(')).count())
 }
@@ -85,10 +106,19 @@ fn printed_shape(table: &str) -> (Vec<String>, usize) {
 #[test]
 fn every_block_runs() {
     for page in pages() {
-        let Ok(markdown) = fs::read_to_string(&page) else { continue };
-        let name = page.file_name().expect("a name").to_string_lossy().into_owned();
+        let Ok(markdown) = fs::read_to_string(&page) else {
+            continue;
+        };
+        let name = page
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         let blocks = blocks(&markdown);
-        let sql_blocks = blocks.iter().filter(|block| block.info.starts_with("sql")).count();
+        let sql_blocks = blocks
+            .iter()
+            .filter(|block| block.info.starts_with("sql"))
+            .count();
         if name == "README.md" {
             assert!(sql_blocks >= 8, "README.md has {sql_blocks} SQL blocks");
         }
@@ -96,7 +126,9 @@ fn every_block_runs() {
             continue;
         }
         let (_database, mut client) = session(Build::Release);
-        client.batch_execute("DROP EXTENSION dp_mean").expect("a reader starts without it");
+        client
+            .batch_execute("DROP EXTENSION dp_mean")
+            .expect("a reader starts without it");
         let mut last = None;
         for block in &blocks {
             let place = format!("{name}, line {}", block.line);
@@ -130,17 +162,32 @@ fn the_reference_names_every_public_function_and_mechanism() {
          WHERE p.prorettype <> 'dp_state'::regtype \
            AND 'dp_state'::regtype <> ALL (p.proargtypes) \
            AND p.proname NOT LIKE 'dp\\_mechanism\\_%'";
-    let public: Vec<String> = rows(&mut client, public).iter().map(|row| row.get(0)).collect();
+    let public: Vec<String> = rows(&mut client, public)
+        .iter()
+        .map(|row| row.get(0))
+        .collect();
     assert!(public.len() >= 5, "{public:?}");
     for name in &public {
-        assert!(readme.contains(&format!("`{name}(")), "{name} is not in README.md");
+        assert!(
+            readme.contains(&format!("`{name}(")),
+            "{name} is not in README.md"
+        );
     }
     for call in readme.split('`').skip(1).step_by(2) {
-        if let Some((name, _)) = call.split_once('(').filter(|(name, _)| name.starts_with("dp_")) {
-            assert!(public.iter().any(|public| public == name), "there is no {name}");
+        if let Some((name, _)) = call
+            .split_once('(')
+            .filter(|(name, _)| name.starts_with("dp_"))
+        {
+            assert!(
+                public.iter().any(|public| public == name),
+                "there is no {name}"
+            );
         }
     }
-    for row in rows(&mut client, "SELECT aggregate, mechanism FROM dp_mechanisms()") {
+    for row in rows(
+        &mut client,
+        "SELECT aggregate, mechanism FROM dp_mechanisms()",
+    ) {
         let (aggregate, mechanism): (&str, &str) = (row.get(0), row.get(1));
         let line = format!("| `{mechanism}` | `{aggregate}`");
         assert!(readme.contains(&line), "README.md has no line {line}");

@@ -1,5 +1,6 @@
 //! The tests that need a server, a module a subject.
 
+mod accuracy;
 mod arguments;
 mod attacks;
 mod audit;
@@ -10,6 +11,5 @@ mod order;
 mod plans;
 mod privileges;
 mod randomness;
-mod accuracy;
 mod values;
 mod zero_rows;

@@ -8,7 +8,10 @@ fn support_functions(client: &mut postgres::Client) -> Vec<(String, String)> {
     let sql = "SELECT p.proname::text, pg_get_function_identity_arguments(p.oid) FROM pg_proc p \
                WHERE 'internal'::regtype <> ALL (p.proargtypes) AND p.prokind = 'f' AND (p.prorettype = 'dp_state'::regtype \
                    OR 'dp_state'::regtype = ANY (p.proargtypes)) ORDER BY 1, 2";
-    rows(client, sql).iter().map(|row| (row.get(0), row.get(1))).collect()
+    rows(client, sql)
+        .iter()
+        .map(|row| (row.get(0), row.get(1)))
+        .collect()
 }
 
 #[test]
@@ -31,13 +34,26 @@ fn anybody_can_aggregate() {
                    (dp_mean_and_count(x, 0, 10000, 1.0)).*, dp_count(1.0), dp_count(x, 1.0), \
                    dp_count(x, 1.0, 'geometric') FROM t";
         let plan = explain(&mut nobody, sql);
-        assert_eq!(plan.contains("Partial Aggregate"), parallel == PARALLEL, "{plan}");
+        assert_eq!(
+            plan.contains("Partial Aggregate"),
+            parallel == PARALLEL,
+            "{plan}"
+        );
         run(&mut nobody, sql);
-        run(&mut nobody, "SELECT k, dp_mean(x, 0, 10000, 1.0) FROM t GROUP BY k");
+        run(
+            &mut nobody,
+            "SELECT k, dp_mean(x, 0, 10000, 1.0) FROM t GROUP BY k",
+        );
     }
     assert!(!rows(&mut nobody, "SELECT * FROM dp_mechanisms()").is_empty());
-    run(&mut nobody, "CREATE TEMP TABLE m AS SELECT 'hourglass'::dp_mechanism AS m");
-    run(&mut nobody, "SELECT DISTINCT m FROM m WHERE m = 'hourglass' ORDER BY m");
+    run(
+        &mut nobody,
+        "CREATE TEMP TABLE m AS SELECT 'hourglass'::dp_mechanism AS m",
+    );
+    run(
+        &mut nobody,
+        "SELECT DISTINCT m FROM m WHERE m = 'hourglass' ORDER BY m",
+    );
 }
 
 #[test]
@@ -46,7 +62,10 @@ fn no_support_function_can_be_called() {
     let functions = support_functions(&mut client);
     assert_eq!(functions.len(), 15, "{functions:?}");
     let role = Role::new(&database);
-    run(&mut client, &format!("GRANT CREATE ON SCHEMA public TO {}", role.name()));
+    run(
+        &mut client,
+        &format!("GRANT CREATE ON SCHEMA public TO {}", role.name()),
+    );
     let mut nobody = role.connect();
     for (name, arguments) in &functions {
         let may: bool = value(
@@ -71,7 +90,9 @@ fn no_support_function_can_be_called() {
         let refusal = refused(&mut nobody, &format!("SELECT {call}"));
         assert_eq!(refusal.code, "42501", "{call}: {refusal:?}");
         for body in [
-            format!("CREATE FUNCTION wrap() RETURNS text LANGUAGE sql AS $$ SELECT {call}::text $$"),
+            format!(
+                "CREATE FUNCTION wrap() RETURNS text LANGUAGE sql AS $$ SELECT {call}::text $$"
+            ),
             format!(
                 "CREATE FUNCTION wrap() RETURNS text LANGUAGE plpgsql AS \
                  $$ BEGIN RETURN {call}::text; END $$"
@@ -92,7 +113,10 @@ fn no_support_function_can_be_called() {
 fn no_aggregate_can_be_built_over_them() {
     let (database, mut client) = session(Build::Release);
     let role = Role::new(&database);
-    run(&mut client, &format!("GRANT CREATE ON SCHEMA public TO {}", role.name()));
+    run(
+        &mut client,
+        &format!("GRANT CREATE ON SCHEMA public TO {}", role.name()),
+    );
     let mut nobody = role.connect();
     for aggregate in [
         // Without its final function it would answer with the state.
@@ -110,7 +134,10 @@ fn no_aggregate_can_be_built_over_them() {
 fn nothing_can_be_made_of_the_state_type() {
     let (database, mut client) = session(Build::Release);
     let role = Role::new(&database);
-    run(&mut client, &format!("GRANT CREATE ON SCHEMA public TO {}", role.name()));
+    run(
+        &mut client,
+        &format!("GRANT CREATE ON SCHEMA public TO {}", role.name()),
+    );
     let mut nobody = role.connect();
     for sql in [
         "CREATE TABLE kept (s dp_state)",
@@ -160,7 +187,10 @@ fn not_even_a_superuser_reads_or_writes_a_state() {
     };
     assert!(failed.contains("no text and no binary form"), "{failed}");
     run(&mut client, "CREATE TABLE kept (s dp_state)");
-    assert_eq!(refused(&mut client, "INSERT INTO kept VALUES ('x')").code, "0A000");
+    assert_eq!(
+        refused(&mut client, "INSERT INTO kept VALUES ('x')").code,
+        "0A000"
+    );
     // The session has come to no harm.
     assert_eq!(value::<i64>(&mut client, "SELECT count(*) FROM kept"), 0);
 }

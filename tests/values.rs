@@ -7,8 +7,21 @@ use postgres::Client;
 
 /// Every kind of `float8`, as SQL literals.
 const SPECIALS: [&str; 16] = [
-    "NULL", "'NaN'", "'Infinity'", "'-Infinity'", "0", "-0.0", "1", "-1", "0.3", "5e-324",
-    "-5e-324", "2.2250738585072014e-308", "1e300", "-1e300", "1.7976931348623157e308",
+    "NULL",
+    "'NaN'",
+    "'Infinity'",
+    "'-Infinity'",
+    "0",
+    "-0.0",
+    "1",
+    "-1",
+    "0.3",
+    "5e-324",
+    "-5e-324",
+    "2.2250738585072014e-308",
+    "1e300",
+    "-1e300",
+    "1.7976931348623157e308",
     "-1.7976931348623157e308",
 ];
 
@@ -26,16 +39,31 @@ const BOUNDS: [(f64, f64); 8] = [
 
 fn specials(client: &mut Client) {
     let rows: Vec<String> = SPECIALS.iter().map(|x| format!("({x}::float8)")).collect();
-    run(client, &format!("CREATE TABLE specials AS SELECT * FROM (VALUES {}) v(x)", rows.join(", ")));
+    run(
+        client,
+        &format!(
+            "CREATE TABLE specials AS SELECT * FROM (VALUES {}) v(x)",
+            rows.join(", ")
+        ),
+    );
 }
 
 /// The integers before the noise: rows, and sum of grid steps.
-fn state(client: &mut Client, aggregate: &str, x: &str, (lo, hi): (f64, f64), from: &str) -> (i64, i128) {
+fn state(
+    client: &mut Client,
+    aggregate: &str,
+    x: &str,
+    (lo, hi): (f64, f64),
+    from: &str,
+) -> (i64, i128) {
     // A sum and a mean by Algorithm 1 count from 0, the other means from lo.
-    let mechanism = if aggregate.contains("sum") { "staircase" } else { "hourglass" };
-    let sql = format!(
-        "SELECT {aggregate}({x}, '{lo:e}', '{hi:e}', 1.0, '{mechanism}') FROM {from}"
-    );
+    let mechanism = if aggregate.contains("sum") {
+        "staircase"
+    } else {
+        "hourglass"
+    };
+    let sql =
+        format!("SELECT {aggregate}({x}, '{lo:e}', '{hi:e}', 1.0, '{mechanism}') FROM {from}");
     let text: String = value(client, &sql);
     let (n, s) = text.split_once(' ').expect("two numbers");
     (n.parse().expect("n"), s.parse().expect("s"))
@@ -46,7 +74,10 @@ fn null_and_nan_are_ignored_and_the_rest_is_clamped() {
     let (_database, mut client) = session(Build::Testing);
     specials(&mut client);
     let values: Vec<f64> = client
-        .query("SELECT x FROM specials WHERE x IS NOT NULL AND x <> 'NaN'", &[])
+        .query(
+            "SELECT x FROM specials WHERE x IS NOT NULL AND x <> 'NaN'",
+            &[],
+        )
         .expect("the values")
         .iter()
         .map(|row| row.get(0))
@@ -59,9 +90,19 @@ fn null_and_nan_are_ignored_and_the_rest_is_clamped() {
             ("dp_test_sum_state", Grid::signed(&bounds)),
         ] {
             let clamped = |x: f64| i128::from(grid.steps(x.clamp(lo, hi)));
-            let expected = (values.len() as i64, values.iter().map(|&x| clamped(x)).sum());
-            assert_eq!(state(&mut client, aggregate, "x", (lo, hi), "specials"), expected, "{lo} {hi}");
-            for (x, steps) in [("'Infinity'", grid.steps(hi)), ("'-Infinity'", grid.steps(lo))] {
+            let expected = (
+                values.len() as i64,
+                values.iter().map(|&x| clamped(x)).sum(),
+            );
+            assert_eq!(
+                state(&mut client, aggregate, "x", (lo, hi), "specials"),
+                expected,
+                "{lo} {hi}"
+            );
+            for (x, steps) in [
+                ("'Infinity'", grid.steps(hi)),
+                ("'-Infinity'", grid.steps(lo)),
+            ] {
                 let one = state(&mut client, aggregate, x, (lo, hi), "generate_series(1, 1)");
                 assert_eq!(one, (1, i128::from(steps)), "{x} {lo} {hi}");
             }
@@ -72,11 +113,18 @@ fn null_and_nan_are_ignored_and_the_rest_is_clamped() {
 #[test]
 fn a_first_row_that_is_ignored_changes_nothing() {
     let (_database, mut client) = session(Build::Testing);
-    let order = |first: &str| format!("(VALUES ({first}::float8), (0.25), (NULL), ('NaN'), (0.5)) v(x)");
+    let order =
+        |first: &str| format!("(VALUES ({first}::float8), (0.25), (NULL), ('NaN'), (0.5)) v(x)");
     let expected = (2, i128::from(STEPS / 4 + STEPS / 2));
     for first in ["NULL", "'NaN'"] {
         assert_eq!(
-            state(&mut client, "dp_test_mean_state", "x", (0.0, 1.0), &order(first)),
+            state(
+                &mut client,
+                "dp_test_mean_state",
+                "x",
+                (0.0, 1.0),
+                &order(first)
+            ),
             expected
         );
     }
@@ -87,7 +135,13 @@ fn no_value_raises_an_error_and_every_answer_is_in_place() {
     let (_database, mut client) = session(Build::Release);
     specials(&mut client);
     for (lo, hi) in BOUNDS {
-        for mechanism in ["hourglass", "laplace", "staircase", "shifted", "independent"] {
+        for mechanism in [
+            "hourglass",
+            "laplace",
+            "staircase",
+            "shifted",
+            "independent",
+        ] {
             for eps in ["1e-6", "1", "50"] {
                 let call = format!("(x, '{lo:e}', '{hi:e}', {eps}, '{mechanism}')");
                 let mean: f64 = value(&mut client, &format!("SELECT dp_mean{call} FROM specials"));
@@ -95,7 +149,10 @@ fn no_value_raises_an_error_and_every_answer_is_in_place() {
                 let sql = format!("SELECT (dp_mean_and_count{call}).* FROM specials");
                 let row = client.query_one(&sql, &[]).expect("a row");
                 let (mean, count): (f64, f64) = (row.get(0), row.get(1));
-                assert!((lo..=hi).contains(&mean) && count.is_finite(), "{mean} {count} {call}");
+                assert!(
+                    (lo..=hi).contains(&mean) && count.is_finite(),
+                    "{mean} {count} {call}"
+                );
             }
         }
         for mechanism in ["staircase", "laplace"] {
@@ -111,7 +168,14 @@ fn no_value_raises_an_error_and_every_answer_is_in_place() {
 #[test]
 fn other_number_types_are_cast() {
     let (_database, mut client) = session(Build::Release);
-    for kind in ["smallint", "integer", "bigint", "real", "numeric", "double precision"] {
+    for kind in [
+        "smallint",
+        "integer",
+        "bigint",
+        "real",
+        "numeric",
+        "double precision",
+    ] {
         let sql = format!("SELECT dp_mean(i::{kind}, 1, 1000, 50) FROM generate_series(1, 1000) i");
         let mean: f64 = value(&mut client, &sql);
         // Noise of scale 999 * e^(-50/3) / 1000, and the grid's 999 * 2^-33 a row.
@@ -124,7 +188,15 @@ fn counts_take_a_column_of_any_type() {
     let (_database, mut client) = session(Build::Release);
     // At eps 50 a count is off with chance 2e-22.
     for x in [
-        "i", "i::text", "'*'", "now()", "ARRAY[i]", "ROW(i, i)", "point(i, i)", "i % 2 = 0", "'{}'::jsonb",
+        "i",
+        "i::text",
+        "'*'",
+        "now()",
+        "ARRAY[i]",
+        "ROW(i, i)",
+        "point(i, i)",
+        "i % 2 = 0",
+        "'{}'::jsonb",
     ] {
         let sql = format!(
             "SELECT dp_count(CASE WHEN i <= 40 THEN {x} END, 50) FROM generate_series(1, 100) i"

@@ -74,7 +74,11 @@ fn the_answer_is_that_of_no_rows() {
             let mean: f64 = seeded(&format!("dp_mean(x, -3, 7, 0.7, '{name}')")).get(0);
             assert_eq!(mean.to_bits(), expected.mean.to_bits(), "{name}");
             let both = seeded(&format!("(dp_mean_and_count(x, -3, 7, 0.7, '{name}')).*"));
-            assert_eq!((both.get(0), both.get(1)), (expected.mean, expected.count), "{name}");
+            assert_eq!(
+                (both.get(0), both.get(1)),
+                (expected.mean, expected.count),
+                "{name}"
+            );
         }
         for entry in SUM.entries {
             let name = entry.info.name;
@@ -85,7 +89,10 @@ fn the_answer_is_that_of_no_rows() {
         }
         for entry in COUNT.entries {
             let name = entry.info.name;
-            let of_counts = Arguments { bounds: None, ..arguments(name) };
+            let of_counts = Arguments {
+                bounds: None,
+                ..arguments(name)
+            };
             let mechanism = COUNT.build(&of_counts).expect("a count");
             let expected = mechanism.release(&nobody, &mut generator());
             let count: i64 = seeded(&format!("dp_count(x, 0.7, '{name}')")).get(0);
@@ -138,7 +145,11 @@ fn in_a_group() {
                 }
             }
         }
-        answers_with_noise(&mut client, "SELECT k, {} FROM t WHERE x < 0 GROUP BY GROUPING SETS ((k), ())", 1);
+        answers_with_noise(
+            &mut client,
+            "SELECT k, {} FROM t WHERE x < 0 GROUP BY GROUPING SETS ((k), ())",
+            1,
+        );
     }
 }
 
@@ -147,8 +158,10 @@ fn all_null_groups_are_like_empty_ones() {
     let (_database, mut client) = session(Build::Testing);
     run(&mut client, TABLES);
     for call in [
-        "dp_mean({}, 0, 1000, 1.0)", "dp_mean_and_count({}, 0, 1000, 1.0)::text",
-        "dp_sum({}, 0, 1000, 1.0)", "dp_count({}, 1.0)",
+        "dp_mean({}, 0, 1000, 1.0)",
+        "dp_mean_and_count({}, 0, 1000, 1.0)::text",
+        "dp_sum({}, 0, 1000, 1.0)",
+        "dp_count({}, 1.0)",
     ] {
         let mut seeded = |from: &str, x: &str| -> String {
             run(&mut client, "SELECT dp_test_seed(5)");
@@ -171,7 +184,10 @@ fn in_parallel_plans() {
     // A condition whose rows PostgreSQL takes to be many.
     let sql = "SELECT {} FROM t WHERE x + k < 0";
     let plan = explain(&mut client, &sql.replace("{}", CALLS[0]));
-    assert!(plan.contains("Finalize Aggregate") && plan.contains("Gather"), "{plan}");
+    assert!(
+        plan.contains("Finalize Aggregate") && plan.contains("Gather"),
+        "{plan}"
+    );
     answers_with_noise(&mut client, sql, 1);
 
     // Gather Merge below grouping sets has nothing to merge; the grand total still answers.
@@ -180,10 +196,18 @@ fn in_parallel_plans() {
         let call = format!("({call} FILTER (WHERE x < 0))::text");
         let sql = format!("SELECT k, {call} FROM t GROUP BY k");
         let plan = explain(&mut client, &sql);
-        assert!(plan.contains("Gather Merge") && plan.contains("Partial GroupAggregate"), "{plan}");
+        assert!(
+            plan.contains("Gather Merge") && plan.contains("Partial GroupAggregate"),
+            "{plan}"
+        );
         let answers = rows(&mut client, &sql);
         assert_eq!(answers.len(), 4);
-        assert!(answers.iter().all(|row| row.get::<_, Option<String>>(1).is_some()), "{sql}");
+        assert!(
+            answers
+                .iter()
+                .all(|row| row.get::<_, Option<String>>(1).is_some()),
+            "{sql}"
+        );
     }
 }
 
@@ -198,19 +222,31 @@ fn over_partitions() {
             run(&mut client, PARALLEL);
         } else {
             // What makes PostgreSQL aggregate each partition by itself although it is small.
-            run(&mut client, "SET max_parallel_workers_per_gather = 0; SET cpu_tuple_cost = 1");
+            run(
+                &mut client,
+                "SET max_parallel_workers_per_gather = 0; SET cpu_tuple_cost = 1",
+            );
         }
         let plan = explain(&mut client, &total.replace("{}", CALLS[0]));
-        assert!(plan.contains("Finalize Aggregate") && plan.contains("Append"), "{plan}");
+        assert!(
+            plan.contains("Finalize Aggregate") && plan.contains("Append"),
+            "{plan}"
+        );
         assert_eq!(plan.contains("Gather"), parallel, "{plan}");
         answers_with_noise(&mut client, total, 1);
         // No partition is left.
         answers_with_noise(&mut client, "SELECT {} FROM parts WHERE k = 9", 1);
         for call in CALLS {
-            let sql = format!("SELECT k, ({call} FILTER (WHERE x < 0))::text FROM parts GROUP BY k");
+            let sql =
+                format!("SELECT k, ({call} FILTER (WHERE x < 0))::text FROM parts GROUP BY k");
             let answers = rows(&mut client, &sql);
             assert_eq!(answers.len(), 4);
-            assert!(answers.iter().all(|row| row.get::<_, Option<String>>(1).is_some()), "{sql}");
+            assert!(
+                answers
+                    .iter()
+                    .all(|row| row.get::<_, Option<String>>(1).is_some()),
+                "{sql}"
+            );
         }
     }
 }
@@ -267,15 +303,26 @@ fn with_arguments_from_elsewhere() {
 fn through_a_cursor_and_into_a_table() {
     let (_database, mut client) = session(Build::Release);
     run(&mut client, TABLES);
-    run(&mut client, "CREATE TABLE kept AS SELECT dp_mean(x, 0, 1, 1.0) AS a FROM t WHERE x < 0");
+    run(
+        &mut client,
+        "CREATE TABLE kept AS SELECT dp_mean(x, 0, 1, 1.0) AS a FROM t WHERE x < 0",
+    );
     assert!(value::<Option<f64>>(&mut client, "SELECT a FROM kept").is_some());
     let mut transaction = client.transaction().expect("a transaction");
     let declare = "DECLARE c SCROLL CURSOR FOR SELECT dp_mean(x, 0, 1, 1.0) FROM t WHERE x < 0";
     transaction.batch_execute(declare).expect("a cursor");
-    let first: Option<f64> = transaction.query_one("FETCH NEXT FROM c", &[]).expect("a row").get(0);
+    let first: Option<f64> = transaction
+        .query_one("FETCH NEXT FROM c", &[])
+        .expect("a row")
+        .get(0);
     assert!(first.is_some());
     // Looked at again, it is the same release.
-    transaction.batch_execute("MOVE BACKWARD ALL FROM c").expect("back");
-    let again: Option<f64> = transaction.query_one("FETCH NEXT FROM c", &[]).expect("a row").get(0);
+    transaction
+        .batch_execute("MOVE BACKWARD ALL FROM c")
+        .expect("back");
+    let again: Option<f64> = transaction
+        .query_one("FETCH NEXT FROM c", &[])
+        .expect("a row")
+        .get(0);
     assert_eq!(first, again);
 }
