@@ -8,6 +8,26 @@
 //!
 //! No floating-point number is ever added to private data: such sums depend on the order of
 //! rows, and such noise leaks (Mironov 2012; Casacuberta et al. 2022; Haney et al. 2022).
+//!
+//! ```
+//! use dp_core::mechanism::{Arguments, MEAN, MechanismArgument};
+//! use dp_core::random::Generator;
+//! use dp_core::sums::Sums;
+//!
+//! let mechanism = MEAN.build(&Arguments {
+//!     bounds: Some((Some(0.0), Some(200_000.0))),
+//!     epsilon: Some(1.0),
+//!     mechanism: MechanismArgument::Omitted, // the default, hourglass
+//! })?;
+//! let grid = mechanism.grid().expect("a mean has a grid");
+//! let mut sums = Sums::default();
+//! for salary in [41_000.0, 52_000.0, 250_000.0] {
+//!     sums.add(grid.steps(salary)); // the last one is clamped
+//! }
+//! let answer = mechanism.release(&sums, &mut Generator::from_os()?);
+//! assert!((0.0..=200_000.0).contains(&answer.mean));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
