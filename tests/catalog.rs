@@ -1,0 +1,740 @@
+//! What the extension puts into the catalogs: the properties of its objects, their comments and
+//! privileges, the schema it lives in, its dump; and the type `dp_mechanism`, as stored, sent and
+//! ordered.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::process::{Command, Output};
+
+use dp_core::mechanism::catalog;
+use dp_mean_tests::{Build, Database, Role, explain, refused, rows, run, session, value, variable};
+use postgres::Client;
+
+/// The aggregates, as `regprocedure` writes them.
+const AGGREGATES: [&str; 9] = [
+    "dp_count(\"any\",double precision)",
+    "dp_count(\"any\",double precision,dp_mechanism)",
+    "dp_count(double precision)",
+    "dp_mean(double precision,double precision,double precision,double precision)",
+    "dp_mean(double precision,double precision,double precision,double precision,dp_mechanism)",
+    "dp_mean_and_count(double precision,double precision,double precision,double precision)",
+    "dp_mean_and_count(double precision,double precision,double precision,double precision,dp_mechanism)",
+    "dp_sum(double precision,double precision,double precision,double precision)",
+    "dp_sum(double precision,double precision,double precision,double precision,dp_mechanism)",
+];
+
+/// The members of the extension.
+const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid, objsubid) AS name \
+     FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e' \
+     AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'dp_mean')";
+
+/// Strings of a query's first column.
+fn strings(client: &mut Client, sql: &str) -> Vec<String> {
+    rows(client, sql).iter().map(|row| row.get(0)).collect()
+}
+
+/// The members of `pg_proc` with whether they are of the state: they take or give one.
+fn functions() -> String {
+    format!(
+        "SELECT p.*, p.oid::regprocedure::text AS signature, \
+         'dp_state'::regtype = ANY (p.proargtypes) OR p.prorettype = 'dp_state'::regtype AS of_state \
+         FROM pg_proc p JOIN ({MEMBERS}) m ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid"
+    )
+}
+
+/// A new session as the superuser in any database.
+fn connect(database: &str) -> Client {
+    let url = variable("DP_MEAN_RELEASE_URL");
+    let mut config: postgres::Config = url.parse().expect("a connection string");
+    config.dbname(database);
+    config.connect(postgres::NoTls).expect("a session")
+}
+
+#[test]
+fn each_function_says_what_it_is() {
+    let (_database, mut client) = session(Build::Release);
+    let sql = format!(
+        "SELECT signature, of_state, prokind::text, provolatile::text, proparallel::text, \
+         proisstrict, prosecdef, prosupport <> 0, proretset, l.lanname::text, probin \
+         FROM ({}) f JOIN pg_language l ON l.oid = f.prolang ORDER BY 1",
+        functions()
+    );
+    let functions = rows(&mut client, &sql);
+    assert_eq!(functions.len(), 37, "{functions:?}");
+    let mut aggregates = Vec::new();
+    for row in &functions {
+        let name: &str = row.get(0);
+        let [kind, volatility, parallel]: [&str; 3] = [row.get(2), row.get(3), row.get(4)];
+        let strict: bool = row.get(5);
+        let aggregate = kind == "a";
+        if aggregate {
+            aggregates.push(name);
+        }
+        // Final functions draw noise. The list of mechanisms may grow with the library.
+        let expected = match name {
+            "dp_mechanisms()" => "s",
+            _ if name.contains("_final(") => "v",
+            _ => "i",
+        };
+        assert_eq!(volatility, expected, "{name}");
+        assert_eq!(parallel, "s", "{name}");
+        // What works on states must see the first row's NULL, and the group without rows.
+        let on_states = ["_trans(", "_final(", "dp_state_combine("];
+        let sees_null = aggregate || on_states.iter().any(|part| name.contains(part));
+        assert_eq!(strict, !sees_null, "{name}");
+        assert!(!row.get::<_, bool>(6) && !row.get::<_, bool>(7), "{name}");
+        assert_eq!(row.get::<_, bool>(8), name == "dp_mechanisms()", "{name}");
+        if aggregate {
+            assert_eq!(row.get::<_, &str>(9), "internal", "{name}");
+        } else {
+            assert_eq!(row.get::<_, &str>(9), "c", "{name}");
+            assert_eq!(row.get::<_, &str>(10), "$libdir/dp_mean", "{name}");
+        }
+    }
+    aggregates.sort_unstable();
+    assert_eq!(aggregates, AGGREGATES);
+}
+
+#[test]
+fn each_aggregate_says_what_it_is() {
+    let (_database, mut client) = session(Build::Release);
+    let sql = format!(
+        "SELECT signature, aggkind::text, aggnumdirectargs, aggcombinefn::regprocedure::text, \
+         aggserialfn = 0 AND aggdeserialfn = 0 AND aggmtransfn = 0, aggfinalextra, \
+         aggfinalmodify::text, aggtranstype::regtype::text, aggtransspace, agginitval IS NULL, \
+         t.proname::text, e.proname::text \
+         FROM ({}) f JOIN pg_aggregate a ON a.aggfnoid = f.oid \
+         JOIN pg_proc t ON t.oid = aggtransfn JOIN pg_proc e ON e.oid = aggfinalfn ORDER BY 1",
+        functions()
+    );
+    let aggregates = rows(&mut client, &sql);
+    assert_eq!(aggregates.len(), AGGREGATES.len());
+    for row in &aggregates {
+        let name: &str = row.get(0);
+        assert_eq!(row.get::<_, &str>(1), "n", "{name}");
+        assert_eq!(row.get::<_, i16>(2), 0, "{name}");
+        assert_eq!(
+            row.get::<_, &str>(3),
+            "dp_state_combine(dp_state,dp_state)",
+            "{name}"
+        );
+        assert!(row.get::<_, bool>(4), "{name}");
+        assert!(!row.get::<_, bool>(5), "{name}");
+        // Shareable: not read-only, or OVER would draw noise for each row.
+        assert_eq!(row.get::<_, &str>(6), "s", "{name}");
+        assert_eq!(row.get::<_, &str>(7), "dp_state", "{name}");
+        assert_eq!(row.get::<_, i32>(8), 64, "{name}");
+        assert!(row.get::<_, bool>(9), "{name}");
+        let (aggregate, _) = name.split_once('(').expect("a signature");
+        let transition = match aggregate {
+            "dp_mean_and_count" => "dp_mean_trans",
+            "dp_count" if name == AGGREGATES[2] => "dp_count_rows_trans",
+            _ => &format!("{aggregate}_trans"),
+        };
+        assert_eq!(row.get::<_, &str>(10), transition, "{name}");
+        assert_eq!(
+            row.get::<_, &str>(11),
+            format!("{aggregate}_final"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn only_the_aggregates_may_run_what_works_on_states() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    let sql = format!(
+        "SELECT signature, of_state, has_function_privilege('{}', oid, 'EXECUTE'), \
+         EXISTS (SELECT FROM aclexplode(coalesce(proacl, acldefault('f', proowner))) \
+                 WHERE grantee = 0) \
+         FROM ({}) f",
+        role.name(),
+        functions()
+    );
+    let mut of_states = 0;
+    for row in rows(&mut client, &sql) {
+        let name: &str = row.get(0);
+        let is_aggregate = AGGREGATES.contains(&name);
+        let shut = row.get::<_, bool>(1) && !is_aggregate;
+        of_states += usize::from(shut);
+        assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
+        assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
+    }
+    assert_eq!(of_states, 16);
+    for (name, usable) in [
+        ("dp_state", false),
+        ("dp_mechanism", true),
+        ("dp_mean_answer", true),
+    ] {
+        let sql = format!(
+            "SELECT has_type_privilege('{}', '{name}', 'USAGE')",
+            role.name()
+        );
+        assert_eq!(value::<bool>(&mut client, &sql), usable, "{name}");
+    }
+
+    // And a role with no rights runs all that is public.
+    run(
+        &mut client,
+        "REVOKE ALL ON SCHEMA public FROM PUBLIC; GRANT USAGE ON SCHEMA public TO PUBLIC",
+    );
+    let mut nobody = role.connect();
+    for call in [
+        "dp_mean(x, 0, 1, 1)",
+        "dp_mean(x, 0, 1, 1, 'laplace')",
+        "dp_mean_and_count(x, 0, 1, 1)",
+        "(dp_mean_and_count(x, 0, 1, 1, 'shifted')).mean",
+        "dp_sum(x, 0, 1, 1)",
+        "dp_sum(x, 0, 1, 1, 'laplace')",
+        "dp_count(1)",
+        "dp_count(x, 1)",
+        "dp_count(x, 1, 'geometric')",
+    ] {
+        for rest in ["", " GROUP BY x > 0.3", " WHERE false"] {
+            let sql = format!("SELECT {call} IS NOT NULL FROM (VALUES (0.5), (0.25)) v(x){rest}");
+            for row in rows(&mut nobody, &sql) {
+                assert!(row.get::<_, bool>(0), "{sql}");
+            }
+        }
+    }
+    for sql in [
+        "SELECT count(*) > 0 FROM dp_mechanisms()",
+        "SELECT 'laplace'::dp_mechanism <> 'hourglass' AND 'hourglass'::dp_mechanism < 'laplace'",
+        "SELECT ('laplace'::text)::dp_mechanism = ('laplace'::varchar)::dp_mechanism",
+        "SELECT dp_mechanism_cmp('laplace', 'laplace') = 0",
+        "SELECT dp_mechanism_send('laplace') = 'laplace'::bytea",
+    ] {
+        assert!(value::<bool>(&mut nobody, sql), "{sql}");
+    }
+}
+
+#[test]
+fn every_object_has_a_comment() {
+    let (_database, mut client) = session(Build::Release);
+    let sql = format!(
+        "SELECT name, obj_description(objid, classid::regclass::name), classid::regclass::text \
+         FROM ({MEMBERS}) m WHERE name NOT LIKE '%[]' ORDER BY 1"
+    );
+    // (Newer servers count the types of arrays, which have no comment, among the members.)
+    let members = rows(&mut client, &sql);
+    let mut catalogs = BTreeSet::new();
+    for row in &members {
+        let comment: Option<&str> = row.get(1);
+        let name: &str = row.get(0);
+        assert!(
+            comment.is_some_and(|text| text.len() > 5),
+            "{name}: {comment:?}"
+        );
+        catalogs.insert(row.get::<_, String>(2));
+    }
+    // All the kinds there are.
+    let expected = [
+        "pg_cast",
+        "pg_opclass",
+        "pg_operator",
+        "pg_opfamily",
+        "pg_proc",
+        "pg_type",
+    ];
+    assert_eq!(Vec::from_iter(&catalogs), expected);
+    // 37 functions, 6 operators, 2 casts, 3 types, an operator class and its family.
+    assert_eq!(members.len(), 50);
+
+    let columns = rows(
+        &mut client,
+        "SELECT attname::text, col_description(attrelid, attnum) FROM pg_attribute \
+         WHERE attrelid = 'dp_mean_answer'::regclass AND attnum > 0 ORDER BY attnum",
+    );
+    let names: Vec<&str> = columns.iter().map(|row| row.get(0)).collect();
+    assert_eq!(names, ["mean", "count"]);
+    for row in &columns {
+        assert!(row.get::<_, Option<&str>>(1).is_some(), "{row:?}");
+    }
+    let sql = "SELECT obj_description(oid, 'pg_extension') FROM pg_extension \
+         WHERE extname = 'dp_mean'";
+    assert!(value::<Option<String>>(&mut client, sql).is_some());
+}
+
+#[test]
+fn types_say_what_they_are() {
+    let (_database, mut client) = session(Build::Release);
+    let sql = "SELECT typname::text, typtype::text, typlen, typbyval, typalign::text, \
+         typstorage::text, typcategory::text, typispreferred, typcollation = 0, typnotnull \
+         FROM pg_type WHERE typname IN ('dp_state', 'dp_mechanism') ORDER BY 1";
+    let types: Vec<_> = rows(&mut client, sql)
+        .iter()
+        .map(|row| {
+            let text = |i| row.get::<_, String>(i);
+            let is = |i| row.get::<_, bool>(i);
+            let words = [0, 1, 4, 5, 6].map(text).join(" ");
+            (words, row.get::<_, i16>(2), [3, 7, 8, 9].map(is))
+        })
+        .collect();
+    let flags = [false, false, true, false];
+    let expected = [
+        ("dp_mechanism b i x U".to_owned(), -1, flags),
+        ("dp_state b d p U".to_owned(), -1, flags),
+    ];
+    assert_eq!(types, expected);
+
+    let sql = "SELECT castsource::regtype::text || ' ' || casttarget::regtype::text || ' ' || \
+         castcontext::text || ' ' || castmethod::text FROM pg_cast \
+         WHERE 'dp_mechanism'::regtype IN (castsource, casttarget) \
+         OR 'dp_state'::regtype IN (castsource, casttarget) ORDER BY 1";
+    let expected = [
+        "character varying dp_mechanism i i",
+        "text dp_mechanism i i",
+    ];
+    assert_eq!(strings(&mut client, sql), expected);
+    // Without a word in the query.
+    let sql = "SELECT dp_mechanism_cmp('laplace'::text, 'laplace'::varchar)";
+    assert_eq!(value::<i32>(&mut client, sql), 0);
+    let refusal = refused(&mut client, "SELECT 'laplace'::dp_mechanism COLLATE \"C\"");
+    assert_eq!(refusal.code, "42804", "{refusal:?}");
+}
+
+#[test]
+fn the_extension_can_live_in_any_schema() {
+    let (_database, mut client) = session(Build::Release);
+    let sql = "SELECT superuser, trusted, relocatable FROM pg_available_extension_versions \
+         WHERE name = 'dp_mean' AND installed";
+    let row = &rows(&mut client, sql)[0];
+    assert_eq!((row.get(0), row.get(1), row.get(2)), (true, false, true));
+
+    run(
+        &mut client,
+        "DROP EXTENSION dp_mean; CREATE SCHEMA one; CREATE SCHEMA two; \
+         CREATE EXTENSION dp_mean SCHEMA one; \
+         CREATE TABLE t AS SELECT i % 2 AS k, i / 1000.0 AS x FROM generate_series(1, 1000) i; \
+         CREATE TABLE m (mech one.dp_mechanism); INSERT INTO m VALUES ('laplace'); \
+         CREATE VIEW v AS SELECT one.dp_mean(x, 0, 1, 50, 'hourglass') AS mean, \
+             (one.dp_mean_and_count(x, 0, 1, 50)).count, one.dp_sum(x, 0, 1, 50) AS sum, \
+             one.dp_count(x, 50, 'geometric') AS n FROM t",
+    );
+    let right = |client: &mut Client, from: &str| {
+        let sql = format!(
+            "SELECT abs(mean - 0.5005) < 1e-6 AND abs(count - 1000) < 1e-3 \
+             AND abs(sum - 500.5) < 1e-6 AND n = 1000 FROM {from}"
+        );
+        assert!(value::<bool>(client, &sql), "{sql}");
+    };
+    let calls = |schema: &str| {
+        format!(
+            "(SELECT {schema}.dp_mean(x, 0, 1, 50, 'hourglass') AS mean, \
+             ({schema}.dp_mean_and_count(x, 0, 1, 50)).count, {schema}.dp_sum(x, 0, 1, 50) AS sum, \
+             {schema}.dp_count(x, 50, 'geometric') AS n FROM t) s"
+        )
+    };
+    let in_schema = |client: &mut Client, schema: &str| {
+        let sql = format!(
+            "SELECT count(*) FROM ({MEMBERS}) m \
+             JOIN pg_proc p ON m.classid = 'pg_proc'::regclass AND p.oid = objid \
+             WHERE pronamespace = '{schema}'::regnamespace"
+        );
+        value::<i64>(client, &sql)
+    };
+    right(&mut client, "v");
+    right(&mut client, &calls("one"));
+    assert_eq!(in_schema(&mut client, "one"), 37);
+    let refusal = refused(&mut client, "SELECT dp_mean(x, 0, 1, 50) FROM t");
+    assert_eq!(refusal.code, "42883");
+
+    run(
+        &mut client,
+        "SET search_path = one, two, public; PREPARE p AS SELECT dp_count(50) FROM t; EXECUTE p; \
+         ALTER EXTENSION dp_mean SET SCHEMA two",
+    );
+    assert_eq!(in_schema(&mut client, "two"), 37);
+    right(&mut client, "v");
+    right(&mut client, &calls("two"));
+    run(&mut client, "EXECUTE p; SET search_path = two, public");
+    right(&mut client, &calls("two"));
+    let sql = "SELECT mech::text FROM m WHERE mech = 'laplace' ORDER BY mech";
+    assert_eq!(strings(&mut client, sql), ["laplace"]);
+    let refusal = refused(&mut client, &format!("SELECT n FROM {}", calls("one")));
+    assert_eq!(refusal.code, "42883", "{refusal:?}");
+}
+
+#[test]
+fn only_a_superuser_can_create_it() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    run(
+        &mut client,
+        &format!(
+            "DROP EXTENSION dp_mean; GRANT CREATE ON DATABASE {} TO {}; \
+             GRANT CREATE ON SCHEMA public TO {1}",
+            database.name(),
+            role.name()
+        ),
+    );
+    let refusal = refused(&mut role.connect(), "CREATE EXTENSION dp_mean");
+    assert_eq!(refusal.code, "42501", "{refusal:?}");
+}
+
+#[test]
+fn nothing_is_left_after_drop_extension() {
+    let (database, _client) = session(Build::Release);
+    let name = format!("{}_bare", database.name());
+    run(&mut database.connect(), &format!("CREATE DATABASE {name}"));
+    let mut client = connect(&name);
+    let catalogs = strings(
+        &mut client,
+        "SELECT relname::text FROM pg_class WHERE relnamespace = 'pg_catalog'::regnamespace \
+         AND relkind = 'r' AND NOT relisshared AND relname NOT LIKE 'pg_statistic%'",
+    );
+    let count = |client: &mut Client| {
+        let counts: Vec<i64> = catalogs
+            .iter()
+            .map(|catalog| value(client, &format!("SELECT count(*) FROM {catalog}")))
+            .collect();
+        Vec::from_iter(catalogs.iter().cloned().zip(counts))
+    };
+    let before = count(&mut client);
+    run(&mut client, "CREATE EXTENSION dp_mean");
+    let with = count(&mut client);
+    let more = before.iter().zip(&with).filter(|(a, b)| b.1 > a.1);
+    assert!(more.count() > 10, "{with:?}");
+    run(&mut client, "DROP EXTENSION dp_mean");
+    assert_eq!(before, count(&mut client));
+
+    // What uses it keeps it from going, and goes with it if asked to.
+    run(
+        &mut client,
+        "CREATE EXTENSION dp_mean; CREATE TABLE t (m dp_mechanism, x float8); \
+         CREATE VIEW v AS SELECT dp_mean(x, 0, 1, 1) FROM t",
+    );
+    assert_eq!(refused(&mut client, "DROP EXTENSION dp_mean").code, "2BP01");
+    run(&mut client, "DROP EXTENSION dp_mean CASCADE; DROP TABLE t");
+    assert_eq!(before, count(&mut client));
+}
+
+/// Runs one of PostgreSQL's programs on a database.
+fn program(name: &str, database: &str, arguments: &[&str]) -> Output {
+    let url = variable("DP_MEAN_RELEASE_URL").replace("dbname=postgres", "");
+    let output = Command::new(format!("{}/{name}", variable("DP_MEAN_BIN")))
+        .args(["-d", &format!("{url} dbname={database}")])
+        .args(arguments)
+        .output()
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert!(output.status.success(), "{name}: {output:?}");
+    output
+}
+
+/// The dump of a database, without the words that newer versions of pg_dump make up for each dump.
+fn dump(database: &str) -> String {
+    let output = program("pg_dump", database, &[]);
+    let text = String::from_utf8(output.stdout).expect("a dump in UTF-8");
+    text.lines()
+        .filter(|line| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn a_dump_restores() {
+    let (database, mut client) = session(Build::Release);
+    run(
+        &mut client,
+        "CREATE TABLE queries (id int PRIMARY KEY, mech dp_mechanism NOT NULL DEFAULT 'laplace'); \
+         INSERT INTO queries VALUES (1, DEFAULT), (2, 'hourglass(gamma=0.25)'), (3, 'staircase'); \
+         CREATE INDEX ON queries (mech); \
+         CREATE TABLE t AS SELECT i / 1000.0 AS x FROM generate_series(1, 1000) i; \
+         CREATE VIEW v AS SELECT dp_mean(x, 0, 1, 50, 'hourglass(gamma=0.0001)') AS mean, \
+             dp_count(x, 50) AS n, dp_count(DISTINCT x, 50) FILTER (WHERE x > 0.5) AS half, \
+             (dp_mean_and_count(x, 0, 1, 50)).count FROM t",
+    );
+    let first = dump(database.name());
+    for part in [
+        "CREATE EXTENSION IF NOT EXISTS dp_mean",
+        "public.dp_mechanism",
+        "hourglass(gamma=0.25)",
+        "dp_mean(",
+    ] {
+        assert!(first.contains(part), "no {part}: {first}");
+    }
+    // The members come with the extension.
+    for part in [
+        "CREATE FUNCTION",
+        "CREATE AGGREGATE",
+        "CREATE TYPE",
+        "REVOKE",
+        "dp_state",
+    ] {
+        assert!(!first.contains(part), "{part}: {first}");
+    }
+
+    let copy = format!("{}_restored", database.name());
+    run(&mut client, &format!("CREATE DATABASE {copy}"));
+    let path = std::env::temp_dir().join(format!("{copy}.sql"));
+    std::fs::write(&path, &first).expect("the dump can be written");
+    let file = path.to_str().expect("a path in UTF-8");
+    program(
+        "psql",
+        &copy,
+        &["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", file],
+    );
+    std::fs::remove_file(&path).expect("the dump can go");
+    assert_eq!(dump(&copy), first);
+
+    let mut client = connect(&copy);
+    let sql = "SELECT mech::text FROM queries ORDER BY mech";
+    let expected = ["hourglass(gamma=0.25)", "laplace", "staircase"];
+    assert_eq!(strings(&mut client, sql), expected);
+    let sql = "SELECT abs(mean - 0.5005) < 1e-3 AND n = 1000 AND half = 500 \
+         AND abs(count - 1000) < 1e-3 FROM v";
+    assert!(value::<bool>(&mut client, sql));
+    assert!(value::<bool>(
+        &mut client,
+        "SELECT NOT EXISTS (SELECT FROM aclexplode((SELECT proacl FROM pg_proc \
+         WHERE proname = 'dp_state_combine')) WHERE grantee = 0)"
+    ));
+}
+
+#[test]
+fn dp_mechanisms_lists_what_works() {
+    let (_database, mut client) = session(Build::Release);
+    let listed: Vec<_> = rows(&mut client, "SELECT * FROM dp_mechanisms()")
+        .iter()
+        .map(|row| {
+            let text = |i| row.get::<_, String>(i);
+            (row.get::<_, bool>(2), [0, 1, 3, 4, 5, 6].map(text))
+        })
+        .collect();
+    let known: Vec<_> = catalog()
+        .map(|(aggregate, is_default, info)| {
+            let parameters: Vec<_> = info
+                .parameters
+                .iter()
+                .map(|parameter| format!("{}: {}", parameter.name, parameter.description))
+                .collect();
+            let parameters = parameters.join("; ");
+            let texts = [
+                aggregate,
+                info.name,
+                info.guarantee,
+                info.neighbours,
+                &parameters,
+                info.source,
+            ];
+            (is_default, texts.map(str::to_owned))
+        })
+        .collect();
+    assert_eq!(listed, known);
+
+    let names: BTreeSet<&str> = catalog().map(|(_, _, info)| info.name).collect();
+    for aggregate in ["dp_mean", "dp_mean_and_count", "dp_sum", "dp_count"] {
+        // The two of the mean are one entry.
+        let entry = aggregate.strip_suffix("_and_count").unwrap_or(aggregate);
+        let mine: Vec<_> = catalog().filter(|(name, ..)| *name == entry).collect();
+        assert_eq!(mine.iter().filter(|(_, default, _)| *default).count(), 1);
+        let bounds = if entry == "dp_count" { "" } else { "0, 1, " };
+        let call = |mechanism: &str| {
+            format!(
+                "SELECT {aggregate}(x, {bounds}1, '{mechanism}') IS NOT NULL FROM (VALUES (0.5)) v(x)"
+            )
+        };
+        for name in &names {
+            match mine.iter().find(|(_, _, info)| info.name == *name) {
+                None => assert_eq!(refused(&mut client, &call(name)).code, "22023", "{name}"),
+                Some((_, _, info)) => {
+                    assert!(value::<bool>(&mut client, &call(name)), "{name}");
+                    for parameter in info.parameters {
+                        let with = format!("{name}({}=0.5)", parameter.name);
+                        assert!(value::<bool>(&mut client, &call(&with)), "{with}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_default_is_the_one_that_is_listed() {
+    let (_database, mut client) = session(Build::Testing);
+    run(
+        &mut client,
+        "CREATE TABLE t AS SELECT i / 100.0 AS x FROM generate_series(1, 100) i",
+    );
+    for (aggregate, is_default, info) in catalog() {
+        let bounds = if aggregate == "dp_count" {
+            ""
+        } else {
+            "0, 1, "
+        };
+        let mut answers = ["".to_owned(), format!(", '{}'", info.name)].map(|mechanism| {
+            run(&mut client, "SELECT dp_test_seed(7)");
+            let call = format!("{aggregate}(x, {bounds}0.1{mechanism})");
+            (0..8)
+                .map(|_| value(&mut client, &format!("SELECT {call}::float8 FROM t")))
+                .collect::<Vec<f64>>()
+        });
+        let with = std::mem::take(&mut answers[1]);
+        assert_eq!(answers[0] == with, is_default, "{aggregate} {}", info.name);
+    }
+}
+
+/// Texts of mechanisms with their canonical form.
+const TEXTS: [(&str, &str); 12] = [
+    ("hourglass", "hourglass"),
+    (" hourglass ( ) ", "hourglass"),
+    ("hourglass(gamma=0.5)", "hourglass(gamma=0.5)"),
+    ("hourglass ( gamma = 0.50 )", "hourglass(gamma=0.5)"),
+    ("hourglass(gamma=1)", "hourglass(gamma=1.0)"),
+    ("hourglass(gamma=5e-1)", "hourglass(gamma=0.5)"),
+    ("staircase(gamma=0.1)", "staircase(gamma=0.1)"),
+    ("staircase", "staircase"),
+    ("shifted", "shifted"),
+    ("laplace", "laplace"),
+    ("independent", "independent"),
+    ("geometric", "geometric"),
+];
+
+/// A session with `m`, a table of [`TEXTS`] as mechanisms, each twice.
+fn mechanisms() -> (Database, Client) {
+    let (database, mut client) = session(Build::Release);
+    run(&mut client, "CREATE TABLE m (mech dp_mechanism)");
+    let texts: Vec<&str> = TEXTS.iter().map(|(text, _)| *text).collect();
+    let insert = "INSERT INTO m SELECT t::dp_mechanism FROM unnest($1::text[] || $1::text[]) t";
+    client.execute(insert, &[&texts]).expect("mechanisms");
+    run(&mut client, "ANALYZE m");
+    (database, client)
+}
+
+#[test]
+fn the_text_of_a_mechanism_round_trips() {
+    let (_database, mut client) = mechanisms();
+    for (text, canonical) in TEXTS {
+        for (cast, from) in [
+            ("", "literal"),
+            ("::text", "text"),
+            ("::varchar", "varchar"),
+        ] {
+            let sql = format!("SELECT ('{text}'{cast})::dp_mechanism::text");
+            assert_eq!(value::<String>(&mut client, &sql), canonical, "{from}");
+        }
+        let sql = format!("SELECT '{canonical}'::dp_mechanism::text");
+        assert_eq!(value::<String>(&mut client, &sql), canonical);
+        let sql = format!("SELECT '{text}'::dp_mechanism = '{canonical}'::dp_mechanism");
+        assert!(value::<bool>(&mut client, &sql), "{text}");
+    }
+}
+
+#[test]
+fn mechanisms_have_the_order_of_their_bytes() {
+    let (_database, mut client) = mechanisms();
+    let texts: BTreeSet<&str> = TEXTS.iter().map(|(_, canonical)| *canonical).collect();
+    let sorted: Vec<&str> = texts.into_iter().collect();
+    assert_eq!(
+        strings(
+            &mut client,
+            "SELECT DISTINCT mech::text COLLATE \"C\" FROM m ORDER BY 1"
+        ),
+        sorted
+    );
+    let repeated = |text: &str| 2 * TEXTS.iter().filter(|(_, t)| *t == text).count();
+    let all: Vec<&str> = sorted
+        .iter()
+        .flat_map(|text| std::iter::repeat_n(*text, repeated(text)))
+        .collect();
+    assert_eq!(
+        strings(&mut client, "SELECT mech::text FROM m ORDER BY mech"),
+        all
+    );
+    let backward: Vec<&str> = all.iter().rev().copied().collect();
+    assert_eq!(
+        strings(&mut client, "SELECT mech::text FROM m ORDER BY mech DESC"),
+        backward
+    );
+
+    let distinct = "SELECT s::text FROM (SELECT DISTINCT mech AS s FROM m) d ORDER BY s";
+    assert!(explain(&mut client, distinct).contains("Unique"));
+    assert_eq!(strings(&mut client, distinct), sorted);
+    let grouped = "SELECT mech::text, count(*) FROM m GROUP BY mech ORDER BY mech";
+    assert!(explain(&mut client, grouped).contains("GroupAggregate"));
+    let groups: Vec<(String, i64)> = rows(&mut client, grouped)
+        .iter()
+        .map(|row| (row.get(0), row.get(1)))
+        .collect();
+    let expected: Vec<(String, i64)> = sorted
+        .iter()
+        .map(|text| ((*text).to_owned(), repeated(text) as i64))
+        .collect();
+    assert_eq!(groups, expected);
+
+    run(
+        &mut client,
+        "SET enable_nestloop = off; SET enable_hashjoin = off",
+    );
+    let joined = "SELECT count(*) FROM m a JOIN m b ON a.mech = b.mech";
+    assert!(explain(&mut client, joined).contains("Merge Join"));
+    let pairs: i64 = expected.iter().map(|(_, n)| n * n).sum();
+    assert_eq!(value::<i64>(&mut client, joined), pairs);
+
+    // Each operator, and the comparison of the index, agree with the bytes.
+    for a in &sorted {
+        for b in &sorted {
+            let sql = format!(
+                "SELECT ARRAY[a < b, a <= b, a = b, a <> b, a >= b, a > b], dp_mechanism_cmp(a, b) \
+                 FROM (SELECT '{a}'::dp_mechanism AS a, '{b}'::dp_mechanism AS b) s"
+            );
+            let row = &rows(&mut client, &sql)[0];
+            let expected = [a < b, a <= b, a == b, a != b, a >= b, a > b];
+            assert_eq!(row.get::<_, Vec<bool>>(0), expected, "{a} {b}");
+            assert_eq!(row.get::<_, i32>(1), a.as_bytes().cmp(b.as_bytes()) as i32);
+        }
+    }
+    run(
+        &mut client,
+        "CREATE INDEX ON m (mech); SET enable_seqscan = off; SET enable_bitmapscan = off",
+    );
+    for (condition, expected) in [("= 'laplace'", 2), ("< 'hourglass(gamma=0.6)'", 12)] {
+        let sql = format!("SELECT count(*) FROM m WHERE mech {condition}");
+        let plan = explain(&mut client, &sql);
+        assert!(plan.contains("Index Cond: (m.mech "), "{plan}");
+        assert_eq!(value::<i64>(&mut client, &sql), expected, "{condition}");
+    }
+}
+
+#[test]
+fn the_binary_form_of_a_mechanism_round_trips() {
+    let (_database, mut client) = mechanisms();
+    run(&mut client, "CREATE TABLE back (mech dp_mechanism)");
+    let mut bytes = Vec::new();
+    let mut reader = client
+        .copy_out("COPY m TO STDOUT (FORMAT binary)")
+        .expect("COPY runs");
+    reader.read_to_end(&mut bytes).expect("COPY sends bytes");
+    drop(reader);
+    let copy_in = |client: &mut Client, bytes: &[u8]| {
+        let mut writer = client.copy_in("COPY back FROM STDIN (FORMAT binary)")?;
+        writer.write_all(bytes).expect("the server takes bytes");
+        writer.finish()
+    };
+    let copied = copy_in(&mut client, &bytes).expect("COPY takes its own bytes");
+    assert_eq!(copied, 2 * TEXTS.len() as u64);
+    let all = |table: &str| format!("SELECT mech::text FROM {table} ORDER BY mech");
+    let back = strings(&mut client, &all("back"));
+    assert_eq!(back, strings(&mut client, &all("m")));
+    let sent = "SELECT bool_and(dp_mechanism_send(mech) = mech::text::bytea) FROM m";
+    assert!(value::<bool>(&mut client, sent));
+
+    // Bytes that are the text of no mechanism do not get in.
+    let place = bytes.windows(7).position(|window| window == b"laplace");
+    let place = place.expect("the name stands in its binary form");
+    for (i, byte) in [(0, b'L'), (6, 0), (6, 0xff), (3, b'(')] {
+        let mut forged = bytes.clone();
+        forged[place + i] = byte;
+        let error = copy_in(&mut client, &forged).expect_err("a forged mechanism is refused");
+        let code = error.code().expect("an error of the server").code();
+        // A byte that no text may hold is PostgreSQL's to refuse.
+        let expected = if byte.is_ascii_graphic() {
+            "22023"
+        } else {
+            "22021"
+        };
+        assert_eq!(code, expected, "{error:?}");
+    }
+    assert_eq!(strings(&mut client, &all("back")), back);
+}
