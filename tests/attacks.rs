@@ -785,8 +785,9 @@ fn memory_does_not_grow_with_rows() {
             held.push(memory(&mut client));
             run(&mut client, "COMMIT");
         }
-        // Of the same query: the first run fills caches.
-        assert!((held[2] - held[1]).abs() < 10_000, "{held:?}");
+        // The first run fills caches, and what others do in the server can empty some. A tenth of
+        // a byte a row would show.
+        assert!((held[2] - held[1]).abs() < 50_000, "{held:?}");
     }
 }
 
