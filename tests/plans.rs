@@ -737,14 +737,14 @@ fn the_same_call_twice_is_one_release() {
                 value::<bool>(client, &sql)
             };
             assert!(all(&mut client, &format!("{call} = {call}")), "{call}");
-            // Another eps is another call. (A count of one group may come out the same.)
+            // Another eps is another call.
             let other = call.replace("0.1", "0.11");
             let what = format!("{call} = {other}");
             assert!(!all(&mut client, &what), "{what}");
             let equal = format!(
                 "SELECT count(*) FROM (SELECT {what} AS b FROM groups GROUP BY k) s WHERE b"
             );
-            // Counts agree in about 1 of 40 groups; other answers practically never.
+            // Counts agree in about 1 of 40 groups, means at a bound in about 1 of 80.
             assert!(value::<i64>(&mut client, &equal) < 100, "{what}");
 
             // SELECT, HAVING and ORDER BY speak of the same release.
