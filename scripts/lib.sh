@@ -165,14 +165,15 @@ find_build_tools() {
 
 library() { echo "$REPO/target/pg$MAJOR/$1/lib$EXTENSION.so"; }
 
-# build release|testing: the library of that profile, at the path that `library` prints.
+# build release|testing: the library of that profile, at the path that `library` prints. All majors are built in
+# one folder, where they share most of what they depend on, and then put aside.
 build() {
 	local features=pg$MAJOR
 	[ "$1" = release ] || features+=,$1
 	say "building $EXTENSION $VERSION for PostgreSQL $MAJOR ($1)"
 	PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --package "$EXTENSION" --lib --profile "$1" \
-		--no-default-features --features "$features" --target-dir "target/pg$MAJOR"
-	touch "$(library "$1")" # newer than its source, whatever cargo thought needless
+		--no-default-features --features "$features" --target-dir target
+	install -D "target/$1/lib$EXTENSION.so" "$(library "$1")"
 }
 
 # place LIBRARY LIBDIR EXTENSIONDIR: what an installation is made of.
