@@ -11,6 +11,11 @@ VERSION=$(sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" "$EXTENSION.control")
 MAY_INSTALL=yes # what is missing, with apt-get
 MAJORS="18 17 16 15 14 13"
 
+# The caller's habits are not the throw-away servers' and their clients'.
+for variable in "${!PG@}"; do
+	case $variable in PG | PG_CONFIG) ;; *) unset "$variable" ;; esac
+done
+
 say() { printf '==> %s\n' "$*" >&2; }
 
 die() {
@@ -129,6 +134,7 @@ find_pg() {
 		fi
 		PG_CONFIG=/usr/lib/postgresql/$major/bin/pg_config
 		if [ ! -x "$PG_CONFIG" ] || ! has_server "$PG_CONFIG" || ! has_headers "$PG_CONFIG"; then
+			say "PostgreSQL $major is needed; its packages may also set up the distribution's own database service"
 			apt_install "postgresql-$major" "postgresql-server-dev-$major"
 		fi
 	fi
@@ -239,7 +245,7 @@ server_start() {
 			"fsync = off" "synchronous_commit = off" "full_page_writes = off"
 		[ $# -eq 0 ] || printf '%s\n' "$@"
 	} >>"$dir/data/postgresql.conf"
-	as_server "$bin/pg_ctl" start -D "$dir/data" -l "$dir/log" -w -t 60 >/dev/null || die "the server did not start"
+	as_server env -u RUST_BACKTRACE -u RUST_LIB_BACKTRACE "$bin/pg_ctl" start -D "$dir/data" -l "$dir/log" -w -t 60 >/dev/null || die "the server did not start"
 	# shellcheck disable=SC2034 # the scripts read it
 	URL="host=$dir/socket port=5432 user=postgres dbname=postgres"
 }
