@@ -9,7 +9,7 @@ REPO=$PWD
 EXTENSION=dp_mean
 VERSION=$(sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" "$EXTENSION.control")
 MAY_INSTALL=yes # what is missing, with apt-get
-MAJORS="18 17 16 15 14 13"
+MAJORS="18 17 16 15"
 
 # The caller's habits are not the throw-away servers' and their clients'.
 for variable in "${!PG@}"; do

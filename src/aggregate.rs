@@ -68,15 +68,16 @@ impl<A> Aggregate<A> {
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
     pub unsafe fn first_row(&'static self, call: Call) -> Datum {
-        let site = CallSite::of(call, Role::Transition, self);
+        let grid = CallSite::with(call, Role::Transition, self, |site| site.grid_of_row(call));
+        let grid = grid.unwrap_or(Grid::NONE);
         let mut state = match call.datum(0) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
             Some(datum) => {
+                // SAFETY: the SQL declaration makes argument 0 a dp_state.
                 let state = unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state());
-                self.refuse_other_bounds(state, &site.grid_of_row(call).unwrap_or(Grid::NONE));
+                self.refuse_other_bounds(state, &grid);
                 errors::bad_state()
             }
-            None => State::new(site.grid_of_row(call).unwrap_or(Grid::NONE)),
+            None => State::new(grid),
         };
         let t = match self.shape {
             Shape::Bounded => state
@@ -94,16 +95,17 @@ impl<A> Aggregate<A> {
     /// # Safety
     /// `call` is a call of this aggregate's final function.
     pub unsafe fn release(&'static self, call: Call) -> A {
-        let site = CallSite::of(call, Role::Final, self);
-        let mechanism = site.mechanism_of_plan(call);
-        let grid = mechanism.grid().unwrap_or(Grid::NONE);
-        let state = match call.datum(0) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
-            Some(datum) => *unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state()),
-            None => State::new(grid),
-        };
-        self.refuse_other_bounds(&state, &grid);
-        release(mechanism, &state.sums())
+        CallSite::with(call, Role::Final, self, |site| {
+            let mechanism = site.mechanism_of_plan(call);
+            let grid = mechanism.grid().unwrap_or(Grid::NONE);
+            let state = match call.datum(0) {
+                // SAFETY: the SQL declaration makes argument 0 a dp_state.
+                Some(datum) => *unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state()),
+                None => State::new(grid),
+            };
+            self.refuse_other_bounds(&state, &grid);
+            release(mechanism, &state.sums())
+        })
     }
 
     /// Refuses a state that was fed on another grid than `grid`: an argument changed on the way,

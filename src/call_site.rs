@@ -69,17 +69,22 @@ pub struct CallSite<A: 'static> {
 }
 
 impl<A> CallSite<A> {
-    /// The record of the call site that `call` runs for, made at the first call.
+    /// Gives `work` the record of the call site that `call` runs for, made at the first call.
     ///
     /// Raises the same ERROR with and without rows: if the caller is no aggregate of ours, and if
     /// an argument could differ from row to row.
-    pub fn of(call: Call, role: Role, aggregate: &'static Aggregate<A>) -> &'static mut Self {
+    pub fn with<R>(
+        call: Call,
+        role: Role,
+        aggregate: &'static Aggregate<A>,
+        work: impl FnOnce(&mut Self) -> R,
+    ) -> R {
         let flinfo = call.flinfo();
         // SAFETY: fn_extra is NULL or what this function put there: each of our SQL functions
         // calls with one type `A`, and nobody else writes to its fn_extra. The record lives as
-        // long as the FmgrInfo; the reference is used within this call only, and no two exist at
-        // once, for no support function calls another.
-        unsafe {
+        // long as the FmgrInfo. No other reference to it exists: what an argument's expression
+        // calls while `work` runs has an FmgrInfo of its own.
+        let site = unsafe {
             if (*flinfo).fn_extra.is_null() {
                 let site = Self::new(call, role, aggregate);
                 (*flinfo).fn_extra = PgMemoryContexts::For((*flinfo).fn_mcxt)
@@ -87,7 +92,8 @@ impl<A> CallSite<A> {
                     .cast();
             }
             &mut *(*flinfo).fn_extra.cast::<Self>()
-        }
+        };
+        work(site)
     }
 
     fn new(call: Call, role: Role, aggregate: &'static Aggregate<A>) -> Self {

@@ -271,8 +271,7 @@ unsafe fn column_of(expr: *mut Expr, relation: i32) -> Option<i16> {
     // SAFETY: the tag is checked before the cast.
     unsafe {
         let var = expr.cast::<pg_sys::Var>();
-        ((*expr).type_ == NodeTag::T_Var && (*var).varno as i32 == relation)
-            .then(|| (*var).varattno)
+        ((*expr).type_ == NodeTag::T_Var && (*var).varno == relation).then(|| (*var).varattno)
     }
 }
 

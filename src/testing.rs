@@ -55,7 +55,6 @@ sql_function!(dp_test_panic, pg_finfo_dp_test_panic, panic);
 
 /// With the library in shared_preload_libraries this runs in the postmaster: every backend then
 /// inherits a generator, and must not use it.
-#[unsafe(no_mangle)]
 #[pgrx::pg_guard]
 #[allow(non_snake_case)]
 pub extern "C-unwind" fn _PG_init() {
