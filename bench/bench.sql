@@ -34,7 +34,7 @@ UPDATE cases SET groups = replace(groups, '1,000,000', trim(to_char(:rows / 10, 
 CREATE TABLE aggregates (name text, call text);
 INSERT INTO aggregates VALUES ('avg', 'avg(x)'), ('dp_mean', 'dp_mean(x, 0, 1, 1.0, ''hourglass'')');
 
-CREATE TABLE measured (id int, jit bool, workers int, name text, ms float8, bytes_per_group float8);
+CREATE TABLE measured (id int, jit bool, workers int, name text, ms float8, bytes_per_group float8, run int);
 
 -- One measurement; and once per case, that the plan is the one that the table will say it is.
 CREATE FUNCTION run(query text) RETURNS float8 LANGUAGE plpgsql AS $$
@@ -103,7 +103,7 @@ BEGIN
         FOR run IN 1 .. current_setting('bench.runs')::int LOOP
             -- In turns, and each first as often as the other.
             FOR a IN SELECT * FROM aggregates ORDER BY CASE WHEN run % 2 = 0 THEN name END, name DESC LOOP
-                INSERT INTO measured VALUES (c.id, c.jit, c.workers, a.name, run(format(c.query, a.call)));
+                INSERT INTO measured VALUES (c.id, c.jit, c.workers, a.name, run(format(c.query, a.call)), NULL, run);
             END LOOP;
         END LOOP;
     END LOOP;
@@ -114,20 +114,25 @@ SELECT format('dp_mean(x, 0, 1, 1.0, ''hourglass'') over avg(x): %s rows, Postgr
               trim(to_char(:rows, '999,999,999')), current_setting('server_version'), :runs,
               CASE WHEN pg_jit_available() THEN '' ELSE ' This PostgreSQL has no JIT.' END);
 \echo
-\echo '| groups | JIT | workers | avg ms | dp_mean ms | ratio | of the fastest runs | goal |'
-\echo '| --- | --- | --- | --- | --- | --- | --- | --- |'
-SELECT format('| %s | %s | %s | %s | %s | **%s** | %s | %s |',
+\echo '| groups | JIT | workers | avg ms | dp_mean ms | ratio | median of pairs | of the fastest runs | goal |'
+\echo '| --- | --- | --- | --- | --- | --- | --- | --- | --- |'
+SELECT format('| %s | %s | %s | %s | %s | **%s** | %s | %s | %s |',
               groups, CASE WHEN jit THEN 'on' ELSE 'off' END, workers, round(avg), round(dp),
-              round(dp / avg, 2), round(best, 2),
+              round(dp / avg, 2), round(pairs, 2), round(best, 2),
               coalesce(trim(to_char(CASE WHEN current_setting('server_version_num')::int >= 180000 THEN goal_18
                                     WHEN current_setting('server_version_num')::int < 160000 THEN goal_15 END, '0.99')), ''))
-FROM (SELECT id, groups, jit, workers, goal_15, goal_18,
+FROM (SELECT m.id, groups, jit, workers, goal_15, goal_18,
+             -- Two runs that follow each other share the machine's mood.
+             (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY dp.ms / avg.ms)
+              FROM measured dp JOIN measured avg USING (id, jit, workers, run)
+              WHERE dp.name = 'dp_mean' AND avg.name = 'avg'
+                AND (id, jit, workers) = (m.id, m.jit, m.workers))::numeric AS pairs,
              percentile_cont(0.5) WITHIN GROUP (ORDER BY ms) FILTER (WHERE name = 'avg')::numeric AS avg,
              percentile_cont(0.5) WITHIN GROUP (ORDER BY ms) FILTER (WHERE name = 'dp_mean')::numeric AS dp,
              (min(ms) FILTER (WHERE name = 'dp_mean') / min(ms) FILTER (WHERE name = 'avg'))::numeric AS best
-      FROM measured JOIN cases USING (id)
+      FROM measured m JOIN cases USING (id)
       WHERE ms IS NOT NULL
-      GROUP BY id, groups, jit, workers, goal_15, goal_18) AS medians
+      GROUP BY m.id, groups, jit, workers, goal_15, goal_18) AS medians
 ORDER BY id, jit, workers;
 \echo
 SELECT format('Memory of a hash table of %s groups, in bytes a group: avg %s, dp_mean %s.', groups,
