@@ -1,11 +1,11 @@
 //! A mean from an independent sum and count, each at half of epsilon.
 
 use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, Mechanism, PURE};
+use super::halves::Halves;
 use super::midpoint;
 use crate::epsilon::Epsilon;
 use crate::grid::{self, Bounds, Grid};
 use crate::random::{Bits, Generator};
-use crate::sampler::discrete_laplace::DiscreteLaplace;
 use crate::sums::Sums;
 
 pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
@@ -32,14 +32,11 @@ pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
 /// Rows count from 0, in steps of `max(|lo|, |hi|) / G`: they lie in [-G, G].
 ///
 /// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). A neighbour
-/// moves the sum by at most `G` and `G n` by `G`. Each gets discrete Laplace noise of scale
-/// `G / (epsilon / 2)`: each is private at `epsilon / 2`, both together at epsilon. The division
-/// is post-processing.
+/// moves the sum by at most `G`: see [`Halves`]. The division is post-processing.
 #[derive(Clone, Debug)]
 pub struct Independent {
     bounds: Bounds,
-    steps: u64,
-    noise: DiscreteLaplace,
+    noise: Halves,
 }
 
 impl Independent {
@@ -47,17 +44,14 @@ impl Independent {
     pub fn new(bounds: Bounds, steps: u64, epsilon: Epsilon) -> Self {
         Self {
             bounds,
-            steps,
-            noise: DiscreteLaplace::new(steps, epsilon.half()),
+            noise: Halves::new(steps, epsilon),
         }
     }
 
     /// The noisy sum in grid steps, and `G` times the noisy number of rows: this is what the
     /// guarantee is about.
     pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> (i128, i128) {
-        let whole = i128::from(self.steps) * i128::from(sums.n);
-        let sum = sums.s.saturating_add(self.noise.draw(bits));
-        (sum, whole.saturating_add(self.noise.draw(bits)))
+        self.noise.add(sums.s, sums.n, bits)
     }
 
     /// One release from any source of words.
@@ -71,7 +65,7 @@ impl Independent {
         };
         MeanAnswer {
             mean,
-            count: whole as f64 / self.steps as f64,
+            count: self.noise.rows(whole),
         }
     }
 }

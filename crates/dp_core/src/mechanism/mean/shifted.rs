@@ -1,11 +1,11 @@
 //! The mean as most libraries compute it: half of epsilon on a centred sum, half on the count.
 
 use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, Mechanism, PURE};
+use super::halves::Halves;
 use super::mean_between;
 use crate::epsilon::Epsilon;
 use crate::grid::{self, Bounds, Grid};
 use crate::random::{Bits, Generator};
-use crate::sampler::discrete_laplace::DiscreteLaplace;
 use crate::sums::Sums;
 
 pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
@@ -29,14 +29,11 @@ pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
 /// in [-G, G], and the sum of a table's rows is `2 S1 - G n`.
 ///
 /// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). A neighbour
-/// moves that sum by at most `G` and `G n` by `G`. Each gets discrete Laplace noise of scale
-/// `G / (epsilon / 2)`: each is private at `epsilon / 2`, both together at epsilon. The division
-/// is post-processing.
+/// moves that sum by at most `G`: see [`Halves`]. The division is post-processing.
 #[derive(Clone, Debug)]
 pub struct Shifted {
     bounds: Bounds,
-    steps: u64,
-    noise: DiscreteLaplace,
+    noise: Halves,
 }
 
 impl Shifted {
@@ -44,18 +41,16 @@ impl Shifted {
     pub fn new(bounds: Bounds, steps: u64, epsilon: Epsilon) -> Self {
         Self {
             bounds,
-            steps,
-            noise: DiscreteLaplace::new(steps, epsilon.half()),
+            noise: Halves::new(steps, epsilon),
         }
     }
 
     /// The noisy sum in half grid steps from the midpoint, and `G` times the noisy number of rows:
     /// this is what the guarantee is about.
     pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> (i128, i128) {
-        let whole = i128::from(self.steps) * i128::from(sums.n);
-        let centred = sums.s.saturating_mul(2).saturating_sub(whole);
-        let sum = centred.saturating_add(self.noise.draw(bits));
-        (sum, whole.saturating_add(self.noise.draw(bits)))
+        let centred = sums.s.saturating_mul(2);
+        let centred = centred.saturating_sub(self.noise.whole(sums.n));
+        self.noise.add(centred, sums.n, bits)
     }
 
     /// One release from any source of words.
@@ -65,7 +60,7 @@ impl Shifted {
         let part = whole.saturating_add(sum);
         MeanAnswer {
             mean: mean_between(&self.bounds, part, whole.saturating_mul(2)),
-            count: whole as f64 / self.steps as f64,
+            count: self.noise.rows(whole),
         }
     }
 }
