@@ -6,11 +6,18 @@ use std::time::Instant;
 
 use dp_core::epsilon::Epsilon;
 use dp_core::grid::STEPS;
-use dp_core::mechanism::{self, Arguments, MechanismArgument, Registry};
+use dp_core::mechanism::{self, Arguments, MechanismArgument, Registry, Scalar};
 use dp_core::random::{Bits, Generator};
 use dp_core::sampler::{
-    discrete_laplace::DiscreteLaplace, geometric::Geometric, hourglass::Hourglass, staircase,
-    staircase::Staircase, staircase2, staircase2::Staircase2, uniform,
+    discrete_laplace::DiscreteLaplace,
+    geometric::Geometric,
+    hourglass::Hourglass,
+    normal::{RoundedNormal, RoundedSums},
+    staircase,
+    staircase::Staircase,
+    staircase2,
+    staircase2::Staircase2,
+    uniform,
 };
 use dp_core::sums::Sums;
 
@@ -43,14 +50,19 @@ fn draws<T>(name: &str, draw: impl Fn(&mut Generator) -> T + 'static) -> Case {
     })
 }
 
-fn releases<A: 'static>(cases: &mut Vec<Case>, registry: &'static Registry<A>, epsilon: f64) {
+fn releases<A: 'static>(
+    cases: &mut Vec<Case>,
+    registry: &'static Registry<Scalar<A>>,
+    epsilon: f64,
+) {
     for entry in registry.entries {
-        let name = entry.info.name;
+        let name = entry.info.example;
         let bounds = (registry.aggregate != "dp_count").then_some((Some(0.0), Some(100.0)));
         let build = move || {
             let arguments = Arguments {
                 bounds,
                 epsilon: Some(epsilon),
+                questions: None,
                 mechanism: MechanismArgument::Given(Some(name)),
             };
             registry.build(&arguments).expect("valid arguments")
@@ -102,6 +114,23 @@ fn cases(value: f64) -> Vec<Case> {
             stairs2.draw(generator)
         }),
     ];
+    // These know no epsilon: their columns differ by chance.
+    for (name, sigma) in [
+        ("rounded normal, sigma 0.3", 0.3),
+        ("rounded normal, sigma 1e3", 1e3),
+        ("rounded normal, sigma 2^32", 2f64.powi(32)),
+        ("rounded normal, sigma 2^52", 2f64.powi(52)),
+        ("rounded normal, sigma 2^60", 2f64.powi(60)),
+    ] {
+        let normal = RoundedNormal::new(sigma);
+        cases.push(draws(name, move |generator| normal.draw(generator)));
+    }
+    let sums = RoundedSums::new(2f64.powi(32), 2f64.powi(32));
+    cases.push(case("rounded sum, one of 1000", DRAWS, move |generator| {
+        for _ in 0..DRAWS / 1000 {
+            black_box(sums.draw(1000, generator));
+        }
+    }));
     releases(&mut cases, &mechanism::MEAN, value);
     releases(&mut cases, &mechanism::SUM, value);
     releases(&mut cases, &mechanism::COUNT, value);

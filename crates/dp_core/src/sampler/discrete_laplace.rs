@@ -17,7 +17,7 @@ pub struct DiscreteLaplace {
 }
 
 impl DiscreteLaplace {
-    /// For 1 to 2^32 steps.
+    /// For 1 to 2^50 steps.
     pub fn new(steps: u64, epsilon: Epsilon) -> Self {
         let numerator = u128::from(steps) << epsilon.places();
         Self {

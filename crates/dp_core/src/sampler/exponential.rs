@@ -2,20 +2,43 @@
 
 use std::cmp::Ordering;
 
+use super::natural::Natural;
 use crate::random::Bits;
 
-/// A real number uniform on [0, 1) whose binary digits are drawn when they are first needed.
-struct Lazy {
-    words: Vec<u64>,
+/// A real number uniform on [0, 1): its first word of binary digits, and the words after it, which
+/// are drawn when they are first needed, and kept.
+#[derive(Debug)]
+pub(super) struct Lazy {
+    pub first: u64,
+    rest: Option<Vec<u64>>,
 }
 
 impl Lazy {
+    /// With no more than the first word drawn.
+    #[inline]
+    pub fn new(first: u64) -> Self {
+        Self { first, rest: None }
+    }
+
     /// The word at this position, drawn if it has not been yet.
-    fn word<B: Bits>(&mut self, position: usize, bits: &mut B) -> u64 {
-        while self.words.len() <= position {
-            self.words.push(bits.word());
+    pub fn word<B: Bits>(&mut self, position: usize, bits: &mut B) -> u64 {
+        if position == 0 {
+            return self.first;
         }
-        self.words[position]
+        let rest = self.rest.get_or_insert_default();
+        while rest.len() < position {
+            rest.push(bits.word());
+        }
+        rest[position - 1]
+    }
+
+    /// The number made of the first so many words: this one in units of their last place, rounded
+    /// down.
+    pub fn digits<B: Bits>(&mut self, words: u32, bits: &mut B) -> Natural {
+        (0..words as usize).fold(Natural::new(0), |digits, position| {
+            let word = Natural::new(u128::from(self.word(position, bits)));
+            digits.up(B::WIDTH).plus(&word)
+        })
     }
 
     /// Ends a coin of probability `U / toss` that the first words left at this `difference`: see
@@ -92,45 +115,59 @@ fn decided(difference: i128, toss: u64) -> Option<bool> {
     }
 }
 
-/// A standard exponential variable `E`: its integer part, the first word of its fraction, and all
-/// words of its fraction where more than one was needed.
-///
-/// Von Neumann's method (1951; see Karney 2016): given a uniform `U`, toss coins of probability
-/// `U/1`, `U/2`, `U/3`, ... until one fails. It is toss number `k` that fails with probability
-/// `U^(k-1)/(k-1)! - U^k/k!`, so that `k` is odd with probability `1 - U + U^2/2! - ... =
-/// e^-U`: accepting `U` on odd `k` gives the fraction the density of `E`'s. A `U` is rejected
-/// with probability `e^-1` over all `U`, the probability of `E` exceeding the next integer, so
-/// counting rejections gives the integer part. No constant is used and nothing is rounded.
-#[inline]
-fn exponential<B: Bits>(bits: &mut B) -> (u64, u64, Option<Lazy>) {
-    let mut integer = 0;
-    loop {
-        let fraction = bits.word();
-        let mut toss = 1;
+/// A standard exponential variable `E`, as the real number that it is: its digits are drawn when
+/// they are first needed.
+#[derive(Debug)]
+pub(super) struct Exponential {
+    pub integer: u64,
+    pub fraction: Lazy,
+}
+
+impl Exponential {
+    /// Von Neumann's method (1951; see Karney 2016): given a uniform `U`, toss coins of probability
+    /// `U/1`, `U/2`, `U/3`, ... until one fails. It is toss number `k` that fails with probability
+    /// `U^(k-1)/(k-1)! - U^k/k!`, so that `k` is odd with probability `1 - U + U^2/2! - ... =
+    /// e^-U`: accepting `U` on odd `k` gives the fraction the density of `E`'s. A `U` is rejected
+    /// with probability `e^-1` over all `U`, the probability of `E` exceeding the next integer, so
+    /// counting rejections gives the integer part. No constant is used and nothing is rounded.
+    #[inline]
+    pub fn draw<B: Bits>(bits: &mut B) -> Self {
+        let mut integer = 0;
         loop {
-            let difference = coin(fraction, toss, bits);
-            match decided(difference, toss) {
-                Some(true) => toss += 1,
-                Some(false) => break,
-                None => match close_call(fraction, toss, difference, bits) {
-                    all @ Some(_) => return (integer, fraction, all),
-                    None => {
-                        // An even number of tosses: rejected.
-                        toss = 2;
-                        break;
-                    }
-                },
+            let first = bits.word();
+            let mut toss = 1;
+            loop {
+                let difference = coin(first, toss, bits);
+                match decided(difference, toss) {
+                    Some(true) => toss += 1,
+                    Some(false) => break,
+                    None => match close_call(first, toss, difference, bits) {
+                        Some(fraction) => return Self { integer, fraction },
+                        None => {
+                            // An even number of tosses: rejected.
+                            toss = 2;
+                            break;
+                        }
+                    },
+                }
             }
+            if toss % 2 == 1 {
+                let fraction = Lazy::new(first);
+                return Self { integer, fraction };
+            }
+            integer += 1;
         }
-        if toss % 2 == 1 {
-            return (integer, fraction, None);
-        }
-        integer += 1;
+    }
+
+    /// This number in units of the last place of the fraction's first so many words, rounded down.
+    pub fn digits<B: Bits>(&mut self, words: u32, bits: &mut B) -> Natural {
+        let integer = Natural::new(u128::from(self.integer)).up(words * B::WIDTH);
+        integer.plus(&self.fraction.digits(words, bits))
     }
 }
 
-/// Goes on with a round of [`exponential`] from the first toss that needs more than one word;
-/// the fraction, if it is accepted.
+/// Goes on with a round of [`Exponential::draw`] from the first toss that needs more than one
+/// word; the fraction, if it is accepted.
 #[cold]
 #[inline(never)]
 fn close_call<B: Bits>(
@@ -139,7 +176,7 @@ fn close_call<B: Bits>(
     mut difference: i128,
     bits: &mut B,
 ) -> Option<Lazy> {
-    let mut fraction = Lazy { words: vec![first] };
+    let mut fraction = Lazy::new(first);
     while fraction.close(toss, difference, bits) {
         toss += 1;
         difference = coin(first, toss, bits);
@@ -155,52 +192,59 @@ fn close_call<B: Bits>(
 pub struct Floor {
     numerator: u128,
     denominator: u128,
-    /// `floor(numerator * 2^shift / denominator)`, in [2^63, 2^64).
+    /// `floor(numerator * 2^(shift - lift) / denominator)`, in [2^63, 2^64).
     factor: u64,
     shift: u32,
+    /// Is 0 unless `shift` is.
+    lift: u32,
 }
 
 impl Floor {
-    /// For a numerator below 2^75, a denominator below 2^47, and a quotient between 2^-10 and
-    /// 2^56.
+    /// For a numerator of at most 2^91, a denominator below 2^47, and a quotient between 2^-10 and
+    /// 2^71.
     pub fn new(numerator: u128, denominator: u128) -> Self {
-        debug_assert!(numerator >> 75 == 0 && denominator >> 47 == 0);
-        debug_assert!(numerator << 10 >= denominator && numerator < denominator << 56);
-        // The largest shift that leaves the factor below 2^64.
+        debug_assert!(numerator <= 1 << 91 && denominator >> 47 == 0);
+        debug_assert!(numerator << 10 >= denominator && numerator <= denominator << 71);
+        // The largest shift (upwards, less downwards) that leaves the factor below 2^64.
         let length = |n: u128| 128 - n.leading_zeros();
-        let mut shift = (64 + length(denominator)) - length(numerator);
-        if ((numerator << shift) / denominator) >> 64 != 0 {
-            shift -= 1;
+        let up = 64 + length(denominator);
+        let (mut shift, mut lift) = (
+            up.saturating_sub(length(numerator)),
+            length(numerator).saturating_sub(up),
+        );
+        let factor = |shift, lift| (numerator << shift) / (denominator << lift);
+        if factor(shift, lift) >> 64 != 0 {
+            if shift > 0 { shift -= 1 } else { lift += 1 }
         }
-        let factor = ((numerator << shift) / denominator) as u64;
         Self {
             numerator,
             denominator,
-            factor,
+            factor: factor(shift, lift) as u64,
             shift,
+            lift,
         }
     }
 
-    /// One draw. Finite: a draw above 2^40 times the quotient would take over 2^40 rejections
-    /// in a row, each of probability 1/e.
+    /// One draw. Finite: to overflow would take `E` above 2^36, as many rejections in a row, each
+    /// of probability 1/e.
     #[inline]
     pub fn draw<B: Bits>(&self, bits: &mut B) -> u128 {
-        let (integer, first, fraction) = exponential(bits);
-        let (low, high) = self.enclose(integer, first, B::WIDTH);
+        let e = Exponential::draw(bits);
+        let (low, high) = self.enclose(e.integer, e.fraction.first, B::WIDTH);
         let (least, most) = (low >> self.shift, high >> self.shift);
+        // Never so where there is a lift: `high` is at least `low + 3`.
         if least == most {
             least
         } else {
-            let fraction = fraction.unwrap_or_else(|| Lazy { words: vec![first] });
-            self.search(integer, fraction, least, most, bits)
+            self.search(e.integer, e.fraction, least, most, bits)
         }
     }
 
-    /// Between what and what `E * q * 2^shift` is, `q` being the quotient, given the integer part
+    /// Between what and what `E * q * 2^(shift - lift)` is, `q` being the quotient, given the integer part
     /// of `E` and the first word of its fraction.
     ///
     /// Let `f` be the factor and `u` the word in units of `2^-width`. `E` is in
-    /// [integer + u, integer + u + 2^-width) and `q * 2^shift` in [f, f + 1), so the product is at
+    /// [integer + u, integer + u + 2^-width) and `q * 2^(shift - lift)` in [f, f + 1), so the product is at
     /// least `low`, and above it by less than the sum of what was dropped: the cut in `low` (1),
     /// the rest of `E` times `f` (`f 2^-width`, rounded up), and `E` times 1.
     #[inline]
@@ -212,7 +256,8 @@ impl Floor {
         (low, low + slack)
     }
 
-    /// The answer between `least` and `most`, decided exactly by as many more digits as needed.
+    /// The answer between `least` and `most` (times 2^lift), decided exactly by as many more digits
+    /// as needed.
     #[cold]
     #[inline(never)]
     fn search<B: Bits>(
@@ -223,8 +268,9 @@ impl Floor {
         mut most: u128,
         bits: &mut B,
     ) -> u128 {
+        (least, most) = (least << self.lift, most << self.lift);
         while least < most {
-            // Is (integer + U) * numerator / denominator at least `middle`?
+            // Is (integer + fraction) * numerator / denominator at least `middle`?
             let middle = least + (most - least).div_ceil(2);
             let bound = middle * self.denominator;
             let reached = match bound.checked_sub(u128::from(integer) * self.numerator) {
@@ -258,9 +304,11 @@ mod tests {
         };
         let natural = |n: u64| Natural::new(u128::from(n));
         for round in 0..20_000 {
-            let numerator = (u128::from(word() >> (round % 33) >> 31) + 1) << 40;
+            let steps = u128::from(word() >> (round % 51) >> 14) + 1;
+            let numerator = steps << (40 + round % 2);
             let denominator = u128::from((word() >> (round % 27) >> 18) | 1 << 20);
             let floor = Floor::new(numerator, denominator);
+            assert!(floor.shift == 0 || floor.lift == 0);
             assert!(floor.factor >> 63 == 1);
             let integer = if round % 2 == 0 {
                 word() % 40
@@ -277,7 +325,8 @@ mod tests {
                 // Times the denominator and 2^width, all are integers.
                 let digits = natural(integer).up(width).plus(&natural(first));
                 let scaled = Natural::new(numerator).up(floor.shift);
-                let bound = |n: u128| Natural::new(n).times(&Natural::new(denominator)).up(width);
+                let denominator = Natural::new(denominator).up(floor.lift);
+                let bound = |n: u128| Natural::new(n).times(&denominator).up(width);
                 assert!(bound(low) <= digits.times(&scaled));
                 assert!(digits.plus(&natural(1)).times(&scaled) <= bound(high));
             }

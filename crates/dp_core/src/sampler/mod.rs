@@ -7,8 +7,9 @@
 //! and a narrower interval are taken until they do.
 //!
 //! All are generic over [`Bits`](crate::random::Bits) and take a constant amount of memory but
-//! on paths taken about once in 2^50 draws. How long a draw takes depends on the noise (and only
-//! on the noise, never on data).
+//! where the first word leaves a number's rounding open: about once in 2^50 draws, and more often
+//! where the noise itself spans nearly 2^60 steps, or more. How long a draw takes depends on the
+//! noise (and only on the noise, never on data).
 
 pub mod branch;
 pub mod discrete_laplace;
@@ -16,6 +17,7 @@ pub mod exponential;
 pub mod geometric;
 pub mod hourglass;
 mod natural;
+pub mod normal;
 pub mod staircase;
 pub mod staircase2;
 pub mod uniform;

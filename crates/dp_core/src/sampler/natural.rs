@@ -1,5 +1,5 @@
 //! Natural numbers of any size: just enough for the rare exact decisions of
-//! [`branch`](super::branch).
+//! [`branch`](super::branch) and [`normal`](super::normal).
 
 use std::cmp::Ordering;
 
@@ -38,7 +38,6 @@ impl Natural {
     }
 
     /// This less `other`, or 0 where that would be negative.
-    #[cfg(test)]
     pub fn minus(&self, other: &Self) -> Self {
         if *self <= *other {
             return Self(Vec::new());
