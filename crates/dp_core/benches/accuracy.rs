@@ -23,7 +23,7 @@ fn main() {
         println!("| mechanism | eps 0.1 | eps 1 | eps 4 | eps 8 |");
         println!("| --- | --- | --- | --- | --- |");
         for entry in MEAN.entries {
-            let name = entry.info.name;
+            let name = entry.info.example;
             let ratios = EPSILONS.map(|epsilon| ratio(name, epsilon, mean, &mut generator));
             let cells: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect();
             println!("| `{name}` | {} |", cells.join(" | "));
@@ -36,6 +36,7 @@ fn ratio(mechanism: &str, epsilon: f64, mean: f64, generator: &mut Generator) ->
         .build(&Arguments {
             bounds: Some((Some(0.0), Some(1.0))),
             epsilon: Some(epsilon),
+            questions: None,
             mechanism: MechanismArgument::Given(Some(mechanism)),
         })
         .unwrap_or_else(|error| panic!("{error}"));

@@ -3,10 +3,21 @@
 use std::fmt;
 
 use crate::error::ParameterError;
-use crate::mechanism::{Info, catalog};
+use crate::mechanism::{Info, Parameter, Takes, catalog};
 
 /// The longest text that is looked at, in bytes.
 const LONGEST: usize = 1024;
+
+/// The value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A finite number.
+    Number(f64),
+    /// A whole number, below 2^53.
+    Whole(u64),
+    /// One of the words that the parameter takes.
+    Word(&'static str),
+}
 
 /// A mechanism's name with parameters, parsed and checked against the registry: the name is one
 /// of some aggregate's mechanisms, and each key is one that a mechanism of that name takes.
@@ -17,12 +28,12 @@ const LONGEST: usize = 1024;
 pub struct Choice {
     name: &'static str,
     /// Sorted by key, each key once.
-    values: Vec<(&'static str, f64)>,
+    values: Vec<(&'static str, Value)>,
 }
 
 impl Choice {
-    /// Reads `name` or `name(key=value, ...)`: names and keys in exact lower case, values
-    /// finite decimal numbers, white space allowed around each.
+    /// Reads `name` or `name(key=value, ...)`: names, keys and words in exact lower case, numbers
+    /// finite and decimal, white space allowed around each.
     ///
     /// # Errors
     /// Anything else. The message never holds a piece of the text.
@@ -46,27 +57,25 @@ impl Choice {
             return Err(ParameterError::new(
                 "mech",
                 "is not the name of a mechanism",
-                format!("The mechanisms are: {}.", listed(names())),
+                format!("The mechanisms are: {}.", listed(&names())),
             ));
         };
-        let keys = keys_of(name);
-        let mut values: Vec<(&'static str, f64)> = Vec::new();
+        let parameters = parameters_of(name);
+        let mut values: Vec<(&'static str, Value)> = Vec::new();
         let items = inside.filter(|inside| !inside.is_empty());
         for item in items.into_iter().flat_map(|inside| inside.split(',')) {
             let Some((key, value)) = item.split_once('=') else {
                 return Err(form("has a parameter that is not of the form key=value"));
             };
             let key = key.trim();
-            let Some(key) = keys.iter().copied().find(|known| *known == key) else {
-                return Err(unknown_key(name, &keys));
+            let Some(parameter) = parameters.iter().find(|known| known.name == key) else {
+                return Err(unknown_key(name, &parameters));
             };
+            let key = parameter.name;
             if values.iter().any(|(earlier, _)| *earlier == key) {
                 return Err(form(format!("gives the parameter {key} more than once")));
             }
-            let Some(value) = finite_decimal(value.trim()) else {
-                return Err(form(format!("gives the parameter {key} no finite number")));
-            };
-            values.push((key, value));
+            values.push((key, parameter.read(value.trim())?));
         }
         values.sort_by_key(|(key, _)| *key);
         Ok(Self { name, values })
@@ -85,16 +94,30 @@ impl Choice {
         self.name
     }
 
-    /// The value given for a parameter, if any.
+    /// The number given for a parameter, if any.
     pub fn get(&self, key: &str) -> Option<f64> {
-        self.values
-            .iter()
-            .find(|(known, _)| *known == key)
-            .map(|(_, value)| *value)
+        match self.value(key) {
+            Some(Value::Number(number)) => Some(number),
+            Some(Value::Whole(number)) => Some(number as f64),
+            _ => None,
+        }
+    }
+
+    /// The word given for a parameter, if any.
+    pub fn word(&self, key: &str) -> Option<&'static str> {
+        match self.value(key) {
+            Some(Value::Word(word)) => Some(word),
+            _ => None,
+        }
+    }
+
+    fn value(&self, key: &str) -> Option<Value> {
+        let given = self.values.iter().find(|(known, _)| *known == key);
+        given.map(|(_, value)| *value)
     }
 
     /// The parameters given, sorted by key.
-    pub fn values(&self) -> &[(&'static str, f64)] {
+    pub fn values(&self) -> &[(&'static str, Value)] {
         &self.values
     }
 
@@ -110,15 +133,50 @@ impl fmt::Display for Choice {
         f.write_str(self.name)?;
         for (position, (key, value)) in self.values.iter().enumerate() {
             let before = if position == 0 { "(" } else { ", " };
-            // `Debug` of a float is its shortest exact form, with an exponent where that is
-            // shorter, so no text outgrows the length that `parse` takes.
-            write!(f, "{before}{key}={value:?}")?;
+            write!(f, "{before}{key}={value}")?;
         }
         if self.values.is_empty() {
             Ok(())
         } else {
             f.write_str(")")
         }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // `Debug` of a float is its shortest exact form, with an exponent where that is
+            // shorter, so no text outgrows the length that `parse` takes.
+            Self::Number(number) => write!(f, "{number:?}"),
+            Self::Whole(number) => write!(f, "{number}"),
+            Self::Word(word) => f.write_str(word),
+        }
+    }
+}
+
+impl Parameter {
+    /// Reads a value of this parameter.
+    fn read(&self, text: &str) -> Result<Value, ParameterError> {
+        let value = match self.takes {
+            Takes::Number => finite_decimal(text).map(Value::Number),
+            Takes::Whole => finite_decimal(text).and_then(whole).map(Value::Whole),
+            Takes::Word(words) => words
+                .iter()
+                .find(|word| **word == text)
+                .map(|w| Value::Word(w)),
+        };
+        value.ok_or_else(|| {
+            let (name, wanted) = (
+                self.name,
+                match self.takes {
+                    Takes::Number => "finite number".to_owned(),
+                    Takes::Whole => "whole number".to_owned(),
+                    Takes::Word(words) => format!("value that it takes ({})", listed(words)),
+                },
+            );
+            form(format!("gives the parameter {name} no {wanted}"))
+        })
     }
 }
 
@@ -132,40 +190,49 @@ fn finite_decimal(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
+/// A number without a fraction, not negative, and below 2^53.
+fn whole(number: f64) -> Option<u64> {
+    let fits = number.fract() == 0.0 && (0.0..(1u64 << 53) as f64).contains(&number);
+    fits.then_some(number as u64)
+}
+
 /// The names of all aggregates' mechanisms, each once.
 fn names() -> Vec<&'static str> {
-    once_each(catalog().map(|(_, _, info)| info.name))
-}
-
-/// The keys that a mechanism of this name takes, in any aggregate.
-fn keys_of(name: &str) -> Vec<&'static str> {
-    let infos = catalog()
-        .map(|(_, _, info)| info)
-        .filter(|info| info.name == name);
-    once_each(infos.flat_map(|info| info.parameters.iter().map(|parameter| parameter.name)))
-}
-
-fn once_each(items: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
     let mut seen = Vec::new();
-    for item in items {
-        if !seen.contains(&item) {
-            seen.push(item);
+    for (_, _, info) in catalog() {
+        if !seen.contains(&info.name) {
+            seen.push(info.name);
+        }
+    }
+    seen
+}
+
+/// The parameters that a mechanism of this name takes, in any aggregate. Parameters of one key
+/// are the same in all of them.
+fn parameters_of(name: &str) -> Vec<Parameter> {
+    let mut seen: Vec<Parameter> = Vec::new();
+    for (_, _, info) in catalog().filter(|(_, _, info)| info.name == name) {
+        for parameter in info.parameters {
+            if !seen.iter().any(|known| known.name == parameter.name) {
+                seen.push(*parameter);
+            }
         }
     }
     seen
 }
 
 /// Words for a list in a hint.
-pub(crate) fn listed(items: Vec<&'static str>) -> String {
+pub(crate) fn listed(items: &[&str]) -> String {
     items.join(", ")
 }
 
 /// The error for a key that the mechanism of this name does not take.
-pub(crate) fn unknown_key(name: &str, keys: &[&'static str]) -> ParameterError {
+pub(crate) fn unknown_key(name: &str, parameters: &[Parameter]) -> ParameterError {
+    let keys: Vec<_> = parameters.iter().map(|parameter| parameter.name).collect();
     let hint = if keys.is_empty() {
         format!("The mechanism {name} takes no parameters.")
     } else {
-        format!("The parameters of {name} are: {}.", listed(keys.to_vec()))
+        format!("The parameters of {name} are: {}.", listed(&keys))
     };
     ParameterError::new(
         "mech",

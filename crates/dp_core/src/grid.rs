@@ -143,6 +143,18 @@ impl Grid {
         bits(self) == bits(other)
     }
 
+    /// The name of a bound in which two grids differ.
+    pub fn changed_bound(&self, other: &Self) -> Option<&'static str> {
+        let differ = |one: f64, other: f64| one.to_bits() != other.to_bits();
+        if differ(self.lo, other.lo) {
+            Some("lo")
+        } else if differ(self.hi, other.hi) {
+            Some("hi")
+        } else {
+            None
+        }
+    }
+
     /// The grid steps of one row, between `-STEPS` and `STEPS` whatever `x` is (a NaN, which
     /// the aggregates ignore before they come here, would count as `lo`).
     ///

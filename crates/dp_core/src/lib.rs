@@ -17,6 +17,7 @@
 //! let mechanism = MEAN.build(&Arguments {
 //!     bounds: Some((Some(0.0), Some(200_000.0))),
 //!     epsilon: Some(1.0),
+//!     questions: None,
 //!     mechanism: MechanismArgument::Omitted, // the default, hourglass
 //! })?;
 //! let grid = mechanism.grid().expect("a mean has a grid");
@@ -37,6 +38,7 @@ compile_error!(
     "the feature `testing` lets a caller choose the noise: it cannot be in a release build"
 );
 
+pub mod accounting;
 pub mod choice;
 pub mod epsilon;
 pub mod error;

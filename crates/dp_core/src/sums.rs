@@ -1,4 +1,4 @@
-//! What an aggregate knows of its rows: two exact integers.
+//! What an aggregate knows of its rows: exact integers, and nothing else.
 
 /// The number of rows and the sum of their grid steps.
 ///
@@ -26,5 +26,25 @@ impl Sums {
     pub fn merge(&mut self, other: &Self) {
         self.n = self.n.wrapping_add(other.n);
         self.s = self.s.wrapping_add(other.s);
+    }
+}
+
+/// The same for rows that are vectors: one number of rows, and a sum for each position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// Rows.
+    pub n: i64,
+    /// For each position, the sum of the rows' grid steps there; of yes/no questions, the number
+    /// of rows that say yes.
+    pub s: Vec<i128>,
+}
+
+impl Totals {
+    /// No rows yet, of vectors of this length.
+    pub fn new(length: usize) -> Self {
+        Self {
+            n: 0,
+            s: vec![0; length],
+        }
     }
 }

@@ -3,9 +3,11 @@
 //! To add a mechanism: write its file (with the reason it is private beside the code), add its
 //! `ENTRY` to the registry of its aggregate below, and its tests and documentation.
 
+mod budget;
 pub mod count;
 pub mod mean;
 pub mod sum;
+pub mod vector;
 
 use crate::choice::{self, Choice};
 use crate::epsilon::Epsilon;
@@ -13,9 +15,10 @@ use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
 use crate::random::Generator;
 use crate::sums::Sums;
+use vector::VectorMechanism;
 
 /// A mechanism with all its public parameters fixed: integers in, noise drawn, answer out.
-pub trait Mechanism {
+pub trait Mechanism<Data = Sums> {
     /// What a release hands back.
     type Answer;
 
@@ -23,8 +26,14 @@ pub trait Mechanism {
     fn grid(&self) -> Option<Grid>;
 
     /// One release: draws noise afresh at each call.
-    fn release(&self, sums: &Sums, generator: &mut Generator) -> Self::Answer;
+    fn release(&self, data: &Data, generator: &mut Generator) -> Self::Answer;
 }
+
+/// A mechanism of single numbers that answers with an `A`.
+pub type Scalar<A> = dyn Mechanism<Answer = A>;
+
+/// A mechanism of vectors.
+pub type Vector = dyn VectorMechanism;
 
 /// What a mean's release hands back.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,15 +47,22 @@ pub struct MeanAnswer {
 /// The public parameters of a call, checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// `None` for counts.
-    pub bounds: Option<Bounds>,
-    /// What one release may spend.
-    pub epsilon: Epsilon,
+    bounds: Option<Bounds>,
+    /// `None` where the mechanism's own parameters say what one release may spend.
+    epsilon: Option<Epsilon>,
+    questions: Option<usize>,
     /// The mechanism and its parameters: those the mechanism takes.
-    pub choice: &'a Choice,
+    choice: &'a Choice,
+    /// 1; in tests, how many times the noise is too small.
+    overspent: f64,
 }
 
 impl Request<'_> {
+    /// What one release may spend, for a mechanism of pure differential privacy.
+    fn epsilon(&self) -> Result<Epsilon, ParameterError> {
+        Epsilon::new(self.epsilon.map(|epsilon| epsilon.value() * self.overspent))
+    }
+
     /// The bounds, for a mechanism that needs them.
     fn bounds(&self) -> Result<Bounds, ParameterError> {
         self.bounds.ok_or_else(|| {
@@ -61,7 +77,7 @@ impl Request<'_> {
     /// The parameter `gamma`, in (0, 1]; `best` where it is not given.
     fn gamma(&self, best: fn(f64) -> f64) -> Result<f64, ParameterError> {
         match self.choice.get(GAMMA.name) {
-            None => Ok(best(self.epsilon.value())),
+            None => Ok(best(self.epsilon()?.value())),
             Some(gamma) if gamma > 0.0 && gamma <= 1.0 => Ok(gamma),
             Some(_) => Err(ParameterError::new(
                 "mech",
@@ -75,6 +91,7 @@ impl Request<'_> {
 /// The parameter that the staircase shapes share.
 const GAMMA: Parameter = Parameter {
     name: "gamma",
+    takes: Takes::Number,
     domain: "0 < gamma <= 1",
     description: "where the first step of the noise ends, as a fraction of the sensitivity; \
                   by default the one with the least squared error for eps",
@@ -96,6 +113,8 @@ pub struct Arguments<'a> {
     pub bounds: Option<(Option<f64>, Option<f64>)>,
     /// The argument `eps`.
     pub epsilon: Option<f64>,
+    /// How many yes/no questions stand in the call; `None` where they come as an array.
+    pub questions: Option<usize>,
     /// The argument `mech`.
     pub mechanism: MechanismArgument<'a>,
 }
@@ -103,12 +122,25 @@ pub struct Arguments<'a> {
 /// A parameter of a mechanism, as in `hourglass(gamma=0.4)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its key.
+    /// Its key. Parameters of one key are the same wherever a mechanism of that name has them.
     pub name: &'static str,
-    /// The values it takes.
+    /// What a value looks like.
+    pub takes: Takes,
+    /// The values it takes, in words.
     pub domain: &'static str,
     /// What it does, and its default.
     pub description: &'static str,
+}
+
+/// What the value of a parameter looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// A finite decimal number.
+    Number,
+    /// A whole number below 2^53, not negative.
+    Whole,
+    /// One of these words.
+    Word(&'static [&'static str]),
 }
 
 /// What a user should know of a mechanism.
@@ -120,8 +152,10 @@ pub struct Info {
     pub guarantee: &'static str,
     /// The pairs of tables between which the guarantee holds.
     pub neighbours: &'static str,
-    /// The parameters it takes, all of them optional.
+    /// The parameters it takes.
     pub parameters: &'static [Parameter],
+    /// A text that works, with the parameters that are needed.
+    pub example: &'static str,
     /// Where the mechanism comes from: paper and theorem or algorithm.
     pub source: &'static str,
 }
@@ -133,31 +167,33 @@ const PURE: &str = "eps-differential privacy";
 const ADD_REMOVE: &str = "add or remove one row";
 
 /// What [`Entry::build`] gives: a mechanism, ready to release.
-pub type Built<A> = Result<Box<dyn Mechanism<Answer = A>>, ParameterError>;
+pub type Built<M> = Result<Box<M>, ParameterError>;
 
 /// A mechanism in a registry.
-pub struct Entry<A> {
+pub struct Entry<M: ?Sized> {
     /// What to tell users.
     pub info: Info,
-    /// Makes the mechanism for a call; an error blames the argument `mech`.
-    pub build: fn(&Request) -> Built<A>,
+    /// Makes the mechanism for a call; an error blames the argument `mech`, or one of those that
+    /// must fit it.
+    pub build: fn(&Request) -> Built<M>,
 }
 
 /// The mechanisms of an aggregate. The first one is the default.
-pub struct Registry<A: 'static> {
+pub struct Registry<M: ?Sized + 'static> {
     /// The aggregate's name.
     pub aggregate: &'static str,
     /// Its mechanisms, the default first.
-    pub entries: &'static [Entry<A>],
+    pub entries: &'static [Entry<M>],
 }
 
 /// The mechanisms of means.
-pub static MEAN: Registry<MeanAnswer> = Registry {
+pub static MEAN: Registry<Scalar<MeanAnswer>> = Registry {
     aggregate: "dp_mean",
     entries: &[
         mean::hourglass::ENTRY,
         mean::laplace::ENTRY,
         mean::staircase::ENTRY,
+        mean::gaussian::ENTRY,
         mean::shifted::ENTRY,
         mean::independent::ENTRY,
     ],
@@ -165,24 +201,56 @@ pub static MEAN: Registry<MeanAnswer> = Registry {
 
 /// The mechanisms of sums. An answer may be infinite: where the bounds are near the largest
 /// floats.
-pub static SUM: Registry<f64> = Registry {
+pub static SUM: Registry<Scalar<f64>> = Registry {
     aggregate: "dp_sum",
-    entries: &[sum::staircase::ENTRY, sum::laplace::ENTRY],
+    entries: &[
+        sum::staircase::ENTRY,
+        sum::laplace::ENTRY,
+        sum::gaussian::ENTRY,
+    ],
 };
 
 /// The mechanisms of counts. An answer may be negative.
-pub static COUNT: Registry<i64> = Registry {
+pub static COUNT: Registry<Scalar<i64>> = Registry {
     aggregate: "dp_count",
-    entries: &[count::geometric::ENTRY],
+    entries: &[count::geometric::ENTRY, count::gaussian::ENTRY],
+};
+
+/// The mechanisms of many counts at once. Answers may be negative.
+pub static COUNTS: Registry<Vector> = Registry {
+    aggregate: "dp_counts",
+    entries: VECTORS,
+};
+
+/// The mechanisms of sums of vectors. Answers may be infinite, as those of [`SUM`].
+pub static SUMS: Registry<Vector> = Registry {
+    aggregate: "dp_sums",
+    entries: VECTORS,
+};
+
+const VECTORS: &[Entry<Vector>] = &[
+    vector::correlated::ENTRY,
+    vector::gaussian::ENTRY,
+    vector::known_n::ENTRY,
+    vector::laplace::ENTRY,
+    vector::ellipse::ENTRY,
+];
+
+/// The mechanisms of means of vectors: those that know the number of rows.
+pub static MEANS: Registry<Vector> = Registry {
+    aggregate: "dp_means",
+    entries: &[vector::correlated::ENTRY, vector::known_n::ENTRY],
 };
 
 /// All mechanisms of all aggregates: the aggregate's name, whether the mechanism is its
 /// default, and the mechanism.
 pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
-    MEAN.infos().chain(SUM.infos()).chain(COUNT.infos())
+    let scalars = MEAN.infos().chain(SUM.infos()).chain(COUNT.infos());
+    let vectors = COUNTS.infos().chain(SUMS.infos()).chain(MEANS.infos());
+    scalars.chain(vectors)
 }
 
-impl<A: 'static> Registry<A> {
+impl<M: ?Sized + 'static> Registry<M> {
     fn infos(&'static self) -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
         let entries = self.entries.iter().enumerate();
         entries.map(|(position, entry)| (self.aggregate, position == 0, &entry.info))
@@ -193,27 +261,48 @@ impl<A: 'static> Registry<A> {
     ///
     /// # Errors
     /// The first argument that breaks its rule.
-    pub fn build(&self, arguments: &Arguments) -> Built<A> {
+    pub fn build(&self, arguments: &Arguments) -> Built<M> {
+        self.build_overspent(arguments, 1.0)
+    }
+
+    /// The same with noise for `factor` times the budget, which an audit must notice.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    #[cfg(feature = "testing")]
+    pub fn build_with_budget_times(&self, factor: f64, arguments: &Arguments) -> Built<M> {
+        self.build_overspent(arguments, factor)
+    }
+
+    fn build_overspent(&self, arguments: &Arguments, overspent: f64) -> Built<M> {
         let bounds = arguments
             .bounds
             .map(|(lo, hi)| Bounds::new(lo, hi))
             .transpose()?;
-        let epsilon = Epsilon::new(arguments.epsilon)?;
-        let (entry, choice) = self.choose(arguments.mechanism)?;
+        let chosen = self.choose(arguments.mechanism);
+        let own_budget = matches!(&chosen, Ok((_, choice)) if budget::replaces_epsilon(choice));
+        let epsilon = match arguments.epsilon {
+            None if own_budget => None,
+            Some(_) if own_budget => return Err(budget::epsilon_besides()),
+            epsilon => Some(Epsilon::new(epsilon)?),
+        };
+        let (entry, choice) = chosen?;
         (entry.build)(&Request {
             bounds,
             epsilon,
+            questions: arguments.questions,
             choice: &choice,
+            overspent,
         })
     }
 
-    fn choose(&self, argument: MechanismArgument) -> Result<(&Entry<A>, Choice), ParameterError> {
+    fn choose(&self, argument: MechanismArgument) -> Result<(&Entry<M>, Choice), ParameterError> {
         let names = || {
-            let names = self.entries.iter().map(|entry| entry.info.name).collect();
+            let names: Vec<_> = self.entries.iter().map(|entry| entry.info.name).collect();
             format!(
                 "The mechanisms of {} are: {}.",
                 self.aggregate,
-                choice::listed(names)
+                choice::listed(&names)
             )
         };
         let choice = match argument {
@@ -231,14 +320,10 @@ impl<A: 'static> Registry<A> {
             let message = format!("is not a mechanism of {}", self.aggregate);
             return Err(ParameterError::new("mech", message, names()));
         };
-        let keys: Vec<_> = entry
-            .info
-            .parameters
-            .iter()
-            .map(|parameter| parameter.name)
-            .collect();
-        if choice.values().iter().any(|(key, _)| !keys.contains(key)) {
-            return Err(choice::unknown_key(entry.info.name, &keys));
+        let parameters = entry.info.parameters;
+        let taken = |key| parameters.iter().any(|parameter| parameter.name == key);
+        if !choice.values().iter().all(|(key, _)| taken(*key)) {
+            return Err(choice::unknown_key(entry.info.name, parameters));
         }
         Ok((entry, choice))
     }

@@ -285,6 +285,7 @@ fn releases_through_the_registry_have_the_variance_they_should() {
         let arguments = Arguments {
             bounds: Some((Some(lo), Some(hi))),
             epsilon: Some(value),
+            questions: None,
             mechanism: MechanismArgument::Omitted,
         };
         let mut generator = Generator::from_seed(13);

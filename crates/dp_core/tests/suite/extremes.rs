@@ -2,11 +2,13 @@
 
 use dp_core::epsilon::Epsilon;
 use dp_core::grid::STEPS;
-use dp_core::mechanism::{Arguments, COUNT, MEAN, MechanismArgument, Registry, SUM};
+use dp_core::mechanism::{
+    Arguments, COUNT, COUNTS, MEAN, MechanismArgument, Registry, SUM, SUMS, Scalar, Vector,
+};
 use dp_core::random::{Bits, Generator};
 use dp_core::sampler::hourglass::Hourglass;
 use dp_core::sampler::staircase2::Staircase2;
-use dp_core::sums::Sums;
+use dp_core::sums::{Sums, Totals};
 
 use crate::words::Seeded;
 
@@ -50,22 +52,26 @@ fn generator() -> Generator {
     return Generator::from_os().unwrap();
 }
 
-fn each<A: 'static>(registry: &'static Registry<A>, mut check: impl FnMut(&str, (f64, f64), A)) {
+fn each<A: 'static>(
+    registry: &'static Registry<Scalar<A>>,
+    mut check: impl FnMut(&str, (f64, f64), A),
+) {
     let mut generator = generator();
     for entry in registry.entries {
         for (lo, hi) in BOUNDS {
             for epsilon in EPSILONS {
                 for gamma in [None, Some(5e-324), Some(1.0)] {
                     let text = match gamma {
-                        Some(gamma) if !entry.info.parameters.is_empty() => {
+                        Some(gamma) if entry.info.parameters.iter().any(|p| p.name == "gamma") => {
                             format!("{}(gamma={gamma:?})", entry.info.name)
                         }
-                        _ => entry.info.name.to_string(),
+                        _ => entry.info.example.to_string(),
                     };
                     let mechanism = registry
                         .build(&Arguments {
                             bounds: Some((Some(lo), Some(hi))),
                             epsilon: Some(epsilon),
+                            questions: None,
                             mechanism: MechanismArgument::Given(Some(&text)),
                         })
                         .unwrap();
@@ -96,6 +102,210 @@ fn sums_and_counts_do_not_panic() {
     each(&COUNT, |_, _, _| ());
 }
 
+/// Budgets of Gaussian mechanisms: eps, and what the mechanism says.
+const BUDGETS: [(Option<f64>, &str); 7] = [
+    (None, "mu=1e-9"),
+    (None, "mu=1000"),
+    (None, "rho=1e-18"),
+    (None, "rho=500000"),
+    (Some(Epsilon::MIN), "delta=1e-300"),
+    (Some(1.0), "delta=1e-6"),
+    // The largest number below 1.
+    (Some(50.0), "delta=0.9999999999999999"),
+];
+
+/// All mechanisms of vectors at the ends of what their parameters take: eps, and the text.
+fn vectors(d: usize) -> impl Iterator<Item = (Option<f64>, String)> {
+    let gaussian = [
+        "correlated",
+        "correlated, c=9.5367431640625e-7",
+        "correlated, c=1048576",
+        "correlated, relation=replace",
+        "correlated, c=9.5367431640625e-7, relation=replace",
+        "correlated, c=1048576, relation=replace",
+        "gaussian",
+        "gaussian, relation=replace",
+        "known_n, n=0",
+        "known_n, n=9007199254740992",
+        "ellipse, k=1",
+        "ellipse, k=<half>",
+    ];
+    let texts = gaussian
+        .into_iter()
+        .filter(move |text| d > 1 || !text.starts_with("ellipse"));
+    let gaussian = texts.flat_map(move |text| {
+        let (name, parameters) = text.split_once(',').unwrap_or((text, ""));
+        let parameters = parameters.replace("<half>", &(d / 2).to_string());
+        BUDGETS.map(|(epsilon, budget)| {
+            let comma = if parameters.is_empty() { "" } else { "," };
+            (
+                epsilon,
+                format!("{name}(d={d}, {budget}{comma}{parameters})"),
+            )
+        })
+    });
+    let laplace = ["add_remove", "replace"]
+        .into_iter()
+        .flat_map(move |relation| {
+            EPSILONS.map(|epsilon| {
+                (
+                    Some(epsilon),
+                    format!("laplace(d={d}, relation={relation})"),
+                )
+            })
+        });
+    gaussian.chain(laplace)
+}
+
+/// Totals of vectors at their ends: no rows, as many as there can be, and what no rows give.
+fn totals(d: usize) -> impl Iterator<Item = Totals> {
+    let most = i128::from(i64::MAX);
+    let steps = i128::from(STEPS);
+    [
+        (0, 0),
+        (1, 1),
+        (i64::MAX, 0),
+        (i64::MAX, most),
+        (i64::MAX, most * steps),
+        (i64::MAX, -most * steps),
+        (i64::MIN, i128::MAX),
+        (i64::MAX, i128::MIN),
+        (-1, i128::MIN),
+    ]
+    .into_iter()
+    .map(move |(n, sum)| Totals { n, s: vec![sum; d] })
+}
+
+/// Builds the mechanism, if it is one for these bounds, and checks what it releases.
+fn check_vector(
+    bounds: Option<(f64, f64)>,
+    epsilon: Option<f64>,
+    text: &str,
+    totals: impl Iterator<Item = Totals>,
+    generator: &mut Generator,
+) {
+    let registry: &Registry<Vector> = if bounds.is_none() { &COUNTS } else { &SUMS };
+    let built = registry.build(&Arguments {
+        bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
+        epsilon,
+        questions: None,
+        mechanism: MechanismArgument::Given(Some(text)),
+    });
+    let mechanism = match built {
+        Ok(mechanism) => mechanism,
+        Err(error) => {
+            let from_0 = bounds.is_none_or(|(lo, hi)| lo == 0.0 || hi == 0.0);
+            assert!(text.starts_with("ellipse") && !from_0, "{text}: {error}");
+            return;
+        }
+    };
+    let what = format!("{bounds:?} {text}");
+    let spread = mechanism.spread();
+    assert!(spread.sd >= 0.0, "{what}: {spread:?}");
+    assert!(spread.covariance >= 0.0, "{what}: {spread:?}");
+    assert!(
+        spread.total_sd.is_none_or(|sd| sd >= 0.0 && sd.is_finite()),
+        "{what}: {spread:?}"
+    );
+    let covariance = spread.total_covariance;
+    assert!(
+        covariance.is_none_or(|covariance| !covariance.is_nan()),
+        "{what}: {spread:?}"
+    );
+    if bounds.is_none() {
+        assert!(
+            spread.sd > 0.0 && spread.sd.is_finite(),
+            "{what}: {spread:?}"
+        );
+    }
+    let (lo, hi) = bounds.unwrap_or((0.0, 1.0));
+    for totals in totals {
+        let answer = mechanism.release(&totals, generator);
+        let (values, means) = (answer.values(), answer.means());
+        assert_eq!(
+            (values.len(), means.len()),
+            (totals.s.len(), totals.s.len())
+        );
+        assert!(answer.total.is_none_or(f64::is_finite), "{what}");
+        assert!(answer.parts.iter().all(|part| part.is_finite()), "{what}");
+        assert!(!values.iter().any(|value| value.is_nan()), "{what}");
+        assert!(means.iter().all(|mean| (lo..=hi).contains(mean)), "{what}");
+    }
+}
+
+#[test]
+fn vectors_do_not_panic_and_are_never_nan() {
+    let mut generator = generator();
+    for d in [1, 2, 3] {
+        for (epsilon, text) in vectors(d) {
+            for bounds in BOUNDS.map(Some).into_iter().chain([None]) {
+                check_vector(bounds, epsilon, &text, totals(d), &mut generator);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_longest_vectors_do_not_panic_and_are_never_nan() {
+    let mut generator = generator();
+    let d = dp_core::mechanism::vector::LONGEST;
+    // What differs between budgets is how much noise there is: its ends are those of mu.
+    let ends = vectors(d).filter(|(_, text)| text.contains("mu=") || text.contains("laplace"));
+    for (position, (epsilon, text)) in ends.enumerate() {
+        // Each with one of the totals, and as counts or as values: noise depends on neither.
+        let one = totals(d).skip(position % 9).take(1);
+        let bounds = [None, Some((0.0, 5e-324)), Some((-1.7e308, -0.0))][position % 3];
+        check_vector(bounds, epsilon, &text, one, &mut generator);
+    }
+}
+
+/// The noise of the largest budget is small, and the rest of the way is exact.
+#[test]
+fn the_largest_mu_gives_nearly_the_exact_answer() {
+    let mut generator = generator();
+    let (d, rows) = (4, 1000.0);
+    for bounds in BOUNDS.map(Some).into_iter().chain([None]) {
+        for name in ["correlated", "known_n", "gaussian"] {
+            let parameters = if name == "known_n" { ", n=1000" } else { "" };
+            let text = format!("{name}(d={d}, mu=1000{parameters})");
+            let registry = if bounds.is_none() { &COUNTS } else { &SUMS };
+            let mechanism = registry
+                .build(&Arguments {
+                    bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
+                    epsilon: None,
+                    questions: None,
+                    mechanism: MechanismArgument::Given(Some(&text)),
+                })
+                .unwrap();
+            let (lo, hi) = bounds.unwrap_or((0.0, 1.0));
+            let columns = [lo, hi, lo.midpoint(hi), hi];
+            let steps = |x: f64| match mechanism.grid() {
+                Some(grid) => 1000 * i128::from(grid.steps(x)),
+                None => 1000 * x as i128,
+            };
+            let mut totals = Totals::new(d);
+            totals.n = 1000;
+            totals.s = columns.map(steps).to_vec();
+            let answer = mechanism.release(&totals, &mut generator);
+            assert!(answer.total.is_none_or(|total| (total - rows).abs() < 1.0));
+            let unit = match (bounds, mechanism.grid()) {
+                (Some(_), Some(grid)) => grid.value_of_steps(),
+                _ => 1.0,
+            };
+            for (value, x) in answer.values().into_iter().zip(columns) {
+                let x = if bounds.is_none() { x.floor() } else { x };
+                // Noise, of a thousandth of these or a few, and the last digits of tiny numbers.
+                let near = value / rows - x;
+                let slack = (unit + lo.abs()) / rows * 0.1 + 5e-324;
+                assert!(
+                    near.abs() <= slack || value.is_infinite(),
+                    "{bounds:?} {text} {value} {x}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn large_epsilon_gives_the_exact_answer_nearly_always() {
     let mut generator = generator();
@@ -103,6 +313,7 @@ fn large_epsilon_gives_the_exact_answer_nearly_always() {
         let arguments = Arguments {
             bounds: Some((Some(lo), Some(hi))),
             epsilon: Some(50.0),
+            questions: None,
             mechanism: MechanismArgument::Omitted,
         };
         let mean = MEAN.build(&arguments).unwrap();

@@ -1,14 +1,19 @@
-//! What the crate promises, checked from outside: privacy by enumeration (`privacy`), samplers
-//! against the laws that the enumeration is about (`samplers`, `tapes`), accuracy against the
-//! literature (`accuracy`), and behaviour at the edges (`order`, `parsing`, `extremes`).
+//! What the crate promises, checked from outside: privacy by enumeration (`privacy`, `vectors`),
+//! samplers against the laws that the enumeration is about (`samplers`, `tapes`), accuracy against
+//! the literature (`accuracy`), Gaussian accounting against references of many digits
+//! (`accounting`), and behaviour at the edges (`order`, `parsing`, `extremes`).
 
+mod accounting;
 mod accuracy;
 mod extremes;
 mod law;
+mod normal;
 mod order;
 mod parsing;
 mod privacy;
 mod samplers;
 mod stats;
 mod tapes;
+#[cfg(feature = "testing")]
+mod vectors;
 mod words;

@@ -2,7 +2,9 @@
 
 use dp_core::choice::Choice;
 use dp_core::error::ParameterError;
-use dp_core::mechanism::{self, Arguments, MechanismArgument, catalog};
+use dp_core::mechanism::{
+    self, Arguments, COUNTS, MechanismArgument, Registry, SUMS, Takes, Vector, catalog,
+};
 use dp_core::random::Bits;
 use dp_core::sampler::uniform::below;
 
@@ -30,6 +32,32 @@ fn good_texts_have_one_canonical_form() {
         ("hourglass(gamma=-0)", "hourglass(gamma=-0.0)"),
         ("staircase(gamma=1e-300)", "staircase(gamma=1e-300)"),
         ("geometric", "geometric"),
+        // Keys in their order, whatever the order given.
+        (
+            "correlated(relation=replace,delta=1e-6,d=64,c=2)",
+            "correlated(c=2.0, d=64, delta=1e-6, relation=replace)",
+        ),
+        (
+            " correlated ( mu = 1 , d = 64 ) ",
+            "correlated(d=64, mu=1.0)",
+        ),
+        ("ellipse(k=3, d=64, rho=.5)", "ellipse(d=64, k=3, rho=0.5)"),
+        ("gaussian(delta=0.000001)", "gaussian(delta=1e-6)"),
+        // Whole numbers, in any notation.
+        ("laplace(d=1e3)", "laplace(d=1000)"),
+        ("laplace(d=+064.0)", "laplace(d=64)"),
+        ("laplace(d=0)", "laplace(d=0)"),
+        ("laplace(d=-0)", "laplace(d=0)"),
+        ("laplace(d=9007199254740991)", "laplace(d=9007199254740991)"),
+        // A number that need not be whole.
+        ("known_n(n=12345)", "known_n(n=12345.0)"),
+        ("known_n(n=2.5e20)", "known_n(n=2.5e20)"),
+        // Words.
+        (
+            "laplace(relation=add_remove)",
+            "laplace(relation=add_remove)",
+        ),
+        ("laplace(relation=\treplace\n)", "laplace(relation=replace)"),
     ] {
         let choice = Choice::parse(text).unwrap();
         assert_eq!(choice.text(), canonical);
@@ -40,6 +68,10 @@ fn good_texts_have_one_canonical_form() {
         (choice.name(), choice.get("gamma"), choice.get("beta")),
         ("hourglass", Some(0.4), None)
     );
+    let choice = Choice::parse("gaussian(d=64, relation=replace)").unwrap();
+    assert_eq!((choice.get("d"), choice.word("d")), (Some(64.0), None));
+    let relation = (choice.get("relation"), choice.word("relation"));
+    assert_eq!(relation, (None, Some("replace")));
 }
 
 #[test]
@@ -82,8 +114,50 @@ fn bad_texts_are_refused_with_a_hint() {
         "hourglass\0",
         "höurglass",
         "hourglass\u{a0}(gamma=٠)",
+        "laplace(d=1, d=1)",
+        "laplace(d=1 relation=replace)",
+        "gaussian(k=3)",
+        "geometric(d=3)",
+        "known_n(relation=replace)",
+        "laplace(mu=1)",
     ] {
         refused(text);
+    }
+    // Not of the kind that the parameter takes: the message names it, and says what it takes.
+    for (text, message) in [
+        ("laplace(d=)", "the parameter d no whole number"),
+        ("laplace(d=2.5)", "the parameter d no whole number"),
+        ("laplace(d=-1)", "the parameter d no whole number"),
+        ("laplace(d=replace)", "the parameter d no whole number"),
+        ("laplace(d=0x10)", "the parameter d no whole number"),
+        (
+            "laplace(d=9007199254740992)",
+            "the parameter d no whole number",
+        ),
+        ("laplace(d=1e300)", "the parameter d no whole number"),
+        ("laplace(d=nan)", "the parameter d no whole number"),
+        ("ellipse(k=0.5)", "the parameter k no whole number"),
+        ("gaussian(mu=replace)", "the parameter mu no finite number"),
+        ("gaussian(rho=1e999)", "the parameter rho no finite number"),
+        ("gaussian(delta=)", "the parameter delta no finite number"),
+        (
+            "laplace(relation=)",
+            "the parameter relation no value that it takes (add_remove, replace)",
+        ),
+        (
+            "laplace(relation=Replace)",
+            "the parameter relation no value that it takes (add_remove, replace)",
+        ),
+        (
+            "laplace(relation=replaced)",
+            "the parameter relation no value that it takes (add_remove, replace)",
+        ),
+        (
+            "laplace(relation=1)",
+            "the parameter relation no value that it takes (add_remove, replace)",
+        ),
+    ] {
+        assert!(refused(text).message.ends_with(message), "{text}");
     }
     let all = refused("nonsense").hint;
     let key = refused("hourglass(beta=1)").hint;
@@ -91,7 +165,7 @@ fn bad_texts_are_refused_with_a_hint() {
     for (_, _, info) in catalog() {
         assert!(all.contains(info.name));
     }
-    assert!(refused("laplace(beta=1)").hint.contains("no parameters"));
+    assert!(refused("shifted(beta=1)").hint.contains("no parameters"));
 }
 
 #[test]
@@ -103,6 +177,9 @@ fn messages_never_show_the_text() {
         format!("hourglass(gamma={secret})"),
         format!("hourglass {secret}"),
         format!("hourglass(gamma=0.4){secret}"),
+        format!("correlated(d={secret})"),
+        format!("correlated(d=64, relation={secret})"),
+        format!("correlated({secret}=64)"),
         secret.repeat(1000),
     ] {
         let error = refused(&text);
@@ -146,6 +223,11 @@ fn no_text_makes_the_parser_panic_and_texts_round_trip() {
         "beta",
         "((",
         "\n",
+        "laplace(",
+        "d=",
+        "relation=",
+        "replace",
+        "add_remove",
     ];
     let mut words = Seeded::new(5);
     let mut good = 0;
@@ -170,10 +252,69 @@ fn no_text_makes_the_parser_panic_and_texts_round_trip() {
     assert!(good > 100, "{good}");
 }
 
+/// Texts put together by the catalog: any of a mechanism's parameters, in any order.
+#[test]
+fn every_parameter_is_read_and_written_in_one_form() {
+    let mut words = Seeded::new(6);
+    let blanks = ["", " ", "\t", "\n  "];
+    for round in 0..2000 {
+        for (_, _, info) in catalog() {
+            let mut left = info.parameters.to_vec();
+            let mut given = Vec::new();
+            for _ in 0..below(left.len() as u64 + 1, &mut words) {
+                let parameter = left.swap_remove(below(left.len() as u64, &mut words) as usize);
+                let (written, canonical) = match parameter.takes {
+                    Takes::Number => {
+                        let number = loop {
+                            let number = f64::from_bits(words.word());
+                            if number.is_finite() {
+                                break number;
+                            }
+                        };
+                        (format!("{number:e}"), format!("{number:?}"))
+                    }
+                    Takes::Whole => {
+                        let number = words.word() >> 11 >> below(53, &mut words);
+                        (format!("{number}.0"), number.to_string())
+                    }
+                    Takes::Word(known) => {
+                        let word = known[below(known.len() as u64, &mut words) as usize];
+                        (word.to_owned(), word.to_owned())
+                    }
+                };
+                given.push((parameter.name, written, canonical));
+            }
+            let mut blank = || blanks[below(blanks.len() as u64, &mut words) as usize];
+            let items: Vec<String> = given
+                .iter()
+                .map(|(key, written, _)| {
+                    let [a, b, c, d] = [(); 4].map(|()| blank());
+                    format!("{a}{key}{b}={c}{written}{d}")
+                })
+                .collect();
+            let text = format!("{}{}({})", info.name, blank(), items.join(","));
+            given.sort();
+            let items: Vec<String> = given
+                .iter()
+                .map(|(key, _, canonical)| format!("{key}={canonical}"))
+                .collect();
+            let canonical = match items.len() {
+                0 => info.name.to_owned(),
+                _ => format!("{}({})", info.name, items.join(", ")),
+            };
+            let choice = Choice::parse(&text).unwrap_or_else(|e| panic!("{round} {text}: {e}"));
+            assert_eq!(choice.text(), canonical);
+            assert_eq!(choice.values().len(), given.len());
+            assert_eq!(Choice::parse(&canonical), Ok(choice));
+        }
+    }
+}
+
 fn arguments(lo: Option<f64>, hi: Option<f64>, epsilon: Option<f64>, text: &str) -> Arguments<'_> {
     Arguments {
         bounds: Some((lo, hi)),
         epsilon,
+        questions: None,
         mechanism: MechanismArgument::Given(Some(text)),
     }
 }
@@ -224,6 +365,15 @@ fn arguments_are_checked_in_a_fixed_order() {
 
 #[test]
 fn an_aggregate_takes_its_own_mechanisms_only() {
+    let unbounded = |arguments: &Arguments<'static>| Arguments {
+        bounds: None,
+        ..*arguments
+    };
+    // The ellipse is for values that count from 0.
+    let zero_based = |arguments: &Arguments<'static>| Arguments {
+        bounds: Some((Some(0.0), Some(2.0))),
+        ..*arguments
+    };
     let (one, two) = (Some(1.0), Some(2.0));
     let error = mechanism::SUM
         .build(&arguments(one, two, one, "hourglass"))
@@ -240,21 +390,282 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
             .is_err()
     );
     for (aggregate, _, info) in catalog() {
-        let arguments = arguments(one, two, one, info.name);
+        let arguments = arguments(one, two, one, info.example);
         let built = match aggregate {
             "dp_mean" => mechanism::MEAN.build(&arguments).is_ok(),
             "dp_sum" => mechanism::SUM.build(&arguments).is_ok(),
             "dp_count" => mechanism::COUNT.build(&arguments).is_ok(),
+            "dp_counts" => mechanism::COUNTS.build(&unbounded(&arguments)).is_ok(),
+            "dp_sums" => mechanism::SUMS.build(&zero_based(&arguments)).is_ok(),
+            "dp_means" => mechanism::MEANS.build(&arguments).is_ok(),
             _ => false,
         };
         assert!(built, "{aggregate} {}", info.name);
     }
 }
 
+/// A call of an aggregate of vectors; `bounds` are for values.
+fn vectors(
+    registry: &Registry<Vector>,
+    bounds: Option<(f64, f64)>,
+    epsilon: Option<f64>,
+    questions: Option<usize>,
+    text: &str,
+) -> Result<Box<Vector>, ParameterError> {
+    registry.build(&Arguments {
+        bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
+        epsilon,
+        questions,
+        mechanism: MechanismArgument::Given(Some(text)),
+    })
+}
+
+/// Who is to blame: the argument, and how the message goes on.
+fn blamed(built: Result<Box<Vector>, ParameterError>) -> Option<(&'static str, String)> {
+    let error = built.err()?;
+    assert!(!error.hint.is_empty());
+    Some((error.argument, error.message))
+}
+
+#[test]
+fn one_budget_is_given_and_eps_is_null_beside_mu_and_rho() {
+    let (one, bad) = (Some(1.0), Some(f64::NAN));
+    let besides = Some(("eps", "must be NULL where the mechanism gives mu or rho"));
+    let null = Some(("eps", "must not be NULL"));
+    let mech = |message| Some(("mech", message));
+    let none = mech("gives none of delta, mu and rho");
+    let several = mech("gives more than one of delta, mu and rho");
+    let [delta, mu, rho] = [
+        mech("gives the parameter delta a value outside its range"),
+        mech("gives the parameter mu a value outside its range"),
+        mech("gives the parameter rho a value outside its range"),
+    ];
+    for (epsilon, parameters, expected) in [
+        (one, "delta=1e-6", None),
+        (None, "mu=1", None),
+        (None, "rho=0.5", None),
+        (None, "delta=1e-6", null),
+        (bad, "delta=1e-6", Some(("eps", "must be a finite number"))),
+        (one, "mu=1", besides),
+        (one, "rho=1", besides),
+        (bad, "mu=1", besides),
+        // eps comes before mech, whatever is wrong there.
+        (one, "mu=-1", besides),
+        (one, "delta=1e-6, mu=1", besides),
+        (None, "", null),
+        (one, "", none),
+        (None, "delta=1e-6, mu=1", several),
+        (None, "delta=1e-6, rho=1", several),
+        (None, "mu=1, rho=0.5", several),
+        (None, "delta=2, mu=1, rho=0.5", several),
+        (one, "delta=0", delta),
+        (one, "delta=-0.0", delta),
+        (one, "delta=-1e-6", delta),
+        (one, "delta=1", delta),
+        (one, "delta=1.5", delta),
+        (one, "delta=5e-324", None),
+        (one, "delta=0.9999999999999999", None),
+        (None, "mu=1e-9", None),
+        (None, "mu=1000", None),
+        (None, "mu=0.9999e-9", mu),
+        (None, "mu=1000.0001", mu),
+        (None, "mu=0", mu),
+        (None, "mu=-1", mu),
+        (None, "rho=1e-18", None),
+        (None, "rho=500000", None),
+        (None, "rho=0.9999e-18", rho),
+        (None, "rho=500000.1", rho),
+        (None, "rho=0", rho),
+        (None, "rho=-0.5", rho),
+    ] {
+        let items = |more: &'static str| -> Vec<&str> {
+            let all = parameters.split(", ").chain([more]);
+            all.filter(|item| !item.is_empty()).collect()
+        };
+        for (name, more) in [
+            ("correlated", "d=4"),
+            ("gaussian", "d=4"),
+            ("known_n", "d=4, n=5"),
+            ("ellipse", "d=4, k=1"),
+        ] {
+            let text = format!("{name}({})", items(more).join(", "));
+            let found = blamed(vectors(&COUNTS, None, epsilon, None, &text));
+            let found = found
+                .as_ref()
+                .map(|(argument, message)| (*argument, message.as_str()));
+            assert_eq!(found, expected, "{text} {epsilon:?}");
+        }
+        // One number at a time has the same budgets.
+        let text = format!("gaussian({parameters})");
+        for build in [
+            |arguments: &Arguments| mechanism::MEAN.build(arguments).err(),
+            |arguments: &Arguments| mechanism::SUM.build(arguments).err(),
+            |arguments: &Arguments| mechanism::COUNT.build(arguments).err(),
+        ] {
+            let error = build(&arguments(Some(0.0), one, epsilon, &text));
+            let found = error
+                .as_ref()
+                .map(|error| (error.argument, error.message.as_str()));
+            assert_eq!(found, expected, "{text} {epsilon:?}");
+        }
+    }
+    // Bounds come first. A mechanism of pure differential privacy takes eps alone.
+    let upside_down = Some((2.0, 1.0));
+    let found = blamed(vectors(
+        &SUMS,
+        upside_down,
+        one,
+        None,
+        "gaussian(mu=1, d=4)",
+    ));
+    assert_eq!(found.unwrap().0, "hi");
+    assert!(blamed(vectors(&COUNTS, None, one, None, "laplace(d=4)")).is_none());
+    let found = blamed(vectors(&COUNTS, None, None, None, "laplace(d=4)"));
+    assert_eq!(found.unwrap().0, "eps");
+    // A text that cannot be read says nothing about a budget, so eps is looked at as usual.
+    let found = blamed(vectors(&COUNTS, None, None, None, "laplace(mu=1, d=4)"));
+    assert_eq!(found.unwrap().0, "eps");
+}
+
+#[test]
+fn rows_have_the_length_that_the_call_says() {
+    let outside = "gives the parameter d a value outside its range";
+    let missing = "does not say how many numbers a row has";
+    let other = "gives a d that is not the number of questions in the call";
+    for (questions, d, expected) in [
+        (None, Some("1"), Ok(1)),
+        (None, Some("64"), Ok(64)),
+        (None, Some("1e5"), Ok(100_000)),
+        (Some(1), None, Ok(1)),
+        (Some(97), None, Ok(97)),
+        (Some(3), Some("3"), Ok(3)),
+        (None, None, Err(missing)),
+        (None, Some("0"), Err(outside)),
+        (None, Some("100001"), Err(outside)),
+        (None, Some("9007199254740991"), Err(outside)),
+        (Some(3), Some("4"), Err(other)),
+        (Some(3), Some("0"), Err(other)),
+    ] {
+        for text in ["correlated(mu=1", "gaussian(mu=1", "known_n(n=5, mu=1"] {
+            let d = d.map_or_else(String::new, |d| format!(", d={d}"));
+            let built = vectors(&COUNTS, None, None, questions, &format!("{text}{d})"));
+            let found = match &built {
+                Ok(mechanism) => {
+                    let rows = mechanism.rows();
+                    assert_eq!(rows.most, rows.length);
+                    Ok(rows.length)
+                }
+                Err(error) => {
+                    assert_eq!(error.argument, "mech");
+                    assert!(error.hint.contains('d'));
+                    Err(error.message.as_str())
+                }
+            };
+            assert_eq!(found, expected, "{text}{d} {questions:?}");
+        }
+    }
+}
+
+#[test]
+fn parameters_of_vectors_have_their_domains() {
+    let outside = |name: &str| format!("gives the parameter {name} a value outside its range");
+    let zero_based = [(0.0, 2.0), (-0.0, 2.0), (-3.0, 0.0)];
+    for bounds in zero_based.map(Some).into_iter().chain([None]) {
+        for (text, expected) in [
+            ("correlated(mu=1, d=4, c=9.5367431640625e-7)", None),
+            ("correlated(mu=1, d=4, c=1048576)", None),
+            ("correlated(mu=1, d=4, c=9.5367431640624e-7)", Some("c")),
+            ("correlated(mu=1, d=4, c=1048576.0001)", Some("c")),
+            ("correlated(mu=1, d=4, c=0)", Some("c")),
+            ("correlated(mu=1, d=4, c=-2)", Some("c")),
+            ("known_n(mu=1, d=4, n=0)", None),
+            ("known_n(mu=1, d=4, n=1234.5)", None),
+            ("known_n(mu=1, d=4, n=9007199254740992)", None),
+            ("known_n(mu=1, d=4, n=9007199254740994)", Some("n")),
+            ("known_n(mu=1, d=4, n=-1)", Some("n")),
+            ("ellipse(mu=1, d=4, k=1)", None),
+            ("ellipse(mu=1, d=4, k=2)", None),
+            ("ellipse(mu=1, d=5, k=2)", None),
+            ("ellipse(mu=1, d=4, k=0)", Some("k")),
+            ("ellipse(mu=1, d=4, k=3)", Some("k")),
+            ("ellipse(mu=1, d=5, k=3)", Some("k")),
+            ("ellipse(mu=1, d=1, k=1)", Some("k")),
+            ("correlated(mu=1, d=4, relation=add_remove)", None),
+            ("correlated(mu=1, d=4, relation=replace)", None),
+            ("gaussian(mu=1, d=4, relation=replace)", None),
+        ] {
+            let registry = if bounds.is_none() { &COUNTS } else { &SUMS };
+            let found = blamed(vectors(registry, bounds, None, None, text));
+            let expected = expected.map(|name| ("mech", outside(name)));
+            assert_eq!(found, expected, "{text} {bounds:?}");
+        }
+    }
+    for (text, message) in [
+        ("known_n(mu=1, d=4)", "does not say how many rows there are"),
+        (
+            "ellipse(mu=1, d=4)",
+            "does not say how many numbers of a row may be other than 0",
+        ),
+    ] {
+        let found = blamed(vectors(&COUNTS, None, None, None, text));
+        assert_eq!(found, Some(("mech", message.to_owned())));
+    }
+    // The ellipse is for values that count from 0.
+    for bounds in [(1.0, 2.0), (-2.0, 2.0), (-2.0, -1.0)] {
+        let found = blamed(vectors(
+            &SUMS,
+            Some(bounds),
+            None,
+            None,
+            "ellipse(mu=1, d=4, k=1)",
+        ));
+        assert_eq!(found.unwrap().0, "lo");
+    }
+    let cut = vectors(&COUNTS, None, None, None, "ellipse(mu=1, d=64, k=3)").unwrap();
+    assert_eq!((cut.rows().length, cut.rows().most), (64, 3));
+    // Means need a number of rows.
+    for (name, fits) in [
+        ("correlated(mu=1, d=4)", true),
+        ("known_n(mu=1, d=4, n=5)", true),
+        ("gaussian(mu=1, d=4)", false),
+        ("ellipse(mu=1, d=4, k=1)", false),
+    ] {
+        let built = vectors(&mechanism::MEANS, Some((0.0, 1.0)), None, None, name);
+        assert_eq!(built.is_ok(), fits, "{name}");
+    }
+}
+
+/// What a `relation` does: the same call is noisier for neighbours by replacing.
+#[test]
+fn replacing_is_noisier() {
+    for (epsilon, text) in [
+        (None, "correlated(mu=1, d=4"),
+        (None, "gaussian(mu=1, d=4"),
+        (Some(1.0), "laplace(d=4"),
+    ] {
+        let sd = |rest: &str| {
+            let text = format!("{text}{rest})");
+            vectors(&COUNTS, None, epsilon, None, &text)
+                .unwrap()
+                .spread()
+                .sd
+        };
+        assert_eq!(sd(""), sd(", relation=add_remove"), "{text}");
+        assert!(sd(", relation=replace") > sd("") * 1.2, "{text}");
+    }
+}
+
 #[test]
 fn the_catalog_is_complete() {
     let rows: Vec<_> = catalog().collect();
-    for aggregate in ["dp_mean", "dp_sum", "dp_count"] {
+    for aggregate in [
+        "dp_mean",
+        "dp_sum",
+        "dp_count",
+        "dp_counts",
+        "dp_sums",
+        "dp_means",
+    ] {
         let of = rows.iter().filter(|row| row.0 == aggregate);
         assert_eq!(
             of.filter(|row| row.1).count(),
@@ -262,7 +673,7 @@ fn the_catalog_is_complete() {
             "one default for {aggregate}"
         );
     }
-    assert_eq!(rows.len(), 8);
+    assert_eq!(rows.len(), 23);
     for (position, (aggregate, _, info)) in rows.iter().enumerate() {
         let texts = [info.name, info.guarantee, info.neighbours, info.source];
         assert!(texts.iter().all(|text| !text.is_empty()));
@@ -271,7 +682,11 @@ fn the_catalog_is_complete() {
                 .iter()
                 .all(|p| !p.domain.is_empty() && !p.description.is_empty())
         );
-        assert!(info.name.bytes().all(|c| c.is_ascii_lowercase()));
+        assert!(
+            info.name
+                .bytes()
+                .all(|c| c.is_ascii_lowercase() || c == b'_')
+        );
         let twice = rows[..position]
             .iter()
             .any(|row| row.0 == *aggregate && row.2.name == info.name);

@@ -1,22 +1,24 @@
 //! The count whose noise cannot be improved on.
 
-use super::super::{ADD_REMOVE, Entry, Info, Mechanism, PURE};
+use super::super::{ADD_REMOVE, Entry, Info, Mechanism, PURE, Scalar};
+use super::noisy_count;
 use crate::epsilon::Epsilon;
 use crate::grid::Grid;
 use crate::random::{Bits, Generator};
 use crate::sampler::staircase::Staircase;
 use crate::sums::Sums;
 
-pub(in crate::mechanism) const ENTRY: Entry<i64> = Entry {
+pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
     info: Info {
         name: "geometric",
         guarantee: PURE,
         neighbours: ADD_REMOVE,
         parameters: &[],
+        example: "geometric",
         source: "Ghosh, Roughgarden, Sundararajan 2009, Universally utility-maximizing privacy \
                  mechanisms",
     },
-    build: |request| Ok(Box::new(Geometric::new(request.epsilon))),
+    build: |request| Ok(Box::new(Geometric::new(request.epsilon()?))),
 };
 
 /// The number of rows plus two-sided geometric noise.
@@ -40,8 +42,7 @@ impl Geometric {
 
     /// One release from any source of words.
     pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> i64 {
-        let noisy = i128::from(sums.n) + self.noise.draw(bits).value;
-        noisy.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+        noisy_count(sums, self.noise.draw(bits).value)
     }
 }
 

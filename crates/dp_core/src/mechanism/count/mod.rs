@@ -2,4 +2,13 @@
 //!
 //! **Sensitivity space.** Adding or removing a row moves the number of rows by 1 or -1.
 
+pub mod gaussian;
 pub mod geometric;
+
+use crate::sums::Sums;
+
+/// The number of rows with this noise on it, kept in range (which is post-processing).
+fn noisy_count(sums: &Sums, noise: i128) -> i64 {
+    let noisy = i128::from(sums.n).saturating_add(noise);
+    noisy.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+}

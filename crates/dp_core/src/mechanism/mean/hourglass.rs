@@ -1,24 +1,25 @@
 //! The hourglass mechanism: the mean whose noise cannot be improved on.
 
-use super::super::{ADD_REMOVE, Entry, GAMMA, Info, MeanAnswer, PURE};
+use super::super::{ADD_REMOVE, Entry, GAMMA, Info, MeanAnswer, PURE, Scalar};
 use super::{Complement, PairNoise};
 use crate::epsilon::Epsilon;
 use crate::grid;
 use crate::random::Bits;
 use crate::sampler::{self, staircase};
 
-pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
+pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
     info: Info {
         name: "hourglass",
         guarantee: PURE,
         neighbours: ADD_REMOVE,
         parameters: &[GAMMA],
+        example: "hourglass",
         source: "Kulesza, Suresh, Wang 2024 (ICML), Mean estimation in the add-remove model of \
                  differential privacy: algorithm 3 with the hourglass noise",
     },
     build: |request| {
         let core = staircase::core_of(request.gamma(staircase::best_gamma)?, grid::STEPS);
-        let noise = Hourglass::new(grid::STEPS, core, request.epsilon);
+        let noise = Hourglass::new(grid::STEPS, core, request.epsilon()?);
         Ok(Box::new(Complement::new(request.bounds()?, noise)))
     },
 };

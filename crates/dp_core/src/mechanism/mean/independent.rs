@@ -1,6 +1,6 @@
 //! A mean from an independent sum and count, each at half of epsilon.
 
-use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, Mechanism, PURE};
+use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, Mechanism, PURE, Scalar};
 use super::halves::Halves;
 use super::midpoint;
 use crate::epsilon::Epsilon;
@@ -8,12 +8,13 @@ use crate::grid::{self, Bounds, Grid};
 use crate::random::{Bits, Generator};
 use crate::sums::Sums;
 
-pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
+pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
     info: Info {
         name: "independent",
         guarantee: PURE,
         neighbours: ADD_REMOVE,
         parameters: &[],
+        example: "independent",
         source: "Kulesza, Suresh, Wang 2024 (ICML): algorithm 1, a baseline; drawn as in Canonne, \
                  Kamath, Steinke 2020",
     },
@@ -22,7 +23,7 @@ pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
         Ok(Box::new(Independent::new(
             bounds,
             grid::STEPS,
-            request.epsilon,
+            request.epsilon()?,
         )))
     },
 };
@@ -32,7 +33,7 @@ pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
 /// Rows count from 0, in steps of `max(|lo|, |hi|) / G`: they lie in [-G, G].
 ///
 /// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). A neighbour
-/// moves the sum by at most `G`: see [`Halves`]. The division is post-processing.
+/// moves the sum by at most `G`: see `Halves`. The division is post-processing.
 #[derive(Clone, Debug)]
 pub struct Independent {
     bounds: Bounds,

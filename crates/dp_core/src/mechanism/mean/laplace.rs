@@ -1,23 +1,24 @@
 //! Algorithm 3 with Laplace noise.
 
-use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, PURE};
+use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, PURE, Scalar};
 use super::{Complement, PairNoise};
 use crate::epsilon::Epsilon;
 use crate::grid;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
 
-pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
+pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
     info: Info {
         name: "laplace",
         guarantee: PURE,
         neighbours: ADD_REMOVE,
         parameters: &[],
+        example: "laplace",
         source: "Kulesza, Suresh, Wang 2024 (ICML): algorithm 3 with Laplace noise; drawn as in \
                  Canonne, Kamath, Steinke 2020",
     },
     build: |request| {
-        let noise = Laplace::new(grid::STEPS, request.epsilon);
+        let noise = Laplace::new(grid::STEPS, request.epsilon()?);
         Ok(Box::new(Complement::new(request.bounds()?, noise)))
     },
 };

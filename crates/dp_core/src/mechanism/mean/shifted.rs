@@ -1,6 +1,6 @@
 //! The mean as most libraries compute it: half of epsilon on a centred sum, half on the count.
 
-use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, Mechanism, PURE};
+use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, Mechanism, PURE, Scalar};
 use super::halves::Halves;
 use super::mean_between;
 use crate::epsilon::Epsilon;
@@ -8,18 +8,23 @@ use crate::grid::{self, Bounds, Grid};
 use crate::random::{Bits, Generator};
 use crate::sums::Sums;
 
-pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
+pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
     info: Info {
         name: "shifted",
         guarantee: PURE,
         neighbours: ADD_REMOVE,
         parameters: &[],
+        example: "shifted",
         source: "Kulesza, Suresh, Wang 2024 (ICML): algorithm 2, a baseline; drawn as in Canonne, \
                  Kamath, Steinke 2020",
     },
     build: |request| {
         let bounds = request.bounds()?;
-        Ok(Box::new(Shifted::new(bounds, grid::STEPS, request.epsilon)))
+        Ok(Box::new(Shifted::new(
+            bounds,
+            grid::STEPS,
+            request.epsilon()?,
+        )))
     },
 };
 
@@ -29,7 +34,7 @@ pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
 /// in [-G, G], and the sum of a table's rows is `2 S1 - G n`.
 ///
 /// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). A neighbour
-/// moves that sum by at most `G`: see [`Halves`]. The division is post-processing.
+/// moves that sum by at most `G`: see `Halves`. The division is post-processing.
 #[derive(Clone, Debug)]
 pub struct Shifted {
     bounds: Bounds,

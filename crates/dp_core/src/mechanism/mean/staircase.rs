@@ -1,6 +1,6 @@
 //! Algorithm 3 with the two-dimensional staircase.
 
-use super::super::{ADD_REMOVE, Entry, GAMMA, Info, MeanAnswer, PURE};
+use super::super::{ADD_REMOVE, Entry, GAMMA, Info, MeanAnswer, PURE, Scalar};
 use super::{Complement, PairNoise};
 use crate::epsilon::Epsilon;
 use crate::grid;
@@ -8,18 +8,19 @@ use crate::random::Bits;
 use crate::sampler::staircase::core_of;
 use crate::sampler::staircase2::{Staircase2, best_gamma};
 
-pub(in crate::mechanism) const ENTRY: Entry<MeanAnswer> = Entry {
+pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
     info: Info {
         name: "staircase",
         guarantee: PURE,
         neighbours: ADD_REMOVE,
         parameters: &[GAMMA],
+        example: "staircase",
         source: "Kulesza, Suresh, Wang 2024 (ICML): algorithm 3; noise of Geng, Kairouz, Oh, \
                  Viswanath 2015, The staircase mechanism in differential privacy",
     },
     build: |request| {
         let core = core_of(request.gamma(best_gamma)?, grid::STEPS);
-        let noise = Staircase::new(grid::STEPS, core, request.epsilon);
+        let noise = Staircase::new(grid::STEPS, core, request.epsilon()?);
         Ok(Box::new(Complement::new(request.bounds()?, noise)))
     },
 };

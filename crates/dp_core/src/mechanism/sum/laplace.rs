@@ -1,22 +1,23 @@
 //! A sum with Laplace noise.
 
-use super::super::{ADD_REMOVE, Entry, Info, PURE};
+use super::super::{ADD_REMOVE, Entry, Info, PURE, Scalar};
 use super::{Sum, SumNoise};
 use crate::epsilon::Epsilon;
 use crate::grid;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
 
-pub(in crate::mechanism) const ENTRY: Entry<f64> = Entry {
+pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
     info: Info {
         name: "laplace",
         guarantee: PURE,
         neighbours: ADD_REMOVE,
         parameters: &[],
+        example: "laplace",
         source: "Dwork, McSherry, Nissim, Smith 2006; drawn as in Canonne, Kamath, Steinke 2020",
     },
     build: |request| {
-        let noise = Laplace::new(grid::STEPS, request.epsilon);
+        let noise = Laplace::new(grid::STEPS, request.epsilon()?);
         Ok(Box::new(Sum::new(request.bounds()?, noise)))
     },
 };

@@ -9,6 +9,7 @@
 //! **Post-processing.** The noisy sum of steps becomes a float in the column's own unit. It may
 //! overflow to infinity where the bounds are near the largest floats.
 
+pub mod gaussian;
 pub mod laplace;
 pub mod staircase;
 

@@ -1,23 +1,24 @@
 //! The sum whose noise cannot be improved on.
 
-use super::super::{ADD_REMOVE, Entry, GAMMA, Info, PURE};
+use super::super::{ADD_REMOVE, Entry, GAMMA, Info, PURE, Scalar};
 use super::{Sum, SumNoise};
 use crate::epsilon::Epsilon;
 use crate::grid;
 use crate::random::Bits;
 use crate::sampler::{self, staircase};
 
-pub(in crate::mechanism) const ENTRY: Entry<f64> = Entry {
+pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
     info: Info {
         name: "staircase",
         guarantee: PURE,
         neighbours: ADD_REMOVE,
         parameters: &[GAMMA],
+        example: "staircase",
         source: "Geng, Viswanath 2014, The optimal mechanism in differential privacy",
     },
     build: |request| {
         let core = staircase::core_of(request.gamma(staircase::best_gamma)?, grid::STEPS);
-        let noise = Staircase::new(grid::STEPS, core, request.epsilon);
+        let noise = Staircase::new(grid::STEPS, core, request.epsilon()?);
         Ok(Box::new(Sum::new(request.bounds()?, noise)))
     },
 };

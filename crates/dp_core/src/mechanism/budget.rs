@@ -1,0 +1,98 @@
+//! What one release of a Gaussian mechanism may spend.
+
+use super::{Parameter, Request, Takes};
+use crate::accounting;
+use crate::choice::Choice;
+use crate::error::ParameterError;
+
+/// The guarantee of a Gaussian mechanism.
+pub(super) const GAUSSIAN: &str = "mu-Gaussian differential privacy; with delta= it is \
+                                   (eps, delta)-differential privacy, with rho= it is rho-zCDP";
+
+/// The parameter `delta`.
+pub(super) const DELTA: Parameter = Parameter {
+    name: "delta",
+    takes: Takes::Number,
+    domain: "0 < delta < 1",
+    description: "the budget is (eps, delta), with the eps of the call",
+};
+
+/// The parameter `mu`.
+pub(super) const MU: Parameter = Parameter {
+    name: "mu",
+    takes: Takes::Number,
+    domain: "1e-9 <= mu <= 1000",
+    description: "the budget is mu (Gaussian differential privacy); the eps of the call is NULL",
+};
+
+/// The parameter `rho`.
+pub(super) const RHO: Parameter = Parameter {
+    name: "rho",
+    takes: Takes::Number,
+    domain: "1e-18 <= rho <= 500000",
+    description: "the budget is rho (zero-concentrated differential privacy); the eps of the call \
+                  is NULL",
+};
+
+const HINT: &str = "Give one of them: delta= to spend (eps, delta), or mu= or rho= with NULL for \
+                    eps, as in gaussian(delta=1e-6).";
+
+/// Whether the parameters say what may be spent without the call's eps.
+pub(super) fn replaces_epsilon(choice: &Choice) -> bool {
+    [MU, RHO].iter().any(|own| choice.get(own.name).is_some())
+}
+
+/// The error for an eps beside another budget.
+pub(super) fn epsilon_besides() -> ParameterError {
+    ParameterError::new(
+        "eps",
+        "must be NULL where the mechanism gives mu or rho",
+        "The parameter mu or rho is the whole budget: write NULL for eps, or delta= to use eps.",
+    )
+}
+
+impl Request<'_> {
+    /// What one release may spend, as the `mu` of Gaussian differential privacy, rounded down.
+    pub(super) fn mu(&self) -> Result<f64, ParameterError> {
+        let [delta, mu, rho] = [DELTA, MU, RHO].map(|parameter| self.choice.get(parameter.name));
+        let mu = match (delta, mu, rho) {
+            (Some(delta), None, None) => {
+                if !(delta > 0.0 && delta < 1.0) {
+                    return Err(outside(&DELTA));
+                }
+                let epsilon = self.epsilon.map_or(0.0, |epsilon| epsilon.value());
+                accounting::mu(epsilon, delta)?
+            }
+            (None, Some(mu), None) if (1e-9..=1e3).contains(&mu) => mu,
+            (None, Some(_), None) => return Err(outside(&MU)),
+            (None, None, Some(rho)) if (1e-18..=5e5).contains(&rho) => accounting::mu_of_rho(rho)?,
+            (None, None, Some(_)) => return Err(outside(&RHO)),
+            (None, None, None) => return Err(unclear("gives none of delta, mu and rho")),
+            _ => return Err(unclear("gives more than one of delta, mu and rho")),
+        };
+        Ok(mu * self.overspent)
+    }
+}
+
+fn unclear(message: &str) -> ParameterError {
+    ParameterError::new("mech", message, HINT)
+}
+
+/// The error for a parameter with a value outside its domain.
+pub(super) fn outside(parameter: &Parameter) -> ParameterError {
+    ParameterError::new(
+        "mech",
+        format!(
+            "gives the parameter {} a value outside its range",
+            parameter.name
+        ),
+        format!("The parameter {}: {}.", parameter.name, parameter.domain),
+    )
+}
+
+/// A standard deviation computed in floats, made larger than their roundings could have made it
+/// smaller: too much noise is private, too little is not. `roundings` of up to 16 operations are
+/// within 2^-48 of it.
+pub(super) fn no_less(sigma: f64) -> f64 {
+    sigma * (1.0 + 1.0 / (1u64 << 48) as f64)
+}

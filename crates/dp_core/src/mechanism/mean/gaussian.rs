@@ -1,0 +1,88 @@
+//! A mean with Gaussian noise.
+
+use super::super::budget::{self, DELTA, GAUSSIAN, MU, RHO};
+use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, Mechanism, Scalar};
+use super::mean_between;
+use crate::grid::{self, Bounds, Grid};
+use crate::random::{Bits, Generator};
+use crate::sampler::normal::RoundedNormal;
+use crate::sums::Sums;
+
+pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
+    info: Info {
+        name: "gaussian",
+        guarantee: GAUSSIAN,
+        neighbours: ADD_REMOVE,
+        parameters: &[DELTA, MU, RHO],
+        example: "gaussian(delta=1e-6)",
+        source: "Lebeda 2024, Better Gaussian mechanism using correlated noise: algorithm 1 with \
+                 d = 1; the same law as Fitzsimons, Honaker, Shoemate, Singhal 2024",
+    },
+    build: |request| {
+        let bounds = request.bounds()?;
+        Ok(Box::new(Gaussian::new(bounds, grid::STEPS, request.mu()?)))
+    },
+};
+
+/// Independent Gaussian noise of standard deviation `sqrt(2) G / mu` on the sum counted from the
+/// midpoint, `2 S1 - G n`, and on `G n`; both rounded to whole steps.
+///
+/// **Why it is private** (mu-GDP; neighbours by adding or removing one row). A row of `t` steps
+/// moves the pair by `(2 t - G, G)`, or by the opposite: `2 t - G` is in [-G, G], so by at most
+/// `sqrt(2) G` in Euclidean distance, and Gaussian noise of that distance over `mu` in each
+/// coordinate is mu-GDP (Dong, Roth, Su 2022; Lebeda 2024, Lemma 2.1). The pair is of integers, so adding
+/// rounded noise is rounding the noisy pair: post-processing, as is the division.
+#[derive(Clone, Debug)]
+pub struct Gaussian {
+    bounds: Bounds,
+    steps: u64,
+    noise: RoundedNormal,
+}
+
+impl Gaussian {
+    /// For 1 to 2^32 steps.
+    pub fn new(bounds: Bounds, steps: u64, mu: f64) -> Self {
+        let sigma = 2f64.sqrt() * steps as f64 / mu;
+        Self {
+            bounds,
+            steps,
+            noise: RoundedNormal::new(budget::no_less(sigma)),
+        }
+    }
+
+    /// The noisy sum in half grid steps from the midpoint, and `G` times the noisy number of rows:
+    /// this is what the guarantee is about.
+    pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> (i128, i128) {
+        let whole = i128::from(self.steps) * i128::from(sums.n);
+        let centred = sums.s.saturating_mul(2).saturating_sub(whole);
+        (
+            centred.saturating_add(self.noise.draw(bits)),
+            whole.saturating_add(self.noise.draw(bits)),
+        )
+    }
+
+    /// One release from any source of words.
+    pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> MeanAnswer {
+        let (centred, whole) = self.noisy(sums, bits);
+        MeanAnswer {
+            mean: mean_between(
+                &self.bounds,
+                whole.saturating_add(centred),
+                whole.saturating_mul(2),
+            ),
+            count: whole as f64 / self.steps as f64,
+        }
+    }
+}
+
+impl Mechanism for Gaussian {
+    type Answer = MeanAnswer;
+
+    fn grid(&self) -> Option<Grid> {
+        Some(Grid::unit(&self.bounds))
+    }
+
+    fn release(&self, sums: &Sums, generator: &mut Generator) -> MeanAnswer {
+        self.release_from(sums, generator)
+    }
+}

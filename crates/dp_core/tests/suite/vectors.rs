@@ -1,0 +1,1066 @@
+//! Mechanisms of vectors: privacy by enumeration of rows and of neighbours, the covariance of what
+//! they release, and their variances against the literature.
+//!
+//! Gaussian noise is mu-GDP if no neighbour moves what it goes on by more than `mu`, measured by the
+//! noise; Laplace noise is private if none moves it by more than `eps` in the sum of absolute
+//! values over the scale. Rows here are all vectors of a few values, the corners of the sensitivity
+//! space among them; what they move and how much noise there is comes from the mechanisms. The
+//! worst neighbour must use the whole budget and no more.
+
+use dp_core::grid::{Bounds, Grid};
+use dp_core::mechanism::vector::correlated::Correlated;
+use dp_core::mechanism::vector::known_n::KnownN;
+use dp_core::mechanism::vector::{Items, Relation, Spread, VectorAnswer};
+use dp_core::mechanism::{Arguments, COUNTS, Mechanism, MechanismArgument, SUMS, Vector};
+use dp_core::random::Generator;
+use dp_core::sums::Totals;
+
+use crate::stats::Moments;
+use crate::words::Seeded;
+
+/// Its `main` is for those who run it.
+#[expect(dead_code)]
+#[path = "../../examples/figures.rs"]
+mod figures;
+
+/// Yes/no questions, and values with bounds.
+type Kind = Option<(f64, f64)>;
+
+const KINDS: [Kind; 4] = [
+    None,
+    Some((0.0, 1.0)),
+    Some((-1.0, 3.0)),
+    Some((10.0, 20.0)),
+];
+const MUS: [f64; 3] = [0.1, 1.0, 2.7];
+const RELATIONS: [Relation; 2] = [Relation::AddRemove, Relation::Replace];
+
+/// What one row says, in steps of the state.
+type Row = Vec<i64>;
+
+fn items(kind: Kind, d: usize) -> Items {
+    match kind {
+        None => Items::questions(d),
+        Some((lo, hi)) => Items::values(d, Bounds::new(Some(lo), Some(hi)).unwrap()),
+    }
+}
+
+/// The longest rows of which all are enumerated, and all pairs.
+fn lengths(kind: Kind) -> std::ops::RangeInclusive<usize> {
+    1..=if kind.is_none() { 6 } else { 4 }
+}
+
+/// All rows: of both answers, or of values at the bounds, between them, and missing.
+fn all_rows(kind: Kind, grid: Option<Grid>, d: usize) -> Vec<Row> {
+    let mut elements = match (kind, grid) {
+        (Some((lo, hi)), Some(grid)) => [lo, hi, lo.midpoint(hi), 0.0]
+            .map(|x| grid.steps(x))
+            .to_vec(),
+        _ => vec![0, 1],
+    };
+    elements.sort_unstable();
+    elements.dedup();
+    (0..d).fold(vec![Vec::new()], |rows, _| {
+        let longer = |row: &Row| {
+            let row = row.clone();
+            let one_more = move |element: &i64| [row.as_slice(), &[*element]].concat();
+            elements.iter().map(one_more).collect::<Vec<_>>()
+        };
+        rows.iter().flat_map(longer).collect()
+    })
+}
+
+/// The row as an aggregate takes it in: of the numbers other than 0 the first `most`.
+fn cut(row: &Row, most: usize) -> Row {
+    let mut left = most;
+    let first = |element: &i64| {
+        let through = *element != 0 && left > 0;
+        left -= usize::from(through);
+        if through { *element } else { 0 }
+    };
+    row.iter().map(first).collect()
+}
+
+fn with(totals: &Totals, row: &Row) -> Totals {
+    let pairs = totals.s.iter().zip(row);
+    Totals {
+        n: totals.n + 1,
+        s: pairs.map(|(sum, t)| sum + i128::from(*t)).collect(),
+    }
+}
+
+fn built(kind: Kind, epsilon: Option<f64>, text: &str) -> Box<Vector> {
+    overspent(1.0, kind, epsilon, text)
+}
+
+fn overspent(factor: f64, kind: Kind, epsilon: Option<f64>, text: &str) -> Box<Vector> {
+    let registry = if kind.is_none() { &COUNTS } else { &SUMS };
+    let arguments = Arguments {
+        bounds: kind.map(|(lo, hi)| (Some(lo), Some(hi))),
+        epsilon,
+        questions: None,
+        mechanism: MechanismArgument::Given(Some(text)),
+    };
+    let built = registry.build_with_budget_times(factor, &arguments);
+    built.unwrap_or_else(|error| panic!("{kind:?} {text}: {error}"))
+}
+
+fn word(relation: Relation) -> &'static str {
+    match relation {
+        Relation::AddRemove => "add_remove",
+        Relation::Replace => "replace",
+    }
+}
+
+type Coordinates = Box<dyn Fn(&Totals) -> Vec<i128>>;
+type Cost = Box<dyn Fn(&[f64]) -> f64>;
+
+/// A mechanism as the enumeration sees it.
+struct Subject {
+    what: String,
+    rows: Vec<Row>,
+    relation: Relation,
+    /// The integers that noise goes on.
+    coordinates: Coordinates,
+    /// What a move of one group's coordinates costs, measured by the noise. Groups add up.
+    cost: Cost,
+    /// What the worst neighbour may cost: the square of `mu`, or `eps`.
+    budget: f64,
+    /// How far above it roundings, of the test and not of the mechanism, may go.
+    rounding: f64,
+}
+
+impl Subject {
+    /// The cost of the worst of all neighbours.
+    fn worst(&self) -> f64 {
+        let empty = Totals::new(self.rows[0].len());
+        // A group of every third row, and one of the last row.
+        let here = self
+            .rows
+            .iter()
+            .step_by(3)
+            .fold(empty.clone(), |t, r| with(&t, r));
+        let there = with(&empty, &self.rows[self.rows.len() - 1]);
+        let after = |group: &Totals| -> Vec<Vec<i128>> {
+            let rows = self.rows.iter();
+            rows.map(|row| (self.coordinates)(&with(group, row)))
+                .collect()
+        };
+        let cost = |from: &[i128], to: &[i128]| self.cost_between(from, to);
+        let (here_before, there_before) = ((self.coordinates)(&here), (self.coordinates)(&there));
+        let (here_after, there_after) = (after(&here), after(&there));
+        let mut worst = 0f64;
+        for one in &here_after {
+            match self.relation {
+                Relation::AddRemove => {
+                    let (added, removed) = (cost(&here_before, one), cost(one, &here_before));
+                    worst = worst.max(added).max(removed);
+                }
+                Relation::Replace => {
+                    let left = cost(one, &here_before);
+                    for other in &here_after {
+                        worst = worst.max(cost(one, other));
+                    }
+                    for other in &there_after {
+                        worst = worst.max(left + cost(&there_before, other));
+                    }
+                }
+            }
+        }
+        worst
+    }
+
+    fn cost_between(&self, from: &[i128], to: &[i128]) -> f64 {
+        let moves: Vec<f64> = from.iter().zip(to).map(|(a, b)| (b - a) as f64).collect();
+        (self.cost)(&moves)
+    }
+
+    /// Says what is wrong, if anything is: too little noise.
+    fn private(&self) -> Result<(), String> {
+        let (worst, budget, what) = (self.worst(), self.budget, &self.what);
+        if worst <= budget * (1.0 + self.rounding) {
+            Ok(())
+        } else {
+            Err(format!("{what}: {worst} is above {budget}"))
+        }
+    }
+
+    /// The same, and too much.
+    fn tight(&self) -> Result<(), String> {
+        self.private()?;
+        let (worst, budget, what) = (self.worst(), self.budget, &self.what);
+        if worst >= budget * (1.0 - 1e-12) {
+            Ok(())
+        } else {
+            Err(format!("{what}: {worst} leaves some of {budget} unused"))
+        }
+    }
+
+    #[track_caller]
+    fn assert_tight(&self) {
+        self.tight().unwrap_or_else(|message| panic!("{message}"));
+    }
+
+    #[track_caller]
+    fn assert_refused(&self, why: &str) {
+        let message = self.tight().expect_err(&self.what);
+        assert!(message.contains(why), "{message}");
+    }
+}
+
+/// Independent Gaussian noise.
+fn independent(sigmas: Vec<f64>) -> Cost {
+    Box::new(move |moves| {
+        assert_eq!(moves.len(), sigmas.len());
+        let pairs = moves.iter().zip(&sigmas);
+        pairs.map(|(moved, sigma)| (moved / sigma).powi(2)).sum()
+    })
+}
+
+/// `d` numbers with one standard deviation, and one with another.
+fn and_one(d: usize, (sigma, last): (f64, f64)) -> Vec<f64> {
+    [vec![sigma; d], vec![last]].concat()
+}
+
+fn correlated(kind: Kind, d: usize, relation: Relation, weight: f64, mu: f64) -> Subject {
+    let mechanism = Correlated::new(items(kind, d), relation, weight, mu);
+    Subject {
+        what: format!("correlated {kind:?} d={d} {relation:?} c={weight} mu={mu}"),
+        rows: all_rows(kind, mechanism.grid(), d),
+        relation,
+        cost: independent(and_one(d, mechanism.sigmas())),
+        coordinates: Box::new(move |totals| {
+            let (mut numbers, whole) = mechanism.coordinates(totals);
+            numbers.push(whole);
+            numbers
+        }),
+        budget: mu * mu,
+        rounding: 0.0,
+    }
+}
+
+fn known_n(kind: Kind, d: usize, mu: f64) -> Subject {
+    let mechanism = KnownN::new(items(kind, d), 12_345.0, mu);
+    Subject {
+        what: format!("known_n {kind:?} d={d} mu={mu}"),
+        rows: all_rows(kind, mechanism.grid(), d),
+        relation: Relation::AddRemove,
+        cost: independent(vec![mechanism.sigma(); d]),
+        coordinates: Box::new(move |totals| mechanism.coordinates(totals)),
+        budget: mu * mu,
+        rounding: 0.0,
+    }
+}
+
+/// A mechanism that adds noise to the sums. The coordinates are read off its releases: with one
+/// seed the noise is the same, and cancels. So is the noise, from the spread that it reports.
+fn additive(
+    mechanism: Box<Vector>,
+    kind: Kind,
+    relation: Relation,
+    steps: u64,
+    budget: f64,
+) -> Subject {
+    let d = mechanism.rows().length;
+    let most = mechanism.rows().most;
+    let rows = all_rows(kind, mechanism.grid(), d);
+    let step = kind.map_or(1.0, |(lo, hi)| lo.abs().max(hi.abs())) / steps as f64;
+    let spread = mechanism.spread();
+    let shared = spread.covariance / (step * step);
+    let own = (spread.sd / step).powi(2) - shared;
+    Subject {
+        what: format!("additive {kind:?} d={d} most={most} {relation:?} budget={budget}"),
+        rows: rows.iter().map(|row| cut(row, most)).collect(),
+        relation,
+        coordinates: Box::new(move |totals| {
+            let answer = mechanism.release(totals, &mut Generator::from_seed(1));
+            answer
+                .parts
+                .iter()
+                .map(|part| whole(part * steps as f64))
+                .collect()
+        }),
+        cost: Box::new(move |moves| {
+            // By the inverse of the covariance matrix `own I + shared 1 1'`.
+            let squares: f64 = moves.iter().map(|moved| moved * moved).sum();
+            let sum: f64 = moves.iter().sum();
+            (squares - sum * sum * shared / (own + d as f64 * shared)) / own
+        }),
+        budget,
+        rounding: 0.0,
+    }
+}
+
+/// A number that was an integer before it became a float.
+fn whole(number: f64) -> i128 {
+    assert!(number.fract() == 0.0 && number.abs() < 2f64.powi(53));
+    number as i128
+}
+
+fn gaussian_of(factor: f64, kind: Kind, d: usize, relation: Relation, mu: f64) -> Subject {
+    let text = format!("gaussian(d={d}, mu={mu:?}, relation={})", word(relation));
+    let mechanism = overspent(factor, kind, None, &text);
+    additive(mechanism, kind, relation, items(kind, d).steps(), mu * mu)
+}
+
+fn gaussian(kind: Kind, d: usize, relation: Relation, mu: f64) -> Subject {
+    gaussian_of(1.0, kind, d, relation, mu)
+}
+
+fn ellipse_of(factor: f64, kind: Kind, d: usize, k: usize, mu: f64) -> Subject {
+    let text = format!("ellipse(d={d}, k={k}, mu={mu:?})");
+    let mechanism = overspent(factor, kind, None, &text);
+    let steps = items(kind, d).steps();
+    additive(mechanism, kind, Relation::AddRemove, steps, mu * mu)
+}
+
+fn ellipse(kind: Kind, d: usize, k: usize, mu: f64) -> Subject {
+    ellipse_of(1.0, kind, d, k, mu)
+}
+
+fn laplace_of(factor: f64, kind: Kind, d: usize, relation: Relation, epsilon: f64) -> Subject {
+    let text = format!("laplace(d={d}, relation={})", word(relation));
+    let mechanism = overspent(factor, kind, Some(epsilon), &text);
+    // Counts are not divided into steps.
+    let (step, steps) = match kind {
+        None => (1.0, 1),
+        Some((lo, hi)) => {
+            let steps = items(kind, d).steps();
+            (lo.abs().max(hi.abs()) / steps as f64, steps)
+        }
+    };
+    // The variance of a discrete Laplace law is 1 / (2 sinh^2(rate / 2)).
+    let rate = 2.0 * (0.5f64.sqrt() * step / mechanism.spread().sd).asinh();
+    Subject {
+        cost: Box::new(move |moves| moves.iter().map(|moved| moved.abs()).sum::<f64>() * rate),
+        // The rate goes into the variance and out again.
+        rounding: 1e-12,
+        ..additive(mechanism, kind, relation, steps, epsilon)
+    }
+}
+
+fn laplace(kind: Kind, d: usize, relation: Relation, epsilon: f64) -> Subject {
+    laplace_of(1.0, kind, d, relation, epsilon)
+}
+
+/// The weights of the enumeration, the defaults of both relations among them.
+fn weights(d: usize) -> [f64; 4] {
+    let root = (d as f64).sqrt();
+    [1.0, root.sqrt(), root, 3.7]
+}
+
+#[test]
+fn correlated_is_private_and_tight() {
+    for kind in KINDS {
+        for (d, relation) in lengths(kind).flat_map(|d| RELATIONS.map(|r| (d, r))) {
+            for (weight, mu) in weights(d).into_iter().flat_map(|c| MUS.map(|mu| (c, mu))) {
+                correlated(kind, d, relation, weight, mu).assert_tight();
+            }
+        }
+    }
+}
+
+#[test]
+fn known_n_is_private_and_tight() {
+    for kind in KINDS {
+        for (d, mu) in lengths(kind).flat_map(|d| MUS.map(|mu| (d, mu))) {
+            known_n(kind, d, mu).assert_tight();
+        }
+    }
+}
+
+#[test]
+fn gaussian_is_private_and_tight() {
+    for kind in KINDS.into_iter().chain([Some((-2.0, 2.0))]) {
+        for (d, mu) in lengths(kind).flat_map(|d| MUS.map(|mu| (d, mu))) {
+            gaussian(kind, d, Relation::AddRemove, mu).assert_tight();
+            gaussian(kind, d, Relation::Replace, mu).assert_tight();
+        }
+    }
+}
+
+#[test]
+fn ellipse_is_private_and_tight() {
+    for kind in [None, Some((0.0, 1.0)), Some((0.0, 7.0)), Some((-3.0, 0.0))] {
+        for d in 2..=*lengths(kind).end() {
+            for (k, mu) in (1..=d / 2).flat_map(|k| MUS.map(|mu| (k, mu))) {
+                ellipse(kind, d, k, mu).assert_tight();
+            }
+        }
+    }
+}
+
+#[test]
+fn laplace_is_private_and_tight() {
+    for kind in KINDS.into_iter().chain([Some((-2.0, 2.0))]) {
+        for (d, relation) in lengths(kind).flat_map(|d| RELATIONS.map(|r| (d, r))) {
+            for epsilon in [0.125, 1.0, 2.5] {
+                laplace(kind, d, relation, epsilon).assert_tight();
+            }
+        }
+    }
+}
+
+/// The enumeration must be able to fail.
+#[test]
+fn wrong_laws_are_caught() {
+    let (above, unused) = ("is above", "leaves some");
+    for kind in KINDS {
+        for (d, mu) in lengths(kind).flat_map(|d| MUS.map(|mu| (d, mu))) {
+            for (relation, weight) in RELATIONS
+                .into_iter()
+                .flat_map(|r| weights(d).map(|c| (r, c)))
+            {
+                let right = || correlated(kind, d, relation, weight, mu);
+                let mechanism = Correlated::new(items(kind, d), relation, weight, mu);
+                let (sigma, sigma_whole) = mechanism.sigmas();
+                let noise = |sigmas| Subject {
+                    cost: independent(and_one(d, sigmas)),
+                    ..right()
+                };
+                noise((0.99 * sigma, sigma_whole)).assert_refused(above);
+                noise((1.01 * sigma, 1.01 * sigma_whole)).assert_refused(unused);
+                // Replaced by one of another group a row moves both numbers of rows; by one of the
+                // same group none, and where that is the worst it does not matter.
+                if relation == Relation::AddRemove || weight * weight >= d as f64 {
+                    noise((sigma, 0.99 * sigma_whole)).assert_refused(above);
+                }
+                // Twice the sum, not counted from the middle.
+                let twice = Subject {
+                    coordinates: Box::new(move |totals| {
+                        let (numbers, whole) = mechanism.coordinates(totals);
+                        let twice = numbers.iter().map(|number| number + whole);
+                        twice.chain([whole]).collect()
+                    }),
+                    ..right()
+                };
+                if relation == Relation::AddRemove {
+                    twice.assert_refused(above);
+                }
+            }
+            let weight = weights(d)[1];
+            let add_remove = || correlated(kind, d, Relation::AddRemove, weight, mu);
+            let for_replacing = Subject {
+                relation: Relation::Replace,
+                ..add_remove()
+            };
+            for_replacing.assert_refused(above);
+            // Noise for the sums alone, though the number of rows is released too.
+            let sigma = KnownN::new(items(kind, d), 0.0, mu).sigma();
+            let for_the_sums = Subject {
+                cost: independent(and_one(d, (sigma, sigma / weight))),
+                ..add_remove()
+            };
+            for_the_sums.assert_refused(above);
+            let (sigma, _) =
+                Correlated::new(items(kind, d), Relation::AddRemove, weight, mu).sigmas();
+            let without_the_number = Subject {
+                cost: independent(vec![sigma; d]),
+                ..known_n(kind, d, mu)
+            };
+            without_the_number.assert_refused(unused);
+            let for_replacing = Subject {
+                relation: Relation::Replace,
+                ..gaussian(kind, d, Relation::AddRemove, mu)
+            };
+            for_replacing.assert_refused(above);
+            gaussian_of(1.01, kind, d, Relation::AddRemove, mu).assert_refused(above);
+            let for_replacing = Subject {
+                relation: Relation::Replace,
+                ..laplace(kind, d, Relation::AddRemove, mu)
+            };
+            for_replacing.assert_refused(above);
+            for relation in RELATIONS {
+                laplace_of(1.01, kind, d, relation, mu).assert_refused(above);
+            }
+        }
+    }
+    for d in 2..=6 {
+        for k in 1..=d / 2 {
+            let uncut = Subject {
+                rows: all_rows(None, None, d),
+                ..ellipse(None, d, k, 1.0)
+            };
+            uncut.assert_refused(above);
+            let replaced = Subject {
+                relation: Relation::Replace,
+                ..ellipse(None, d, k, 1.0)
+            };
+            replaced.assert_refused(above);
+            ellipse_of(1.01, None, d, k, 1.0).assert_refused(above);
+            ellipse_of(0.99, None, d, k, 1.0).assert_refused(unused);
+        }
+    }
+}
+
+/// What the proofs say about distances, in whole steps: Lemmas 3.2 and 4.2 of Lebeda 2024.
+#[test]
+fn the_sensitivity_of_correlated_is_what_the_lemmas_say() {
+    for kind in KINDS {
+        for d in lengths(kind) {
+            let length = d as i128;
+            let measured = |square: i128, relation| Subject {
+                cost: Box::new(move |moves| {
+                    let (whole, sums) = moves.split_last().unwrap();
+                    let squares: f64 = sums.iter().map(|moved| moved * moved).sum();
+                    squares + square as f64 * whole * whole
+                }),
+                ..correlated(kind, d, relation, 1.0, 1.0)
+            };
+            // Sums of a few squares of `G` or of its double: exact in floats.
+            let unit = (items(kind, d).steps() as f64).powi(2);
+            for square in [1, 4, length] {
+                let worst = measured(square, Relation::AddRemove).worst();
+                assert_eq!(worst, (length + square) as f64 * unit);
+                let worst = measured(square, Relation::Replace).worst();
+                let both = (4 * length).max(2 * (length + square));
+                assert_eq!(worst, both as f64 * unit);
+            }
+            // With a weight of sqrt(d) the two ways of replacing move equally far.
+            let subject = measured(length, Relation::Replace);
+            let empty = Totals::new(d);
+            let of_one = |row: &Row| (subject.coordinates)(&with(&empty, row));
+            let [low, high] = [subject.rows.first(), subject.rows.last()];
+            let (low, high) = (of_one(low.unwrap()), of_one(high.unwrap()));
+            let none = (subject.coordinates)(&empty);
+            let within = subject.cost_between(&low, &high);
+            let across = subject.cost_between(&low, &none) + subject.cost_between(&none, &high);
+            assert_eq!(within, (4 * length) as f64 * unit);
+            assert_eq!(across, within);
+        }
+    }
+}
+
+/// One of each mechanism, of both relations where it takes one; for values, those that fit.
+fn mechanisms(kind: Kind, d: usize) -> Vec<(Box<Vector>, String)> {
+    let from_0 = kind.is_none_or(|(lo, hi)| lo == 0.0 || hi == 0.0);
+    let texts = [
+        format!("correlated(d={d}, mu=1.5)"),
+        format!("correlated(c=3.7, d={d}, mu=1.5)"),
+        format!("correlated(d={d}, mu=1.5, relation=replace)"),
+        format!("gaussian(d={d}, mu=1.5)"),
+        format!("gaussian(d={d}, mu=1.5, relation=replace)"),
+        format!("known_n(d={d}, mu=1.5, n={KNOWN})"),
+        format!("laplace(d={d})"),
+        format!("laplace(d={d}, relation=replace)"),
+        format!("ellipse(d={d}, k=1, mu=1.5)"),
+        format!("ellipse(d={d}, k={}, mu=1.5)", d / 2),
+    ];
+    let fitting = texts
+        .into_iter()
+        .filter(|text| !text.starts_with("ellipse") || from_0 && d > 1);
+    let build = |text: String| {
+        let epsilon = text.starts_with("laplace").then_some(1.25);
+        (built(kind, epsilon, &text), text)
+    };
+    fitting.map(build).collect()
+}
+
+/// The number of rows that `known_n` is told.
+const KNOWN: i64 = 1000;
+
+/// The step from the laws to the mechanisms: the same words give the same noise, whatever the
+/// data is.
+#[test]
+fn noise_does_not_depend_on_the_data() {
+    for kind in KINDS {
+        for d in 1..=5 {
+            for (mechanism, text) in mechanisms(kind, d) {
+                let counts = kind.is_none();
+                // In steps; all numbers here fit a float exactly.
+                let steps = if counts { 1 << 20 } else { 1i128 << 32 };
+                let finer = if counts { steps } else { 1 };
+                let noise = |totals: &Totals, seed| {
+                    let answer = mechanism.release(totals, &mut Generator::from_seed(seed));
+                    let in_steps = |number: f64| whole(number * 2.0 * steps as f64);
+                    // The error of a number of rows that was given goes into the answers.
+                    let given = i128::from(KNOWN - totals.n) * steps;
+                    let bias = if text.starts_with("known_n") {
+                        given
+                    } else {
+                        0
+                    };
+                    let parts = answer.parts.iter().zip(&totals.s);
+                    let parts = parts.map(|(part, sum)| in_steps(*part) - 2 * finer * sum - bias);
+                    let total = answer.total.map(|total| {
+                        let rows = if text.starts_with("known_n") {
+                            KNOWN
+                        } else {
+                            totals.n
+                        };
+                        in_steps(total) - 2 * steps * i128::from(rows)
+                    });
+                    (parts.collect::<Vec<_>>(), total)
+                };
+                let empty: Vec<_> = (0..10).map(|seed| noise(&Totals::new(d), seed)).collect();
+                assert!(empty.iter().any(|noise| *noise != empty[0]), "{text}");
+                for (seed, empty) in empty.iter().enumerate() {
+                    for (n, unit) in [(1, 1), (1, -1), (10, 3), (123_456, 98_765)] {
+                        let s = (0..d as i128).map(|j| unit * (j + 1)).collect();
+                        let noise = noise(&Totals { n, s }, seed as u64);
+                        assert_eq!(noise, *empty, "{kind:?} {text}");
+                    }
+                }
+            }
+            // Beyond what a float can tell apart.
+            let mechanism = Correlated::new(items(kind, d), Relation::AddRemove, 2.0, 1.0);
+            for seed in 0..5 {
+                let noise = |totals: &Totals| {
+                    let (numbers, whole) = mechanism.coordinates(totals);
+                    let (noisy, noisy_whole) = mechanism.noisy(totals, &mut Seeded::new(seed));
+                    let noise = noisy.iter().zip(&numbers).map(|(a, b)| a - b);
+                    (noise.collect::<Vec<_>>(), noisy_whole - whole)
+                };
+                let empty = noise(&Totals::new(d));
+                for (n, sum) in [(1 << 60, 1 << 60), (i64::MAX, 1 << 90), (-7, -(1 << 90))] {
+                    assert_eq!(noise(&Totals { n, s: vec![sum; d] }), empty);
+                }
+            }
+        }
+    }
+}
+
+/// Any answer of a mechanism, with these numbers.
+fn answer(mechanism: &Vector, total: Option<f64>, parts: Vec<f64>) -> VectorAnswer {
+    let empty = Totals::new(mechanism.rows().length);
+    let mut answer = mechanism.release(&empty, &mut Generator::from_seed(0));
+    (answer.total, answer.parts) = (total, parts);
+    answer
+}
+
+fn near(found: f64, expected: f64, what: &str) {
+    let close = (found - expected).abs() <= 1e-12 * expected.abs();
+    assert!(close, "{what}: {found}, expected {expected}");
+}
+
+/// An independent noise of an answer: its variance, and what a unit of it does to the parts and
+/// to the total.
+struct Source {
+    variance: f64,
+    parts: Vec<f64>,
+    total: f64,
+}
+
+/// The spread that a mechanism reports is that of these independent noises, taken through its own
+/// `values`.
+fn assert_spread(mechanism: &Vector, sources: &[Source], what: &str) {
+    let spread = mechanism.spread();
+    // Of the first value with itself, the second and the total, and of the total with itself.
+    let mut found = [0.0; 4];
+    for source in sources {
+        let total = spread.total_sd.map(|_| source.total);
+        let effect = answer(mechanism, total, source.parts.clone()).values();
+        let products = [
+            effect[0] * effect[0],
+            effect[0] * effect[1],
+            effect[0] * source.total,
+            source.total * source.total,
+        ];
+        for (sum, product) in found.iter_mut().zip(products) {
+            *sum += source.variance * product;
+        }
+    }
+    near(spread.sd.powi(2), found[0], what);
+    let covariance = (spread.covariance - found[1]).abs() <= 1e-12 * found[0];
+    assert!(covariance, "{what}: {spread:?} {found:?}");
+    if let (Some(sd), Some(covariance)) = (spread.total_sd, spread.total_covariance) {
+        near(sd.powi(2), found[3], what);
+        let scale = (found[0] * found[3]).sqrt();
+        assert!((covariance - found[2]).abs() <= 1e-12 * scale, "{what}");
+    } else {
+        assert_eq!((spread.total_sd, spread.total_covariance), (None, None));
+    }
+}
+
+/// The spread of each mechanism follows from the variances in units of sensitivity that its
+/// paper gives: Corollary 3.1 and Lemma 3.6 of Lebeda 2024, and section 4.1 on the ellipse.
+#[test]
+fn spreads_follow_from_the_noise() {
+    let mu = 1.5f64;
+    let kinds = [Some((0.0, 7.0)), Some((-3.0, 0.0)), Some((-2.0, 2.0))];
+    for kind in KINDS.into_iter().chain(kinds) {
+        for d in [2, 4, 9] {
+            let length = d as f64;
+            let alone = |variance: f64, size: f64| {
+                let position = move |j| {
+                    let mut parts = vec![0.0; d];
+                    parts[j] = size;
+                    Source {
+                        variance,
+                        parts,
+                        total: 0.0,
+                    }
+                };
+                (0..d).map(position)
+            };
+            for (relation, weight) in RELATIONS
+                .into_iter()
+                .flat_map(|r| weights(d).map(|c| (r, c)))
+            {
+                let text = format!(
+                    "correlated(c={weight:?}, d={d}, mu={mu}, relation={})",
+                    word(relation)
+                );
+                let square = weight * weight;
+                let b = match relation {
+                    Relation::AddRemove => length + square,
+                    Relation::Replace => (4.0 * length).max(2.0 * (length + square)),
+                } / (mu * mu);
+                let common = Source {
+                    variance: b / square,
+                    parts: vec![0.5; d],
+                    total: 1.0,
+                };
+                let sources: Vec<_> = alone(b, 0.5).chain([common]).collect();
+                assert_spread(&*built(kind, None, &text), &sources, &text);
+            }
+            let text = format!("known_n(d={d}, mu={mu}, n=5)");
+            let sources: Vec<_> = alone(length / (mu * mu), 0.5).collect();
+            assert_spread(&*built(kind, None, &text), &sources, &text);
+
+            let apart = kind.map_or(1.0, |(lo, hi)| (hi - lo) / hi.max(-lo));
+            let replaced = f64::max(2.0, apart * apart);
+            for (relation, factor) in RELATIONS.into_iter().zip([1.0, replaced]) {
+                let word = word(relation);
+                let text = format!("gaussian(d={d}, mu={mu}, relation={word})");
+                let sources: Vec<_> = alone(factor * length / (mu * mu), 1.0).collect();
+                assert_spread(&*built(kind, None, &text), &sources, &text);
+            }
+            for (relation, factor) in RELATIONS.into_iter().zip([1.0, 2.0]) {
+                let text = format!("laplace(d={d}, relation={})", word(relation));
+                let steps = if kind.is_none() { 1.0 } else { 2f64.powi(32) };
+                let b = (-1.25 / (factor * length * steps)).exp();
+                // The variance of the discrete law; 1 - b is exact where b is near 1.
+                let variance = 2.0 * b / (-1.25 / (factor * length * steps)).exp_m1().powi(2);
+                let sources: Vec<_> = alone(variance / (steps * steps), 1.0).collect();
+                assert_spread(&*built(kind, Some(1.25), &text), &sources, &text);
+            }
+            if kind.is_none_or(|(lo, hi)| lo == 0.0 || hi == 0.0) {
+                for k in 1..=d / 2 {
+                    let (along, across) = ellipse_axes(length, k as f64);
+                    let common = Source {
+                        variance: (along - across) / length / (mu * mu),
+                        parts: vec![1.0; d],
+                        total: 0.0,
+                    };
+                    let text = format!("ellipse(d={d}, k={k}, mu={mu})");
+                    let own = alone(across / (mu * mu), 1.0);
+                    let sources: Vec<_> = own.chain([common]).collect();
+                    assert_spread(&*built(kind, None, &text), &sources, &text);
+                }
+            }
+        }
+    }
+}
+
+/// The variances of the Count ellipse along (1, ..., 1) and across it, for `mu` of 1.
+fn ellipse_axes(d: f64, k: f64) -> (f64, f64) {
+    let (p, q) = (k * k / d, k - k * k / d);
+    let t = p.sqrt() + (q * (d - 1.0)).sqrt();
+    (p.sqrt() * t, (q / (d - 1.0)).sqrt() * t)
+}
+
+/// The whole way: the errors of releases scatter as the spread says.
+#[test]
+fn releases_have_the_covariance_they_report() {
+    let (d, n) = (4, KNOWN);
+    for kind in [None, Some((0.0, 7.0)), Some((10.0, 20.0))] {
+        for (mechanism, text) in mechanisms(kind, d) {
+            let (lowest, unit) = match (kind, mechanism.grid()) {
+                (Some(_), Some(grid)) => {
+                    let unit = grid.value_of_steps();
+                    (grid.hi() - unit, unit / 2f64.powi(32))
+                }
+                _ => (0.0, 1.0),
+            };
+            let largest = if kind.is_none() { 1 } else { 1i128 << 32 };
+            let s: Vec<i128> = (1..=d as i128)
+                .map(|j| largest * i128::from(n) * j / 8)
+                .collect();
+            let truth: Vec<f64> = s
+                .iter()
+                .map(|sum| lowest * n as f64 + unit * *sum as f64)
+                .collect();
+            let totals = Totals { n, s };
+            let mut generator = Generator::from_seed(3);
+            let errors: Vec<_> = (0..DRAWS)
+                .map(|_| {
+                    let answer = mechanism.release(&totals, &mut generator);
+                    let values = answer.values();
+                    let off = |j: usize| values[j] - truth[j];
+                    (off(0), off(1), answer.total.unwrap_or(0.0) - n as f64)
+                })
+                .collect();
+            let spread = mechanism.spread();
+            let (variance, covariance) = (spread.sd.powi(2), spread.covariance);
+            let check = |what: &str, expected: f64, error: &dyn Fn(&(f64, f64, f64)) -> f64| {
+                let what = format!("{kind:?} {text}: {what}");
+                Moments::of(errors.iter().map(error)).assert_mean_square(&what, expected, 1e-9);
+            };
+            check("a value", variance, &|e| e.0);
+            check("the sum of two", 2.0 * (variance + covariance), &|e| {
+                e.0 + e.1
+            });
+            check("the difference", 2.0 * (variance - covariance), &|e| {
+                e.0 - e.1
+            });
+            if let (Some(sd), Some(covariance)) = (spread.total_sd, spread.total_covariance)
+                && sd > 0.0
+            {
+                check("the total", sd.powi(2), &|e| e.2);
+                // In one unit, that of the spread of a value.
+                let scale = spread.sd / sd;
+                let expected = 2.0 * (variance + covariance * scale);
+                check("with the total", expected, &|e| e.0 + e.2 * scale);
+            }
+        }
+    }
+}
+
+const DRAWS: usize = 20_000;
+
+fn counts(text: &str) -> Spread {
+    built(None, None, text).spread()
+}
+
+/// The variance of a count.
+fn variance(text: &str) -> f64 {
+    counts(text).sd.powi(2)
+}
+
+/// d, and what section 3 of Lebeda 2024 comes to there: the variance per count of correlated noise
+/// and how many times less that is than the standard.
+const TABLE: [(u32, f64, f64); 6] = [
+    (2, 1.457, 1.37),
+    (4, 2.25, 1.78),
+    (16, 6.25, 2.56),
+    (64, 20.25, 3.16),
+    (1000, 266.06, 3.76),
+    (10_000, 2550.25, 3.92),
+];
+
+#[test]
+fn variances_are_those_of_the_literature() {
+    for (d, printed, ratio) in TABLE {
+        let length = f64::from(d);
+        let root = length.sqrt();
+        let correlated = variance(&format!("correlated(d={d}, mu=1)"));
+        let standard = variance(&format!("gaussian(d={d}, mu=1)"));
+        near(correlated, (root + 1.0).powi(2) / 4.0, "correlated");
+        near(standard, length, "gaussian");
+        near(
+            variance(&format!("known_n(d={d}, mu=1, n=1)")),
+            length / 4.0,
+            "known_n",
+        );
+        assert!((correlated - printed).abs() < if d == 2 { 5.1e-4 } else { 5.1e-3 });
+        assert!((standard / correlated - ratio).abs() < 5.1e-3, "{d}");
+        // Free with it: a number of rows of variance sqrt(d) + 1.
+        let total = counts(&format!("correlated(d={d}, mu=1)"))
+            .total_sd
+            .unwrap();
+        near(total.powi(2), root + 1.0, "number of rows");
+        // Replacing: the standard is d for one group and 2 d for more.
+        let text = format!("gaussian(d={d}, mu=1, relation=replace)");
+        near(variance(&text), 2.0 * length, "gaussian, replacing");
+        // Joseph and Yu 2024; at k = d/2 Lemma 4.3 of Lebeda 2024.
+        for k in [1, d / 4, d / 2] {
+            if k > 0 {
+                let (along, across) = ellipse_axes(length, f64::from(k));
+                let found = variance(&format!("ellipse(d={d}, k={k}, mu=1)"));
+                near(found, across + (along - across) / length, "ellipse");
+            }
+        }
+        let half = variance(&format!("ellipse(d={d}, k={}, mu=1)", d / 2));
+        near(half, (length + 2.0 * (length - 1.0).sqrt()) / 4.0, "half");
+        assert!(half <= correlated);
+        // A budget of mu divides variances by its square.
+        let other = variance(&format!("correlated(d={d}, mu=0.25)"));
+        near(other, 16.0 * correlated, "mu");
+        // rho is mu^2 / 2, and rounded to the private side.
+        let other = variance(&format!("correlated(d={d}, rho=2)"));
+        near(other, correlated / 4.0, "rho");
+        assert!(other >= correlated / 4.0 * (1.0 - 1e-15));
+    }
+    // With a weight of sqrt(d): section 3.1 of the paper.
+    let spread = counts("correlated(c=100, d=10000, mu=1)");
+    near(spread.total_sd.unwrap().powi(2), 2.0, "number of rows");
+    near(spread.sd.powi(2), 5000.5, "a count");
+}
+
+/// Algorithm 2 of Lebeda 2024: replacing, with a weight of `sqrt(d)`. The noise that the counts of a
+/// group share has variance `1 / mu^2`, as its proof has it, and not the `4 / mu^2` that it prints;
+/// that is the variance of the size of the group.
+#[test]
+fn replacing_shares_the_noise_of_the_proof() {
+    for (d, mu) in [1, 2, 4, 64, 1000]
+        .into_iter()
+        .flat_map(|d| MUS.map(|mu| (d, mu)))
+    {
+        let spread = counts(&format!("correlated(d={d}, mu={mu:?}, relation=replace)"));
+        let square = mu * mu;
+        near(spread.covariance, 1.0 / square, "shared by the counts");
+        near(spread.sd.powi(2), (f64::from(d) + 1.0) / square, "a count");
+        near(spread.total_sd.unwrap().powi(2), 4.0 / square, "the size");
+        near(
+            spread.total_covariance.unwrap(),
+            2.0 / square,
+            "size and count",
+        );
+    }
+}
+
+/// No other weight gives counts, or sums of values of one sign, of less variance.
+#[test]
+fn the_default_weight_is_the_best_one() {
+    let scan = |kind: Kind, d: u32, relation: Relation| {
+        let word = word(relation);
+        let sd = |weight: &str| {
+            let text = format!("correlated({weight}d={d}, mu=1, relation={word})");
+            built(kind, None, &text).spread().sd
+        };
+        let best = sd("");
+        let others = (-400..=400).map(|i| sd(&format!("c={:?}, ", 1.03f64.powi(i))));
+        let least = others.fold(f64::INFINITY, f64::min);
+        assert!(best <= least * (1.0 + 1e-12), "{kind:?} {d} {relation:?}");
+        // It is among them, but for a step of 3 %.
+        assert!(best >= least * 0.97, "{kind:?} {d} {relation:?}");
+    };
+    for d in [1, 2, 4, 100, 10_000] {
+        for relation in RELATIONS {
+            scan(None, d, relation);
+            scan(Some((0.0, 7.0)), d, relation);
+        }
+        for bounds in [(10.0, 20.0), (-20.0, -10.0), (1000.0, 1001.0)] {
+            for relation in RELATIONS {
+                scan(Some(bounds), d, relation);
+            }
+        }
+        // Where 0 is between the bounds, the number of rows stays as good as that of counts.
+        for kind in [Some((-1.0, 3.0)), Some((-2.0, 2.0))] {
+            let found = built(kind, None, &format!("correlated(d={d}, mu=1)")).spread();
+            let expected = f64::from(d).sqrt() + 1.0;
+            near(found.total_sd.unwrap().powi(2), expected, "number of rows");
+        }
+    }
+}
+
+/// Values are `lowest * total + unit * part`, and means the same over the total, inside the bounds.
+#[test]
+fn values_and_means_are_read_off_the_parts() {
+    let total = 10.0;
+    let parts = [-3.0, 0.0, 2.5, 10.0, 11.0];
+    for (kind, text, lowest, unit) in [
+        (None, "correlated", 0.0, 1.0),
+        (None, "gaussian", 0.0, 1.0),
+        (Some((10.0, 20.0)), "correlated", 10.0, 10.0),
+        (Some((-1.0, 3.0)), "correlated", -1.0, 4.0),
+        (Some((-1.0, 3.0)), "gaussian", 0.0, 3.0),
+        (Some((-5.0, 3.0)), "gaussian", 0.0, 5.0),
+        (Some((-1e308, 5e307)), "correlated", -1e308, 1.5e308),
+        (Some((1e308, 1.5e308)), "correlated", 1e308, 5e307),
+        (Some((-1e308, 5e307)), "gaussian", 0.0, 1e308),
+        (Some((0.0, 1e-300)), "correlated", 0.0, 1e-300),
+    ] {
+        let mechanism = built(kind, None, &format!("{text}(d=5, mu=1)"));
+        let values = answer(&*mechanism, Some(total), parts.to_vec()).values();
+        for (value, part) in values.iter().zip(parts) {
+            // A hundredth of each, so that nothing here is infinite.
+            let expected =
+                lowest / 100.0 * total * f64::from(u8::from(lowest != 0.0)) + unit / 100.0 * part;
+            if (expected * 100.0).is_finite() {
+                near(value / 100.0, expected, text);
+            } else {
+                assert_eq!(*value, expected.signum() * f64::INFINITY, "{kind:?} {text}");
+            }
+        }
+        let (lo, hi) = kind.unwrap_or((0.0, 1.0));
+        let means = answer(&*mechanism, Some(total), parts.to_vec()).means();
+        let shares = [0.0, 0.0, 0.25, 1.0, 1.0];
+        for (mean, share) in means.iter().zip(shares) {
+            assert!((lo..=hi).contains(mean), "{kind:?} {mean}");
+            near(*mean, lo + (hi - lo) * share, text);
+        }
+        for total in [
+            None,
+            Some(0.0),
+            Some(-0.0),
+            Some(-1e300),
+            Some(f64::NEG_INFINITY),
+        ] {
+            let means = answer(&*mechanism, total, parts.to_vec()).means();
+            assert_eq!(means, [lo.midpoint(hi); 5], "{kind:?} {total:?}");
+        }
+    }
+}
+
+/// Columns of a printed table, by the names in its head.
+fn column(table: &str, name: &str) -> Vec<f64> {
+    let mut lines = table.lines().filter(|line| !line.starts_with('#'));
+    let head = lines.next().unwrap().split('\t');
+    let position = head.clone().position(|cell| cell == name).unwrap();
+    let width = head.count();
+    let cell = |line: &str| {
+        let cells: Vec<_> = line.split('\t').collect();
+        assert_eq!(cells.len(), width, "{line}");
+        cells[position].parse().unwrap()
+    };
+    lines.map(cell).collect()
+}
+
+#[test]
+fn the_figures_hold_the_points_that_the_paper_names() {
+    let printed = |write: fn(&mut Vec<u8>) -> std::io::Result<()>| {
+        let mut out = Vec::new();
+        write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let table = printed(figures::weights);
+    let at = |c: f64, name: &str| {
+        let weights = column(&table, "c");
+        let row = weights.iter().position(|weight| *weight == c).unwrap();
+        column(&table, name)[row]
+    };
+    for (c, a, b, per_count) in [
+        (1.0, 10_001.0, 10_001.0, 5000.5),
+        (10.0, 101.0, 10_100.0, 2550.25),
+        (100.0, 2.0, 20_000.0, 5000.5),
+        (1000.0, 1.01, 1_010_000.0, 252_500.252_5),
+    ] {
+        near(at(c, "A"), a, "A");
+        near(at(c, "B"), b, "B");
+        near(at(c, "per_count"), per_count, "a count");
+        near(at(c, "standard"), 10_000.0, "standard");
+    }
+    let least = column(&table, "per_count")
+        .into_iter()
+        .fold(f64::INFINITY, f64::min);
+    assert_eq!(least, at(10.0, "per_count"));
+
+    let table = printed(figures::bounded);
+    let [k, standard, ellipse, correlated] =
+        ["k", "standard", "ellipse", "correlated"].map(|name| column(&table, name));
+    let ratios = ["ellipse_ratio", "correlated_ratio"].map(|name| column(&table, name));
+    let root = 1000f64.sqrt();
+    for (row, k) in k.iter().enumerate() {
+        assert_eq!(*k, row as f64 + 1.0);
+        near(standard[row], *k, "standard");
+        near(correlated[row], (root + 1.0).powi(2) / 4.0, "correlated");
+        near(ratios[1][row], correlated[row] / k, "correlated ratio");
+        if *k <= 500.0 {
+            let (along, across) = ellipse_axes(1000.0, *k);
+            near(ellipse[row], across + (along - across) / 1000.0, "ellipse");
+            near(ratios[0][row], ellipse[row] / k, "ellipse ratio");
+            // It is the better one wherever it can be used.
+            assert!(ellipse[row] < correlated[row] && ellipse[row] <= *k * (1.0 + 1e-12));
+        } else {
+            assert!(ellipse[row].is_nan() && ratios[0][row].is_nan());
+        }
+    }
+    assert_eq!(k.len(), 1000);
+    near(
+        ellipse[499],
+        (1000.0 + 2.0 * 999f64.sqrt()) / 4.0,
+        "k = d/2",
+    );
+}
