@@ -118,17 +118,17 @@ COMMENT ON OPERATOR FAMILY dp_mechanism_ops USING btree IS 'the order of the can
 
 CREATE FUNCTION dp_mechanisms(
     OUT aggregate text, OUT mechanism text, OUT is_default boolean, OUT guarantee text,
-    OUT neighbours text, OUT parameters text, OUT source text
+    OUT neighbours text, OUT parameters text, OUT example text, OUT source text
 ) RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'dp_mechanisms_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 8;
+AS 'MODULE_PATHNAME', 'dp_mechanisms_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 23;
 COMMENT ON FUNCTION dp_mechanisms() IS
-'The mechanisms of each aggregate: which is the default, its guarantee, its neighbours (what two tables may differ by), its parameters, and the paper it comes from.';
+'The mechanisms of each aggregate: which is the default, its guarantee, its neighbours (what two tables may differ by), its parameters, a text that works, and the paper it comes from.';
 
 -- dp_state: what an aggregate keeps for a group ------------------------------------------------
 
 CREATE TYPE dp_state;
 COMMENT ON TYPE dp_state IS
-'The state of an aggregate of dp_mean: exact integers, 64 bytes. It has no text or binary form (0A000): only the aggregates read it.';
+'The state of an aggregate of dp_mean: exact integers, 64 bytes; of vectors, 8 or 16 more for each position. It has no text or binary form (0A000): only the aggregates read it.';
 
 CREATE FUNCTION dp_state_in(cstring) RETURNS dp_state
 AS 'MODULE_PATHNAME', 'dp_state_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -188,7 +188,7 @@ CREATE AGGREGATE dp_mean(x float8, lo float8, hi float8, eps float8, mech dp_mec
     COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_mean(float8, float8, float8, float8, dp_mechanism) IS
-'Private mean of x clamped to [lo, hi] by the mechanism mech, in the unit of x: hourglass, laplace, staircase, shifted or independent; see dp_mechanisms(). eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. Source: Kulesza, Suresh, Wang 2024.';
+'Private mean of x clamped to [lo, hi] by the mechanism mech, in the unit of x: hourglass, laplace, staircase, gaussian (with its own budget), shifted or independent; see dp_mechanisms(). eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. Source: Kulesza, Suresh, Wang 2024.';
 
 CREATE TYPE dp_mean_answer AS (mean float8, count float8);
 COMMENT ON TYPE dp_mean_answer IS
@@ -244,7 +244,7 @@ CREATE AGGREGATE dp_sum(x float8, lo float8, hi float8, eps float8, mech dp_mech
     COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_sum(float8, float8, float8, float8, dp_mechanism) IS
-'Private sum of x clamped to [lo, hi] by the mechanism mech, in the unit of x: staircase or laplace; see dp_mechanisms(). eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. Sources: Geng, Viswanath 2014; Dwork, McSherry, Nissim, Smith 2006.';
+'Private sum of x clamped to [lo, hi] by the mechanism mech, in the unit of x: staircase, laplace or gaussian (with its own budget); see dp_mechanisms(). eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. Sources: Geng, Viswanath 2014; Dwork, McSherry, Nissim, Smith 2006.';
 
 -- dp_count -------------------------------------------------------------------------------------
 
@@ -286,7 +286,128 @@ CREATE AGGREGATE dp_count(x "any", eps float8, mech dp_mechanism) (
     COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_count("any", float8, dp_mechanism) IS
-'Private number of rows where x is not NULL by the mechanism mech; never NULL. eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. It can be negative: greatest(dp_count(...), 0) is as private, but biased. 2^-20 <= eps <= 50; eps and mech may not be NULL or depend on the rows: 22023, the same with and without rows. Mechanism geometric, two-sided: optimal for counts (Ghosh, Roughgarden, Sundararajan 2009).';
+'Private number of rows where x is not NULL by the mechanism mech, geometric or gaussian (with its own budget); never NULL. eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. It can be negative: greatest(dp_count(...), 0) is as private, but biased. 2^-20 <= eps <= 50; eps and mech may not be NULL or depend on the rows: 22023, the same with and without rows. Mechanism geometric, two-sided: optimal for counts (Ghosh, Roughgarden, Sundararajan 2009).';
+
+-- Budgets ---------------------------------------------------------------------------------------
+
+CREATE FUNCTION dp_mu(eps float8, delta float8) RETURNS float8
+AS 'MODULE_PATHNAME', 'dp_mu_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mu(float8, float8) IS
+'The largest mu for which mu-Gaussian differential privacy is (eps, delta)-differential privacy, rounded down; noise of a Gaussian mechanism has standard deviation sensitivity / mu. eps >= 0 and finite, 0 < delta < 1: else 22023. Balle, Wang 2018, Theorem 8.';
+
+CREATE FUNCTION dp_delta(eps float8, mu float8) RETURNS float8
+AS 'MODULE_PATHNAME', 'dp_delta_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_delta(float8, float8) IS
+'The smallest delta for which mu-Gaussian differential privacy is (eps, delta)-differential privacy, rounded up. eps >= 0 and mu > 0, finite: else 22023. Balle, Wang 2018, Theorem 8.';
+
+CREATE FUNCTION dp_eps(delta float8, mu float8) RETURNS float8
+AS 'MODULE_PATHNAME', 'dp_eps_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_eps(float8, float8) IS
+'The smallest eps for which mu-Gaussian differential privacy is (eps, delta)-differential privacy, rounded up. 0 < delta < 1, mu > 0 and finite: else 22023. Balle, Wang 2018, Theorem 8.';
+
+CREATE FUNCTION dp_rho_of_mu(mu float8) RETURNS float8
+AS 'MODULE_PATHNAME', 'dp_rho_of_mu_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_rho_of_mu(float8) IS
+'The rho of zero-concentrated differential privacy that a Gaussian mechanism with this mu has: mu^2 / 2, rounded up. mu > 0 and finite: else 22023. Bun, Steinke 2016, Proposition 1.6.';
+
+CREATE FUNCTION dp_mu_of_rho(rho float8) RETURNS float8
+AS 'MODULE_PATHNAME', 'dp_mu_of_rho_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mu_of_rho(float8) IS
+'The mu of a Gaussian mechanism with rho-zero-concentrated differential privacy: sqrt(2 rho), rounded down. rho > 0 and finite: else 22023. Bun, Steinke 2016, Proposition 1.6.';
+
+CREATE FUNCTION dp_rdp_of_mu(mu float8, alpha float8) RETURNS float8
+AS 'MODULE_PATHNAME', 'dp_rdp_of_mu_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_rdp_of_mu(float8, float8) IS
+'The eps of Renyi differential privacy of order alpha that a Gaussian mechanism with this mu has: alpha mu^2 / 2, rounded up. mu > 0, alpha > 1, finite: else 22023. Mironov 2017, Corollary 3.';
+
+-- dp_counts --------------------------------------------------------------------------------------
+
+CREATE TYPE dp_vector_answer AS (
+    estimates float8[], total float8,
+    sd float8, covariance float8, total_sd float8, total_covariance float8
+);
+COMMENT ON TYPE dp_vector_answer IS
+'The answer of dp_counts_estimate and dp_sums_estimate: noisy numbers, and how uncertain the noise makes them. All but estimates and total are public: they follow from the arguments.';
+COMMENT ON COLUMN dp_vector_answer.estimates IS 'the noisy counts or sums, one for each position';
+COMMENT ON COLUMN dp_vector_answer.total IS 'the noisy number of rows from the same release, at no further cost; the given one of known_n; NULL where the mechanism has none';
+COMMENT ON COLUMN dp_vector_answer.sd IS 'the standard deviation of the noise in each of the estimates';
+COMMENT ON COLUMN dp_vector_answer.covariance IS 'the covariance of the noise in two of the estimates: their difference has variance 2 (sd^2 - covariance)';
+COMMENT ON COLUMN dp_vector_answer.total_sd IS 'the standard deviation of the noise in the total';
+COMMENT ON COLUMN dp_vector_answer.total_covariance IS 'the covariance of the noise in the total and in one of the estimates';
+
+CREATE FUNCTION dp_counts_trans(dp_state, float8, dp_mechanism, VARIADIC "any") RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_counts_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_counts_trans(dp_state, float8, dp_mechanism, "any") IS 'support function of dp_counts: takes in one row';
+
+CREATE FUNCTION dp_counts_final(dp_state) RETURNS float8[]
+AS 'MODULE_PATHNAME', 'dp_counts_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_counts_final(dp_state) IS 'support function of dp_counts: draws noise and answers';
+
+CREATE AGGREGATE dp_counts(eps float8, mech dp_mechanism, VARIADIC questions "any") (
+    SFUNC = dp_counts_trans, STYPE = dp_state, SSPACE = 576,
+    FINALFUNC = dp_counts_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_counts(float8, dp_mechanism, "any") IS
+'Private numbers of rows that say yes to each of d yes/no questions, from one release: an array of d numbers, multiples of 2^-21; they can be negative. The questions are up to 97 boolean arguments, or one boolean array, VARIADIC, whose length d the mechanism gives (d=, up to 100,000). NULL is no; so are the missing elements of an array that is too short, and what is beyond d is not looked at; a row of NULLs is a row. The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for laplace it is eps alone. Neighbours differ by adding or removing one row, or with relation=replace by replacing one; each GROUP BY group is one release, and disjoint groups together cost the budget once. A question of another type: 42804; none of eps and mech may depend on the rows: 22023, the same with and without rows. Mechanisms: correlated (the default of the field: variance (sqrt(d) + 1)^2 / 4 mu^2 each; Lebeda 2024, Algorithm 1), gaussian, known_n, laplace, ellipse; see dp_mechanisms().';
+
+CREATE FUNCTION dp_counts_estimate_final(dp_state) RETURNS dp_vector_answer
+AS 'MODULE_PATHNAME', 'dp_counts_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_counts_estimate_final(dp_state) IS 'support function of dp_counts_estimate: draws noise and answers';
+
+CREATE AGGREGATE dp_counts_estimate(eps float8, mech dp_mechanism, VARIADIC questions "any") (
+    SFUNC = dp_counts_trans, STYPE = dp_state, SSPACE = 576,
+    FINALFUNC = dp_counts_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_counts_estimate(float8, dp_mechanism, "any") IS
+'The counts of dp_counts with the same arguments, the noisy number of rows that the same release gives at no further cost, and the standard deviations and covariances of the noise, as a dp_vector_answer: for intervals, also of differences of two counts (Lebeda 2024, Corollary 3.1). The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for laplace it is eps alone. Neighbours differ by adding or removing one row, or with relation=replace by replacing one; each GROUP BY group is one release, and disjoint groups together cost the budget once. A question of another type: 42804; none of eps and mech may depend on the rows: 22023, the same with and without rows.';
+
+-- dp_sums, dp_means ------------------------------------------------------------------------------
+
+CREATE FUNCTION dp_sums_trans(dp_state, float8[], float8, float8, float8, dp_mechanism) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_sums_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_sums_trans(dp_state, float8[], float8, float8, float8, dp_mechanism) IS 'support function of dp_sums: takes in one row';
+
+CREATE FUNCTION dp_sums_final(dp_state) RETURNS float8[]
+AS 'MODULE_PATHNAME', 'dp_sums_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_sums_final(dp_state) IS 'support function of dp_sums: draws noise and answers';
+
+CREATE AGGREGATE dp_sums(x float8[], lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_sums_trans, STYPE = dp_state, SSPACE = 1088,
+    FINALFUNC = dp_sums_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_sums(float8[], float8, float8, float8, dp_mechanism) IS
+'Private sums of the d numbers of each row, clamped to [lo, hi], from one release: an array of d numbers in the unit of x. The mechanism gives d (d=, 1 to 100,000). A NULL array is ignored; a NULL, NaN or missing element counts as 0, clamped to the bounds; what is beyond d is not looked at. The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for laplace it is eps alone. Neighbours differ by adding or removing one row, or with relation=replace by replacing one; each GROUP BY group is one release, and disjoint groups together cost the budget once. lo < hi finite; none of lo, hi, eps, mech may depend on the rows: 22023, the same with and without rows. Mechanisms as those of dp_counts (ellipse only where lo or hi is 0); see dp_mechanisms(). Source: Lebeda 2024, Algorithm 1, for values.';
+
+CREATE FUNCTION dp_sums_estimate_final(dp_state) RETURNS dp_vector_answer
+AS 'MODULE_PATHNAME', 'dp_sums_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_sums_estimate_final(dp_state) IS 'support function of dp_sums_estimate: draws noise and answers';
+
+CREATE AGGREGATE dp_sums_estimate(x float8[], lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_sums_trans, STYPE = dp_state, SSPACE = 1088,
+    FINALFUNC = dp_sums_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_sums_estimate(float8[], float8, float8, float8, dp_mechanism) IS
+'The sums of dp_sums with the same arguments, the noisy number of rows that the same release gives at no further cost, and the standard deviations and covariances of the noise, as a dp_vector_answer. The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for laplace it is eps alone. Neighbours differ by adding or removing one row, or with relation=replace by replacing one; each GROUP BY group is one release, and disjoint groups together cost the budget once. lo < hi finite; none of lo, hi, eps, mech may depend on the rows: 22023, the same with and without rows.';
+
+CREATE FUNCTION dp_means_trans(dp_state, float8[], float8, float8, float8, dp_mechanism) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_means_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_means_trans(dp_state, float8[], float8, float8, float8, dp_mechanism) IS 'support function of dp_means: takes in one row';
+
+CREATE FUNCTION dp_means_final(dp_state) RETURNS float8[]
+AS 'MODULE_PATHNAME', 'dp_means_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_means_final(dp_state) IS 'support function of dp_means: draws noise and answers';
+
+CREATE AGGREGATE dp_means(x float8[], lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_means_trans, STYPE = dp_state, SSPACE = 1088,
+    FINALFUNC = dp_means_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_means(float8[], float8, float8, float8, dp_mechanism) IS
+'Private means of the d numbers of each row, clamped to [lo, hi], from one release: the noisy sums over the noisy number of rows, never outside [lo, hi]; an array of d numbers in the unit of x. Arguments, rows and neighbours as for dp_sums: a NULL array is ignored, a NULL, NaN or missing element counts as 0, clamped to the bounds. The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for laplace it is eps alone. Each GROUP BY group is one release, and disjoint groups together cost the budget once. Errors as dp_sums: 22023, the same with and without rows. Mechanisms correlated and known_n: those that have the number of rows; see dp_mechanisms(). Source: Lebeda 2024, Algorithm 1.';
 
 -- What only the aggregates may call --------------------------------------------------------------
 
@@ -306,6 +427,14 @@ REVOKE EXECUTE ON FUNCTION
     dp_count_rows_trans(dp_state, float8),
     dp_count_trans(dp_state, "any", float8),
     dp_count_trans(dp_state, "any", float8, dp_mechanism),
-    dp_count_final(dp_state)
+    dp_count_final(dp_state),
+    dp_counts_trans(dp_state, float8, dp_mechanism, "any"),
+    dp_counts_final(dp_state),
+    dp_counts_estimate_final(dp_state),
+    dp_sums_trans(dp_state, float8[], float8, float8, float8, dp_mechanism),
+    dp_sums_final(dp_state),
+    dp_sums_estimate_final(dp_state),
+    dp_means_trans(dp_state, float8[], float8, float8, float8, dp_mechanism),
+    dp_means_final(dp_state)
 FROM PUBLIC;
 REVOKE USAGE ON TYPE dp_state FROM PUBLIC;

@@ -8,7 +8,7 @@
 //! them and allows no other call.
 
 use dp_core::grid::Grid;
-use dp_core::mechanism::Registry;
+use dp_core::mechanism::{Registry, Scalar};
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::call_site::CallSite;
@@ -17,13 +17,14 @@ use crate::fmgr::{self, Call, argument, float8, sql_function};
 use crate::plan::Role;
 use crate::release::release;
 use crate::state::State;
+use crate::vector_state::VectorState;
 
 /// An aggregate, as its SQL declaration has it.
-pub struct Aggregate<A: 'static> {
+pub struct Aggregate<M: ?Sized + 'static> {
     /// Its SQL name.
     pub name: &'static str,
     /// Its mechanisms.
-    pub registry: &'static Registry<A>,
+    pub registry: &'static Registry<M>,
     /// Where its arguments stand.
     pub shape: Shape,
 }
@@ -31,10 +32,12 @@ pub struct Aggregate<A: 'static> {
 /// Where an aggregate's arguments stand.
 #[derive(Clone, Copy)]
 pub enum Shape {
-    /// `(x, lo, hi, eps [, mech])`
+    /// `(x, lo, hi, eps [, mech])`; `x` may be an array.
     Bounded,
     /// `(eps)`, `(x, eps)`, `(x, eps, mech)`
     Counted,
+    /// `(eps, mech, questions ...)`, or an array of questions as VARIADIC.
+    Questions,
 }
 
 /// The index of each public argument; `bounds` is that of `lo`, with `hi` behind it.
@@ -44,15 +47,16 @@ pub struct Positions {
     pub mechanism: Option<usize>,
 }
 
-impl<A> Aggregate<A> {
+impl Shape {
     /// The positions in a call with `arguments` arguments; `None` if there is no such call.
-    pub fn positions(&self, arguments: usize) -> Option<Positions> {
-        let (bounds, epsilon, mechanism) = match (self.shape, arguments) {
-            (Shape::Bounded, 4) => (Some(1), 3, None),
-            (Shape::Bounded, 5) => (Some(1), 3, Some(4)),
-            (Shape::Counted, 1) => (None, 0, None),
-            (Shape::Counted, 2) => (None, 1, None),
-            (Shape::Counted, 3) => (None, 1, Some(2)),
+    pub fn positions(self, arguments: usize) -> Option<Positions> {
+        let (bounds, epsilon, mechanism) = match (self, arguments) {
+            (Self::Bounded, 4) => (Some(1), 3, None),
+            (Self::Bounded, 5) => (Some(1), 3, Some(4)),
+            (Self::Counted, 1) => (None, 0, None),
+            (Self::Counted, 2) => (None, 1, None),
+            (Self::Counted, 3) => (None, 1, Some(2)),
+            (Self::Questions, 3..) => (None, 0, Some(1)),
             _ => return None,
         };
         Some(Positions {
@@ -61,14 +65,18 @@ impl<A> Aggregate<A> {
             mechanism,
         })
     }
+}
 
+impl<A: 'static> Aggregate<Scalar<A>> {
     /// What a transition function does beyond the plain case: the first row of a group, and
     /// everything that must not be.
     ///
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
-    pub unsafe fn first_row(&'static self, call: Call) -> Datum {
-        let grid = CallSite::with(call, Role::Transition, self, |site| site.grid_of_row(call));
+    pub unsafe fn other_row(&'static self, call: Call) -> Datum {
+        let grid = CallSite::with(call, Role::Transition, self, |site| {
+            site.mechanism_of_row(call).grid()
+        });
         let grid = grid.unwrap_or(Grid::NONE);
         let mut state = match call.datum(0) {
             Some(datum) => {
@@ -83,7 +91,7 @@ impl<A> Aggregate<A> {
             Shape::Bounded => state
                 .grid()
                 .steps(float8(call.datum(1).expect("the plain case ignores NULL"))),
-            Shape::Counted => 0,
+            Shape::Counted | Shape::Questions => 0,
         };
         state.add(t);
         // The executor copies it into the aggregate's own memory.
@@ -112,13 +120,7 @@ impl<A> Aggregate<A> {
     /// through a function that calls itself stable and is not.
     fn refuse_other_bounds(&self, state: &State, grid: &Grid) {
         if !state.grid().same(grid) {
-            let differs =
-                |bound: fn(&Grid) -> f64| bound(state.grid()).to_bits() != bound(grid).to_bits();
-            let argument = match (differs(Grid::lo), differs(Grid::hi)) {
-                (true, _) => "lo",
-                (false, true) => "hi",
-                (false, false) => "mech",
-            };
+            let argument = state.grid().changed_bound(grid).unwrap_or("mech");
             errors::depends_on_rows(self.name, argument);
         }
     }
@@ -208,7 +210,7 @@ pub unsafe fn count_value(
 }
 
 /// Exports the transition function `$name` of aggregate `$aggregate`: `$plain` for a row in the
-/// plain case, [`Aggregate::first_row`], guarded and never inlined, for the rest.
+/// plain case, the aggregate's `other_row`, guarded and never inlined, for the rest.
 macro_rules! transition_function {
     ($name:ident, $finfo:ident, $aggregate:expr, $plain:path) => {
         $crate::fmgr::finfo!($finfo);
@@ -228,7 +230,7 @@ macro_rules! transition_function {
                 // SAFETY: PostgreSQL's own fcinfo, for the length of this call.
                 unsafe {
                     (*fcinfo).isnull = false;
-                    $aggregate.first_row($crate::fmgr::Call::new(fcinfo))
+                    $aggregate.other_row($crate::fmgr::Call::new(fcinfo))
                 }
             }
             // SAFETY: the SQL declaration gives it the arguments it needs.
@@ -244,14 +246,22 @@ fn combine(call: Call) -> Option<Datum> {
     }
     let (left, right) = (call.datum(0), call.datum(1));
     // SAFETY: the SQL declaration makes both a dp_state.
-    let state = |datum| unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state());
+    let state = |datum| unsafe { AnyState::of(datum) };
     match (left, right) {
         (Some(into), Some(from)) => {
-            let (into_state, from_state) = (state(into), *state(from));
-            if !into_state.grid().same(from_state.grid()) {
-                errors::bad_state();
+            match (state(into), state(from)) {
+                (AnyState::Scalar(into), AnyState::Scalar(from))
+                    if into.grid().same(from.grid()) =>
+                {
+                    into.merge(from);
+                }
+                (AnyState::Vector(mut into), AnyState::Vector(from))
+                    if into.layout().same(from.layout()) =>
+                {
+                    into.merge(&from);
+                }
+                _ => errors::bad_state(),
             }
-            into_state.merge(&from_state);
             Some(into)
         }
         // Returned as it is: the executor copies it into the aggregate's own memory.
@@ -260,6 +270,29 @@ fn combine(call: Call) -> Option<Datum> {
             Some(one)
         }
         (None, None) => None,
+    }
+}
+
+/// A state of either kind of aggregate.
+enum AnyState<'a> {
+    Scalar(&'a mut State),
+    Vector(VectorState<'a>),
+}
+
+impl AnyState<'_> {
+    /// # Safety
+    /// `datum` is a `dp_state`.
+    unsafe fn of(datum: Datum) -> Self {
+        // SAFETY: by the caller's word; the two states are told apart by their marks.
+        unsafe {
+            if let Some(state) = State::of(datum) {
+                Self::Scalar(state)
+            } else if let Some(state) = VectorState::of(datum) {
+                Self::Vector(state)
+            } else {
+                errors::bad_state()
+            }
+        }
     }
 }
 

@@ -4,12 +4,11 @@
 //! Nothing here trusts that the record lives: a caller may bring a fresh one for every row.
 
 use dp_core::error::ParameterError;
-use dp_core::grid::Grid;
-use dp_core::mechanism::{Arguments, Mechanism, MechanismArgument};
+use dp_core::mechanism::{Arguments, MechanismArgument};
 use pgrx::PgMemoryContexts;
-use pgrx::pg_sys::Datum;
+use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
-use crate::aggregate::{Aggregate, Positions};
+use crate::aggregate::{Aggregate, Positions, Shape};
 use crate::errors;
 use crate::fmgr::{Call, float8};
 use crate::mechanism_type;
@@ -60,15 +59,61 @@ impl Known {
     }
 }
 
-/// What is kept for a call site.
-pub struct CallSite<A: 'static> {
-    aggregate: &'static Aggregate<A>,
-    arguments: Public<Argument>,
-    /// The mechanism, and the argument values it was built from.
-    built: Option<(Known, Box<dyn Mechanism<Answer = A>>)>,
+/// How the data come into a call.
+#[derive(Clone, Copy)]
+pub enum Input {
+    /// As the argument `x`, or not at all.
+    Value,
+    /// As so many yes/no questions, all boolean.
+    Questions(usize),
+    /// As one `boolean[]`.
+    Booleans,
 }
 
-impl<A> CallSite<A> {
+impl Input {
+    /// Checks the types of the questions. The types are the same with and without rows.
+    fn of_questions(planned: &PlannedCall, name: &str) -> Self {
+        let questions = planned.types().skip(QUESTIONS);
+        if planned.is_variadic() {
+            if !questions.into_iter().all(plan::is_boolean_array) {
+                errors::not_boolean_array(name);
+            }
+            return Self::Booleans;
+        }
+        let mut count = 0;
+        for question in questions {
+            count += 1;
+            if !plan::is_boolean(question) {
+                errors::not_boolean(name, count);
+            }
+        }
+        Self::Questions(count)
+    }
+}
+
+/// The arguments before the questions: eps, mech.
+const QUESTIONS: usize = 2;
+
+/// Whether there is a record of the call site, without a call.
+///
+/// # Safety
+/// `fcinfo` is valid.
+#[inline(always)]
+pub unsafe fn is_known(fcinfo: FunctionCallInfo) -> bool {
+    // SAFETY: PostgreSQL always passes a valid fcinfo with its flinfo.
+    unsafe { !(*(*fcinfo).flinfo).fn_extra.is_null() }
+}
+
+/// What is kept for a call site.
+pub struct CallSite<M: ?Sized + 'static> {
+    aggregate: &'static Aggregate<M>,
+    arguments: Public<Argument>,
+    input: Input,
+    /// The mechanism, and the argument values it was built from.
+    built: Option<(Known, Box<M>)>,
+}
+
+impl<M: ?Sized> CallSite<M> {
     /// Gives `work` the record of the call site that `call` runs for, made at the first call.
     ///
     /// Raises the same ERROR with and without rows: if the caller is no aggregate of ours, and if
@@ -76,12 +121,12 @@ impl<A> CallSite<A> {
     pub fn with<R>(
         call: Call,
         role: Role,
-        aggregate: &'static Aggregate<A>,
+        aggregate: &'static Aggregate<M>,
         work: impl FnOnce(&mut Self) -> R,
     ) -> R {
         let flinfo = call.flinfo();
         // SAFETY: fn_extra is NULL or what this function put there: each of our SQL functions
-        // calls with one type `A`, and nobody else writes to its fn_extra. The record lives as
+        // calls with one type `M`, and nobody else writes to its fn_extra. The record lives as
         // long as the FmgrInfo. No other reference to it exists: what an argument's expression
         // calls while `work` runs has an FmgrInfo of its own.
         let site = unsafe {
@@ -96,7 +141,7 @@ impl<A> CallSite<A> {
         work(site)
     }
 
-    fn new(call: Call, role: Role, aggregate: &'static Aggregate<A>) -> Self {
+    fn new(call: Call, role: Role, aggregate: &'static Aggregate<M>) -> Self {
         let planned = match PlannedCall::find(call, role) {
             Ok(planned) => planned,
             Err(Missing::NotOurs) => errors::not_our_aggregate(aggregate.name),
@@ -106,7 +151,7 @@ impl<A> CallSite<A> {
             bounds,
             epsilon,
             mechanism,
-        }) = aggregate.positions(planned.len())
+        }) = aggregate.shape.positions(planned.len())
         else {
             errors::not_our_aggregate(aggregate.name)
         };
@@ -122,15 +167,25 @@ impl<A> CallSite<A> {
             mechanism: mechanism.map(|i| ("mech", i)),
         }
         .map(argument);
+        let input = match aggregate.shape {
+            Shape::Bounded | Shape::Counted => Input::Value,
+            Shape::Questions => Input::of_questions(&planned, aggregate.name),
+        };
         Self {
             aggregate,
             arguments,
+            input,
             built: None,
         }
     }
 
+    /// How the data come.
+    pub fn input(&self) -> Input {
+        self.input
+    }
+
     /// The mechanism for the arguments as the plan gives them now.
-    pub fn mechanism_of_plan(&mut self, call: Call) -> &dyn Mechanism<Answer = A> {
+    pub fn mechanism_of_plan(&mut self, call: Call) -> &M {
         if !self.built_from_constants() {
             // SAFETY: the arguments were found for this call site.
             let values = self
@@ -141,10 +196,10 @@ impl<A> CallSite<A> {
         self.mechanism()
     }
 
-    /// The grid for the arguments as a transition function's call passes them.
-    pub fn grid_of_row(&mut self, call: Call) -> Option<Grid> {
+    /// The mechanism for the arguments as a transition function's call passes them.
+    pub fn mechanism_of_row(&mut self, call: Call) -> &M {
         if !self.built_from_constants() {
-            let positions = self.aggregate.positions(call.len() - 1);
+            let positions = self.aggregate.shape.positions(call.len() - 1);
             let Some(Positions {
                 bounds,
                 epsilon,
@@ -161,11 +216,11 @@ impl<A> CallSite<A> {
             .map(|i| call.datum(i + 1));
             self.build(&values);
         }
-        self.mechanism().grid()
+        self.mechanism()
     }
 
-    fn mechanism(&self) -> &dyn Mechanism<Answer = A> {
-        &*self.built.as_ref().expect("built before it is asked for").1
+    fn mechanism(&self) -> &M {
+        &self.built.as_ref().expect("built before it is asked for").1
     }
 
     /// Whether what was built stands for good.
@@ -206,18 +261,23 @@ impl<A> CallSite<A> {
         &self,
         values: &Values,
         mechanism: Option<&str>,
-    ) -> Result<Box<dyn Mechanism<Answer = A>>, ParameterError> {
+    ) -> Result<Box<M>, ParameterError> {
         let number = |value: Option<Datum>| value.map(float8);
-        let epsilon = number(values.epsilon);
-        #[cfg(feature = "testing")]
-        let epsilon = epsilon.map(crate::testing::scale_epsilon);
-        self.aggregate.registry.build(&Arguments {
+        let arguments = Arguments {
             bounds: values.bounds.map(|[lo, hi]| (number(lo), number(hi))),
-            epsilon,
+            epsilon: number(values.epsilon),
+            questions: match self.input {
+                Input::Questions(count) => Some(count),
+                Input::Value | Input::Booleans => None,
+            },
             mechanism: match values.mechanism {
                 Some(_) => MechanismArgument::Given(mechanism),
                 None => MechanismArgument::Omitted,
             },
-        })
+        };
+        #[cfg(not(feature = "testing"))]
+        return self.aggregate.registry.build(&arguments);
+        #[cfg(feature = "testing")]
+        crate::testing::build(self.aggregate.registry, &arguments)
     }
 }

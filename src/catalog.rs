@@ -14,6 +14,7 @@ fn dp_mechanisms() -> TableIterator<
         name!(guarantee, &'static str),
         name!(neighbours, &'static str),
         name!(parameters, String),
+        name!(example, &'static str),
         name!(source, &'static str),
     ),
 > {
@@ -21,7 +22,10 @@ fn dp_mechanisms() -> TableIterator<
         let parameters: Vec<String> = info
             .parameters
             .iter()
-            .map(|parameter| format!("{}: {}", parameter.name, parameter.description))
+            .map(|parameter| {
+                let (name, domain) = (parameter.name, parameter.domain);
+                format!("{name} ({domain}): {}", parameter.description)
+            })
             .collect();
         (
             aggregate,
@@ -30,6 +34,7 @@ fn dp_mechanisms() -> TableIterator<
             info.guarantee,
             info.neighbours,
             parameters.join("; "),
+            info.example,
             info.source,
         )
     }))

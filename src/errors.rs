@@ -42,6 +42,25 @@ pub fn depends_on_rows(aggregate: &str, argument: &str) -> ! {
     )
 }
 
+/// A question that is not a boolean expression.
+pub fn not_boolean(aggregate: &str, question: usize) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+        format!("{aggregate}: question {question} is not of type boolean"),
+        "Write a condition, as in age >= 65, or NULL::boolean; give an array of questions as \
+         VARIADIC, with its length d in the mechanism.",
+    )
+}
+
+/// An array of questions that is no array of booleans.
+pub fn not_boolean_array(aggregate: &str) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+        format!("{aggregate}: the VARIADIC argument is not of type boolean[]"),
+        "Give an array of booleans, with its length d in the mechanism.",
+    )
+}
+
 /// The plan hides the arguments of the call.
 pub fn hidden_arguments(aggregate: &str) -> ! {
     raise(
@@ -57,7 +76,7 @@ pub fn not_our_aggregate(function: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         format!("{function} works inside the aggregates of dp_mean only"),
-        "Call dp_mean, dp_sum or dp_count.",
+        "Call an aggregate of dp_mean: dp_mean, dp_sum, dp_count, dp_counts, dp_sums or dp_means.",
     )
 }
 

@@ -1,8 +1,10 @@
 //! The PostgreSQL face of `dp_mean`: it reads arguments, feeds integers to states, and asks the
 //! mechanisms of `dp_core` for answers. The SQL that declares all of it is `sql/dp_mean.sql`.
 
+mod accounting;
 mod aggregate;
 mod aggregates;
+mod array;
 mod call_site;
 mod catalog;
 mod errors;
@@ -13,5 +15,7 @@ mod release;
 mod state;
 #[cfg(feature = "testing")]
 mod testing;
+mod vector;
+mod vector_state;
 
 pgrx::pg_module_magic!(name, version);

@@ -34,6 +34,8 @@ pub struct PlannedCall {
     plan: *mut Plan,
     /// The expressions, in the order of the SQL declaration.
     arguments: Vec<*mut Expr>,
+    /// Whether the last one was given as VARIADIC.
+    variadic: bool,
 }
 
 /// One argument's expression.
@@ -75,8 +77,21 @@ impl PlannedCall {
                 aggregate,
                 plan,
                 arguments,
+                variadic: (*aggref).aggvariadic,
             })
         }
+    }
+
+    /// Whether the last argument is an array that was given as VARIADIC.
+    pub fn is_variadic(&self) -> bool {
+        self.variadic
+    }
+
+    /// The type of each argument.
+    pub fn types(&self) -> impl Iterator<Item = pg_sys::Oid> {
+        let arguments = self.arguments.iter();
+        // SAFETY: the expressions are the plan's; see `find`.
+        arguments.map(|expr| unsafe { pg_sys::exprType(expr.cast()) })
     }
 
     /// How many arguments the call has.
@@ -117,6 +132,18 @@ impl PlannedCall {
             (!depends_on_rows(expr)).then_some(expr)
         }
     }
+}
+
+/// Whether a type is boolean, or a domain over it.
+pub fn is_boolean(kind: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog look-up by oid.
+    unsafe { pg_sys::getBaseType(kind) == pg_sys::BOOLOID }
+}
+
+/// Whether a type is an array of booleans, or a domain over one.
+pub fn is_boolean_array(kind: pg_sys::Oid) -> bool {
+    // SAFETY: catalog look-ups by oid; the element type of what is no array is 0.
+    is_boolean(unsafe { pg_sys::get_element_type(pg_sys::getBaseType(kind)) })
 }
 
 /// The value of an argument now, `None` for NULL.

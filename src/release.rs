@@ -7,7 +7,6 @@ use std::cell::RefCell;
 
 use dp_core::mechanism::Mechanism;
 use dp_core::random::Generator;
-use dp_core::sums::Sums;
 use pgrx::pg_sys;
 
 use crate::errors;
@@ -27,8 +26,8 @@ thread_local! {
 ///
 /// # Errors
 /// Raises an ERROR if the operating system's random source fails.
-pub fn release<A>(mechanism: &dyn Mechanism<Answer = A>, sums: &Sums) -> A {
-    with_generator(|generator| mechanism.release(sums, generator))
+pub fn release<D, M: Mechanism<D> + ?Sized>(mechanism: &M, data: &D) -> M::Answer {
+    with_generator(|generator| mechanism.release(data, generator))
 }
 
 /// Runs `draw` with this process's own generator. A generator inherited through a fork (made in

@@ -3,21 +3,27 @@
 
 use std::cell::Cell;
 
+use dp_core::error::ParameterError;
+use dp_core::mechanism::{Arguments, Registry};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
 
 use crate::fmgr::{Call, float8, sql_function};
 use crate::release;
 use crate::state::State;
+use crate::vector_state::VectorState;
 
 thread_local! {
-    /// What every eps is multiplied with before the noise is set up.
-    static EPSILON_FACTOR: Cell<f64> = const { Cell::new(1.0) };
+    /// What every budget is multiplied with before the noise is set up.
+    static BUDGET_FACTOR: Cell<f64> = const { Cell::new(1.0) };
 }
 
-/// The eps that the noise is made for.
-pub fn scale_epsilon(epsilon: f64) -> f64 {
-    epsilon * EPSILON_FACTOR.get()
+/// A mechanism with noise for that many times the budget of the call.
+pub fn build<M: ?Sized>(
+    registry: &Registry<M>,
+    arguments: &Arguments,
+) -> Result<Box<M>, ParameterError> {
+    registry.build_with_budget_times(BUDGET_FACTOR.get(), arguments)
 }
 
 /// `dp_test_seed(bigint)`: from now on this backend's noise is the same at every run.
@@ -26,17 +32,26 @@ fn seed(call: Call) -> Option<Datum> {
     None
 }
 
-/// `dp_test_epsilon_factor(float8)`: 2 halves the noise, which an audit must notice.
-fn epsilon_factor(call: Call) -> Option<Datum> {
-    EPSILON_FACTOR.set(float8(call.datum(0)?));
+/// `dp_test_budget_factor(float8)`: 2 halves the noise, which an audit must notice.
+fn budget_factor(call: Call) -> Option<Datum> {
+    BUDGET_FACTOR.set(float8(call.datum(0)?));
     None
 }
 
-/// `dp_test_state(dp_state)`, a final function: the integers before the noise, as `n s`.
+/// `dp_test_state(dp_state)`, a final function: the integers before the noise, as `n s`, or as
+/// `n s1 s2 ...` of vectors.
 fn state(call: Call) -> Option<Datum> {
+    let datum = call.datum(0)?;
     // SAFETY: tests declare its argument as dp_state.
-    let sums = unsafe { State::of(call.datum(0)?) }?.sums();
-    format!("{} {}", sums.n, sums.s).into_datum()
+    let (scalar, vector) = unsafe { (State::of(datum), VectorState::of(datum)) };
+    let (n, sums) = match (scalar, vector) {
+        (Some(state), _) => (state.sums().n, vec![state.sums().s]),
+        (_, Some(state)) => (state.totals().n, state.totals().s),
+        _ => return None,
+    };
+    let sums = sums.iter().map(i128::to_string);
+    let numbers: Vec<_> = std::iter::once(n.to_string()).chain(sums).collect();
+    numbers.join(" ").into_datum()
 }
 
 /// `dp_test_panic()`: a panic of our own, which must end as an ordinary ERROR.
@@ -46,9 +61,9 @@ fn panic(_: Call) -> Option<Datum> {
 
 sql_function!(dp_test_seed, pg_finfo_dp_test_seed, seed);
 sql_function!(
-    dp_test_epsilon_factor,
-    pg_finfo_dp_test_epsilon_factor,
-    epsilon_factor
+    dp_test_budget_factor,
+    pg_finfo_dp_test_budget_factor,
+    budget_factor
 );
 sql_function!(dp_test_state, pg_finfo_dp_test_state, state);
 sql_function!(dp_test_panic, pg_finfo_dp_test_panic, panic);

@@ -1,13 +1,13 @@
 //! `dp_count(eps)` counts rows; `dp_count(x, eps [, mech])` counts rows where `x` is not NULL.
 
-use dp_core::mechanism;
+use dp_core::mechanism::{self, Scalar};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, count_row, count_value, transition_function};
 use crate::fmgr::{Call, sql_function};
 
-static COUNT: Aggregate<i64> = Aggregate {
+static COUNT: Aggregate<Scalar<i64>> = Aggregate {
     name: "dp_count",
     registry: &mechanism::COUNT,
     shape: Shape::Counted,

@@ -1,13 +1,13 @@
 //! `dp_mean(x, lo, hi, eps [, mech])` and `dp_mean_and_count` with the same arguments.
 
-use dp_core::mechanism::{self, MeanAnswer};
+use dp_core::mechanism::{self, MeanAnswer, Scalar};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, add_value, transition_function};
 use crate::fmgr::{Call, composite, sql_function};
 
-static MEAN: Aggregate<MeanAnswer> = Aggregate {
+static MEAN: Aggregate<Scalar<MeanAnswer>> = Aggregate {
     name: "dp_mean",
     registry: &mechanism::MEAN,
     shape: Shape::Bounded,

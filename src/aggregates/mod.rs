@@ -1,5 +1,8 @@
 //! The aggregates, one a file.
 
 pub mod count;
+pub mod counts;
 pub mod mean;
+pub mod means;
 pub mod sum;
+pub mod sums;

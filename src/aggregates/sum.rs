@@ -1,13 +1,13 @@
 //! `dp_sum(x, lo, hi, eps [, mech])`.
 
-use dp_core::mechanism;
+use dp_core::mechanism::{self, Scalar};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, add_value, transition_function};
 use crate::fmgr::{Call, sql_function};
 
-static SUM: Aggregate<f64> = Aggregate {
+static SUM: Aggregate<Scalar<f64>> = Aggregate {
     name: "dp_sum",
     registry: &mechanism::SUM,
     shape: Shape::Bounded,

@@ -1,0 +1,41 @@
+//! `dp_counts(eps, mech, questions ...)` and `dp_counts_estimate` with the same arguments.
+
+use dp_core::mechanism::{self, Vector};
+use pgrx::IntoDatum;
+use pgrx::pg_sys::Datum;
+
+use crate::aggregate::{Aggregate, Shape, transition_function};
+use crate::fmgr::{Call, sql_function};
+use crate::vector::count_questions;
+
+static COUNTS: Aggregate<Vector> = Aggregate {
+    name: "dp_counts",
+    registry: &mechanism::COUNTS,
+    shape: Shape::Questions,
+};
+
+transition_function!(
+    dp_counts_trans,
+    pg_finfo_dp_counts_trans,
+    COUNTS,
+    count_questions
+);
+
+fn counts(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_counts's final function.
+    unsafe { COUNTS.release(call) }.answer.values().into_datum()
+}
+
+sql_function!(dp_counts_final, pg_finfo_dp_counts_final, counts);
+
+fn estimate(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_counts_estimate's final function, which returns a
+    // dp_vector_answer.
+    Some(unsafe { COUNTS.release(call).into_row(call) })
+}
+
+sql_function!(
+    dp_counts_estimate_final,
+    pg_finfo_dp_counts_estimate_final,
+    estimate
+);

@@ -1,0 +1,36 @@
+//! `dp_sums(x, lo, hi, eps, mech)` and `dp_sums_estimate` with the same arguments.
+
+use dp_core::mechanism::{self, Vector};
+use pgrx::IntoDatum;
+use pgrx::pg_sys::Datum;
+
+use crate::aggregate::{Aggregate, Shape, transition_function};
+use crate::fmgr::{Call, sql_function};
+use crate::vector::add_vector;
+
+static SUMS: Aggregate<Vector> = Aggregate {
+    name: "dp_sums",
+    registry: &mechanism::SUMS,
+    shape: Shape::Bounded,
+};
+
+transition_function!(dp_sums_trans, pg_finfo_dp_sums_trans, SUMS, add_vector);
+
+fn sums(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_sums's final function.
+    unsafe { SUMS.release(call) }.answer.values().into_datum()
+}
+
+sql_function!(dp_sums_final, pg_finfo_dp_sums_final, sums);
+
+fn estimate(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_sums_estimate's final function, which returns a
+    // dp_vector_answer.
+    Some(unsafe { SUMS.release(call).into_row(call) })
+}
+
+sql_function!(
+    dp_sums_estimate_final,
+    pg_finfo_dp_sums_estimate_final,
+    estimate
+);
