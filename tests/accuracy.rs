@@ -8,18 +8,20 @@
 //! the grid of 2^32 steps stays nearer to than 1e-9.
 
 use dp_mean_tests::releases::Releases;
-use dp_mean_tests::statistics::{ALPHA, STANDARD_ERRORS, mean, mean_square, normal_deviations};
+use dp_mean_tests::statistics::{
+    ALPHA, STANDARD_ERRORS, mean, mean_square, normal_chance, normal_deviations,
+};
 
 /// Variance and fourth moment of noise with a symmetric law.
 #[derive(Clone, Copy, Debug)]
-struct Moments {
-    second: f64,
-    fourth: f64,
+pub struct Moments {
+    pub second: f64,
+    pub fourth: f64,
 }
 
 impl Moments {
     /// Of noise `factor` times as large.
-    fn times(self, factor: f64) -> Self {
+    pub fn times(self, factor: f64) -> Self {
         Self {
             second: self.second * factor.powi(2),
             fourth: self.fourth * factor.powi(4),
@@ -42,7 +44,7 @@ impl Moments {
 }
 
 /// The density proportional to `exp(-|x| / scale)`.
-fn laplace(scale: f64) -> Moments {
+pub fn laplace(scale: f64) -> Moments {
     Moments {
         second: 2.0 * scale.powi(2),
         fourth: 24.0 * scale.powi(4),
@@ -50,12 +52,34 @@ fn laplace(scale: f64) -> Moments {
 }
 
 /// The integers, `P(k)` proportional to `b^|k|` with `b = e^-eps`.
-fn geometric(eps: f64) -> Moments {
+pub fn geometric(eps: f64) -> Moments {
     let b = (-eps).exp();
     let z = -(-eps).exp_m1();
     Moments {
         second: 2.0 * b / z.powi(2),
         fourth: 2.0 * b * (1.0 + 10.0 * b + b * b) / z.powi(4),
+    }
+}
+
+/// A normal number.
+pub fn normal(variance: f64) -> Moments {
+    Moments {
+        second: variance,
+        fourth: 3.0 * variance.powi(2),
+    }
+}
+
+/// A normal number, rounded to an integer.
+fn rounded_normal(variance: f64) -> Moments {
+    let sd = variance.sqrt();
+    let chance = |k: f64| normal_chance((0.5 - k) / sd) - normal_chance((-0.5 - k) / sd);
+    let moment = |power| {
+        let integers = (1..=(20.0 * sd) as u32 + 1).map(f64::from);
+        2.0 * integers.map(|k| k.powi(power) * chance(k)).sum::<f64>()
+    };
+    Moments {
+        second: moment(2),
+        fourth: moment(4),
     }
 }
 
@@ -202,7 +226,7 @@ const MECHANISMS: [&str; 5] = [
 const MEAN: f64 = 0.1;
 
 /// Whether `a` is `b` but for the last digit that `b` is published with.
-fn rounds_to(a: f64, b: f64, digit: f64) -> bool {
+pub fn rounds_to(a: f64, b: f64, digit: f64) -> bool {
     (a - b).abs() <= digit * 0.5000001
 }
 
@@ -405,5 +429,47 @@ fn the_count_beside_a_mean_errs_as_its_law_says() {
             check(&call, &answers, 1_000.0, 1.0, law, 0.0);
             check_unbiased(&call, &answers, 1_000.0, law.second);
         }
+    }
+}
+
+#[test]
+fn gaussian_answers_err_as_little_as_their_laws_say() {
+    // Rounding adds the variance of a uniform number on an interval of 1.
+    assert!((rounded_normal(1.0).second - 13.0 / 12.0).abs() < 1e-6);
+    let mut releases = Releases::seeded(16);
+    let (n, table) = (1_000, fill(&mut releases, 1_000));
+    for mu in [0.25, 1.0, 4.0] {
+        let mechanism = format!("NULL, 'gaussian(mu={mu})'");
+        let unit = normal(1.0 / (mu * mu));
+        // The sum from the midpoint, in halves of the width, and the number of rows.
+        let part = unit.times(2f64.sqrt());
+
+        let call = format!("dp_mean(20 * x - 5, -5, 15, {mechanism})");
+        let answers = releases.draw(&call, &[], &table, 20_000);
+        let law = part.times(0.5).plus(part.times(0.5 - MEAN));
+        let second_order = (law.fourth * part.fourth).sqrt() / f64::from(n * n);
+        let allowance = 3.0 * second_order;
+        check(&call, &answers, -3.0, 20.0 / f64::from(n), law, allowance);
+
+        let call = format!("dp_mean_and_count(x, 0, 1, {mechanism})");
+        let answers = releases.draw(&call, &["count"], &table, 50_000);
+        check(&call, &answers, 1_000.0, 1.0, part, 0.0);
+        check_unbiased(&call, &answers, 1_000.0, part.second);
+
+        for (value, lo, hi, truth) in [("5 * x - 4", -4, 1, -3_500.0), ("2 * x + 1", 1, 3, 1_200.0)]
+        {
+            let call = format!("dp_sum({value}, {lo}, {hi}, {mechanism})");
+            let magnitude = f64::from(i32::max(-lo, hi));
+            let answers = releases.draw(&call, &[], &table, 50_000);
+            check(&call, &answers, truth, magnitude, unit, 0.0);
+            check_unbiased(&call, &answers, truth, unit.second * magnitude.powi(2));
+        }
+
+        let call = format!("dp_count(nullif(x, 1), {mechanism})");
+        let answers = releases.draw(&call, &[], &table, 100_000);
+        let law = rounded_normal(unit.second);
+        assert!(answers.iter().all(|answer| answer.fract() == 0.0), "{call}");
+        check(&call, &answers, 900.0, 1.0, law, 0.0);
+        check_unbiased(&call, &answers, 900.0, law.second);
     }
 }

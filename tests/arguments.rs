@@ -10,14 +10,17 @@ use postgres::Client;
 use postgres::types::private::BytesMut;
 use postgres::types::{Format, IsNull, ToSql, Type};
 
-/// Tables of the same columns: `full` and `big` with rows, `none` without, `nulls` without a value.
+/// Tables of the same columns: `full_table` with rows, `none` without, `nulls` without a value.
+/// `xs` has two numbers, `bs` two answers.
 const TABLES: &str = "
     CREATE TABLE full_table AS
         SELECT i % 3 AS k, (i % 61)::float8 AS x, 1.0::float8 AS a, 'hourglass'::text AS m,
-               'hourglass'::dp_mechanism AS d
+               'hourglass'::dp_mechanism AS d, ARRAY[i % 61, i % 3]::float8[] AS xs,
+               ARRAY[i % 61 > 30, i % 3 = 2] AS bs
         FROM generate_series(1, 999) i;
     CREATE TABLE none (LIKE full_table);
-    CREATE TABLE nulls AS SELECT k, NULL::float8 AS x, a, m, d FROM full_table LIMIT 10;
+    CREATE TABLE nulls AS SELECT k, NULL::float8 AS x, a, m, d, NULL::float8[] AS xs,
+        NULL::boolean[] AS bs FROM full_table LIMIT 10;
     CREATE TABLE other AS SELECT k, 1.0::float8 AS b FROM generate_series(0, 2) k;
     CREATE FUNCTION careless() RETURNS float8 VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
     CREATE SEQUENCE counter;
@@ -25,7 +28,7 @@ const TABLES: &str = "
         AS $$ BEGIN RETURN nextval('counter'); END $$";
 
 /// Where a call can stand: `{}` is the call, `t` its table. With rows, without, and without values.
-const PLACES: [&str; 11] = [
+pub const PLACES: [&str; 11] = [
     "SELECT {} FROM full_table t",
     "SELECT {} FROM none t",
     "SELECT {} FROM nulls t",
@@ -55,7 +58,7 @@ const fn form(name: &'static str, template: &'static str, mechanism: &'static st
     }
 }
 
-const FORMS: [Form; 9] = [
+const FORMS: [Form; 15] = [
     form("dp_mean", "dp_mean(x, {lo}, {hi}, {eps})", "'hourglass'"),
     form(
         "dp_mean",
@@ -81,11 +84,47 @@ const FORMS: [Form; 9] = [
     form("dp_count", "dp_count({eps})", "'geometric'"),
     form("dp_count", "dp_count(x, {eps})", "'geometric'"),
     form("dp_count", "dp_count(x, {eps}, {mech})", "'geometric'"),
+    form(
+        "dp_counts",
+        "dp_counts({eps}, {mech}, x > 30, k = 2)",
+        "'laplace'",
+    ),
+    form(
+        "dp_counts",
+        "dp_counts({eps}, {mech}, VARIADIC bs)",
+        "'correlated(delta=1e-6, d=2)'",
+    ),
+    form(
+        "dp_counts",
+        "dp_counts_estimate({eps}, {mech}, x > 30, k = 2)",
+        "'correlated(delta=1e-6)'",
+    ),
+    form(
+        "dp_sums",
+        "dp_sums(xs, {lo}, {hi}, {eps}, {mech})",
+        "'laplace(d=2)'",
+    ),
+    form(
+        "dp_sums",
+        "dp_sums_estimate(xs, {lo}, {hi}, {eps}, {mech})",
+        "'correlated(delta=1e-6, d=2)'",
+    ),
+    form(
+        "dp_means",
+        "dp_means(xs, {lo}, {hi}, {eps}, {mech})",
+        "'correlated(delta=1e-6, d=2)'",
+    ),
 ];
 
 impl Form {
     fn takes(&self, argument: &str) -> bool {
         self.template.contains(&format!("{{{argument}}}"))
+    }
+
+    /// The name of its mechanism, without parameters.
+    fn mechanism_name(&self) -> &str {
+        let text = self.mechanism.trim_matches('\'');
+        text.split_once('(').map_or(text, |(name, _)| name)
     }
 
     /// The call with these arguments; the others are good.
@@ -104,7 +143,7 @@ impl Form {
     }
 }
 
-fn tables() -> (Database, Client) {
+pub fn tables() -> (Database, Client) {
     let (database, mut client) = session(Build::Release);
     run(&mut client, TABLES);
     (database, client)
@@ -112,8 +151,13 @@ fn tables() -> (Database, Client) {
 
 /// The error of `call`, which must be the same in each place.
 fn refused_everywhere(client: &mut Client, call: &str) -> Refusal {
+    refused_alike(client, call, &PLACES)
+}
+
+/// The error of `call`, which must be the same in each of these places.
+pub fn refused_alike(client: &mut Client, call: &str, places: &[&str]) -> Refusal {
     let mut first: Option<Refusal> = None;
-    for place in PLACES {
+    for place in places {
         let sql = place.replace("{}", call);
         let refusal = refused(client, &sql);
         assert!(!refusal.hint.is_empty(), "no hint: {refusal:?}: {sql}");
@@ -213,10 +257,7 @@ fn a_mechanism_that_does_not_fit_the_call_is_refused() {
         for null in ["NULL", "(SELECT NULL::text)", "(SELECT NULL::dp_mechanism)"] {
             let call = form.call(&[("mech", null)]);
             let refusal = breaks_rule(&mut client, form.name, &call, "mech", NULL);
-            assert!(
-                refusal.hint.contains(form.mechanism.trim_matches('\'')),
-                "{refusal:?}"
-            );
+            assert!(refusal.hint.contains(form.mechanism_name()), "{refusal:?}");
         }
         let (strangers, misfits): (&[&str], &[&str]) = match form.name {
             "dp_mean" => (
@@ -235,7 +276,12 @@ fn a_mechanism_that_does_not_fit_the_call_is_refused() {
                     "staircase(gamma=-1e-300)",
                 ],
             ),
-            _ => (&["hourglass", "laplace", "staircase(gamma=0.5)"], &[]),
+            "dp_count" => (&["hourglass", "laplace", "staircase(gamma=0.5)"], &[]),
+            "dp_counts" | "dp_sums" => (&["hourglass", "staircase(gamma=0.5)"], &[]),
+            _ => (
+                &["hourglass", "laplace(d=2)", "gaussian(delta=1e-6, d=2)"],
+                &[],
+            ),
         };
         let stranger = format!("is not a mechanism of {}", form.name);
         let range = "gives the parameter gamma a value outside its range";
@@ -374,7 +420,10 @@ fn a_hint_lists_what_there_is() {
         "SELECT dp_sum(x, 0, 1, 1, 'shifted') FROM none",
     )
     .hint;
-    assert_eq!(sum, "The mechanisms of dp_sum are: staircase, laplace.");
+    assert_eq!(
+        sum,
+        "The mechanisms of dp_sum are: staircase, laplace, gaussian."
+    );
 }
 
 #[test]
@@ -475,8 +524,8 @@ fn what_is_just_inside_the_limits_works() {
                 calls.push(form.call(&[("lo", lo), ("hi", hi)]));
             }
         }
-        if form.takes("mech") && form.name != "dp_count" {
-            let name = form.mechanism.trim_matches('\'');
+        let name = form.mechanism_name();
+        if form.takes("mech") && ["hourglass", "staircase"].contains(&name) {
             for options in ["()", " ( gamma = 1 ) ", "(gamma=1e-300)", "(gamma=4.9e-1)"] {
                 calls.push(form.call(&[("mech", &format!("'{name}{options}'"))]));
             }
@@ -580,6 +629,8 @@ fn arguments_computed_from_rows_further_down_are_refused() {
                     ("dp_count(x, v)", "dp_count"),
                     ("dp_mean(x, 0, 100, v)", "dp_mean"),
                     ("dp_sum(x, 0, 100, v, 'laplace')", "dp_sum"),
+                    ("dp_counts(v, 'laplace', x > 1, x < 9)", "dp_counts"),
+                    ("dp_sums(ARRAY[x], 0, 100, v, 'laplace(d=1)')", "dp_sums"),
                 ] {
                     let sql = format!("SELECT {call} FROM ({source}) s{filter}");
                     let refusal = refused(&mut client, &sql);
@@ -608,6 +659,11 @@ fn a_group_key_is_no_argument() {
                 (format!("dp_count({key})"), "dp_count"),
                 (format!("dp_mean(x, 0, 100, {key})"), "dp_mean"),
                 (format!("dp_mean(x, 0, 100, {key}, 'laplace')"), "dp_mean"),
+                (format!("dp_counts({key}, 'laplace', x > 30)"), "dp_counts"),
+                (
+                    format!("dp_means(xs, 0, 9, {key}, 'correlated(delta=1e-6, d=2)')"),
+                    "dp_means",
+                ),
             ] {
                 let sql = format!("SELECT {key}, {call} FROM full_table GROUP BY {key}");
                 assert!(explain(&mut client, &sql).contains(plan));
@@ -645,6 +701,9 @@ fn arguments_that_depend_on_rows_are_refused_in_parallel_plans() {
         "SELECT k, dp_mean(x, 0, 100, a) FROM big GROUP BY k",
         "SELECT k, dp_mean(x, 0, 100, a) FILTER (WHERE x > 1e9) FROM big GROUP BY k",
         "SELECT k, dp_mean(x, 0, 100, k) FILTER (WHERE x > 1e9) FROM big GROUP BY k",
+        "SELECT dp_counts(a, 'laplace', x > 30) FROM big",
+        "SELECT k, dp_counts(a, 'laplace', x > 30) FILTER (WHERE x > 1e9) FROM big GROUP BY k",
+        "SELECT dp_sums(ARRAY[x], 0, 100, a, 'laplace(d=1)') FROM big WHERE x + k > 1e9",
         "EXECUTE grouped(1)",
         "EXECUTE filtered(1)",
         "EXECUTE sorted(1, 1)",
@@ -654,10 +713,11 @@ fn arguments_that_depend_on_rows_are_refused_in_parallel_plans() {
         assert!(plan.contains("Partial"), "{plan}");
         let refusal = refused(&mut client, sql);
         assert_eq!(refusal.code, "22023", "{refusal:?}: {sql}");
-        let name = if sql.contains("counted") {
-            "dp_count"
-        } else {
-            "dp_mean"
+        let name = match sql {
+            _ if sql.contains("counted") => "dp_count",
+            _ if sql.contains("dp_counts") => "dp_counts",
+            _ if sql.contains("dp_sums") => "dp_sums",
+            _ => "dp_mean",
         };
         assert_eq!(
             refusal.message,
@@ -672,6 +732,7 @@ fn a_function_that_calls_itself_stable_and_is_not_is_found_out() {
     let (_database, mut client) = tables();
     // An odd number of rows: what the final function gets differs from what the first row got.
     let mechanism = "(CASE liar()::int % 2 WHEN 0 THEN 'hourglass' ELSE 'independent' END)::text";
+    let length = "CASE liar()::int % 2 WHEN 0 THEN 'laplace(d=1)' ELSE 'laplace(d=2)' END";
     for (call, name, argument) in [
         ("dp_mean(x, liar(), 10000, 1)".to_owned(), "dp_mean", "lo"),
         (
@@ -699,11 +760,31 @@ fn a_function_that_calls_itself_stable_and_is_not_is_found_out() {
             "dp_mean",
             "mech",
         ),
+        (
+            "dp_sums(xs, -liar(), 10000, 1, 'laplace(d=2)')".to_owned(),
+            "dp_sums",
+            "lo",
+        ),
+        (
+            "dp_means(xs, -1, 10000 + liar(), 1, 'correlated(delta=1e-6, d=2)')".to_owned(),
+            "dp_means",
+            "hi",
+        ),
+        (
+            format!("dp_sums(xs, 0, 10000, 1, ({length})::text)"),
+            "dp_sums",
+            "mech",
+        ),
+        (
+            format!("dp_counts(1, ({length})::text, VARIADIC bs)"),
+            "dp_counts",
+            "mech",
+        ),
     ] {
         for place in [
             "SELECT {} FROM full_table",
             "SELECT k, {} FROM full_table WHERE x > 2 GROUP BY k",
-            "SELECT {} FROM (SELECT x FROM full_table ORDER BY x LIMIT 1) s",
+            "SELECT {} FROM (SELECT x, xs, bs FROM full_table ORDER BY x LIMIT 1) s",
         ] {
             run(&mut client, "SELECT setval('counter', 1)");
             let sql = place.replace("{}", &call);
@@ -1159,7 +1240,10 @@ fn an_argument_that_fails_fails_with_and_without_rows() {
         assert_eq!(refusal.code, "22012");
         for place in PLACES {
             let sql = place.replace("{}", &form.call(&[("eps", "1 / (SELECT 0.0::float8)")]));
-            assert_eq!(refused(&mut client, &sql), refusal, "{sql}");
+            let again = refused(&mut client, &sql);
+            // The detail is a backtrace where RUST_BACKTRACE asked for one, else empty.
+            let detail = refusal.detail.clone();
+            assert_eq!(Refusal { detail, ..again }, refusal, "{sql}");
         }
     }
 }

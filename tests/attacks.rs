@@ -14,7 +14,8 @@ use postgres::types::private::BytesMut;
 use postgres::types::{IsNull, ToSql, Type};
 use postgres::{Client, NoTls};
 
-/// Every aggregate, every number of arguments, over a column `x` of values in [0, 100].
+/// Every aggregate, every number of arguments, over a column `x` of values in [0, 100]. Their states
+/// are of 64 bytes; those of vectors are longer.
 const CALLS: [&str; 9] = [
     "dp_mean(x, 0, 100, 1)",
     "dp_mean(x, 0, 100, 1, 'shifted')",
@@ -25,6 +26,16 @@ const CALLS: [&str; 9] = [
     "dp_count(1)",
     "dp_count(x, 1)",
     "dp_count(x, 1, 'geometric')",
+];
+
+/// Every aggregate of vectors, over the same column. Rows have two positions.
+const VECTOR_CALLS: [&str; 6] = [
+    "dp_counts(1, 'correlated(delta=1e-6)', x > 30, x > 60)",
+    "dp_counts(1, 'laplace(d=2)', VARIADIC ARRAY[x > 30, x > 60])",
+    "dp_counts_estimate(1, 'correlated(delta=1e-6, c=2)', x > 30, x > 60)",
+    "dp_sums(ARRAY[x, 1], 0, 100, 1, 'laplace(d=2)')",
+    "dp_sums_estimate(ARRAY[x, 1], 0, 100, 1, 'ellipse(delta=1e-6, k=1, d=2)')",
+    "dp_means(ARRAY[x, 1], 0, 100, 1, 'correlated(delta=1e-6, d=2)')",
 ];
 
 const MECHANISMS: [&str; 5] = [
@@ -61,14 +72,11 @@ fn memory(client: &mut Client) -> i64 {
 #[test]
 fn no_window_draws_noise_afresh_for_each_row() {
     let (_database, mut client) = session(Build::Release);
-    for call in CALLS {
+    for call in CALLS.into_iter().chain(VECTOR_CALLS) {
         // Without the choice of a column.
         let call = call.trim_start_matches('(');
-        let call = call
-            .split(").")
-            .next()
-            .expect("a call")
-            .trim_end_matches(')');
+        let call = call.split(").").next().expect("a call");
+        let call = call.strip_suffix(')').unwrap_or(call);
         for window in [
             "OVER ()",
             "OVER (ORDER BY x)",
@@ -93,12 +101,16 @@ fn no_column_is_an_eps() {
         &mut client,
         "CREATE TABLE t AS SELECT i::float8 AS x, 1.0::float8 AS e FROM generate_series(1, 9) i",
     );
-    for call in CALLS {
-        let call = call
-            .replace(", 1)", ", e)")
-            .replace(", 1,", ", e,")
-            .replace("(1)", "(e)");
-        assert!(call.contains('e'), "{call}");
+    for call in CALLS.into_iter().chain(VECTOR_CALLS) {
+        // The eps of vectors stands before a mechanism.
+        let call = if VECTOR_CALLS.contains(&call) {
+            call.replace("(1, '", "(e, '").replace(", 1, '", ", e, '")
+        } else {
+            call.replace(", 1)", ", e)")
+                .replace(", 1,", ", e,")
+                .replace("(1)", "(e)")
+        };
+        assert!(call.contains("e,") || call.contains("e)"), "{call}");
         for filter in ["", " WHERE x < 0", " WHERE false"] {
             let refusal = refused(&mut client, &format!("SELECT {call} FROM t{filter}"));
             assert_eq!(refusal.code, "22023", "{refusal:?}: {call}");
@@ -173,6 +185,71 @@ fn state(magic: u32, n: i64, s: i128, grid: [f64; 4]) -> Vec<u8> {
 }
 
 const MAGIC: u32 = 0xd9_3a_5e_01;
+
+/// What a state of vectors holds behind its length word: the head says how many positions there
+/// are, how many of a row may be other than 0, and of which kind they are; the sums follow.
+fn vectors(magic: u32, n: i64, layout: [u32; 4], grid: [f64; 4], sums: &[u64]) -> Vec<u8> {
+    let mut bytes = magic.to_ne_bytes().to_vec();
+    bytes.extend(n.to_ne_bytes());
+    bytes.extend(layout.iter().flat_map(|number| number.to_ne_bytes()));
+    bytes.extend(grid.iter().flat_map(|number| number.to_ne_bytes()));
+    bytes.extend(sums.iter().flat_map(|number| number.to_ne_bytes()));
+    bytes
+}
+
+const VECTOR_MAGIC: u32 = 0xd9_3a_5e_11;
+
+/// Forgeries of states of vectors: right ones, with all kinds of sums, and those that lie about
+/// their length, their kind, what they count, their grid.
+fn forged_vectors() -> Vec<Vec<u8>> {
+    let mut random = Random::new(21);
+    let [grid, none] = grids();
+    let mut all = Vec::new();
+    for kind in [0, 1, 2, 3] {
+        // Of 2^27 counts and more, the length in bytes is beyond what a length word can say.
+        for length in [
+            0,
+            1,
+            2,
+            3,
+            100_000,
+            1 << 26,
+            1 << 27,
+            1 << 28,
+            1 << 29,
+            u32::MAX,
+        ] {
+            for most in [1, 2] {
+                for words in [0, 2, 4] {
+                    let sums: Vec<u64> = (0..words).map(|_| random.0.word()).collect();
+                    let n = random.0.word() as i64;
+                    let grid = *random.pick(&[grid, none, [f64::NAN; 4], [f64::MAX; 4]]);
+                    let layout = [length, most, kind, 0];
+                    all.push(vectors(VECTOR_MAGIC, n, layout, grid, &sums));
+                }
+            }
+        }
+    }
+    for (kind, grid, words) in [(1, none, 2), (2, none, 2), (3, grid, 4)] {
+        for word in [0, 1, 1 << 63, u64::MAX] {
+            for n in [i64::MIN, -1, 0, i64::MAX] {
+                for most in [1, 2] {
+                    let good = vectors(
+                        VECTOR_MAGIC,
+                        n,
+                        [2, most, kind, 0],
+                        grid,
+                        &vec![word; words],
+                    );
+                    let mut close = good.clone();
+                    close[random.below(60)] ^= 1 << random.below(8);
+                    all.extend([good, close]);
+                }
+            }
+        }
+    }
+    all
+}
 
 /// The grids of the aggregates in [`CALLS`]: of values, and of a count.
 fn grids() -> [[f64; 4]; 2] {
@@ -249,14 +326,17 @@ fn forged_first_states(build: Build) {
          CREATE TABLE none (x float8); CREATE TABLE nulls AS SELECT NULL::float8 AS x;
          UPDATE pg_type SET typinput = 'byteain'::regproc WHERE typname = 'dp_state'",
     );
-    let all = CALLS.map(|call| format!("({call})::text")).join(", ");
+    let calls: Vec<&str> = CALLS.into_iter().chain(VECTOR_CALLS).collect();
+    let all = calls.iter().map(|call| format!("({call})::text"));
+    let all = all.collect::<Vec<_>>().join(", ");
     let (mut answers, mut errors) = (0, 0);
-    for (i, bytes) in forgeries().iter().enumerate() {
+    let forgeries = forgeries().into_iter().chain(forged_vectors());
+    for (i, bytes) in forgeries.enumerate() {
         let update =
             "UPDATE pg_aggregate SET agginitval = '{}' WHERE aggtranstype = 'dp_state'::regtype";
-        run(&mut client, &update.replace("{}", &hexadecimal(bytes)));
+        run(&mut client, &update.replace("{}", &hexadecimal(&bytes)));
         let table = ["few", "none", "nulls"][i % 3];
-        for call in CALLS.iter().copied().chain([all.as_str()]) {
+        for call in calls.iter().copied().chain([all.as_str()]) {
             let sql = format!("SELECT {call} FROM {table}");
             if answered_or_refused(&mut client, &sql) {
                 answers += 1
@@ -286,6 +366,43 @@ fn forged_first_states_break_no_check_of_a_debug_build() {
     forged_first_states(Build::Testing);
 }
 
+/// A state says how questions come, but not that they are booleans: that the call must say.
+#[test]
+fn a_forged_first_state_does_not_stand_in_for_the_types_of_questions() {
+    let (_database, mut client) = session(Build::Release);
+    let backend = backend(&mut client);
+    run(
+        &mut client,
+        "CREATE TABLE few AS SELECT i::float8 AS x FROM generate_series(1, 20) i;
+         CREATE TABLE none (x float8);
+         UPDATE pg_type SET typinput = 'byteain'::regproc WHERE typname = 'dp_state'",
+    );
+    for kind in [1, 2, 3] {
+        let bytes = vectors(
+            VECTOR_MAGIC,
+            1,
+            [1, 1, kind, 0],
+            grids()[1],
+            &[1; 2][..kind as usize / 3 + 1],
+        );
+        let update = format!(
+            "UPDATE pg_aggregate SET agginitval = '{}' WHERE aggtranstype = 'dp_state'::regtype",
+            hexadecimal(&bytes)
+        );
+        run(&mut client, &update);
+        for question in ["x::int", "repeat('x', 50)", "ARRAY[x]", "VARIADIC ARRAY[x]"] {
+            for table in ["none", "few"] {
+                let sql = format!("SELECT dp_counts(1, 'laplace(d=1)', {question}) FROM {table}");
+                assert_eq!(refused(&mut client, &sql).code, "42804", "{sql}");
+            }
+        }
+    }
+    let back = "UPDATE pg_aggregate SET agginitval = NULL \
+                WHERE aggtranstype = 'dp_state'::regtype";
+    run(&mut client, back);
+    alive(&mut client, backend);
+}
+
 /// A superuser can bring bytes of a choice to the combine and final functions.
 fn forged_partial_states(build: Build) {
     let (_database, mut client) = session(build);
@@ -299,8 +416,18 @@ fn forged_partial_states(build: Build) {
              (SFUNC = dp_state_combine, STYPE = dp_state, FINALFUNC = dp_mean_final);
          CREATE FUNCTION hand_over(dp_state, float8, float8, float8, float8) RETURNS dp_state
              LANGUAGE sql AS $$ SELECT forge(textout(current_setting('attack.bytes'))) $$;
+         CREATE FUNCTION hand_over(dp_state, float8[], float8, float8, float8, dp_mechanism)
+             RETURNS dp_state
+             LANGUAGE sql AS $$ SELECT forge(textout(current_setting('attack.bytes'))) $$;
          CREATE TABLE few AS SELECT i::float8 AS x FROM generate_series(1, 3) i",
     );
+    for last in ["sums", "sums_estimate", "means"] {
+        let sql = format!(
+            "CREATE AGGREGATE forged_{last}(float8[], float8, float8, float8, dp_mechanism)
+                 (SFUNC = hand_over, STYPE = dp_state, FINALFUNC = dp_{last}_final)"
+        );
+        run(&mut client, &sql);
+    }
     for (aggregate, last) in [
         ("mean", "dp_mean_final"),
         ("mean_and_count", "dp_mean_and_count_final"),
@@ -314,11 +441,24 @@ fn forged_partial_states(build: Build) {
         run(&mut client, &sql);
     }
     let good = hexadecimal(&state(MAGIC, 1, 1, grids()[0]));
+    let of_vectors = hexadecimal(&vectors(
+        VECTOR_MAGIC,
+        1,
+        [2, 2, 3, 0],
+        grids()[0],
+        &[1, 0, 1, 0],
+    ));
     let (mut answers, mut errors) = (0, 0);
-    for bytes in forgeries() {
+    for bytes in forgeries().into_iter().chain(forged_vectors()) {
         let bad = hexadecimal(&bytes);
         let mut statements = Vec::new();
-        for (left, right) in [(&good, &bad), (&bad, &good), (&bad, &bad)] {
+        for (left, right) in [
+            (&good, &bad),
+            (&bad, &good),
+            (&bad, &bad),
+            (&of_vectors, &bad),
+            (&bad, &of_vectors),
+        ] {
             statements.push(format!(
                 "SELECT pg_column_size(combined(forge(textout(b)))) FROM (VALUES ('{left}'), ('{right}')) v(b)"
             ));
@@ -327,6 +467,11 @@ fn forged_partial_states(build: Build) {
         run(&mut client, &format!("SET attack.bytes = '{bad}'"));
         for aggregate in ["mean", "mean_and_count", "sum"] {
             statements.push(format!("SELECT forged_{aggregate}(x, 0, 100, 1) FROM few"));
+        }
+        for aggregate in ["sums", "sums_estimate", "means"] {
+            statements.push(format!(
+                "SELECT forged_{aggregate}(ARRAY[x], 0, 100, 1, 'correlated(delta=1e-6, d=2)') FROM few"
+            ));
         }
         for sql in statements {
             if answered_or_refused(&mut client, &sql) {
@@ -498,7 +643,16 @@ fn random_texts_are_a_mechanism_or_an_error() {
     let prepared = client
         .prepare("SELECT m::text::dp_mechanism = m AND m::text::dp_mechanism::text = m::text FROM (SELECT $1::dp_mechanism AS m) s")
         .expect("a statement");
-    let pieces: [&[u8]; 22] = [
+    let pieces: [&[u8]; 31] = [
+        b"correlated",
+        b"ellipse",
+        b"gaussian",
+        b"delta",
+        b"d",
+        b"k",
+        b"relation",
+        b"replace",
+        b"1e5",
         b"hourglass",
         b"staircase",
         b"laplace",
@@ -535,9 +689,14 @@ fn random_texts_are_a_mechanism_or_an_error() {
                 .collect(),
             _ => {
                 let number = f64::from_bits(random.0.word());
-                let name = random.pick(&["hourglass", "staircase"]);
+                let (name, key) = *random.pick(&[
+                    ("hourglass", "gamma"),
+                    ("staircase", "gamma"),
+                    ("correlated", "d=3, relation=replace, delta"),
+                    ("known_n", "mu=1, n"),
+                ]);
                 format!(
-                    "{name}{}(gamma{}={number:?})",
+                    "{name}{}({key}{}={number:?})",
                     " ".repeat(i % 2),
                     " ".repeat(i % 5)
                 )
@@ -578,6 +737,8 @@ fn a_long_scan_can_be_cancelled() {
         format!("SELECT dp_mean(x, 0, 100, 1), dp_sum(x, 0, 1, 1), dp_count(1) FROM {endless}"),
         format!("SELECT x % 1000, dp_mean(x, 0, 100, 1, 'laplace') FROM {endless} GROUP BY 1"),
         format!("SELECT dp_count(x, 1) FILTER (WHERE x < 0) FROM {endless}"),
+        format!("SELECT dp_counts(1, 'laplace', x > 9, x > 99) FROM {endless}"),
+        format!("SELECT dp_sums(ARRAY[x, x], 0, 9, 1, 'laplace(d=99)') FROM {endless}"),
         format!("SELECT dp_mean(NULLIF(x, x), 0, 100, 1) FROM {endless}"),
     ];
     let mut before = None;
@@ -604,7 +765,7 @@ fn a_long_scan_can_be_cancelled() {
         assert!(ended - asked < Duration::from_secs(3), "{sql}");
         alive(&mut client, backend);
         // From the second round on, everything that the session caches is there.
-        if sql == &queries[3] {
+        if Some(sql) == queries.last() {
             let now = memory(&mut client);
             let before = *before.get_or_insert(now);
             assert!(now < before + 100_000, "{before} bytes grew to {now}");
@@ -620,7 +781,9 @@ fn transactions_go_on_after_an_error() {
         &mut client,
         "CREATE TABLE t AS SELECT i % 7 AS k, i::float8 AS x FROM generate_series(1, 1000) i",
     );
-    let good = "SELECT k, dp_mean(x, 0, 100, 1), dp_sum(x, 0, 1, 1), dp_count(1) FROM t GROUP BY k";
+    let good = "SELECT k, dp_mean(x, 0, 100, 1), dp_sum(x, 0, 1, 1), dp_count(1), \
+        dp_counts(1, 'laplace', x > 9), dp_sums(ARRAY[x], 0, 1, NULL, 'correlated(mu=1, d=70)') \
+        FROM t GROUP BY k";
     let bad = [
         ("SELECT dp_mean(x, 0, 100, 0) FROM t", "22023"),
         ("SELECT k, dp_mean(x, 0, 100, x) FROM t GROUP BY k", "22023"),
@@ -631,6 +794,15 @@ fn transactions_go_on_after_an_error() {
         ),
         (
             "SELECT dp_sum(x, 0, 100, 1), sum(1 / (x - 900)) FROM t",
+            "22012",
+        ),
+        ("SELECT dp_counts(1, 'laplace', k) FROM t", "42804"),
+        (
+            "SELECT k, dp_counts(1, 'laplace', 1 / (x - 900) > 0) FROM t GROUP BY k",
+            "22012",
+        ),
+        (
+            "SELECT dp_sums(ARRAY[1 / (x - 900)], 0, 1, 1, 'laplace(d=9)') FROM t",
             "22012",
         ),
         // Once there is an answer.
@@ -770,10 +942,10 @@ fn memory_does_not_grow_with_rows() {
         &mut client,
         "SET max_parallel_workers_per_gather = 0; SET jit = off",
     );
-    let calls = CALLS.join(", ");
+    let calls = [&CALLS[..], &VECTOR_CALLS].concat().join(", ");
     for grouping in ["", " GROUP BY x::int % 10"] {
         let mut held = Vec::new();
-        for count in [1_000, 1_000, 500_000] {
+        for count in [1_000, 1_000, 200_000] {
             // While the cursor is open, so are the aggregate's states.
             run(
                 &mut client,
@@ -785,14 +957,14 @@ fn memory_does_not_grow_with_rows() {
             held.push(memory(&mut client));
             run(&mut client, "COMMIT");
         }
-        // The first run fills caches, and what others do in the server can empty some. A tenth of
+        // The first run fills caches, and what others do in the server can empty some. A quarter of
         // a byte a row would show.
         assert!((held[2] - held[1]).abs() < 50_000, "{held:?}");
     }
 }
 
 #[test]
-fn a_group_takes_64_bytes() {
+fn a_group_takes_what_its_positions_take() {
     let (_database, mut client) = session(Build::Release);
     run(
         &mut client,
@@ -821,6 +993,17 @@ fn a_group_takes_64_bytes() {
         // each block of pieces. A state of more than 64 bytes would take 128.
         assert!(
             each > 60.0 && each <= 64.0 + 18.0,
+            "{call}: {each} bytes a group"
+        );
+    }
+    // Pieces of memory are of 2^k bytes: 8 counts, or 4 sums, and a head fill one.
+    for (call, bytes) in [
+        ("dp_counts(1, 'laplace(d=8)', VARIADIC ARRAY[x > 3])", 128.0),
+        ("dp_sums(ARRAY[x], 0, 9, 1, 'laplace(d=4)')", 128.0),
+    ] {
+        let each = held(call) - none;
+        assert!(
+            each > bytes - 4.0 && each <= bytes + 18.0,
             "{call}: {each} bytes a group"
         );
     }
@@ -925,7 +1108,7 @@ fn no_plan_and_no_message_shows_a_state() {
         digits(steps.to_string()),
         format!("{:x}", steps >> 8),
     ];
-    let calls = CALLS.join(", ");
+    let calls = [&CALLS[..], &VECTOR_CALLS].concat().join(", ");
     let mut seen = Vec::new();
     for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
         run(&mut client, settings);

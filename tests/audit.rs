@@ -115,7 +115,7 @@ impl Cells {
 
 /// A bound from below on the epsilon that tells the answers of one table from those of its
 /// neighbour: the larger of both directions.
-fn bound(answers: [&[f64]; 2], columns: usize) -> f64 {
+pub fn bound(answers: [&[f64]; 2], columns: usize) -> f64 {
     let halves = answers.map(|answers| answers.split_at(answers.len() / 2));
     let (training, test) = (halves.map(|halves| halves.0), halves.map(|halves| halves.1));
     let per_column = if columns == 1 { 64 } else { 20 };
@@ -205,7 +205,7 @@ fn the_audit_notices_noise_that_is_too_small_by_half() {
     let mut releases = session(22);
     releases
         .client()
-        .batch_execute("SELECT dp_test_epsilon_factor(2)")
+        .batch_execute("SELECT dp_test_budget_factor(2)")
         .expect("half the noise");
     for eps in [0.5, 1.0, 2.0] {
         for (call, columns) in CALLS {

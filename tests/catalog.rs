@@ -6,22 +6,40 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::process::{Command, Output};
 
-use dp_core::mechanism::catalog;
+use dp_core::mechanism::{Parameter, Takes, catalog};
 use dp_mean_tests::{Build, Database, Role, explain, refused, rows, run, session, value, variable};
 use postgres::Client;
 
 /// The aggregates, as `regprocedure` writes them.
-const AGGREGATES: [&str; 9] = [
+const AGGREGATES: [&str; 14] = [
     "dp_count(\"any\",double precision)",
     "dp_count(\"any\",double precision,dp_mechanism)",
     "dp_count(double precision)",
+    "dp_counts(double precision,dp_mechanism,\"any\")",
+    "dp_counts_estimate(double precision,dp_mechanism,\"any\")",
     "dp_mean(double precision,double precision,double precision,double precision)",
     "dp_mean(double precision,double precision,double precision,double precision,dp_mechanism)",
     "dp_mean_and_count(double precision,double precision,double precision,double precision)",
     "dp_mean_and_count(double precision,double precision,double precision,double precision,dp_mechanism)",
+    "dp_means(double precision[],double precision,double precision,double precision,dp_mechanism)",
     "dp_sum(double precision,double precision,double precision,double precision)",
     "dp_sum(double precision,double precision,double precision,double precision,dp_mechanism)",
+    "dp_sums(double precision[],double precision,double precision,double precision,dp_mechanism)",
+    "dp_sums_estimate(double precision[],double precision,double precision,double precision,dp_mechanism)",
 ];
+
+/// The functions that convert budgets.
+const CONVERSIONS: [&str; 6] = [
+    "dp_delta(double precision,double precision)",
+    "dp_eps(double precision,double precision)",
+    "dp_mu(double precision,double precision)",
+    "dp_mu_of_rho(double precision)",
+    "dp_rdp_of_mu(double precision,double precision)",
+    "dp_rho_of_mu(double precision)",
+];
+
+/// How many functions the extension has, aggregates among them.
+const FUNCTIONS: usize = 56;
 
 /// The members of the extension.
 const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid, objsubid) AS name \
@@ -60,8 +78,8 @@ fn each_function_says_what_it_is() {
         functions()
     );
     let functions = rows(&mut client, &sql);
-    assert_eq!(functions.len(), 37, "{functions:?}");
-    let mut aggregates = Vec::new();
+    assert_eq!(functions.len(), FUNCTIONS, "{functions:?}");
+    let (mut aggregates, mut conversions) = (Vec::new(), Vec::new());
     for row in &functions {
         let name: &str = row.get(0);
         let [kind, volatility, parallel]: [&str; 3] = [row.get(2), row.get(3), row.get(4)];
@@ -69,6 +87,8 @@ fn each_function_says_what_it_is() {
         let aggregate = kind == "a";
         if aggregate {
             aggregates.push(name);
+        } else if CONVERSIONS.contains(&name) {
+            conversions.push(name);
         }
         // Final functions draw noise. The list of mechanisms may grow with the library.
         let expected = match name {
@@ -93,6 +113,8 @@ fn each_function_says_what_it_is() {
     }
     aggregates.sort_unstable();
     assert_eq!(aggregates, AGGREGATES);
+    conversions.sort_unstable();
+    assert_eq!(conversions, CONVERSIONS);
 }
 
 #[test]
@@ -123,11 +145,19 @@ fn each_aggregate_says_what_it_is() {
         // Shareable: not read-only, or OVER would draw noise for each row.
         assert_eq!(row.get::<_, &str>(6), "s", "{name}");
         assert_eq!(row.get::<_, &str>(7), "dp_state", "{name}");
-        assert_eq!(row.get::<_, i32>(8), 64, "{name}");
-        assert!(row.get::<_, bool>(9), "{name}");
         let (aggregate, _) = name.split_once('(').expect("a signature");
+        // What the planner takes a group to hold: of vectors, that of 64 positions.
+        let space = match aggregate {
+            "dp_counts" | "dp_counts_estimate" => 64 + 8 * 64,
+            "dp_sums" | "dp_sums_estimate" | "dp_means" => 64 + 16 * 64,
+            _ => 64,
+        };
+        assert_eq!(row.get::<_, i32>(8), space, "{name}");
+        assert!(row.get::<_, bool>(9), "{name}");
         let transition = match aggregate {
             "dp_mean_and_count" => "dp_mean_trans",
+            "dp_counts_estimate" => "dp_counts_trans",
+            "dp_sums_estimate" => "dp_sums_trans",
             "dp_count" if name == AGGREGATES[2] => "dp_count_rows_trans",
             _ => &format!("{aggregate}_trans"),
         };
@@ -161,11 +191,12 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 16);
+    assert_eq!(of_states, 24);
     for (name, usable) in [
         ("dp_state", false),
         ("dp_mechanism", true),
         ("dp_mean_answer", true),
+        ("dp_vector_answer", true),
     ] {
         let sql = format!(
             "SELECT has_type_privilege('{}', '{name}', 'USAGE')",
@@ -190,6 +221,13 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "dp_count(1)",
         "dp_count(x, 1)",
         "dp_count(x, 1, 'geometric')",
+        "dp_count(x, NULL, 'gaussian(mu=1)')",
+        "dp_counts(1, 'correlated(delta=1e-6)', x > 0.3)",
+        "dp_counts(1, 'laplace(d=2)', VARIADIC ARRAY[x > 0.3])",
+        "(dp_counts_estimate(1, 'correlated(delta=1e-6)', x > 0.3)).total",
+        "dp_sums(ARRAY[x], 0, 1, 1, 'laplace(d=1)')",
+        "(dp_sums_estimate(ARRAY[x], 0, 1, 1, 'correlated(delta=1e-6, d=2)')).estimates",
+        "dp_means(ARRAY[x], 0, 1, NULL, 'correlated(rho=0.1, d=2)')",
     ] {
         for rest in ["", " GROUP BY x > 0.3", " WHERE false"] {
             let sql = format!("SELECT {call} IS NOT NULL FROM (VALUES (0.5), (0.25)) v(x){rest}");
@@ -204,6 +242,8 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "SELECT ('laplace'::text)::dp_mechanism = ('laplace'::varchar)::dp_mechanism",
         "SELECT dp_mechanism_cmp('laplace', 'laplace') = 0",
         "SELECT dp_mechanism_send('laplace') = 'laplace'::bytea",
+        "SELECT dp_mu(1, 1e-6) + dp_delta(1, 1) + dp_eps(1e-6, 1) > 0",
+        "SELECT dp_rho_of_mu(1) + dp_mu_of_rho(1) + dp_rdp_of_mu(1, 2) > 0",
     ] {
         assert!(value::<bool>(&mut nobody, sql), "{sql}");
     }
@@ -238,18 +278,28 @@ fn every_object_has_a_comment() {
         "pg_type",
     ];
     assert_eq!(Vec::from_iter(&catalogs), expected);
-    // 37 functions, 6 operators, 2 casts, 3 types, an operator class and its family.
-    assert_eq!(members.len(), 50);
+    // Besides: 6 operators, 2 casts, 4 types, an operator class and its family.
+    assert_eq!(members.len(), FUNCTIONS + 14);
 
-    let columns = rows(
-        &mut client,
-        "SELECT attname::text, col_description(attrelid, attnum) FROM pg_attribute \
-         WHERE attrelid = 'dp_mean_answer'::regclass AND attnum > 0 ORDER BY attnum",
-    );
-    let names: Vec<&str> = columns.iter().map(|row| row.get(0)).collect();
-    assert_eq!(names, ["mean", "count"]);
-    for row in &columns {
-        assert!(row.get::<_, Option<&str>>(1).is_some(), "{row:?}");
+    for (name, expected) in [
+        ("dp_mean_answer", "mean float8, count float8"),
+        (
+            "dp_vector_answer",
+            "estimates _float8, total float8, sd float8, covariance float8, total_sd float8, \
+             total_covariance float8",
+        ),
+    ] {
+        let sql = format!(
+            "SELECT attname || ' ' || typname, col_description(attrelid, attnum) \
+             FROM pg_attribute JOIN pg_type t ON t.oid = atttypid \
+             WHERE attrelid = '{name}'::regclass AND attnum > 0 ORDER BY attnum"
+        );
+        let columns = rows(&mut client, &sql);
+        let names: Vec<&str> = columns.iter().map(|row| row.get(0)).collect();
+        assert_eq!(names.join(", "), expected);
+        for row in &columns {
+            assert!(row.get::<_, Option<&str>>(1).is_some(), "{row:?}");
+        }
     }
     let sql = "SELECT obj_description(oid, 'pg_extension') FROM pg_extension \
          WHERE extname = 'dp_mean'";
@@ -310,12 +360,16 @@ fn the_extension_can_live_in_any_schema() {
          CREATE TABLE m (mech one.dp_mechanism); INSERT INTO m VALUES ('laplace'); \
          CREATE VIEW v AS SELECT one.dp_mean(x, 0, 1, 50, 'hourglass') AS mean, \
              (one.dp_mean_and_count(x, 0, 1, 50)).count, one.dp_sum(x, 0, 1, 50) AS sum, \
-             one.dp_count(x, 50, 'geometric') AS n FROM t",
+             one.dp_count(x, 50, 'geometric') AS n, \
+             one.dp_counts(50, 'laplace', k = 0, x > 0.75) AS counts, \
+             (one.dp_counts_estimate(50, 'laplace(d=1)', VARIADIC ARRAY[k = 0])).sd AS sd, \
+             one.dp_means(ARRAY[x], 0, 1, NULL, 'correlated(mu=1000, d=1)') AS means FROM t",
     );
     let right = |client: &mut Client, from: &str| {
         let sql = format!(
             "SELECT abs(mean - 0.5005) < 1e-6 AND abs(count - 1000) < 1e-3 \
-             AND abs(sum - 500.5) < 1e-6 AND n = 1000 FROM {from}"
+             AND abs(sum - 500.5) < 1e-6 AND n = 1000 AND counts = '{{500,250}}' AND sd < 1e-6 \
+             AND abs(means[1] - 0.5005) < 1e-4 FROM {from}"
         );
         assert!(value::<bool>(client, &sql), "{sql}");
     };
@@ -323,7 +377,10 @@ fn the_extension_can_live_in_any_schema() {
         format!(
             "(SELECT {schema}.dp_mean(x, 0, 1, 50, 'hourglass') AS mean, \
              ({schema}.dp_mean_and_count(x, 0, 1, 50)).count, {schema}.dp_sum(x, 0, 1, 50) AS sum, \
-             {schema}.dp_count(x, 50, 'geometric') AS n FROM t) s"
+             {schema}.dp_count(x, 50, 'geometric') AS n, \
+             {schema}.dp_counts(50, 'laplace', k = 0, x > 0.75) AS counts, \
+             ({schema}.dp_counts_estimate(50, 'laplace(d=1)', VARIADIC ARRAY[k = 0])).sd AS sd, \
+             {schema}.dp_means(ARRAY[x], 0, 1, NULL, 'correlated(mu=1000, d=1)') AS means FROM t) s"
         )
     };
     let in_schema = |client: &mut Client, schema: &str| {
@@ -336,7 +393,7 @@ fn the_extension_can_live_in_any_schema() {
     };
     right(&mut client, "v");
     right(&mut client, &calls("one"));
-    assert_eq!(in_schema(&mut client, "one"), 37);
+    assert_eq!(in_schema(&mut client, "one"), FUNCTIONS as i64);
     let refusal = refused(&mut client, "SELECT dp_mean(x, 0, 1, 50) FROM t");
     assert_eq!(refusal.code, "42883");
 
@@ -345,7 +402,7 @@ fn the_extension_can_live_in_any_schema() {
         "SET search_path = one, two, public; PREPARE p AS SELECT dp_count(50) FROM t; EXECUTE p; \
          ALTER EXTENSION dp_mean SET SCHEMA two",
     );
-    assert_eq!(in_schema(&mut client, "two"), 37);
+    assert_eq!(in_schema(&mut client, "two"), FUNCTIONS as i64);
     right(&mut client, "v");
     right(&mut client, &calls("two"));
     run(&mut client, "EXECUTE p; SET search_path = two, public");
@@ -443,7 +500,10 @@ fn a_dump_restores() {
          CREATE TABLE t AS SELECT i / 1000.0 AS x FROM generate_series(1, 1000) i; \
          CREATE VIEW v AS SELECT dp_mean(x, 0, 1, 50, 'hourglass(gamma=0.0001)') AS mean, \
              dp_count(x, 50) AS n, dp_count(DISTINCT x, 50) FILTER (WHERE x > 0.5) AS half, \
-             (dp_mean_and_count(x, 0, 1, 50)).count FROM t",
+             (dp_mean_and_count(x, 0, 1, 50)).count, \
+             dp_counts(50, 'laplace(relation=replace)', x > 0.5, x > 0.75) AS counts, \
+             (dp_sums_estimate(ARRAY[x::float8], 0, 1, 50, 'laplace(d=1)')).estimates AS sums, \
+             dp_counts(50, 'laplace(d=2)', VARIADIC ARRAY[x > 0.5, true]) AS of_array FROM t",
     );
     let first = dump(database.name());
     for part in [
@@ -451,6 +511,8 @@ fn a_dump_restores() {
         "public.dp_mechanism",
         "hourglass(gamma=0.25)",
         "dp_mean(",
+        "laplace(relation=replace)",
+        "VARIADIC ARRAY[",
     ] {
         assert!(first.contains(part), "no {part}: {first}");
     }
@@ -483,7 +545,8 @@ fn a_dump_restores() {
     let expected = ["hourglass(gamma=0.25)", "laplace", "staircase"];
     assert_eq!(strings(&mut client, sql), expected);
     let sql = "SELECT abs(mean - 0.5005) < 1e-3 AND n = 1000 AND half = 500 \
-         AND abs(count - 1000) < 1e-3 FROM v";
+         AND abs(count - 1000) < 1e-3 AND counts = '{500,250}' AND of_array = '{500,1000}' \
+         AND abs(sums[1] - 500.5) < 1 FROM v";
     assert!(value::<bool>(&mut client, sql));
     assert!(value::<bool>(
         &mut client,
@@ -499,7 +562,7 @@ fn dp_mechanisms_lists_what_works() {
         .iter()
         .map(|row| {
             let text = |i| row.get::<_, String>(i);
-            (row.get::<_, bool>(2), [0, 1, 3, 4, 5, 6].map(text))
+            (row.get::<_, bool>(2), [0, 1, 3, 4, 5, 6, 7].map(text))
         })
         .collect();
     let known: Vec<_> = catalog()
@@ -507,7 +570,10 @@ fn dp_mechanisms_lists_what_works() {
             let parameters: Vec<_> = info
                 .parameters
                 .iter()
-                .map(|parameter| format!("{}: {}", parameter.name, parameter.description))
+                .map(|parameter| {
+                    let (name, domain) = (parameter.name, parameter.domain);
+                    format!("{name} ({domain}): {}", parameter.description)
+                })
                 .collect();
             let parameters = parameters.join("; ");
             let texts = [
@@ -516,6 +582,7 @@ fn dp_mechanisms_lists_what_works() {
                 info.guarantee,
                 info.neighbours,
                 &parameters,
+                info.example,
                 info.source,
             ];
             (is_default, texts.map(str::to_owned))
@@ -523,31 +590,96 @@ fn dp_mechanisms_lists_what_works() {
         .collect();
     assert_eq!(listed, known);
 
+    // The planner's number of rows is theirs.
+    let rows_of = "SELECT prorows::bigint FROM pg_proc WHERE proname = 'dp_mechanisms'";
+    assert_eq!(value::<i64>(&mut client, rows_of), known.len() as i64);
+}
+
+/// A call of each aggregate with a mechanism, and the aggregate under which that one is listed.
+const CALLS: [(&str, &str); 9] = [
+    ("dp_mean", "dp_mean(x, 0, 1, {eps}, {mech})"),
+    ("dp_mean", "dp_mean_and_count(x, 0, 1, {eps}, {mech})"),
+    ("dp_sum", "dp_sum(x, 0, 1, {eps}, {mech})"),
+    ("dp_count", "dp_count(x, {eps}, {mech})"),
+    (
+        "dp_counts",
+        "dp_counts({eps}, {mech}, VARIADIC ARRAY[x > 0.3, x > 0.7])",
+    ),
+    (
+        "dp_counts",
+        "dp_counts_estimate({eps}, {mech}, VARIADIC ARRAY[x > 0.3])",
+    ),
+    ("dp_sums", "dp_sums(ARRAY[x], 0, 1, {eps}, {mech})"),
+    ("dp_sums", "dp_sums_estimate(ARRAY[x], 0, 1, {eps}, {mech})"),
+    ("dp_means", "dp_means(ARRAY[x], 0, 1, {eps}, {mech})"),
+];
+
+/// The example of a mechanism with one parameter more, or another value for it: a value that every
+/// mechanism takes. Whether eps is NULL with it.
+fn example_with(example: &str, parameter: &Parameter) -> (String, bool) {
+    let value = match (parameter.name, parameter.takes) {
+        (_, Takes::Number) => "0.5",
+        ("k", Takes::Whole) => "2",
+        (_, Takes::Whole) => "7",
+        (_, Takes::Word(words)) => words[words.len() - 1],
+    };
+    let (name, inside) = match example.split_once('(') {
+        Some((name, inside)) => (name, inside.trim_end_matches(')')),
+        None => (example, ""),
+    };
+    let budgets = ["delta", "mu", "rho"];
+    let replaces = |item: &str| {
+        let key = item.split('=').next().expect("a key");
+        key == parameter.name || (budgets.contains(&key) && budgets.contains(&parameter.name))
+    };
+    let others = inside.split(", ").filter(|item| !item.is_empty());
+    let mut items: Vec<String> = others
+        .filter(|item| !replaces(item))
+        .map(str::to_owned)
+        .collect();
+    items.push(format!("{}={value}", parameter.name));
+    let own_budget = ["mu", "rho"].contains(&parameter.name);
+    (format!("{name}({})", items.join(", ")), own_budget)
+}
+
+#[test]
+fn every_example_works_and_so_does_every_parameter() {
+    let (_database, mut client) = session(Build::Release);
     let names: BTreeSet<&str> = catalog().map(|(_, _, info)| info.name).collect();
-    for aggregate in ["dp_mean", "dp_mean_and_count", "dp_sum", "dp_count"] {
-        // The two of the mean are one entry.
-        let entry = aggregate.strip_suffix("_and_count").unwrap_or(aggregate);
+    for (entry, template) in CALLS {
         let mine: Vec<_> = catalog().filter(|(name, ..)| *name == entry).collect();
         assert_eq!(mine.iter().filter(|(_, default, _)| *default).count(), 1);
-        let bounds = if entry == "dp_count" { "" } else { "0, 1, " };
-        let call = |mechanism: &str| {
-            format!(
-                "SELECT {aggregate}(x, {bounds}1, '{mechanism}') IS NOT NULL FROM (VALUES (0.5)) v(x)"
-            )
+        let call = |eps: &str, mechanism: &str| {
+            let call = template.replace("{eps}", eps);
+            let call = call.replace("{mech}", &format!("'{mechanism}'"));
+            format!("SELECT {call} IS NULL FROM (VALUES (0.5)) v(x)")
         };
+        let mut works = |eps: &str, text: &str| {
+            assert!(!value::<bool>(&mut client, &call(eps, text)), "{text}");
+        };
+        for (_, _, info) in &mine {
+            assert!(info.example.starts_with(info.name), "{}", info.example);
+            works("1", info.example);
+            for parameter in info.parameters {
+                let (text, own_budget) = example_with(info.example, parameter);
+                works(if own_budget { "NULL" } else { "1" }, &text);
+            }
+        }
         for name in &names {
-            match mine.iter().find(|(_, _, info)| info.name == *name) {
-                None => assert_eq!(refused(&mut client, &call(name)).code, "22023", "{name}"),
-                Some((_, _, info)) => {
-                    assert!(value::<bool>(&mut client, &call(name)), "{name}");
-                    for parameter in info.parameters {
-                        let with = format!("{name}({}=0.5)", parameter.name);
-                        assert!(value::<bool>(&mut client, &call(&with)), "{with}");
-                    }
-                }
+            if !mine.iter().any(|(_, _, info)| info.name == *name) {
+                let refusal = refused(&mut client, &call("1", name));
+                assert_eq!(refusal.code, "22023", "{name}");
+                let message = format!("is not a mechanism of {entry}");
+                assert!(refusal.message.ends_with(&message), "{refusal:?}");
             }
         }
     }
+    // As the query that lists them shows them.
+    let sql = "SELECT example::dp_mechanism::text FROM dp_mechanisms() WHERE mechanism = 'ellipse'";
+    assert_eq!(
+        strings(&mut client, sql),
+        ["ellipse(d=64, delta=1e-6, k=3)"; 2]
+    );
 }
 
 #[test]
@@ -557,13 +689,15 @@ fn the_default_is_the_one_that_is_listed() {
         &mut client,
         "CREATE TABLE t AS SELECT i / 100.0 AS x FROM generate_series(1, 100) i",
     );
-    for (aggregate, is_default, info) in catalog() {
+    // The aggregates of vectors have no default: d or the budget must be given.
+    let scalars = ["dp_mean", "dp_sum", "dp_count"];
+    for (aggregate, is_default, info) in catalog().filter(|entry| scalars.contains(&entry.0)) {
         let bounds = if aggregate == "dp_count" {
             ""
         } else {
             "0, 1, "
         };
-        let mut answers = ["".to_owned(), format!(", '{}'", info.name)].map(|mechanism| {
+        let mut answers = ["".to_owned(), format!(", '{}'", info.example)].map(|mechanism| {
             run(&mut client, "SELECT dp_test_seed(7)");
             let call = format!("{aggregate}(x, {bounds}0.1{mechanism})");
             (0..8)
@@ -576,7 +710,7 @@ fn the_default_is_the_one_that_is_listed() {
 }
 
 /// Texts of mechanisms with their canonical form.
-const TEXTS: [(&str, &str); 12] = [
+const TEXTS: [(&str, &str); 17] = [
     ("hourglass", "hourglass"),
     (" hourglass ( ) ", "hourglass"),
     ("hourglass(gamma=0.5)", "hourglass(gamma=0.5)"),
@@ -589,6 +723,17 @@ const TEXTS: [(&str, &str); 12] = [
     ("laplace", "laplace"),
     ("independent", "independent"),
     ("geometric", "geometric"),
+    (
+        "correlated(delta=0.000001, d=64)",
+        "correlated(d=64, delta=1e-6)",
+    ),
+    (
+        "correlated( relation = replace , d = 1e2, mu=1 )",
+        "correlated(d=100, mu=1.0, relation=replace)",
+    ),
+    ("ellipse(rho=5e-1, k=3)", "ellipse(k=3, rho=0.5)"),
+    ("known_n(n=12345, mu=2)", "known_n(mu=2.0, n=12345.0)"),
+    ("gaussian(delta=1e-6)", "gaussian(delta=1e-6)"),
 ];
 
 /// A session with `m`, a table of [`TEXTS`] as mechanisms, each twice.
@@ -689,7 +834,7 @@ fn mechanisms_have_the_order_of_their_bytes() {
         &mut client,
         "CREATE INDEX ON m (mech); SET enable_seqscan = off; SET enable_bitmapscan = off",
     );
-    for (condition, expected) in [("= 'laplace'", 2), ("< 'hourglass(gamma=0.6)'", 12)] {
+    for (condition, expected) in [("= 'laplace'", 2), ("< 'hourglass(gamma=0.6)'", 20)] {
         let sql = format!("SELECT count(*) FROM m WHERE mech {condition}");
         let plan = explain(&mut client, &sql);
         assert!(plan.contains("Index Cond: (m.mech "), "{plan}");

@@ -7,11 +7,14 @@ use std::process::Command;
 
 use dp_mean_tests::variable;
 
-const PER_ROW: [&str; 4] = [
+const PER_ROW: [&str; 7] = [
     "dp_mean_trans",
     "dp_sum_trans",
     "dp_count_trans",
     "dp_count_rows_trans",
+    "dp_counts_trans",
+    "dp_sums_trans",
+    "dp_means_trans",
 ];
 
 /// What the guarded functions are called in `transition_function!`. The linker may have merged

@@ -927,6 +927,22 @@ fn a_foreign_server_answers_what_it_is_sent() {
         }
         check(&mut client, "", template, &["Foreign Scan"]);
     }
+    // Questions, an array of them, and a budget without eps travel too.
+    let many = "SELECT k, dp_counts(1.0, 'correlated(delta=1e-6)', x > 0, c > 0), \
+                dp_counts(NULL, 'correlated(rho=1, d=2)', VARIADIC ARRAY[x > 0, c > 0]), \
+                dp_means(ARRAY[x, c], 0, 1, 1.0, 'correlated(delta=1e-6, d=2)') \
+                FROM far GROUP BY k";
+    let plan = explain(&mut client, many);
+    let remote = plan.lines().find(|line| line.contains("Remote SQL"));
+    let remote = remote.unwrap_or_else(|| panic!("{plan}"));
+    assert_eq!(remote.matches("public.dp_counts(").count(), 2, "{plan}");
+    assert!(remote.contains("VARIADIC ARRAY["), "{plan}");
+    assert!(remote.contains("public.dp_means(ARRAY["), "{plan}");
+    for row in rows(&mut client, many) {
+        for column in 1..4 {
+            assert_eq!(row.get::<_, Vec<f64>>(column).len(), 2);
+        }
+    }
     // What the other server cannot be asked, this one computes.
     let shipped = "SELECT k, {} FROM far GROUP BY k";
     run(&mut client, "ALTER SERVER there OPTIONS (DROP extensions)");

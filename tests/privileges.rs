@@ -5,7 +5,8 @@ use dp_mean_tests::{Build, PARALLEL, Role, explain, refused, rows, run, session,
 /// Every function that takes or returns a state, with its arguments' types.
 fn support_functions(client: &mut postgres::Client) -> Vec<(String, String)> {
     // Functions with an argument of type internal cannot be called from SQL at all.
-    let sql = "SELECT p.proname::text, pg_get_function_identity_arguments(p.oid) FROM pg_proc p \
+    let sql = "SELECT p.proname::text, \
+               replace(pg_get_function_identity_arguments(p.oid), 'VARIADIC ', '') FROM pg_proc p \
                WHERE 'internal'::regtype <> ALL (p.proargtypes) AND p.prokind = 'f' AND (p.prorettype = 'dp_state'::regtype \
                    OR 'dp_state'::regtype = ANY (p.proargtypes)) ORDER BY 1, 2";
     rows(client, sql)
@@ -32,7 +33,12 @@ fn anybody_can_aggregate() {
         let sql = "SELECT dp_mean(x, 0, 10000, 1.0), dp_mean(x, 0, 10000, 1.0, 'laplace'), \
                    dp_sum(x, 0, 10000, 1.0), dp_sum(x, 0, 10000, 1.0, 'laplace'), \
                    (dp_mean_and_count(x, 0, 10000, 1.0)).*, dp_count(1.0), dp_count(x, 1.0), \
-                   dp_count(x, 1.0, 'geometric') FROM t";
+                   dp_count(x, 1.0, 'geometric'), dp_counts(1, 'correlated(delta=1e-6)', x > 5), \
+                   dp_counts(1, 'laplace(d=2)', VARIADIC ARRAY[x > 5]), \
+                   (dp_counts_estimate(NULL, 'gaussian(mu=1)', x > 5, k = 0)).*, \
+                   dp_sums(ARRAY[x], 0, 9, 1, 'laplace(d=2)'), \
+                   (dp_sums_estimate(ARRAY[x], 0, 9, NULL, 'correlated(rho=0.1, d=2)')).*, \
+                   dp_means(ARRAY[x, k], 0, 9, NULL, 'correlated(mu=1, d=2)') FROM t";
         let plan = explain(&mut nobody, sql);
         assert_eq!(
             plan.contains("Partial Aggregate"),
@@ -42,10 +48,19 @@ fn anybody_can_aggregate() {
         run(&mut nobody, sql);
         run(
             &mut nobody,
-            "SELECT k, dp_mean(x, 0, 10000, 1.0) FROM t GROUP BY k",
+            "SELECT k, dp_mean(x, 0, 10000, 1.0), dp_counts(1, 'laplace', x > 5) FROM t GROUP BY k",
         );
     }
     assert!(!rows(&mut nobody, "SELECT * FROM dp_mechanisms()").is_empty());
+    run(
+        &mut nobody,
+        "SELECT dp_mu(1, 1e-6), dp_delta(1, 1), dp_eps(1e-6, 1), dp_rho_of_mu(1), \
+         dp_mu_of_rho(1), dp_rdp_of_mu(1, 2)",
+    );
+    run(
+        &mut nobody,
+        "CREATE TEMP TABLE kept (answer dp_vector_answer)",
+    );
     run(
         &mut nobody,
         "CREATE TEMP TABLE m AS SELECT 'hourglass'::dp_mechanism AS m",
@@ -60,7 +75,7 @@ fn anybody_can_aggregate() {
 fn no_support_function_can_be_called() {
     let (database, mut client) = session(Build::Release);
     let functions = support_functions(&mut client);
-    assert_eq!(functions.len(), 15, "{functions:?}");
+    assert_eq!(functions.len(), 23, "{functions:?}");
     let role = Role::new(&database);
     run(
         &mut client,
@@ -125,8 +140,28 @@ fn no_aggregate_can_be_built_over_them() {
          STYPE = dp_state, FINALFUNC = dp_mean_final)",
         "CREATE AGGREGATE mine(dp_state) (SFUNC = dp_state_combine, STYPE = dp_state)",
         "CREATE AGGREGATE mine(float8) (SFUNC = dp_count_rows_trans, STYPE = dp_state)",
+        "CREATE AGGREGATE mine(float8, dp_mechanism, VARIADIC \"any\") (SFUNC = dp_counts_trans, \
+         STYPE = dp_state)",
+        "CREATE AGGREGATE mine(float8, dp_mechanism, VARIADIC \"any\") (SFUNC = dp_counts_trans, \
+         STYPE = dp_state, FINALFUNC = dp_counts_final, COMBINEFUNC = dp_state_combine)",
+        "CREATE AGGREGATE mine(float8[], float8, float8, float8, dp_mechanism) \
+         (SFUNC = dp_sums_trans, STYPE = dp_state)",
+        "CREATE AGGREGATE mine(float8[], float8, float8, float8, dp_mechanism) \
+         (SFUNC = dp_means_trans, STYPE = dp_state, FINALFUNC = dp_means_final)",
     ] {
         assert_eq!(refused(&mut nobody, aggregate).code, "42501", "{aggregate}");
+    }
+    // Each of the functions that give a state, by what the catalog says of it.
+    let sql = "SELECT format('CREATE AGGREGATE mine(%s) (SFUNC = %s, STYPE = dp_state)', \
+               replace(pg_get_function_identity_arguments(oid), 'dp_state, ', ''), proname) \
+               FROM pg_proc WHERE proname LIKE 'dp\\_%\\_trans' OR proname = 'dp_state_combine'";
+    let all = rows(&mut client, sql);
+    assert_eq!(all.len(), 11);
+    for row in &all {
+        let sql: &str = row.get(0);
+        assert_eq!(refused(&mut nobody, sql).code, "42501", "{sql}");
+        // It is for want of a right, and not of sense.
+        run(&mut client, &format!("BEGIN; {sql}; ROLLBACK"));
     }
 }
 
@@ -142,6 +177,7 @@ fn nothing_can_be_made_of_the_state_type() {
     for sql in [
         "CREATE TABLE kept (s dp_state)",
         "CREATE TEMP TABLE kept (s dp_state[])",
+        "CREATE TEMP TABLE kept (answer dp_vector_answer, s dp_state)",
         "CREATE TYPE kept AS (s dp_state)",
         "CREATE DOMAIN kept AS dp_state",
         "CREATE FUNCTION f(dp_state) RETURNS int LANGUAGE sql AS 'SELECT 1'",
@@ -171,21 +207,32 @@ fn not_even_a_superuser_reads_or_writes_a_state() {
     // An aggregate without a final function answers with its state.
     run(
         &mut client,
-        "CREATE AGGREGATE bare(float8, float8, float8, float8) (SFUNC = dp_mean_trans, STYPE = dp_state)",
+        "CREATE AGGREGATE bare(float8, float8, float8, float8) (SFUNC = dp_mean_trans, STYPE = dp_state);
+         CREATE AGGREGATE bare(float8, dp_mechanism, VARIADIC \"any\")
+             (SFUNC = dp_counts_trans, STYPE = dp_state);
+         CREATE AGGREGATE bare(float8[], float8, float8, float8, dp_mechanism)
+             (SFUNC = dp_sums_trans, STYPE = dp_state)",
     );
-    let call = "SELECT bare(i, 0, 10, 1.0) FROM generate_series(1, 10) i";
-    assert_eq!(refused(&mut client, call).code, "0A000");
-    let copy = format!("COPY ({call}) TO STDOUT (FORMAT binary)");
-    let error = client.copy_out(&copy).map(|reader| {
-        let mut bytes = Vec::new();
-        std::io::copy(&mut { reader }, &mut bytes)
-    });
-    let failed = match error {
-        Err(error) => format!("{error:?}"),
-        Ok(Err(error)) => format!("{error:?}"),
-        Ok(Ok(_)) => panic!("a state was copied out"),
-    };
-    assert!(failed.contains("no text and no binary form"), "{failed}");
+    for call in [
+        "bare(i, 0, 10, 1.0)",
+        "bare(1, 'laplace', i > 3)",
+        "bare(1, 'laplace(d=2)'::dp_mechanism, VARIADIC ARRAY[i > 3])",
+        "bare(ARRAY[i], 0, 10, 1, 'laplace(d=3)')",
+    ] {
+        let call = format!("SELECT {call} FROM generate_series(1, 10) i");
+        assert_eq!(refused(&mut client, &call).code, "0A000", "{call}");
+        let copy = format!("COPY ({call}) TO STDOUT (FORMAT binary)");
+        let error = client.copy_out(&copy).map(|reader| {
+            let mut bytes = Vec::new();
+            std::io::copy(&mut { reader }, &mut bytes)
+        });
+        let failed = match error {
+            Err(error) => format!("{error:?}"),
+            Ok(Err(error)) => format!("{error:?}"),
+            Ok(Ok(_)) => panic!("a state was copied out"),
+        };
+        assert!(failed.contains("no text and no binary form"), "{failed}");
+    }
     run(&mut client, "CREATE TABLE kept (s dp_state)");
     assert_eq!(
         refused(&mut client, "INSERT INTO kept VALUES ('x')").code,
@@ -209,6 +256,16 @@ fn outside_an_aggregate_a_support_function_is_an_error() {
         "SELECT dp_mean_and_count_final(NULL)",
         "SELECT dp_sum_final(NULL)",
         "SELECT dp_count_final(NULL)",
+        "SELECT dp_counts_trans(NULL, 1, 'laplace', true)",
+        "SELECT dp_counts_trans(NULL, NULL, 'laplace(d=1)', VARIADIC ARRAY[true])",
+        "SELECT dp_counts_final(NULL)",
+        "SELECT dp_counts_estimate_final(NULL)",
+        "SELECT dp_sums_trans(NULL, '{1}', 0, 1, 1, 'laplace(d=1)')",
+        "SELECT dp_sums_trans(NULL, NULL, 0, 1, 1, 'laplace(d=1)')",
+        "SELECT dp_sums_final(NULL)",
+        "SELECT dp_sums_estimate_final(NULL)",
+        "SELECT dp_means_trans(NULL, '{1}', 0, 1, 1, 'laplace(d=1)')",
+        "SELECT dp_means_final(NULL)",
     ] {
         assert_eq!(refused(&mut client, sql).code, "0A000", "{sql}");
     }
@@ -217,8 +274,17 @@ fn outside_an_aggregate_a_support_function_is_an_error() {
         &mut client,
         "CREATE FUNCTION through(s dp_state, x float8) RETURNS dp_state LANGUAGE sql AS \
              'SELECT dp_mean_trans(s, x, 0, 1, 1.0)';
-         CREATE AGGREGATE other(float8) (SFUNC = through, STYPE = dp_state, FINALFUNC = dp_mean_final)",
+         CREATE AGGREGATE other(float8) (SFUNC = through, STYPE = dp_state, FINALFUNC = dp_mean_final);
+         CREATE FUNCTION through(s dp_state, x boolean) RETURNS dp_state LANGUAGE sql AS
+             $$ SELECT dp_counts_trans(s, 1, 'laplace', x) $$;
+         CREATE AGGREGATE other(boolean) (SFUNC = through, STYPE = dp_state, FINALFUNC = dp_counts_final);
+         CREATE FUNCTION through(s dp_state, x float8[]) RETURNS dp_state LANGUAGE sql AS
+             $$ SELECT dp_sums_trans(s, x, 0, 1, 1, 'laplace(d=1)') $$;
+         CREATE AGGREGATE other(float8[]) (SFUNC = through, STYPE = dp_state, FINALFUNC = dp_means_final)",
     );
-    let sql = "SELECT other(i) FROM generate_series(1, 10) i";
-    assert_eq!(refused(&mut client, sql).code, "0A000");
+    for x in ["i::float8", "i > 3", "ARRAY[i]::float8[]"] {
+        let sql = format!("SELECT other({x}) FROM generate_series(1, 10) i");
+        let refusal = refused(&mut client, &sql);
+        assert_eq!(refusal.code, "0A000", "{refusal:?}: {sql}");
+    }
 }

@@ -3,7 +3,8 @@
 //! PostgreSQL computes identical calls once. But different aggregates over the same arguments
 //! share one state where they have the same transition function, and each runs its own final
 //! function. So copies of an aggregate under other names give as many releases for one scan of
-//! the table, all through the functions that the aggregate itself runs.
+//! the table, all through the functions that the aggregate itself runs. Where the table is small,
+//! a scan for each release is as cheap.
 
 use postgres::Client;
 
@@ -82,6 +83,31 @@ impl Releases {
         );
         answers.truncate(numbers);
         answers
+    }
+
+    /// `count` releases of `answer`, an expression that gives an array, over the rows of `table`,
+    /// one scan for each: the numbers of all, one after the other. With `group` each release is
+    /// an array for each group, in their order.
+    pub fn draw_arrays(
+        &mut self,
+        answer: &str,
+        table: &str,
+        group: Option<&str>,
+        count: usize,
+    ) -> Vec<f64> {
+        let grouping =
+            group.map_or_else(String::new, |key| format!("GROUP BY {key} ORDER BY {key}"));
+        let sql = format!(
+            "SELECT s.answer FROM generate_series(1, {count}) scan, LATERAL \
+             (SELECT {answer} AS answer FROM {table} WHERE scan > 0 {grouping}) s"
+        );
+        let rows = self
+            .client
+            .query(&sql, &[])
+            .unwrap_or_else(|error| panic!("{error:?}: {answer}"));
+        rows.iter()
+            .flat_map(|row| row.get::<_, Vec<f64>>(0))
+            .collect()
     }
 
     /// Copies every aggregate called `name`, from what the catalog says of it; once in a database.

@@ -155,14 +155,84 @@ fn no_value_raises_an_error_and_every_answer_is_in_place() {
                 );
             }
         }
-        for mechanism in ["staircase", "laplace"] {
-            let call = format!("(x, '{lo:e}', '{hi:e}', 1, '{mechanism}')");
+        for (mechanism, eps) in [
+            ("staircase", "1"),
+            ("laplace", "1"),
+            ("gaussian(delta=1e-300)", "1"),
+            ("gaussian(mu=1e-9)", "NULL"),
+        ] {
+            let call = format!("(x, '{lo:e}', '{hi:e}', {eps}, '{mechanism}')");
             let sum: f64 = value(&mut client, &format!("SELECT dp_sum{call} FROM specials"));
             assert!(!sum.is_nan(), "{call}");
         }
     }
+    for budget in ["mu=1e-9", "rho=1e-18", "mu=1000", "rho=500000"] {
+        for (lo, hi) in BOUNDS {
+            let call = format!("(x, '{lo:e}', '{hi:e}', NULL, 'gaussian({budget})')");
+            let sql = format!("SELECT (dp_mean_and_count{call}).* FROM specials");
+            let row = client.query_one(&sql, &[]).expect("a row");
+            let (mean, count): (f64, f64) = (row.get(0), row.get(1));
+            assert!(
+                (lo..=hi).contains(&mean) && count.is_finite(),
+                "{mean} {count} {call}"
+            );
+        }
+    }
     let count: i64 = value(&mut client, "SELECT dp_count(x, 50) FROM specials");
     assert_eq!(count, SPECIALS.len() as i64 - 1);
+}
+
+#[test]
+fn no_value_in_an_array_raises_an_error() {
+    let (_database, mut client) = session(Build::Release);
+    specials(&mut client);
+    run(
+        &mut client,
+        "CREATE TABLE arrays AS SELECT ARRAY[x, NULL, x] AS x FROM specials UNION ALL \
+         VALUES (NULL), ('{}'), ('{NULL}'), ('[-3:-1]={NaN,1,-1}'), ('{{1,2},{3,NaN}}'), \
+             (array_fill('-Infinity'::float8, ARRAY[1000]))",
+    );
+    for (lo, hi) in BOUNDS {
+        for mechanism in ["correlated", "gaussian", "known_n", "laplace", "ellipse"] {
+            let (parameters, eps) = match mechanism {
+                "laplace" => ("d=3", "1"),
+                "known_n" => ("mu=1, n=20, d=3", "NULL"),
+                "ellipse" => ("delta=1e-300, k=1, d=3", "1"),
+                _ => ("rho=1e-18, d=3", "NULL"),
+            };
+            if mechanism == "ellipse" && lo != 0.0 && hi != 0.0 {
+                continue; // It takes bounds with 0 at an end alone.
+            }
+            let call = format!("(x, '{lo:e}', '{hi:e}', {eps}, '{mechanism}({parameters})')");
+            let sql = format!("SELECT (dp_sums_estimate{call}).* FROM arrays");
+            let row = client
+                .query_one(&sql, &[])
+                .unwrap_or_else(|error| panic!("{error:?}: {sql}"));
+            let sums: Vec<f64> = row.get(0);
+            assert!(
+                sums.len() == 3 && !sums.iter().any(|sum| sum.is_nan()),
+                "{sums:?} {call}"
+            );
+            let numbers = (1..6).filter_map(|i| row.get::<_, Option<f64>>(i));
+            assert!(
+                numbers.into_iter().all(|number| !number.is_nan()),
+                "{row:?} {call}"
+            );
+            if ["correlated", "known_n"].contains(&mechanism) {
+                let sql = format!("SELECT dp_means{call} FROM arrays");
+                let means: Vec<f64> = value(&mut client, &sql);
+                assert!(
+                    means.iter().all(|mean| (lo..=hi).contains(mean)),
+                    "{means:?} {call}"
+                );
+            }
+        }
+    }
+    // Answers that are NULL, missing or too many, in every form of an array.
+    let sql = "SELECT dp_counts(50, 'laplace(d=3)', VARIADIC b) FROM (VALUES \
+         ('{t,t,t}'::boolean[]), (NULL), ('{}'), ('{t}'), ('{NULL,t}'), ('{f,f,t,t,t}'), \
+         ('[5:6]={t,f}'), ('{{t,f},{t,NULL}}'), (array_fill(true, ARRAY[100000]))) v(b)";
+    assert_eq!(value::<Vec<f64>>(&mut client, sql), [5.0, 3.0, 4.0]);
 }
 
 #[test]

@@ -4,9 +4,9 @@
 CREATE FUNCTION dp_test_seed(bigint) RETURNS void
 AS '$libdir/dp_mean', 'dp_test_seed' LANGUAGE C STRICT;
 
--- Noise made for eps times this factor: 2 is noise halved.
-CREATE FUNCTION dp_test_epsilon_factor(float8) RETURNS void
-AS '$libdir/dp_mean', 'dp_test_epsilon_factor' LANGUAGE C STRICT;
+-- Noise made for this many times the budget: 2 is noise halved.
+CREATE FUNCTION dp_test_budget_factor(float8) RETURNS void
+AS '$libdir/dp_mean', 'dp_test_budget_factor' LANGUAGE C STRICT;
 
 -- A panic inside the library.
 CREATE FUNCTION dp_test_panic() RETURNS void
@@ -24,5 +24,16 @@ CREATE AGGREGATE dp_test_mean_state(float8, float8, float8, float8, dp_mechanism
 
 CREATE AGGREGATE dp_test_sum_state(float8, float8, float8, float8, dp_mechanism) (
     SFUNC = dp_sum_trans, STYPE = dp_state, FINALFUNC = dp_test_state,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+
+-- The same of vectors, "n s1 s2 ...", through those of dp_counts and dp_sums.
+CREATE AGGREGATE dp_test_counts_state(float8, dp_mechanism, VARIADIC "any") (
+    SFUNC = dp_counts_trans, STYPE = dp_state, FINALFUNC = dp_test_state,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+
+CREATE AGGREGATE dp_test_sums_state(float8[], float8, float8, float8, dp_mechanism) (
+    SFUNC = dp_sums_trans, STYPE = dp_state, FINALFUNC = dp_test_state,
     COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
 );
