@@ -27,7 +27,7 @@ SELECT count(*) AS people FROM person \gset
 \echo 'health insurance at random, and their use of doctors was watched. Table "person" is the first year:'
 \echo :people 'people, one row each, so what protects a row protects a person.'
 \echo
-\echo 'Every answer of dp_mean, dp_sum and dp_count is eps-differentially private. The true answers beside them'
+\echo 'Every answer of a dp_ aggregate is differentially private. The true answers beside them'
 \echo 'are here to show the error that the noise (and the bounds, where they cut) made; nobody would publish those.'
 
 \echo
@@ -125,7 +125,60 @@ ORDER BY hi;
 \set ECHO none
 
 \echo
-\echo '7. MECHANISMS SIDE BY SIDE   (root mean square error of 1,000 releases each: a look behind the curtain that only'
+\echo '7. A DOZEN QUESTIONS AT ONCE, BY SITE   (eps 1 and delta 1e-6 buy all 72 counts: one release for each site, with'
+\echo '   correlated Gaussian noise; a row is a person''s twelve answers)'
+\echo
+CREATE TABLE question (id serial PRIMARY KEY, text text);
+INSERT INTO question (text) VALUES
+    ('is 60 or older'), ('is a woman'), ('went to school for 12 years'), ('has a family of 5 or more'),
+    ('pays nothing'), ('pays nearly all'), ('saw no doctor'), ('saw one every month'), ('was in hospital'),
+    ('cost over 1,000 dollars'), ('has chronic diseases'), ('is in poor mental health');
+CREATE VIEW answers AS
+SELECT site, ARRAY[age >= 60, female = 1, education >= 12, family_size >= 5,
+                   coinsurance = 0, coinsurance >= 95, doctor_visits = 0, doctor_visits >= 12, hospital_admissions > 0,
+                   medical_spending > 1000, chronic_disease_index > 20, mental_health_index < 60] AS answers
+FROM person;
+\set ECHO queries
+SELECT text AS question,
+       string_agg(format('%s (%s)', round(private), truth), '  ' ORDER BY site) AS "private count (true count) at site 1 to 6"
+FROM (SELECT site, dp_counts(1.0, 'correlated(delta=1e-6, d=12)', VARIADIC answers) AS counts
+      FROM answers GROUP BY site) AS released,
+LATERAL unnest(counts) WITH ORDINALITY AS each(private, id)
+JOIN question USING (id),
+LATERAL (SELECT count(*) FILTER (WHERE answers.answers[id]) AS truth
+         FROM answers WHERE answers.site = released.site) AS curator
+GROUP BY id, text ORDER BY id;
+\set ECHO none
+\echo 'How uncertain are they? That is public. And the number of people comes free:'
+\echo
+\set ECHO queries
+SELECT site, total AS private_people,
+       sd AS sd_of_a_count, sqrt(2 * (sd ^ 2 - covariance)) AS sd_of_a_difference,
+       estimates[8] - estimates[7] AS often_less_never,
+       1.96 * sqrt(2 * (sd ^ 2 - covariance)) AS give_or_take
+FROM (SELECT site, (dp_counts_estimate(1.0, 'correlated(delta=1e-6, d=12)', VARIADIC answers)).*
+      FROM answers GROUP BY site) AS released
+ORDER BY site;
+\set ECHO none
+\echo 'The same budget without the correlation, with the usual Gaussian noise, and with Laplace noise (which needs no delta):'
+\echo
+\set ECHO queries
+SELECT mech, (released.estimate).sd AS sd_of_a_count
+FROM (VALUES ('correlated(delta=1e-6, d=12)'::dp_mechanism), ('gaussian(delta=1e-6, d=12)'), ('laplace(d=12)')) AS m(mech),
+LATERAL (SELECT dp_counts_estimate(1.0, mech, VARIADIC answers) AS estimate FROM answers) AS released;
+\set ECHO none
+\echo 'Numbers instead of answers: three indices of health, their means from one release (a missing one counts as 0):'
+\echo
+\set ECHO queries
+SELECT dp_means(ARRAY[chronic_disease_index, mental_health_index, general_health_index],
+                0, 100, 1.0, 'correlated(delta=1e-6, d=3)')                             AS private,
+       ARRAY[avg(coalesce(chronic_disease_index, 0)), avg(coalesce(mental_health_index, 0)),
+             avg(coalesce(general_health_index, 0))]                                    AS true
+FROM person;
+\set ECHO none
+
+\echo
+\echo '8. MECHANISMS SIDE BY SIDE   (root mean square error of 1,000 releases each: a look behind the curtain that only'
 \echo '   the owner of the data can take)'
 \echo
 \set ECHO queries
@@ -144,7 +197,7 @@ GROUP BY mech ORDER BY 3;
 
 \echo
 \echo
-\echo '8. AN ANALYST WHO MAY NOT SEE ROWS   (PostgreSQL has no right to aggregate without the right to read, so the'
+\echo '9. AN ANALYST WHO MAY NOT SEE ROWS   (PostgreSQL has no right to aggregate without the right to read, so the'
 \echo '   curator publishes: a materialized view is one release, spent once, read as often as one likes)'
 \echo
 \set ECHO queries
@@ -164,7 +217,7 @@ RESET ROLE;
 
 \echo
 \echo
-\echo '9. WHAT IS REFUSED'
+\echo '10. WHAT IS REFUSED'
 \echo
 \set VERBOSITY default
 \set ECHO queries
@@ -175,21 +228,22 @@ SELECT dp_mean(age, 0, 100, 1.0, 'hourglas') FROM person;
 \set ON_ERROR_STOP on
 
 \echo
-\echo '10. WHAT WAS SPENT'
+\echo '11. WHAT WAS SPENT'
 \echo
 \echo 'Each call costs its eps, disjoint groups cost it once, and the costs add up. dp_mean keeps no account: the'
 \echo 'curator does. Of each person in the table, the answers above spent:'
 \echo
-SELECT coalesce(part, 'together') AS part, sum(eps) AS eps
+SELECT coalesce(part, 'together') AS part, sum(eps) AS eps, sum(delta) AS delta
 FROM (VALUES
-    ('1. count and mean age, eps 1 each; two more at 0.1', 1 + 1 + 0.1 + 0.1),
-    ('2. visits by site',                                  1),
-    ('3. visits by what the family pays',                  1),
-    ('4. people and age by site; one filtered mean',       0.5 + 0.5 + 0.5),
-    ('5. one sum, one count',                              1 + 1),
-    ('6. four bounds at 0.1',                              4 * 0.1),
-    ('8. visits by plan, published',                       1)
-) AS spent(part, eps)
+    ('1. count and mean age, eps 1 each; two more at 0.1', 1 + 1 + 0.1 + 0.1, 0),
+    ('2. visits by site',                                  1, 0),
+    ('3. visits by what the family pays',                  1, 0),
+    ('4. people and age by site; one filtered mean',       0.5 + 0.5 + 0.5, 0),
+    ('5. one sum, one count',                              1 + 1, 0),
+    ('6. four bounds at 0.1',                              4 * 0.1, 0),
+    ('7. a dozen questions twice, and by three mechanisms; means', 2 + 3 + 1, 2e-6 + 2e-6 + 1e-6),
+    ('9. visits by plan, published',                       1, 0)
+) AS spent(part, eps, delta)
 GROUP BY ROLLUP (part) ORDER BY spent.part;
-\echo '(and part 7, never to be published: 1000 * 5 * (0.1 + 8) = 40500.)'
+\echo '(and part 8, never to be published: 1000 * 5 * (0.1 + 8) = 40500.)'
 \echo
