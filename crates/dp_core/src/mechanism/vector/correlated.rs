@@ -39,8 +39,8 @@ const WEIGHT: Parameter = Parameter {
     takes: Takes::Number,
     domain: "2^-20 <= c <= 2^20",
     description: "how much of the budget goes to the number of rows: by default what makes the \
-                  counts best, the fourth root of d (with relation=replace the square root); more \
-                  makes the total better and the counts worse",
+                  counts best, the fourth root of d (with relation=replace the square root), and \
+                  for values far from 0 more; more makes the total better and the counts worse",
 };
 
 /// The weight with the least variance of each answer.
