@@ -335,9 +335,9 @@ COMMENT ON COLUMN dp_vector_answer.covariance IS 'the covariance of the noise in
 COMMENT ON COLUMN dp_vector_answer.total_sd IS 'the standard deviation of the noise in the total';
 COMMENT ON COLUMN dp_vector_answer.total_covariance IS 'the covariance of the noise in the total and in one of the estimates';
 
--- COST: a row costs as much as some dozens of counts do, and JIT is chosen by costs.
+-- COST: a row costs as much as some fifty counts do, and JIT is chosen by costs.
 CREATE FUNCTION dp_counts_trans(dp_state, float8, dp_mechanism, VARIADIC "any") RETURNS dp_state
-AS 'MODULE_PATHNAME', 'dp_counts_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 30;
+AS 'MODULE_PATHNAME', 'dp_counts_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
 COMMENT ON FUNCTION dp_counts_trans(dp_state, float8, dp_mechanism, "any") IS 'support function of dp_counts: takes in one row';
 
 CREATE FUNCTION dp_counts_final(dp_state) RETURNS float8[]
@@ -367,7 +367,7 @@ COMMENT ON AGGREGATE dp_counts_estimate(float8, dp_mechanism, "any") IS
 -- dp_sums, dp_means ------------------------------------------------------------------------------
 
 CREATE FUNCTION dp_sums_trans(dp_state, float8[], float8, float8, float8, dp_mechanism) RETURNS dp_state
-AS 'MODULE_PATHNAME', 'dp_sums_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 30;
+AS 'MODULE_PATHNAME', 'dp_sums_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
 COMMENT ON FUNCTION dp_sums_trans(dp_state, float8[], float8, float8, float8, dp_mechanism) IS 'support function of dp_sums: takes in one row';
 
 CREATE FUNCTION dp_sums_final(dp_state) RETURNS float8[]
@@ -395,7 +395,7 @@ COMMENT ON AGGREGATE dp_sums_estimate(float8[], float8, float8, float8, dp_mecha
 'The sums of dp_sums with the same arguments, the noisy number of rows that the same release gives at no further cost, and the standard deviations and covariances of the noise, as a dp_vector_answer. The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for laplace it is eps alone. Neighbours differ by adding or removing one row, or with relation=replace by replacing one; each GROUP BY group is one release, and disjoint groups together cost the budget once. lo < hi finite; none of lo, hi, eps, mech may depend on the rows: 22023, the same with and without rows.';
 
 CREATE FUNCTION dp_means_trans(dp_state, float8[], float8, float8, float8, dp_mechanism) RETURNS dp_state
-AS 'MODULE_PATHNAME', 'dp_means_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 30;
+AS 'MODULE_PATHNAME', 'dp_means_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
 COMMENT ON FUNCTION dp_means_trans(dp_state, float8[], float8, float8, float8, dp_mechanism) IS 'support function of dp_means: takes in one row';
 
 CREATE FUNCTION dp_means_final(dp_state) RETURNS float8[]
