@@ -188,7 +188,7 @@ CREATE AGGREGATE dp_mean(x float8, lo float8, hi float8, eps float8, mech dp_mec
     COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_mean(float8, float8, float8, float8, dp_mechanism) IS
-'Private mean of x clamped to [lo, hi] by the mechanism mech, in the unit of x: hourglass, laplace, staircase, gaussian (with its own budget), shifted or independent; see dp_mechanisms(). eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. Source: Kulesza, Suresh, Wang 2024.';
+'Private mean of x clamped to [lo, hi] by the mechanism mech, in the unit of x: hourglass, laplace, staircase, gaussian (with its own budget), shifted or independent; see dp_mechanisms(). eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Source: Kulesza, Suresh, Wang 2024.';
 
 CREATE TYPE dp_mean_answer AS (mean float8, count float8);
 COMMENT ON TYPE dp_mean_answer IS
@@ -214,7 +214,7 @@ CREATE AGGREGATE dp_mean_and_count(x float8, lo float8, hi float8, eps float8, m
     COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_mean_and_count(float8, float8, float8, float8, dp_mechanism) IS
-'Private mean of x clamped to [lo, hi] and the noisy number of rows, from one release of the mechanism mech; see dp_mechanisms(). eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. Source: Kulesza, Suresh, Wang 2024.';
+'Private mean of x clamped to [lo, hi] and the noisy number of rows, from one release of the mechanism mech, one of those of dp_mean; see dp_mechanisms(). eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Source: Kulesza, Suresh, Wang 2024.';
 
 -- dp_sum ---------------------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ CREATE AGGREGATE dp_sum(x float8, lo float8, hi float8, eps float8, mech dp_mech
     COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_sum(float8, float8, float8, float8, dp_mechanism) IS
-'Private sum of x clamped to [lo, hi] by the mechanism mech, in the unit of x: staircase, laplace or gaussian (with its own budget); see dp_mechanisms(). eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. Sources: Geng, Viswanath 2014; Dwork, McSherry, Nissim, Smith 2006.';
+'Private sum of x clamped to [lo, hi] by the mechanism mech, in the unit of x: staircase, laplace or gaussian (with its own budget); see dp_mechanisms(). eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Sources: Geng, Viswanath 2014; Dwork, McSherry, Nissim, Smith 2006.';
 
 -- dp_count -------------------------------------------------------------------------------------
 
@@ -286,7 +286,7 @@ CREATE AGGREGATE dp_count(x "any", eps float8, mech dp_mechanism) (
     COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_count("any", float8, dp_mechanism) IS
-'Private number of rows where x is not NULL by the mechanism mech, geometric or gaussian (with its own budget); never NULL. eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. It can be negative: greatest(dp_count(...), 0) is as private, but biased. 2^-20 <= eps <= 50; eps and mech may not be NULL or depend on the rows: 22023, the same with and without rows. Mechanism geometric, two-sided: optimal for counts (Ghosh, Roughgarden, Sundararajan 2009).';
+'Private number of rows where x is not NULL by the mechanism mech, geometric or gaussian (with its own budget); never NULL. eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost the budget once. It can be negative: greatest(dp_count(...), 0) is as private, but biased. 2^-20 <= eps <= 50; eps and mech may not be NULL (but eps must be, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Mechanism geometric, two-sided: optimal for counts (Ghosh, Roughgarden, Sundararajan 2009).';
 
 -- Budgets ---------------------------------------------------------------------------------------
 
@@ -335,7 +335,7 @@ COMMENT ON COLUMN dp_vector_answer.covariance IS 'the covariance of the noise in
 COMMENT ON COLUMN dp_vector_answer.total_sd IS 'the standard deviation of the noise in the total';
 COMMENT ON COLUMN dp_vector_answer.total_covariance IS 'the covariance of the noise in the total and in one of the estimates';
 
--- COST: a row costs as much as some fifty counts do, and JIT is chosen by costs.
+-- COST: one row may cost what dozens of counts cost, and the planner chooses JIT by what it adds up.
 CREATE FUNCTION dp_counts_trans(dp_state, float8, dp_mechanism, VARIADIC "any") RETURNS dp_state
 AS 'MODULE_PATHNAME', 'dp_counts_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
 COMMENT ON FUNCTION dp_counts_trans(dp_state, float8, dp_mechanism, "any") IS 'support function of dp_counts: takes in one row';
@@ -350,7 +350,7 @@ CREATE AGGREGATE dp_counts(eps float8, mech dp_mechanism, VARIADIC questions "an
     COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_counts(float8, dp_mechanism, "any") IS
-'Private numbers of rows that say yes to each of d yes/no questions, from one release: an array of d numbers, multiples of 2^-21; they can be negative. The questions are up to 97 boolean arguments, or one boolean array, VARIADIC, whose length d the mechanism gives (d=, up to 100,000). NULL is no; so are the missing elements of an array that is too short, and what is beyond d is not looked at; a row of NULLs is a row. The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for laplace it is eps alone. Neighbours differ by adding or removing one row, or with relation=replace by replacing one; each GROUP BY group is one release, and disjoint groups together cost the budget once. A question of another type: 42804; none of eps and mech may depend on the rows: 22023, the same with and without rows. Mechanisms: correlated (the default of the field: variance (sqrt(d) + 1)^2 / 4 mu^2 each; Lebeda 2024, Algorithm 1), gaussian, known_n, laplace, ellipse; see dp_mechanisms().';
+'Private numbers of rows that say yes to each of d yes/no questions, from one release: an array of d numbers, which can be negative. The questions are up to 97 boolean arguments, or one boolean array, VARIADIC, whose length d the mechanism gives (d=, up to 100,000). NULL is no; so are the missing elements of an array that is too short, and what is beyond d is not looked at; a row of NULLs is a row. The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for laplace it is eps alone. Neighbours differ by adding or removing one row, or by replacing one where the mechanism takes relation=replace and has it; each GROUP BY group is one release, and disjoint groups together cost the budget once. A question of another type: 42804; none of eps and mech may depend on the rows: 22023, the same with and without rows. Mechanisms: correlated (the one to start with: variance (sqrt(d) + 1)^2 / (4 mu^2) each; Lebeda 2024, Algorithm 1), gaussian, known_n, laplace, ellipse; see dp_mechanisms().';
 
 CREATE FUNCTION dp_counts_estimate_final(dp_state) RETURNS dp_vector_answer
 AS 'MODULE_PATHNAME', 'dp_counts_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
@@ -362,7 +362,7 @@ CREATE AGGREGATE dp_counts_estimate(eps float8, mech dp_mechanism, VARIADIC ques
     COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_counts_estimate(float8, dp_mechanism, "any") IS
-'The counts of dp_counts with the same arguments, the noisy number of rows that the same release gives at no further cost, and the standard deviations and covariances of the noise, as a dp_vector_answer: for intervals, also of differences of two counts (Lebeda 2024, Corollary 3.1). The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for laplace it is eps alone. Neighbours differ by adding or removing one row, or with relation=replace by replacing one; each GROUP BY group is one release, and disjoint groups together cost the budget once. A question of another type: 42804; none of eps and mech may depend on the rows: 22023, the same with and without rows.';
+'The counts of dp_counts with the same arguments, the noisy number of rows that the same release gives at no further cost, and the standard deviations and covariances of the noise, as a dp_vector_answer: for intervals, also of differences of two counts (Lebeda 2024, Corollary 3.1). The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for laplace it is eps alone. Neighbours differ by adding or removing one row, or by replacing one where the mechanism takes relation=replace and has it; each GROUP BY group is one release, and disjoint groups together cost the budget once. A question of another type: 42804; none of eps and mech may depend on the rows: 22023, the same with and without rows.';
 
 -- dp_sums, dp_means ------------------------------------------------------------------------------
 
@@ -380,7 +380,7 @@ CREATE AGGREGATE dp_sums(x float8[], lo float8, hi float8, eps float8, mech dp_m
     COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_sums(float8[], float8, float8, float8, dp_mechanism) IS
-'Private sums of the d numbers of each row, clamped to [lo, hi], from one release: an array of d numbers in the unit of x. The mechanism gives d (d=, 1 to 100,000). A NULL array is ignored; a NULL, NaN or missing element counts as 0, clamped to the bounds; what is beyond d is not looked at. The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for laplace it is eps alone. Neighbours differ by adding or removing one row, or with relation=replace by replacing one; each GROUP BY group is one release, and disjoint groups together cost the budget once. lo < hi finite; none of lo, hi, eps, mech may depend on the rows: 22023, the same with and without rows. Mechanisms as those of dp_counts (ellipse only where lo or hi is 0); see dp_mechanisms(). Source: Lebeda 2024, Algorithm 1, for values.';
+'Private sums of the d numbers of each row, clamped to [lo, hi], from one release: an array of d numbers in the unit of x. The mechanism gives d (d=, 1 to 100,000). A NULL array is ignored; a NULL, NaN or missing element counts as 0, clamped to the bounds; what is beyond d is not looked at. The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for laplace it is eps alone. Neighbours differ by adding or removing one row, or by replacing one where the mechanism takes relation=replace and has it; each GROUP BY group is one release, and disjoint groups together cost the budget once. lo < hi finite; none of lo, hi, eps, mech may depend on the rows: 22023, the same with and without rows. Mechanisms as those of dp_counts (ellipse only where lo or hi is 0); see dp_mechanisms(). Source: Lebeda 2024, Algorithm 1, for values.';
 
 CREATE FUNCTION dp_sums_estimate_final(dp_state) RETURNS dp_vector_answer
 AS 'MODULE_PATHNAME', 'dp_sums_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
@@ -392,7 +392,7 @@ CREATE AGGREGATE dp_sums_estimate(x float8[], lo float8, hi float8, eps float8, 
     COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_sums_estimate(float8[], float8, float8, float8, dp_mechanism) IS
-'The sums of dp_sums with the same arguments, the noisy number of rows that the same release gives at no further cost, and the standard deviations and covariances of the noise, as a dp_vector_answer. The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for laplace it is eps alone. Neighbours differ by adding or removing one row, or with relation=replace by replacing one; each GROUP BY group is one release, and disjoint groups together cost the budget once. lo < hi finite; none of lo, hi, eps, mech may depend on the rows: 22023, the same with and without rows.';
+'The sums of dp_sums with the same arguments, the noisy number of rows that the same release gives at no further cost, and the standard deviations and covariances of the noise, as a dp_vector_answer. The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for laplace it is eps alone. Neighbours differ by adding or removing one row, or by replacing one where the mechanism takes relation=replace and has it; each GROUP BY group is one release, and disjoint groups together cost the budget once. lo < hi finite; none of lo, hi, eps, mech may depend on the rows: 22023, the same with and without rows.';
 
 CREATE FUNCTION dp_means_trans(dp_state, float8[], float8, float8, float8, dp_mechanism) RETURNS dp_state
 AS 'MODULE_PATHNAME', 'dp_means_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
@@ -408,7 +408,7 @@ CREATE AGGREGATE dp_means(x float8[], lo float8, hi float8, eps float8, mech dp_
     COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_means(float8[], float8, float8, float8, dp_mechanism) IS
-'Private means of the d numbers of each row, clamped to [lo, hi], from one release: the noisy sums over the noisy number of rows, never outside [lo, hi]; an array of d numbers in the unit of x. Arguments, rows and neighbours as for dp_sums: a NULL array is ignored, a NULL, NaN or missing element counts as 0, clamped to the bounds. The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for laplace it is eps alone. Each GROUP BY group is one release, and disjoint groups together cost the budget once. Errors as dp_sums: 22023, the same with and without rows. Mechanisms correlated and known_n: those that have the number of rows; see dp_mechanisms(). Source: Lebeda 2024, Algorithm 1.';
+'Private means of the d numbers of each row, clamped to [lo, hi], from one release: the noisy sums over the noisy number of rows, never outside [lo, hi]; an array of d numbers in the unit of x. Arguments, rows and neighbours as for dp_sums: a NULL array is ignored, a NULL, NaN or missing element counts as 0, clamped to the bounds. The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps. Each GROUP BY group is one release, and disjoint groups together cost the budget once. Errors as dp_sums: 22023, the same with and without rows. Mechanisms correlated and known_n: those that have the number of rows; see dp_mechanisms(). Source: Lebeda 2024, Algorithm 1.';
 
 -- What only the aggregates may call --------------------------------------------------------------
 

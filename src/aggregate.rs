@@ -87,11 +87,11 @@ impl<A: 'static> Aggregate<Scalar<A>> {
             }
             None => State::new(grid),
         };
-        let t = match self.shape {
-            Shape::Bounded => state
-                .grid()
-                .steps(float8(call.datum(1).expect("the plain case ignores NULL"))),
-            Shape::Counted | Shape::Questions => 0,
+        let t = if matches!(self.shape, Shape::Bounded) {
+            let x = call.datum(1).expect("the plain case ignores NULL");
+            state.grid().steps(float8(x))
+        } else {
+            0
         };
         state.add(t);
         // The executor copies it into the aggregate's own memory.

@@ -73,9 +73,9 @@ pub enum Input {
 impl Input {
     /// Checks the types of the questions. The types are the same with and without rows.
     fn of_questions(planned: &PlannedCall, name: &str) -> Self {
-        let questions = planned.types().skip(QUESTIONS);
+        let mut questions = planned.types().skip(QUESTIONS);
         if planned.is_variadic() {
-            if !questions.into_iter().all(plan::is_boolean_array) {
+            if !questions.all(plan::is_boolean_array) {
                 errors::not_boolean_array(name);
             }
             return Self::Booleans;
@@ -92,7 +92,7 @@ impl Input {
 }
 
 /// The arguments before the questions: eps, mech.
-const QUESTIONS: usize = 2;
+pub const QUESTIONS: usize = 2;
 
 /// Whether there is a record of the call site, without a call.
 ///

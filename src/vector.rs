@@ -16,8 +16,8 @@ use crate::plan::Role;
 use crate::release::release;
 use crate::vector_state::{Kind, Layout, VectorState, add_steps};
 
-/// The first argument that holds a question: the state, eps and mech come before.
-const QUESTIONS: usize = 3;
+/// The first argument that holds a question: behind the state, and what comes before it in the call.
+const QUESTIONS: usize = 1 + call_site::QUESTIONS;
 /// The argument that holds the array of values: after the state.
 const VALUES: usize = 1;
 
@@ -293,8 +293,8 @@ unsafe fn add_values(state: &mut VectorState, array: Array) {
             Some(value) if !value.is_nan() => grid.steps(value),
             _ => missing,
         };
-        // Where only some may be other than 0, `missing` is 0 too.
-        let through = left == u32::MAX || among_the_first(&mut left, steps != missing);
+        // Where only some may be other than 0, `missing` is 0.
+        let through = among_the_first(&mut left, steps != missing);
         add_steps(sum, if through { steps } else { missing });
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use dp_core::grid::STEPS;
 use dp_core::random::{Bits, Generator};
 use dp_mean_tests::{
-    Build, Database, PARALLEL, explain, refusal, refused, rows, run, session, value,
+    Build, Database, PARALLEL, explain, memory, refusal, refused, rows, run, session, value,
 };
 use postgres::types::private::BytesMut;
 use postgres::types::{IsNull, ToSql, Type};
@@ -59,14 +59,6 @@ fn alive(client: &mut Client, backend: i32) {
 
 fn backend(client: &mut Client) -> i32 {
     value(client, "SELECT pg_backend_pid()")
-}
-
-/// Bytes that this process holds for this session, whatever is running.
-fn memory(client: &mut Client) -> i64 {
-    value(
-        client,
-        "SELECT sum(used_bytes)::bigint FROM pg_backend_memory_contexts",
-    )
 }
 
 #[test]

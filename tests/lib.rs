@@ -197,3 +197,21 @@ pub fn explain(client: &mut Client, sql: &str) -> String {
         .collect::<Vec<_>>()
         .join("\n")
 }
+
+/// That each word stands in the plan, or, with `!` before it, does not.
+pub fn assert_plan(plan: &str, words: &[&str], what: &str) {
+    for word in words {
+        match word.strip_prefix('!') {
+            Some(word) => assert!(!plan.contains(word), "{word:?} in: {plan}\n{what}"),
+            None => assert!(plan.contains(word), "no {word:?} in: {plan}\n{what}"),
+        }
+    }
+}
+
+/// The bytes that the session's backend holds for its queries.
+pub fn memory(client: &mut Client) -> i64 {
+    value(
+        client,
+        "SELECT sum(used_bytes)::bigint FROM pg_backend_memory_contexts",
+    )
+}

@@ -9,7 +9,7 @@ use std::io::Read;
 use std::process::Command;
 
 use dp_mean_tests::{
-    Build, Database, PARALLEL, explain, refused, rows, run, session, value, variable,
+    Build, Database, PARALLEL, assert_plan, explain, refused, rows, run, session, value, variable,
 };
 use postgres::{Client, SimpleQueryMessage};
 
@@ -126,16 +126,6 @@ fn assert_right(mut answers: Answers, mut truth: Answers, what: &str) {
             (answer, truth) => answer.is_none() && truth.is_none(),
         });
         assert!(near, "{answer:?}\n{truth:?}\n{what}");
-    }
-}
-
-/// That each word stands in the plan, or, with `!` before it, does not.
-fn assert_plan(plan: &str, words: &[&str], what: &str) {
-    for word in words {
-        match word.strip_prefix('!') {
-            Some(word) => assert!(!plan.contains(word), "{word:?} in: {plan}\n{what}"),
-            None => assert!(plan.contains(word), "no {word:?} in: {plan}\n{what}"),
-        }
     }
 }
 

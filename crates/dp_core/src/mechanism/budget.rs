@@ -1,6 +1,6 @@
 //! What one release of a Gaussian mechanism may spend.
 
-use super::{Parameter, Request, Takes};
+use super::{ADD_REMOVE, Info, Parameter, Request, Takes};
 use crate::accounting;
 use crate::choice::Choice;
 use crate::error::ParameterError;
@@ -33,6 +33,18 @@ pub(super) const RHO: Parameter = Parameter {
     description: "the budget is rho (zero-concentrated differential privacy); the eps of the call \
                   is NULL",
 };
+
+/// What to tell users of the Gaussian mechanism of a single number.
+pub(super) const fn gaussian(source: &'static str) -> Info {
+    Info {
+        name: "gaussian",
+        guarantee: GAUSSIAN,
+        neighbours: ADD_REMOVE,
+        parameters: &[DELTA, MU, RHO],
+        example: "gaussian(delta=1e-6)",
+        source,
+    }
+}
 
 const HINT: &str = "Give one of them: delta= to spend (eps, delta), or mu= or rho= with NULL for \
                     eps, as in gaussian(delta=1e-6).";
@@ -91,8 +103,8 @@ pub(super) fn outside(parameter: &Parameter) -> ParameterError {
 }
 
 /// A standard deviation computed in floats, made larger than their roundings could have made it
-/// smaller: too much noise is private, too little is not. `roundings` of up to 16 operations are
-/// within 2^-48 of it.
+/// smaller: too much noise is private, too little is not. The mechanisms need fewer than 16
+/// operations, each of which rounds by a relative 2^-53 at most.
 pub(super) fn no_less(sigma: f64) -> f64 {
     sigma * (1.0 + 1.0 / (1u64 << 48) as f64)
 }

@@ -240,13 +240,13 @@ impl Floor {
         }
     }
 
-    /// Between what and what `E * q * 2^(shift - lift)` is, `q` being the quotient, given the integer part
-    /// of `E` and the first word of its fraction.
+    /// Between what and what `E * q * 2^(shift - lift)` is, `q` being the quotient, given the
+    /// integer part of `E` and the first word of its fraction.
     ///
     /// Let `f` be the factor and `u` the word in units of `2^-width`. `E` is in
-    /// [integer + u, integer + u + 2^-width) and `q * 2^(shift - lift)` in [f, f + 1), so the product is at
-    /// least `low`, and above it by less than the sum of what was dropped: the cut in `low` (1),
-    /// the rest of `E` times `f` (`f 2^-width`, rounded up), and `E` times 1.
+    /// [integer + u, integer + u + 2^-width) and `q * 2^(shift - lift)` in [f, f + 1), so the
+    /// product is at least `low`, and above it by less than the sum of what was dropped: the cut in
+    /// `low` (1), the rest of `E` times `f` (`f 2^-width`, rounded up), and `E` times 1.
     #[inline]
     fn enclose(&self, integer: u64, first: u64, width: u32) -> (u128, u128) {
         let word = first << (64 - width);

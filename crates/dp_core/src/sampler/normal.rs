@@ -138,10 +138,10 @@ struct Deviation {
 }
 
 /// A real number in grid steps lies between these, in units of 2^-PLACES.
-type Bounds = (i128, i128);
+type Interval = (i128, i128);
 
-/// Bounds that leave everything open, and the sum of two of which is no overflow.
-const UNKNOWN: Bounds = (-(1 << 125), 1 << 125);
+/// Interval that leave everything open, and the sum of two of which is no overflow.
+const UNKNOWN: Interval = (-(1 << 125), 1 << 125);
 
 impl Deviation {
     /// For 0 to 2^100.
@@ -160,9 +160,9 @@ impl Deviation {
         }
     }
 
-    /// Bounds of `sigma * Z`, from the first word of `|Z|`'s fraction, or the first two.
+    /// Interval of `sigma * Z`, from the first word of `|Z|`'s fraction, or the first two.
     #[inline]
-    fn bounds<B: Bits>(&self, z: &mut Normal, two: bool, bits: &mut B) -> Bounds {
+    fn bounds<B: Bits>(&self, z: &mut Normal, two: bool, bits: &mut B) -> Interval {
         // Above 2^60 the cut would be negative. The product is below 2^123, so that nothing of it
         // is left by a cut of 127 places, or of more.
         let cut = 64 - PLACES as i32 - self.exponent;
@@ -193,15 +193,15 @@ impl Deviation {
     }
 }
 
-/// Bounds of a sum.
+/// Interval of a sum.
 #[inline]
-fn add(a: Bounds, b: Bounds) -> Bounds {
+fn add(a: Interval, b: Interval) -> Interval {
     (a.0 + b.0, a.1 + b.1)
 }
 
 /// The nearest integer, where it is the same for all numbers within the bounds.
 #[inline]
-fn rounded((low, high): Bounds) -> Option<i128> {
+fn rounded((low, high): Interval) -> Option<i128> {
     let nearest = |x: i128| (x + (1 << (PLACES - 1))) >> PLACES;
     (nearest(low) == nearest(high)).then_some(nearest(low))
 }

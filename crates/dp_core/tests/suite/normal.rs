@@ -1,14 +1,13 @@
 //! Rounded normal variables against their laws: one, sums that share a part, words of all widths,
-//! the far tails, all short tapes; and the wide range of the discrete Laplace.
+//! the far tails, all short tapes.
 
 use std::collections::BTreeMap;
 
-use dp_core::epsilon::Epsilon;
 use dp_core::random::Bits;
-use dp_core::sampler::discrete_laplace::DiscreteLaplace;
 use dp_core::sampler::normal::{RoundedNormal, RoundedSums};
 
 use crate::stats::{assert_law, chi_square_tail};
+use crate::tapes::explore;
 use crate::words::{Narrow, Seeded, Tape};
 
 const DRAWS: u64 = 100_000;
@@ -365,44 +364,17 @@ fn tails_to_eight_deviations() {
     }
 }
 
-/// Runs a sampler on all tapes of up to `longest` bits: each value's probability as far as it is
-/// found, and what is still open.
-fn explore<const W: u32>(
-    longest: usize,
-    draw: &impl Fn(&mut Tape<'_, W>) -> Vec<i128>,
-) -> (BTreeMap<Vec<i128>, f64>, f64) {
-    let (mut found, mut open) = (BTreeMap::new(), 1.0);
-    let mut tapes = vec![Vec::new()];
-    while let Some(tape) = tapes.pop() {
-        let mut words = Tape::new(&tape);
-        let value = draw(&mut words);
-        if !words.over() {
-            let p = 0.5f64.powi((tape.len() * W as usize) as i32);
-            *found.entry(value).or_default() += p;
-            open -= p;
-        } else if (tape.len() + 1) * W as usize <= longest {
-            tapes.extend((0..1 << W).map(|word| [&tape[..], &[word]].concat()));
-        }
-    }
-    (found, open)
-}
-
-/// What is found is a lower bound of the law, and no further from it than what is open.
 #[test]
 fn short_tapes_give_lower_bounds() {
     for sigma in [0.5, 1.0, 1.7] {
         let sampler = RoundedNormal::new(sigma);
-        let check = |(found, open): (BTreeMap<Vec<i128>, f64>, f64)| {
-            for (value, found) in &found {
-                let end = |side: f64| (value[0] as f64 + side) / sigma;
-                let p = between(end(-0.5), end(0.5));
-                assert!(*found <= p * (1.0 + 1e-10), "{sigma} {value:?} {found} {p}");
-                assert!(p <= found + open, "{sigma} {value:?} {found} {p} {open}");
-            }
-            assert!(open < 0.55, "{sigma}: {open} open");
+        let law = |value: &i128| {
+            let end = |side: f64| (*value as f64 + side) / sigma;
+            between(end(-0.5), end(0.5))
         };
-        check(explore::<1>(16, &|tape| vec![sampler.draw(tape)]));
-        check(explore::<2>(16, &|tape| vec![sampler.draw(tape)]));
+        let what = format!("rounded normal {sigma}");
+        explore::<1, _>(16, |tape| sampler.draw(tape)).assert_law(&what, 0.55, law);
+        explore::<2, _>(16, |tape| sampler.draw(tape)).assert_law(&what, 0.55, law);
     }
 }
 
@@ -450,57 +422,5 @@ fn deviations_out_of_range_are_refused() {
         assert!(std::panic::catch_unwind(|| RoundedNormal::new(sigma)).is_err());
         assert!(std::panic::catch_unwind(|| RoundedSums::new(1.0, sigma)).is_err());
         assert!(std::panic::catch_unwind(|| RoundedSums::new(sigma, 1.0)).is_err());
-    }
-}
-
-fn check_laplace<B: Bits>(steps: u64, epsilon: Epsilon, draws: u64, mut bits: B) {
-    let sampler = DiscreteLaplace::new(steps, epsilon);
-    let scale = steps as f64 / epsilon.value();
-    // Twenty cells to a side, by the magnitude's probability to be above: e^(-x / scale).
-    const CELLS: usize = 20;
-    let edges: Vec<i128> = (1..CELLS)
-        .map(|cell| (-(cell as f64 / CELLS as f64).ln() * scale) as i128)
-        .collect();
-    let (mut counts, mut rests) = ([0; 2 * CELLS], [0; 7]);
-    for _ in 0..draws {
-        let value = sampler.draw(&mut bits);
-        let cell = edges.iter().filter(|edge| **edge < value.abs()).count();
-        counts[cell + if value < 0 { CELLS } else { 0 }] += 1;
-        rests[value.rem_euclid(7) as usize] += 1;
-    }
-    let what = format!(
-        "discrete Laplace {steps} {epsilon:?}, words of {}",
-        B::WIDTH
-    );
-    // The scale is so large here that the real law serves.
-    assert!(scale > 1e8);
-    let p = 1.0 / (2 * CELLS) as f64;
-    assert_law(&what, draws, counts.map(|count| (count, p)));
-    let what = format!("{what}, modulo 7");
-    assert_law(&what, draws, rests.map(|count| (count, 1.0 / 7.0)));
-}
-
-/// On grids finer than that of one bounded value: 2^50 steps, and quotients up to 2^71.
-#[test]
-fn wide_discrete_laplaces() {
-    for (seed, steps) in (700..).zip([1 << 33, (1 << 43) + 12_345, (1 << 50) - 1, 1 << 50]) {
-        for value in [Epsilon::MIN, 1e-4, 0.1, 1.0, 50.0] {
-            let epsilon = Epsilon::new(Some(value)).unwrap();
-            for (seed, epsilon) in [(2 * seed, epsilon), (2 * seed + 1, epsilon.half())] {
-                check_laplace(steps, epsilon, DRAWS / 5, Seeded::new(seed));
-                check_laplace(
-                    steps,
-                    epsilon,
-                    NARROW_DRAWS / 5,
-                    Narrow::<1>(Seeded::new(seed)),
-                );
-                check_laplace(
-                    steps,
-                    epsilon,
-                    NARROW_DRAWS / 5,
-                    Narrow::<3>(Seeded::new(seed)),
-                );
-            }
-        }
     }
 }

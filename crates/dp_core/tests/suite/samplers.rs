@@ -338,3 +338,55 @@ fn wide_two_dimensional_staircases() {
         }
     }
 }
+
+fn check_laplace<B: Bits>(steps: u64, epsilon: Epsilon, draws: u64, mut bits: B) {
+    let sampler = DiscreteLaplace::new(steps, epsilon);
+    let scale = steps as f64 / epsilon.value();
+    // Twenty cells to a side, by the magnitude's probability to be above: e^(-x / scale).
+    const CELLS: usize = 20;
+    let edges: Vec<i128> = (1..CELLS)
+        .map(|cell| (-(cell as f64 / CELLS as f64).ln() * scale) as i128)
+        .collect();
+    let (mut counts, mut rests) = ([0; 2 * CELLS], [0; 7]);
+    for _ in 0..draws {
+        let value = sampler.draw(&mut bits);
+        let cell = edges.iter().filter(|edge| **edge < value.abs()).count();
+        counts[cell + if value < 0 { CELLS } else { 0 }] += 1;
+        rests[value.rem_euclid(7) as usize] += 1;
+    }
+    let what = format!(
+        "discrete Laplace {steps} {epsilon:?}, words of {}",
+        B::WIDTH
+    );
+    // The scale is so large here that the real law serves.
+    assert!(scale > 1e8);
+    let p = 1.0 / (2 * CELLS) as f64;
+    assert_law(&what, draws, counts.map(|count| (count, p)));
+    let what = format!("{what}, modulo 7");
+    assert_law(&what, draws, rests.map(|count| (count, 1.0 / 7.0)));
+}
+
+/// On grids finer than that of one bounded value: 2^50 steps, and quotients up to 2^71.
+#[test]
+fn wide_discrete_laplaces() {
+    for (seed, steps) in (700..).zip([1 << 33, (1 << 43) + 12_345, (1 << 50) - 1, 1 << 50]) {
+        for value in [Epsilon::MIN, 1e-4, 0.1, 1.0, 50.0] {
+            let epsilon = Epsilon::new(Some(value)).unwrap();
+            for (seed, epsilon) in [(2 * seed, epsilon), (2 * seed + 1, epsilon.half())] {
+                check_laplace(steps, epsilon, DRAWS / 2, Seeded::new(seed));
+                check_laplace(
+                    steps,
+                    epsilon,
+                    NARROW_DRAWS / 2,
+                    Narrow::<1>(Seeded::new(seed)),
+                );
+                check_laplace(
+                    steps,
+                    epsilon,
+                    NARROW_DRAWS / 2,
+                    Narrow::<3>(Seeded::new(seed)),
+                );
+            }
+        }
+    }
+}

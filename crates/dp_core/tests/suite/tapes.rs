@@ -20,13 +20,14 @@ const BITS: usize = 19;
 /// What those may leave open: less than a third of all sequences.
 const MOST_OPEN: f64 = 0.3;
 
-struct Explored<T> {
+/// The probability of each value as far as it was found, and what is still open.
+pub struct Explored<T> {
     found: BTreeMap<T, f64>,
     open: f64,
 }
 
 /// Runs the sampler on all tapes of up to `longest` bits.
-fn explore<const W: u32, T: Ord>(
+pub fn explore<const W: u32, T: Ord>(
     longest: usize,
     draw: impl Fn(&mut Tape<'_, W>) -> T,
 ) -> Explored<T> {
@@ -64,7 +65,7 @@ fn extend<const W: u32, T: Ord>(
 impl<T: std::fmt::Debug> Explored<T> {
     /// Each probability found is a lower bound of the law's, and no further from it than what is
     /// open.
-    fn assert_law(&self, what: &str, most_open: f64, law: impl Fn(&T) -> f64) {
+    pub fn assert_law(&self, what: &str, most_open: f64, law: impl Fn(&T) -> f64) {
         assert!(self.open <= most_open, "{what}: {} is open", self.open);
         let mut missing = 1.0;
         for (value, found) in &self.found {

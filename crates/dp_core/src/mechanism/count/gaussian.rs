@@ -1,7 +1,7 @@
 //! A count with Gaussian noise.
 
-use super::super::budget::{self, DELTA, GAUSSIAN, MU, RHO};
-use super::super::{ADD_REMOVE, Entry, Info, Mechanism, Scalar};
+use super::super::budget;
+use super::super::{Entry, Mechanism, Scalar};
 use super::noisy_count;
 use crate::grid::Grid;
 use crate::random::{Bits, Generator};
@@ -9,15 +9,10 @@ use crate::sampler::normal::RoundedNormal;
 use crate::sums::Sums;
 
 pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
-    info: Info {
-        name: "gaussian",
-        guarantee: GAUSSIAN,
-        neighbours: ADD_REMOVE,
-        parameters: &[DELTA, MU, RHO],
-        example: "gaussian(delta=1e-6)",
-        source: "Dong, Roth, Su 2022, Gaussian differential privacy: the Gaussian mechanism; calibrated as in \
-                 Balle, Wang 2018",
-    },
+    info: budget::gaussian(
+        "Dong, Roth, Su 2022, Gaussian differential privacy: the Gaussian mechanism; calibrated as \
+         in Balle, Wang 2018",
+    ),
     build: |request| Ok(Box::new(Gaussian::new(request.mu()?))),
 };
 
@@ -25,8 +20,8 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
 ///
 /// **Why it is private** (mu-GDP; neighbours by adding or removing one row). A neighbour moves the
 /// number of rows by 1, and Gaussian noise of standard deviation `1 / mu` covers that (Dong, Roth,
-/// Su 2022; Lebeda 2024, Lemma 2.1). The number is an integer, so adding rounded noise is rounding the noisy
-/// number: post-processing.
+/// Su 2022; Lebeda 2024, Lemma 2.1). The number is an integer, so adding rounded noise is rounding
+/// the noisy number: post-processing.
 ///
 /// The answer may be negative: clipping it would be post-processing, but would bias it.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! A mean with Gaussian noise.
 
-use super::super::budget::{self, DELTA, GAUSSIAN, MU, RHO};
-use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, Mechanism, Scalar};
+use super::super::budget;
+use super::super::{Entry, MeanAnswer, Mechanism, Scalar};
 use super::mean_between;
 use crate::grid::{self, Bounds, Grid};
 use crate::random::{Bits, Generator};
@@ -9,15 +9,10 @@ use crate::sampler::normal::RoundedNormal;
 use crate::sums::Sums;
 
 pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
-    info: Info {
-        name: "gaussian",
-        guarantee: GAUSSIAN,
-        neighbours: ADD_REMOVE,
-        parameters: &[DELTA, MU, RHO],
-        example: "gaussian(delta=1e-6)",
-        source: "Lebeda 2024, Better Gaussian mechanism using correlated noise: algorithm 1 with \
-                 d = 1; the same law as Fitzsimons, Honaker, Shoemate, Singhal 2024",
-    },
+    info: budget::gaussian(
+        "Lebeda 2024, Better Gaussian mechanism using correlated noise: algorithm 1 with \
+         d = 1; the same law as Fitzsimons, Honaker, Shoemate, Singhal 2024",
+    ),
     build: |request| {
         let bounds = request.bounds()?;
         Ok(Box::new(Gaussian::new(bounds, grid::STEPS, request.mu()?)))

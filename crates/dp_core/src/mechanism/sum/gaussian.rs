@@ -1,22 +1,17 @@
 //! A sum with Gaussian noise.
 
-use super::super::budget::{self, DELTA, GAUSSIAN, MU, RHO};
-use super::super::{ADD_REMOVE, Entry, Info, Scalar};
+use super::super::budget;
+use super::super::{Entry, Scalar};
 use super::{Sum, SumNoise};
 use crate::grid;
 use crate::random::Bits;
 use crate::sampler::normal::RoundedNormal;
 
 pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
-    info: Info {
-        name: "gaussian",
-        guarantee: GAUSSIAN,
-        neighbours: ADD_REMOVE,
-        parameters: &[DELTA, MU, RHO],
-        example: "gaussian(delta=1e-6)",
-        source: "Dong, Roth, Su 2022, Gaussian differential privacy: the Gaussian mechanism; calibrated as in \
-                 Balle, Wang 2018",
-    },
+    info: budget::gaussian(
+        "Dong, Roth, Su 2022, Gaussian differential privacy: the Gaussian mechanism; calibrated as \
+         in Balle, Wang 2018",
+    ),
     build: |request| {
         let noise = Gaussian::new(grid::STEPS, request.mu()?);
         Ok(Box::new(Sum::new(request.bounds()?, noise)))
@@ -27,8 +22,8 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
 ///
 /// **Why it is private** (mu-GDP; neighbours by adding or removing one row). A neighbour moves the
 /// sum by at most `G`, and Gaussian noise of standard deviation `G / mu` covers that (Dong, Roth,
-/// Su 2022; Lebeda 2024, Lemma 2.1). The sum is an integer, so adding rounded noise is rounding the noisy
-/// sum: post-processing.
+/// Su 2022; Lebeda 2024, Lemma 2.1). The sum is an integer, so adding rounded noise is rounding the
+/// noisy sum: post-processing.
 #[derive(Clone, Debug)]
 pub struct Gaussian {
     steps: u64,

@@ -118,10 +118,7 @@ impl Correlated {
 
     /// What noise goes on: `2 S_j - G n` for each position, and `G n`.
     pub fn coordinates(&self, totals: &Totals) -> (Vec<i128>, i128) {
-        let whole = self.items.whole(totals);
-        let sums = self.items.sums(totals);
-        let centred = sums.map(|sum| sum.saturating_mul(2).saturating_sub(whole));
-        (centred.collect(), whole)
+        (self.items.centred(totals), self.items.whole(totals))
     }
 
     /// The standard deviations of that noise, in steps.
@@ -162,10 +159,7 @@ impl Mechanism<Totals> for Correlated {
 
 impl VectorMechanism for Correlated {
     fn rows(&self) -> Rows {
-        Rows {
-            length: self.items.length,
-            most: self.items.length,
-        }
+        self.items.rows()
     }
 
     /// A value is `r g + m n`; for counts, Corollary 3.1 of Lebeda 2024.

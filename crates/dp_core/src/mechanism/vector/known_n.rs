@@ -76,10 +76,7 @@ impl KnownN {
 
     /// What noise goes on: `2 S_j - G n` for each position.
     pub fn coordinates(&self, totals: &Totals) -> Vec<i128> {
-        let whole = self.items.whole(totals);
-        let sums = self.items.sums(totals);
-        sums.map(|sum| sum.saturating_mul(2).saturating_sub(whole))
-            .collect()
+        self.items.centred(totals)
     }
 
     /// The standard deviation of that noise, in steps.
@@ -113,10 +110,7 @@ impl Mechanism<Totals> for KnownN {
 
 impl VectorMechanism for KnownN {
     fn rows(&self) -> Rows {
-        Rows {
-            length: self.items.length,
-            most: self.items.length,
-        }
+        self.items.rows()
     }
 
     fn spread(&self) -> Spread {

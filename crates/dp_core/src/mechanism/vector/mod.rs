@@ -147,6 +147,22 @@ impl Items {
         sums.map(|sum| sum.saturating_mul(i128::from(self.finer)))
     }
 
+    /// `2 S_j - G n` for each position: what is centred moves by at most `G` with a row.
+    fn centred(&self, totals: &Totals) -> Vec<i128> {
+        let whole = self.whole(totals);
+        let sums = self.sums(totals);
+        sums.map(|sum| sum.saturating_mul(2).saturating_sub(whole))
+            .collect()
+    }
+
+    /// Rows of which all positions may be other than 0.
+    fn rows(&self) -> Rows {
+        Rows {
+            length: self.length,
+            most: self.length,
+        }
+    }
+
     /// `G n`.
     fn whole(&self, totals: &Totals) -> i128 {
         i128::from(self.steps) * i128::from(totals.n)
