@@ -8,7 +8,7 @@
 //! them and allows no other call.
 
 use dp_core::grid::Grid;
-use dp_core::mechanism::{Registry, Scalar};
+use dp_core::mechanism::{Mechanism, Registry, Scalar};
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::call_site::CallSite;
@@ -77,25 +77,12 @@ impl<A: 'static> Aggregate<Scalar<A>> {
         let grid = CallSite::with(call, Role::Transition, self, |site| {
             site.mechanism_of_row(call).grid()
         });
-        let grid = grid.unwrap_or(Grid::NONE);
-        let mut state = match call.datum(0) {
-            Some(datum) => {
-                // SAFETY: the SQL declaration makes argument 0 a dp_state.
-                let state = unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state());
-                self.refuse_other_bounds(state, &grid);
-                errors::bad_state()
-            }
-            None => State::new(grid),
+        let t = match (grid, self.shape) {
+            (Some(grid), Shape::Bounded) => grid.steps(value(call)),
+            _ => 0,
         };
-        let t = if matches!(self.shape, Shape::Bounded) {
-            let x = call.datum(1).expect("the plain case ignores NULL");
-            state.grid().steps(float8(x))
-        } else {
-            0
-        };
-        state.add(t);
-        // The executor copies it into the aggregate's own memory.
-        state.into_datum()
+        // SAFETY: by the caller's word.
+        unsafe { self.first_row(call, grid.unwrap_or(Grid::NONE), t) }
     }
 
     /// A release of the group, or of no rows where there is no state.
@@ -105,15 +92,47 @@ impl<A: 'static> Aggregate<Scalar<A>> {
     pub unsafe fn release(&'static self, call: Call) -> A {
         CallSite::with(call, Role::Final, self, |site| {
             let mechanism = site.mechanism_of_plan(call);
-            let grid = mechanism.grid().unwrap_or(Grid::NONE);
-            let state = match call.datum(0) {
-                // SAFETY: the SQL declaration makes argument 0 a dp_state.
-                Some(datum) => *unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state()),
-                None => State::new(grid),
-            };
-            self.refuse_other_bounds(&state, &grid);
-            release(mechanism, &state.sums())
+            // SAFETY: by the caller's word.
+            unsafe { self.release_sums(call, mechanism) }
         })
+    }
+}
+
+impl<M: ?Sized> Aggregate<M> {
+    /// The state of a group whose first row has `t` steps; an ERROR where it has a state.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's transition function.
+    pub unsafe fn first_row(&self, call: Call, grid: Grid, t: i64) -> Datum {
+        if let Some(datum) = call.datum(0) {
+            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            let state = unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state());
+            self.refuse_other_bounds(state, &grid);
+            errors::bad_state()
+        }
+        let mut state = State::new(grid);
+        state.add(t);
+        // The executor copies it into the aggregate's own memory.
+        state.into_datum()
+    }
+
+    /// A release of what the group's rows add up to.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's final function.
+    pub unsafe fn release_sums<A: Mechanism + ?Sized>(
+        &self,
+        call: Call,
+        mechanism: &A,
+    ) -> A::Answer {
+        let grid = mechanism.grid().unwrap_or(Grid::NONE);
+        let state = match call.datum(0) {
+            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            Some(datum) => *unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state()),
+            None => State::new(grid),
+        };
+        self.refuse_other_bounds(&state, &grid);
+        release(mechanism, &state.sums())
     }
 
     /// Refuses a state that was fed on another grid than `grid`: an argument changed on the way,
@@ -124,6 +143,11 @@ impl<A: 'static> Aggregate<Scalar<A>> {
             errors::depends_on_rows(self.name, argument);
         }
     }
+}
+
+/// The argument `x` of a row that is not in the plain case: not NULL, which the plain case ignores.
+pub fn value(call: Call) -> f64 {
+    float8(call.datum(1).expect("the plain case ignores NULL"))
 }
 
 /// The transition function of an aggregate of values, `(state, x, lo, hi, ...)`: NULL and NaN are

@@ -274,6 +274,7 @@ impl<M: ?Sized> CallSite<M> {
                 Some(_) => MechanismArgument::Given(mechanism),
                 None => MechanismArgument::Omitted,
             },
+            pathological: false,
         };
         #[cfg(not(feature = "testing"))]
         return self.aggregate.registry.build(&arguments);

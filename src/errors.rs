@@ -1,6 +1,6 @@
 //! Every error this extension raises, with its SQLSTATE. No message holds a data value.
 
-use dp_core::error::ParameterError;
+use dp_core::error::{Kind, ParameterError};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 
@@ -16,11 +16,11 @@ fn raise(code: PgSqlErrorCode, message: String, hint: &str) -> ! {
 
 /// An argument that breaks its rule.
 pub fn parameter(aggregate: &str, error: &ParameterError) -> ! {
-    raise(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("{aggregate}: {error}"),
-        &error.hint,
-    )
+    let code = match error.kind {
+        Kind::Value => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        Kind::Permission => PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+    };
+    raise(code, format!("{aggregate}: {error}"), &error.hint)
 }
 
 /// A mechanism's text that names no mechanism.

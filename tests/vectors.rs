@@ -1222,6 +1222,7 @@ impl Call {
             epsilon: self.eps,
             questions: self.questions,
             mechanism: MechanismArgument::Given(Some(self.mechanism)),
+            pathological: false,
         };
         self.registry.build(&arguments).expect("good arguments")
     }

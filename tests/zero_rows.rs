@@ -68,6 +68,7 @@ fn arguments(mechanism: &str) -> Arguments<'_> {
         epsilon: Some(0.7),
         questions: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
+        pathological: false,
     }
 }
 
@@ -88,9 +89,12 @@ fn the_answer_is_that_of_no_rows() {
         for entry in MEAN.entries {
             let name = entry.info.example;
             let mechanism = MEAN.build(&arguments(name)).expect("a mean");
+            let Some(mechanism) = mechanism.sums() else {
+                continue;
+            };
             let expected = mechanism.release(&nobody, &mut generator());
-            let mean: f64 = seeded(&format!("dp_mean(x, -3, 7, 0.7, '{name}')")).get(0);
-            assert_eq!(mean.to_bits(), expected.mean.to_bits(), "{name}");
+            let mean: Option<f64> = seeded(&format!("dp_mean(x, -3, 7, 0.7, '{name}')")).get(0);
+            assert_eq!(mean, expected.mean, "{name}");
             let both = seeded(&format!("(dp_mean_and_count(x, -3, 7, 0.7, '{name}')).*"));
             assert_eq!(
                 (both.get(0), both.get(1)),

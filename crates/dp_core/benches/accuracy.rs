@@ -38,13 +38,19 @@ fn ratio(mechanism: &str, epsilon: f64, mean: f64, generator: &mut Generator) ->
             epsilon: Some(epsilon),
             questions: None,
             mechanism: MechanismArgument::Given(Some(mechanism)),
+            pathological: false,
         })
-        .unwrap_or_else(|error| panic!("{error}"));
+        .unwrap_or_else(|error| panic!("{error}"))
+        .sums()
+        .expect("it looks at sums alone");
     // Both means are whole multiples of a row's steps or are spread over the rows evenly.
     let s = (mean * STEPS as f64 * ROWS as f64) as i128;
     let truth = s as f64 / (STEPS as f64 * ROWS as f64);
     let squares: f64 = (0..RELEASES)
-        .map(|_| (mechanism.release(&Sums { n: ROWS, s }, generator).mean - truth).powi(2))
+        .map(|_| {
+            let answer = mechanism.release(&Sums { n: ROWS, s }, generator);
+            (answer.mean.expect("it always has a mean") - truth).powi(2)
+        })
         .sum();
     let n = ROWS as f64;
     squares / f64::from(RELEASES) * n * n / least_variance(epsilon)

@@ -89,6 +89,7 @@ fn spread(mechanism: &str) -> Spread {
         epsilon: None,
         questions: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
+        pathological: false,
     });
     built.unwrap_or_else(|error| panic!("{error}")).spread()
 }

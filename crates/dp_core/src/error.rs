@@ -6,12 +6,23 @@ use std::fmt;
 /// sub-select, and a message must not show a data value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterError {
+    /// What kind of rule it is.
+    pub kind: Kind,
     /// The name of the argument, as the documentation spells it: `lo`, `hi`, `eps`, `mech`.
     pub argument: &'static str,
     /// What the rule is: reads on from `argument "eps" `.
     pub message: String,
     /// What to do about it.
     pub hint: String,
+}
+
+/// What kind of rule an argument breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// What values it takes.
+    Value,
+    /// What this user may ask for.
+    Permission,
 }
 
 impl ParameterError {
@@ -22,9 +33,22 @@ impl ParameterError {
         hint: impl Into<String>,
     ) -> Self {
         Self {
+            kind: Kind::Value,
             argument,
             message: message.into(),
             hint: hint.into(),
+        }
+    }
+
+    /// The same, for what needs a permission.
+    pub fn forbidden(
+        argument: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self {
+            kind: Kind::Permission,
+            ..Self::new(argument, message, hint)
         }
     }
 }

@@ -18,15 +18,17 @@
 //!     bounds: Some((Some(0.0), Some(200_000.0))),
 //!     epsilon: Some(1.0),
 //!     questions: None,
-//!     mechanism: MechanismArgument::Omitted, // the default, hourglass
+//!     mechanism: MechanismArgument::Omitted,
+//!     pathological: false, // the default, hourglass
 //! })?;
+//! let mechanism = mechanism.sums().expect("the hourglass looks at sums alone");
 //! let grid = mechanism.grid().expect("a mean has a grid");
 //! let mut sums = Sums::default();
 //! for salary in [41_000.0, 52_000.0, 250_000.0] {
 //!     sums.add(grid.steps(salary)); // the last one is clamped
 //! }
 //! let answer = mechanism.release(&sums, &mut Generator::from_os()?);
-//! assert!((0.0..=200_000.0).contains(&answer.mean));
+//! assert!((0.0..=200_000.0).contains(&answer.mean.expect("it always has a mean")));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

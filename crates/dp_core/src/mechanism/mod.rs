@@ -15,6 +15,7 @@ use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
 use crate::random::Generator;
 use crate::sums::Sums;
+use mean::Mean;
 use vector::VectorMechanism;
 
 /// A mechanism with all its public parameters fixed: integers in, noise drawn, answer out.
@@ -38,10 +39,11 @@ pub type Vector = dyn VectorMechanism;
 /// What a mean's release hands back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanAnswer {
-    /// The private mean, inside the bounds.
-    pub mean: f64,
-    /// The noisy number of rows from the same release, at no further cost.
-    pub count: f64,
+    /// The private mean; `None` where the mechanism found no place for it.
+    pub mean: Option<f64>,
+    /// The noisy number of rows from the same release, at no further cost; `None` where the
+    /// mechanism has none to give.
+    pub count: Option<f64>,
 }
 
 /// The public parameters of a call, checked.
@@ -53,6 +55,8 @@ pub struct Request<'a> {
     questions: Option<usize>,
     /// The mechanism and its parameters: those the mechanism takes.
     choice: &'a Choice,
+    /// Whether a mechanism may be one that can show a row.
+    pathological: bool,
     /// 1; in tests, how many times the noise is too small.
     overspent: f64,
 }
@@ -117,6 +121,8 @@ pub struct Arguments<'a> {
     pub questions: Option<usize>,
     /// The argument `mech`.
     pub mechanism: MechanismArgument<'a>,
+    /// Whether mechanisms are allowed that show a row, as it is, with probability delta.
+    pub pathological: bool,
 }
 
 /// A parameter of a mechanism, as in `hourglass(gamma=0.4)`.
@@ -163,16 +169,30 @@ pub struct Info {
 /// The guarantee of a mechanism of pure differential privacy.
 const PURE: &str = "eps-differential privacy";
 
+/// What the means that clamp to the bounds need.
+const HOLDING_BOUNDS: &str = "lo and hi between which the rows lie";
+
 /// Neighbours by adding or removing.
 const ADD_REMOVE: &str = "add or remove one row";
 
 /// What [`Entry::build`] gives: a mechanism, ready to release.
 pub type Built<M> = Result<Box<M>, ParameterError>;
 
+/// How to plan with a mechanism, before anything is spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Its text, with `{n}`, `{delta}`, `{moment}`, `{psi}` where these numbers of the plan go.
+    pub text: &'static str,
+    /// What its promises ask of the rows and of whoever calls it.
+    pub needs: &'static str,
+}
+
 /// A mechanism in a registry.
 pub struct Entry<M: ?Sized> {
     /// What to tell users.
     pub info: Info,
+    /// How to plan with it; `None` where no forecast is made.
+    pub plan: Option<Plan>,
     /// Makes the mechanism for a call; an error blames the argument `mech`, or one of those that
     /// must fit it.
     pub build: fn(&Request) -> Built<M>,
@@ -187,7 +207,7 @@ pub struct Registry<M: ?Sized + 'static> {
 }
 
 /// The mechanisms of means.
-pub static MEAN: Registry<Scalar<MeanAnswer>> = Registry {
+pub static MEAN: Registry<Mean> = Registry {
     aggregate: "dp_mean",
     entries: &[
         mean::hourglass::ENTRY,
@@ -275,11 +295,16 @@ impl<M: ?Sized + 'static> Registry<M> {
     }
 
     fn build_overspent(&self, arguments: &Arguments, overspent: f64) -> Built<M> {
-        let bounds = arguments
-            .bounds
-            .map(|(lo, hi)| Bounds::new(lo, hi))
-            .transpose()?;
         let chosen = self.choose(arguments.mechanism);
+        let own_scale = matches!(&chosen, Ok((entry, _)) if mean::replaces_bounds(&entry.info));
+        let bounds = match arguments.bounds {
+            Some((lo, hi)) if own_scale => {
+                mean::refuse_bounds(lo, hi)?;
+                None
+            }
+            Some((lo, hi)) => Some(Bounds::new(lo, hi)?),
+            None => None,
+        };
         let own_budget = matches!(&chosen, Ok((_, choice)) if budget::replaces_epsilon(choice));
         let epsilon = match arguments.epsilon {
             None if own_budget => None,
@@ -292,6 +317,7 @@ impl<M: ?Sized + 'static> Registry<M> {
             epsilon,
             questions: arguments.questions,
             choice: &choice,
+            pathological: arguments.pathological,
             overspent,
         })
     }

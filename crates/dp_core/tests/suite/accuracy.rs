@@ -144,10 +144,14 @@ fn assert_accuracy(
     let unit = (ROWS as f64).powi(2) / least_variance(epsilon);
     let errors = answers
         .iter()
-        .map(|answer| (answer.mean - 0.1) * unit.sqrt());
+        .map(|answer| (answer.mean.unwrap() - 0.1) * unit.sqrt());
     let what = format!("{what} at {epsilon}");
     Moments::of(errors).assert_mean_square(&what, ratio, rounding / ratio);
-    let counts = Moments::of(answers.iter().map(|answer| answer.count - ROWS as f64));
+    let counts = Moments::of(
+        answers
+            .iter()
+            .map(|answer| answer.count.unwrap() - ROWS as f64),
+    );
     counts.assert_mean_square(&format!("count of {what}"), count_variance, 1e-4);
     assert!(counts.mean().abs() < 5.0 * (count_variance / DRAWS as f64).sqrt());
 }
@@ -171,7 +175,11 @@ fn mean_squared_errors_and_noisy_counts() {
         let core = staircase::core_of(staircase::best_gamma(value), STEPS);
         let noise = Complement::new(bounds, Hourglass::new(STEPS, core, epsilon));
         let answers = releases(1, |sums, words| noise.release_from(sums, words));
-        assert!(answers.iter().all(|answer| answer.count.fract() == 0.0));
+        assert!(
+            answers
+                .iter()
+                .all(|answer| answer.count.unwrap().fract() == 0.0)
+        );
         // K0 is the level: its square has mean 2 sum of L^2 b^L, over the weight of all levels.
         let (z, gamma) = (value.exp_m1(), core as f64 / STEPS as f64);
         let r = 1.0 / z;
@@ -287,6 +295,7 @@ fn releases_through_the_registry_have_the_variance_they_should() {
             epsilon: Some(value),
             questions: None,
             mechanism: MechanismArgument::Omitted,
+            pathological: false,
         };
         let mut generator = Generator::from_seed(13);
         let sums = |steps: i128| Sums {
@@ -296,11 +305,11 @@ fn releases_through_the_registry_have_the_variance_they_should() {
         let steps = i128::from(STEPS);
         let least = least_variance(value);
 
-        let mean = MEAN.build(&arguments).unwrap();
+        let mean = MEAN.build(&arguments).unwrap().sums().unwrap();
         let table = sums(steps / 10);
         let draws = (0..DRAWS).map(|_| {
             let answer = mean.release(&table, &mut generator);
-            (answer.mean - (lo + (hi - lo) * m)) / (hi - lo) * ROWS as f64
+            (answer.mean.unwrap() - (lo + (hi - lo) * m)) / (hi - lo) * ROWS as f64
         });
         Moments::of(draws).assert_mean_square("a mean", 0.815 * least, 0.02);
 

@@ -316,6 +316,7 @@ fn arguments(lo: Option<f64>, hi: Option<f64>, epsilon: Option<f64>, text: &str)
         epsilon,
         questions: None,
         mechanism: MechanismArgument::Given(Some(text)),
+        pathological: false,
     }
 }
 
@@ -342,6 +343,7 @@ fn arguments_are_checked_in_a_fixed_order() {
     assert_eq!(blamed(one, two, one, "hourglass(gamma=5e-324)"), None);
     let null = Arguments {
         mechanism: MechanismArgument::Given(None),
+        pathological: false,
         ..arguments(one, two, one, "")
     };
     let error = mechanism::MEAN.build(&null).err().unwrap();
@@ -417,6 +419,7 @@ fn vectors(
         epsilon,
         questions,
         mechanism: MechanismArgument::Given(Some(text)),
+        pathological: false,
     })
 }
 

@@ -100,6 +100,7 @@ fn overspent(factor: f64, kind: Kind, epsilon: Option<f64>, text: &str) -> Box<V
         epsilon,
         questions: None,
         mechanism: MechanismArgument::Given(Some(text)),
+        pathological: false,
     };
     let built = registry.build_with_budget_times(factor, &arguments);
     built.unwrap_or_else(|error| panic!("{kind:?} {text}: {error}"))

@@ -13,6 +13,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
         "Dong, Roth, Su 2022, Gaussian differential privacy: the Gaussian mechanism; calibrated as \
          in Balle, Wang 2018",
     ),
+    plan: None,
     build: |request| Ok(Box::new(Gaussian::new(request.mu()?))),
 };
 

@@ -18,6 +18,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
         source: "Ghosh, Roughgarden, Sundararajan 2009, Universally utility-maximizing privacy \
                  mechanisms",
     },
+    plan: None,
     build: |request| Ok(Box::new(Geometric::new(request.epsilon()?))),
 };
 

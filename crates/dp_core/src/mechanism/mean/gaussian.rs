@@ -1,21 +1,25 @@
 //! A mean with Gaussian noise.
 
 use super::super::budget;
-use super::super::{Entry, MeanAnswer, Mechanism, Scalar};
-use super::mean_between;
+use super::super::{Entry, HOLDING_BOUNDS, MeanAnswer, Mechanism, Plan};
+use super::{Mean, OfSums, mean_between};
 use crate::grid::{self, Bounds, Grid};
 use crate::random::{Bits, Generator};
 use crate::sampler::normal::RoundedNormal;
 use crate::sums::Sums;
 
-pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
+pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     info: budget::gaussian(
         "Lebeda 2024, Better Gaussian mechanism using correlated noise: algorithm 1 with \
          d = 1; the same law as Fitzsimons, Honaker, Shoemate, Singhal 2024",
     ),
+    plan: Some(Plan {
+        text: "gaussian(delta={delta})",
+        needs: HOLDING_BOUNDS,
+    }),
     build: |request| {
         let bounds = request.bounds()?;
-        Ok(Box::new(Gaussian::new(bounds, grid::STEPS, request.mu()?)))
+        Mean::of_sums(Gaussian::new(bounds, grid::STEPS, request.mu()?))
     },
 };
 
@@ -60,15 +64,17 @@ impl Gaussian {
     pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> MeanAnswer {
         let (centred, whole) = self.noisy(sums, bits);
         MeanAnswer {
-            mean: mean_between(
+            mean: Some(mean_between(
                 &self.bounds,
                 whole.saturating_add(centred),
                 whole.saturating_mul(2),
-            ),
-            count: whole as f64 / self.steps as f64,
+            )),
+            count: Some(whole as f64 / self.steps as f64),
         }
     }
 }
+
+impl OfSums for Gaussian {}
 
 impl Mechanism for Gaussian {
     type Answer = MeanAnswer;

@@ -1,13 +1,13 @@
 //! The hourglass mechanism: the mean whose noise cannot be improved on.
 
-use super::super::{ADD_REMOVE, Entry, GAMMA, Info, MeanAnswer, PURE, Scalar};
-use super::{Complement, PairNoise};
+use super::super::{ADD_REMOVE, Entry, GAMMA, HOLDING_BOUNDS, Info, PURE, Plan};
+use super::{Complement, Mean, PairNoise};
 use crate::epsilon::Epsilon;
 use crate::grid;
 use crate::random::Bits;
 use crate::sampler::{self, staircase};
 
-pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
+pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "hourglass",
         guarantee: PURE,
@@ -17,10 +17,14 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
         source: "Kulesza, Suresh, Wang 2024 (ICML), Mean estimation in the add-remove model of \
                  differential privacy: algorithm 3 with the hourglass noise",
     },
+    plan: Some(Plan {
+        text: "hourglass",
+        needs: HOLDING_BOUNDS,
+    }),
     build: |request| {
         let core = staircase::core_of(request.gamma(staircase::best_gamma)?, grid::STEPS);
         let noise = Hourglass::new(grid::STEPS, core, request.epsilon()?);
-        Ok(Box::new(Complement::new(request.bounds()?, noise)))
+        Mean::of_sums(Complement::new(request.bounds()?, noise))
     },
 };
 

@@ -1,14 +1,14 @@
 //! A mean from an independent sum and count, each at half of epsilon.
 
-use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, Mechanism, PURE, Scalar};
+use super::super::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, MeanAnswer, Mechanism, PURE, Plan};
 use super::halves::Halves;
-use super::midpoint;
+use super::{Mean, OfSums, midpoint};
 use crate::epsilon::Epsilon;
 use crate::grid::{self, Bounds, Grid};
 use crate::random::{Bits, Generator};
 use crate::sums::Sums;
 
-pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
+pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "independent",
         guarantee: PURE,
@@ -18,13 +18,13 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
         source: "Kulesza, Suresh, Wang 2024 (ICML): algorithm 1, a baseline; drawn as in Canonne, \
                  Kamath, Steinke 2020",
     },
+    plan: Some(Plan {
+        text: "independent",
+        needs: HOLDING_BOUNDS,
+    }),
     build: |request| {
         let bounds = request.bounds()?;
-        Ok(Box::new(Independent::new(
-            bounds,
-            grid::STEPS,
-            request.epsilon()?,
-        )))
+        Mean::of_sums(Independent::new(bounds, grid::STEPS, request.epsilon()?))
     },
 };
 
@@ -65,11 +65,13 @@ impl Independent {
             midpoint(&self.bounds)
         };
         MeanAnswer {
-            mean,
-            count: self.noise.rows(whole),
+            mean: Some(mean),
+            count: Some(self.noise.rows(whole)),
         }
     }
 }
+
+impl OfSums for Independent {}
 
 impl Mechanism for Independent {
     type Answer = MeanAnswer;

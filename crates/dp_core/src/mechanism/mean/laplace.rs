@@ -1,13 +1,13 @@
 //! Algorithm 3 with Laplace noise.
 
-use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, PURE, Scalar};
-use super::{Complement, PairNoise};
+use super::super::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, PURE, Plan};
+use super::{Complement, Mean, PairNoise};
 use crate::epsilon::Epsilon;
 use crate::grid;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
 
-pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
+pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "laplace",
         guarantee: PURE,
@@ -17,9 +17,13 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
         source: "Kulesza, Suresh, Wang 2024 (ICML): algorithm 3 with Laplace noise; drawn as in \
                  Canonne, Kamath, Steinke 2020",
     },
+    plan: Some(Plan {
+        text: "laplace",
+        needs: HOLDING_BOUNDS,
+    }),
     build: |request| {
         let noise = Laplace::new(grid::STEPS, request.epsilon()?);
-        Ok(Box::new(Complement::new(request.bounds()?, noise)))
+        Mean::of_sums(Complement::new(request.bounds()?, noise))
     },
 };
 

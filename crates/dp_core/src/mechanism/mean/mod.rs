@@ -24,10 +24,61 @@ pub mod laplace;
 pub mod shifted;
 pub mod staircase;
 
-use super::{MeanAnswer, Mechanism};
+use super::{Built, Info, MeanAnswer, Mechanism, Parameter, Scalar, Takes};
+use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
 use crate::random::{Bits, Generator};
 use crate::sums::Sums;
+
+/// A mechanism of means, by what it sees of the rows.
+pub enum Mean {
+    /// Their number, and the sum of their grid steps.
+    Sums(Box<dyn OfSums>),
+}
+
+/// A mechanism of means that sees the number of rows and the sum of their grid steps.
+pub trait OfSums: Mechanism<Answer = MeanAnswer> {}
+
+impl Mean {
+    fn of_sums(mechanism: impl OfSums + 'static) -> Built<Self> {
+        Ok(Box::new(Self::Sums(Box::new(mechanism))))
+    }
+
+    /// The mechanism, if it sees the rows' number and sum.
+    pub fn sums(self) -> Option<Box<Scalar<MeanAnswer>>> {
+        match self {
+            Self::Sums(mechanism) => Some(mechanism),
+        }
+    }
+}
+
+/// The parameter of a mechanism that needs no bounds.
+const SCALE: Parameter = Parameter {
+    name: "scale",
+    takes: Takes::Number,
+    domain: "1e-290 <= scale <= 1e290",
+    description: "a public bound on the standard deviation of the rows, in their own unit; lo and \
+                  hi are NULL",
+};
+
+/// Whether a mechanism works with a scale in the place of bounds.
+pub(super) fn replaces_bounds(info: &Info) -> bool {
+    info.parameters.contains(&SCALE)
+}
+
+/// Refuses bounds beside a scale.
+pub(super) fn refuse_bounds(lo: Option<f64>, hi: Option<f64>) -> Result<(), ParameterError> {
+    let given = [("lo", lo), ("hi", hi)];
+    match given.into_iter().find(|(_, bound)| bound.is_some()) {
+        None => Ok(()),
+        Some((argument, _)) => Err(ParameterError::new(
+            argument,
+            "must be NULL where the mechanism has a scale",
+            "The mechanism finds its place by itself: write NULL for lo and hi. To clamp the \
+             column to bounds, choose a mechanism without a scale, such as hourglass.",
+        )),
+    }
+}
 
 /// Noise for the pair of sums `(S1, S2)`, in grid steps.
 pub trait PairNoise {
@@ -69,11 +120,13 @@ impl<N: PairNoise> Complement<N> {
         let whole = s1.saturating_add(s2);
         let steps = self.noise.steps() as f64;
         MeanAnswer {
-            mean: mean_between(&self.bounds, s1, whole),
-            count: whole as f64 / steps,
+            mean: Some(mean_between(&self.bounds, s1, whole)),
+            count: Some(whole as f64 / steps),
         }
     }
 }
+
+impl<N: PairNoise> OfSums for Complement<N> {}
 
 impl<N: PairNoise> Mechanism for Complement<N> {
     type Answer = MeanAnswer;

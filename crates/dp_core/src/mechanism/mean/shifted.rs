@@ -1,14 +1,14 @@
 //! The mean as most libraries compute it: half of epsilon on a centred sum, half on the count.
 
-use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, Mechanism, PURE, Scalar};
+use super::super::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, MeanAnswer, Mechanism, PURE, Plan};
 use super::halves::Halves;
-use super::mean_between;
+use super::{Mean, OfSums, mean_between};
 use crate::epsilon::Epsilon;
 use crate::grid::{self, Bounds, Grid};
 use crate::random::{Bits, Generator};
 use crate::sums::Sums;
 
-pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
+pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "shifted",
         guarantee: PURE,
@@ -18,13 +18,13 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
         source: "Kulesza, Suresh, Wang 2024 (ICML): algorithm 2, a baseline; drawn as in Canonne, \
                  Kamath, Steinke 2020",
     },
+    plan: Some(Plan {
+        text: "shifted",
+        needs: HOLDING_BOUNDS,
+    }),
     build: |request| {
         let bounds = request.bounds()?;
-        Ok(Box::new(Shifted::new(
-            bounds,
-            grid::STEPS,
-            request.epsilon()?,
-        )))
+        Mean::of_sums(Shifted::new(bounds, grid::STEPS, request.epsilon()?))
     },
 };
 
@@ -64,11 +64,13 @@ impl Shifted {
         // 1/2 + sum / (2 whole), as one fraction.
         let part = whole.saturating_add(sum);
         MeanAnswer {
-            mean: mean_between(&self.bounds, part, whole.saturating_mul(2)),
-            count: self.noise.rows(whole),
+            mean: Some(mean_between(&self.bounds, part, whole.saturating_mul(2))),
+            count: Some(self.noise.rows(whole)),
         }
     }
 }
+
+impl OfSums for Shifted {}
 
 impl Mechanism for Shifted {
     type Answer = MeanAnswer;

@@ -1,14 +1,14 @@
 //! Algorithm 3 with the two-dimensional staircase.
 
-use super::super::{ADD_REMOVE, Entry, GAMMA, Info, MeanAnswer, PURE, Scalar};
-use super::{Complement, PairNoise};
+use super::super::{ADD_REMOVE, Entry, GAMMA, HOLDING_BOUNDS, Info, PURE, Plan};
+use super::{Complement, Mean, PairNoise};
 use crate::epsilon::Epsilon;
 use crate::grid;
 use crate::random::Bits;
 use crate::sampler::staircase::core_of;
 use crate::sampler::staircase2::{Staircase2, best_gamma};
 
-pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
+pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "staircase",
         guarantee: PURE,
@@ -18,10 +18,14 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<MeanAnswer>> = Entry {
         source: "Kulesza, Suresh, Wang 2024 (ICML): algorithm 3; noise of Geng, Kairouz, Oh, \
                  Viswanath 2015, The staircase mechanism in differential privacy",
     },
+    plan: Some(Plan {
+        text: "staircase",
+        needs: HOLDING_BOUNDS,
+    }),
     build: |request| {
         let core = core_of(request.gamma(best_gamma)?, grid::STEPS);
         let noise = Staircase::new(grid::STEPS, core, request.epsilon()?);
-        Ok(Box::new(Complement::new(request.bounds()?, noise)))
+        Mean::of_sums(Complement::new(request.bounds()?, noise))
     },
 };
 

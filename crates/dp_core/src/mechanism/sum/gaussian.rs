@@ -12,6 +12,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
         "Dong, Roth, Su 2022, Gaussian differential privacy: the Gaussian mechanism; calibrated as \
          in Balle, Wang 2018",
     ),
+    plan: None,
     build: |request| {
         let noise = Gaussian::new(grid::STEPS, request.mu()?);
         Ok(Box::new(Sum::new(request.bounds()?, noise)))

@@ -16,6 +16,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
         example: "laplace",
         source: "Dwork, McSherry, Nissim, Smith 2006; drawn as in Canonne, Kamath, Steinke 2020",
     },
+    plan: None,
     build: |request| {
         let noise = Laplace::new(grid::STEPS, request.epsilon()?);
         Ok(Box::new(Sum::new(request.bounds()?, noise)))

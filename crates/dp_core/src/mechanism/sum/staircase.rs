@@ -16,6 +16,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
         example: "staircase",
         source: "Geng, Viswanath 2014, The optimal mechanism in differential privacy",
     },
+    plan: None,
     build: |request| {
         let core = staircase::core_of(request.gamma(staircase::best_gamma)?, grid::STEPS);
         let noise = Staircase::new(grid::STEPS, core, request.epsilon()?);

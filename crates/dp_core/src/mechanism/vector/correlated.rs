@@ -20,6 +20,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
         source: "Lebeda 2024, Better Gaussian mechanism using correlated noise: algorithm 1 in the \
                  representation of lemma 3.3; grouped, algorithm 2",
     },
+    plan: None,
     build: |request| {
         let (items, relation, mu) = (request.items()?, request.relation(), request.mu()?);
         let weight = match request.choice.get(WEIGHT.name) {

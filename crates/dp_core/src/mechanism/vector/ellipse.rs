@@ -18,6 +18,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
         source: "Joseph, Yu 2024, Some constructions of private, efficient, and optimal k-norm and \
                  elliptic Gaussian noise: the Count ellipse",
     },
+    plan: None,
     build: |request| {
         let (items, mu) = (request.items()?, request.mu()?);
         // With any other bounds a missing number, which counts as 0, would not be 0 steps.

@@ -16,6 +16,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
         source: "Dong, Roth, Su 2022, Gaussian differential privacy; Lebeda 2024: lemmas 2.1 and \
                  4.1, the standard that correlated noise improves on",
     },
+    plan: None,
     build: |request| {
         let (items, relation, mu) = (request.items()?, request.relation(), request.mu()?);
         let noise = Gaussian::new(&items, relation, mu);

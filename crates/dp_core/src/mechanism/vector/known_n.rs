@@ -18,6 +18,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
         example: "known_n(delta=1e-6, n=12345, d=64)",
         source: "Lebeda 2024, Better Gaussian mechanism using correlated noise: lemma 3.6",
     },
+    plan: None,
     build: |request| {
         let (items, mu) = (request.items()?, request.mu()?);
         match request.choice.get(TOTAL.name) {

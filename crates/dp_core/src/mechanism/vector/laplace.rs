@@ -15,6 +15,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
         example: "laplace(d=64)",
         source: "Dwork, McSherry, Nissim, Smith 2006; drawn as in Canonne, Kamath, Steinke 2020",
     },
+    plan: None,
     build: |request| {
         let items = request.items()?.coarse();
         let noise = Laplace::new(&items, request.relation(), request.epsilon()?);
