@@ -12,6 +12,7 @@ use dp_core::mechanism::{Mechanism, Registry, Scalar};
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::call_site::CallSite;
+use crate::cell_state::CellState;
 use crate::errors;
 use crate::fmgr::{self, Call, argument, float8, sql_function};
 use crate::plan::Role;
@@ -116,6 +117,23 @@ impl<M: ?Sized> Aggregate<M> {
         state.into_datum()
     }
 
+    /// The state of a group with a row of `t` steps more, its first or not.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's transition function.
+    pub unsafe fn any_row(&self, call: Call, grid: Grid, t: i128) -> Datum {
+        let Some(datum) = call.datum(0) else {
+            let mut state = State::new(grid);
+            state.add_wide(t);
+            return state.into_datum();
+        };
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        let state = unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state());
+        self.refuse_other_bounds(state, &grid);
+        state.add_wide(t);
+        datum
+    }
+
     /// A release of what the group's rows add up to.
     ///
     /// # Safety
@@ -156,8 +174,10 @@ pub fn value(call: Call) -> f64 {
 /// # Safety
 /// PostgreSQL's own fcinfo, of a function that is declared with at least four arguments, the
 /// first four `dp_state`, `float8`, `float8`, `float8`.
+///
+/// With `CELLS`, for an aggregate whose mechanisms may know no bounds, the state may be one of cells.
 #[inline(always)]
-pub unsafe fn add_value(
+pub unsafe fn add_value<const CELLS: bool>(
     fcinfo: FunctionCallInfo,
     rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
 ) -> Datum {
@@ -183,6 +203,17 @@ pub unsafe fn add_value(
                 group.add(group.grid().steps(float8(x.value)));
                 state.value
             }
+            None if CELLS => match CellState::of(state.value) {
+                Some(mut group) if !group.is_coined() => {
+                    let place = group.line().place(float8(x.value));
+                    if group.add_to_known(place) {
+                        state.value
+                    } else {
+                        rest(fcinfo)
+                    }
+                }
+                _ => rest(fcinfo),
+            },
             _ => rest(fcinfo),
         }
     }
@@ -284,6 +315,9 @@ fn combine(call: Call) -> Option<Datum> {
                 {
                     into.merge(&from);
                 }
+                (AnyState::Cells(into), AnyState::Cells(from)) if into.line().same(from.line()) => {
+                    return Some(into.merge(&from).into_datum());
+                }
                 _ => errors::bad_state(),
             }
             Some(into)
@@ -297,22 +331,25 @@ fn combine(call: Call) -> Option<Datum> {
     }
 }
 
-/// A state of either kind of aggregate.
+/// A state of any kind.
 enum AnyState<'a> {
     Scalar(&'a mut State),
     Vector(VectorState<'a>),
+    Cells(CellState<'a>),
 }
 
 impl AnyState<'_> {
     /// # Safety
     /// `datum` is a `dp_state`.
     unsafe fn of(datum: Datum) -> Self {
-        // SAFETY: by the caller's word; the two states are told apart by their marks.
+        // SAFETY: by the caller's word; the states are told apart by their marks.
         unsafe {
             if let Some(state) = State::of(datum) {
                 Self::Scalar(state)
             } else if let Some(state) = VectorState::of(datum) {
                 Self::Vector(state)
+            } else if let Some(state) = CellState::of(datum) {
+                Self::Cells(state)
             } else {
                 errors::bad_state()
             }

@@ -13,6 +13,7 @@ use crate::errors;
 use crate::fmgr::{Call, float8};
 use crate::mechanism_type;
 use crate::plan::{self, Argument, Missing, PlannedCall, Role};
+use crate::settings;
 
 /// The public arguments of a call, with `T` for each: an expression, or a value.
 #[derive(Clone, Copy)]
@@ -109,6 +110,8 @@ pub struct CallSite<M: ?Sized + 'static> {
     aggregate: &'static Aggregate<M>,
     arguments: Public<Argument>,
     input: Input,
+    /// Whether its states are parts of a group's, to be combined.
+    partial: bool,
     /// The mechanism, and the argument values it was built from.
     built: Option<(Known, Box<M>)>,
 }
@@ -175,8 +178,14 @@ impl<M: ?Sized> CallSite<M> {
             aggregate,
             arguments,
             input,
+            partial: planned.is_partial(),
             built: None,
         }
+    }
+
+    /// Whether the states made here are parts of a group's, to be combined with others.
+    pub fn is_partial(&self) -> bool {
+        self.partial
     }
 
     /// How the data come.
@@ -274,7 +283,7 @@ impl<M: ?Sized> CallSite<M> {
                 Some(_) => MechanismArgument::Given(mechanism),
                 None => MechanismArgument::Omitted,
             },
-            pathological: false,
+            pathological: settings::allow_pathological(),
         };
         #[cfg(not(feature = "testing"))]
         return self.aggregate.registry.build(&arguments);

@@ -7,11 +7,13 @@ mod aggregates;
 mod array;
 mod call_site;
 mod catalog;
+mod cell_state;
 mod errors;
 mod fmgr;
 mod mechanism_type;
 mod plan;
 mod release;
+mod settings;
 mod state;
 #[cfg(feature = "testing")]
 mod testing;

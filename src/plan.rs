@@ -36,6 +36,8 @@ pub struct PlannedCall {
     arguments: Vec<*mut Expr>,
     /// Whether the last one was given as VARIADIC.
     variadic: bool,
+    /// Whether a Finalize node above combines what this one makes.
+    partial: bool,
 }
 
 /// One argument's expression.
@@ -64,6 +66,7 @@ impl PlannedCall {
             }
             let aggregate = (*call.fcinfo()).context.cast::<AggState>();
             let plan = (*aggregate).ss.ps.plan;
+            let is_partial = (*aggref).aggsplit & pg_sys::AGGSPLITOP_SKIPFINAL != 0;
             let (aggref, plan) = if (*aggref).aggsplit & pg_sys::AGGSPLITOP_COMBINE != 0 {
                 partial(aggref, plan).ok_or(Missing::Hidden)?
             } else {
@@ -78,6 +81,7 @@ impl PlannedCall {
                 plan,
                 arguments,
                 variadic: (*aggref).aggvariadic,
+                partial: is_partial,
             })
         }
     }
@@ -85,6 +89,11 @@ impl PlannedCall {
     /// Whether the last argument is an array that was given as VARIADIC.
     pub fn is_variadic(&self) -> bool {
         self.variadic
+    }
+
+    /// Whether the states made here are parts of a group's, to be combined with others.
+    pub fn is_partial(&self) -> bool {
+        self.partial
     }
 
     /// The type of each argument.

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 
 use dp_core::mechanism::Mechanism;
-use dp_core::random::Generator;
+use dp_core::random::{Bits, Generator};
 use pgrx::pg_sys;
 
 use crate::errors;
@@ -28,6 +28,16 @@ thread_local! {
 /// Raises an ERROR if the operating system's random source fails.
 pub fn release<D, M: Mechanism<D> + ?Sized>(mechanism: &M, data: &D) -> M::Answer {
     with_generator(|generator| mechanism.release(data, generator))
+}
+
+/// A random word for the offset of a group's cells, which need not be secret.
+pub fn offset_word() -> u64 {
+    with_generator(Bits::word)
+}
+
+/// What a row comes to by a map that tosses a secret coin.
+pub fn with_coins<A>(map: impl FnOnce(&mut Generator) -> A) -> A {
+    with_generator(map)
 }
 
 /// Runs `draw` with this process's own generator. A generator inherited through a fork (made in

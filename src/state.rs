@@ -11,11 +11,28 @@ use pgrx::pg_sys::{self, Datum};
 use crate::errors;
 use crate::fmgr::{Call, sql_function};
 
-/// The length word of an uncompressed varlena of 64 bytes with a four-byte header.
-#[cfg(target_endian = "little")]
-const HEADER: u32 = (size_of::<State>() as u32) << 2;
-#[cfg(target_endian = "big")]
-const HEADER: u32 = size_of::<State>() as u32;
+const HEADER: u32 = length_word(size_of::<State>());
+
+/// The length word of an uncompressed varlena of so many bytes, with a header of 4 bytes.
+#[inline(always)]
+pub const fn length_word(size: usize) -> u32 {
+    if cfg!(target_endian = "little") {
+        (size as u32) << 2
+    } else {
+        size as u32
+    }
+}
+
+/// Whether a length word says: uncompressed, a header of 4 bytes, at least so many bytes.
+#[inline(always)]
+pub fn is_plain(word: u32, least: usize) -> bool {
+    let (size, plain) = if cfg!(target_endian = "little") {
+        (word >> 2, word & 3 == 0)
+    } else {
+        (word & 0x3fff_ffff, word >> 30 == 0)
+    };
+    plain && size as usize >= least
+}
 
 /// Marks a state, and the version of its layout.
 const MAGIC: u32 = 0xd9_3a_5e_01;
@@ -68,6 +85,15 @@ impl State {
         let mut sums = self.sums();
         sums.add(t);
         self.set(sums);
+    }
+
+    /// Takes in one row of any number of grid steps.
+    pub fn add_wide(&mut self, t: i128) {
+        let sums = self.sums();
+        self.set(Sums {
+            n: sums.n.wrapping_add(1),
+            s: sums.s.wrapping_add(t),
+        });
     }
 
     /// Takes in another part of the same group.

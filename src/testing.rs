@@ -3,11 +3,13 @@
 
 use std::cell::Cell;
 
+use dp_core::cells::Histogram;
 use dp_core::error::ParameterError;
 use dp_core::mechanism::{Arguments, Registry};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
 
+use crate::cell_state::CellState;
 use crate::fmgr::{Call, float8, sql_function};
 use crate::release;
 use crate::state::State;
@@ -44,6 +46,10 @@ fn state(call: Call) -> Option<Datum> {
     let datum = call.datum(0)?;
     // SAFETY: tests declare its argument as dp_state.
     let (scalar, vector) = unsafe { (State::of(datum), VectorState::of(datum)) };
+    // SAFETY: the same.
+    if let Some(state) = unsafe { CellState::of(datum) } {
+        return cells(&state.histogram()).into_datum();
+    }
     let (n, sums) = match (scalar, vector) {
         (Some(state), _) => (state.sums().n, vec![state.sums().s]),
         (_, Some(state)) => (state.totals().n, state.totals().s),
@@ -52,6 +58,14 @@ fn state(call: Call) -> Option<Datum> {
     let sums = sums.iter().map(i128::to_string);
     let numbers: Vec<_> = std::iter::once(n.to_string()).chain(sums).collect();
     numbers.join(" ").into_datum()
+}
+
+/// A histogram, as `n full offset cell:count:steps ...`, the cells in order.
+fn cells(histogram: &Histogram) -> String {
+    let (n, full, offset) = (histogram.n, histogram.full, histogram.line.offset());
+    let cells = histogram.cells.iter();
+    let cells = cells.map(|(cell, held)| format!(" {cell}:{}:{}", held.count, held.steps));
+    format!("{n} {full} {offset:?}") + &cells.collect::<String>()
 }
 
 /// `dp_test_panic()`: a panic of our own, which must end as an ordinary ERROR.
@@ -70,9 +84,7 @@ sql_function!(dp_test_panic, pg_finfo_dp_test_panic, panic);
 
 /// With the library in shared_preload_libraries this runs in the postmaster: every backend then
 /// inherits a generator, and must not use it.
-#[pgrx::pg_guard]
-#[allow(non_snake_case)]
-pub extern "C-unwind" fn _PG_init() {
+pub fn loaded() {
     // SAFETY: a global that PostgreSQL sets before it loads libraries.
     if unsafe { pg_sys::process_shared_preload_libraries_in_progress } {
         release::warm_up();

@@ -6,6 +6,8 @@ use dp_core::mechanism::vector::{LONGEST, Rows};
 use dp_core::sums::Totals;
 use pgrx::pg_sys::{self, Datum};
 
+use crate::state::{is_plain, length_word};
+
 /// Marks a state of vectors, and the version of its layout.
 const MAGIC: u32 = 0xd9_3a_5e_11;
 
@@ -102,12 +104,7 @@ impl Layout {
     /// of 16 bytes each are far below what a varlena holds.)
     #[inline(always)]
     fn header(&self) -> u32 {
-        let size = (size_of::<Head>() + 8 * self.words()) as u32;
-        if cfg!(target_endian = "little") {
-            size << 2
-        } else {
-            size
-        }
+        length_word(size_of::<Head>() + 8 * self.words())
     }
 }
 
@@ -140,7 +137,10 @@ impl<'a> VectorState<'a> {
         // makes it, and then the words follow. Any bytes are valid numbers, and no other reference
         // exists: PostgreSQL calls one support function at a time, and none of ours keeps a state.
         unsafe {
-            if !head.is_aligned() || !plain_of_a_head((*head).header) || (*head).magic != MAGIC {
+            if !head.is_aligned()
+                || !is_plain((*head).header, size_of::<Head>())
+                || (*head).magic != MAGIC
+            {
                 return None;
             }
             let head = &mut *head;
@@ -230,17 +230,6 @@ impl<'a> VectorState<'a> {
             },
         }
     }
-}
-
-/// Whether a length word says: uncompressed, a header of 4 bytes, long enough for a head.
-#[inline(always)]
-fn plain_of_a_head(header: u32) -> bool {
-    let (size, plain) = if cfg!(target_endian = "little") {
-        (header >> 2, header & 3 == 0)
-    } else {
-        (header & 0x3fff_ffff, header >> 30 == 0)
-    };
-    plain && size as usize >= size_of::<Head>()
 }
 
 /// The sum in two halves. (`palloc` aligns to 8 bytes, an `i128` wants 16.)

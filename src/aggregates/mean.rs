@@ -1,15 +1,21 @@
 //! `dp_mean(x, lo, hi, eps [, mech])` and `dp_mean_and_count` with the same arguments.
 
+use dp_core::cells::Histogram;
 use dp_core::grid::Grid;
-use dp_core::mechanism::mean::Mean;
-use dp_core::mechanism::{self, MeanAnswer};
+use dp_core::mechanism::mean::coins::Coined;
+use dp_core::mechanism::mean::{Mean, OfCells};
+use dp_core::mechanism::{self, MeanAnswer, Mechanism};
+use dp_core::random::mixed;
 use pgrx::IntoDatum;
-use pgrx::pg_sys::Datum;
+use pgrx::pg_sys::{self, Datum};
 
 use crate::aggregate::{Aggregate, Shape, add_value, transition_function, value};
 use crate::call_site::CallSite;
+use crate::cell_state::CellState;
+use crate::errors;
 use crate::fmgr::{Call, composite, sql_function};
 use crate::plan::Role;
+use crate::release::{offset_word, release, with_coins};
 
 static MEAN: Aggregate<Mean> = Aggregate {
     name: "dp_mean",
@@ -18,20 +24,67 @@ static MEAN: Aggregate<Mean> = Aggregate {
 };
 
 impl Aggregate<Mean> {
-    /// What the transition function does beyond the plain case.
+    /// What the transition function does beyond the plain case: the first row of a group, a row in a
+    /// cell that has none yet, rows with a coin, and everything that must not be.
     ///
     /// # Safety
     /// `call` is a call of dp_mean's transition function.
     unsafe fn other_row(&'static self, call: Call) -> Datum {
         CallSite::with(call, Role::Transition, self, |site| {
-            match site.mechanism_of_row(call) {
-                Mean::Sums(mechanism) => {
-                    let grid = mechanism.grid().unwrap_or(Grid::NONE);
-                    // SAFETY: by the caller's word.
-                    unsafe { self.first_row(call, grid, grid.steps(value(call))) }
+            let is_partial = site.is_partial();
+            // SAFETY: by the caller's word.
+            unsafe {
+                match site.mechanism_of_row(call) {
+                    Mean::Sums(mechanism) => {
+                        let grid = mechanism.grid().unwrap_or(Grid::NONE);
+                        self.first_row(call, grid, grid.steps(value(call)))
+                    }
+                    Mean::Coins(mechanism) => self.row_with_coin(call, mechanism),
+                    Mean::Cells(mechanism) => self.row_in_cell(call, &**mechanism, is_partial),
                 }
             }
         })
+    }
+
+    unsafe fn row_with_coin(&self, call: Call, mechanism: &Coined) -> Datum {
+        let steps = with_coins(|generator| mechanism.steps(value(call), generator));
+        let grid = mechanism.grid().unwrap_or(Grid::NONE);
+        // SAFETY: see `other_row`.
+        unsafe { self.any_row(call, grid, steps) }
+    }
+
+    unsafe fn row_in_cell(&self, call: Call, mechanism: &dyn OfCells, is_partial: bool) -> Datum {
+        let state = match call.datum(0) {
+            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            Some(datum) => unsafe { self.cells(datum, mechanism) },
+            None => {
+                // Parts of a group must agree on its offset, and so do all groups of a statement.
+                let word = if is_partial {
+                    word_of_statement()
+                } else {
+                    offset_word()
+                };
+                CellState::new(mechanism.line(word), mechanism.coin().is_some())
+            }
+        };
+        let place = state.line().place(value(call));
+        let is_chosen = mechanism
+            .coin()
+            .is_some_and(|coin| with_coins(|generator| coin.toss(generator)));
+        // The executor copies it into the aggregate's own memory.
+        state.add(place, is_chosen).into_datum()
+    }
+
+    /// The state of a group for this mechanism.
+    unsafe fn cells<'a>(&self, datum: Datum, mechanism: &dyn OfCells) -> CellState<'a> {
+        // SAFETY: the SQL declaration makes it a dp_state.
+        let state = unsafe { CellState::of(datum) }.unwrap_or_else(|| errors::bad_state());
+        if !state.line().same_cells(&mechanism.line(0))
+            || state.is_coined() != mechanism.coin().is_some()
+        {
+            errors::depends_on_rows(self.name, "mech");
+        }
+        state
     }
 
     /// A release of the group, or of no rows where there is no state.
@@ -40,15 +93,44 @@ impl Aggregate<Mean> {
     /// `call` is a call of a final function of dp_mean or dp_mean_and_count.
     unsafe fn release(&'static self, call: Call) -> MeanAnswer {
         CallSite::with(call, Role::Final, self, |site| {
-            match site.mechanism_of_plan(call) {
-                // SAFETY: by the caller's word.
-                Mean::Sums(mechanism) => unsafe { self.release_sums(call, &**mechanism) },
+            // SAFETY: by the caller's word.
+            unsafe {
+                match site.mechanism_of_plan(call) {
+                    Mean::Sums(mechanism) => self.release_sums(call, &**mechanism),
+                    Mean::Coins(mechanism) => self.release_sums(call, mechanism),
+                    Mean::Cells(mechanism) => {
+                        let histogram = match call.datum(0) {
+                            Some(datum) => self.cells(datum, &**mechanism).histogram(),
+                            None => Histogram::new(mechanism.line(0)),
+                        };
+                        release(&**mechanism, &histogram)
+                    }
+                }
             }
         })
     }
 }
 
-transition_function!(dp_mean_trans, pg_finfo_dp_mean_trans, MEAN, add_value);
+/// A word that is the same in all parts of a statement, in parallel workers too, and another one in
+/// the next statement: its time, mixed. It does not depend on the rows, and need not be secret.
+fn word_of_statement() -> u64 {
+    // SAFETY: they read what PostgreSQL keeps of the running transaction; a parallel worker has it
+    // from its leader.
+    let (statement, transaction) = unsafe {
+        (
+            pg_sys::GetCurrentStatementStartTimestamp(),
+            pg_sys::GetCurrentTransactionStartTimestamp(),
+        )
+    };
+    mixed(statement as u64 ^ (transaction as u64).rotate_left(32))
+}
+
+transition_function!(
+    dp_mean_trans,
+    pg_finfo_dp_mean_trans,
+    MEAN,
+    add_value::<true>
+);
 
 fn mean(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_mean's final function.

@@ -13,7 +13,7 @@ static SUM: Aggregate<Scalar<f64>> = Aggregate {
     shape: Shape::Bounded,
 };
 
-transition_function!(dp_sum_trans, pg_finfo_dp_sum_trans, SUM, add_value);
+transition_function!(dp_sum_trans, pg_finfo_dp_sum_trans, SUM, add_value::<false>);
 
 fn sum(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_sum's final function.

@@ -68,6 +68,16 @@ impl Epsilon {
         }
     }
 
+    /// About `part` of it, at least that much, and the rest: they add up to it exactly. `None` where
+    /// one of the two would be below 2^-20.
+    pub(crate) fn split(&self, part: f64) -> Option<(Self, Self)> {
+        let part = (part * (1u64 << self.places) as f64).ceil() as u64;
+        let least = (Self::MIN * (1u64 << self.places) as f64) as u64;
+        let rest = self.numerator.checked_sub(part)?;
+        let number = |numerator| Self { numerator, ..*self };
+        (part >= least && rest >= least).then(|| (number(part), number(rest)))
+    }
+
     /// The value as a float (exact: the numerator is below 2^53).
     pub fn value(&self) -> f64 {
         self.numerator as f64 / (1u64 << self.places) as f64

@@ -137,6 +137,22 @@ impl Grid {
         }
     }
 
+    /// The value that is zero steps.
+    pub fn origin(&self) -> f64 {
+        self.origin
+    }
+
+    /// This grid with its bounds exchanged: no call has such bounds, so that its rows are never taken
+    /// for rows that [`steps`](Self::steps) alone maps.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self {
+            lo: self.hi,
+            hi: self.lo,
+            ..*self
+        }
+    }
+
     /// Whether two grids are the same, bit by bit.
     pub fn same(&self, other: &Self) -> bool {
         let bits = |g: &Self| [g.lo, g.hi, g.origin, g.scale].map(f64::to_bits);

@@ -41,6 +41,7 @@ compile_error!(
 );
 
 pub mod accounting;
+pub mod cells;
 pub mod choice;
 pub mod epsilon;
 pub mod error;

@@ -19,6 +19,15 @@ pub trait Bits {
     fn word(&mut self) -> u64;
 }
 
+/// A public word, mixed so that every bit of it counts: the finalizer of SplitMix64 (Steele, Lea
+/// and Flood 2014). For what need not be secret.
+pub fn mixed(word: u64) -> u64 {
+    let z = word.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ z >> 31
+}
+
 /// The cryptographic generator that noise comes from: ChaCha20, keyed by the operating system.
 ///
 /// It cannot be cloned (two copies would give the same noise twice). A process that forks must

@@ -216,6 +216,10 @@ pub static MEAN: Registry<Mean> = Registry {
         mean::gaussian::ENTRY,
         mean::shifted::ENTRY,
         mean::independent::ENTRY,
+        mean::symmetric::ENTRY,
+        mean::symmetric_known_n::ENTRY,
+        mean::hybrid::ENTRY,
+        mean::name_and_shame::ENTRY,
     ],
 };
 
@@ -305,7 +309,8 @@ impl<M: ?Sized + 'static> Registry<M> {
             Some((lo, hi)) => Some(Bounds::new(lo, hi)?),
             None => None,
         };
-        let own_budget = matches!(&chosen, Ok((_, choice)) if budget::replaces_epsilon(choice));
+        let own_budget =
+            !own_scale && matches!(&chosen, Ok((_, choice)) if budget::replaces_epsilon(choice));
         let epsilon = match arguments.epsilon {
             None if own_budget => None,
             Some(_) if own_budget => return Err(budget::epsilon_besides()),

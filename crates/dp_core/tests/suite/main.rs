@@ -13,6 +13,7 @@ mod parsing;
 mod privacy;
 mod samplers;
 mod stats;
+mod symmetric;
 mod tapes;
 #[cfg(feature = "testing")]
 mod vectors;

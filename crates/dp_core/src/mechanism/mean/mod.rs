@@ -16,38 +16,102 @@
 //! number of rows is not positive, and the noisy number of rows are functions of the noisy pair
 //! and of public numbers.
 
+pub mod coins;
 pub mod gaussian;
 mod halves;
 pub mod hourglass;
+pub(super) mod hybrid;
 pub mod independent;
 pub mod laplace;
+pub(super) mod name_and_shame;
+pub mod place;
 pub mod shifted;
 pub mod staircase;
+pub mod symmetric;
+pub mod symmetric_known_n;
 
-use super::{Built, Info, MeanAnswer, Mechanism, Parameter, Scalar, Takes};
+use super::budget::outside;
+use super::{Built, Info, MeanAnswer, Mechanism, Parameter, Request, Scalar, Takes};
+use crate::cells::{Histogram, Line};
 use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
 use crate::random::{Bits, Generator};
 use crate::sums::Sums;
+use coins::{Coin, Coined};
 
 /// A mechanism of means, by what it sees of the rows.
 pub enum Mean {
     /// Their number, and the sum of their grid steps.
     Sums(Box<dyn OfSums>),
+    /// The same, of steps that depend on a secret coin for each row.
+    Coins(Coined),
+    /// How they lie in the cells of a line without ends.
+    Cells(Box<dyn OfCells>),
 }
 
 /// A mechanism of means that sees the number of rows and the sum of their grid steps.
 pub trait OfSums: Mechanism<Answer = MeanAnswer> {}
+
+/// A mechanism of means that sees how rows lie in the cells of a line without ends.
+pub trait OfCells: Mechanism<Histogram, Answer = MeanAnswer> {
+    /// The cells for a random word, which must be uniform and must not depend on the rows. It need
+    /// not be secret, and the same in all parts of a group.
+    fn line(&self, word: u64) -> Line;
+
+    /// A coin to toss for each row, if some are to be chosen.
+    fn coin(&self) -> Option<Coin> {
+        None
+    }
+
+    /// The standard deviation of the noise in the mean of so many rows, or somewhat more.
+    fn noise_sd(&self, rows: f64) -> f64;
+}
 
 impl Mean {
     fn of_sums(mechanism: impl OfSums + 'static) -> Built<Self> {
         Ok(Box::new(Self::Sums(Box::new(mechanism))))
     }
 
+    fn of_coins(mechanism: Coined) -> Built<Self> {
+        Ok(Box::new(Self::Coins(mechanism)))
+    }
+
+    fn of_cells(mechanism: impl OfCells + 'static) -> Built<Self> {
+        Ok(Box::new(Self::Cells(Box::new(mechanism))))
+    }
+
     /// The mechanism, if it sees the rows' number and sum.
     pub fn sums(self) -> Option<Box<Scalar<MeanAnswer>>> {
         match self {
             Self::Sums(mechanism) => Some(mechanism),
+            Self::Coins(_) | Self::Cells(_) => None,
+        }
+    }
+}
+
+/// Neighbours by replacing, where the number of rows is public.
+const REPLACE: &str = "replace one row; the number of rows, n, is public";
+
+/// The parameter `n`.
+const ROWS: Parameter = Parameter {
+    name: "n",
+    takes: Takes::Number,
+    domain: "1 <= n <= 2^53",
+    description: "the number of rows, which is public; should there be others, no error tells",
+};
+
+impl Request<'_> {
+    /// The parameter `n`.
+    fn rows(&self) -> Result<f64, ParameterError> {
+        match self.choice.get(ROWS.name) {
+            Some(rows) if (1.0..=9_007_199_254_740_992.0).contains(&rows) => Ok(rows),
+            Some(_) => Err(outside(&ROWS)),
+            None => Err(ParameterError::new(
+                "mech",
+                "does not say how many rows there are",
+                "Give the number of rows where it is public, as in clipped(n=10000); where it is \
+                 not, use a mechanism that needs none, such as hourglass, smooth or symmetric.",
+            )),
         }
     }
 }

@@ -1,0 +1,155 @@
+//! What the means share that show a row, as it is, with a small probability.
+
+use super::super::budget::{DELTA, outside};
+use super::super::{MeanAnswer, Mechanism, Request};
+use crate::error::ParameterError;
+use crate::grid::{Bounds, Grid, STEPS};
+use crate::random::{Bits, Generator};
+use crate::sampler::discrete_laplace::DiscreteLaplace;
+use crate::sampler::uniform::below;
+use crate::sums::Sums;
+
+/// A coin that comes up once in so many tosses: with probability `1 / one_in`, at most delta.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coin {
+    one_in: u64,
+}
+
+impl Coin {
+    /// The coin nearest to probability `delta` from below.
+    ///
+    /// # Errors
+    /// A delta below 2^-40: what such a coin chooses would not fit the sums.
+    pub(super) fn new(delta: f64) -> Result<Self, ParameterError> {
+        let one_in = (1.0 / delta).ceil();
+        if one_in > (1u64 << 40) as f64 {
+            return Err(ParameterError::new(
+                "mech",
+                "gives the parameter delta a value too small for a mechanism that shows rows",
+                "Give a delta of at least 2^-39; at any smaller one the answer would be useless.",
+            ));
+        }
+        let one_in = one_in as u64;
+        // Where the quotient was rounded down to an integer.
+        let one_in = if one_in as f64 * delta < 1.0 {
+            one_in + 1
+        } else {
+            one_in
+        };
+        Ok(Self { one_in })
+    }
+
+    /// In how many tosses it comes up once.
+    pub fn one_in(&self) -> u64 {
+        self.one_in
+    }
+
+    /// One toss, exact.
+    pub fn toss<B: Bits>(&self, bits: &mut B) -> bool {
+        below(self.one_in, bits) == 0
+    }
+}
+
+impl Request<'_> {
+    /// The parameter `delta`, for a coin.
+    pub(super) fn coin(&self) -> Result<(f64, Coin), ParameterError> {
+        match self.choice.get(DELTA.name) {
+            Some(delta) if delta > 0.0 && delta < 1.0 => Ok((delta, Coin::new(delta)?)),
+            Some(_) => Err(outside(&DELTA)),
+            None => Err(ParameterError::new(
+                "mech",
+                "does not say with what probability a row may be shown",
+                "Give a delta, far below one over the number of rows, as in \
+                 name_and_shame(delta=1e-9, n=1000).",
+            )),
+        }
+    }
+
+    /// An error unless mechanisms that show rows are allowed.
+    pub(super) fn allow_pathological(&self) -> Result<(), ParameterError> {
+        if self.pathological {
+            return Ok(());
+        }
+        Err(ParameterError::forbidden(
+            "mech",
+            "names a mechanism that shows a row, just as it is, with probability delta",
+            "It meets the letter of (eps, delta)-differential privacy and protects nobody whose row \
+             comes up. For an unbiased mean use smooth (rows between bounds) or symmetric (rows of a \
+             symmetric law). A superuser can allow it: SET dp_mean.allow_pathological = on.",
+        ))
+    }
+}
+
+/// Farthest from the bounds that the chosen part of a row counts: 2^62 grid steps.
+const FARTHEST: f64 = (1u64 << 62) as f64;
+
+/// A mean from one sum, to which each row brings its head, if there is one, and with the toss of a
+/// coin its tail, times the number of tosses that the coin takes to come up.
+///
+/// On average over the coins a row brings its head and its tail once: all of it. So does the sum, and
+/// its noise is symmetric; the mean of any fixed rows, as far as they are within 2^30 widths of the
+/// bounds, is right on average.
+#[derive(Clone, Debug)]
+pub struct Coined {
+    pub(super) bounds: Bounds,
+    pub(super) coin: Coin,
+    pub(super) rows: f64,
+    /// The noise on the heads' sum; without it there are no heads, and all of a row is its tail.
+    pub(super) noise: Option<DiscreteLaplace>,
+}
+
+impl Coined {
+    /// The coin that is tossed for each row.
+    pub fn coin(&self) -> Coin {
+        self.coin
+    }
+
+    /// The grid: of heads it starts at the lower bound, without heads at 0.
+    fn steps_of(&self) -> Grid {
+        match self.noise {
+            Some(_) => Grid::unit(&self.bounds),
+            None => Grid::signed(&self.bounds),
+        }
+    }
+
+    /// What one row brings to the sum, in grid steps; not NaN.
+    pub fn steps<B: Bits>(&self, x: f64, bits: &mut B) -> i128 {
+        let grid = self.steps_of();
+        let head = if self.noise.is_some() {
+            grid.steps(x)
+        } else {
+            0
+        };
+        if !self.coin.toss(bits) {
+            return i128::from(head);
+        }
+        let unit = grid.value_of_steps();
+        let whole = (x - grid.origin()) / unit * STEPS as f64;
+        let tail = whole.clamp(-FARTHEST, FARTHEST).round() as i128 - i128::from(head);
+        i128::from(head) + tail * i128::from(self.coin.one_in)
+    }
+
+    /// One release from any source of words.
+    pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> MeanAnswer {
+        let grid = self.steps_of();
+        let noise = self.noise.map_or(0, |noise| noise.draw(bits));
+        let steps = sums.s.saturating_add(noise) as f64 / STEPS as f64 / self.rows;
+        let mean = grid.origin() + steps * grid.value_of_steps();
+        MeanAnswer {
+            mean: Some(mean.clamp(f64::MIN, f64::MAX)),
+            count: Some(self.rows),
+        }
+    }
+}
+
+impl Mechanism for Coined {
+    type Answer = MeanAnswer;
+
+    fn grid(&self) -> Option<Grid> {
+        Some(self.steps_of().apart())
+    }
+
+    fn release(&self, sums: &Sums, generator: &mut Generator) -> MeanAnswer {
+        self.release_from(sums, generator)
+    }
+}

@@ -1,0 +1,81 @@
+//! A mean that is unbiased for all rows: clipped with noise, and what the clipping cut off is shown.
+
+use super::super::budget::{DELTA, outside};
+use super::super::{Entry, Info, Parameter, Plan, Takes};
+use super::coins::Coined;
+use super::symmetric::APPROXIMATE;
+use super::{Mean, REPLACE, ROWS};
+use crate::error::ParameterError;
+use crate::grid::{self, Bounds};
+use crate::sampler::discrete_laplace::DiscreteLaplace;
+
+pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
+    info: Info {
+        name: "hybrid",
+        guarantee: APPROXIMATE,
+        neighbours: REPLACE,
+        parameters: &[DELTA, ROWS, MOMENT, PSI],
+        example: "hybrid(delta=1e-9, n=10000, moment=4, psi=10)",
+        source: "Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, A bias-accuracy-privacy \
+                 trilemma for statistical estimation: proposition 3.7, a device of proofs",
+    },
+    plan: Some(Plan {
+        text: "hybrid(delta={delta}, n={n}, moment={moment}, psi={psi})",
+        needs: "a public number of rows; lo and hi between which their mean lies; a moment above 2; \
+                somebody who accepts that rows are shown",
+    }),
+    // The clip radius `c` is the one with the least bound on the variance, for rows with
+    // `E|X - mean|^moment <= psi^moment` and a mean between lo and hi.
+    //
+    // **Why it is private** ((epsilon, delta); neighbours by replacing one row). Unless the replaced
+    // row's tail is chosen, which has probability at most delta, the two sums differ by the heads of
+    // one row: at most G, which Laplace noise of scale G / epsilon covers. A tail that is chosen
+    // shows its row.
+    build: |request| {
+        let ((delta, coin), rows) = (request.coin()?, request.rows()?);
+        let (moment, psi) = match (
+            request.choice.get(MOMENT.name),
+            request.choice.get(PSI.name),
+        ) {
+            (Some(moment), _) if !(moment > 2.0 && moment <= 1000.0) => {
+                return Err(outside(&MOMENT));
+            }
+            (_, Some(psi)) if !(1e-290..=1e290).contains(&psi) => return Err(outside(&PSI)),
+            (Some(moment), Some(psi)) => (moment, psi),
+            _ => {
+                return Err(ParameterError::new(
+                    "mech",
+                    "does not say how heavy the tails of the rows are",
+                    "Give both moment and psi, as in hybrid(delta=1e-9, n=10000, moment=4, psi=10).",
+                ));
+            }
+        };
+        request.allow_pathological()?;
+        let (bounds, epsilon) = (request.bounds()?, request.epsilon()?);
+        let spread =
+            rows * epsilon.value().powi(2) * (moment - 2.0) / (4.0 * moment.powi(2) * delta);
+        let radius = psi * spread.powf(1.0 / moment);
+        let clipped = Bounds::new(Some(bounds.lo() - radius), Some(bounds.hi() + radius));
+        Mean::of_coins(Coined {
+            bounds: clipped.map_err(|_| outside(&PSI))?,
+            coin,
+            rows,
+            noise: Some(DiscreteLaplace::new(grid::STEPS, epsilon)),
+        })
+    },
+};
+
+const MOMENT: Parameter = Parameter {
+    name: "moment",
+    takes: Takes::Number,
+    domain: "2 < moment <= 1000",
+    description: "the order of a moment of the rows about their mean that is bounded",
+};
+
+const PSI: Parameter = Parameter {
+    name: "psi",
+    takes: Takes::Number,
+    domain: "1e-290 <= psi <= 1e290",
+    description: "a public bound on that moment's root, in the rows' unit: \
+                  E|x - mean|^moment <= psi^moment",
+};

@@ -1,0 +1,39 @@
+//! A mean that is unbiased for all rows, and shows some of them.
+
+use super::super::budget::DELTA;
+use super::super::{Entry, Info, Plan};
+use super::coins::Coined;
+use super::{Mean, REPLACE, ROWS};
+
+pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
+    info: Info {
+        name: "name_and_shame",
+        guarantee: "(0, delta)-differential privacy, by showing a row with probability delta; \
+                    refused unless dp_mean.allow_pathological is on",
+        neighbours: REPLACE,
+        parameters: &[DELTA, ROWS],
+        example: "name_and_shame(delta=1e-9, n=10000)",
+        source: "Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, A bias-accuracy-privacy \
+                 trilemma for statistical estimation: proposition 3.6, a device of proofs",
+    },
+    plan: Some(Plan {
+        text: "name_and_shame(delta={delta}, n={n})",
+        needs: "a public number of rows; somebody who accepts that rows are shown",
+    }),
+    // Each row with probability delta, as it is, over delta.
+    //
+    // **Why it is private** ((0, delta); neighbours by replacing one row). The replaced row is not
+    // among those that come up but with probability at most delta, and then the answer is the same
+    // function of the other rows. That is all: whose row comes up is not protected.
+    build: |request| {
+        let (_, coin) = request.coin()?;
+        let rows = request.rows()?;
+        request.allow_pathological()?;
+        Mean::of_coins(Coined {
+            bounds: request.bounds()?,
+            coin,
+            rows,
+            noise: None,
+        })
+    },
+};

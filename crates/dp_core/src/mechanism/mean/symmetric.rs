@@ -1,0 +1,179 @@
+//! An unbiased mean without bounds, for rows whose law is symmetric.
+
+use super::super::budget::DELTA;
+use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, Mechanism, Plan};
+use super::hourglass::Hourglass;
+use super::place::{BIN, CLIP, NO_MU, NO_RHO, Place, SHARE, Shape, Wanted};
+use super::{Mean, OfCells, PairNoise, SCALE};
+use crate::cells::{Histogram, Line};
+use crate::epsilon::Epsilon;
+use crate::error::ParameterError;
+use crate::grid::Grid;
+use crate::random::{Bits, Generator};
+use crate::sampler::staircase;
+
+/// The guarantee of a mean without bounds.
+pub(super) const APPROXIMATE: &str = "(eps, delta)-differential privacy";
+
+/// What the promise asks of the rows.
+pub(super) const SYMMETRIC: &str = "rows of a symmetric law, in their own unit, and a public bound \
+                                    on their standard deviation; rows enough for a place";
+
+pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
+    info: Info {
+        name: "symmetric",
+        guarantee: APPROXIMATE,
+        neighbours: ADD_REMOVE,
+        parameters: &[DELTA, SCALE, BIN, CLIP, SHARE, NO_MU, NO_RHO],
+        example: "symmetric(delta=1e-6, scale=10)",
+        source: "Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, A bias-accuracy-privacy \
+                 trilemma for statistical estimation: algorithm 2, with the mean of Kulesza, Suresh, \
+                 Wang 2024 inside",
+    },
+    plan: Some(Plan {
+        text: "symmetric(delta={delta}, scale={psi})",
+        needs: SYMMETRIC,
+    }),
+    build: |request| {
+        let Wanted {
+            shape,
+            delta,
+            epsilons: (coarse, fine),
+        } = request.wanted()?;
+        Mean::of_cells(Symmetric::new(shape, coarse, fine, delta)?)
+    },
+};
+
+/// First a place, at `share` of epsilon and all of delta; then the mean of the rows clipped around
+/// it, by algorithm 3 of Kulesza, Suresh and Wang (2024) at the rest of epsilon.
+///
+/// Algorithm 2 of Kamath et al. splits the rows instead of epsilon: some find the place, the others
+/// make the mean, at the whole epsilon each. Here all rows do both. What finds the place is as strong
+/// (a share of the votes against noise of the whole epsilon, or all of them against noise of a share),
+/// but the mean is one of all rows; no coin is tossed for a row, so the same rows always make the
+/// same integers; and nothing rests on which row comes first. (A split by position could not be
+/// private: a row more moves all that follow to the other part.)
+///
+/// Their second step is Laplace noise for a known number of rows, and for an unknown one noise scaled
+/// to smooth sensitivity, whose standard deviation is `3 * 2c / (epsilon n)`. That of the mean used
+/// here is `2c / (epsilon n)` in the middle between the ends, which is where the rows are.
+///
+/// **Why it is private** ((epsilon, delta); neighbours by adding or removing one row). [`Place`] says
+/// why the place is private at its part of epsilon and delta. For any place, public once it is
+/// released, the rows are clipped to public ends and the pair of sums gets noise at the rest: see
+/// `hourglass`, and [`Mirrored`]. Both parts add up (basic composition, adaptive). The count is a
+/// function of the noisy pair whether there is a place or not.
+///
+/// **Why it is unbiased**, given that there is a place, for independent rows of any law symmetric
+/// about its mean. Mirror all rows about that centre, and the offset and the noise with them, which
+/// are as likely as their mirror images: the place is mirrored, so are the clipped rows, the noisy
+/// fraction `s1 / (s1 + s2)` becomes `s2 / (s1 + s2)`, its clamping and the middle where there are no
+/// rows are mirrored too. So the answer is as likely to be above the centre by some amount as to be
+/// below by it. It takes no independence of the place from the mean. (The offset is a multiple of
+/// 2^-53 of a bin, and floats are rounded: that is the size of the exceptions.)
+///
+/// For a law that is not symmetric, with the place within a bin of the mean, the bias is at most
+/// `dp_clip_bias(moment, psi, clip - bin)`.
+#[derive(Clone, Debug)]
+pub struct Symmetric {
+    place: Place,
+    noise: Mirrored<Hourglass>,
+    epsilon: f64,
+}
+
+impl Symmetric {
+    /// With so much of epsilon for the place, and for the mean.
+    ///
+    /// # Errors
+    /// As [`Place::new`].
+    pub fn new(
+        shape: Shape,
+        coarse: Epsilon,
+        fine: Epsilon,
+        delta: f64,
+    ) -> Result<Self, ParameterError> {
+        let core = staircase::core_of(staircase::best_gamma(fine.value()), shape.steps());
+        Ok(Self {
+            place: Place::new(shape, coarse, delta, 1)?,
+            noise: Mirrored(Hourglass::new(shape.steps(), core, fine)),
+            epsilon: fine.value(),
+        })
+    }
+
+    /// The coarse step.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// One release from any source of words.
+    pub fn release_from<B: Bits>(&self, histogram: &Histogram, bits: &mut B) -> MeanAnswer {
+        let place = self.place.find(histogram, bits);
+        let shape = self.place.shape();
+        let (x1, x2) = self.noise.draw(bits);
+        let steps = i128::from(self.noise.steps());
+        let whole = steps * i128::from(histogram.n);
+        let whole = whole.saturating_add(x1).saturating_add(x2);
+        let mean = place.map(|from| {
+            let sum = histogram.sum_between(from, from + i64::from(shape.span));
+            let fraction = if whole > 0 {
+                sum.saturating_add(x1).clamp(0, whole) as f64 / whole as f64
+            } else {
+                0.5
+            };
+            let cells = from as f64 + fraction * f64::from(shape.span);
+            histogram.line.value(cells)
+        });
+        MeanAnswer {
+            mean,
+            count: Some(whole as f64 / steps as f64),
+        }
+    }
+}
+
+impl Mechanism<Histogram> for Symmetric {
+    type Answer = MeanAnswer;
+
+    fn grid(&self) -> Option<Grid> {
+        None
+    }
+
+    fn release(&self, histogram: &Histogram, generator: &mut Generator) -> MeanAnswer {
+        self.release_from(histogram, generator)
+    }
+}
+
+impl OfCells for Symmetric {
+    fn line(&self, word: u64) -> Line {
+        self.place.shape().line(word)
+    }
+
+    /// In the middle between the ends half of the difference of the pair's noises, `e^-|x| / 2` in
+    /// the limit, is what moves the mean: the variance of one of them.
+    fn noise_sd(&self, rows: f64) -> f64 {
+        self.place.shape().distance() / (self.epsilon * rows)
+    }
+}
+
+/// Noise for a pair, with its two parts exchanged by a fair coin.
+///
+/// **Why it is private**: the rows that can be added are `(t, G - t)`, and exchanged they are rows
+/// that can be added; so the exchanged noise is as private, and so is a mixture of the two.
+///
+/// It makes the noise as likely as its mirror image, which the hourglass alone is not.
+#[derive(Clone, Debug)]
+pub struct Mirrored<N>(pub N);
+
+impl<N: PairNoise> PairNoise for Mirrored<N> {
+    fn steps(&self) -> u64 {
+        self.0.steps()
+    }
+
+    fn draw<B: Bits>(&self, bits: &mut B) -> (i128, i128) {
+        let (x1, x2) = self.0.draw(bits);
+        if bits.word() & 1 == 1 {
+            (x2, x1)
+        } else {
+            (x1, x2)
+        }
+    }
+}
