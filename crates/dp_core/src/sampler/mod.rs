@@ -20,4 +20,5 @@ mod natural;
 pub mod normal;
 pub mod staircase;
 pub mod staircase2;
+pub mod student;
 pub mod uniform;

@@ -1,7 +1,7 @@
 //! Mechanisms for means.
 //!
-//! The three that are not baselines follow algorithm 3 of Kulesza, Suresh and Wang (2024), here
-//! on integers. Grid steps `t` of a row lie in [0, G]. With `n` rows and `S1` the sum of their
+//! Hourglass, laplace and staircase follow algorithm 3 of Kulesza, Suresh and Wang (2024), here
+//! on integers. (The others say in their files what is different.) Grid steps `t` of a row lie in [0, G]. With `n` rows and `S1` the sum of their
 //! steps, let `S2 = G n - S1` be the sum of their distances from the upper bound. Noise goes on
 //! the pair, and the mean is read off as the fraction `s1 / (s1 + s2)` of the noisy pair.
 //!
@@ -16,12 +16,14 @@
 //! number of rows is not positive, and the noisy number of rows are functions of the noisy pair
 //! and of public numbers.
 
+pub mod clipped;
 pub mod gaussian;
 mod halves;
 pub mod hourglass;
 pub mod independent;
 pub mod laplace;
 pub mod shifted;
+pub mod smooth;
 pub mod staircase;
 
 use super::{Built, Info, MeanAnswer, Mechanism, Parameter, Scalar, Takes};
@@ -154,4 +156,10 @@ fn mean_between(bounds: &Bounds, part: i128, whole: i128) -> f64 {
 /// The midpoint of the bounds. The mean where there is nothing to divide by: public.
 fn midpoint(bounds: &Bounds) -> f64 {
     bounds.lo().midpoint(bounds.hi())
+}
+
+/// The point this fraction of the width above the midpoint, wherever that is: where clamping to the
+/// bounds would bias. Infinite where it is beyond the largest floats.
+fn from_midpoint(bounds: &Bounds, fraction: f64) -> f64 {
+    midpoint(bounds) + bounds.width() * fraction
 }
