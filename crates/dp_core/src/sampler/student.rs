@@ -36,9 +36,9 @@ impl Student {
 
     /// Whether the magnitude `u / sqrt(1 - u^2)` is above `part / whole`: whether `u^2` is above
     /// `part^2 / (part^2 + whole^2)`. Decided exactly by as many digits as needed.
-    fn exceeds<B: Bits>(&mut self, part: &Natural, whole: &Natural, bits: &mut B) -> bool {
+    fn exceeds<B: Bits>(&mut self, part: &Natural, whole_squared: &Natural, bits: &mut B) -> bool {
         let part = part.times(part);
-        let all = part.plus(&whole.times(whole));
+        let all = part.plus(whole_squared);
         let mut words = 1;
         loop {
             // u is in [low, low + 1) * 2^-width.
@@ -115,25 +115,39 @@ const MOST: i128 = 1 << 120;
 /// mechanism here asks for, that happens with a probability below 2^-170.
 #[derive(Clone, Debug)]
 pub struct RoundedStudent {
-    /// The centre, over its denominator.
-    centre: i128,
-    parts: u128,
-    /// The scale, over its denominator; never 0.
-    scale: u128,
-    divisor: u128,
-    places: u32,
+    /// The centre and the scale, near enough for a first guess.
+    near: (f64, f64),
+    /// The centre's denominator.
+    parts: Natural,
+    /// The centre in half units times that, and whether it is negative.
+    centre: (Natural, bool),
+    /// The scale's denominator.
+    divisor: Natural,
+    /// The square of: the scale in half units, times both denominators.
+    whole_squared: Natural,
 }
 
 impl RoundedStudent {
     /// Centre and scale as a numerator and a denominator. The denominators are 1 or more (0 counts
     /// as 1), and so is the scale's numerator.
     pub fn new(centre: (i128, u128), scale: (u128, u128), places: u32) -> Self {
+        let (parts, scale, divisor) = (centre.1.max(1), scale.0.max(1), scale.1.max(1));
+        let unit = f64::from(places).exp2();
+        let near = (
+            centre.0 as f64 / parts as f64 * unit,
+            scale as f64 / divisor as f64 * unit,
+        );
+        let parts = Natural::new(parts);
+        let whole = parts.times(&Natural::new(scale)).up(places + 1);
         Self {
-            centre: centre.0,
-            parts: centre.1.max(1),
-            scale: scale.0.max(1),
-            divisor: scale.1.max(1),
-            places,
+            near,
+            parts,
+            centre: (
+                Natural::new(centre.0.unsigned_abs()).up(places + 1),
+                centre.0 < 0,
+            ),
+            divisor: Natural::new(divisor),
+            whole_squared: whole.times(&whole),
         }
     }
 
@@ -173,41 +187,41 @@ impl RoundedStudent {
 
     /// A first guess: it decides nothing.
     fn guess(&self, magnitude: f64, negative: bool) -> i128 {
-        let noise = self.scale as f64 / self.divisor as f64 * magnitude;
-        let noise = if negative { -noise } else { noise };
-        let value =
-            (self.centre as f64 / self.parts as f64 + noise) * f64::from(self.places).exp2();
+        let (centre, noise) = (self.near.0, self.near.1 * magnitude);
+        let value = if negative {
+            centre - noise
+        } else {
+            centre + noise
+        };
         // The cast saturates.
         (value.round() as i128).clamp(-MOST, MOST - 1)
     }
 
     /// Whether the number, rounded, is at least `k`: whether it is at least `k - 1/2`.
     fn reaches<B: Bits>(&self, k: i128, student: &mut Student, bits: &mut B) -> bool {
-        // How far `k - 1/2` is from the centre, as a multiple of the scale: in half units,
-        // `(2 k - 1 - 2^(places + 1) centre / parts) / (2^(places + 1) scale / divisor)`.
-        let natural = |n: i128| Natural::new(n.unsigned_abs());
-        let (parts, divisor) = (Natural::new(self.parts), Natural::new(self.divisor));
-        let edge = natural(2 * k - 1).times(&parts);
-        let centre = natural(self.centre).up(self.places + 1);
-        let (distance, below) = difference((edge, 2 * k - 1 < 0), (centre, self.centre < 0));
+        // How far `k - 1/2` is from the centre, in half units and times the centre's denominator;
+        // then over the scale, where `part / whole` is that.
+        let edge = 2 * k - 1;
+        let times_parts = Natural::new(edge.unsigned_abs()).times(&self.parts);
+        let (distance, below) =
+            difference((&times_parts, edge < 0), (&self.centre.0, self.centre.1));
         if student.negative != below && !distance.is_zero() {
             // The noise points away from it.
             return below;
         }
-        let part = distance.times(&divisor);
-        let whole = parts.times(&Natural::new(self.scale)).up(self.places + 1);
-        student.exceeds(&part, &whole, bits) != student.negative
+        let part = distance.times(&self.divisor);
+        student.exceeds(&part, &self.whole_squared, bits) != student.negative
     }
 }
 
 /// The magnitude of a difference, and whether it is negative. So are the numbers given.
-fn difference(a: (Natural, bool), b: (Natural, bool)) -> (Natural, bool) {
+fn difference(a: (&Natural, bool), b: (&Natural, bool)) -> (Natural, bool) {
     let ((a, a_negative), (b, b_negative)) = (a, b);
     if a_negative != b_negative {
-        (a.plus(&b), a_negative)
+        (a.plus(b), a_negative)
     } else if a >= b {
-        (a.minus(&b), a_negative)
+        (a.minus(b), a_negative)
     } else {
-        (b.minus(&a), !a_negative)
+        (b.minus(a), !a_negative)
     }
 }
