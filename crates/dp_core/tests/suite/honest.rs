@@ -94,7 +94,8 @@ fn log_ratio(shift: f64, one: f64, other: f64) -> f64 {
     worst
 }
 
-/// The same over all numbers of rows up to `most`, with a row more or replaced, and the worst shift.
+/// The same over all numbers of rows up to `most`, with a row more or replaced, and the worst
+/// shift.
 fn worst_log_ratio(value: f64, most: i64, sensitivity: impl Fn(i64) -> f64) -> f64 {
     let scale = |n: i64| 3f64.sqrt() / value * sensitivity(n);
     let pairs = (0..most).flat_map(|n| [(n, n), (n, n + 1)]);

@@ -40,10 +40,10 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
 /// above `n`, never below `n - 2 v`, and off by `v` on average.
 ///
 /// **Why it is private** ((epsilon, delta); neighbours by adding or removing one row). Let
-/// `b = e^-epsilon`. The clipped noise has the probabilities
-/// `p(k) = b^|k| (1 - b) / (1 + b)` for `|k| < v`, and at both ends, as the tails gather there,
-/// `a = b^v / (1 + b)`. For `n` rows against `n + 1`, an output that is `k` from the first is `k - 1`
-/// from the second, so the sum of what exceeds `e^epsilon` times the other goes over:
+/// `b = e^-epsilon`. The clipped noise has the probabilities `p(k) = b^|k| (1 - b) / (1 + b)` for
+/// `|k| < v`, and at both ends, as the tails gather there, `a = b^v / (1 + b)`. For `n` rows
+/// against `n + 1`, an output that is `k` from the first is `k - 1` from the second, so the sum of
+/// what exceeds `e^epsilon` times the other goes over:
 ///
 /// * `k = -v`, which `n + 1` rows never give: it exceeds by `a`;
 /// * `k = 1 - v`: `p(v - 1) = (1 - b) b^(v-1) / (1 + b)` against `e^epsilon a = b^(v-1) / (1 + b)`,
@@ -52,11 +52,11 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
 /// * `k = v`: `a` against `e^epsilon p(v - 1) = (1 - b) b^(v-2) / (1 + b)`, so that it exceeds by
 ///   `(b^2 + b - 1) b^(v-2) / (1 + b)` where that is positive, at an epsilon below 0.48.
 ///
-/// (With `v = 1` these are the same outputs, and the ends and `p(0)` are the same formulas.) Together
-/// `b^v C`, with `C = 1 / (1 + b)`, or `C = (2 b - 1) / b^2` if that is more. For `n + 1` rows against
-/// `n` all is mirrored: `k` becomes `-k`, and the noise is symmetric. So that is the exact delta at
-/// this epsilon, and `v` is the smallest number, 1 at least, that brings it to the delta that was
-/// given. (The paper's `v` bounds it from above, and is larger.)
+/// (So too with `v = 1`, where only `p(0)` is between the ends.) Together `b^v C`, with
+/// `C = 1 / (1 + b)`, or `C = (2 b - 1) / b^2` if that is more. For `n + 1` rows against `n` all is
+/// mirrored: `k` becomes `-k`, and the noise is symmetric. So that is the exact delta at this
+/// epsilon, and `v` is the smallest number, 1 at least, that brings it to the delta that was given.
+/// (The paper's `v` bounds it from above, and is larger.)
 ///
 /// The answer may be negative: clipping it would be post-processing.
 #[derive(Clone, Debug)]

@@ -58,10 +58,11 @@ const ROWS: Parameter = Parameter {
 /// `Z` of scale `G / epsilon`. Nothing is clamped after it is added, so the answer has no bias
 /// but that of clipping rows to the bounds.
 ///
-/// **Why it is private** (pure, epsilon; neighbours by replacing one row). The number of rows `N` is
-/// the same in both tables, and a row of `t` steps, 0 to `G`, that becomes one of `t'` moves
-/// `2 s - G N` by `2 (t' - t)`: shifting `Z` by `t' - t`, by at most `G`, changes its probability by
-/// a factor of at most `e^epsilon`. The division by the number that was given is post-processing.
+/// **Why it is private** (pure, epsilon; neighbours by replacing one row). The number of rows `N`
+/// is the same in both tables, and a row of `t` steps, 0 to `G`, that becomes one of `t'` moves
+/// `2 s - G N` by `2 (t' - t)`: shifting `Z` by `t' - t`, by at most `G`, changes its probability
+/// by a factor of at most `e^epsilon`. The division by the number that was given is
+/// post-processing.
 ///
 /// Adding or removing a row costs no more here. It moves `2 s - G N` by `2 t - G`, which is in
 /// [-G, G], half as much; and `G`, which is 2^32, is even, so that shifts `Z` by a whole number, of

@@ -1,7 +1,7 @@
 //! Mechanisms for means.
 //!
 //! Hourglass, laplace and staircase follow algorithm 3 of Kulesza, Suresh and Wang (2024), here
-//! on integers. (The others say in their files what is different.) Grid steps `t` of a row lie in [0, G]. With `n` rows and `S1` the sum of their
+//! on integers. Grid steps `t` of a row lie in [0, G]. With `n` rows and `S1` the sum of their
 //! steps, let `S2 = G n - S1` be the sum of their distances from the upper bound. Noise goes on
 //! the pair, and the mean is read off as the fraction `s1 / (s1 + s2)` of the noisy pair.
 //!

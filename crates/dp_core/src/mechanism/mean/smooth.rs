@@ -34,33 +34,33 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
 /// Answers are multiples of the width times 2^-40: 2^-7 of what the grid rounds a row to.
 const PLACES: u32 = 40;
 
-/// The exact mean plus `tau S(n) Z`, rounded to a public grid. `Z` has Student's t distribution with
-/// three degrees of freedom, `tau = sqrt(3) / epsilon`, and `S(n)` is the width of the bounds times
-/// `max(exp(-beta (n - 1)), 1 / n)`, with `beta = epsilon / 12`; `S(0) = S(1)`. The mean of no rows
-/// is the midpoint of the bounds: the proof needs no more than a public point between them.
+/// The exact mean plus `tau S(n) Z`, rounded to a public grid. `Z` has Student's t distribution
+/// with three degrees of freedom, `tau = sqrt(3) / epsilon`, and `S(n)` is the width of the bounds
+/// times `max(exp(-beta (n - 1)), 1 / n)`, with `beta = epsilon / 12`; `S(0) = S(1)`. The mean of
+/// no rows is the midpoint of the bounds: the proof needs no more than a public point between them.
 ///
 /// The noise is symmetric around the mean of the (clamped) rows, and nothing is clamped after it is
 /// added, so the answer has no bias for a table with rows, whatever they are, but for the rounding:
 /// less than 2^-41 of the width, and next to nothing where the noise is wider than that.
 ///
-/// **Why it is private** (pure, epsilon; neighbours by adding, removing or replacing one row). This is
-/// lemma E.5 of Kamath et al. (2023) with their `S`, in three steps. The width is 1 below.
+/// **Why it is private** (pure, epsilon; neighbours by adding, removing or replacing one row). This
+/// is lemma E.5 of Kamath et al. (2023) with their `S`, in three steps. The width is 1 below.
 ///
 /// 1. *The mean moves by at most `S(n)`*, whichever of two neighbours `n` is of. To replace one of
-///    `n` rows moves it by at most `1 / n`; to add one to `n >= 1`, by at most `1 / (n + 1)`; to add
-///    one to none, by at most 1, as both means are between the bounds. `S(n) >= 1 / n`, and
+///    `n` rows moves it by at most `1 / n`; to add one to `n >= 1`, by at most `1 / (n + 1)`; to
+///    add one to none, by at most 1, as both means are between the bounds. `S(n) >= 1 / n`, and
 ///    `S(0) >= 1`.
 /// 2. *`S` is smooth*: it moves by a factor of at most `e^beta` when `n` moves by 1. It never grows
-///    with `n`. If `S(n) = exp(-beta (n - 1))`, then `S(n + 1)` is at least `e^-beta` times that. If
-///    `S(n) = 1 / n` is above that, then `g(n) = log n - beta (n - 1)` is negative; as `g` is
+///    with `n`. If `S(n) = exp(-beta (n - 1))`, then `S(n + 1)` is at least `e^-beta` times that.
+///    If `S(n) = 1 / n` is above that, then `g(n) = log n - beta (n - 1)` is negative; as `g` is
 ///    concave and `g(1) = 0`, it falls from `n` on: `log(n + 1) - log n < beta`.
 /// 3. *The noise covers both.* With `w = (y - mean) / (sqrt(3) tau S)`, the logarithm of the
 ///    answer's density at `y` is `-log S - 2 log(1 + w^2)` and a constant. Moving the mean changes
 ///    it at a rate of `4 w / ((1 + w^2) sqrt(3) tau S)`, which is at most
 ///    `2 / (sqrt(3) tau S) = (2/3) epsilon / S` in magnitude; moving `log S`, at a rate of
 ///    `-1 + 4 w^2 / (1 + w^2)`, which is between -1 and 3. Together at most
-///    `(2/3) epsilon + 3 beta < epsilon`. (Do it in two moves: first the mean, by at most the smaller
-///    of the two `S`, and then `S`.)
+///    `(2/3) epsilon + 3 beta < epsilon`. (Do it in two moves: first the mean, by at most the
+///    smaller of the two `S`, and then `S`.)
 ///
 /// **What is exact.** The real number `mean + tau S(n) Z`, for the rational numbers that the mean,
 /// epsilon and this `S(n)` are, is rounded to the nearest multiple of the width times 2^-40, which
@@ -91,8 +91,8 @@ impl Smooth {
     ///
     /// Here `beta` is `epsilon / 12` less 2^-20 of itself, which leaves at least 2^-44 between the
     /// two, as epsilon is at least 2^-20. The logarithm of what is computed is off by less than
-    /// 2^-46: the exponent is below 64 where the exponential counts, so its own rounding moves it by
-    /// less than 2^-47; `exp` is taken to be right to 2^-48 (those in use are to 2^-52); and a
+    /// 2^-46: the exponent is below 64 where the exponential counts, so its own rounding moves it
+    /// by less than 2^-47; `exp` is taken to be right to 2^-48 (those in use are to 2^-52); and a
     /// quotient is off by 2^-50. That of two neighbours together is less than what was left.
     pub fn sensitivity(&self, rows: f64) -> f64 {
         const LESS: f64 = 1.0 - 1.0 / (1 << 20) as f64;
@@ -108,8 +108,8 @@ impl Smooth {
         3.0 * self.sensitivity(rows) / self.epsilon.value() * self.bounds.width()
     }
 
-    /// The noisy mean, counted from the midpoint in units of the width times 2^-40: this is what the
-    /// guarantee is about. Sums that no table has are taken for the nearest that one has.
+    /// The noisy mean, counted from the midpoint in units of the width times 2^-40: this is what
+    /// the guarantee is about. Sums that no table has are taken for the nearest that one has.
     pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> i128 {
         let rows = sums.n.max(0);
         let whole = i128::from(rows) * i128::from(self.steps);
