@@ -175,6 +175,9 @@ const HOLDING_BOUNDS: &str = "lo and hi between which the rows lie";
 /// Neighbours by adding or removing.
 const ADD_REMOVE: &str = "add or remove one row";
 
+/// Neighbours by adding, removing or replacing.
+const ADD_REMOVE_REPLACE: &str = "add, remove or replace one row";
+
 /// What [`Entry::build`] gives: a mechanism, ready to release.
 pub type Built<M> = Result<Box<M>, ParameterError>;
 
@@ -214,6 +217,8 @@ pub static MEAN: Registry<Mean> = Registry {
         mean::laplace::ENTRY,
         mean::staircase::ENTRY,
         mean::gaussian::ENTRY,
+        mean::smooth::ENTRY,
+        mean::clipped::ENTRY,
         mean::shifted::ENTRY,
         mean::independent::ENTRY,
         mean::symmetric::ENTRY,
@@ -237,7 +242,11 @@ pub static SUM: Registry<Scalar<f64>> = Registry {
 /// The mechanisms of counts. An answer may be negative.
 pub static COUNT: Registry<Scalar<i64>> = Registry {
     aggregate: "dp_count",
-    entries: &[count::geometric::ENTRY, count::gaussian::ENTRY],
+    entries: &[
+        count::geometric::ENTRY,
+        count::gaussian::ENTRY,
+        count::undercount::ENTRY,
+    ],
 };
 
 /// The mechanisms of many counts at once. Answers may be negative.

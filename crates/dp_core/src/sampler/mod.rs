@@ -9,7 +9,9 @@
 //! All are generic over [`Bits`](crate::random::Bits) and take a constant amount of memory but
 //! where the first word leaves a number's rounding open: about once in 2^50 draws, and more often
 //! where the noise itself spans nearly 2^60 steps, or more. How long a draw takes depends on the
-//! noise (and only on the noise, never on data).
+//! noise, and only on the noise, never on data; but for [`student`], which rounds the noisy number
+//! and not the noise, so that the lengths of its natural numbers, and with them some of its two
+//! microseconds, depend on what is noised.
 
 pub mod branch;
 pub mod discrete_laplace;
@@ -20,4 +22,5 @@ mod natural;
 pub mod normal;
 pub mod staircase;
 pub mod staircase2;
+pub mod student;
 pub mod uniform;

@@ -51,7 +51,7 @@ fn by_point<B: Bits, T: Eq + std::hash::Hash + std::fmt::Debug>(
 
 /// A law on the integers, in 64 cells of about the same probability, by its distribution
 /// function `P(X <= x)`.
-fn by_quantile<B: Bits>(
+pub fn by_quantile<B: Bits>(
     what: &str,
     (draws, mut bits): (u64, B),
     draw: impl Fn(&mut B) -> i128,

@@ -4,6 +4,7 @@
 
 pub mod gaussian;
 pub mod geometric;
+pub mod undercount;
 
 use crate::sums::Sums;
 

@@ -1,6 +1,6 @@
 //! Mechanisms for means.
 //!
-//! The three that are not baselines follow algorithm 3 of Kulesza, Suresh and Wang (2024), here
+//! Hourglass, laplace and staircase follow algorithm 3 of Kulesza, Suresh and Wang (2024), here
 //! on integers. Grid steps `t` of a row lie in [0, G]. With `n` rows and `S1` the sum of their
 //! steps, let `S2 = G n - S1` be the sum of their distances from the upper bound. Noise goes on
 //! the pair, and the mean is read off as the fraction `s1 / (s1 + s2)` of the noisy pair.
@@ -16,6 +16,7 @@
 //! number of rows is not positive, and the noisy number of rows are functions of the noisy pair
 //! and of public numbers.
 
+pub mod clipped;
 pub mod coins;
 pub mod gaussian;
 mod halves;
@@ -26,6 +27,7 @@ pub mod laplace;
 pub(super) mod name_and_shame;
 pub mod place;
 pub mod shifted;
+pub mod smooth;
 pub mod staircase;
 pub mod symmetric;
 pub mod symmetric_known_n;
@@ -218,4 +220,10 @@ fn mean_between(bounds: &Bounds, part: i128, whole: i128) -> f64 {
 /// The midpoint of the bounds. The mean where there is nothing to divide by: public.
 fn midpoint(bounds: &Bounds) -> f64 {
     bounds.lo().midpoint(bounds.hi())
+}
+
+/// The point this fraction of the width above the midpoint, wherever that is: where clamping to the
+/// bounds would bias. Infinite where it is beyond the largest floats.
+fn from_midpoint(bounds: &Bounds, fraction: f64) -> f64 {
+    midpoint(bounds) + bounds.width() * fraction
 }

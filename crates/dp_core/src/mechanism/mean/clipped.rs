@@ -1,0 +1,109 @@
+//! The mean of clipped rows with Laplace noise, where the number of rows is public.
+
+use super::super::{Entry, Info, MeanAnswer, Mechanism, PURE, Plan};
+use super::{Mean, OfSums, REPLACE, ROWS, from_midpoint};
+use crate::epsilon::Epsilon;
+use crate::grid::{self, Bounds, Grid};
+use crate::random::{Bits, Generator};
+use crate::sampler::discrete_laplace::DiscreteLaplace;
+use crate::sums::Sums;
+
+pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
+    info: Info {
+        name: "clipped",
+        guarantee: PURE,
+        neighbours: REPLACE,
+        parameters: &[ROWS],
+        example: "clipped(n=10000)",
+        source: "Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, A bias-accuracy-privacy \
+                 trilemma for statistical estimation: the noisy clipped mean, proposition 3.5; \
+                 drawn as in Canonne, Kamath, Steinke 2020",
+    },
+    plan: Some(Plan {
+        text: "clipped(n={n})",
+        needs: "lo and hi between which the rows lie, and a number of rows that is public",
+    }),
+    build: |request| {
+        let (bounds, rows, epsilon) = (request.bounds()?, request.rows()?, request.epsilon()?);
+        Mean::of_sums(Clipped::new(bounds, grid::STEPS, rows, epsilon))
+    },
+};
+
+/// Discrete Laplace noise of scale `G / epsilon` on the sum of the rows' steps, read as a distance
+/// from the midpoint and divided by the number of rows that was given.
+///
+/// Rows count from the midpoint, in half grid steps so that they stay integers: a table of `N` rows
+/// whose steps sum to `s` has the sum `2 s - G N`. The noise on it is `2 Z`, for a discrete Laplace
+/// `Z` of scale `G / epsilon`. Nothing is clamped after it is added, so the answer has no bias
+/// but that of clipping rows to the bounds.
+///
+/// **Why it is private** (pure, epsilon; neighbours by replacing one row). The number of rows `N`
+/// is the same in both tables, and a row of `t` steps, 0 to `G`, that becomes one of `t'` moves
+/// `2 s - G N` by `2 (t' - t)`: shifting `Z` by `t' - t`, by at most `G`, changes its probability
+/// by a factor of at most `e^epsilon`. The division by the number that was given is
+/// post-processing.
+///
+/// Adding or removing a row costs no more here. It moves `2 s - G N` by `2 t - G`, which is in
+/// [-G, G], half as much; and `G`, which is 2^32, is even, so that shifts `Z` by a whole number, of
+/// `G / 2` at most: a factor of `e^(epsilon / 2)`. So the true number of rows is as private as
+/// the rows are.
+///
+/// **Where `n` is not the number of rows**, that is no error: an error would tell. The answer's
+/// distance from the midpoint is then `N / n` times the mean's, and its noise is that of `n` rows.
+#[derive(Clone, Debug)]
+pub struct Clipped {
+    bounds: Bounds,
+    steps: u64,
+    rows: f64,
+    epsilon: Epsilon,
+    noise: DiscreteLaplace,
+}
+
+impl Clipped {
+    /// For 1 to 2^32 steps, and a table that has, for all anybody knows, `rows` rows.
+    pub fn new(bounds: Bounds, steps: u64, rows: f64, epsilon: Epsilon) -> Self {
+        Self {
+            bounds,
+            steps,
+            rows,
+            epsilon,
+            noise: DiscreteLaplace::new(steps, epsilon),
+        }
+    }
+
+    /// The noisy sum in half grid steps from the midpoint: this is what the guarantee is about.
+    pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> i128 {
+        let whole = i128::from(self.steps) * i128::from(sums.n);
+        let centred = sums.s.saturating_mul(2).saturating_sub(whole);
+        centred.saturating_add(2 * self.noise.draw(bits))
+    }
+
+    /// The standard deviation of the noise, to the grid's digits.
+    pub fn noise_sd(&self) -> f64 {
+        2f64.sqrt() * self.bounds.width() / (self.epsilon.value() * self.rows)
+    }
+
+    /// One release from any source of words.
+    pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> MeanAnswer {
+        let whole = 2.0 * self.steps as f64 * self.rows;
+        let fraction = self.noisy(sums, bits) as f64 / whole;
+        MeanAnswer {
+            mean: Some(from_midpoint(&self.bounds, fraction)),
+            count: Some(self.rows),
+        }
+    }
+}
+
+impl OfSums for Clipped {}
+
+impl Mechanism for Clipped {
+    type Answer = MeanAnswer;
+
+    fn grid(&self) -> Option<Grid> {
+        Some(Grid::unit(&self.bounds))
+    }
+
+    fn release(&self, sums: &Sums, generator: &mut Generator) -> MeanAnswer {
+        self.release_from(sums, generator)
+    }
+}
