@@ -11,6 +11,7 @@ mod errors;
 mod fmgr;
 mod mechanism_type;
 mod plan;
+mod planning;
 mod release;
 mod state;
 #[cfg(feature = "testing")]

@@ -27,6 +27,7 @@ pub mod staircase;
 use super::{Built, Info, MeanAnswer, Mechanism, Parameter, Scalar, Takes};
 use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
+use crate::planning::{Forecast, Planned};
 use crate::random::{Bits, Generator};
 use crate::sums::Sums;
 
@@ -37,7 +38,25 @@ pub enum Mean {
 }
 
 /// A mechanism of means that sees the number of rows and the sum of their grid steps.
-pub trait OfSums: Mechanism<Answer = MeanAnswer> {}
+pub trait OfSums: Mechanism<Answer = MeanAnswer> {
+    /// The standard deviation of the noise in the mean of so many rows, in the unit of the column:
+    /// the largest over where the mean can lie between the bounds, to leading order in `1 / rows`.
+    ///
+    /// Public: it knows the number of rows that a plan is made for, never that of a group.
+    fn noise_sd(&self, rows: f64) -> f64;
+
+    /// A bound on the bias of the answer where all of so many rows lie between the bounds: the
+    /// largest over where the mean can lie, to leading order in `1 / rows`; in the unit of the
+    /// column.
+    ///
+    /// An answer that is kept between the bounds, as here, is biased where the mean lies at an end:
+    /// for centred noise `X` by `E max(0, X) = E|X| / 2`, at most half of its standard deviation.
+    /// It is not where the mean lies far from the ends. A mechanism whose answers may lie outside
+    /// and that is unbiased between the bounds says 0.
+    fn answer_bias(&self, rows: f64) -> f64 {
+        self.noise_sd(rows) / 2.0
+    }
+}
 
 impl Mean {
     fn of_sums(mechanism: impl OfSums + 'static) -> Built<Self> {
@@ -48,6 +67,20 @@ impl Mean {
     pub fn sums(self) -> Option<Box<Scalar<MeanAnswer>>> {
         match self {
             Self::Sums(mechanism) => Some(mechanism),
+        }
+    }
+
+    /// How far from the mean of the population an answer may be, for rows that a plan is made for.
+    pub fn forecast(&self, planned: &Planned) -> Forecast {
+        match self {
+            Self::Sums(mechanism) => {
+                let grid = mechanism.grid().unwrap_or(Grid::NONE);
+                let [noise_sd, answer_bias] = [
+                    mechanism.noise_sd(planned.rows),
+                    mechanism.answer_bias(planned.rows),
+                ];
+                planned.of_clamped(grid.hi() - grid.lo(), noise_sd, answer_bias)
+            }
         }
     }
 }
@@ -62,7 +95,7 @@ const SCALE: Parameter = Parameter {
 };
 
 /// Whether a mechanism works with a scale in the place of bounds.
-pub(super) fn replaces_bounds(info: &Info) -> bool {
+pub(crate) fn replaces_bounds(info: &Info) -> bool {
     info.parameters.contains(&SCALE)
 }
 
@@ -87,6 +120,9 @@ pub trait PairNoise {
 
     /// One draw.
     fn draw<B: Bits>(&self, bits: &mut B) -> (i128, i128);
+
+    /// The variance of the noise of one of the sums, the larger of the two, for a sensitivity of 1.
+    fn variance(&self) -> f64;
 }
 
 /// Algorithm 3 with the noise `N`.
@@ -126,7 +162,14 @@ impl<N: PairNoise> Complement<N> {
     }
 }
 
-impl<N: PairNoise> OfSums for Complement<N> {}
+impl<N: PairNoise> OfSums for Complement<N> {
+    /// With noise `(x1, x2)` the mean at `m` of the way between the bounds moves by
+    /// `((1 - m) x1 - m x2) / n` of it. The variance of that is a convex function of `m`: the
+    /// largest is at an end, where one of the two is alone.
+    fn noise_sd(&self, rows: f64) -> f64 {
+        self.bounds.width() / rows * self.noise.variance().sqrt()
+    }
+}
 
 impl<N: PairNoise> Mechanism for Complement<N> {
     type Answer = MeanAnswer;
