@@ -476,7 +476,7 @@ mod releases {
 
     /// Errors of releases, in units of `unit`, of rows that all have a value that stands on the
     /// grid.
-    fn errors(mechanism: Box<Mean>, value: f64, unit: f64, seed: u64) -> Moments {
+    fn errors(mechanism: Mean, value: f64, unit: f64, seed: u64) -> Moments {
         let mechanism = mechanism.sums().expect("it sees sums alone");
         let grid = mechanism.grid().expect("a mean has a grid");
         let sums = Sums {
@@ -498,7 +498,7 @@ mod releases {
         for (seed, place) in [(31, NEAR_END), (32, 0.5), (33, 1.0 - NEAR_END)] {
             let value = lo + place * (hi - lo);
             let mechanism = build(text, (lo, hi), eps, factor);
-            let errors = errors(mechanism, value, forecast.noise_sd, seed);
+            let errors = errors(*mechanism, value, forecast.noise_sd, seed);
             let slack = Z_ALPHA * errors.mean_square_error();
             let what = format!("{text} at {eps}, {value} between {lo} and {hi}");
             let found = errors.mean_square();
@@ -562,7 +562,7 @@ mod releases {
                 for end in [bounds.0, bounds.1] {
                     let mechanism = build(text, bounds, eps, 1.0);
                     let bound = forecast(&mechanism).bias;
-                    let errors = errors(mechanism, end, bound, 34);
+                    let errors = errors(*mechanism, end, bound, 34);
                     let slack = Z_ALPHA * (errors.mean_square() / RELEASES as f64).sqrt();
                     let bias = errors.mean().abs();
                     let what = format!("{text} at {eps}, {end}: {bias} of the bound");
