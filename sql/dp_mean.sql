@@ -120,7 +120,7 @@ CREATE FUNCTION dp_mechanisms(
     OUT aggregate text, OUT mechanism text, OUT is_default boolean, OUT guarantee text,
     OUT neighbours text, OUT parameters text, OUT example text, OUT source text
 ) RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'dp_mechanisms_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 23;
+AS 'MODULE_PATHNAME', 'dp_mechanisms_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 30;
 COMMENT ON FUNCTION dp_mechanisms() IS
 'The mechanisms of each aggregate: which is the default, its guarantee, its neighbours (what two tables may differ by), its parameters, a text that works, and the paper it comes from.';
 
@@ -319,6 +319,37 @@ CREATE FUNCTION dp_rdp_of_mu(mu float8, alpha float8) RETURNS float8
 AS 'MODULE_PATHNAME', 'dp_rdp_of_mu_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION dp_rdp_of_mu(float8, float8) IS
 'The eps of Renyi differential privacy of order alpha that a Gaussian mechanism with this mu has: alpha mu^2 / 2, rounded up. mu > 0, alpha > 1, finite: else 22023. Mironov 2017, Corollary 3.';
+
+-- Planning with bias: public numbers in, public numbers out -------------------------------------
+
+CREATE FUNCTION dp_clip_bias(moment float8, psi float8, c float8) RETURNS float8
+AS 'MODULE_PATHNAME', 'dp_clip_bias_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_clip_bias(float8, float8, float8) IS
+'The largest bias, in the unit of the column, that clamping rows to bounds at least c from their mean can make, where E|x - mean|^moment <= psi^moment: kappa psi^moment / c^(moment - 1), with kappa = (moment - 1)^(moment - 1) / moment^moment. psi and c are in the unit of the column; it looks at no data. moment > 1, psi > 0, c > 0, finite, and so is the bias: else 22023. Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, Lemma 3.2.';
+
+CREATE FUNCTION dp_clip_radius(moment float8, psi float8, beta float8) RETURNS float8
+AS 'MODULE_PATHNAME', 'dp_clip_radius_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_clip_radius(float8, float8, float8) IS
+'How far from the mean the bounds must be so that clamping has a bias of at most beta, where E|x - mean|^moment <= psi^moment: the c at which dp_clip_bias(moment, psi, c) is beta. psi, beta and the answer are in the unit of the column; for a mean in [a, b] clamp to [a - c, b + c]. It looks at no data. moment > 1, psi > 0, beta > 0, finite, and so is the radius: else 22023. Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, Lemma 3.2.';
+
+CREATE FUNCTION dp_trilemma(
+    n float8, eps float8, delta float8, beta float8,
+    OUT least_rmse float8, OUT sampling_rmse float8, OUT privacy_rmse float8, OUT possible boolean
+) RETURNS record
+AS 'MODULE_PATHNAME', 'dp_trilemma' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_trilemma(float8, float8, float8, float8) IS
+'The least root mean squared error, in standard deviations of the rows, that any mean of n rows can have that is (eps, delta)-differentially private (neighbours by replacing one row) and has a bias of at most beta standard deviations, for all laws of rows with mean in [0, 1] and variance at most 1: one row, with what no method can beat (sampling_rmse), what bias and privacy together cost (privacy_rmse; 0 where beta > 1/80, of which the theorem says nothing), the larger of the two, and whether there can be such a method: with delta = 0 and beta = 0 there is none, and the errors are infinite. The constants are loose: it tells what cannot be had, not what can. It looks at no data. n >= 1, eps > 0, 0 <= delta < 1, beta >= 0, finite: else 22023. Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, Theorems 2.4 and 1.5, Proposition A.1.';
+
+CREATE FUNCTION dp_mean_plan(
+    n float8, eps float8, lo float8, hi float8,
+    delta float8 DEFAULT NULL, moment float8 DEFAULT NULL, psi float8 DEFAULT NULL
+) RETURNS TABLE (
+    mechanism text, noise_sd float8, bias_bound float8, rmse_bound float8, null_bound float8,
+    neighbours text, guarantee text, needs text
+)
+AS 'MODULE_PATHNAME', 'dp_mean_plan_wrapper' LANGUAGE C STABLE PARALLEL SAFE ROWS 13;
+COMMENT ON FUNCTION dp_mean_plan(float8, float8, float8, float8, float8, float8, float8) IS
+'How accurate each mechanism of dp_mean will be, to ORDER BY rmse_bound: its text, ready to be the argument mech (with NULL for lo and hi where it has a scale); the standard deviation of its noise, the largest over where the mean can lie, a bound on its bias and one on its root mean squared error (rows, noise and bias together, about the mean of the population), all in the unit of the column and to leading order in 1/n; a bound on the probability that it answers NULL (symmetric, where no place is found); its neighbours and its guarantee; and what its bounds ask of the rows. Without moment and psi: that the rows lie between lo and hi. With both, that E|x - mean|^moment <= psi^moment and that the mean lies in the middle of lo and hi; rows outside are clamped. A row that needs a number that was not given (delta, moment and psi) has NULL for numbers, and says so in needs. n is a public number of rows to plan with; it looks at no data. n a whole number from 1 to 2^53 - 1; eps, lo and hi as for dp_mean; 0 < delta < 1; moment >= 2, psi > 0, one of them not without the other: else 22023. Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, Lemma 3.2, Propositions 3.5 to 3.7; the mechanisms'' own sources for their noise.';
 
 -- dp_counts --------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ mod errors;
 mod fmgr;
 mod mechanism_type;
 mod plan;
+mod planning;
 mod release;
 mod settings;
 mod state;

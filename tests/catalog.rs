@@ -38,8 +38,16 @@ const CONVERSIONS: [&str; 6] = [
     "dp_rho_of_mu(double precision)",
 ];
 
+/// The functions to plan with.
+const PLANS: [&str; 4] = [
+    "dp_clip_bias(double precision,double precision,double precision)",
+    "dp_clip_radius(double precision,double precision,double precision)",
+    "dp_mean_plan(double precision,double precision,double precision,double precision,double precision,double precision,double precision)",
+    "dp_trilemma(double precision,double precision,double precision,double precision)",
+];
+
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 56;
+const FUNCTIONS: usize = 60;
 
 /// The members of the extension.
 const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid, objsubid) AS name \
@@ -79,7 +87,7 @@ fn each_function_says_what_it_is() {
     );
     let functions = rows(&mut client, &sql);
     assert_eq!(functions.len(), FUNCTIONS, "{functions:?}");
-    let (mut aggregates, mut conversions) = (Vec::new(), Vec::new());
+    let (mut aggregates, mut conversions, mut plans) = (Vec::new(), Vec::new(), Vec::new());
     for row in &functions {
         let name: &str = row.get(0);
         let [kind, volatility, parallel]: [&str; 3] = [row.get(2), row.get(3), row.get(4)];
@@ -89,10 +97,13 @@ fn each_function_says_what_it_is() {
             aggregates.push(name);
         } else if CONVERSIONS.contains(&name) {
             conversions.push(name);
+        } else if PLANS.contains(&name) {
+            plans.push(name);
         }
+        let lists_mechanisms = name == "dp_mechanisms()" || name == PLANS[2];
         // Final functions draw noise. The list of mechanisms may grow with the library.
         let expected = match name {
-            "dp_mechanisms()" => "s",
+            _ if lists_mechanisms => "s",
             _ if name.contains("_final(") => "v",
             _ => "i",
         };
@@ -100,10 +111,12 @@ fn each_function_says_what_it_is() {
         assert_eq!(parallel, "s", "{name}");
         // What works on states must see the first row's NULL, and the group without rows.
         let on_states = ["_trans(", "_final(", "dp_state_combine("];
-        let sees_null = aggregate || on_states.iter().any(|part| name.contains(part));
+        let of_state = on_states.iter().any(|part| name.contains(part));
+        // A plan may lack numbers.
+        let sees_null = aggregate || of_state || name == PLANS[2];
         assert_eq!(strict, !sees_null, "{name}");
         assert!(!row.get::<_, bool>(6) && !row.get::<_, bool>(7), "{name}");
-        assert_eq!(row.get::<_, bool>(8), name == "dp_mechanisms()", "{name}");
+        assert_eq!(row.get::<_, bool>(8), lists_mechanisms, "{name}");
         if aggregate {
             assert_eq!(row.get::<_, &str>(9), "internal", "{name}");
         } else {
@@ -115,6 +128,8 @@ fn each_function_says_what_it_is() {
     assert_eq!(aggregates, AGGREGATES);
     conversions.sort_unstable();
     assert_eq!(conversions, CONVERSIONS);
+    plans.sort_unstable();
+    assert_eq!(plans, PLANS);
 }
 
 #[test]
@@ -244,6 +259,9 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "SELECT dp_mechanism_send('laplace') = 'laplace'::bytea",
         "SELECT dp_mu(1, 1e-6) + dp_delta(1, 1) + dp_eps(1e-6, 1) > 0",
         "SELECT dp_rho_of_mu(1) + dp_mu_of_rho(1) + dp_rdp_of_mu(1, 2) > 0",
+        "SELECT dp_clip_bias(2, 1, 5) + dp_clip_radius(2, 1, 0.1) > 0",
+        "SELECT possible FROM dp_trilemma(100, 1, 1e-6, 0.01)",
+        "SELECT count(rmse_bound) > 0 FROM dp_mean_plan(100, 1, 0, 1)",
     ] {
         assert!(value::<bool>(&mut nobody, sql), "{sql}");
     }

@@ -246,7 +246,7 @@ fn check_eps(eps: f64) -> Result<(), ParameterError> {
     ))
 }
 
-fn check_delta(delta: f64) -> Result<(), ParameterError> {
+pub(crate) fn check_delta(delta: f64) -> Result<(), ParameterError> {
     if delta > 0.0 && delta < 1.0 {
         return Ok(());
     }
@@ -257,7 +257,7 @@ fn check_delta(delta: f64) -> Result<(), ParameterError> {
     ))
 }
 
-fn check_positive(
+pub(crate) fn check_positive(
     argument: &'static str,
     value: f64,
     hint: &'static str,
@@ -365,6 +365,19 @@ impl Curve {
         };
         Self::Lifted(scaled(integral, lift))
     }
+}
+
+/// The distribution function of the standard normal law.
+///
+/// The relative error is below 1e-13 down to -37; from -38.6 down it is 0.
+pub fn normal_cdf(x: f64) -> f64 {
+    if x > 0.0 {
+        return 1.0 - normal_cdf(-x);
+    }
+    if x < -40.0 {
+        return 0.0;
+    }
+    PEAK * (-x * x / 2.0).exp() * mills(-x)
 }
 
 /// The Mills ratio: the integral of `exp(-x t - t^2/2)` over `t > 0`, for `x >= -1`.

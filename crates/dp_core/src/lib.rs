@@ -47,6 +47,7 @@ pub mod epsilon;
 pub mod error;
 pub mod grid;
 pub mod mechanism;
+pub mod planning;
 pub mod random;
 pub mod sampler;
 pub mod sums;

@@ -170,7 +170,7 @@ pub struct Info {
 const PURE: &str = "eps-differential privacy";
 
 /// What the means that clamp to the bounds need.
-const HOLDING_BOUNDS: &str = "lo and hi between which the rows lie";
+pub(crate) const HOLDING_BOUNDS: &str = "lo and hi between which the rows lie";
 
 /// Neighbours by adding or removing.
 const ADD_REMOVE: &str = "add or remove one row";

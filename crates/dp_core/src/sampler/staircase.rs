@@ -2,6 +2,7 @@
 
 use super::branch::Branch;
 use super::geometric::Geometric;
+use super::staircase2::moments;
 use super::uniform::below;
 use crate::epsilon::Epsilon;
 use crate::random::Bits;
@@ -91,4 +92,15 @@ pub fn best_gamma(epsilon: f64) -> f64 {
 pub fn core_of(gamma: f64, steps: u64) -> u64 {
     // The cast saturates, and takes NaN to 0.
     ((gamma * steps as f64).round() as u64).clamp(1, steps)
+}
+
+/// The variance, in squares of `steps`: exact but for rounding.
+///
+/// A law that is constant on levels is a mixture of uniform laws on the integers below the levels'
+/// borders `r = core + L steps` in magnitude, each with weight `2 r - 1` times that of a geometric
+/// `L`; the squares of these integers sum to `(r - 1) r (2 r - 1) / 3`.
+pub fn variance(steps: u64, core: u64, epsilon: f64) -> f64 {
+    let wide = steps as f64;
+    let [r1, r2, r3, _] = moments(epsilon, core as f64 / wide);
+    (2.0 * r3 - 3.0 * r2 / wide + r1 / (wide * wide)) / (3.0 * (2.0 * r1 - 1.0 / wide))
 }

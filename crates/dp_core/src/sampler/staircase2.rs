@@ -134,8 +134,15 @@ pub fn best_gamma(epsilon: f64) -> f64 {
     high
 }
 
+/// The variance of a coordinate, in squares of `steps`, for small steps (a core of at least some
+/// hundreds of them).
+pub fn variance(steps: u64, core: u64, epsilon: f64) -> f64 {
+    let [_, a2, _, a4] = moments(epsilon, core as f64 / steps as f64);
+    a4 / a2 / 6.0
+}
+
 /// The means of `(L + gamma)^k` for `k` from 1 to 4, with `P(L)` proportional to `e^(-L epsilon)`.
-fn moments(epsilon: f64, gamma: f64) -> [f64; 4] {
+pub(super) fn moments(epsilon: f64, gamma: f64) -> [f64; 4] {
     let m = 1.0 / epsilon.exp_m1();
     let l1 = m;
     let l2 = m * (1.0 + m * 2.0);

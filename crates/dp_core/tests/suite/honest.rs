@@ -7,7 +7,7 @@ use std::panic::{RefUnwindSafe, catch_unwind};
 use dp_core::epsilon::Epsilon;
 use dp_core::grid::{Bounds, Grid, STEPS};
 use dp_core::mechanism::count::undercount::Undercount;
-use dp_core::mechanism::mean::{clipped::Clipped, smooth::Smooth};
+use dp_core::mechanism::mean::{OfSums, clipped::Clipped, smooth::Smooth};
 use dp_core::mechanism::{Arguments, COUNT, MEAN, MechanismArgument};
 use dp_core::random::Bits;
 use dp_core::sampler::student::RoundedStudent;
@@ -416,7 +416,7 @@ fn clipped_means_have_the_noise_they_say_and_no_bias() {
         });
         let moments = Moments::of(noise);
         let sd = 2f64.sqrt() * (hi - lo) / (value * n as f64);
-        assert!((clipped.noise_sd() / sd - 1.0).abs() < 1e-9);
+        assert!((clipped.noise_sd(1.0) / sd - 1.0).abs() < 1e-9);
         moments.assert_mean_square("clipped", sd * sd, 1e-6);
         assert!(moments.mean().abs() < Z_ALPHA * sd / 200.0);
     }
@@ -458,7 +458,7 @@ fn the_bias_of_clipping_is_the_bound_for_the_worst_law() {
         let draws: u32 = 10_000;
         let answers = (0..draws).map(|_| clipped.release_from(&table, &mut bits).mean.unwrap());
         let bias = answers.sum::<f64>().abs() / f64::from(draws);
-        let slack = Z_ALPHA * clipped.noise_sd() / f64::from(draws).sqrt();
+        let slack = Z_ALPHA * clipped.noise_sd(1.0) / f64::from(draws).sqrt();
         assert!(
             bias <= bound + slack && bias >= least * bound - slack,
             "{moment} {c}: {bias} {bound}"

@@ -1,17 +1,22 @@
 //! What the crate promises, checked from outside: privacy by enumeration (`privacy`, `vectors`),
 //! samplers against the laws that the enumeration is about (`samplers`, `tapes`), accuracy against
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
-//! (`accounting`), what the mechanisms without bias of their own promise (`honest`), and behaviour
-//! at the edges (`order`, `parsing`, `extremes`).
+//! (`accounting`), what the mechanisms without bias of their own promise (`honest`, `symmetric`),
+//! forecasts against releases (`planning`), and behaviour at the edges (`order`, `parsing`, `extremes`).
 
 mod accounting;
 mod accuracy;
 mod extremes;
+/// Its `main` is for those who run it; what else is not used are tables of tests that need `testing`.
+#[allow(dead_code)]
+#[path = "../../examples/figures.rs"]
+mod figures;
 mod honest;
 mod law;
 mod normal;
 mod order;
 mod parsing;
+mod planning;
 mod privacy;
 mod samplers;
 mod stats;

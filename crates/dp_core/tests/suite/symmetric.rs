@@ -579,6 +579,7 @@ fn noise_is_as_said() {
     for (text, eps) in [
         ("symmetric(delta=1e-6, scale=1)", 1.0),
         ("symmetric(delta=1e-6, scale=1, share=0.5)", 0.2),
+        ("symmetric(delta=1e-6, scale=1)", 8.0),
         ("symmetric_known_n(delta=1e-6, scale=1, n=100000)", 1.0),
     ] {
         let mechanism = cells(text, eps);
@@ -595,9 +596,31 @@ fn noise_is_as_said() {
         });
         let moments = Moments::of(errors);
         let said = mechanism.noise_sd(f64::from(rows)).powi(2);
-        // It is said of Laplace noise; the hourglass has less where epsilon is not small.
-        moments.assert_mean_square(text, said, 0.1);
+        moments.assert_mean_square(text, said, 0.02);
     }
+}
+
+/// No place is found at most as often as is said.
+#[test]
+fn no_place_is_as_rare_as_said() {
+    let mechanism = cells("symmetric(delta=1e-6, scale=1)", 1.0);
+    let (mut words, mut generator) = (Seeded::new(21), generator(21));
+    let mut seen = 0;
+    for rows in [150, 250, 350, 400] {
+        let runs = 4_000;
+        let misses = (0..runs).filter(|_| {
+            let line = mechanism.line(words.word());
+            let histogram = fill(line, Rows::Normal, rows, &mut words);
+            mechanism.release(&histogram, &mut generator).mean.is_none()
+        });
+        let rate = misses.count() as f64 / f64::from(runs);
+        let said = mechanism.place().no_place(rows as f64, Some(0.1));
+        println!("{rows} rows: no place {rate}, said {said}");
+        let slack = Z_ALPHA * (said.min(0.5) / f64::from(runs)).sqrt();
+        assert!(rate <= said + slack, "{rows}: {rate} {said}");
+        seen += usize::from(rate > 0.0);
+    }
+    assert!(seen > 1);
 }
 
 // Means that show rows.

@@ -15,13 +15,9 @@ use dp_core::mechanism::{Arguments, COUNTS, Mechanism, MechanismArgument, SUMS, 
 use dp_core::random::Generator;
 use dp_core::sums::Totals;
 
+use crate::figures;
 use crate::stats::Moments;
 use crate::words::Seeded;
-
-/// Its `main` is for those who run it.
-#[expect(dead_code)]
-#[path = "../../examples/figures.rs"]
-mod figures;
 
 /// Yes/no questions, and values with bounds.
 type Kind = Option<(f64, f64)>;

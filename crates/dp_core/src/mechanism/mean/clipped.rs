@@ -78,11 +78,6 @@ impl Clipped {
         centred.saturating_add(2 * self.noise.draw(bits))
     }
 
-    /// The standard deviation of the noise, to the grid's digits.
-    pub fn noise_sd(&self) -> f64 {
-        2f64.sqrt() * self.bounds.width() / (self.epsilon.value() * self.rows)
-    }
-
     /// One release from any source of words.
     pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> MeanAnswer {
         let whole = 2.0 * self.steps as f64 * self.rows;
@@ -94,7 +89,17 @@ impl Clipped {
     }
 }
 
-impl OfSums for Clipped {}
+impl OfSums for Clipped {
+    /// To the grid's digits; of the number of rows that was given.
+    fn noise_sd(&self, _: f64) -> f64 {
+        2f64.sqrt() * self.bounds.width() / (self.epsilon.value() * self.rows)
+    }
+
+    /// Answers are not kept between the bounds.
+    fn answer_bias(&self, _: f64) -> f64 {
+        0.0
+    }
+}
 
 impl Mechanism for Clipped {
     type Answer = MeanAnswer;

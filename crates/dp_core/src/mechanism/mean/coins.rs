@@ -4,6 +4,7 @@ use super::super::budget::{DELTA, outside};
 use super::super::{MeanAnswer, Mechanism, Request};
 use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid, STEPS};
+use crate::planning::{Forecast, Planned};
 use crate::random::{Bits, Generator};
 use crate::sampler::discrete_laplace::DiscreteLaplace;
 use crate::sampler::uniform::below;
@@ -94,8 +95,19 @@ pub struct Coined {
     pub(super) bounds: Bounds,
     pub(super) coin: Coin,
     pub(super) rows: f64,
-    /// The noise on the heads' sum; without it there are no heads, and all of a row is its tail.
-    pub(super) noise: Option<DiscreteLaplace>,
+    /// Without it there are no heads, and all of a row is its tail.
+    pub(super) heads: Option<Heads>,
+}
+
+/// Rows clipped to bounds, and noise on their sum.
+#[derive(Clone, Debug)]
+pub struct Heads {
+    pub(super) noise: DiscreteLaplace,
+    pub(super) epsilon: f64,
+    /// How far beyond the range of the mean rows are clipped, and the moment that it was chosen for.
+    pub(super) radius: f64,
+    pub(super) moment: f64,
+    pub(super) psi: f64,
 }
 
 impl Coined {
@@ -106,7 +118,7 @@ impl Coined {
 
     /// The grid: of heads it starts at the lower bound, without heads at 0.
     fn steps_of(&self) -> Grid {
-        match self.noise {
+        match self.heads {
             Some(_) => Grid::unit(&self.bounds),
             None => Grid::signed(&self.bounds),
         }
@@ -115,7 +127,7 @@ impl Coined {
     /// What one row brings to the sum, in grid steps; not NaN.
     pub fn steps<B: Bits>(&self, x: f64, bits: &mut B) -> i128 {
         let grid = self.steps_of();
-        let head = if self.noise.is_some() {
+        let head = if self.heads.is_some() {
             grid.steps(x)
         } else {
             0
@@ -132,12 +144,50 @@ impl Coined {
     /// One release from any source of words.
     pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> MeanAnswer {
         let grid = self.steps_of();
-        let noise = self.noise.map_or(0, |noise| noise.draw(bits));
+        let noise = self
+            .heads
+            .as_ref()
+            .map_or(0, |heads| heads.noise.draw(bits));
         let steps = sums.s.saturating_add(noise) as f64 / STEPS as f64 / self.rows;
         let mean = grid.origin() + steps * grid.value_of_steps();
         MeanAnswer {
             mean: Some(mean.clamp(f64::MIN, f64::MAX)),
             count: Some(self.rows),
+        }
+    }
+}
+
+impl Coined {
+    /// Without heads the coins' variance is `(1 - delta) / (delta n)` times the mean square of the
+    /// rows (proposition 3.6 of Kamath et al. 2023), at most that of a mean at the bound farther from
+    /// 0; with them it is bounded as in their proposition 3.7.
+    pub(super) fn forecast(&self, planned: &Planned) -> Forecast {
+        let (delta, width) = (1.0 / self.coin.one_in as f64, self.bounds.width());
+        let chosen = delta * self.rows;
+        let (sampling, noise) = match &self.heads {
+            None => {
+                let sampling = planned.sampling_sd(width).powi(2);
+                let square = sampling * planned.rows + self.bounds.magnitude().powi(2);
+                (sampling, (1.0 - delta) / chosen * square)
+            }
+            Some(heads) => {
+                let Heads {
+                    radius,
+                    moment,
+                    psi,
+                    ..
+                } = *heads;
+                let sampling = 2.0 * planned.sampling_sd(width - 2.0 * radius).powi(2);
+                let laplace = 2.0 * (width / (heads.epsilon * self.rows)).powi(2);
+                let tails = 8.0 * (radius * (psi / radius).powf(moment / 2.0) / moment).powi(2);
+                (sampling, laplace + tails / chosen)
+            }
+        };
+        Forecast {
+            noise_sd: noise.sqrt(),
+            bias: 0.0,
+            rmse: (sampling + noise).sqrt(),
+            null: 0.0,
         }
     }
 }

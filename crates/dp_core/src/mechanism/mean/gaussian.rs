@@ -35,6 +35,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
 pub struct Gaussian {
     bounds: Bounds,
     steps: u64,
+    mu: f64,
     noise: RoundedNormal,
 }
 
@@ -45,6 +46,7 @@ impl Gaussian {
         Self {
             bounds,
             steps,
+            mu,
             noise: RoundedNormal::new(budget::no_less(sigma)),
         }
     }
@@ -74,7 +76,14 @@ impl Gaussian {
     }
 }
 
-impl OfSums for Gaussian {}
+impl OfSums for Gaussian {
+    /// With noise `x` of the centred sum and `y` of the rows, both of variance `2 / mu^2`, a mean
+    /// at `m` of the way between the bounds moves by `(x - (2 m - 1) y) / (2 n)` of it: by most at
+    /// an end.
+    fn noise_sd(&self, rows: f64) -> f64 {
+        self.bounds.width() / rows / self.mu
+    }
+}
 
 impl Mechanism for Gaussian {
     type Answer = MeanAnswer;

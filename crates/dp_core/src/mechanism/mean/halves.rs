@@ -13,6 +13,7 @@ use crate::sampler::discrete_laplace::DiscreteLaplace;
 #[derive(Clone, Debug)]
 pub(super) struct Halves {
     steps: u64,
+    epsilon: Epsilon,
     noise: DiscreteLaplace,
 }
 
@@ -21,6 +22,7 @@ impl Halves {
     pub fn new(steps: u64, epsilon: Epsilon) -> Self {
         Self {
             steps,
+            epsilon,
             noise: DiscreteLaplace::new(steps, epsilon.half()),
         }
     }
@@ -35,6 +37,11 @@ impl Halves {
         let sum = sum.saturating_add(self.noise.draw(bits));
         let whole = self.whole(rows).saturating_add(self.noise.draw(bits));
         (sum, whole)
+    }
+
+    /// The variance of the noise on each, for a sensitivity of 1.
+    pub fn variance(&self) -> f64 {
+        2.0 / self.epsilon.half().value().powi(2)
     }
 
     /// The number of rows in what `add` gave as `G` times it.

@@ -48,6 +48,8 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
 #[derive(Clone, Debug)]
 pub struct Hourglass {
     steps: u64,
+    core: u64,
+    epsilon: Epsilon,
     noise: sampler::hourglass::Hourglass,
 }
 
@@ -56,6 +58,8 @@ impl Hourglass {
     pub fn new(steps: u64, core: u64, epsilon: Epsilon) -> Self {
         Self {
             steps,
+            core: core.clamp(1, steps),
+            epsilon,
             noise: sampler::hourglass::Hourglass::new(steps, core, epsilon),
         }
     }
@@ -70,5 +74,24 @@ impl PairNoise for Hourglass {
     fn draw<B: Bits>(&self, bits: &mut B) -> (i128, i128) {
         let (x, k) = self.noise.draw(bits);
         (x, k * i128::from(self.steps) - x)
+    }
+
+    /// The first sum has the staircase. The second has it too where the core is at most half a
+    /// step, as the best one is: then `G k - x` goes through the levels as `x` does. For a wider
+    /// core it is counted: `G k - x` is `G (k - K0)`, two-sided geometric, and independent of that
+    /// `G K0 - x`: uniform below the core at level 0, and from `-g + 1` to `G - g` (or the
+    /// opposite) at any other.
+    fn variance(&self) -> f64 {
+        let (steps, core) = (self.steps as f64, self.core as f64);
+        let epsilon = self.epsilon.value();
+        let first = staircase::variance(self.steps, self.core, epsilon);
+
+        let count = 2.0 * (-epsilon).exp() / (-epsilon).exp_m1().powi(2);
+        let squares_below = |r: f64| r * (r - 1.0) * (2.0 * r - 1.0) / 6.0;
+        let core_weight = (2.0 * core - 1.0) * epsilon.exp_m1();
+        let inside = 2.0 * squares_below(core) * epsilon.exp_m1();
+        let outside = 2.0 * (squares_below(core) + squares_below(steps - core + 1.0));
+        let rest = (inside + outside) / (core_weight + 2.0 * steps) / (steps * steps);
+        first.max(count + rest)
     }
 }

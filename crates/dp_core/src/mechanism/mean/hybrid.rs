@@ -2,7 +2,7 @@
 
 use super::super::budget::{DELTA, outside};
 use super::super::{Entry, Info, Parameter, Plan, Takes};
-use super::coins::Coined;
+use super::coins::{Coined, Heads};
 use super::symmetric::APPROXIMATE;
 use super::{Mean, REPLACE, ROWS};
 use crate::error::ParameterError;
@@ -60,7 +60,13 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
             bounds: clipped.map_err(|_| outside(&PSI))?,
             coin,
             rows,
-            noise: Some(DiscreteLaplace::new(grid::STEPS, epsilon)),
+            heads: Some(Heads {
+                noise: DiscreteLaplace::new(grid::STEPS, epsilon),
+                epsilon: epsilon.value(),
+                radius,
+                moment,
+                psi,
+            }),
         })
     },
 };

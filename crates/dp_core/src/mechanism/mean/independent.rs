@@ -71,7 +71,13 @@ impl Independent {
     }
 }
 
-impl OfSums for Independent {}
+impl OfSums for Independent {
+    /// With noise `x` of the sum and `y` of the rows, in units of the larger bound, a mean of `m`
+    /// such units moves by `(x - m y) / n` of them: by most at the larger bound.
+    fn noise_sd(&self, rows: f64) -> f64 {
+        self.bounds.magnitude() / rows * (2.0 * self.noise.variance()).sqrt()
+    }
+}
 
 impl Mechanism for Independent {
     type Answer = MeanAnswer;

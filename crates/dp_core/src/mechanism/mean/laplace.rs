@@ -35,6 +35,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
 #[derive(Clone, Debug)]
 pub struct Laplace {
     steps: u64,
+    epsilon: Epsilon,
     noise: DiscreteLaplace,
 }
 
@@ -43,6 +44,7 @@ impl Laplace {
     pub fn new(steps: u64, epsilon: Epsilon) -> Self {
         Self {
             steps,
+            epsilon,
             noise: DiscreteLaplace::new(steps, epsilon),
         }
     }
@@ -56,5 +58,9 @@ impl PairNoise for Laplace {
     #[inline]
     fn draw<B: Bits>(&self, bits: &mut B) -> (i128, i128) {
         (self.noise.draw(bits), self.noise.draw(bits))
+    }
+
+    fn variance(&self) -> f64 {
+        2.0 / self.epsilon.value().powi(2)
     }
 }

@@ -37,9 +37,11 @@ use super::{Built, Info, MeanAnswer, Mechanism, Parameter, Request, Scalar, Take
 use crate::cells::{Histogram, Line};
 use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
+use crate::planning::{Forecast, Planned};
 use crate::random::{Bits, Generator};
 use crate::sums::Sums;
 use coins::{Coin, Coined};
+use place::Place;
 
 /// A mechanism of means, by what it sees of the rows.
 pub enum Mean {
@@ -52,13 +54,36 @@ pub enum Mean {
 }
 
 /// A mechanism of means that sees the number of rows and the sum of their grid steps.
-pub trait OfSums: Mechanism<Answer = MeanAnswer> {}
+pub trait OfSums: Mechanism<Answer = MeanAnswer> {
+    /// The standard deviation of the noise in the mean of so many rows, in the unit of the column:
+    /// the largest over where the mean can lie between the bounds, to leading order in `1 / rows`.
+    ///
+    /// Public: it knows the number of rows that a plan is made for, never that of a group.
+    fn noise_sd(&self, rows: f64) -> f64;
+
+    /// A bound on the bias of the answer where all of so many rows lie between the bounds: the
+    /// largest over where the mean can lie, to leading order in `1 / rows`; in the unit of the
+    /// column.
+    ///
+    /// An answer that is kept between the bounds, as here, is biased where the mean lies at an end:
+    /// for centred noise `X` by `E max(0, X) = E|X| / 2`, at most half of its standard deviation.
+    /// It is not where the mean lies far from the ends. A mechanism whose answers may lie outside
+    /// and that is unbiased between the bounds says 0.
+    fn answer_bias(&self, rows: f64) -> f64 {
+        self.noise_sd(rows) / 2.0
+    }
+}
 
 /// A mechanism of means that sees how rows lie in the cells of a line without ends.
 pub trait OfCells: Mechanism<Histogram, Answer = MeanAnswer> {
+    /// The coarse step.
+    fn place(&self) -> &Place;
+
     /// The cells for a random word, which must be uniform and must not depend on the rows. It need
     /// not be secret, and the same in all parts of a group.
-    fn line(&self, word: u64) -> Line;
+    fn line(&self, word: u64) -> Line {
+        self.place().shape().line(word)
+    }
 
     /// A coin to toss for each row, if some are to be chosen.
     fn coin(&self) -> Option<Coin> {
@@ -80,6 +105,25 @@ impl Mean {
 
     fn of_cells(mechanism: impl OfCells + 'static) -> Built<Self> {
         Ok(Box::new(Self::Cells(Box::new(mechanism))))
+    }
+
+    /// How far from the mean of the population an answer may be, for rows that a plan is made for.
+    pub fn forecast(&self, planned: &Planned) -> Forecast {
+        match self {
+            Self::Sums(mechanism) => {
+                let grid = mechanism.grid().unwrap_or(Grid::NONE);
+                let [noise_sd, answer_bias] = [
+                    mechanism.noise_sd(planned.rows),
+                    mechanism.answer_bias(planned.rows),
+                ];
+                planned.of_clamped(grid.hi() - grid.lo(), noise_sd, answer_bias)
+            }
+            Self::Coins(mechanism) => mechanism.forecast(planned),
+            Self::Cells(mechanism) => {
+                let noise_sd = mechanism.noise_sd(planned.rows);
+                mechanism.place().forecast(planned, noise_sd)
+            }
+        }
     }
 
     /// The mechanism, if it sees the rows' number and sum.
@@ -128,7 +172,7 @@ const SCALE: Parameter = Parameter {
 };
 
 /// Whether a mechanism works with a scale in the place of bounds.
-pub(super) fn replaces_bounds(info: &Info) -> bool {
+pub(crate) fn replaces_bounds(info: &Info) -> bool {
     info.parameters.contains(&SCALE)
 }
 
@@ -153,6 +197,9 @@ pub trait PairNoise {
 
     /// One draw.
     fn draw<B: Bits>(&self, bits: &mut B) -> (i128, i128);
+
+    /// The variance of the noise of one of the sums, the larger of the two, for a sensitivity of 1.
+    fn variance(&self) -> f64;
 }
 
 /// Algorithm 3 with the noise `N`.
@@ -192,7 +239,14 @@ impl<N: PairNoise> Complement<N> {
     }
 }
 
-impl<N: PairNoise> OfSums for Complement<N> {}
+impl<N: PairNoise> OfSums for Complement<N> {
+    /// With noise `(x1, x2)` the mean at `m` of the way between the bounds moves by
+    /// `((1 - m) x1 - m x2) / n` of it. The variance of that is a convex function of `m`: the
+    /// largest is at an end, where one of the two is alone.
+    fn noise_sd(&self, rows: f64) -> f64 {
+        self.bounds.width() / rows * self.noise.variance().sqrt()
+    }
+}
 
 impl<N: PairNoise> Mechanism for Complement<N> {
     type Answer = MeanAnswer;

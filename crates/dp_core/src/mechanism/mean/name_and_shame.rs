@@ -33,7 +33,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
             bounds: request.bounds()?,
             coin,
             rows,
-            noise: None,
+            heads: None,
         })
     },
 };

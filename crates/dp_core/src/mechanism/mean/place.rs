@@ -8,6 +8,7 @@ use super::SCALE;
 use crate::cells::{Histogram, Line, MOST, STEPS};
 use crate::epsilon::Epsilon;
 use crate::error::ParameterError;
+use crate::planning::{Forecast, Planned, bias_of_clamping};
 use crate::random::Bits;
 use crate::sampler::staircase::Staircase;
 use crate::sampler::uniform::below;
@@ -157,6 +158,9 @@ pub struct Place {
     crowd: Staircase,
     votes: Staircase,
     threshold: i128,
+    /// The epsilons of the noise on the number of cells and on votes.
+    crowd_scale: f64,
+    votes_scale: f64,
 }
 
 impl Place {
@@ -182,6 +186,8 @@ impl Place {
             crowd: Staircase::two_sided_geometric(crowd),
             votes: Staircase::two_sided_geometric(votes),
             threshold: threshold(votes.value(), (1.0 - CROWD_DELTA) * delta),
+            crowd_scale: crowd.value(),
+            votes_scale: votes.value(),
         })
     }
 
@@ -221,6 +227,53 @@ impl Place {
             }
         }
         place.map(|bin| self.shape.first(bin))
+    }
+}
+
+impl Place {
+    /// How far from the mean of the population the answer may be, for rows of a symmetric law whose
+    /// standard deviation `psi`, or else half a bin, bounds.
+    ///
+    /// Clipping makes no bias on average over the places, but for each place one of the size that it
+    /// has for any law: `clip - bin` from the mean, for a place within a bin of it.
+    pub(super) fn forecast(&self, planned: &Planned, noise_sd: f64) -> Forecast {
+        let bin = f64::from(self.shape.bin) * self.shape.width;
+        let slack = self.shape.distance() / 2.0 - bin;
+        let clipping = planned.moment.map_or(0.0, |(moment, psi)| {
+            if slack > 0.0 {
+                bias_of_clamping(moment, psi, slack)
+            } else {
+                psi
+            }
+        });
+        Forecast {
+            noise_sd,
+            bias: 0.0,
+            rmse: planned.sampling_sd(bin).hypot(noise_sd).hypot(clipping),
+            null: self.no_place(planned.rows, planned.moment.map(|(_, psi)| psi / bin)),
+        }
+    }
+
+    /// A bound on the probability that there is no place among so many rows of any law whose standard
+    /// deviation is at most `spread` bins: to leading order in `1 / rows`.
+    ///
+    /// Two bins at most meet the rows within half a bin of the mean, `1 - 4 spread^2` of all
+    /// (Chebyshev), so one has half of them, `p`. It has fewer than `p n - m` rows with probability at
+    /// most `exp(-2 m^2 / n)` (Hoeffding), and then misses the threshold if its noise is below
+    /// `threshold - (p n - m)`. Besides, few cells are taken for a crowd now and then.
+    pub fn no_place(&self, rows: f64, spread: Option<f64>) -> f64 {
+        let share = (1.0 - 4.0 * spread.unwrap_or(0.0).powi(2)) / 2.0;
+        if share <= 0.0 {
+            return 1.0;
+        }
+        let tail = |scale: f64, above: f64| (-scale * above.max(0.0)).exp();
+        let missed = (1..100).map(|part| {
+            let fewer = share * rows * f64::from(part) / 100.0;
+            let above = share * rows - fewer - self.threshold as f64;
+            (-2.0 * fewer * fewer / rows).exp() + tail(self.votes_scale, above)
+        });
+        let crowd = tail(self.crowd_scale, f64::from(CROWD) - 4.0 * rows.sqrt());
+        (missed.fold(1.0, f64::min) + crowd).min(1.0)
     }
 }
 

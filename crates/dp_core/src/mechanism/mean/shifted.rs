@@ -70,7 +70,13 @@ impl Shifted {
     }
 }
 
-impl OfSums for Shifted {}
+impl OfSums for Shifted {
+    /// With noise `x` of the centred sum and `y` of the rows, a mean at `m` of the way between the
+    /// bounds moves by `(x - (2 m - 1) y) / (2 n)` of it: by most at an end.
+    fn noise_sd(&self, rows: f64) -> f64 {
+        self.bounds.width() / rows * (self.noise.variance() / 2.0).sqrt()
+    }
+}
 
 impl Mechanism for Shifted {
     type Answer = MeanAnswer;

@@ -104,11 +104,6 @@ impl Smooth {
         local.max((-beta * (rows - 1.0)).exp())
     }
 
-    /// The standard deviation of the noise, were this the number of rows.
-    pub fn noise_sd(&self, rows: f64) -> f64 {
-        3.0 * self.sensitivity(rows) / self.epsilon.value() * self.bounds.width()
-    }
-
     /// The noisy mean, counted from the midpoint in units of the width times 2^-40: this is what
     /// the guarantee is about. Sums that no table has are taken for the nearest that one has.
     pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> i128 {
@@ -143,7 +138,16 @@ fn dyadic(value: f64) -> (u64, u32) {
     (mantissa, 1075u32.saturating_sub((bits >> 52) as u32))
 }
 
-impl OfSums for Smooth {}
+impl OfSums for Smooth {
+    fn noise_sd(&self, rows: f64) -> f64 {
+        3.0 * self.sensitivity(rows) / self.epsilon.value() * self.bounds.width()
+    }
+
+    /// Answers are not kept between the bounds.
+    fn answer_bias(&self, _: f64) -> f64 {
+        0.0
+    }
+}
 
 impl Mechanism for Smooth {
     type Answer = MeanAnswer;

@@ -6,7 +6,7 @@ use crate::epsilon::Epsilon;
 use crate::grid;
 use crate::random::Bits;
 use crate::sampler::staircase::core_of;
-use crate::sampler::staircase2::{Staircase2, best_gamma};
+use crate::sampler::staircase2::{self, Staircase2, best_gamma};
 
 pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     info: Info {
@@ -38,6 +38,8 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
 #[derive(Clone, Debug)]
 pub struct Staircase {
     steps: u64,
+    core: u64,
+    epsilon: Epsilon,
     noise: Staircase2,
 }
 
@@ -46,6 +48,8 @@ impl Staircase {
     pub fn new(steps: u64, core: u64, epsilon: Epsilon) -> Self {
         Self {
             steps,
+            core: core.clamp(1, steps),
+            epsilon,
             noise: Staircase2::new(steps, core, epsilon),
         }
     }
@@ -59,5 +63,9 @@ impl PairNoise for Staircase {
     #[inline]
     fn draw<B: Bits>(&self, bits: &mut B) -> (i128, i128) {
         self.noise.draw(bits)
+    }
+
+    fn variance(&self) -> f64 {
+        staircase2::variance(self.steps, self.core, self.epsilon.value())
     }
 }

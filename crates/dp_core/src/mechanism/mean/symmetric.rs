@@ -5,7 +5,7 @@ use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, Mechanism, Plan};
 use super::hourglass::Hourglass;
 use super::place::{BIN, CLIP, NO_MU, NO_RHO, Place, SHARE, Shape, Wanted};
 use super::{Mean, OfCells, PairNoise, SCALE};
-use crate::cells::{Histogram, Line};
+use crate::cells::Histogram;
 use crate::epsilon::Epsilon;
 use crate::error::ParameterError;
 use crate::grid::Grid;
@@ -78,7 +78,6 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
 pub struct Symmetric {
     place: Place,
     noise: Mirrored<Hourglass>,
-    epsilon: f64,
 }
 
 impl Symmetric {
@@ -96,13 +95,7 @@ impl Symmetric {
         Ok(Self {
             place: Place::new(shape, coarse, delta, 1)?,
             noise: Mirrored(Hourglass::new(shape.steps(), core, fine)),
-            epsilon: fine.value(),
         })
-    }
-
-    /// The coarse step.
-    pub fn place(&self) -> &Place {
-        &self.place
     }
 
     /// One release from any source of words.
@@ -143,14 +136,14 @@ impl Mechanism<Histogram> for Symmetric {
 }
 
 impl OfCells for Symmetric {
-    fn line(&self, word: u64) -> Line {
-        self.place.shape().line(word)
+    fn place(&self) -> &Place {
+        &self.place
     }
 
-    /// In the middle between the ends half of the difference of the pair's noises, `e^-|x| / 2` in
-    /// the limit, is what moves the mean: the variance of one of them.
+    /// In the middle between the ends, half of the difference of the pair's noises moves the mean. The
+    /// two are all but uncorrelated, so its variance is half of that of one.
     fn noise_sd(&self, rows: f64) -> f64 {
-        self.place.shape().distance() / (self.epsilon * rows)
+        self.place.shape().distance() * (self.noise.variance() / 2.0).sqrt() / rows
     }
 }
 
@@ -175,5 +168,9 @@ impl<N: PairNoise> PairNoise for Mirrored<N> {
         } else {
             (x1, x2)
         }
+    }
+
+    fn variance(&self) -> f64 {
+        self.0.variance()
     }
 }

@@ -6,7 +6,7 @@ use super::coins::Coin;
 use super::place::{BIN, CLIP, NO_MU, NO_RHO, Place, SHARE, Wanted};
 use super::symmetric::{APPROXIMATE, SYMMETRIC};
 use super::{Mean, OfCells, REPLACE, ROWS, SCALE};
-use crate::cells::{Histogram, Line};
+use crate::cells::Histogram;
 use crate::grid::Grid;
 use crate::random::{Bits, Generator};
 use crate::sampler::discrete_laplace::DiscreteLaplace;
@@ -85,11 +85,6 @@ pub struct SymmetricKnownN {
 }
 
 impl SymmetricKnownN {
-    /// The coarse step.
-    pub fn place(&self) -> &Place {
-        &self.place
-    }
-
     /// One release from any source of words.
     pub fn release_from<B: Bits>(&self, histogram: &Histogram, bits: &mut B) -> MeanAnswer {
         let shape = self.place.shape();
@@ -132,8 +127,8 @@ impl Mechanism<Histogram> for SymmetricKnownN {
 }
 
 impl OfCells for SymmetricKnownN {
-    fn line(&self, word: u64) -> Line {
-        self.place.shape().line(word)
+    fn place(&self) -> &Place {
+        &self.place
     }
 
     fn coin(&self) -> Option<Coin> {

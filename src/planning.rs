@@ -1,0 +1,77 @@
+//! Bias, accuracy and privacy of means, planned before anything is spent: these functions look at
+//! no data.
+
+use dp_core::error::ParameterError;
+use dp_core::planning;
+use pgrx::IntoDatum;
+use pgrx::pg_sys::Datum;
+use pgrx::prelude::*;
+
+use crate::errors;
+use crate::fmgr::{Call, composite, float8, sql_function};
+
+/// What a function answers, or the ERROR that says what is wrong with an argument of it.
+fn answer<T>(function: &str, result: Result<T, ParameterError>) -> T {
+    result.unwrap_or_else(|error| errors::parameter(function, &error))
+}
+
+#[pg_extern(sql = false)]
+fn dp_clip_bias(moment: f64, psi: f64, c: f64) -> f64 {
+    answer("dp_clip_bias", planning::clip_bias(moment, psi, c))
+}
+
+#[pg_extern(sql = false)]
+fn dp_clip_radius(moment: f64, psi: f64, beta: f64) -> f64 {
+    answer("dp_clip_radius", planning::clip_radius(moment, psi, beta))
+}
+
+fn trilemma(call: Call) -> Option<Datum> {
+    let [n, eps, delta, beta] =
+        [0, 1, 2, 3].map(|i| float8(call.datum(i).expect("the function is declared STRICT")));
+    let least = answer("dp_trilemma", planning::trilemma(n, eps, delta, beta));
+    let errors = [least.least_rmse, least.sampling, least.privacy].map(IntoDatum::into_datum);
+    let [least_rmse, sampling, privacy] = errors;
+    let columns = [least_rmse, sampling, privacy, least.possible.into_datum()];
+    // SAFETY: the SQL declaration makes it return (float8, float8, float8, boolean).
+    Some(unsafe { composite(call, columns) })
+}
+
+sql_function!(dp_trilemma, pg_finfo_dp_trilemma, trilemma);
+
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity)]
+fn dp_mean_plan(
+    n: Option<f64>,
+    eps: Option<f64>,
+    lo: Option<f64>,
+    hi: Option<f64>,
+    delta: Option<f64>,
+    moment: Option<f64>,
+    psi: Option<f64>,
+) -> TableIterator<
+    'static,
+    (
+        name!(mechanism, String),
+        name!(noise_sd, Option<f64>),
+        name!(bias_bound, Option<f64>),
+        name!(rmse_bound, Option<f64>),
+        name!(null_bound, Option<f64>),
+        name!(neighbours, &'static str),
+        name!(guarantee, &'static str),
+        name!(needs, String),
+    ),
+> {
+    let plan = planning::plan(n, eps, lo, hi, delta, moment, psi);
+    TableIterator::new(answer("dp_mean_plan", plan).into_iter().map(|row| {
+        (
+            row.mechanism,
+            row.forecast.map(|forecast| forecast.noise_sd),
+            row.forecast.map(|forecast| forecast.bias),
+            row.forecast.map(|forecast| forecast.rmse),
+            row.forecast.map(|forecast| forecast.null),
+            row.neighbours,
+            row.guarantee,
+            row.needs,
+        )
+    }))
+}
