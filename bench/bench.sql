@@ -1,5 +1,5 @@
 -- dp_mean with five arguments against avg, over the same rows in the same session. Run by scripts/bench with
--- the psql variables rows and runs; prints Markdown.
+-- the psql variables rows and runs; prints Markdown. What counts.sql and unbounded.sql share is at the end.
 \set QUIET on
 \set ON_ERROR_STOP on
 \pset pager off
@@ -139,3 +139,49 @@ SELECT format('Memory of a hash table of %s groups, in bytes a group: avg %s, dp
               round(max(bytes_per_group) FILTER (WHERE name = 'avg')),
               round(max(bytes_per_group) FILTER (WHERE name = 'dp_mean')))
 FROM measured JOIN cases USING (id) WHERE bytes_per_group IS NOT NULL GROUP BY groups;
+
+-- For what is measured next: a query, id 0, and others against it, in turns.
+CREATE TABLE contenders (id int, name text, query text, goal float8);
+CREATE TABLE turns (id int, jit bool, workers int, ms float8, run int);
+
+CREATE PROCEDURE take_turns(what text) LANGUAGE plpgsql AS $$
+DECLARE
+    c record;
+    contender contenders;
+    run int;
+BEGIN
+    FOR c IN
+        SELECT * FROM unnest(ARRAY[false, true]) AS jit, unnest(ARRAY[0, 2]) AS workers
+        WHERE NOT jit OR pg_jit_available() ORDER BY jit, workers
+    LOOP
+        PERFORM set_config('jit', c.jit::text, true),
+                set_config('max_parallel_workers_per_gather', c.workers::text, true);
+        RAISE NOTICE '%, JIT %, % workers', what, CASE WHEN c.jit THEN 'on' ELSE 'off' END, c.workers;
+        FOR contender IN SELECT * FROM contenders LOOP
+            PERFORM check_plan(contender.query, '1', false, c.jit, c.workers);
+        END LOOP;
+        FOR run IN 1 .. current_setting('bench.runs')::int LOOP
+            FOR contender IN SELECT * FROM contenders ORDER BY CASE WHEN run % 2 = 0 THEN id END, id DESC LOOP
+                INSERT INTO turns VALUES (contender.id, c.jit, c.workers, run(contender.query), run);
+            END LOOP;
+        END LOOP;
+    END LOOP;
+END $$;
+
+CREATE FUNCTION ratios() RETURNS SETOF text LANGUAGE sql AS $$
+    VALUES ('| query | JIT | workers | ms | ratio | median of pairs | of the fastest runs | goal |'),
+           ('| --- | --- | --- | --- | --- | --- | --- | --- |')
+    UNION ALL (
+    SELECT format('| %s | %s | %s | %s | **%s** | %s | %s | %s |',
+                  name, CASE WHEN jit THEN 'on' ELSE 'off' END, workers, round(median), round(median / base, 2),
+                  round(pairs, 2), round(fastest / fastest_base, 2), coalesce(trim(to_char(goal, '0.9')), ''))
+    FROM (SELECT one.id, jit, workers,
+                 percentile_cont(0.5) WITHIN GROUP (ORDER BY one.ms)::numeric AS median,
+                 percentile_cont(0.5) WITHIN GROUP (ORDER BY base.ms)::numeric AS base,
+                 percentile_cont(0.5) WITHIN GROUP (ORDER BY one.ms / base.ms)::numeric AS pairs,
+                 min(one.ms)::numeric AS fastest, min(base.ms)::numeric AS fastest_base
+          FROM turns one JOIN turns base USING (jit, workers, run)
+          WHERE base.id = 0
+          GROUP BY one.id, jit, workers) AS ratios JOIN contenders USING (id)
+    ORDER BY jit, workers, id)
+$$;

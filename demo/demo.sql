@@ -178,7 +178,37 @@ FROM person;
 \set ECHO none
 
 \echo
-\echo '8. MECHANISMS SIDE BY SIDE   (root mean square error of 1,000 releases each: a look behind the curtain that only'
+\echo
+\echo '8. AN HONEST MEAN   (bounds cut, and what they cut off is a bias; docs/which-mean.md has the whole story. First'
+\echo '   what each would do, from public numbers alone: nothing is spent on it)'
+\echo
+\set ECHO queries
+SELECT mechanism, noise_sd, bias_bound, rmse_bound
+FROM dp_mean_plan(n => 5638, eps => 1, lo => 0, hi => 25, delta => 1e-6, moment => 4, psi => 4.5)
+WHERE rmse_bound < 1 ORDER BY rmse_bound;
+\set ECHO none
+\echo 'Years of education: the least error; no bias between bounds; and no bounds at all, for a column that is as likely'
+\echo 'to be so much above its mean as below:'
+\echo
+\set ECHO queries
+SELECT dp_mean(education, 0, 25, 1.0)                                         AS hourglass,
+       dp_mean(education, 0, 25, 1.0, 'smooth')                               AS smooth,
+       dp_mean(education, NULL, NULL, 1.0, 'symmetric(delta=1e-6, scale=3)')  AS symmetric,
+       avg(education)                                                         AS true
+FROM person;
+\set ECHO none
+\echo 'What no method can have: no bias, no delta, no bounds.'
+\echo
+\set VERBOSITY default
+\set ON_ERROR_STOP off
+\set ECHO queries
+SELECT dp_mean(education, NULL, NULL, 1.0, 'symmetric(delta=0, scale=3)') FROM person;
+\set ECHO none
+\set ON_ERROR_STOP on
+\set VERBOSITY terse
+
+\echo
+\echo '9. MECHANISMS SIDE BY SIDE   (root mean square error of 1,000 releases each: a look behind the curtain that only'
 \echo '   the owner of the data can take)'
 \echo
 \set ECHO queries
@@ -197,7 +227,7 @@ GROUP BY mech ORDER BY 3;
 
 \echo
 \echo
-\echo '9. AN ANALYST WHO MAY NOT SEE ROWS   (PostgreSQL has no right to aggregate without the right to read, so the'
+\echo '10. AN ANALYST WHO MAY NOT SEE ROWS   (PostgreSQL has no right to aggregate without the right to read, so the'
 \echo '   curator publishes: a materialized view is one release, spent once, read as often as one likes)'
 \echo
 \set ECHO queries
@@ -217,7 +247,7 @@ RESET ROLE;
 
 \echo
 \echo
-\echo '10. WHAT IS REFUSED'
+\echo '11. WHAT IS REFUSED'
 \echo
 \set VERBOSITY default
 \set ECHO queries
@@ -228,7 +258,7 @@ SELECT dp_mean(age, 0, 100, 1.0, 'hourglas') FROM person;
 \set ON_ERROR_STOP on
 
 \echo
-\echo '11. WHAT WAS SPENT'
+\echo '12. WHAT WAS SPENT'
 \echo
 \echo 'Each call costs its eps, disjoint groups cost it once, and the costs add up. dp_mean keeps no account: the'
 \echo 'curator does. Of each person in the table, the answers above spent:'
@@ -242,8 +272,9 @@ FROM (VALUES
     ('5. one sum, one count',                              1 + 1, 0),
     ('6. four bounds at 0.1',                              4 * 0.1, 0),
     ('7. a dozen questions twice, and by three mechanisms; means', 2 + 3 + 1, 2e-6 + 2e-6 + 1e-6),
-    ('9. visits by plan, published',                       1, 0)
+    ('8. education, by three mechanisms',                   1 + 1 + 1, 1e-6),
+    ('10. visits by plan, published',                      1, 0)
 ) AS spent(part, eps, delta)
-GROUP BY ROLLUP (part) ORDER BY spent.part;
-\echo '(and part 8, never to be published: 1000 * 5 * (0.1 + 8) = 40500.)'
+GROUP BY ROLLUP (part) ORDER BY split_part(spent.part, '.', 1)::int;
+\echo '(and part 9, never to be published: 1000 * 5 * (0.1 + 8) = 40500.)'
 \echo

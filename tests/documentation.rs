@@ -1,6 +1,7 @@
 //! The documentation's SQL runs as it stands, and names every function there is.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use dp_mean_tests::{Build, refused, rows, session};
@@ -103,6 +104,24 @@ fn printed_shape(table: &str) -> (Vec<String>, usize) {
     (names, lines.filter(|line| !line.starts_with('(')).count())
 }
 
+/// The tables that demo/demo.sql makes, which the pages in docs are about.
+fn demo_data(client: &mut Client) {
+    let demo = fs::read_to_string(repository().join("demo/demo.sql")).expect("the demo");
+    let from = demo.find("CREATE TABLE person_year").expect("its table");
+    let (table, rest) = demo[from..].split_once(";\n").expect("a statement");
+    client.batch_execute(table).expect("the demo's table");
+    let data = fs::read(repository().join("demo/data/rand_hie.csv")).expect("the demo's data");
+    let copy = "COPY person_year FROM STDIN WITH (FORMAT csv, HEADER)";
+    let mut writer = client.copy_in(copy).expect("COPY");
+    writer.write_all(&data).expect("the data");
+    writer.finish().expect("the data");
+    let person = rest
+        .lines()
+        .find(|line| line.starts_with("CREATE TABLE person "))
+        .expect("the table of people");
+    client.batch_execute(person).expect("the table of people");
+}
+
 #[test]
 fn every_block_runs() {
     for page in pages() {
@@ -126,9 +145,13 @@ fn every_block_runs() {
             continue;
         }
         let (_database, mut client) = session(Build::Release);
-        client
-            .batch_execute("DROP EXTENSION dp_mean")
-            .expect("a reader starts without it");
+        if page.starts_with(repository().join("docs")) {
+            demo_data(&mut client);
+        } else {
+            client
+                .batch_execute("DROP EXTENSION dp_mean")
+                .expect("a reader starts without it");
+        }
         let mut last = None;
         for block in &blocks {
             let place = format!("{name}, line {}", block.line);

@@ -359,6 +359,8 @@ fn plan_row(
     for (name, number) in numbers {
         let place = format!("{{{name}}}");
         match number {
+            // A whole number as one: `n` takes no other.
+            Some(number) if name == "n" => text = text.replace(&place, &format!("{number:.0}")),
             Some(number) => text = text.replace(&place, &format!("{number:?}")),
             None if text.contains(&place) => missing.push(name),
             None => {}
