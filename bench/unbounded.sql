@@ -1,7 +1,7 @@
 -- The means that promise no bias, against avg over the same rows. Run by scripts/bench in the session of bench.sql, whose
 -- functions it uses; prints Markdown.
 CREATE UNLOGGED TABLE bell AS
-SELECT 50 + 10 * sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random()) AS x FROM rows;
+SELECT 50 + 10 * sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random()) AS x, few, many FROM rows;
 VACUUM (FREEZE, ANALYZE) bell;
 
 TRUNCATE contenders, turns;
@@ -10,7 +10,7 @@ SELECT id, name, format('SELECT count(a) FROM (SELECT %s AS a FROM bell) q', cal
 FROM (VALUES
     (0, '`avg`',                               'avg(x)', NULL),
     (1, '`symmetric`',                         'dp_mean(x, NULL, NULL, 1.0, ''symmetric(delta=1e-6, scale=10)'')', 2.5),
-    (2, '`symmetric`, 1,000 occupied cells',   'dp_mean(x, NULL, NULL, 1.0, ''symmetric(delta=1e-6, scale=0.1)'')', 2.5),
+    (2, '`symmetric`, 1,000 occupied cells',   'dp_mean(x, NULL, NULL, 1.0, ''symmetric(delta=1e-6, scale=0.01)'')', 2.5),
     (3, '`smooth`',                            'dp_mean(x, 0, 100, 1.0, ''smooth'')', NULL),
     (4, '`hybrid` (a coin for each row)',      'dp_mean(x, 0, 100, 1.0, ''hybrid(delta=1e-6, n=10000000, moment=4, psi=13)'')', NULL)
 ) AS calls(id, name, call, goal);

@@ -8,6 +8,7 @@ use dp_core::epsilon::Epsilon;
 use dp_core::grid::STEPS;
 use dp_core::mechanism::{self, Arguments, MechanismArgument, Registry, Scalar};
 use dp_core::random::{Bits, Generator};
+use dp_core::sampler::student::RoundedStudent;
 use dp_core::sampler::{
     discrete_laplace::DiscreteLaplace,
     geometric::Geometric,
@@ -58,14 +59,16 @@ fn releases<M: ?Sized, A: 'static>(
 ) {
     for entry in registry.entries {
         let name = entry.info.example;
-        let bounds = (registry.aggregate != "dp_count").then_some((Some(0.0), Some(100.0)));
+        let has_scale = entry.info.parameters.iter().any(|p| p.name == "scale");
+        let bound = |value: f64| (!has_scale).then_some(value);
+        let bounds = (registry.aggregate != "dp_count").then_some((bound(0.0), bound(100.0)));
         let build = move || {
             let arguments = Arguments {
                 bounds,
                 epsilon: Some(epsilon),
                 questions: None,
                 mechanism: MechanismArgument::Given(Some(name)),
-                pathological: false,
+                pathological: true,
             };
             registry.build(&arguments).expect("valid arguments")
         };
@@ -73,13 +76,12 @@ fn releases<M: ?Sized, A: 'static>(
             n: 10_000,
             s: 5_000 * i128::from(STEPS),
         };
-        let Some(ready) = of_sums(build()) else {
-            continue;
-        };
-        cases.push(draws(
-            &format!("{} {name}: release", registry.aggregate),
-            move |generator| ready.release(black_box(&sums), generator),
-        ));
+        if let Some(ready) = of_sums(build()) {
+            cases.push(draws(
+                &format!("{} {name}: release", registry.aggregate),
+                move |generator| ready.release(black_box(&sums), generator),
+            ));
+        }
         cases.push(case(
             format!("{} {name}: set-up", registry.aggregate),
             SETUPS,
@@ -129,6 +131,10 @@ fn cases(value: f64) -> Vec<Case> {
         let normal = RoundedNormal::new(sigma);
         cases.push(draws(name, move |generator| normal.draw(generator)));
     }
+    let student = RoundedStudent::new((1, 3), (1, 1000), 40);
+    cases.push(draws("rounded Student's t", move |generator| {
+        student.draw(generator)
+    }));
     let sums = RoundedSums::new(2f64.powi(32), 2f64.powi(32));
     cases.push(case("rounded sum, one of 1000", DRAWS, move |generator| {
         for _ in 0..DRAWS / 1000 {
