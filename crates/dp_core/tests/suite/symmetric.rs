@@ -13,7 +13,7 @@ use dp_core::random::{Bits, Generator};
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
 
 use crate::law;
-use crate::stats::{Moments, Z_ALPHA, assert_law};
+use crate::stats::{ALPHA, Moments, Z_ALPHA, assert_law};
 use crate::words::Seeded;
 
 fn epsilon(value: f64) -> Epsilon {
@@ -529,6 +529,58 @@ fn symmetric_means_are_unbiased() {
             }
         }
     }
+}
+
+/// The largest distance of two empirical distribution functions, over what chance makes of it at level
+/// [`ALPHA`] where they are of one law (Kolmogorov and Smirnov).
+fn distance(mut one: Vec<f64>, mut other: Vec<f64>) -> f64 {
+    one.sort_by(f64::total_cmp);
+    other.sort_by(f64::total_cmp);
+    let (n, m) = (one.len() as f64, other.len() as f64);
+    let largest = one.iter().enumerate().map(|(below, x)| {
+        let others = other.partition_point(|y| y < x) as f64;
+        let upto = other.partition_point(|y| y <= x) as f64;
+        let (low, high) = (below as f64 / n, (below + 1) as f64 / n);
+        (others / m - low).abs().max((upto / m - high).abs())
+    });
+    let chance = (-0.5 * (ALPHA / 2.0).ln()).sqrt() * ((n + m) / (n * m)).sqrt();
+    largest.fold(0.0, f64::max) / chance
+}
+
+/// Rows that are moved move the answers with them, and rows in a mirror mirror them: of fixed rows,
+/// whatever they are. With bins that are fixed it is not so.
+#[test]
+fn answers_move_with_the_rows() {
+    let mechanism = cells(
+        "symmetric(delta=1e-6, scale=1, bin=1, clip=1, share=0.4)",
+        2.0,
+    );
+    let mut words = Seeded::new(22);
+    let rows: Vec<f64> = (0..300)
+        .map(|_| Rows::Exponential.draw(&mut words))
+        .collect();
+    let mut generator = generator(22);
+    let mut answers = |map: &dyn Fn(f64) -> f64, back: &dyn Fn(f64) -> f64, random: bool| {
+        let mut draw = || {
+            let word = if random { words.word() } else { 1 << 63 };
+            let mut histogram = Histogram::new(mechanism.line(word));
+            for x in &rows {
+                histogram.add(histogram.line.place(map(*x)));
+            }
+            mechanism.release(&histogram, &mut generator).mean
+        };
+        let found: Vec<f64> = (0..20_000).filter_map(|_| draw()).map(back).collect();
+        assert!(found.len() > 19_000, "{}", found.len());
+        found
+    };
+    let as_they_are = answers(&|x| x, &|x| x, true);
+    let moved = answers(&|x| x + 0.37, &|x| x - 0.37, true);
+    let mirrored = answers(&|x| -x, &|x| -x, true);
+    assert!(distance(as_they_are.clone(), moved) < 1.0);
+    assert!(distance(as_they_are, mirrored) < 1.0);
+    let fixed = answers(&|x| x, &|x| x, false);
+    let fixed_moved = answers(&|x| x + 0.37, &|x| x - 0.37, false);
+    assert!(distance(fixed, fixed_moved) > 1.0);
 }
 
 /// Few rows, so that there often is no place, and rows come out as they are.
