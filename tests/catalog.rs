@@ -586,8 +586,7 @@ fn dp_mechanisms_lists_what_works() {
     let known: Vec<_> = catalog()
         .map(|(aggregate, is_default, info)| {
             let parameters: Vec<_> = info
-                .parameters
-                .iter()
+                .all_parameters()
                 .map(|parameter| {
                     let (name, domain) = (parameter.name, parameter.domain);
                     format!("{name} ({domain}): {}", parameter.description)

@@ -10,6 +10,7 @@ mod documentation;
 mod gaussian_audit;
 mod hot_path;
 mod order;
+mod people;
 mod planning;
 mod plans;
 mod privileges;

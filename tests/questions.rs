@@ -599,19 +599,19 @@ fn parameters_of_the_same_mechanism_elsewhere_are_refused() {
             "dp_mean",
             "dp_mean(x, 0, 1, 1, 'gaussian(delta=1e-6, d=2)')",
             "gaussian",
-            "The parameters of gaussian are: delta, mu, rho.",
+            "The parameters of gaussian are: delta, mu, rho, rows, groups.",
         ),
         (
             "dp_count",
             "dp_count(x, 1, 'gaussian(delta=1e-6, relation=replace)')",
             "gaussian",
-            "The parameters of gaussian are: delta, mu, rho.",
+            "The parameters of gaussian are: delta, mu, rho, rows, groups.",
         ),
         (
             "dp_sum",
             "dp_sum(x, 0, 1, 1, 'laplace(d=1)')",
             "laplace",
-            "The mechanism laplace takes no parameters.",
+            "The parameters of laplace are: rows, groups.",
         ),
     ] {
         let rule = format!("gives a parameter that {mechanism} does not take");

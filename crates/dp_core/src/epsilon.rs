@@ -68,6 +68,13 @@ impl Epsilon {
         }
     }
 
+    /// A part of it, rounded down: `None` where that would be below 2^-20.
+    pub(crate) fn over(&self, parts: u64) -> Option<Self> {
+        let numerator = self.numerator / parts.max(1);
+        let least = (Self::MIN * (1u64 << self.places) as f64) as u64;
+        (numerator >= least).then_some(Self { numerator, ..*self })
+    }
+
     /// About `part` of it, at least that much, and the rest: they add up to it exactly. `None` where
     /// one of the two would be below 2^-20.
     pub(crate) fn split(&self, part: f64) -> Option<(Self, Self)> {

@@ -6,6 +6,7 @@
 mod budget;
 pub mod count;
 pub mod mean;
+pub mod person;
 pub mod sum;
 pub mod vector;
 
@@ -62,11 +63,6 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// What one release may spend, for a mechanism of pure differential privacy.
-    fn epsilon(&self) -> Result<Epsilon, ParameterError> {
-        Epsilon::new(self.epsilon.map(|epsilon| epsilon.value() * self.overspent))
-    }
-
     /// The bounds, for a mechanism that needs them.
     fn bounds(&self) -> Result<Bounds, ParameterError> {
         self.bounds.ok_or_else(|| {
@@ -158,12 +154,19 @@ pub struct Info {
     pub guarantee: &'static str,
     /// The pairs of tables between which the guarantee holds.
     pub neighbours: &'static str,
-    /// The parameters it takes.
+    /// The parameters it takes, besides those that all take.
     pub parameters: &'static [Parameter],
     /// A text that works, with the parameters that are needed.
     pub example: &'static str,
     /// Where the mechanism comes from: paper and theorem or algorithm.
     pub source: &'static str,
+}
+
+impl Info {
+    /// The parameters it takes: its own, and those that all mechanisms take.
+    pub fn all_parameters(&self) -> impl Iterator<Item = &'static Parameter> {
+        self.parameters.iter().chain(&person::PARAMETERS)
+    }
 }
 
 /// The guarantee of a mechanism of pure differential privacy.
@@ -360,10 +363,10 @@ impl<M: ?Sized + 'static> Registry<M> {
             let message = format!("is not a mechanism of {}", self.aggregate);
             return Err(ParameterError::new("mech", message, names()));
         };
-        let parameters = entry.info.parameters;
+        let parameters: Vec<Parameter> = entry.info.all_parameters().copied().collect();
         let taken = |key| parameters.iter().any(|parameter| parameter.name == key);
         if !choice.values().iter().all(|(key, _)| taken(*key)) {
-            return Err(choice::unknown_key(entry.info.name, parameters));
+            return Err(choice::unknown_key(entry.info.name, &parameters));
         }
         Ok((entry, choice))
     }

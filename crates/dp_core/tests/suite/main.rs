@@ -16,6 +16,8 @@ mod law;
 mod normal;
 mod order;
 mod parsing;
+#[cfg(feature = "testing")]
+mod person;
 mod planning;
 mod privacy;
 mod samplers;
