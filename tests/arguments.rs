@@ -58,7 +58,7 @@ const fn form(name: &'static str, template: &'static str, mechanism: &'static st
     }
 }
 
-const FORMS: [Form; 15] = [
+const FORMS: [Form; 18] = [
     form("dp_mean", "dp_mean(x, {lo}, {hi}, {eps})", "'hourglass'"),
     form(
         "dp_mean",
@@ -75,6 +75,16 @@ const FORMS: [Form; 15] = [
         "dp_mean_and_count(x, {lo}, {hi}, {eps}, {mech})",
         "'hourglass'",
     ),
+    form(
+        "dp_mean",
+        "dp_mean(x, {lo}, {hi}, {eps}, {mech})",
+        "'smooth'",
+    ),
+    form(
+        "dp_mean",
+        "dp_mean(x, {lo}, {hi}, {eps}, {mech})",
+        "'clipped(n=999)'",
+    ),
     form("dp_sum", "dp_sum(x, {lo}, {hi}, {eps})", "'staircase'"),
     form(
         "dp_sum",
@@ -84,6 +94,11 @@ const FORMS: [Form; 15] = [
     form("dp_count", "dp_count({eps})", "'geometric'"),
     form("dp_count", "dp_count(x, {eps})", "'geometric'"),
     form("dp_count", "dp_count(x, {eps}, {mech})", "'geometric'"),
+    form(
+        "dp_count",
+        "dp_count(x, {eps}, {mech})",
+        "'undercount(delta=1e-6)'",
+    ),
     form(
         "dp_counts",
         "dp_counts({eps}, {mech}, x > 30, k = 2)",

@@ -537,7 +537,8 @@ fn mechanisms_of_other_aggregates_are_refused() {
     let (_database, mut client) = parallel_tables();
     let of = |name: &str, list: &str| format!("The mechanisms of {name} are: {list}.");
     let vectors = "correlated, gaussian, known_n, laplace, ellipse";
-    let means = "hourglass, laplace, staircase, gaussian, shifted, independent";
+    let means = "hourglass, laplace, staircase, gaussian, smooth, clipped, shifted, independent, \
+                 symmetric, symmetric_known_n, hybrid, name_and_shame";
     for (name, call, hint) in [
         (
             "dp_counts",
@@ -582,7 +583,7 @@ fn mechanisms_of_other_aggregates_are_refused() {
         (
             "dp_count",
             "dp_count(x, 1, 'ellipse(delta=1e-6, k=1)')",
-            of("dp_count", "geometric, gaussian"),
+            of("dp_count", "geometric, gaussian, undercount"),
         ),
     ] {
         let message = format!("{name}: argument \"mech\" is not a mechanism of {name}");
