@@ -8,6 +8,8 @@ mod budgets;
 mod catalog;
 mod documentation;
 mod gaussian_audit;
+mod honest;
+mod honest_audit;
 mod hot_path;
 mod order;
 mod people;
