@@ -642,6 +642,8 @@ fn example_with(example: &str, parameter: &Parameter) -> (String, bool) {
     let value = match (parameter.name, parameter.takes) {
         ("n", _) => "7",
         ("moment", _) => "3",
+        // A mean without bounds is NULL with probability delta / 16.
+        ("delta", _) => "1e-9",
         // For the scale of the examples, 10.
         ("bin" | "clip", _) => "70",
         (_, Takes::Number) => "0.5",
