@@ -1,21 +1,19 @@
 //! `dp_mean(x, lo, hi, eps [, mech])` and `dp_mean_and_count` with the same arguments.
 
-use std::cell::RefCell;
-
 use dp_core::cells::Histogram;
 use dp_core::grid::Grid;
 use dp_core::mechanism::mean::coins::Coined;
 use dp_core::mechanism::mean::{Mean, OfCells};
 use dp_core::mechanism::{self, MeanAnswer, Mechanism};
-use dp_core::random::mixed;
-use pgrx::pg_sys::{self, Datum};
-use pgrx::{IntoDatum, PgMemoryContexts};
+use pgrx::IntoDatum;
+use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, add_value, transition_function, value};
 use crate::call_site::CallSite;
 use crate::cell_state::CellState;
 use crate::errors;
 use crate::fmgr::{Call, composite, sql_function};
+use crate::offset::word_of_query;
 use crate::plan::Role;
 use crate::release::{offset_word, release, with_coins};
 
@@ -112,63 +110,6 @@ impl Aggregate<Mean> {
             }
         })
     }
-}
-
-thread_local! {
-    /// The running queries of this process that have a word, by the address of their state.
-    static WORDS: RefCell<Vec<(usize, u64)>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Takes the word of a query away when its memory goes.
-struct Forget(usize);
-
-impl Drop for Forget {
-    fn drop(&mut self) {
-        let forget = |words: &RefCell<Vec<_>>| {
-            words.borrow_mut().retain(|(query, _)| *query != self.0);
-        };
-        // Where the thread is at its end there is nothing to forget.
-        let _ = WORDS.try_with(forget);
-    }
-}
-
-/// A word that is the same in all parts of a query, and another one in the next. It does not depend
-/// on the rows, and need not be secret.
-///
-/// It is that of the statement in which the query makes its first state. The rows of a cursor come
-/// in several statements, of which each would have another; workers are started, and run, in one.
-///
-/// # Safety
-/// An aggregate is the caller.
-unsafe fn word_of_query(call: Call) -> u64 {
-    // SAFETY: an aggregate's context is an AggState, which has the state of its query.
-    let (query, memory) = unsafe {
-        let aggregate = (*call.fcinfo()).context.cast::<pg_sys::AggState>();
-        let query = (*aggregate).ss.ps.state;
-        (query as usize, (*query).es_query_cxt)
-    };
-    let known = WORDS.with_borrow(|words| words.iter().find(|(of, _)| *of == query).copied());
-    if let Some((_, word)) = known {
-        return word;
-    }
-    let word = word_of_statement();
-    PgMemoryContexts::For(memory).leak_and_drop_on_delete(Forget(query));
-    WORDS.with_borrow_mut(|words| words.push((query, word)));
-    word
-}
-
-/// A word that is the same in all processes that work on a statement, and another one in the next:
-/// its time, mixed.
-fn word_of_statement() -> u64 {
-    // SAFETY: they read what PostgreSQL keeps of the running transaction; a parallel worker has it
-    // from its leader.
-    let (statement, transaction) = unsafe {
-        (
-            pg_sys::GetCurrentStatementStartTimestamp(),
-            pg_sys::GetCurrentTransactionStartTimestamp(),
-        )
-    };
-    mixed(statement as u64 ^ (transaction as u64).rotate_left(32))
 }
 
 transition_function!(
