@@ -24,6 +24,7 @@ fn build(text: &str, eps: f64) -> Mean {
     let arguments = Arguments {
         bounds: Some((None, None)),
         epsilon: Some(eps),
+        delta: None,
         questions: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: true,
@@ -632,6 +633,7 @@ fn coined(text: &str, bounds: (f64, f64), seed: u64) -> impl FnMut() -> f64 + us
     let arguments = Arguments {
         bounds: Some((Some(bounds.0), Some(bounds.1))),
         epsilon: Some(1.0),
+        delta: None,
         questions: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: true,
@@ -691,6 +693,7 @@ fn coins_are_fair_and_never_above_delta() {
         let arguments = Arguments {
             bounds: Some((Some(0.0), Some(1.0))),
             epsilon: Some(1.0),
+            delta: None,
             questions: None,
             mechanism: MechanismArgument::Given(Some(&text)),
             pathological: true,
@@ -738,6 +741,7 @@ fn no_rows_and_no_parameters_are_too_much() {
             let arguments = Arguments {
                 bounds: Some((None, None)),
                 epsilon: Some(5.0),
+                delta: None,
                 questions: None,
                 mechanism: MechanismArgument::Given(Some(&text)),
                 pathological: true,
@@ -818,6 +822,7 @@ fn what_cannot_be_is_refused() {
         let arguments = Arguments {
             bounds: Some((None, None)),
             epsilon: Some(eps),
+            delta: None,
             questions: None,
             mechanism: MechanismArgument::Given(Some(text)),
             pathological: false,
