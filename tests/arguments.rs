@@ -58,7 +58,7 @@ const fn form(name: &'static str, template: &'static str, mechanism: &'static st
     }
 }
 
-const FORMS: [Form; 15] = [
+const FORMS: [Form; 17] = [
     form("dp_mean", "dp_mean(x, {lo}, {hi}, {eps})", "'hourglass'"),
     form(
         "dp_mean",
@@ -84,6 +84,8 @@ const FORMS: [Form; 15] = [
     form("dp_count", "dp_count({eps})", "'geometric'"),
     form("dp_count", "dp_count(x, {eps})", "'geometric'"),
     form("dp_count", "dp_count(x, {eps}, {mech})", "'geometric'"),
+    form("dp_keep", "dp_keep({eps}, 1e-6)", "'keep'"),
+    form("dp_keep", "dp_keep({eps}, 1e-6, {mech})", "'keep'"),
     form(
         "dp_counts",
         "dp_counts({eps}, {mech}, x > 30, k = 2)",

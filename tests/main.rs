@@ -9,6 +9,7 @@ mod catalog;
 mod documentation;
 mod gaussian_audit;
 mod hot_path;
+mod keep;
 mod order;
 mod planning;
 mod plans;
