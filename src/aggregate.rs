@@ -37,6 +37,8 @@ pub enum Shape {
     Bounded,
     /// `(eps)`, `(x, eps)`, `(x, eps, mech)`
     Counted,
+    /// `(eps, delta [, mech])`
+    Kept,
     /// `(eps, mech, questions ...)`, or an array of questions as VARIADIC.
     Questions,
 }
@@ -45,24 +47,28 @@ pub enum Shape {
 pub struct Positions {
     pub bounds: Option<usize>,
     pub epsilon: usize,
+    pub delta: Option<usize>,
     pub mechanism: Option<usize>,
 }
 
 impl Shape {
     /// The positions in a call with `arguments` arguments; `None` if there is no such call.
     pub fn positions(self, arguments: usize) -> Option<Positions> {
-        let (bounds, epsilon, mechanism) = match (self, arguments) {
-            (Self::Bounded, 4) => (Some(1), 3, None),
-            (Self::Bounded, 5) => (Some(1), 3, Some(4)),
-            (Self::Counted, 1) => (None, 0, None),
-            (Self::Counted, 2) => (None, 1, None),
-            (Self::Counted, 3) => (None, 1, Some(2)),
-            (Self::Questions, 3..) => (None, 0, Some(1)),
+        let (bounds, epsilon, delta, mechanism) = match (self, arguments) {
+            (Self::Bounded, 4) => (Some(1), 3, None, None),
+            (Self::Bounded, 5) => (Some(1), 3, None, Some(4)),
+            (Self::Counted, 1) => (None, 0, None, None),
+            (Self::Counted, 2) => (None, 1, None, None),
+            (Self::Counted, 3) => (None, 1, None, Some(2)),
+            (Self::Kept, 2) => (None, 0, Some(1), None),
+            (Self::Kept, 3) => (None, 0, Some(1), Some(2)),
+            (Self::Questions, 3..) => (None, 0, None, Some(1)),
             _ => return None,
         };
         Some(Positions {
             bounds,
             epsilon,
+            delta,
             mechanism,
         })
     }

@@ -20,6 +20,7 @@ use crate::settings;
 struct Public<T> {
     bounds: Option<[T; 2]>,
     epsilon: T,
+    delta: Option<T>,
     mechanism: Option<T>,
 }
 
@@ -28,6 +29,7 @@ impl<T: Copy> Public<T> {
         Public {
             bounds: self.bounds.map(|[lo, hi]| [f(lo), f(hi)]),
             epsilon: f(self.epsilon),
+            delta: self.delta.map(&mut f),
             mechanism: self.mechanism.map(f),
         }
     }
@@ -38,7 +40,7 @@ type Values = Public<Option<Datum>>;
 
 /// The same, bit for bit, in memory of our own.
 struct Known {
-    numbers: [Option<u64>; 3],
+    numbers: [Option<u64>; 4],
     mechanism: Option<String>,
 }
 
@@ -54,9 +56,10 @@ impl Known {
         self.numbers == Self::numbers(values) && self.mechanism.as_deref() == mechanism
     }
 
-    fn numbers(values: &Values) -> [Option<u64>; 3] {
+    fn numbers(values: &Values) -> [Option<u64>; 4] {
         let [lo, hi] = values.bounds.unwrap_or([None; 2]);
-        [lo, hi, values.epsilon].map(|value| value.map(|datum| datum.value() as u64))
+        let delta = values.delta.flatten();
+        [lo, hi, values.epsilon, delta].map(|value| value.map(|datum| datum.value() as u64))
     }
 }
 
@@ -153,6 +156,7 @@ impl<M: ?Sized> CallSite<M> {
         let Some(Positions {
             bounds,
             epsilon,
+            delta,
             mechanism,
         }) = aggregate.shape.positions(planned.len())
         else {
@@ -167,11 +171,12 @@ impl<M: ?Sized> CallSite<M> {
         let arguments = Public {
             bounds: bounds.map(|lo| [("lo", lo), ("hi", lo + 1)]),
             epsilon: ("eps", epsilon),
+            delta: delta.map(|i| ("delta", i)),
             mechanism: mechanism.map(|i| ("mech", i)),
         }
         .map(argument);
         let input = match aggregate.shape {
-            Shape::Bounded | Shape::Counted => Input::Value,
+            Shape::Bounded | Shape::Counted | Shape::Kept => Input::Value,
             Shape::Questions => Input::of_questions(&planned, aggregate.name),
         };
         Self {
@@ -212,6 +217,7 @@ impl<M: ?Sized> CallSite<M> {
             let Some(Positions {
                 bounds,
                 epsilon,
+                delta,
                 mechanism,
             }) = positions
             else {
@@ -220,6 +226,7 @@ impl<M: ?Sized> CallSite<M> {
             let values = Public {
                 bounds: bounds.map(|lo| [lo, lo + 1]),
                 epsilon,
+                delta,
                 mechanism,
             }
             .map(|i| call.datum(i + 1));
@@ -238,11 +245,13 @@ impl<M: ?Sized> CallSite<M> {
         let Public {
             bounds,
             epsilon,
+            delta,
             mechanism,
         } = &self.arguments;
         self.built.is_some()
             && bounds.iter().flatten().all(constant)
             && constant(epsilon)
+            && delta.iter().all(constant)
             && mechanism.iter().all(constant)
     }
 
@@ -275,6 +284,7 @@ impl<M: ?Sized> CallSite<M> {
         let arguments = Arguments {
             bounds: values.bounds.map(|[lo, hi]| (number(lo), number(hi))),
             epsilon: number(values.epsilon),
+            delta: values.delta.map(number),
             questions: match self.input {
                 Input::Questions(count) => Some(count),
                 Input::Value | Input::Booleans => None,

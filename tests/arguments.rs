@@ -58,7 +58,7 @@ const fn form(name: &'static str, template: &'static str, mechanism: &'static st
     }
 }
 
-const FORMS: [Form; 18] = [
+const FORMS: [Form; 20] = [
     form("dp_mean", "dp_mean(x, {lo}, {hi}, {eps})", "'hourglass'"),
     form(
         "dp_mean",
@@ -94,6 +94,8 @@ const FORMS: [Form; 18] = [
     form("dp_count", "dp_count({eps})", "'geometric'"),
     form("dp_count", "dp_count(x, {eps})", "'geometric'"),
     form("dp_count", "dp_count(x, {eps}, {mech})", "'geometric'"),
+    form("dp_keep", "dp_keep({eps}, 1e-6)", "'keep'"),
+    form("dp_keep", "dp_keep({eps}, 1e-6, {mech})", "'keep'"),
     form(
         "dp_count",
         "dp_count(x, {eps}, {mech})",

@@ -16,7 +16,7 @@ use postgres::{Client, NoTls};
 
 /// Every aggregate, every number of arguments, over a column `x` of values in [0, 100]. Their states
 /// are of 64 bytes; those of vectors are longer.
-const CALLS: [&str; 9] = [
+const CALLS: [&str; 11] = [
     "dp_mean(x, 0, 100, 1)",
     "dp_mean(x, 0, 100, 1, 'shifted')",
     "(dp_mean_and_count(x, 0, 100, 1)).mean",
@@ -26,6 +26,8 @@ const CALLS: [&str; 9] = [
     "dp_count(1)",
     "dp_count(x, 1)",
     "dp_count(x, 1, 'geometric')",
+    "dp_keep(1, 1e-6)",
+    "dp_keep(1, 1e-6, 'keep(rows=2)')",
 ];
 
 /// Every aggregate of vectors, over the same column. Rows have two positions.
@@ -109,6 +111,7 @@ fn no_column_is_an_eps() {
             call.replace(", 1)", ", e)")
                 .replace(", 1,", ", e,")
                 .replace("(1)", "(e)")
+                .replace("keep(1,", "keep(e,")
         };
         assert!(call.contains("e,") || call.contains("e)"), "{call}");
         for filter in ["", " WHERE x < 0", " WHERE false"] {

@@ -11,12 +11,14 @@ use dp_mean_tests::{Build, Database, Role, explain, refused, rows, run, session,
 use postgres::Client;
 
 /// The aggregates, as `regprocedure` writes them.
-const AGGREGATES: [&str; 14] = [
+const AGGREGATES: [&str; 16] = [
     "dp_count(\"any\",double precision)",
     "dp_count(\"any\",double precision,dp_mechanism)",
     "dp_count(double precision)",
     "dp_counts(double precision,dp_mechanism,\"any\")",
     "dp_counts_estimate(double precision,dp_mechanism,\"any\")",
+    "dp_keep(double precision,double precision)",
+    "dp_keep(double precision,double precision,dp_mechanism)",
     "dp_mean(double precision,double precision,double precision,double precision)",
     "dp_mean(double precision,double precision,double precision,double precision,dp_mechanism)",
     "dp_mean_and_count(double precision,double precision,double precision,double precision)",
@@ -47,7 +49,7 @@ const PLANS: [&str; 4] = [
 ];
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 60;
+const FUNCTIONS: usize = 65;
 
 /// The members of the extension.
 const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid, objsubid) AS name \
@@ -206,7 +208,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 24);
+    assert_eq!(of_states, 27);
     for (name, usable) in [
         ("dp_state", false),
         ("dp_mechanism", true),
@@ -237,6 +239,8 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "dp_count(x, 1)",
         "dp_count(x, 1, 'geometric')",
         "dp_count(x, NULL, 'gaussian(mu=1)')",
+        "dp_keep(1, 1e-6)",
+        "dp_keep(1, 1e-6, 'keep(groups=3)')",
         "dp_counts(1, 'correlated(delta=1e-6)', x > 0.3)",
         "dp_counts(1, 'laplace(d=2)', VARIADIC ARRAY[x > 0.3])",
         "(dp_counts_estimate(1, 'correlated(delta=1e-6)', x > 0.3)).total",
@@ -613,11 +617,12 @@ fn dp_mechanisms_lists_what_works() {
 }
 
 /// A call of each aggregate with a mechanism, and the aggregate under which that one is listed.
-const CALLS: [(&str, &str); 9] = [
+const CALLS: [(&str, &str); 10] = [
     ("dp_mean", "dp_mean(x, 0, 1, {eps}, {mech})"),
     ("dp_mean", "dp_mean_and_count(x, 0, 1, {eps}, {mech})"),
     ("dp_sum", "dp_sum(x, 0, 1, {eps}, {mech})"),
     ("dp_count", "dp_count(x, {eps}, {mech})"),
+    ("dp_keep", "dp_keep({eps}, 1e-6, {mech})"),
     (
         "dp_counts",
         "dp_counts({eps}, {mech}, VARIADIC ARRAY[x > 0.3, x > 0.7])",

@@ -179,6 +179,7 @@ fn mechanism(text: &str) -> Box<dyn OfCells> {
     let arguments = Arguments {
         bounds: Some((None, None)),
         epsilon: Some(1.0),
+        delta: None,
         questions: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,

@@ -11,6 +11,7 @@ mod gaussian_audit;
 mod honest;
 mod honest_audit;
 mod hot_path;
+mod keep;
 mod order;
 mod people;
 mod planning;

@@ -75,6 +75,7 @@ fn arguments(mechanism: &str) -> Arguments<'_> {
     Arguments {
         bounds: Some((Some(-3.0), Some(7.0))),
         epsilon: Some(0.7),
+        delta: None,
         questions: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
         pathological: false,

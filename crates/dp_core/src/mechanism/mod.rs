@@ -5,12 +5,14 @@
 
 mod budget;
 pub mod count;
+pub mod keep;
 pub mod mean;
 pub mod person;
 pub mod sum;
 pub mod vector;
 
 use crate::choice::{self, Choice};
+use crate::delta::Delta;
 use crate::epsilon::Epsilon;
 use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
@@ -53,6 +55,8 @@ pub struct Request<'a> {
     bounds: Option<Bounds>,
     /// `None` where the mechanism's own parameters say what one release may spend.
     epsilon: Option<Epsilon>,
+    /// `None` where the aggregate takes no delta.
+    delta: Option<Delta>,
     questions: Option<usize>,
     /// The mechanism and its parameters: those the mechanism takes.
     choice: &'a Choice,
@@ -63,6 +67,11 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
+    /// The argument `delta`, for an aggregate that has one.
+    fn given_delta(&self) -> Result<Delta, ParameterError> {
+        self.delta.map_or_else(|| Delta::new(None), Ok)
+    }
+
     /// The bounds, for a mechanism that needs them.
     fn bounds(&self) -> Result<Bounds, ParameterError> {
         self.bounds.ok_or_else(|| {
@@ -113,6 +122,8 @@ pub struct Arguments<'a> {
     pub bounds: Option<(Option<f64>, Option<f64>)>,
     /// The argument `eps`.
     pub epsilon: Option<f64>,
+    /// The argument `delta`; `None` where the aggregate takes none.
+    pub delta: Option<Option<f64>>,
     /// How many yes/no questions stand in the call; `None` where they come as an array.
     pub questions: Option<usize>,
     /// The argument `mech`.
@@ -252,6 +263,12 @@ pub static COUNT: Registry<Scalar<i64>> = Registry {
     ],
 };
 
+/// The mechanisms that say whether a group may be shown.
+pub static KEEP: Registry<Scalar<bool>> = Registry {
+    aggregate: "dp_keep",
+    entries: &[keep::optimal::ENTRY],
+};
+
 /// The mechanisms of many counts at once. Answers may be negative.
 pub static COUNTS: Registry<Vector> = Registry {
     aggregate: "dp_counts",
@@ -283,7 +300,7 @@ pub static MEANS: Registry<Vector> = Registry {
 pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
     let scalars = MEAN.infos().chain(SUM.infos()).chain(COUNT.infos());
     let vectors = COUNTS.infos().chain(SUMS.infos()).chain(MEANS.infos());
-    scalars.chain(vectors)
+    scalars.chain(KEEP.infos()).chain(vectors)
 }
 
 impl<M: ?Sized + 'static> Registry<M> {
@@ -292,8 +309,8 @@ impl<M: ?Sized + 'static> Registry<M> {
         entries.map(|(position, entry)| (self.aggregate, position == 0, &entry.info))
     }
 
-    /// Checks the arguments of a call, always in the order `lo`, `hi`, `eps`, `mech`, and makes
-    /// the mechanism. Nothing here depends on data.
+    /// Checks the arguments of a call, always in the order `lo`, `hi`, `eps`, `delta`, `mech`, and
+    /// makes the mechanism. Nothing here depends on data.
     ///
     /// # Errors
     /// The first argument that breaks its rule.
@@ -328,10 +345,12 @@ impl<M: ?Sized + 'static> Registry<M> {
             Some(_) if own_budget => return Err(budget::epsilon_besides()),
             epsilon => Some(Epsilon::new(epsilon)?),
         };
+        let delta = arguments.delta.map(Delta::new).transpose()?;
         let (entry, choice) = chosen?;
         (entry.build)(&Request {
             bounds,
             epsilon,
+            delta,
             questions: arguments.questions,
             choice: &choice,
             pathological: arguments.pathological,

@@ -28,12 +28,18 @@ pub const PARAMETERS: [Parameter; 2] = [ROWS, GROUPS];
 const MOST: f64 = 1e6;
 
 impl Request<'_> {
-    fn at_most(&self, parameter: &Parameter) -> Result<u64, ParameterError> {
+    /// What was given for one of the two parameters.
+    pub(super) fn at_most(&self, parameter: &Parameter) -> Result<u64, ParameterError> {
         match self.choice.get(parameter.name) {
             None => Ok(1),
             Some(most) if (1.0..=MOST).contains(&most) => Ok(most as u64),
             Some(_) => Err(outside(parameter)),
         }
+    }
+
+    /// The call's epsilon, for a mechanism that shares it out in its own way.
+    pub(super) fn whole_epsilon(&self) -> Result<Epsilon, ParameterError> {
+        Epsilon::new(self.epsilon.map(|epsilon| epsilon.value() * self.overspent))
     }
 
     /// What a mechanism may spend on one row in one group, for the call's epsilon to be what a person
@@ -44,9 +50,9 @@ impl Request<'_> {
     /// the two tables are at most `rows` steps apart, each step a row: group privacy, which at
     /// `epsilon` a step gives `rows epsilon`.
     pub(super) fn epsilon(&self) -> Result<Epsilon, ParameterError> {
-        let whole = Epsilon::new(self.epsilon.map(|epsilon| epsilon.value() * self.overspent))?;
+        let whole = self.whole_epsilon()?;
         let (rows, groups) = (self.at_most(&ROWS)?, self.at_most(&GROUPS)?);
-        whole.over(rows * groups).ok_or_else(|| {
+        whole.shared(rows * groups).ok_or_else(|| {
             ParameterError::new(
                 "eps",
                 "is too small for so many rows and groups of a person",

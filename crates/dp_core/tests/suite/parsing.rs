@@ -318,6 +318,7 @@ fn arguments(lo: Option<f64>, hi: Option<f64>, epsilon: Option<f64>, text: &str)
     Arguments {
         bounds: Some((lo, hi)),
         epsilon,
+        delta: None,
         questions: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
@@ -409,6 +410,11 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
             "dp_mean" => mechanism::MEAN.build(&arguments).is_ok(),
             "dp_sum" => mechanism::SUM.build(&arguments).is_ok(),
             "dp_count" => mechanism::COUNT.build(&arguments).is_ok(),
+            "dp_keep" => {
+                let delta = Some(Some(1e-6));
+                let arguments = Arguments { delta, ..arguments };
+                mechanism::KEEP.build(&arguments).is_ok()
+            }
             "dp_counts" => mechanism::COUNTS.build(&unbounded(&arguments)).is_ok(),
             "dp_sums" => mechanism::SUMS.build(&zero_based(&arguments)).is_ok(),
             "dp_means" => mechanism::MEANS.build(&arguments).is_ok(),
@@ -429,6 +435,7 @@ fn vectors(
     registry.build(&Arguments {
         bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
         epsilon,
+        delta: None,
         questions,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
@@ -677,6 +684,7 @@ fn the_catalog_is_complete() {
         "dp_mean",
         "dp_sum",
         "dp_count",
+        "dp_keep",
         "dp_counts",
         "dp_sums",
         "dp_means",
@@ -688,7 +696,7 @@ fn the_catalog_is_complete() {
             "one default for {aggregate}"
         );
     }
-    assert_eq!(rows.len(), 30);
+    assert_eq!(rows.len(), 31);
     for (position, (aggregate, _, info)) in rows.iter().enumerate() {
         let texts = [info.name, info.guarantee, info.neighbours, info.source];
         assert!(texts.iter().all(|text| !text.is_empty()));

@@ -14,6 +14,7 @@ fn arguments<'a>(bounds: Option<(f64, f64)>, eps: Option<f64>, text: &'a str) ->
     Arguments {
         bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
         epsilon: eps,
+        delta: None,
         questions: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: true,

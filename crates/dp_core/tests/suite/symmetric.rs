@@ -33,6 +33,7 @@ fn build(
     let built = MEAN.build(&Arguments {
         bounds: Some((lo, hi)),
         epsilon: Some(eps),
+        delta: None,
         questions: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological,
