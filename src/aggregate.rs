@@ -37,6 +37,8 @@ pub enum Shape {
     Bounded,
     /// `(eps)`, `(x, eps)`, `(x, eps, mech)`
     Counted,
+    /// `(x, lo, hi, buckets, eps [, mech])`
+    Buckets,
     /// `(eps, mech, questions ...)`, or an array of questions as VARIADIC.
     Questions,
 }
@@ -44,6 +46,7 @@ pub enum Shape {
 /// The index of each public argument; `bounds` is that of `lo`, with `hi` behind it.
 pub struct Positions {
     pub bounds: Option<usize>,
+    pub buckets: Option<usize>,
     pub epsilon: usize,
     pub mechanism: Option<usize>,
 }
@@ -57,11 +60,14 @@ impl Shape {
             (Self::Counted, 1) => (None, 0, None),
             (Self::Counted, 2) => (None, 1, None),
             (Self::Counted, 3) => (None, 1, Some(2)),
+            (Self::Buckets, 5) => (Some(1), 4, None),
+            (Self::Buckets, 6) => (Some(1), 4, Some(5)),
             (Self::Questions, 3..) => (None, 0, Some(1)),
             _ => return None,
         };
         Some(Positions {
             bounds,
+            buckets: matches!(self, Self::Buckets).then_some(3),
             epsilon,
             mechanism,
         })

@@ -19,6 +19,7 @@ use crate::settings;
 #[derive(Clone, Copy)]
 struct Public<T> {
     bounds: Option<[T; 2]>,
+    buckets: Option<T>,
     epsilon: T,
     mechanism: Option<T>,
 }
@@ -27,6 +28,7 @@ impl<T: Copy> Public<T> {
     fn map<U>(self, mut f: impl FnMut(T) -> U) -> Public<U> {
         Public {
             bounds: self.bounds.map(|[lo, hi]| [f(lo), f(hi)]),
+            buckets: self.buckets.map(&mut f),
             epsilon: f(self.epsilon),
             mechanism: self.mechanism.map(f),
         }
@@ -38,7 +40,7 @@ type Values = Public<Option<Datum>>;
 
 /// The same, bit for bit, in memory of our own.
 struct Known {
-    numbers: [Option<u64>; 3],
+    numbers: [Option<u64>; 4],
     mechanism: Option<String>,
 }
 
@@ -54,9 +56,10 @@ impl Known {
         self.numbers == Self::numbers(values) && self.mechanism.as_deref() == mechanism
     }
 
-    fn numbers(values: &Values) -> [Option<u64>; 3] {
+    fn numbers(values: &Values) -> [Option<u64>; 4] {
         let [lo, hi] = values.bounds.unwrap_or([None; 2]);
-        [lo, hi, values.epsilon].map(|value| value.map(|datum| datum.value() as u64))
+        [lo, hi, values.buckets.flatten(), values.epsilon]
+            .map(|value| value.map(|datum| datum.value() as u64))
     }
 }
 
@@ -152,6 +155,7 @@ impl<M: ?Sized> CallSite<M> {
         };
         let Some(Positions {
             bounds,
+            buckets,
             epsilon,
             mechanism,
         }) = aggregate.shape.positions(planned.len())
@@ -166,12 +170,13 @@ impl<M: ?Sized> CallSite<M> {
         };
         let arguments = Public {
             bounds: bounds.map(|lo| [("lo", lo), ("hi", lo + 1)]),
+            buckets: buckets.map(|i| ("buckets", i)),
             epsilon: ("eps", epsilon),
             mechanism: mechanism.map(|i| ("mech", i)),
         }
         .map(argument);
         let input = match aggregate.shape {
-            Shape::Bounded | Shape::Counted => Input::Value,
+            Shape::Bounded | Shape::Buckets | Shape::Counted => Input::Value,
             Shape::Questions => Input::of_questions(&planned, aggregate.name),
         };
         Self {
@@ -211,6 +216,7 @@ impl<M: ?Sized> CallSite<M> {
             let positions = self.aggregate.shape.positions(call.len() - 1);
             let Some(Positions {
                 bounds,
+                buckets,
                 epsilon,
                 mechanism,
             }) = positions
@@ -219,6 +225,7 @@ impl<M: ?Sized> CallSite<M> {
             };
             let values = Public {
                 bounds: bounds.map(|lo| [lo, lo + 1]),
+                buckets,
                 epsilon,
                 mechanism,
             }
@@ -237,11 +244,12 @@ impl<M: ?Sized> CallSite<M> {
         let constant = |argument: &Argument| matches!(argument, Argument::Constant(_));
         let Public {
             bounds,
+            buckets,
             epsilon,
             mechanism,
         } = &self.arguments;
         self.built.is_some()
-            && bounds.iter().flatten().all(constant)
+            && bounds.iter().flatten().chain(buckets).all(constant)
             && constant(epsilon)
             && mechanism.iter().all(constant)
     }
@@ -277,7 +285,12 @@ impl<M: ?Sized> CallSite<M> {
             epsilon: number(values.epsilon),
             questions: match self.input {
                 Input::Questions(count) => Some(count),
-                Input::Value | Input::Booleans => None,
+                // An integer, where the aggregate has buckets.
+                Input::Value => {
+                    let buckets = values.buckets.flatten();
+                    buckets.and_then(|count| usize::try_from(count.value() as i32).ok())
+                }
+                Input::Booleans => None,
             },
             mechanism: match values.mechanism {
                 Some(_) => MechanismArgument::Given(mechanism),

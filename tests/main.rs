@@ -8,6 +8,7 @@ mod budgets;
 mod catalog;
 mod documentation;
 mod gaussian_audit;
+mod histogram;
 mod hot_path;
 mod order;
 mod planning;

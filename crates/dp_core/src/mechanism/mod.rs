@@ -5,6 +5,7 @@
 
 mod budget;
 pub mod count;
+pub mod histogram;
 pub mod mean;
 pub mod sum;
 pub mod vector;
@@ -15,6 +16,7 @@ use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
 use crate::random::Generator;
 use crate::sums::Sums;
+use histogram::geometric::Histogram;
 use mean::Mean;
 use vector::VectorMechanism;
 
@@ -117,7 +119,8 @@ pub struct Arguments<'a> {
     pub bounds: Option<(Option<f64>, Option<f64>)>,
     /// The argument `eps`.
     pub epsilon: Option<f64>,
-    /// How many yes/no questions stand in the call; `None` where they come as an array.
+    /// How many numbers the call asks for: yes/no questions, `None` where they come as an array; or
+    /// buckets, `None` for NULL.
     pub questions: Option<usize>,
     /// The argument `mech`.
     pub mechanism: MechanismArgument<'a>,
@@ -275,12 +278,18 @@ pub static MEANS: Registry<Vector> = Registry {
     entries: &[vector::correlated::ENTRY, vector::known_n::ENTRY],
 };
 
+/// The mechanisms of histograms. Answers may be negative.
+pub static HISTOGRAM: Registry<Histogram> = Registry {
+    aggregate: "dp_histogram",
+    entries: &[histogram::geometric::ENTRY],
+};
+
 /// All mechanisms of all aggregates: the aggregate's name, whether the mechanism is its
 /// default, and the mechanism.
 pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
     let scalars = MEAN.infos().chain(SUM.infos()).chain(COUNT.infos());
     let vectors = COUNTS.infos().chain(SUMS.infos()).chain(MEANS.infos());
-    scalars.chain(vectors)
+    scalars.chain(vectors).chain(HISTOGRAM.infos())
 }
 
 impl<M: ?Sized + 'static> Registry<M> {

@@ -408,6 +408,12 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
             "dp_counts" => mechanism::COUNTS.build(&unbounded(&arguments)).is_ok(),
             "dp_sums" => mechanism::SUMS.build(&zero_based(&arguments)).is_ok(),
             "dp_means" => mechanism::MEANS.build(&arguments).is_ok(),
+            "dp_histogram" => mechanism::HISTOGRAM
+                .build(&Arguments {
+                    questions: Some(10),
+                    ..arguments
+                })
+                .is_ok(),
             _ => false,
         };
         assert!(built, "{aggregate} {}", info.name);
@@ -676,6 +682,7 @@ fn the_catalog_is_complete() {
         "dp_counts",
         "dp_sums",
         "dp_means",
+        "dp_histogram",
     ] {
         let of = rows.iter().filter(|row| row.0 == aggregate);
         assert_eq!(
@@ -684,7 +691,7 @@ fn the_catalog_is_complete() {
             "one default for {aggregate}"
         );
     }
-    assert_eq!(rows.len(), 30);
+    assert_eq!(rows.len(), 31);
     for (position, (aggregate, _, info)) in rows.iter().enumerate() {
         let texts = [info.name, info.guarantee, info.neighbours, info.source];
         assert!(texts.iter().all(|text| !text.is_empty()));
