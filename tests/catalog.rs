@@ -11,12 +11,14 @@ use dp_mean_tests::{Build, Database, Role, explain, refused, rows, run, session,
 use postgres::Client;
 
 /// The aggregates, as `regprocedure` writes them.
-const AGGREGATES: [&str; 16] = [
+const AGGREGATES: [&str; 18] = [
     "dp_count(\"any\",double precision)",
     "dp_count(\"any\",double precision,dp_mechanism)",
     "dp_count(double precision)",
     "dp_counts(double precision,dp_mechanism,\"any\")",
     "dp_counts_estimate(double precision,dp_mechanism,\"any\")",
+    "dp_histogram(double precision,double precision,double precision,integer,double precision)",
+    "dp_histogram(double precision,double precision,double precision,integer,double precision,dp_mechanism)",
     "dp_keep(double precision,double precision)",
     "dp_keep(double precision,double precision,dp_mechanism)",
     "dp_mean(double precision,double precision,double precision,double precision)",
@@ -49,7 +51,7 @@ const PLANS: [&str; 4] = [
 ];
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 65;
+const FUNCTIONS: usize = 71;
 
 /// The members of the extension.
 const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid, objsubid) AS name \
@@ -165,7 +167,7 @@ fn each_aggregate_says_what_it_is() {
         let (aggregate, _) = name.split_once('(').expect("a signature");
         // What the planner takes a group to hold: of vectors, that of 64 positions.
         let space = match aggregate {
-            "dp_counts" | "dp_counts_estimate" => 64 + 8 * 64,
+            "dp_counts" | "dp_counts_estimate" | "dp_histogram" => 64 + 8 * 64,
             "dp_sums" | "dp_sums_estimate" | "dp_means" => 64 + 16 * 64,
             _ => 64,
         };
@@ -247,6 +249,8 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "dp_sums(ARRAY[x], 0, 1, 1, 'laplace(d=1)')",
         "(dp_sums_estimate(ARRAY[x], 0, 1, 1, 'correlated(delta=1e-6, d=2)')).estimates",
         "dp_means(ARRAY[x], 0, 1, NULL, 'correlated(rho=0.1, d=2)')",
+        "dp_histogram(x, 0, 1, 3, 1)",
+        "dp_histogram(x, 0, 1, 3, 1, 'geometric(outside=drop)')",
     ] {
         for rest in ["", " GROUP BY x > 0.3", " WHERE false"] {
             let sql = format!("SELECT {call} IS NOT NULL FROM (VALUES (0.5), (0.25)) v(x){rest}");
@@ -265,6 +269,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "SELECT dp_rho_of_mu(1) + dp_mu_of_rho(1) + dp_rdp_of_mu(1, 2) > 0",
         "SELECT dp_clip_bias(2, 1, 5) + dp_clip_radius(2, 1, 0.1) > 0",
         "SELECT possible FROM dp_trilemma(100, 1, 1e-6, 0.01)",
+        "SELECT dp_histogram_edges(0, 1, 2) = '{0,0.5,1}'",
         "SELECT count(rmse_bound) > 0 FROM dp_mean_plan(100, 1, 0, 1)",
     ] {
         assert!(value::<bool>(&mut nobody, sql), "{sql}");
@@ -617,7 +622,7 @@ fn dp_mechanisms_lists_what_works() {
 }
 
 /// A call of each aggregate with a mechanism, and the aggregate under which that one is listed.
-const CALLS: [(&str, &str); 10] = [
+const CALLS: [(&str, &str); 11] = [
     ("dp_mean", "dp_mean(x, 0, 1, {eps}, {mech})"),
     ("dp_mean", "dp_mean_and_count(x, 0, 1, {eps}, {mech})"),
     ("dp_sum", "dp_sum(x, 0, 1, {eps}, {mech})"),
@@ -634,6 +639,7 @@ const CALLS: [(&str, &str); 10] = [
     ("dp_sums", "dp_sums(ARRAY[x], 0, 1, {eps}, {mech})"),
     ("dp_sums", "dp_sums_estimate(ARRAY[x], 0, 1, {eps}, {mech})"),
     ("dp_means", "dp_means(ARRAY[x], 0, 1, {eps}, {mech})"),
+    ("dp_histogram", "dp_histogram(x, 0, 1, 4, {eps}, {mech})"),
 ];
 
 /// Whether a mechanism of `info` takes a scale in the place of bounds.

@@ -8,6 +8,7 @@ mod budgets;
 mod catalog;
 mod documentation;
 mod gaussian_audit;
+mod histogram;
 mod honest;
 mod honest_audit;
 mod hot_path;

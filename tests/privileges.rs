@@ -42,7 +42,8 @@ fn anybody_can_aggregate() {
                    (dp_counts_estimate(NULL, 'gaussian(mu=1)', x > 5, k = 0)).*, \
                    dp_sums(ARRAY[x], 0, 9, 1, 'laplace(d=2)'), \
                    (dp_sums_estimate(ARRAY[x], 0, 9, NULL, 'correlated(rho=0.1, d=2)')).*, \
-                   dp_means(ARRAY[x, k], 0, 9, NULL, 'correlated(mu=1, d=2)') FROM t";
+                   dp_means(ARRAY[x, k], 0, 9, NULL, 'correlated(mu=1, d=2)'), \
+                   dp_histogram(x, 0, 9, 5, 1), dp_histogram(x, 0, 9, 5, 1, 'geometric') FROM t";
         let plan = explain(&mut nobody, sql);
         assert_eq!(
             plan.contains("Partial Aggregate"),

@@ -42,6 +42,7 @@ compile_error!(
 );
 
 pub mod accounting;
+pub mod buckets;
 pub mod cells;
 pub mod choice;
 pub mod delta;

@@ -5,6 +5,7 @@
 
 mod budget;
 pub mod count;
+pub mod histogram;
 pub mod keep;
 pub mod mean;
 pub mod person;
@@ -18,6 +19,7 @@ use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
 use crate::random::Generator;
 use crate::sums::Sums;
+use histogram::geometric::Histogram;
 use mean::Mean;
 use vector::VectorMechanism;
 
@@ -124,7 +126,8 @@ pub struct Arguments<'a> {
     pub epsilon: Option<f64>,
     /// The argument `delta`; `None` where the aggregate takes none.
     pub delta: Option<Option<f64>>,
-    /// How many yes/no questions stand in the call; `None` where they come as an array.
+    /// How many numbers the call asks for: yes/no questions, `None` where they come as an array; or
+    /// buckets, `None` for NULL.
     pub questions: Option<usize>,
     /// The argument `mech`.
     pub mechanism: MechanismArgument<'a>,
@@ -295,12 +298,19 @@ pub static MEANS: Registry<Vector> = Registry {
     entries: &[vector::correlated::ENTRY, vector::known_n::ENTRY],
 };
 
+/// The mechanisms of histograms. Answers may be negative.
+pub static HISTOGRAM: Registry<Histogram> = Registry {
+    aggregate: "dp_histogram",
+    entries: &[histogram::geometric::ENTRY],
+};
+
 /// All mechanisms of all aggregates: the aggregate's name, whether the mechanism is its
 /// default, and the mechanism.
 pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
     let scalars = MEAN.infos().chain(SUM.infos()).chain(COUNT.infos());
     let vectors = COUNTS.infos().chain(SUMS.infos()).chain(MEANS.infos());
-    scalars.chain(KEEP.infos()).chain(vectors)
+    let kept = KEEP.infos().chain(HISTOGRAM.infos());
+    scalars.chain(kept).chain(vectors)
 }
 
 impl<M: ?Sized + 'static> Registry<M> {

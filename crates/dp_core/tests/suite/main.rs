@@ -11,6 +11,7 @@ mod extremes;
 #[allow(dead_code)]
 #[path = "../../examples/figures.rs"]
 mod figures;
+mod histogram;
 mod honest;
 mod keep;
 mod law;

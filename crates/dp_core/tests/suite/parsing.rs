@@ -418,6 +418,12 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
             "dp_counts" => mechanism::COUNTS.build(&unbounded(&arguments)).is_ok(),
             "dp_sums" => mechanism::SUMS.build(&zero_based(&arguments)).is_ok(),
             "dp_means" => mechanism::MEANS.build(&arguments).is_ok(),
+            "dp_histogram" => mechanism::HISTOGRAM
+                .build(&Arguments {
+                    questions: Some(10),
+                    ..arguments
+                })
+                .is_ok(),
             _ => false,
         };
         assert!(built, "{aggregate} {}", info.name);
@@ -688,6 +694,7 @@ fn the_catalog_is_complete() {
         "dp_counts",
         "dp_sums",
         "dp_means",
+        "dp_histogram",
     ] {
         let of = rows.iter().filter(|row| row.0 == aggregate);
         assert_eq!(
