@@ -348,11 +348,11 @@ impl<M: ?Sized + 'static> Registry<M> {
             Some((lo, hi)) => Some(Bounds::new(lo, hi)?),
             None => None,
         };
-        let own_budget =
-            !own_scale && matches!(&chosen, Ok((_, choice)) if budget::replaces_epsilon(choice));
+        let own_budget = matches!(&chosen, Ok((_, choice)) if budget::replaces_epsilon(choice));
         let epsilon = match arguments.epsilon {
             None if own_budget => None,
-            Some(_) if own_budget => return Err(budget::epsilon_besides()),
+            // A mechanism with a scale refuses any other budget, by a better reason.
+            Some(_) if own_budget && !own_scale => return Err(budget::epsilon_besides()),
             epsilon => Some(Epsilon::new(epsilon)?),
         };
         let delta = arguments.delta.map(Delta::new).transpose()?;
