@@ -2,7 +2,7 @@
 //! would tell with certainty that no row matched.
 
 use dp_core::mechanism::{
-    Arguments, COUNT, COUNTS, HISTOGRAM, MEAN, MEANS, MechanismArgument, SUM, SUMS,
+    Arguments, COUNT, COUNTS, HISTOGRAM, MEAN, MEANS, Mechanism, MechanismArgument, SUM, SUMS,
 };
 use dp_core::random::Generator;
 use dp_core::sums::{Sums, Totals};
