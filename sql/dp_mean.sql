@@ -288,6 +288,36 @@ CREATE AGGREGATE dp_count(x "any", eps float8, mech dp_mechanism) (
 COMMENT ON AGGREGATE dp_count("any", float8, dp_mechanism) IS
 'Private number of rows where x is not NULL by the mechanism mech, geometric, gaussian (with its own budget) or undercount(delta=), which is never above it; never NULL. eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost the budget once. It can be negative: greatest(dp_count(...), 0) is as private, but biased. 2^-20 <= eps <= 50; eps and mech may not be NULL (but eps must be, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Mechanism geometric, two-sided: optimal for counts (Ghosh, Roughgarden, Sundararajan 2009).';
 
+-- dp_keep --------------------------------------------------------------------------------------
+
+CREATE FUNCTION dp_keep_trans(dp_state, float8, float8) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_keep_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_keep_trans(dp_state, float8, float8) IS 'support function of dp_keep: takes in one row';
+
+CREATE FUNCTION dp_keep_trans(dp_state, float8, float8, dp_mechanism) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_keep_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_keep_trans(dp_state, float8, float8, dp_mechanism) IS 'support function of dp_keep: takes in one row';
+
+CREATE FUNCTION dp_keep_final(dp_state) RETURNS boolean
+AS 'MODULE_PATHNAME', 'dp_keep_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_keep_final(dp_state) IS 'support function of dp_keep: tosses the coin and answers';
+
+CREATE AGGREGATE dp_keep(eps float8, delta float8) (
+    SFUNC = dp_keep_trans, STYPE = dp_state, SSPACE = 64,
+    FINALFUNC = dp_keep_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_keep(float8, float8) IS
+'Whether a group may be shown, for HAVING: true with the largest probability that privacy allows for its number of rows, false of no rows; never NULL. (eps, delta)-differentially private for neighbours that differ by adding or removing one row, and so is the list of all groups that are kept; the cost of the aggregates beside it is added. eps and delta: constants, parameters or sub-selects, never NULL, never dependent on rows; eps from 2^-20 to 50, delta above 0 and below 1. Errors: 22023, the same with and without rows. Mechanism: keep, for people with one row in one group. Source: Desfontaines, Voss, Gipson, Mandayam 2022.';
+
+CREATE AGGREGATE dp_keep(eps float8, delta float8, mech dp_mechanism) (
+    SFUNC = dp_keep_trans, STYPE = dp_state, SSPACE = 64,
+    FINALFUNC = dp_keep_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_keep(float8, float8, dp_mechanism) IS
+'Whether a group may be shown by the mechanism mech, keep(rows=, groups=): for people with at most so many rows in each of at most so many groups, 1 to 1000000 each, 1 by default; then (eps, delta)-differentially private for neighbours that differ by all rows of one person. The query must see to it that nobody has more. Otherwise as dp_keep(eps, delta).';
+
 -- Budgets ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION dp_mu(eps float8, delta float8) RETURNS float8
@@ -495,6 +525,9 @@ REVOKE EXECUTE ON FUNCTION
     dp_count_trans(dp_state, "any", float8),
     dp_count_trans(dp_state, "any", float8, dp_mechanism),
     dp_count_final(dp_state),
+    dp_keep_trans(dp_state, float8, float8),
+    dp_keep_trans(dp_state, float8, float8, dp_mechanism),
+    dp_keep_final(dp_state),
     dp_counts_trans(dp_state, float8, dp_mechanism, "any"),
     dp_counts_final(dp_state),
     dp_counts_estimate_final(dp_state),

@@ -37,6 +37,8 @@ pub enum Shape {
     Bounded,
     /// `(eps)`, `(x, eps)`, `(x, eps, mech)`
     Counted,
+    /// `(eps, delta [, mech])`
+    Kept,
     /// `(x, lo, hi, buckets, eps [, mech])`
     Buckets,
     /// `(eps, mech, questions ...)`, or an array of questions as VARIADIC.
@@ -48,27 +50,31 @@ pub struct Positions {
     pub bounds: Option<usize>,
     pub buckets: Option<usize>,
     pub epsilon: usize,
+    pub delta: Option<usize>,
     pub mechanism: Option<usize>,
 }
 
 impl Shape {
     /// The positions in a call with `arguments` arguments; `None` if there is no such call.
     pub fn positions(self, arguments: usize) -> Option<Positions> {
-        let (bounds, epsilon, mechanism) = match (self, arguments) {
-            (Self::Bounded, 4) => (Some(1), 3, None),
-            (Self::Bounded, 5) => (Some(1), 3, Some(4)),
-            (Self::Counted, 1) => (None, 0, None),
-            (Self::Counted, 2) => (None, 1, None),
-            (Self::Counted, 3) => (None, 1, Some(2)),
-            (Self::Buckets, 5) => (Some(1), 4, None),
-            (Self::Buckets, 6) => (Some(1), 4, Some(5)),
-            (Self::Questions, 3..) => (None, 0, Some(1)),
+        let (bounds, epsilon, delta, mechanism) = match (self, arguments) {
+            (Self::Bounded, 4) => (Some(1), 3, None, None),
+            (Self::Bounded, 5) => (Some(1), 3, None, Some(4)),
+            (Self::Counted, 1) => (None, 0, None, None),
+            (Self::Counted, 2) => (None, 1, None, None),
+            (Self::Counted, 3) => (None, 1, None, Some(2)),
+            (Self::Kept, 2) => (None, 0, Some(1), None),
+            (Self::Kept, 3) => (None, 0, Some(1), Some(2)),
+            (Self::Buckets, 5) => (Some(1), 4, None, None),
+            (Self::Buckets, 6) => (Some(1), 4, None, Some(5)),
+            (Self::Questions, 3..) => (None, 0, None, Some(1)),
             _ => return None,
         };
         Some(Positions {
             bounds,
             buckets: matches!(self, Self::Buckets).then_some(3),
             epsilon,
+            delta,
             mechanism,
         })
     }

@@ -21,6 +21,7 @@ struct Public<T> {
     bounds: Option<[T; 2]>,
     buckets: Option<T>,
     epsilon: T,
+    delta: Option<T>,
     mechanism: Option<T>,
 }
 
@@ -30,6 +31,7 @@ impl<T: Copy> Public<T> {
             bounds: self.bounds.map(|[lo, hi]| [f(lo), f(hi)]),
             buckets: self.buckets.map(&mut f),
             epsilon: f(self.epsilon),
+            delta: self.delta.map(&mut f),
             mechanism: self.mechanism.map(f),
         }
     }
@@ -40,7 +42,7 @@ type Values = Public<Option<Datum>>;
 
 /// The same, bit for bit, in memory of our own.
 struct Known {
-    numbers: [Option<u64>; 4],
+    numbers: [Option<u64>; 5],
     mechanism: Option<String>,
 }
 
@@ -56,10 +58,11 @@ impl Known {
         self.numbers == Self::numbers(values) && self.mechanism.as_deref() == mechanism
     }
 
-    fn numbers(values: &Values) -> [Option<u64>; 4] {
+    fn numbers(values: &Values) -> [Option<u64>; 5] {
         let [lo, hi] = values.bounds.unwrap_or([None; 2]);
-        [lo, hi, values.buckets.flatten(), values.epsilon]
-            .map(|value| value.map(|datum| datum.value() as u64))
+        let (buckets, delta) = (values.buckets.flatten(), values.delta.flatten());
+        let numbers = [lo, hi, buckets, values.epsilon, delta];
+        numbers.map(|value| value.map(|datum| datum.value() as u64))
     }
 }
 
@@ -157,6 +160,7 @@ impl<M: ?Sized> CallSite<M> {
             bounds,
             buckets,
             epsilon,
+            delta,
             mechanism,
         }) = aggregate.shape.positions(planned.len())
         else {
@@ -172,11 +176,12 @@ impl<M: ?Sized> CallSite<M> {
             bounds: bounds.map(|lo| [("lo", lo), ("hi", lo + 1)]),
             buckets: buckets.map(|i| ("buckets", i)),
             epsilon: ("eps", epsilon),
+            delta: delta.map(|i| ("delta", i)),
             mechanism: mechanism.map(|i| ("mech", i)),
         }
         .map(argument);
         let input = match aggregate.shape {
-            Shape::Bounded | Shape::Buckets | Shape::Counted => Input::Value,
+            Shape::Bounded | Shape::Buckets | Shape::Counted | Shape::Kept => Input::Value,
             Shape::Questions => Input::of_questions(&planned, aggregate.name),
         };
         Self {
@@ -218,6 +223,7 @@ impl<M: ?Sized> CallSite<M> {
                 bounds,
                 buckets,
                 epsilon,
+                delta,
                 mechanism,
             }) = positions
             else {
@@ -227,6 +233,7 @@ impl<M: ?Sized> CallSite<M> {
                 bounds: bounds.map(|lo| [lo, lo + 1]),
                 buckets,
                 epsilon,
+                delta,
                 mechanism,
             }
             .map(|i| call.datum(i + 1));
@@ -246,11 +253,13 @@ impl<M: ?Sized> CallSite<M> {
             bounds,
             buckets,
             epsilon,
+            delta,
             mechanism,
         } = &self.arguments;
         self.built.is_some()
             && bounds.iter().flatten().chain(buckets).all(constant)
             && constant(epsilon)
+            && delta.iter().all(constant)
             && mechanism.iter().all(constant)
     }
 
@@ -283,6 +292,7 @@ impl<M: ?Sized> CallSite<M> {
         let arguments = Arguments {
             bounds: values.bounds.map(|[lo, hi]| (number(lo), number(hi))),
             epsilon: number(values.epsilon),
+            delta: values.delta.map(number),
             questions: match self.input {
                 Input::Questions(count) => Some(count),
                 // An integer, where the aggregate has buckets.

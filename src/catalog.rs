@@ -20,8 +20,7 @@ fn dp_mechanisms() -> TableIterator<
 > {
     TableIterator::new(mechanism::catalog().map(|(aggregate, is_default, info)| {
         let parameters: Vec<String> = info
-            .parameters
-            .iter()
+            .all_parameters()
             .map(|parameter| {
                 let (name, domain) = (parameter.name, parameter.domain);
                 format!("{name} ({domain}): {}", parameter.description)

@@ -58,7 +58,7 @@ const fn form(name: &'static str, template: &'static str, mechanism: &'static st
     }
 }
 
-const FORMS: [Form; 15] = [
+const FORMS: [Form; 20] = [
     form("dp_mean", "dp_mean(x, {lo}, {hi}, {eps})", "'hourglass'"),
     form(
         "dp_mean",
@@ -75,6 +75,16 @@ const FORMS: [Form; 15] = [
         "dp_mean_and_count(x, {lo}, {hi}, {eps}, {mech})",
         "'hourglass'",
     ),
+    form(
+        "dp_mean",
+        "dp_mean(x, {lo}, {hi}, {eps}, {mech})",
+        "'smooth'",
+    ),
+    form(
+        "dp_mean",
+        "dp_mean(x, {lo}, {hi}, {eps}, {mech})",
+        "'clipped(n=999)'",
+    ),
     form("dp_sum", "dp_sum(x, {lo}, {hi}, {eps})", "'staircase'"),
     form(
         "dp_sum",
@@ -84,6 +94,13 @@ const FORMS: [Form; 15] = [
     form("dp_count", "dp_count({eps})", "'geometric'"),
     form("dp_count", "dp_count(x, {eps})", "'geometric'"),
     form("dp_count", "dp_count(x, {eps}, {mech})", "'geometric'"),
+    form("dp_keep", "dp_keep({eps}, 1e-6)", "'keep'"),
+    form("dp_keep", "dp_keep({eps}, 1e-6, {mech})", "'keep'"),
+    form(
+        "dp_count",
+        "dp_count(x, {eps}, {mech})",
+        "'undercount(delta=1e-6)'",
+    ),
     form(
         "dp_counts",
         "dp_counts({eps}, {mech}, x > 30, k = 2)",
@@ -414,7 +431,7 @@ fn a_hint_lists_what_there_is() {
         assert!(unknown.contains(row.get::<_, &str>(0)), "{unknown}");
     }
     let key = refused(&mut client, "SELECT 'hourglass(sesame=1)'::dp_mechanism").hint;
-    assert_eq!(key, "The parameters of hourglass are: gamma.");
+    assert_eq!(key, "The parameters of hourglass are: gamma, rows, groups.");
     let sum = refused(
         &mut client,
         "SELECT dp_sum(x, 0, 1, 1, 'shifted') FROM none",

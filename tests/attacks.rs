@@ -16,7 +16,7 @@ use postgres::{Client, NoTls};
 
 /// Every aggregate, every number of arguments, over a column `x` of values in [0, 100]. Their states
 /// are of 64 bytes; those of vectors are longer.
-const CALLS: [&str; 9] = [
+const CALLS: [&str; 11] = [
     "dp_mean(x, 0, 100, 1)",
     "dp_mean(x, 0, 100, 1, 'shifted')",
     "(dp_mean_and_count(x, 0, 100, 1)).mean",
@@ -26,6 +26,8 @@ const CALLS: [&str; 9] = [
     "dp_count(1)",
     "dp_count(x, 1)",
     "dp_count(x, 1, 'geometric')",
+    "dp_keep(1, 1e-6)",
+    "dp_keep(1, 1e-6, 'keep(rows=2)')",
 ];
 
 /// Every aggregate of vectors, over the same column. Rows have two positions.
@@ -36,6 +38,14 @@ const VECTOR_CALLS: [&str; 6] = [
     "dp_sums(ARRAY[x, 1], 0, 100, 1, 'laplace(d=2)')",
     "dp_sums_estimate(ARRAY[x, 1], 0, 100, 1, 'ellipse(delta=1e-6, k=1, d=2)')",
     "dp_means(ARRAY[x, 1], 0, 100, 1, 'correlated(delta=1e-6, d=2)')",
+];
+
+/// Means without bounds, over the same column. Their states are of 80 bytes, and 24 for each place of
+/// a table of cells.
+const CELL_CALLS: [&str; 3] = [
+    "dp_mean(x, NULL, NULL, 1, 'symmetric(delta=1e-6, scale=1)')",
+    "(dp_mean_and_count(x, NULL, NULL, 1, 'symmetric(delta=1e-6, scale=2, bin=7, clip=5)')).count",
+    "dp_mean(x, NULL, NULL, 1, 'symmetric_known_n(delta=0.5, scale=1, n=20, fallback=raw)')",
 ];
 
 const MECHANISMS: [&str; 5] = [
@@ -64,7 +74,7 @@ fn backend(client: &mut Client) -> i32 {
 #[test]
 fn no_window_draws_noise_afresh_for_each_row() {
     let (_database, mut client) = session(Build::Release);
-    for call in CALLS.into_iter().chain(VECTOR_CALLS) {
+    for call in CALLS.into_iter().chain(VECTOR_CALLS).chain(CELL_CALLS) {
         // Without the choice of a column.
         let call = call.trim_start_matches('(');
         let call = call.split(").").next().expect("a call");
@@ -93,7 +103,7 @@ fn no_column_is_an_eps() {
         &mut client,
         "CREATE TABLE t AS SELECT i::float8 AS x, 1.0::float8 AS e FROM generate_series(1, 9) i",
     );
-    for call in CALLS.into_iter().chain(VECTOR_CALLS) {
+    for call in CALLS.into_iter().chain(VECTOR_CALLS).chain(CELL_CALLS) {
         // The eps of vectors stands before a mechanism.
         let call = if VECTOR_CALLS.contains(&call) {
             call.replace("(1, '", "(e, '").replace(", 1, '", ", e, '")
@@ -101,6 +111,7 @@ fn no_column_is_an_eps() {
             call.replace(", 1)", ", e)")
                 .replace(", 1,", ", e,")
                 .replace("(1)", "(e)")
+                .replace("keep(1,", "keep(e,")
         };
         assert!(call.contains("e,") || call.contains("e)"), "{call}");
         for filter in ["", " WHERE x < 0", " WHERE false"] {
@@ -243,6 +254,114 @@ fn forged_vectors() -> Vec<Vec<u8>> {
     all
 }
 
+/// What a state of cells holds behind its length word: cells to a unit, their width and offset; what
+/// coins chose; the places of the table as a power of two, those that are used, whether rows were
+/// left out, whether coins are tossed; and for each place a cell, its rows and the sum of their steps.
+fn cells(
+    magic: u32,
+    n: i64,
+    line: [f64; 3],
+    chosen: [u64; 3],
+    [places, used, full, coined]: [u32; 4],
+    slots: &[[u64; 3]],
+) -> Vec<u8> {
+    let mut bytes = magic.to_ne_bytes().to_vec();
+    bytes.extend(n.to_ne_bytes());
+    bytes.extend(line.iter().flat_map(|number| number.to_ne_bytes()));
+    bytes.extend(chosen.iter().flat_map(|number| number.to_ne_bytes()));
+    let head = [places, used, full, coined];
+    bytes.extend(head.iter().flat_map(|number| number.to_ne_bytes()));
+    bytes.extend(
+        slots
+            .iter()
+            .flatten()
+            .flat_map(|number| number.to_ne_bytes()),
+    );
+    bytes
+}
+
+const CELL_MAGIC: u32 = 0xd9_3a_5e_21;
+
+/// The lines of [`CELL_CALLS`], with an offset.
+fn lines() -> [[f64; 3]; 3] {
+    [[0.1, 10.0, 0.3], [10.0 / 7.0, 0.7, 3.3], [0.1, 10.0, 0.9]]
+}
+
+/// Forgeries of states of cells: right ones with all kinds of cells, and those that lie about their
+/// length, what they hold, where their cells lie.
+fn forged_cells() -> Vec<Vec<u8>> {
+    let mut random = Random::new(22);
+    let mut all = Vec::new();
+    let empty = |length: usize| vec![[0; 3]; length];
+    // A table of another length than the head says, and one that is none.
+    for places in [0, 1, 2, 3, 4, 19, 20, 21, 26, 27, 31, 32, 63, u32::MAX] {
+        for length in [0, 1, 7, 8, 9, 16, 17] {
+            let slots = empty(length);
+            let head = [places, 0, 0, 0];
+            all.push(cells(CELL_MAGIC, 1, lines()[0], [0; 3], head, &slots));
+        }
+    }
+    // Cells at the ends, tables without an empty place, numbers of cells that are wrong.
+    for cell in [
+        i64::MIN,
+        i64::MIN + 3,
+        -1 << 50,
+        -1,
+        0,
+        1 << 50,
+        i64::MAX - 3,
+        i64::MAX,
+    ] {
+        for (count, steps) in [(1, 0), (1_000_000, 5), (u64::MAX, u64::MAX), (1 << 63, 1)] {
+            for filled in [1, 6, 8] {
+                for used in [0, filled, u32::MAX] {
+                    let slot = |i: u32| match i {
+                        _ if i >= filled => [0; 3],
+                        _ => [(cell as u64).wrapping_add(u64::from(i)), count, steps],
+                    };
+                    let slots: Vec<_> = (0..8).map(slot).collect();
+                    let of_call = random.below(3);
+                    let line = lines()[of_call];
+                    let n = *random.pick(&[i64::MIN, -1, 0, 1, i64::MAX]);
+                    let chosen = *random.pick(&[[0; 3], [u64::MAX; 3], [1, 0, 1 << 63]]);
+                    let coined = u32::from(of_call == 2);
+                    let head = [3, used, random.below(2) as u32, coined];
+                    all.push(cells(CELL_MAGIC, n, line, chosen, head, &slots));
+                }
+            }
+        }
+    }
+    // Lines that are none.
+    for line in [
+        [f64::NAN; 3],
+        [f64::MAX; 3],
+        [0.0, 10.0, f64::INFINITY],
+        [f64::NAN, 10.0, 5e-324],
+    ] {
+        for full in [0, 1, u32::MAX] {
+            let slots = vec![[0, 1_000_000, 5]; 8];
+            let head = [3, 8, full, 0];
+            all.push(cells(CELL_MAGIC, 1_000_000, line, [0; 3], head, &slots));
+        }
+    }
+    // Near misses, and bytes at random behind the mark.
+    for _ in 0..40 {
+        let slots: Vec<_> = (0..8).map(|_| [(); 3].map(|()| random.0.word())).collect();
+        let (coined, line) = (random.below(2), *random.pick(&lines()));
+        let head = [3, 5, 0, coined as u32];
+        let mut close = cells(CELL_MAGIC, 5, line, [0; 3], head, &slots);
+        all.push(close.clone());
+        let at = random.below(close.len());
+        close[at] ^= 1 << random.below(8);
+        all.push(close);
+        let length = random.below(400);
+        let mut marked = CELL_MAGIC.to_ne_bytes().to_vec();
+        marked.extend(random.bytes(length));
+        all.push(marked);
+    }
+    all
+}
+
 /// The grids of the aggregates in [`CALLS`]: of values, and of a count.
 fn grids() -> [[f64; 4]; 2] {
     [[0.0, 100.0, 0.0, STEPS as f64 / 100.0], [0.0; 4]]
@@ -316,13 +435,19 @@ fn forged_first_states(build: Build) {
         &mut client,
         "CREATE TABLE few AS SELECT i::float8 AS x FROM generate_series(1, 20) i;
          CREATE TABLE none (x float8); CREATE TABLE nulls AS SELECT NULL::float8 AS x;
+         SET dp_mean.allow_pathological = on;
          UPDATE pg_type SET typinput = 'byteain'::regproc WHERE typname = 'dp_state'",
     );
-    let calls: Vec<&str> = CALLS.into_iter().chain(VECTOR_CALLS).collect();
+    let calls: Vec<&str> = CALLS
+        .into_iter()
+        .chain(VECTOR_CALLS)
+        .chain(CELL_CALLS)
+        .collect();
     let all = calls.iter().map(|call| format!("({call})::text"));
     let all = all.collect::<Vec<_>>().join(", ");
     let (mut answers, mut errors) = (0, 0);
     let forgeries = forgeries().into_iter().chain(forged_vectors());
+    let forgeries = forgeries.chain(forged_cells());
     for (i, bytes) in forgeries.enumerate() {
         let update =
             "UPDATE pg_aggregate SET agginitval = '{}' WHERE aggtranstype = 'dp_state'::regtype";
@@ -408,11 +533,21 @@ fn forged_partial_states(build: Build) {
              (SFUNC = dp_state_combine, STYPE = dp_state, FINALFUNC = dp_mean_final);
          CREATE FUNCTION hand_over(dp_state, float8, float8, float8, float8) RETURNS dp_state
              LANGUAGE sql AS $$ SELECT forge(textout(current_setting('attack.bytes'))) $$;
+         CREATE FUNCTION hand_over(dp_state, float8, float8, float8, float8, dp_mechanism)
+             RETURNS dp_state
+             LANGUAGE sql AS $$ SELECT forge(textout(current_setting('attack.bytes'))) $$;
          CREATE FUNCTION hand_over(dp_state, float8[], float8, float8, float8, dp_mechanism)
              RETURNS dp_state
              LANGUAGE sql AS $$ SELECT forge(textout(current_setting('attack.bytes'))) $$;
          CREATE TABLE few AS SELECT i::float8 AS x FROM generate_series(1, 3) i",
     );
+    for last in ["mean", "mean_and_count"] {
+        let sql = format!(
+            "CREATE AGGREGATE forged_{last}(float8, float8, float8, float8, dp_mechanism)
+                 (SFUNC = hand_over, STYPE = dp_state, FINALFUNC = dp_{last}_final)"
+        );
+        run(&mut client, &sql);
+    }
     for last in ["sums", "sums_estimate", "means"] {
         let sql = format!(
             "CREATE AGGREGATE forged_{last}(float8[], float8, float8, float8, dp_mechanism)
@@ -441,7 +576,16 @@ fn forged_partial_states(build: Build) {
         &[1, 0, 1, 0],
     ));
     let (mut answers, mut errors) = (0, 0);
-    for bytes in forgeries().into_iter().chain(forged_vectors()) {
+    let of_cells = hexadecimal(&cells(
+        CELL_MAGIC,
+        3,
+        lines()[0],
+        [0; 3],
+        [3, 1, 0, 0],
+        &[[[5, 3, 9]].as_slice(), &[[0; 3]; 7]].concat(),
+    ));
+    let forgeries = forgeries().into_iter().chain(forged_vectors());
+    for bytes in forgeries.chain(forged_cells()) {
         let bad = hexadecimal(&bytes);
         let mut statements = Vec::new();
         for (left, right) in [
@@ -450,6 +594,8 @@ fn forged_partial_states(build: Build) {
             (&bad, &bad),
             (&of_vectors, &bad),
             (&bad, &of_vectors),
+            (&of_cells, &bad),
+            (&bad, &of_cells),
         ] {
             statements.push(format!(
                 "SELECT pg_column_size(combined(forge(textout(b)))) FROM (VALUES ('{left}'), ('{right}')) v(b)"
@@ -459,6 +605,12 @@ fn forged_partial_states(build: Build) {
         run(&mut client, &format!("SET attack.bytes = '{bad}'"));
         for aggregate in ["mean", "mean_and_count", "sum"] {
             statements.push(format!("SELECT forged_{aggregate}(x, 0, 100, 1) FROM few"));
+        }
+        let scale = "(delta=1e-6, scale=1)";
+        for aggregate in ["mean", "mean_and_count"] {
+            statements.push(format!(
+                "SELECT forged_{aggregate}(x, NULL, NULL, 1, 'symmetric{scale}') FROM few"
+            ));
         }
         for aggregate in ["sums", "sums_estimate", "means"] {
             statements.push(format!(
@@ -1101,7 +1253,8 @@ fn no_plan_and_no_message_shows_a_state() {
         digits(steps.to_string()),
         format!("{:x}", steps >> 8),
     ];
-    let calls = [&CALLS[..], &VECTOR_CALLS].concat().join(", ");
+    run(&mut client, "SET dp_mean.allow_pathological = on");
+    let calls = [&CALLS[..], &VECTOR_CALLS, &CELL_CALLS].concat().join(", ");
     let mut seen = Vec::new();
     for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
         run(&mut client, settings);

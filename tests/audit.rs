@@ -113,9 +113,12 @@ impl Cells {
     }
 }
 
-/// A bound from below on the epsilon that tells the answers of one table from those of its
-/// neighbour: the larger of both directions.
-pub fn bound(answers: [&[f64]; 2], columns: usize) -> f64 {
+/// How many answers of each table fall into each cell of all columns.
+pub type Counts = HashMap<Vec<(bool, usize)>, [u64; 2]>;
+
+/// The answers of two tables, cut into cells by one half of them: the counts of that half, those of
+/// the other, and how many answers of each table the other has.
+pub fn counted(answers: [&[f64]; 2], columns: usize) -> ([Counts; 2], u64) {
     let halves = answers.map(|answers| answers.split_at(answers.len() / 2));
     let (training, test) = (halves.map(|halves| halves.0), halves.map(|halves| halves.1));
     let per_column = if columns == 1 { 64 } else { 20 };
@@ -135,7 +138,7 @@ pub fn bound(answers: [&[f64]; 2], columns: usize) -> f64 {
             .collect()
     };
     let count = |answers: [&[f64]; 2]| {
-        let mut counts: HashMap<_, [u64; 2]> = HashMap::new();
+        let mut counts = Counts::new();
         for (side, answers) in answers.iter().enumerate() {
             for answer in answers.chunks_exact(columns) {
                 counts.entry(cell(answer)).or_default()[side] += 1;
@@ -144,7 +147,13 @@ pub fn bound(answers: [&[f64]; 2], columns: usize) -> f64 {
         counts
     };
     let tries = (test[0].len() / columns) as u64;
-    let (trained, tested) = (count(training), count(test));
+    ([training, test].map(count), tries)
+}
+
+/// A bound from below on the epsilon that tells the answers of one table from those of its
+/// neighbour: the larger of both directions.
+pub fn bound(answers: [&[f64]; 2], columns: usize) -> f64 {
+    let ([trained, tested], tries) = counted(answers, columns);
     let mut best = f64::NEG_INFINITY;
     for [one, other] in [[0, 1], [1, 0]] {
         // The likeliest cells first, up to where the ratio is best told from chance.

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::process::{Command, Output};
 
-use dp_core::mechanism::{Parameter, Takes, catalog};
+use dp_core::mechanism::{Info, Parameter, Takes, catalog};
 use dp_mean_tests::{Build, Database, Role, explain, refused, rows, run, session, value, variable};
 use postgres::Client;
 
 /// The aggregates, as `regprocedure` writes them.
-const AGGREGATES: [&str; 16] = [
+const AGGREGATES: [&str; 18] = [
     "dp_count(\"any\",double precision)",
     "dp_count(\"any\",double precision,dp_mechanism)",
     "dp_count(double precision)",
@@ -19,6 +19,8 @@ const AGGREGATES: [&str; 16] = [
     "dp_counts_estimate(double precision,dp_mechanism,\"any\")",
     "dp_histogram(double precision,double precision,double precision,integer,double precision)",
     "dp_histogram(double precision,double precision,double precision,integer,double precision,dp_mechanism)",
+    "dp_keep(double precision,double precision)",
+    "dp_keep(double precision,double precision,dp_mechanism)",
     "dp_mean(double precision,double precision,double precision,double precision)",
     "dp_mean(double precision,double precision,double precision,double precision,dp_mechanism)",
     "dp_mean_and_count(double precision,double precision,double precision,double precision)",
@@ -49,7 +51,7 @@ const PLANS: [&str; 4] = [
 ];
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 66;
+const FUNCTIONS: usize = 71;
 
 /// The members of the extension.
 const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid, objsubid) AS name \
@@ -239,6 +241,8 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "dp_count(x, 1)",
         "dp_count(x, 1, 'geometric')",
         "dp_count(x, NULL, 'gaussian(mu=1)')",
+        "dp_keep(1, 1e-6)",
+        "dp_keep(1, 1e-6, 'keep(groups=3)')",
         "dp_counts(1, 'correlated(delta=1e-6)', x > 0.3)",
         "dp_counts(1, 'laplace(d=2)', VARIADIC ARRAY[x > 0.3])",
         "(dp_counts_estimate(1, 'correlated(delta=1e-6)', x > 0.3)).total",
@@ -591,8 +595,7 @@ fn dp_mechanisms_lists_what_works() {
     let known: Vec<_> = catalog()
         .map(|(aggregate, is_default, info)| {
             let parameters: Vec<_> = info
-                .parameters
-                .iter()
+                .all_parameters()
                 .map(|parameter| {
                     let (name, domain) = (parameter.name, parameter.domain);
                     format!("{name} ({domain}): {}", parameter.description)
@@ -619,11 +622,12 @@ fn dp_mechanisms_lists_what_works() {
 }
 
 /// A call of each aggregate with a mechanism, and the aggregate under which that one is listed.
-const CALLS: [(&str, &str); 10] = [
+const CALLS: [(&str, &str); 11] = [
     ("dp_mean", "dp_mean(x, 0, 1, {eps}, {mech})"),
     ("dp_mean", "dp_mean_and_count(x, 0, 1, {eps}, {mech})"),
     ("dp_sum", "dp_sum(x, 0, 1, {eps}, {mech})"),
     ("dp_count", "dp_count(x, {eps}, {mech})"),
+    ("dp_keep", "dp_keep({eps}, 1e-6, {mech})"),
     (
         "dp_counts",
         "dp_counts({eps}, {mech}, VARIADIC ARRAY[x > 0.3, x > 0.7])",
@@ -638,10 +642,22 @@ const CALLS: [(&str, &str); 10] = [
     ("dp_histogram", "dp_histogram(x, 0, 1, 4, {eps}, {mech})"),
 ];
 
+/// Whether a mechanism of `info` takes a scale in the place of bounds.
+fn takes_scale(info: &Info) -> bool {
+    info.parameters.iter().any(|known| known.name == "scale")
+}
+
 /// The example of a mechanism with one parameter more, or another value for it: a value that every
 /// mechanism takes. Whether eps is NULL with it.
 fn example_with(example: &str, parameter: &Parameter) -> (String, bool) {
     let value = match (parameter.name, parameter.takes) {
+        ("n", _) => "7",
+        ("rows" | "groups", _) => "2",
+        ("moment", _) => "3",
+        // A mean without bounds is NULL with probability delta / 16.
+        ("delta", _) => "1e-9",
+        // For the scale of the examples, 10.
+        ("bin" | "clip", _) => "70",
         (_, Takes::Number) => "0.5",
         ("k", Takes::Whole) => "2",
         (_, Takes::Whole) => "7",
@@ -669,29 +685,47 @@ fn example_with(example: &str, parameter: &Parameter) -> (String, bool) {
 #[test]
 fn every_example_works_and_so_does_every_parameter() {
     let (_database, mut client) = session(Build::Release);
+    run(&mut client, "SET dp_mean.allow_pathological = on");
     let names: BTreeSet<&str> = catalog().map(|(_, _, info)| info.name).collect();
     for (entry, template) in CALLS {
         let mine: Vec<_> = catalog().filter(|(name, ..)| *name == entry).collect();
         assert_eq!(mine.iter().filter(|(_, default, _)| *default).count(), 1);
-        let call = |eps: &str, mechanism: &str| {
+        let bounded = |eps: &str, mechanism: &str| {
             let call = template.replace("{eps}", eps);
             let call = call.replace("{mech}", &format!("'{mechanism}'"));
-            format!("SELECT {call} IS NULL FROM (VALUES (0.5)) v(x)")
-        };
-        let mut works = |eps: &str, text: &str| {
-            assert!(!value::<bool>(&mut client, &call(eps, text)), "{text}");
+            // So many rows that there is a mean without bounds, but with probability 1e-7.
+            format!("SELECT {call} IS NULL FROM (SELECT 0.5 AS x FROM generate_series(1, 1000)) v")
         };
         for (_, _, info) in &mine {
+            let call = |eps: &str, mechanism: &str| {
+                let call = bounded(eps, mechanism);
+                if takes_scale(info) {
+                    call.replace("x, 0, 1,", "x, NULL, NULL,")
+                } else {
+                    call
+                }
+            };
+            let works = |client: &mut Client, eps: &str, text: &str| {
+                assert!(!value::<bool>(client, &call(eps, text)), "{text}");
+            };
             assert!(info.example.starts_with(info.name), "{}", info.example);
-            works("1", info.example);
-            for parameter in info.parameters {
+            works(&mut client, "1", info.example);
+            for parameter in info.all_parameters() {
                 let (text, own_budget) = example_with(info.example, parameter);
-                works(if own_budget { "NULL" } else { "1" }, &text);
+                if parameter.domain != "none" {
+                    let eps = if own_budget { "NULL" } else { "1" };
+                    works(&mut client, eps, &text);
+                    continue;
+                }
+                // A parameter that is there to say what cannot be.
+                let refusal = refused(&mut client, &call("1", &text));
+                assert_eq!(refusal.code, "22023", "{refusal:?}: {text}");
+                assert!(refusal.message.ends_with("cannot exist"), "{refusal:?}");
             }
         }
         for name in &names {
             if !mine.iter().any(|(_, _, info)| info.name == *name) {
-                let refusal = refused(&mut client, &call("1", name));
+                let refusal = refused(&mut client, &bounded("1", name));
                 assert_eq!(refusal.code, "22023", "{name}");
                 let message = format!("is not a mechanism of {entry}");
                 assert!(refusal.message.ends_with(&message), "{refusal:?}");
@@ -711,22 +745,29 @@ fn the_default_is_the_one_that_is_listed() {
     let (_database, mut client) = session(Build::Testing);
     run(
         &mut client,
-        "CREATE TABLE t AS SELECT i / 100.0 AS x FROM generate_series(1, 100) i",
+        "CREATE TABLE t AS SELECT i / 100.0 AS x FROM generate_series(1, 100) i;
+         SET dp_mean.allow_pathological = on",
     );
     // The aggregates of vectors have no default: d or the budget must be given.
     let scalars = ["dp_mean", "dp_sum", "dp_count"];
     for (aggregate, is_default, info) in catalog().filter(|entry| scalars.contains(&entry.0)) {
-        let bounds = if aggregate == "dp_count" {
-            ""
-        } else {
-            "0, 1, "
+        let bounds = match aggregate {
+            "dp_count" => "",
+            _ if takes_scale(info) => "NULL, NULL, ",
+            _ => "0, 1, ",
         };
-        let mut answers = ["".to_owned(), format!(", '{}'", info.example)].map(|mechanism| {
+        // The default has no NULL bounds.
+        let of_default = bounds.replace("NULL, NULL", "0, 1");
+        let mut answers = [
+            (of_default.as_str(), String::new()),
+            (bounds, format!(", '{}'", info.example)),
+        ]
+        .map(|(bounds, mechanism)| {
             run(&mut client, "SELECT dp_test_seed(7)");
             let call = format!("{aggregate}(x, {bounds}0.1{mechanism})");
             (0..8)
                 .map(|_| value(&mut client, &format!("SELECT {call}::float8 FROM t")))
-                .collect::<Vec<f64>>()
+                .collect::<Vec<Option<f64>>>()
         });
         let with = std::mem::take(&mut answers[1]);
         assert_eq!(answers[0] == with, is_default, "{aggregate} {}", info.name);

@@ -7,11 +7,12 @@ use std::process::Command;
 
 use dp_mean_tests::variable;
 
-const PER_ROW: [&str; 8] = [
+const PER_ROW: [&str; 9] = [
     "dp_mean_trans",
     "dp_sum_trans",
     "dp_count_trans",
     "dp_count_rows_trans",
+    "dp_keep_trans",
     "dp_counts_trans",
     "dp_sums_trans",
     "dp_means_trans",

@@ -78,6 +78,16 @@ impl Database {
             .expect("a session in the test database")
     }
 
+    /// A new session as `role`, with options for the server, such as `-c setting=value`.
+    ///
+    /// # Errors
+    /// The server refuses an option.
+    pub fn connect_with(&self, role: &str, options: &str) -> Result<Client, postgres::Error> {
+        let mut config: postgres::Config = self.build.url().parse().expect("a connection string");
+        config.dbname(&self.name).user(role).options(options);
+        config.connect(NoTls)
+    }
+
     /// The database's name, unique in its server.
     pub fn name(&self) -> &str {
         &self.name

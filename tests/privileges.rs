@@ -33,7 +33,11 @@ fn anybody_can_aggregate() {
         let sql = "SELECT dp_mean(x, 0, 10000, 1.0), dp_mean(x, 0, 10000, 1.0, 'laplace'), \
                    dp_sum(x, 0, 10000, 1.0), dp_sum(x, 0, 10000, 1.0, 'laplace'), \
                    (dp_mean_and_count(x, 0, 10000, 1.0)).*, dp_count(1.0), dp_count(x, 1.0), \
-                   dp_count(x, 1.0, 'geometric'), dp_counts(1, 'correlated(delta=1e-6)', x > 5), \
+                   dp_keep(1.0, 1e-6), dp_keep(1.0, 1e-6, 'keep(rows=2)'), \
+                   dp_count(x, 1.0, 'geometric'), dp_count(x, 1.0, 'undercount(delta=1e-6)'), \
+                   dp_mean(x, 0, 10000, 1.0, 'smooth'), dp_mean(x, 0, 10000, 1.0, 'clipped(n=9)'), \
+                   (dp_mean_and_count(x, NULL, NULL, 1, 'symmetric(delta=1e-6, scale=5e3)')).*, \
+                   dp_counts(1, 'correlated(delta=1e-6)', x > 5), \
                    dp_counts(1, 'laplace(d=2)', VARIADIC ARRAY[x > 5]), \
                    (dp_counts_estimate(NULL, 'gaussian(mu=1)', x > 5, k = 0)).*, \
                    dp_sums(ARRAY[x], 0, 9, 1, 'laplace(d=2)'), \
@@ -252,11 +256,14 @@ fn outside_an_aggregate_a_support_function_is_an_error() {
         "SELECT dp_sum_trans(NULL, 1, 0, 1, 1)",
         "SELECT dp_count_rows_trans(NULL, 1)",
         "SELECT dp_count_trans(NULL, 1, 1)",
+        "SELECT dp_keep_trans(NULL, 1, 0.5)",
+        "SELECT dp_keep_trans(NULL, 1, 0.5, 'keep')",
         "SELECT dp_state_combine(NULL, NULL)",
         "SELECT dp_mean_final(NULL)",
         "SELECT dp_mean_and_count_final(NULL)",
         "SELECT dp_sum_final(NULL)",
         "SELECT dp_count_final(NULL)",
+        "SELECT dp_keep_final(NULL)",
         "SELECT dp_counts_trans(NULL, 1, 'laplace', true)",
         "SELECT dp_counts_trans(NULL, NULL, 'laplace(d=1)', VARIADIC ARRAY[true])",
         "SELECT dp_counts_final(NULL)",

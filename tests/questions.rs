@@ -537,7 +537,8 @@ fn mechanisms_of_other_aggregates_are_refused() {
     let (_database, mut client) = parallel_tables();
     let of = |name: &str, list: &str| format!("The mechanisms of {name} are: {list}.");
     let vectors = "correlated, gaussian, known_n, laplace, ellipse";
-    let means = "hourglass, laplace, staircase, gaussian, shifted, independent";
+    let means = "hourglass, laplace, staircase, gaussian, smooth, clipped, shifted, independent, \
+                 symmetric, symmetric_known_n, hybrid, name_and_shame";
     for (name, call, hint) in [
         (
             "dp_counts",
@@ -582,7 +583,7 @@ fn mechanisms_of_other_aggregates_are_refused() {
         (
             "dp_count",
             "dp_count(x, 1, 'ellipse(delta=1e-6, k=1)')",
-            of("dp_count", "geometric, gaussian"),
+            of("dp_count", "geometric, gaussian, undercount"),
         ),
     ] {
         let message = format!("{name}: argument \"mech\" is not a mechanism of {name}");
@@ -599,19 +600,19 @@ fn parameters_of_the_same_mechanism_elsewhere_are_refused() {
             "dp_mean",
             "dp_mean(x, 0, 1, 1, 'gaussian(delta=1e-6, d=2)')",
             "gaussian",
-            "The parameters of gaussian are: delta, mu, rho.",
+            "The parameters of gaussian are: delta, mu, rho, rows, groups.",
         ),
         (
             "dp_count",
             "dp_count(x, 1, 'gaussian(delta=1e-6, relation=replace)')",
             "gaussian",
-            "The parameters of gaussian are: delta, mu, rho.",
+            "The parameters of gaussian are: delta, mu, rho, rows, groups.",
         ),
         (
             "dp_sum",
             "dp_sum(x, 0, 1, 1, 'laplace(d=1)')",
             "laplace",
-            "The mechanism laplace takes no parameters.",
+            "The parameters of laplace are: rows, groups.",
         ),
     ] {
         let rule = format!("gives a parameter that {mechanism} does not take");

@@ -6,7 +6,7 @@ use dp_mean_tests::{Build, run, session, value};
 use postgres::Client;
 
 /// Every kind of `float8`, as SQL literals.
-const SPECIALS: [&str; 16] = [
+pub const SPECIALS: [&str; 16] = [
     "NULL",
     "'NaN'",
     "'Infinity'",
@@ -26,7 +26,7 @@ const SPECIALS: [&str; 16] = [
 ];
 
 /// Bounds from the ordinary to the edge of `float8`.
-const BOUNDS: [(f64, f64); 8] = [
+pub const BOUNDS: [(f64, f64); 8] = [
     (0.0, 1.0),
     (-3.0, 7.0),
     (1e300, 1.7e308),

@@ -1220,6 +1220,7 @@ impl Call {
         let arguments = Arguments {
             bounds: self.bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
             epsilon: self.eps,
+            delta: None,
             questions: self.questions,
             mechanism: MechanismArgument::Given(Some(self.mechanism)),
             pathological: false,

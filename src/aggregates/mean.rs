@@ -5,15 +5,15 @@ use dp_core::grid::Grid;
 use dp_core::mechanism::mean::coins::Coined;
 use dp_core::mechanism::mean::{Mean, OfCells};
 use dp_core::mechanism::{self, MeanAnswer, Mechanism};
-use dp_core::random::mixed;
 use pgrx::IntoDatum;
-use pgrx::pg_sys::{self, Datum};
+use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, add_value, transition_function, value};
 use crate::call_site::CallSite;
 use crate::cell_state::CellState;
 use crate::errors;
 use crate::fmgr::{Call, composite, sql_function};
+use crate::offset::word_of_query;
 use crate::plan::Role;
 use crate::release::{offset_word, release, with_coins};
 
@@ -58,9 +58,10 @@ impl Aggregate<Mean> {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
             Some(datum) => unsafe { self.cells(datum, mechanism) },
             None => {
-                // Parts of a group must agree on its offset, and so do all groups of a statement.
+                // Parts of a group must agree on its offset, and so do all groups of a query.
                 let word = if is_partial {
-                    word_of_statement()
+                    // SAFETY: a call site was found, so the caller is an aggregate.
+                    unsafe { word_of_query(call) }
                 } else {
                     offset_word()
                 };
@@ -109,20 +110,6 @@ impl Aggregate<Mean> {
             }
         })
     }
-}
-
-/// A word that is the same in all parts of a statement, in parallel workers too, and another one in
-/// the next statement: its time, mixed. It does not depend on the rows, and need not be secret.
-fn word_of_statement() -> u64 {
-    // SAFETY: they read what PostgreSQL keeps of the running transaction; a parallel worker has it
-    // from its leader.
-    let (statement, transaction) = unsafe {
-        (
-            pg_sys::GetCurrentStatementStartTimestamp(),
-            pg_sys::GetCurrentTransactionStartTimestamp(),
-        )
-    };
-    mixed(statement as u64 ^ (transaction as u64).rotate_left(32))
 }
 
 transition_function!(

@@ -3,6 +3,7 @@
 pub mod count;
 pub mod counts;
 pub mod histogram;
+pub mod keep;
 pub mod mean;
 pub mod means;
 pub mod sum;

@@ -37,6 +37,7 @@ fn build(mechanism: &str, epsilon: f64) -> Option<Box<Scalar<MeanAnswer>>> {
     let arguments = Arguments {
         bounds: Some((Some(0.0), Some(1.0))),
         epsilon: Some(epsilon),
+        delta: None,
         questions: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
         pathological: false,

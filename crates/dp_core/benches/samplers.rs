@@ -66,6 +66,7 @@ fn releases<M: ?Sized, A: 'static>(
             let arguments = Arguments {
                 bounds,
                 epsilon: Some(epsilon),
+                delta: None,
                 questions: None,
                 mechanism: MechanismArgument::Given(Some(name)),
                 pathological: true,

@@ -180,6 +180,7 @@ fn spread(mechanism: &str) -> Spread {
     let built = COUNTS.build(&Arguments {
         bounds: None,
         epsilon: None,
+        delta: None,
         questions: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
         pathological: false,

@@ -14,9 +14,11 @@ use std::collections::BTreeMap;
 /// Steps in a cell. Sums in a cell fit 64 bits up to 2^40 rows.
 pub const STEPS: u64 = 1 << 24;
 
-/// The cells end 2^50 cells from 0, where a `float8` has few digits left for a fraction: rows
-/// beyond, and infinities, count as there.
-const FARTHEST: f64 = (1u64 << 50) as f64;
+/// The cells end so many from 0, where a `float8` has few digits left for a fraction: rows beyond,
+/// and infinities, count as there.
+pub const LAST: i64 = 1 << 50;
+
+const FARTHEST: f64 = LAST as f64;
 
 /// The map from a row to its cell. Plain numbers, so that an aggregate's state can carry it.
 #[derive(Clone, Copy, Debug, PartialEq)]

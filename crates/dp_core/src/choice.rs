@@ -212,7 +212,7 @@ fn names() -> Vec<&'static str> {
 fn parameters_of(name: &str) -> Vec<Parameter> {
     let mut seen: Vec<Parameter> = Vec::new();
     for (_, _, info) in catalog().filter(|(_, _, info)| info.name == name) {
-        for parameter in info.parameters {
+        for parameter in info.all_parameters() {
             if !seen.iter().any(|known| known.name == parameter.name) {
                 seen.push(*parameter);
             }
@@ -229,15 +229,10 @@ pub(crate) fn listed(items: &[&str]) -> String {
 /// The error for a key that the mechanism of this name does not take.
 pub(crate) fn unknown_key(name: &str, parameters: &[Parameter]) -> ParameterError {
     let keys: Vec<_> = parameters.iter().map(|parameter| parameter.name).collect();
-    let hint = if keys.is_empty() {
-        format!("The mechanism {name} takes no parameters.")
-    } else {
-        format!("The parameters of {name} are: {}.", listed(&keys))
-    };
     ParameterError::new(
         "mech",
         format!("gives a parameter that {name} does not take"),
-        hint,
+        format!("The parameters of {name} are: {}.", listed(&keys)),
     )
 }
 

@@ -54,7 +54,8 @@ impl Epsilon {
         self.numerator
     }
 
-    /// The exponent of the denominator `2^places`: 40, and one more for each halving.
+    /// The exponent of the denominator `2^places`: 40, one more for each halving, and up to 20 more
+    /// of a part.
     pub fn places(&self) -> u32 {
         self.places
     }
@@ -65,6 +66,28 @@ impl Epsilon {
         Self {
             numerator: self.numerator,
             places: self.places + 1,
+        }
+    }
+
+    /// A part of it, rounded down: `None` where that would be below 2^-20.
+    pub(crate) fn shared(&self, parts: u64) -> Option<Self> {
+        let numerator = self.numerator / parts.max(1);
+        let least = (Self::MIN * (1u64 << self.places) as f64) as u64;
+        (numerator >= least).then_some(Self { numerator, ..*self })
+    }
+
+    /// One of `parts` equal parts, rounded down, for up to a million of them: each may be spent.
+    /// Of one part, all of it. A part may be below [`MIN`](Self::MIN).
+    pub(crate) fn over(&self, parts: u32) -> Self {
+        if parts <= 1 {
+            return *self;
+        }
+        // As many more places as keep the numerator below 2^46, 20 at most. It is at least 2^20
+        // again: a million is below 2^20, and 2^40 over a million is above.
+        let more = (self.numerator.leading_zeros() - 18).min(20);
+        Self {
+            numerator: (self.numerator << more) / u64::from(parts),
+            places: self.places + more,
         }
     }
 
@@ -108,6 +131,24 @@ mod tests {
             let half = epsilon.half();
             assert_eq!(half.value() * 2.0, epsilon.value());
             assert_eq!(half.numerator(), epsilon.numerator());
+        }
+    }
+
+    #[test]
+    fn parts_do_not_exceed_the_whole() {
+        for value in [Epsilon::MIN, 1e-3, 1.0, 49.999, 50.0] {
+            let epsilon = Epsilon::new(Some(value)).unwrap();
+            assert_eq!(epsilon.over(1), epsilon);
+            for parts in [2u32, 3, 7, 1000, 999_999, 1_000_000] {
+                let part = epsilon.over(parts);
+                let more = part.places() - epsilon.places();
+                let spent = u128::from(part.numerator()) * u128::from(parts);
+                let whole = u128::from(epsilon.numerator()) << more;
+                assert!(spent <= whole && (whole - spent) as f64 <= whole as f64 * 1e-6);
+                assert!(part.numerator() >= 1 << 20 && part.numerator() < 1 << 46);
+                let expected = value / f64::from(parts);
+                assert!((part.value() / expected - 1.0).abs() < 1e-5);
+            }
         }
     }
 

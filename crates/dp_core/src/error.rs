@@ -8,7 +8,8 @@ use std::fmt;
 pub struct ParameterError {
     /// What kind of rule it is.
     pub kind: Kind,
-    /// The name of the argument, as the documentation spells it: `lo`, `hi`, `eps`, `mech`.
+    /// The name of the argument, as the documentation spells it: `lo`, `hi`, `eps`, `delta`,
+    /// `mech`.
     pub argument: &'static str,
     /// What the rule is: reads on from `argument "eps" `.
     pub message: String,

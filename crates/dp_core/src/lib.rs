@@ -17,6 +17,7 @@
 //! let mechanism = MEAN.build(&Arguments {
 //!     bounds: Some((Some(0.0), Some(200_000.0))),
 //!     epsilon: Some(1.0),
+//!     delta: None,
 //!     questions: None,
 //!     mechanism: MechanismArgument::Omitted,
 //!     pathological: false, // the default, hourglass
@@ -44,6 +45,7 @@ pub mod accounting;
 pub mod buckets;
 pub mod cells;
 pub mod choice;
+pub mod delta;
 pub mod epsilon;
 pub mod error;
 pub mod grid;

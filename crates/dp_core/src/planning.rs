@@ -321,6 +321,7 @@ pub fn plan(
     let arguments = Arguments {
         bounds: Some((lo, hi)),
         epsilon: eps,
+        delta: None,
         questions: None,
         mechanism: MechanismArgument::Omitted,
         pathological: true,

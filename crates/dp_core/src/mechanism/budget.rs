@@ -82,7 +82,7 @@ impl Request<'_> {
             (None, None, None) => return Err(unclear("gives none of delta, mu and rho")),
             _ => return Err(unclear("gives more than one of delta, mu and rho")),
         };
-        Ok(mu * self.overspent)
+        Ok(self.share_of_mu(mu)? * self.overspent)
     }
 }
 

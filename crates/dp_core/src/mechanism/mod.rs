@@ -6,11 +6,14 @@
 mod budget;
 pub mod count;
 pub mod histogram;
+pub mod keep;
 pub mod mean;
+pub mod person;
 pub mod sum;
 pub mod vector;
 
 use crate::choice::{self, Choice};
+use crate::delta::Delta;
 use crate::epsilon::Epsilon;
 use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
@@ -54,6 +57,8 @@ pub struct Request<'a> {
     bounds: Option<Bounds>,
     /// `None` where the mechanism's own parameters say what one release may spend.
     epsilon: Option<Epsilon>,
+    /// `None` where the aggregate takes no delta.
+    delta: Option<Delta>,
     questions: Option<usize>,
     /// The mechanism and its parameters: those the mechanism takes.
     choice: &'a Choice,
@@ -64,9 +69,9 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// What one release may spend, for a mechanism of pure differential privacy.
-    fn epsilon(&self) -> Result<Epsilon, ParameterError> {
-        Epsilon::new(self.epsilon.map(|epsilon| epsilon.value() * self.overspent))
+    /// The argument `delta`, for an aggregate that has one.
+    fn given_delta(&self) -> Result<Delta, ParameterError> {
+        self.delta.map_or_else(|| Delta::new(None), Ok)
     }
 
     /// The bounds, for a mechanism that needs them.
@@ -119,6 +124,8 @@ pub struct Arguments<'a> {
     pub bounds: Option<(Option<f64>, Option<f64>)>,
     /// The argument `eps`.
     pub epsilon: Option<f64>,
+    /// The argument `delta`; `None` where the aggregate takes none.
+    pub delta: Option<Option<f64>>,
     /// How many numbers the call asks for: yes/no questions, `None` where they come as an array; or
     /// buckets, `None` for NULL.
     pub questions: Option<usize>,
@@ -161,12 +168,19 @@ pub struct Info {
     pub guarantee: &'static str,
     /// The pairs of tables between which the guarantee holds.
     pub neighbours: &'static str,
-    /// The parameters it takes.
+    /// The parameters it takes, besides those that all take.
     pub parameters: &'static [Parameter],
     /// A text that works, with the parameters that are needed.
     pub example: &'static str,
     /// Where the mechanism comes from: paper and theorem or algorithm.
     pub source: &'static str,
+}
+
+impl Info {
+    /// The parameters it takes: its own, and those that all mechanisms take.
+    pub fn all_parameters(&self) -> impl Iterator<Item = &'static Parameter> {
+        self.parameters.iter().chain(&person::PARAMETERS)
+    }
 }
 
 /// The guarantee of a mechanism of pure differential privacy.
@@ -252,6 +266,12 @@ pub static COUNT: Registry<Scalar<i64>> = Registry {
     ],
 };
 
+/// The mechanisms that say whether a group may be shown.
+pub static KEEP: Registry<Scalar<bool>> = Registry {
+    aggregate: "dp_keep",
+    entries: &[keep::optimal::ENTRY],
+};
+
 /// The mechanisms of many counts at once. Answers may be negative.
 pub static COUNTS: Registry<Vector> = Registry {
     aggregate: "dp_counts",
@@ -289,7 +309,8 @@ pub static HISTOGRAM: Registry<Histogram> = Registry {
 pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
     let scalars = MEAN.infos().chain(SUM.infos()).chain(COUNT.infos());
     let vectors = COUNTS.infos().chain(SUMS.infos()).chain(MEANS.infos());
-    scalars.chain(vectors).chain(HISTOGRAM.infos())
+    let kept = KEEP.infos().chain(HISTOGRAM.infos());
+    scalars.chain(kept).chain(vectors)
 }
 
 impl<M: ?Sized + 'static> Registry<M> {
@@ -298,8 +319,8 @@ impl<M: ?Sized + 'static> Registry<M> {
         entries.map(|(position, entry)| (self.aggregate, position == 0, &entry.info))
     }
 
-    /// Checks the arguments of a call, always in the order `lo`, `hi`, `eps`, `mech`, and makes
-    /// the mechanism. Nothing here depends on data.
+    /// Checks the arguments of a call, always in the order `lo`, `hi`, `eps`, `delta`, `mech`, and
+    /// makes the mechanism. Nothing here depends on data.
     ///
     /// # Errors
     /// The first argument that breaks its rule.
@@ -334,10 +355,12 @@ impl<M: ?Sized + 'static> Registry<M> {
             Some(_) if own_budget => return Err(budget::epsilon_besides()),
             epsilon => Some(Epsilon::new(epsilon)?),
         };
+        let delta = arguments.delta.map(Delta::new).transpose()?;
         let (entry, choice) = chosen?;
         (entry.build)(&Request {
             bounds,
             epsilon,
+            delta,
             questions: arguments.questions,
             choice: &choice,
             pathological: arguments.pathological,
@@ -369,10 +392,10 @@ impl<M: ?Sized + 'static> Registry<M> {
             let message = format!("is not a mechanism of {}", self.aggregate);
             return Err(ParameterError::new("mech", message, names()));
         };
-        let parameters = entry.info.parameters;
+        let parameters: Vec<Parameter> = entry.info.all_parameters().copied().collect();
         let taken = |key| parameters.iter().any(|parameter| parameter.name == key);
         if !choice.values().iter().all(|(key, _)| taken(*key)) {
-            return Err(choice::unknown_key(entry.info.name, parameters));
+            return Err(choice::unknown_key(entry.info.name, &parameters));
         }
         Ok((entry, choice))
     }

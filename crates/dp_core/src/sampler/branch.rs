@@ -1,5 +1,6 @@
 //! A coin whose probability is a known function of `e^epsilon`, decided exactly.
 
+use super::enclosure::Enclosure;
 use super::natural::Natural;
 use crate::epsilon::Epsilon;
 use crate::random::Bits;
@@ -107,7 +108,7 @@ impl Natural {
 
 /// `part / whole * 2^64` rounded down, or, where `up` is set, one less than rounded up; cut to
 /// 64 bits. For `part <= whole`. May be off by one outwards: only the top 127 bits are looked at.
-fn ratio_64(part: &Natural, whole: &Natural, up: bool) -> u64 {
+pub(super) fn ratio_64(part: &Natural, whole: &Natural, up: bool) -> u64 {
     let cut = whole.length().saturating_sub(126);
     let widen = u128::from(cut > 0);
     let (mut remainder, divisor) = (part.down(cut).low_128(), whole.down(cut).low_128());
@@ -132,106 +133,9 @@ fn ratio_64(part: &Natural, whole: &Natural, up: bool) -> u64 {
     quotient
 }
 
-/// A real number between `low * 2^-digits` and `high * 2^-digits`.
-struct Enclosure {
-    low: Natural,
-    high: Natural,
-    digits: u32,
-}
-
-impl Enclosure {
-    /// `e^epsilon - 1`, to about `digits` binary digits.
-    fn of_expm1(epsilon: Epsilon, digits: u32) -> Self {
-        // e^epsilon = (e^y)^(2^halvings) with y = epsilon / 2^halvings <= 1/2. There are at most 7
-        // squarings, and each at most doubles the relative error.
-        let halvings =
-            (64 - epsilon.numerator().leading_zeros() + 1).saturating_sub(epsilon.places());
-        let places = epsilon.places() + halvings;
-        let digits = digits + if halvings == 0 { 0 } else { 10 };
-        let numerator = Natural::new(u128::from(epsilon.numerator()));
-
-        // e^y - 1 as the sum of y^k / k!. Each term is rounded down from the term before: it
-        // lacks less than 2 units of the last place. After a term that has become 0, and with
-        // y <= 1/2, the terms left sum to less than 2 units.
-        let (mut term, mut low, mut terms) = (Natural::new(1).up(digits), Natural::new(0), 0);
-        while !term.is_zero() {
-            terms += 1;
-            term = term.times(&numerator).down(places).over(terms);
-            low = low.plus(&term);
-        }
-        let mut high = low.plus(&Natural::new(u128::from(2 * terms + 2)));
-
-        let one = Natural::new(1).up(digits);
-        for _ in 0..halvings {
-            // (1 + z)^2 - 1 = z (2 + z).
-            let two = one.up(1);
-            low = low.times(&low.plus(&two)).down(digits);
-            high = high
-                .times(&high.plus(&two))
-                .down(digits)
-                .plus(&Natural::new(1));
-        }
-        Self { low, high, digits }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn float(n: &Natural, digits: u32) -> f64 {
-        // The top 64 bits are enough here.
-        let mut shift = 0;
-        while n.down(shift) >= Natural::new(1 << 64) {
-            shift += 1;
-        }
-        let mut low = 0u128;
-        for bit in (0..64).rev() {
-            let tried = low | 1 << bit;
-            if Natural::new(tried) <= n.down(shift) {
-                low = tried;
-            }
-        }
-        low as f64 * 2f64.powi(shift as i32 - digits as i32)
-    }
-
-    #[test]
-    fn enclosures_are_tight_and_hold_the_number() {
-        for value in [
-            Epsilon::MIN,
-            1e-3,
-            0.1,
-            0.4999,
-            0.5,
-            0.7,
-            1.0,
-            2.0,
-            16.0,
-            49.99,
-            50.0,
-        ] {
-            let epsilon = Epsilon::new(Some(value)).unwrap();
-            for epsilon in [epsilon, epsilon.half()] {
-                let narrow = Enclosure::of_expm1(epsilon, 400);
-                for digits in [100, 128, 192] {
-                    let wide = Enclosure::of_expm1(epsilon, digits);
-                    let more = narrow.digits - wide.digits;
-                    assert!(wide.low.up(more) <= narrow.low && narrow.high <= wide.high.up(more));
-                    let width = float(&wide.high.minus(&wide.low), wide.digits);
-                    let middle = float(&wide.low, wide.digits);
-                    assert!(
-                        width <= middle * 2f64.powi(27 - digits as i32),
-                        "{value} {digits}"
-                    );
-                    let expected = epsilon.value().exp_m1();
-                    assert!(
-                        (middle / expected - 1.0).abs() < 1e-14,
-                        "{value} {middle} {expected}"
-                    );
-                }
-            }
-        }
-    }
 
     #[test]
     fn thresholds_enclose_the_probability_within_two_units() {

@@ -11,15 +11,17 @@
 //! where the noise itself spans nearly 2^60 steps, or more. How long a draw takes depends on the
 //! noise, and only on the noise, never on data; but for [`student`], which rounds the noisy number
 //! and not the noise, so that the lengths of its natural numbers, and with them some of its two
-//! microseconds, depend on what is noised.
+//! microseconds, depend on what is noised; and for [`selection`], whose coin is for a number of rows.
 
 pub mod branch;
 pub mod discrete_laplace;
+mod enclosure;
 pub mod exponential;
 pub mod geometric;
 pub mod hourglass;
 mod natural;
 pub mod normal;
+pub mod selection;
 pub mod staircase;
 pub mod staircase2;
 pub mod student;

@@ -1,6 +1,6 @@
 //! Natural numbers of any size: just enough for the rare exact decisions of
 //! [`branch`](super::branch) and [`normal`](super::normal), and for those of
-//! [`student`](super::student), which are few.
+//! [`student`](super::student) and [`selection`](super::selection), which are few.
 
 use std::cmp::Ordering;
 

@@ -293,6 +293,7 @@ fn releases_through_the_registry_have_the_variance_they_should() {
         let arguments = Arguments {
             bounds: Some((Some(lo), Some(hi))),
             epsilon: Some(value),
+            delta: None,
             questions: None,
             mechanism: MechanismArgument::Omitted,
             pathological: false,

@@ -74,6 +74,7 @@ fn each<M: ?Sized, A: 'static>(
                         .build(&Arguments {
                             bounds: Some((Some(lo), Some(hi))),
                             epsilon: Some(epsilon),
+                            delta: None,
                             questions: None,
                             mechanism: MechanismArgument::Given(Some(&text)),
                             pathological: true,
@@ -203,6 +204,7 @@ fn check_vector(
     let built = registry.build(&Arguments {
         bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
         epsilon,
+        delta: None,
         questions: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
@@ -289,6 +291,7 @@ fn the_largest_mu_gives_nearly_the_exact_answer() {
                 .build(&Arguments {
                     bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
                     epsilon: None,
+                    delta: None,
                     questions: None,
                     mechanism: MechanismArgument::Given(Some(&text)),
                     pathological: false,
@@ -330,6 +333,7 @@ fn large_epsilon_gives_the_exact_answer_nearly_always() {
         let arguments = Arguments {
             bounds: Some((Some(lo), Some(hi))),
             epsilon: Some(50.0),
+            delta: None,
             questions: None,
             mechanism: MechanismArgument::Omitted,
             pathological: false,

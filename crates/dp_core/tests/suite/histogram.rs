@@ -129,6 +129,7 @@ fn built(epsilon: f64, buckets: usize, text: &str, factor: f64) -> Box<Histogram
     let arguments = Arguments {
         bounds: Some((Some(0.0), Some(1.0))),
         epsilon: Some(epsilon),
+        delta: None,
         questions: Some(buckets),
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,

@@ -605,6 +605,7 @@ fn parameters_have_their_domains() {
     let arguments = |text| Arguments {
         bounds: Some((Some(0.0), Some(1.0))),
         epsilon: Some(1.0),
+        delta: None,
         questions: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
@@ -670,6 +671,7 @@ fn releases_through_the_registry_are_those_of_the_mechanism() {
             .build(&Arguments {
                 bounds: Some((Some(lo), Some(hi))),
                 epsilon: Some(2.0),
+                delta: None,
                 questions: None,
                 mechanism: MechanismArgument::Given(Some(text)),
                 pathological: false,

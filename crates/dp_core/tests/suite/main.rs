@@ -1,7 +1,7 @@
 //! What the crate promises, checked from outside: privacy by enumeration (`privacy`, `vectors`),
 //! samplers against the laws that the enumeration is about (`samplers`, `tapes`), accuracy against
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
-//! (`accounting`), what the mechanisms without bias of their own promise (`honest`, `symmetric`),
+//! (`accounting`), what the mechanisms without bias of their own promise (`honest`, `symmetric`), which groups are shown (`keep`),
 //! forecasts against releases (`planning`), and behaviour at the edges (`order`, `parsing`, `extremes`).
 
 mod accounting;
@@ -13,10 +13,13 @@ mod extremes;
 mod figures;
 mod histogram;
 mod honest;
+mod keep;
 mod law;
 mod normal;
 mod order;
 mod parsing;
+#[cfg(feature = "testing")]
+mod person;
 mod planning;
 mod privacy;
 mod samplers;

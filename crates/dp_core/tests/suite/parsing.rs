@@ -165,7 +165,11 @@ fn bad_texts_are_refused_with_a_hint() {
     for (_, _, info) in catalog() {
         assert!(all.contains(info.name));
     }
-    assert!(refused("shifted(beta=1)").hint.contains("no parameters"));
+    assert!(
+        refused("shifted(beta=1)")
+            .hint
+            .ends_with("are: rows, groups.")
+    );
 }
 
 #[test]
@@ -314,6 +318,7 @@ fn arguments(lo: Option<f64>, hi: Option<f64>, epsilon: Option<f64>, text: &str)
     Arguments {
         bounds: Some((lo, hi)),
         epsilon,
+        delta: None,
         questions: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
@@ -405,6 +410,11 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
             "dp_mean" => mechanism::MEAN.build(&arguments).is_ok(),
             "dp_sum" => mechanism::SUM.build(&arguments).is_ok(),
             "dp_count" => mechanism::COUNT.build(&arguments).is_ok(),
+            "dp_keep" => {
+                let delta = Some(Some(1e-6));
+                let arguments = Arguments { delta, ..arguments };
+                mechanism::KEEP.build(&arguments).is_ok()
+            }
             "dp_counts" => mechanism::COUNTS.build(&unbounded(&arguments)).is_ok(),
             "dp_sums" => mechanism::SUMS.build(&zero_based(&arguments)).is_ok(),
             "dp_means" => mechanism::MEANS.build(&arguments).is_ok(),
@@ -431,6 +441,7 @@ fn vectors(
     registry.build(&Arguments {
         bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
         epsilon,
+        delta: None,
         questions,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
@@ -679,6 +690,7 @@ fn the_catalog_is_complete() {
         "dp_mean",
         "dp_sum",
         "dp_count",
+        "dp_keep",
         "dp_counts",
         "dp_sums",
         "dp_means",

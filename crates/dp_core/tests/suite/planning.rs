@@ -478,6 +478,7 @@ mod releases {
         let arguments = Arguments {
             bounds: Some((Some(bounds.0), Some(bounds.1))),
             epsilon: (!own_budget).then_some(eps),
+            delta: None,
             questions: None,
             mechanism: MechanismArgument::Given(Some(text)),
             pathological: true,

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use dp_core::cells::{Chosen, Content, Histogram, Line, MOST};
 use dp_core::epsilon::Epsilon;
-use dp_core::mechanism::mean::coins::Coin;
+use dp_core::error::{Kind, ParameterError};
+use dp_core::mechanism::mean::coins::Coined;
 use dp_core::mechanism::mean::place::{Place, Shape};
 use dp_core::mechanism::mean::symmetric::{Mirrored, Symmetric};
 use dp_core::mechanism::mean::{Mean, OfCells, PairNoise, hourglass::Hourglass};
 use dp_core::mechanism::{Arguments, MEAN, MechanismArgument};
 use dp_core::random::{Bits, Generator};
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
+use dp_core::sums::Sums;
 
 use crate::law;
 use crate::stats::{ALPHA, Moments, Z_ALPHA, assert_law};
@@ -20,23 +22,30 @@ fn epsilon(value: f64) -> Epsilon {
     Epsilon::new(Some(value)).unwrap()
 }
 
-fn build(text: &str, eps: f64) -> Mean {
-    let arguments = Arguments {
-        bounds: Some((None, None)),
+/// A mechanism of dp_mean, with NULL for bounds that are not given.
+fn build(
+    text: &str,
+    bounds: Option<(f64, f64)>,
+    eps: f64,
+    pathological: bool,
+) -> Result<Mean, ParameterError> {
+    let (lo, hi) = bounds.unzip();
+    let built = MEAN.build(&Arguments {
+        bounds: Some((lo, hi)),
         epsilon: Some(eps),
+        delta: None,
         questions: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        pathological: true,
-    };
-    *MEAN
-        .build(&arguments)
-        .unwrap_or_else(|error| panic!("{text}: {error}"))
+        pathological,
+    });
+    built.map(|mechanism| *mechanism)
 }
 
 fn cells(text: &str, eps: f64) -> Box<dyn OfCells> {
-    match build(text, eps) {
-        Mean::Cells(mechanism) => mechanism,
-        _ => panic!("{text} sees no cells"),
+    match build(text, None, eps, true) {
+        Ok(Mean::Cells(mechanism)) => mechanism,
+        Ok(_) => panic!("{text} sees no cells"),
+        Err(error) => panic!("{text}: {error}"),
     }
 }
 
@@ -658,7 +667,7 @@ fn no_place_is_as_rare_as_said() {
     let mechanism = cells("symmetric(delta=1e-6, scale=1)", 1.0);
     let (mut words, mut generator) = (Seeded::new(21), generator(21));
     let mut seen = 0;
-    for rows in [150, 250, 350, 400] {
+    for rows in [100, 150, 250, 350, 400] {
         let runs = 4_000;
         let misses = (0..runs).filter(|_| {
             let line = mechanism.line(words.word());
@@ -680,20 +689,18 @@ fn no_place_is_as_rare_as_said() {
 /// Fixed rows, skewed.
 const SKEWED: [f64; 8] = [0.0, 0.1, 0.1, 0.2, 0.4, 0.9, 3.0, 12.0];
 
-fn coined(text: &str, bounds: (f64, f64), seed: u64) -> impl FnMut() -> f64 + use<> {
-    let arguments = Arguments {
-        bounds: Some((Some(bounds.0), Some(bounds.1))),
-        epsilon: Some(1.0),
-        questions: None,
-        mechanism: MechanismArgument::Given(Some(text)),
-        pathological: true,
-    };
-    let Mean::Coins(mechanism) = *MEAN.build(&arguments).unwrap() else {
-        panic!("{text} tosses no coins")
-    };
-    let mut words = Seeded::new(seed);
+fn coined(text: &str) -> Coined {
+    match build(text, Some((0.0, 1.0)), 1.0, true) {
+        Ok(Mean::Coins(mechanism)) => mechanism,
+        _ => panic!("{text} tosses no coins"),
+    }
+}
+
+/// Its answers for these rows.
+fn answers(text: &str, seed: u64) -> impl FnMut() -> f64 + use<> {
+    let (mechanism, mut words) = (coined(text), Seeded::new(seed));
     move || {
-        let mut sums = dp_core::sums::Sums::default();
+        let mut sums = Sums::default();
         for x in SKEWED {
             sums.n += 1;
             sums.s += mechanism.steps(x, &mut words);
@@ -708,7 +715,7 @@ fn means_that_show_rows_are_right_on_average_for_any_rows() {
     let mean = SKEWED.iter().sum::<f64>() / n;
     let squares = SKEWED.iter().map(|x| x * x).sum::<f64>() / n;
     // The variance over the coins of a fixed table: (1 - delta) / (delta n) times the mean square.
-    let mut run = coined("name_and_shame(delta=0.1, n=8)", (0.0, 1.0), 18);
+    let mut run = answers("name_and_shame(delta=0.1, n=8)", 18);
     let moments = Moments::of((0..200_000).map(|_| run() - mean));
     moments.assert_mean_square("name_and_shame", 0.9 / (0.1 * n) * squares, 1e-6);
     let error = (moments.mean_square() / 200_000.0).sqrt();
@@ -720,7 +727,7 @@ fn means_that_show_rows_are_right_on_average_for_any_rows() {
 
     // The clip radius is (8 * 2 / (64 * 0.1))^(1/4) / 4 = 0.314, so that the tails matter.
     let text = "hybrid(delta=0.1, n=8, moment=4, psi=0.25)";
-    let mut run = coined(text, (0.0, 1.0), 18);
+    let mut run = answers(text, 18);
     let moments = Moments::of((0..200_000).map(|_| run() - mean));
     let radius = 0.25 * 2.5f64.powf(0.25);
     let tails = SKEWED.map(|x| x - x.clamp(-radius, 1.0 + radius));
@@ -739,18 +746,7 @@ fn means_that_show_rows_are_right_on_average_for_any_rows() {
 fn coins_are_fair_and_never_above_delta() {
     let mut words = Seeded::new(19);
     for (delta, one_in) in [(0.5, 2), (0.3, 4), (0.1, 10), (1e-6, 1_000_000)] {
-        let text = format!("name_and_shame(delta={delta}, n=8)");
-        let arguments = Arguments {
-            bounds: Some((Some(0.0), Some(1.0))),
-            epsilon: Some(1.0),
-            questions: None,
-            mechanism: MechanismArgument::Given(Some(&text)),
-            pathological: true,
-        };
-        let Mean::Coins(mechanism) = *MEAN.build(&arguments).unwrap() else {
-            panic!()
-        };
-        let coin: Coin = mechanism.coin();
+        let coin = coined(&format!("name_and_shame(delta={delta}, n=8)")).coin();
         assert_eq!(coin.one_in(), one_in);
         assert!(1.0 / one_in as f64 <= delta);
         let tosses = 100_000;
@@ -787,19 +783,12 @@ fn no_rows_and_no_parameters_are_too_much() {
             };
             let text =
                 format!("{name}(delta=1e-9, scale={scale}, bin={scale}, clip={scale}{rest})");
-            let arguments = Arguments {
-                bounds: Some((None, None)),
-                epsilon: Some(5.0),
-                questions: None,
-                mechanism: MechanismArgument::Given(Some(&text)),
-                pathological: true,
-            };
-            let Ok(built) = MEAN.build(&arguments) else {
-                assert!(scale == "1e-308" || scale == "1e300", "{text}");
-                continue;
-            };
-            let Mean::Cells(mechanism) = *built else {
-                panic!()
+            let mechanism = match build(&text, None, 5.0, true) {
+                Ok(Mean::Cells(mechanism)) => mechanism,
+                _ => {
+                    assert!(scale == "1e-308" || scale == "1e300", "{text}");
+                    continue;
+                }
             };
             for count in [0, 1, 2, 1000] {
                 for x in rows {
@@ -866,17 +855,9 @@ fn clips_are_rounded_up_to_where_cells_end() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let error = |text: &str, eps: f64| {
-        let arguments = Arguments {
-            bounds: Some((None, None)),
-            epsilon: Some(eps),
-            questions: None,
-            mechanism: MechanismArgument::Given(Some(text)),
-            pathological: false,
-        };
-        MEAN.build(&arguments)
-            .err()
-            .unwrap_or_else(|| panic!("{text} is not refused"))
+    let error = |text: &str, eps: f64| match build(text, None, eps, false) {
+        Err(error) => error,
+        Ok(_) => panic!("{text} is not refused"),
     };
     for text in [
         "symmetric(scale=1)",
@@ -915,5 +896,5 @@ fn what_cannot_be_is_refused() {
         "symmetric_known_n(delta=1e-6, scale=1, n=9, fallback=raw)",
         1.0,
     );
-    assert_eq!(error.kind, dp_core::error::Kind::Permission);
+    assert_eq!(error.kind, Kind::Permission);
 }

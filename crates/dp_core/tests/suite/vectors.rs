@@ -94,6 +94,7 @@ fn overspent(factor: f64, kind: Kind, epsilon: Option<f64>, text: &str) -> Box<V
     let arguments = Arguments {
         bounds: kind.map(|(lo, hi)| (Some(lo), Some(hi))),
         epsilon,
+        delta: None,
         questions: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,

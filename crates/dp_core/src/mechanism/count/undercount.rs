@@ -1,6 +1,6 @@
 //! A count that is never above the number of rows.
 
-use super::super::budget::{DELTA, outside};
+use super::super::budget::DELTA;
 use super::super::{ADD_REMOVE, Entry, Info, Mechanism, Scalar};
 use super::noisy_count;
 use crate::epsilon::Epsilon;
@@ -22,11 +22,8 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
                  that its exact delta allows",
     },
     plan: None,
-    build: |request| match request.choice.get(DELTA.name) {
-        Some(delta) if delta > 0.0 && delta < 1.0 => {
-            Ok(Box::new(Undercount::new(request.epsilon()?, delta)))
-        }
-        Some(_) => Err(outside(&DELTA)),
+    build: |request| match request.delta()? {
+        Some(delta) => Ok(Box::new(Undercount::new(request.epsilon()?, delta))),
         None => Err(ParameterError::new(
             "mech",
             "does not give delta",

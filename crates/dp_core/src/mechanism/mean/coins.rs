@@ -1,6 +1,5 @@
 //! What the means share that show a row, as it is, with a small probability.
 
-use super::super::budget::{DELTA, outside};
 use super::super::{MeanAnswer, Mechanism, Request};
 use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid, STEPS};
@@ -54,9 +53,8 @@ impl Coin {
 impl Request<'_> {
     /// The parameter `delta`, for a coin.
     pub(super) fn coin(&self) -> Result<(f64, Coin), ParameterError> {
-        match self.choice.get(DELTA.name) {
-            Some(delta) if delta > 0.0 && delta < 1.0 => Ok((delta, Coin::new(delta)?)),
-            Some(_) => Err(outside(&DELTA)),
+        match self.delta()? {
+            Some(delta) => Ok((delta, Coin::new(delta)?)),
             None => Err(ParameterError::new(
                 "mech",
                 "does not say with what probability a row may be shown",

@@ -304,11 +304,9 @@ impl Request<'_> {
                 "under Gaussian or zero-concentrated differential privacy",
             ));
         }
-        let delta = match get(&DELTA) {
-            None | Some(0.0) => return Err(impossible("with delta = 0")),
-            Some(delta) if delta > 0.0 && delta < 1.0 => delta,
-            Some(_) => return Err(outside(&DELTA)),
-        };
+        if get(&DELTA).is_none_or(|delta| delta == 0.0) {
+            return Err(impossible("with delta = 0"));
+        }
         let scale = match get(&SCALE) {
             Some(scale) if (1e-290..=1e290).contains(&scale) => scale,
             Some(_) => return Err(outside(&SCALE)),
@@ -335,7 +333,7 @@ impl Request<'_> {
         let epsilons = epsilon.split(share * epsilon.value());
         Ok(Wanted {
             shape: Shape::new(bin, clip),
-            delta,
+            delta: self.delta()?.ok_or_else(|| outside(&DELTA))?,
             epsilons: epsilons.ok_or_else(too_small)?,
         })
     }

@@ -1,0 +1,96 @@
+//! People with several rows: what every mechanism takes to protect a person instead of a row.
+
+use super::budget::{DELTA, outside};
+use super::{Parameter, Request, Takes};
+use crate::epsilon::Epsilon;
+use crate::error::ParameterError;
+
+/// The parameter `rows`.
+pub(super) const ROWS: Parameter = Parameter {
+    name: "rows",
+    takes: Takes::Whole,
+    domain: "1 to 1000000",
+    description: "the most rows that a person has in a group; by default 1. The query must keep to it",
+};
+
+/// The parameter `groups`.
+pub(super) const GROUPS: Parameter = Parameter {
+    name: "groups",
+    takes: Takes::Whole,
+    domain: "1 to 1000000",
+    description: "the most groups of the query that a person has rows in; by default 1. The query must \
+                  keep to it",
+};
+
+/// The parameters that all mechanisms take.
+pub const PARAMETERS: [Parameter; 2] = [ROWS, GROUPS];
+
+const MOST: f64 = 1e6;
+
+impl Request<'_> {
+    /// What was given for one of the two parameters.
+    pub(super) fn at_most(&self, parameter: &Parameter) -> Result<u64, ParameterError> {
+        match self.choice.get(parameter.name) {
+            None => Ok(1),
+            Some(most) if (1.0..=MOST).contains(&most) => Ok(most as u64),
+            Some(_) => Err(outside(parameter)),
+        }
+    }
+
+    /// The call's epsilon, for a mechanism that shares it out in its own way.
+    pub(super) fn whole_epsilon(&self) -> Result<Epsilon, ParameterError> {
+        Epsilon::new(self.epsilon.map(|epsilon| epsilon.value() * self.overspent))
+    }
+
+    /// What a mechanism may spend on one row in one group, for the call's epsilon to be what a person
+    /// loses in all.
+    ///
+    /// **Why it is private**, for neighbours that differ by all rows of one person. Of the groups that
+    /// the person has rows in, at most `groups`, each gets its share: basic composition. In one group
+    /// the two tables are at most `rows` steps apart, each step a row: group privacy, which at
+    /// `epsilon` a step gives `rows epsilon`.
+    pub(super) fn epsilon(&self) -> Result<Epsilon, ParameterError> {
+        let whole = self.whole_epsilon()?;
+        let (rows, groups) = (self.at_most(&ROWS)?, self.at_most(&GROUPS)?);
+        whole.shared(rows * groups).ok_or_else(|| {
+            ParameterError::new(
+                "eps",
+                "is too small for so many rows and groups of a person",
+                "Over rows and groups it must be at least 2^-20; let the query keep fewer.",
+            )
+        })
+    }
+
+    /// The same of the parameter `delta`; `None` where it was not given.
+    ///
+    /// Of `k` steps at `(epsilon, delta)` each, the last adds `delta`, the one before is followed by one
+    /// that may make it `e^epsilon` times as large, and so on: `delta (e^(k epsilon) - 1) / (e^epsilon
+    /// - 1)` in all.
+    pub(super) fn delta(&self) -> Result<Option<f64>, ParameterError> {
+        let Some(delta) = self.choice.get(DELTA.name) else {
+            return Ok(None);
+        };
+        if !(delta > 0.0 && delta < 1.0) {
+            return Err(outside(&DELTA));
+        }
+        let (rows, groups) = (self.at_most(&ROWS)?, self.at_most(&GROUPS)?);
+        if rows * groups == 1 {
+            return Ok(Some(delta));
+        }
+        let step = self.epsilon()?.value();
+        let steps = (rows as f64 * step).exp_m1() / step.exp_m1();
+        // Less by more than the roundings above could have added.
+        let share = delta / groups as f64 / steps * (1.0 - 1e-12);
+        Ok(Some(share.max(f64::MIN_POSITIVE)))
+    }
+
+    /// The same of `mu` of Gaussian differential privacy, in which the squares of the groups' add up, and
+    /// `k` steps at `mu` are one of `k mu` (Dong, Roth, Su 2022, corollary 3.3 and theorem 2.14).
+    pub(super) fn share_of_mu(&self, mu: f64) -> Result<f64, ParameterError> {
+        let (rows, groups) = (self.at_most(&ROWS)?, self.at_most(&GROUPS)?);
+        if rows * groups == 1 {
+            return Ok(mu);
+        }
+        Ok(mu / (rows as f64 * (groups as f64).sqrt()) * (1.0 - 1e-15))
+    }
+}

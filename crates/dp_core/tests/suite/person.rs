@@ -1,0 +1,213 @@
+//! What all mechanisms take to protect a person with several rows: `rows` and `groups`.
+
+use dp_core::epsilon::Epsilon;
+use dp_core::mechanism::count::undercount::Undercount;
+use dp_core::mechanism::{
+    Arguments, COUNT, COUNTS, MEAN, MechanismArgument, Registry, SUM, catalog, person,
+};
+use dp_core::random::Generator;
+use dp_core::sums::Sums;
+
+use crate::law;
+
+fn arguments<'a>(bounds: Option<(f64, f64)>, eps: Option<f64>, text: &'a str) -> Arguments<'a> {
+    Arguments {
+        bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
+        epsilon: eps,
+        delta: None,
+        questions: None,
+        mechanism: MechanismArgument::Given(Some(text)),
+        pathological: true,
+    }
+}
+
+const UNIT: Option<(f64, f64)> = Some((0.0, 1.0));
+
+/// Answers of both aggregates that have one number, for the same words.
+fn answers(eps: Option<f64>, text: &str) -> Vec<f64> {
+    let sums = Sums {
+        n: 1000,
+        s: 1 << 40,
+    };
+    let mean = MEAN.build(&arguments(UNIT, eps, text)).ok();
+    let mean = mean.and_then(|mean| mean.sums());
+    let mean = mean.map(|mean| mean.release(&sums, &mut generator()).mean.unwrap());
+    let sum = SUM.build(&arguments(UNIT, eps, text)).ok();
+    let sum = sum.map(|sum| sum.release(&sums, &mut generator()));
+    let count = COUNT.build(&arguments(None, eps, text)).ok();
+    let count = count.map(|count| count.release(&sums, &mut generator()) as f64);
+    [mean, sum, count].into_iter().flatten().collect()
+}
+
+fn generator() -> Generator {
+    Generator::from_seed(7)
+}
+
+#[test]
+fn epsilon_is_divided_by_rows_and_groups() {
+    for name in [
+        "hourglass",
+        "laplace",
+        "staircase",
+        "shifted",
+        "independent",
+        "smooth",
+        "geometric",
+    ] {
+        let shared = answers(Some(3.0), &format!("{name}(rows=2, groups=3)"));
+        assert!(!shared.is_empty(), "{name}");
+        assert_eq!(shared, answers(Some(0.5), name));
+        assert_ne!(shared, answers(Some(3.0), name));
+        assert_eq!(
+            answers(Some(1.5), &format!("{name}(rows=3)")),
+            answers(Some(0.5), name)
+        );
+        assert_eq!(
+            answers(Some(1.5), &format!("{name}(groups=3)")),
+            answers(Some(0.5), name)
+        );
+    }
+    let shared = answers(Some(2.0), "clipped(n=1000, rows=4)");
+    assert_eq!(shared, answers(Some(0.5), "clipped(n=1000)"));
+}
+
+#[test]
+fn mu_is_divided_by_rows_and_by_the_root_of_groups() {
+    let sd = |text: &str| {
+        let counts = COUNTS.build(&arguments(None, None, text)).unwrap();
+        counts.spread().sd
+    };
+    for name in ["correlated", "gaussian", "known_n"] {
+        let n = if name == "known_n" { ", n=9" } else { "" };
+        let alone = sd(&format!("{name}(mu=1, d=4{n})"));
+        let near = |rest: &str, factor: f64| {
+            let found = sd(&format!("{name}(mu=1, d=4{n}, {rest})")) / alone;
+            assert!(
+                (found / factor - 1.0).abs() < 1e-9 && found >= factor,
+                "{name} {rest}: {found}"
+            );
+        };
+        near("rows=3", 3.0);
+        near("groups=4", 2.0);
+        near("rows=5, groups=9", 15.0);
+    }
+    // A budget of (eps, delta) is turned into mu first, whole.
+    let whole = dp_core::accounting::mu(1.0, 1e-6).unwrap();
+    let sd_of = |eps, text: &str| {
+        let counts = COUNTS.build(&arguments(None, eps, text)).unwrap();
+        counts.spread().sd
+    };
+    let found = sd_of(Some(1.0), "gaussian(delta=1e-6, d=4, rows=2, groups=4)");
+    assert!(
+        (found / sd_of(None, &format!("gaussian(mu={}, d=4)", whole / 4.0)) - 1.0).abs() < 1e-9
+    );
+}
+
+/// Two tables that differ by a person's rows, for the count: the law of each, and what the worse of
+/// them exceeds `e^eps` times the other by.
+fn excess(eps: f64, distance: i64, law: impl Fn(i64) -> f64) -> f64 {
+    let reach = 600;
+    let sum = |shift: i64| -> f64 {
+        (-reach..=reach)
+            .map(|x| (law(x) - eps.exp() * law(x - shift)).max(0.0))
+            .sum()
+    };
+    sum(distance).max(sum(-distance))
+}
+
+#[test]
+fn a_person_of_many_rows_is_as_private_as_the_call_says() {
+    for eps in [0.3, 1.0, 4.0] {
+        for rows in [1, 2, 7] {
+            let law = |x: i64| law::two_sided_geometric(x, eps / rows as f64);
+            assert!(excess(eps, rows, law) < 1e-12, "{eps} {rows}");
+            // With a row more than was said, or without the factor, it is not.
+            assert!(excess(eps, rows + 1, law) > 1e-3, "{eps} {rows}");
+            if rows > 1 {
+                let careless = |x: i64| law::two_sided_geometric(x, eps);
+                assert!(excess(eps, rows, careless) > 1e-3, "{eps} {rows}");
+            }
+        }
+    }
+}
+
+#[test]
+fn delta_is_shared_out_as_group_privacy_asks() {
+    let mut caught = 0;
+    for (eps, delta) in [(0.5, 1e-2), (1.0, 1e-3), (3.0, 1e-6)] {
+        for rows in [1, 2, 5] {
+            let step = eps / rows as f64;
+            let share = delta * step.exp_m1() / (rows as f64 * step).exp_m1();
+            let undercount = |delta: f64| {
+                let epsilon = Epsilon::new(Some(step)).unwrap();
+                Undercount::new(epsilon, delta * (1.0 - 1e-12))
+            };
+            let text = format!("undercount(delta={delta:?}, rows={rows})");
+            let count = COUNT.build(&arguments(None, Some(eps), &text)).unwrap();
+            let sums = Sums { n: 50, s: 0 };
+            let [mut one, mut other] = [generator(), generator()];
+            for _ in 0..100 {
+                let expected = undercount(share).release_from(&sums, &mut other);
+                assert_eq!(count.release(&sums, &mut one), expected, "{text}");
+            }
+            // A person's rows apart, what it answers is as private as the call says.
+            let law = |v: i64| {
+                move |x: i64| match x + v {
+                    z if z.abs() > v => 0.0,
+                    z if z.abs() == v => (-step * v as f64).exp() / (1.0 + (-step).exp()),
+                    z => law::two_sided_geometric(z, step),
+                }
+            };
+            let found = excess(eps, rows, law(undercount(share).reach() as i64));
+            assert!(found <= delta, "{text}: {found}");
+            // With the whole delta for each row it often is not.
+            let careless = undercount(delta).reach() as i64;
+            caught += usize::from(excess(eps, rows, law(careless)) > delta);
+        }
+    }
+    assert!(caught >= 3, "{caught}");
+}
+
+#[test]
+fn all_mechanisms_take_them_and_their_values_are_checked() {
+    fn error<M: ?Sized>(registry: &Registry<M>, arguments: &Arguments) -> Option<(String, String)> {
+        let error = registry.build(arguments).err()?;
+        Some((error.argument.to_owned(), error.message))
+    }
+    for (_, _, info) in catalog() {
+        let names: Vec<_> = info
+            .all_parameters()
+            .map(|parameter| parameter.name)
+            .collect();
+        assert!(names.ends_with(&["rows", "groups"]), "{}", info.name);
+        let keys: std::collections::BTreeSet<_> = names.iter().collect();
+        assert_eq!(keys.len(), names.len(), "{}", info.name);
+    }
+    assert_eq!(
+        person::PARAMETERS.map(|parameter| parameter.name),
+        ["rows", "groups"]
+    );
+    for (text, argument, word) in [
+        ("hourglass(rows=0)", "mech", "rows"),
+        ("hourglass(groups=0)", "mech", "groups"),
+        ("hourglass(rows=1000001)", "mech", "rows"),
+        ("hourglass(rows=1.5)", "mech", "rows"),
+        ("hourglass(rows=-1)", "mech", "rows"),
+        (
+            "hourglass(rows=1000000, groups=1000000)",
+            "eps",
+            "rows and groups",
+        ),
+    ] {
+        let (found, message) = error(&MEAN, &arguments(UNIT, Some(1.0), text)).unwrap();
+        assert_eq!(found, argument, "{text}: {message}");
+        assert!(message.contains(word), "{text}: {message}");
+    }
+    assert_eq!(
+        error(
+            &MEAN,
+            &arguments(UNIT, Some(1.0), "hourglass(rows=1000000)")
+        ),
+        None
+    );
+}

@@ -1,0 +1,23 @@
+//! `dp_keep(eps, delta [, mech])`, for HAVING: whether a group may be shown.
+
+use dp_core::mechanism::{self, Scalar};
+use pgrx::IntoDatum;
+use pgrx::pg_sys::Datum;
+
+use crate::aggregate::{Aggregate, Shape, count_row, transition_function};
+use crate::fmgr::{Call, sql_function};
+
+static KEEP: Aggregate<Scalar<bool>> = Aggregate {
+    name: "dp_keep",
+    registry: &mechanism::KEEP,
+    shape: Shape::Kept,
+};
+
+transition_function!(dp_keep_trans, pg_finfo_dp_keep_trans, KEEP, count_row);
+
+fn keep(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_keep's final function.
+    unsafe { KEEP.release(call) }.into_datum()
+}
+
+sql_function!(dp_keep_final, pg_finfo_dp_keep_final, keep);
