@@ -2,7 +2,9 @@
 //! functions run unguarded and leave everything but the plain case to a guarded one.
 
 use dp_core::buckets::Buckets;
+use dp_core::magnitudes::{self, BINS};
 use dp_core::mechanism::Mechanism;
+use dp_core::mechanism::bounds::geometric::BoundsFinder;
 use dp_core::mechanism::histogram::geometric::Histogram;
 use dp_core::mechanism::vector::Rows;
 use dp_core::sums::Totals;
@@ -31,6 +33,12 @@ impl Binned for Histogram {
         };
         let count = self.buckets().count();
         Layout::new(kind, one_of(count), Some(self.buckets().grid()))
+    }
+}
+
+impl Binned for BoundsFinder {
+    fn layout(&self) -> Layout {
+        Layout::new(Kind::Magnitudes, one_of(BINS), None)
     }
 }
 
@@ -122,6 +130,23 @@ pub unsafe fn add_to_bucket(
     }
 }
 
+/// The transition function of bounds, `(state, x, ...)`: NULL and NaN are ignored.
+///
+/// # Safety
+/// PostgreSQL's own fcinfo, of a function that is declared `(dp_state, float8, ...)`.
+#[inline(always)]
+pub unsafe fn add_to_magnitude(
+    fcinfo: FunctionCallInfo,
+    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
+) -> Datum {
+    // SAFETY: by the declaration.
+    unsafe {
+        let [state, x] = [argument(fcinfo, 0), argument(fcinfo, 1)];
+        let as_called = |layout: &Layout| layout.kind() == Kind::Magnitudes;
+        add_to_bin(fcinfo, [state, x], as_called, rest)
+    }
+}
+
 /// The transition function of `(state, x, ...)`, where the state is one of a group that was called
 /// with the same arguments.
 ///
@@ -164,6 +189,7 @@ fn count(state: &mut VectorState, x: f64) {
     let bin = match layout.kind() {
         Kind::Buckets => Some(buckets.bucket(x)),
         Kind::BucketsWithin => buckets.bucket_within(x),
+        Kind::Magnitudes => Some(magnitudes::bin(x)),
         Kind::Questions | Kind::Booleans | Kind::Values => None,
     };
     if let Some(bin) = bin {

@@ -80,7 +80,7 @@ impl Aggregate<Vector> {
                     None => state.count_row(),
                 },
                 // The plain case ignores NULL. (A row of one number has no layout here.)
-                Kind::Values | Kind::Buckets | Kind::BucketsWithin => {
+                _ => {
                     if let Some(array) = call.datum(VALUES) {
                         add_values(&mut state, Array::detoasted(array));
                     }

@@ -25,6 +25,8 @@ pub enum Kind {
     Buckets = 4,
     /// The same, and in none if it is outside of the bounds.
     BucketsWithin = 5,
+    /// One value, counted in the bin of its magnitude; counts of 8 bytes.
+    Magnitudes = 6,
 }
 
 impl Kind {
@@ -32,8 +34,8 @@ impl Kind {
     #[inline(always)]
     fn words(self) -> usize {
         match self {
-            Self::Questions | Self::Booleans | Self::Buckets | Self::BucketsWithin => 1,
             Self::Values => 2,
+            _ => 1,
         }
     }
 }
@@ -69,6 +71,7 @@ impl Layout {
             2 => Kind::Booleans,
             4 => Kind::Buckets,
             5 => Kind::BucketsWithin,
+            6 => Kind::Magnitudes,
             _ => Kind::Values,
         }
     }
@@ -98,7 +101,7 @@ impl Layout {
     /// Whether there can be such rows: of forged bytes there may not.
     #[inline(always)]
     fn is_possible(&self) -> bool {
-        self.length() <= LONGEST && matches!(self.kind, 1..=5)
+        self.length() <= LONGEST && matches!(self.kind, 1..=6)
     }
 
     #[inline(always)]

@@ -11,7 +11,9 @@ use dp_mean_tests::{Build, Database, Role, explain, refused, rows, run, session,
 use postgres::Client;
 
 /// The aggregates, as `regprocedure` writes them.
-const AGGREGATES: [&str; 18] = [
+const AGGREGATES: [&str; 20] = [
+    "dp_bounds(double precision,double precision)",
+    "dp_bounds(double precision,double precision,dp_mechanism)",
     "dp_count(\"any\",double precision)",
     "dp_count(\"any\",double precision,dp_mechanism)",
     "dp_count(double precision)",
@@ -51,7 +53,7 @@ const PLANS: [&str; 4] = [
 ];
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 71;
+const FUNCTIONS: usize = 76;
 
 /// The members of the extension.
 const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid, objsubid) AS name \
@@ -169,6 +171,7 @@ fn each_aggregate_says_what_it_is() {
         let space = match aggregate {
             "dp_counts" | "dp_counts_estimate" | "dp_histogram" => 64 + 8 * 64,
             "dp_sums" | "dp_sums_estimate" | "dp_means" => 64 + 16 * 64,
+            "dp_bounds" => 64 + 8 * 257,
             _ => 64,
         };
         assert_eq!(row.get::<_, i32>(8), space, "{name}");
@@ -177,7 +180,7 @@ fn each_aggregate_says_what_it_is() {
             "dp_mean_and_count" => "dp_mean_trans",
             "dp_counts_estimate" => "dp_counts_trans",
             "dp_sums_estimate" => "dp_sums_trans",
-            "dp_count" if name == AGGREGATES[2] => "dp_count_rows_trans",
+            "dp_count" if name == AGGREGATES[4] => "dp_count_rows_trans",
             _ => &format!("{aggregate}_trans"),
         };
         assert_eq!(row.get::<_, &str>(10), transition, "{name}");
@@ -210,12 +213,13 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 27);
+    assert_eq!(of_states, 33);
     for (name, usable) in [
         ("dp_state", false),
         ("dp_mechanism", true),
         ("dp_mean_answer", true),
         ("dp_vector_answer", true),
+        ("dp_bounds_answer", true),
     ] {
         let sql = format!(
             "SELECT has_type_privilege('{}', '{name}', 'USAGE')",
@@ -251,6 +255,8 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "dp_means(ARRAY[x], 0, 1, NULL, 'correlated(rho=0.1, d=2)')",
         "dp_histogram(x, 0, 1, 3, 1)",
         "dp_histogram(x, 0, 1, 3, 1, 'geometric(outside=drop)')",
+        "dp_bounds(x, 1)::text",
+        "dp_bounds(x, 1, 'geometric')::text",
     ] {
         for rest in ["", " GROUP BY x > 0.3", " WHERE false"] {
             let sql = format!("SELECT {call} IS NOT NULL FROM (VALUES (0.5), (0.25)) v(x){rest}");
@@ -305,11 +311,12 @@ fn every_object_has_a_comment() {
         "pg_type",
     ];
     assert_eq!(Vec::from_iter(&catalogs), expected);
-    // Besides: 6 operators, 2 casts, 4 types, an operator class and its family.
-    assert_eq!(members.len(), FUNCTIONS + 14);
+    // Besides: 6 operators, 2 casts, 5 types, an operator class and its family.
+    assert_eq!(members.len(), FUNCTIONS + 15);
 
     for (name, expected) in [
         ("dp_mean_answer", "mean float8, count float8"),
+        ("dp_bounds_answer", "lower float8, upper float8"),
         (
             "dp_vector_answer",
             "estimates _float8, total float8, sd float8, covariance float8, total_sd float8, \
@@ -622,7 +629,7 @@ fn dp_mechanisms_lists_what_works() {
 }
 
 /// A call of each aggregate with a mechanism, and the aggregate under which that one is listed.
-const CALLS: [(&str, &str); 11] = [
+const CALLS: [(&str, &str); 12] = [
     ("dp_mean", "dp_mean(x, 0, 1, {eps}, {mech})"),
     ("dp_mean", "dp_mean_and_count(x, 0, 1, {eps}, {mech})"),
     ("dp_sum", "dp_sum(x, 0, 1, {eps}, {mech})"),
@@ -640,6 +647,7 @@ const CALLS: [(&str, &str); 11] = [
     ("dp_sums", "dp_sums_estimate(ARRAY[x], 0, 1, {eps}, {mech})"),
     ("dp_means", "dp_means(ARRAY[x], 0, 1, {eps}, {mech})"),
     ("dp_histogram", "dp_histogram(x, 0, 1, 4, {eps}, {mech})"),
+    ("dp_bounds", "dp_bounds(x, {eps}, {mech})::text"),
 ];
 
 /// Whether a mechanism of `info` takes a scale in the place of bounds.

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use dp_mean_tests::variable;
 
-const PER_ROW: [&str; 9] = [
+const PER_ROW: [&str; 10] = [
     "dp_mean_trans",
     "dp_sum_trans",
     "dp_count_trans",
@@ -17,6 +17,7 @@ const PER_ROW: [&str; 9] = [
     "dp_sums_trans",
     "dp_means_trans",
     "dp_histogram_trans",
+    "dp_bounds_trans",
 ];
 
 /// What the guarded functions are called in `transition_function!`. The linker may have merged

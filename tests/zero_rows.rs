@@ -25,7 +25,7 @@ const TABLES: &str = "
     ANALYZE t; ANALYZE parts";
 
 /// One call of each aggregate, with and without a mechanism, as text: a NULL would be NULL.
-const CALLS: [&str; 22] = [
+const CALLS: [&str; 23] = [
     "dp_mean(x, 0, 1000, 1.0)",
     "dp_mean(x, 0, 1000, 1.0, 'laplace')",
     "dp_mean(x, 0, 1000, 1.0, 'independent')",
@@ -48,6 +48,7 @@ const CALLS: [&str; 22] = [
     "dp_means(ARRAY[x, k], 0, 1000, NULL, 'correlated(mu=1, d=4)')",
     "dp_histogram(x, 0, 1000, 8, 1.0)",
     "dp_histogram(x, 0, 1000, 3, 1.0, 'geometric(outside=drop)')",
+    "dp_bounds(x, 1.0, 'geometric(beta=0.5)')",
 ];
 
 /// Runs `sql`, with each call in turn for `{}`, and checks that its last column is never NULL,

@@ -1,5 +1,6 @@
 //! The aggregates, one a file.
 
+pub mod bounds;
 pub mod count;
 pub mod counts;
 pub mod histogram;

@@ -49,6 +49,7 @@ pub mod delta;
 pub mod epsilon;
 pub mod error;
 pub mod grid;
+pub mod magnitudes;
 pub mod mechanism;
 pub mod planning;
 pub mod random;

@@ -3,6 +3,7 @@
 //! To add a mechanism: write its file (with the reason it is private beside the code), add its
 //! `ENTRY` to the registry of its aggregate below, and its tests and documentation.
 
+pub mod bounds;
 mod budget;
 pub mod count;
 pub mod histogram;
@@ -19,6 +20,7 @@ use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
 use crate::random::Generator;
 use crate::sums::Sums;
+use bounds::geometric::BoundsFinder;
 use histogram::geometric::Histogram;
 use mean::Mean;
 use vector::VectorMechanism;
@@ -304,13 +306,19 @@ pub static HISTOGRAM: Registry<Histogram> = Registry {
     entries: &[histogram::geometric::ENTRY],
 };
 
+/// The mechanisms that find bounds. An answer may be that there are none.
+pub static BOUNDS: Registry<BoundsFinder> = Registry {
+    aggregate: "dp_bounds",
+    entries: &[bounds::geometric::ENTRY],
+};
+
 /// All mechanisms of all aggregates: the aggregate's name, whether the mechanism is its
 /// default, and the mechanism.
 pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
     let scalars = MEAN.infos().chain(SUM.infos()).chain(COUNT.infos());
     let vectors = COUNTS.infos().chain(SUMS.infos()).chain(MEANS.infos());
     let kept = KEEP.infos().chain(HISTOGRAM.infos());
-    scalars.chain(kept).chain(vectors)
+    scalars.chain(kept).chain(vectors).chain(BOUNDS.infos())
 }
 
 impl<M: ?Sized + 'static> Registry<M> {

@@ -6,6 +6,7 @@
 
 mod accounting;
 mod accuracy;
+mod bounds;
 mod extremes;
 /// Its `main` is for those who run it; what else is not used are tables of tests that need `testing`.
 #[allow(dead_code)]
