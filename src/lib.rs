@@ -11,6 +11,7 @@ mod cell_state;
 mod errors;
 mod fmgr;
 mod mechanism_type;
+mod moments_state;
 mod plan;
 mod planning;
 mod release;

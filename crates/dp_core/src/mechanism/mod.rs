@@ -7,6 +7,7 @@ mod budget;
 pub mod count;
 pub mod mean;
 pub mod sum;
+pub mod variance;
 pub mod vector;
 
 use crate::choice::{self, Choice};
@@ -16,6 +17,7 @@ use crate::grid::{Bounds, Grid};
 use crate::random::Generator;
 use crate::sums::Sums;
 use mean::Mean;
+use variance::OfMoments;
 use vector::VectorMechanism;
 
 /// A mechanism with all its public parameters fixed: integers in, noise drawn, answer out.
@@ -249,6 +251,12 @@ pub static COUNT: Registry<Scalar<i64>> = Registry {
     ],
 };
 
+/// The mechanisms of variances, and of what else their release gives.
+pub static VARIANCE: Registry<OfMoments> = Registry {
+    aggregate: "dp_variance",
+    entries: &[variance::laplace::ENTRY, variance::gaussian::ENTRY],
+};
+
 /// The mechanisms of many counts at once. Answers may be negative.
 pub static COUNTS: Registry<Vector> = Registry {
     aggregate: "dp_counts",
@@ -280,7 +288,7 @@ pub static MEANS: Registry<Vector> = Registry {
 pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
     let scalars = MEAN.infos().chain(SUM.infos()).chain(COUNT.infos());
     let vectors = COUNTS.infos().chain(SUMS.infos()).chain(MEANS.infos());
-    scalars.chain(vectors)
+    scalars.chain(VARIANCE.infos()).chain(vectors)
 }
 
 impl<M: ?Sized + 'static> Registry<M> {

@@ -2,7 +2,7 @@
 //! samplers against the laws that the enumeration is about (`samplers`, `tapes`), accuracy against
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
 //! (`accounting`), what the mechanisms without bias of their own promise (`honest`, `symmetric`),
-//! forecasts against releases (`planning`), and behaviour at the edges (`order`, `parsing`, `extremes`).
+//! forecasts against releases (`planning`), variances (`variance`), and behaviour at the edges (`order`, `parsing`, `extremes`).
 
 mod accounting;
 mod accuracy;
@@ -22,6 +22,7 @@ mod samplers;
 mod stats;
 mod symmetric;
 mod tapes;
+mod variance;
 #[cfg(feature = "testing")]
 mod vectors;
 mod words;
