@@ -7,7 +7,7 @@ use std::process::Command;
 
 use dp_mean_tests::variable;
 
-const PER_ROW: [&str; 7] = [
+const PER_ROW: [&str; 8] = [
     "dp_mean_trans",
     "dp_sum_trans",
     "dp_count_trans",
@@ -15,6 +15,7 @@ const PER_ROW: [&str; 7] = [
     "dp_counts_trans",
     "dp_sums_trans",
     "dp_means_trans",
+    "dp_variance_trans",
 ];
 
 /// What the guarded functions are called in `transition_function!`. The linker may have merged

@@ -16,6 +16,7 @@ mod privileges;
 mod questions;
 mod randomness;
 mod values;
+mod variance;
 mod vector_accuracy;
 mod vectors;
 mod zero_rows;

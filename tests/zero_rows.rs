@@ -1,9 +1,11 @@
 //! No rows is an answer like any other: noise, drawn as for n = 0, in every plan. A NULL there
 //! would tell with certainty that no row matched.
 
-use dp_core::mechanism::{Arguments, COUNT, COUNTS, MEAN, MEANS, MechanismArgument, SUM, SUMS};
+use dp_core::mechanism::{
+    Arguments, COUNT, COUNTS, MEAN, MEANS, MechanismArgument, SUM, SUMS, VARIANCE,
+};
 use dp_core::random::Generator;
-use dp_core::sums::{Sums, Totals};
+use dp_core::sums::{Moments, Sums, Totals};
 use dp_mean_tests::{Build, PARALLEL, explain, rows, run, session, value};
 use postgres::Client;
 
@@ -20,7 +22,7 @@ const TABLES: &str = "
     ANALYZE t; ANALYZE parts";
 
 /// One call of each aggregate, with and without a mechanism, as text: a NULL would be NULL.
-const CALLS: [&str; 16] = [
+const CALLS: [&str; 19] = [
     "dp_mean(x, 0, 1000, 1.0)",
     "dp_mean(x, 0, 1000, 1.0, 'laplace')",
     "dp_mean(x, 0, 1000, 1.0, 'independent')",
@@ -37,6 +39,9 @@ const CALLS: [&str; 16] = [
     "dp_sums(ARRAY[x, k], 0, 1000, 1.0, 'laplace(d=2)')",
     "dp_sums_estimate(ARRAY[x, k], 0, 1000, 1.0, 'ellipse(delta=1e-6, k=1, d=2)')",
     "dp_means(ARRAY[x, k], 0, 1000, NULL, 'correlated(mu=1, d=4)')",
+    "dp_variance(x, 0, 1000, 1.0)",
+    "dp_stddev(x, 0, 1000, NULL, 'gaussian(mu=1)')",
+    "dp_variance_estimate(x, 0, 1000, 1.0, 'laplace(sample=yes)')",
 ];
 
 /// Runs `sql`, with each call in turn for `{}`, and checks that its last column is never NULL,
@@ -119,6 +124,29 @@ fn the_answer_is_that_of_no_rows() {
             let expected = mechanism.release(&nobody, &mut generator());
             let count: i64 = seeded(&format!("dp_count(x, 0.7, '{name}')")).get(0);
             assert_eq!(count, expected, "{name}");
+        }
+        for entry in VARIANCE.entries {
+            let name = entry.info.example;
+            let mechanism = VARIANCE.build(&arguments(name)).expect("a variance");
+            let expected = mechanism.release(&Moments::default(), &mut generator());
+            for (call, expected) in [
+                ("dp_variance", expected.variance),
+                ("dp_stddev", expected.stddev),
+            ] {
+                let found: f64 = seeded(&format!("{call}(x, -3, 7, 0.7, '{name}')")).get(0);
+                assert_eq!(found.to_bits(), expected.to_bits(), "{call} {name}");
+            }
+            let row = seeded(&format!(
+                "(dp_variance_estimate(x, -3, 7, 0.7, '{name}')).*"
+            ));
+            let found = [0, 1, 2, 3].map(|i| row.get::<_, f64>(i));
+            let whole = [
+                expected.variance,
+                expected.stddev,
+                expected.mean,
+                expected.count,
+            ];
+            assert_eq!(found, whole, "{name}");
         }
         for (registry, call) in [
             (&COUNTS, "dp_counts(0.7, '{}', VARIADIC ARRAY[x > 3])"),
@@ -214,6 +242,8 @@ fn all_null_groups_are_like_empty_ones() {
         "dp_mean_and_count({}, 0, 1000, 1.0)::text",
         "dp_sum({}, 0, 1000, 1.0)",
         "dp_count({}, 1.0)",
+        "dp_variance({}, 0, 1000, 1.0)",
+        "dp_variance_estimate({}, 0, 1000, 1.0)",
         "dp_sums({}, 0, 1000, 1.0, 'correlated(delta=1e-6, d=2)')",
         "dp_means({}, 0, 1000, 1.0, 'correlated(delta=1e-6, d=2)')",
     ] {

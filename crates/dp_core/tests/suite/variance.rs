@@ -117,8 +117,8 @@ fn wrong_laws_are_caught() {
         caught("the scale of one sum alone", unit - 1, &right);
         let wrong = moves(|[b0, b1, b2]| [2 * b0 - b1 / 2, 4 * b1, 2 * b2 - b1 / 2]);
         caught("a heavier middle", unit, &wrong);
-        let wrong = moves(|[b0, b1, b2]| [2 * b0, 2 * b1, 2 * b2 - b1 / 2]);
-        caught("taken off on one side", unit, &wrong);
+        let wrong = moves(|[b0, b1, b2]| [2 * b0, 2 * b1, 2 * b2 + b1 / 2]);
+        caught("put on at one side", unit, &wrong);
     }
 }
 
