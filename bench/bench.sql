@@ -1,5 +1,5 @@
 -- dp_mean with five arguments against avg, over the same rows in the same session. Run by scripts/bench with
--- the psql variables rows and runs; prints Markdown. What counts.sql and unbounded.sql share is at the end.
+-- the psql variables rows and runs; prints Markdown. What the other files share is at the end.
 \set QUIET on
 \set ON_ERROR_STOP on
 \pset pager off

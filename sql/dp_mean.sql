@@ -120,7 +120,7 @@ CREATE FUNCTION dp_mechanisms(
     OUT aggregate text, OUT mechanism text, OUT is_default boolean, OUT guarantee text,
     OUT neighbours text, OUT parameters text, OUT example text, OUT source text
 ) RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'dp_mechanisms_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 33;
+AS 'MODULE_PATHNAME', 'dp_mechanisms_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 35;
 COMMENT ON FUNCTION dp_mechanisms() IS
 'The mechanisms of each aggregate: which is the default, its guarantee, its neighbours (what two tables may differ by), its parameters, a text that works, and the paper it comes from.';
 
@@ -128,7 +128,7 @@ COMMENT ON FUNCTION dp_mechanisms() IS
 
 CREATE TYPE dp_state;
 COMMENT ON TYPE dp_state IS
-'The state of an aggregate of dp_mean: exact integers, 64 bytes; of vectors, 8 or 16 more for each position. It has no text or binary form (0A000): only the aggregates read it.';
+'The state of an aggregate of dp_mean: exact integers, 64 bytes; of a variance 80; of vectors, 8 or 16 more for each position. It has no text or binary form (0A000): only the aggregates read it.';
 
 CREATE FUNCTION dp_state_in(cstring) RETURNS dp_state
 AS 'MODULE_PATHNAME', 'dp_state_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -317,6 +317,84 @@ CREATE AGGREGATE dp_keep(eps float8, delta float8, mech dp_mechanism) (
 );
 COMMENT ON AGGREGATE dp_keep(float8, float8, dp_mechanism) IS
 'Whether a group may be shown by the mechanism mech, keep(rows=, groups=): for people with at most so many rows in each of at most so many groups, 1 to 1000000 each, 1 by default; then (eps, delta)-differentially private for neighbours that differ by all rows of one person. The query must see to it that nobody has more. Otherwise as dp_keep(eps, delta).';
+
+-- dp_variance, dp_stddev --------------------------------------------------------------------------
+
+CREATE FUNCTION dp_variance_trans(dp_state, float8, float8, float8, float8) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_variance_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_variance_trans(dp_state, float8, float8, float8, float8) IS 'support function of dp_variance: takes in one row';
+
+CREATE FUNCTION dp_variance_trans(dp_state, float8, float8, float8, float8, dp_mechanism) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_variance_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_variance_trans(dp_state, float8, float8, float8, float8, dp_mechanism) IS 'support function of dp_variance: takes in one row';
+
+CREATE FUNCTION dp_variance_final(dp_state) RETURNS float8
+AS 'MODULE_PATHNAME', 'dp_variance_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_variance_final(dp_state) IS 'support function of dp_variance: draws noise and answers';
+
+CREATE AGGREGATE dp_variance(x float8, lo float8, hi float8, eps float8) (
+    SFUNC = dp_variance_trans, STYPE = dp_state, SSPACE = 80,
+    FINALFUNC = dp_variance_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_variance(float8, float8, float8, float8) IS
+'Private population variance of x clamped to [lo, hi], in the square of the unit of x; from 0 to (hi - lo)^2 / 4, never NULL: without rows it is noise. eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. Mechanism laplace, on three sums (Kulesza, Suresh, Wang 2024, Algorithm 3, one degree up).';
+
+CREATE AGGREGATE dp_variance(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_variance_trans, STYPE = dp_state, SSPACE = 80,
+    FINALFUNC = dp_variance_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_variance(float8, float8, float8, float8, dp_mechanism) IS
+'Private population variance of x clamped to [lo, hi], in the square of the unit of x, by the mechanism mech: laplace or gaussian (with its own budget), with sample=yes of the sample variance, n / (n - 1) times as large; see dp_mechanisms(); never NULL: without rows it is noise. eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Sources: Kulesza, Suresh, Wang 2024; Dong, Roth, Su 2022.';
+
+CREATE FUNCTION dp_stddev_final(dp_state) RETURNS float8
+AS 'MODULE_PATHNAME', 'dp_stddev_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_stddev_final(dp_state) IS 'support function of dp_stddev: draws noise and answers';
+
+CREATE AGGREGATE dp_stddev(x float8, lo float8, hi float8, eps float8) (
+    SFUNC = dp_variance_trans, STYPE = dp_state, SSPACE = 80,
+    FINALFUNC = dp_stddev_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_stddev(float8, float8, float8, float8) IS
+'Private population standard deviation of x clamped to [lo, hi], in the unit of x: the root of what dp_variance releases; from 0 to (hi - lo) / 2, never NULL: without rows it is noise. eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. Mechanism laplace, on three sums (Kulesza, Suresh, Wang 2024, Algorithm 3, one degree up).';
+
+CREATE AGGREGATE dp_stddev(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_variance_trans, STYPE = dp_state, SSPACE = 80,
+    FINALFUNC = dp_stddev_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_stddev(float8, float8, float8, float8, dp_mechanism) IS
+'Private population standard deviation of x clamped to [lo, hi], in the unit of x: the root of what dp_variance releases, by the mechanism mech: laplace or gaussian (with its own budget), with sample=yes of the sample variance, n / (n - 1) times as large; see dp_mechanisms(); never NULL: without rows it is noise. eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Sources: Kulesza, Suresh, Wang 2024; Dong, Roth, Su 2022.';
+
+CREATE TYPE dp_variance_answer AS (variance float8, stddev float8, mean float8, count float8);
+COMMENT ON TYPE dp_variance_answer IS
+'The answer of dp_variance_estimate: the private variance, its root, the private mean and the noisy number of rows, from one release.';
+COMMENT ON COLUMN dp_variance_answer.variance IS 'the private variance, as dp_variance answers';
+COMMENT ON COLUMN dp_variance_answer.stddev IS 'its root, as dp_stddev answers';
+COMMENT ON COLUMN dp_variance_answer.mean IS 'the private mean, inside [lo, hi]';
+COMMENT ON COLUMN dp_variance_answer.count IS 'the noisy number of non-NULL rows; it can be negative or a fraction';
+
+CREATE FUNCTION dp_variance_estimate_final(dp_state) RETURNS dp_variance_answer
+AS 'MODULE_PATHNAME', 'dp_variance_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_variance_estimate_final(dp_state) IS 'support function of dp_variance_estimate: draws noise and answers';
+
+CREATE AGGREGATE dp_variance_estimate(x float8, lo float8, hi float8, eps float8) (
+    SFUNC = dp_variance_trans, STYPE = dp_state, SSPACE = 80,
+    FINALFUNC = dp_variance_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8) IS
+'Private population variance and standard deviation of x clamped to [lo, hi], their mean and their noisy number, all from one release, as a dp_variance_answer; each as dp_variance, dp_stddev and so on would have it, at no further cost. eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. Mechanism laplace, on three sums (Kulesza, Suresh, Wang 2024, Algorithm 3, one degree up).';
+
+CREATE AGGREGATE dp_variance_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_variance_trans, STYPE = dp_state, SSPACE = 80,
+    FINALFUNC = dp_variance_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8, dp_mechanism) IS
+'Private population variance and standard deviation of x clamped to [lo, hi], their mean and their noisy number, all from one release, by the mechanism mech: laplace or gaussian (with its own budget), with sample=yes of the sample variance, n / (n - 1) times as large; see dp_mechanisms(), as a dp_variance_answer; each as dp_variance, dp_stddev and so on would have it, at no further cost. eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Sources: Kulesza, Suresh, Wang 2024; Dong, Roth, Su 2022.';
 
 -- Budgets ---------------------------------------------------------------------------------------
 
@@ -564,6 +642,11 @@ REVOKE EXECUTE ON FUNCTION
     dp_keep_trans(dp_state, float8, float8),
     dp_keep_trans(dp_state, float8, float8, dp_mechanism),
     dp_keep_final(dp_state),
+    dp_variance_trans(dp_state, float8, float8, float8, float8),
+    dp_variance_trans(dp_state, float8, float8, float8, float8, dp_mechanism),
+    dp_variance_final(dp_state),
+    dp_stddev_final(dp_state),
+    dp_variance_estimate_final(dp_state),
     dp_counts_trans(dp_state, float8, dp_mechanism, "any"),
     dp_counts_final(dp_state),
     dp_counts_estimate_final(dp_state),

@@ -15,6 +15,7 @@ use crate::call_site::CallSite;
 use crate::cell_state::CellState;
 use crate::errors;
 use crate::fmgr::{self, Call, argument, float8, sql_function};
+use crate::moments_state::MomentsState;
 use crate::plan::Role;
 use crate::release::release;
 use crate::state::State;
@@ -322,6 +323,11 @@ fn combine(call: Call) -> Option<Datum> {
                 {
                     into.merge(from);
                 }
+                (AnyState::Moments(into), AnyState::Moments(from))
+                    if into.grid().same(from.grid()) =>
+                {
+                    into.merge(from);
+                }
                 (AnyState::Vector(mut into), AnyState::Vector(from))
                     if into.layout().same(from.layout()) =>
                 {
@@ -346,6 +352,7 @@ fn combine(call: Call) -> Option<Datum> {
 /// A state of any kind.
 enum AnyState<'a> {
     Scalar(&'a mut State),
+    Moments(&'a mut MomentsState),
     Vector(VectorState<'a>),
     Cells(CellState<'a>),
 }
@@ -358,6 +365,8 @@ impl AnyState<'_> {
         unsafe {
             if let Some(state) = State::of(datum) {
                 Self::Scalar(state)
+            } else if let Some(state) = MomentsState::of(datum) {
+                Self::Moments(state)
             } else if let Some(state) = VectorState::of(datum) {
                 Self::Vector(state)
             } else if let Some(state) = CellState::of(datum) {

@@ -12,6 +12,7 @@ mod cell_state;
 mod errors;
 mod fmgr;
 mod mechanism_type;
+mod moments_state;
 mod offset;
 mod plan;
 mod planning;

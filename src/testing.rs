@@ -11,6 +11,7 @@ use pgrx::pg_sys::{self, Datum};
 
 use crate::cell_state::CellState;
 use crate::fmgr::{Call, float8, sql_function};
+use crate::moments_state::MomentsState;
 use crate::release;
 use crate::state::State;
 use crate::vector_state::VectorState;
@@ -41,7 +42,7 @@ fn budget_factor(call: Call) -> Option<Datum> {
 }
 
 /// `dp_test_state(dp_state)`, a final function: the integers before the noise, as `n s`, or as
-/// `n s1 s2 ...` of vectors.
+/// `n s1 s2 ...` of vectors, or as `n s q` of moments.
 fn state(call: Call) -> Option<Datum> {
     let datum = call.datum(0)?;
     // SAFETY: tests declare its argument as dp_state.
@@ -49,6 +50,11 @@ fn state(call: Call) -> Option<Datum> {
     // SAFETY: the same.
     if let Some(state) = unsafe { CellState::of(datum) } {
         return cells(&state.histogram()).into_datum();
+    }
+    // SAFETY: the same.
+    if let Some(state) = unsafe { MomentsState::of(datum) } {
+        let moments = state.moments();
+        return format!("{} {} {}", moments.n, moments.s, moments.q).into_datum();
     }
     let (n, sums) = match (scalar, vector) {
         (Some(state), _) => (state.sums().n, vec![state.sums().s]),

@@ -11,7 +11,7 @@ use dp_mean_tests::{Build, Database, Role, explain, refused, rows, run, session,
 use postgres::Client;
 
 /// The aggregates, as `regprocedure` writes them.
-const AGGREGATES: [&str; 20] = [
+const AGGREGATES: [&str; 26] = [
     "dp_bounds(double precision,double precision)",
     "dp_bounds(double precision,double precision,dp_mechanism)",
     "dp_count(\"any\",double precision)",
@@ -28,10 +28,16 @@ const AGGREGATES: [&str; 20] = [
     "dp_mean_and_count(double precision,double precision,double precision,double precision)",
     "dp_mean_and_count(double precision,double precision,double precision,double precision,dp_mechanism)",
     "dp_means(double precision[],double precision,double precision,double precision,dp_mechanism)",
+    "dp_stddev(double precision,double precision,double precision,double precision)",
+    "dp_stddev(double precision,double precision,double precision,double precision,dp_mechanism)",
     "dp_sum(double precision,double precision,double precision,double precision)",
     "dp_sum(double precision,double precision,double precision,double precision,dp_mechanism)",
     "dp_sums(double precision[],double precision,double precision,double precision,dp_mechanism)",
     "dp_sums_estimate(double precision[],double precision,double precision,double precision,dp_mechanism)",
+    "dp_variance(double precision,double precision,double precision,double precision)",
+    "dp_variance(double precision,double precision,double precision,double precision,dp_mechanism)",
+    "dp_variance_estimate(double precision,double precision,double precision,double precision)",
+    "dp_variance_estimate(double precision,double precision,double precision,double precision,dp_mechanism)",
 ];
 
 /// The functions that convert budgets.
@@ -53,7 +59,7 @@ const PLANS: [&str; 4] = [
 ];
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 76;
+const FUNCTIONS: usize = 87;
 
 /// The members of the extension.
 const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid, objsubid) AS name \
@@ -172,6 +178,7 @@ fn each_aggregate_says_what_it_is() {
             "dp_counts" | "dp_counts_estimate" | "dp_histogram" => 64 + 8 * 64,
             "dp_sums" | "dp_sums_estimate" | "dp_means" => 64 + 16 * 64,
             "dp_bounds" => 64 + 8 * 257,
+            "dp_variance" | "dp_stddev" | "dp_variance_estimate" => 80,
             _ => 64,
         };
         assert_eq!(row.get::<_, i32>(8), space, "{name}");
@@ -180,6 +187,7 @@ fn each_aggregate_says_what_it_is() {
             "dp_mean_and_count" => "dp_mean_trans",
             "dp_counts_estimate" => "dp_counts_trans",
             "dp_sums_estimate" => "dp_sums_trans",
+            "dp_stddev" | "dp_variance_estimate" => "dp_variance_trans",
             "dp_count" if name == AGGREGATES[4] => "dp_count_rows_trans",
             _ => &format!("{aggregate}_trans"),
         };
@@ -213,13 +221,14 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 33);
+    assert_eq!(of_states, 38);
     for (name, usable) in [
         ("dp_state", false),
         ("dp_mechanism", true),
         ("dp_mean_answer", true),
         ("dp_vector_answer", true),
         ("dp_bounds_answer", true),
+        ("dp_variance_answer", true),
     ] {
         let sql = format!(
             "SELECT has_type_privilege('{}', '{name}', 'USAGE')",
@@ -257,6 +266,9 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "dp_histogram(x, 0, 1, 3, 1, 'geometric(outside=drop)')",
         "dp_bounds(x, 1)::text",
         "dp_bounds(x, 1, 'geometric')::text",
+        "dp_variance(x, 0, 1, 1)",
+        "dp_stddev(x, 0, 1, 1, 'laplace(sample=yes)')",
+        "(dp_variance_estimate(x, 0, 1, NULL, 'gaussian(mu=1)')).count",
     ] {
         for rest in ["", " GROUP BY x > 0.3", " WHERE false"] {
             let sql = format!("SELECT {call} IS NOT NULL FROM (VALUES (0.5), (0.25)) v(x){rest}");
@@ -317,6 +329,10 @@ fn every_object_has_a_comment() {
     for (name, expected) in [
         ("dp_mean_answer", "mean float8, count float8"),
         ("dp_bounds_answer", "lower float8, upper float8"),
+        (
+            "dp_variance_answer",
+            "variance float8, stddev float8, mean float8, count float8",
+        ),
         (
             "dp_vector_answer",
             "estimates _float8, total float8, sd float8, covariance float8, total_sd float8, \
@@ -629,12 +645,18 @@ fn dp_mechanisms_lists_what_works() {
 }
 
 /// A call of each aggregate with a mechanism, and the aggregate under which that one is listed.
-const CALLS: [(&str, &str); 12] = [
+const CALLS: [(&str, &str); 15] = [
     ("dp_mean", "dp_mean(x, 0, 1, {eps}, {mech})"),
     ("dp_mean", "dp_mean_and_count(x, 0, 1, {eps}, {mech})"),
     ("dp_sum", "dp_sum(x, 0, 1, {eps}, {mech})"),
     ("dp_count", "dp_count(x, {eps}, {mech})"),
     ("dp_keep", "dp_keep({eps}, 1e-6, {mech})"),
+    ("dp_variance", "dp_variance(x, 0, 1, {eps}, {mech})"),
+    ("dp_variance", "dp_stddev(x, 0, 1, {eps}, {mech})"),
+    (
+        "dp_variance",
+        "dp_variance_estimate(x, 0, 1, {eps}, {mech})",
+    ),
     (
         "dp_counts",
         "dp_counts({eps}, {mech}, VARIADIC ARRAY[x > 0.3, x > 0.7])",
@@ -757,7 +779,7 @@ fn the_default_is_the_one_that_is_listed() {
          SET dp_mean.allow_pathological = on",
     );
     // The aggregates of vectors have no default: d or the budget must be given.
-    let scalars = ["dp_mean", "dp_sum", "dp_count"];
+    let scalars = ["dp_mean", "dp_sum", "dp_count", "dp_variance"];
     for (aggregate, is_default, info) in catalog().filter(|entry| scalars.contains(&entry.0)) {
         let bounds = match aggregate {
             "dp_count" => "",

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use dp_mean_tests::variable;
 
-const PER_ROW: [&str; 10] = [
+const PER_ROW: [&str; 11] = [
     "dp_mean_trans",
     "dp_sum_trans",
     "dp_count_trans",
@@ -18,6 +18,7 @@ const PER_ROW: [&str; 10] = [
     "dp_means_trans",
     "dp_histogram_trans",
     "dp_bounds_trans",
+    "dp_variance_trans",
 ];
 
 /// What the guarded functions are called in `transition_function!`. The linker may have merged

@@ -22,6 +22,7 @@ mod privileges;
 mod questions;
 mod randomness;
 mod values;
+mod variance;
 mod vector_accuracy;
 mod vectors;
 mod zero_rows;

@@ -6,9 +6,10 @@ use dp_core::cells::Histogram;
 use dp_core::mechanism::mean::Mean;
 use dp_core::mechanism::{
     Arguments, COUNT, COUNTS, HISTOGRAM, MEAN, MEANS, Mechanism, MechanismArgument, SUM, SUMS,
+    VARIANCE,
 };
 use dp_core::random::Generator;
-use dp_core::sums::{Sums, Totals};
+use dp_core::sums::{Moments, Sums, Totals};
 use dp_mean_tests::{Build, PARALLEL, explain, rows, run, session, value};
 use postgres::Client;
 
@@ -25,7 +26,7 @@ const TABLES: &str = "
     ANALYZE t; ANALYZE parts";
 
 /// One call of each aggregate, with and without a mechanism, as text: a NULL would be NULL.
-const CALLS: [&str; 23] = [
+const CALLS: [&str; 26] = [
     "dp_mean(x, 0, 1000, 1.0)",
     "dp_mean(x, 0, 1000, 1.0, 'laplace')",
     "dp_mean(x, 0, 1000, 1.0, 'independent')",
@@ -49,6 +50,9 @@ const CALLS: [&str; 23] = [
     "dp_histogram(x, 0, 1000, 8, 1.0)",
     "dp_histogram(x, 0, 1000, 3, 1.0, 'geometric(outside=drop)')",
     "dp_bounds(x, 1.0, 'geometric(beta=0.5)')",
+    "dp_variance(x, 0, 1000, 1.0)",
+    "dp_stddev(x, 0, 1000, NULL, 'gaussian(mu=1)')",
+    "dp_variance_estimate(x, 0, 1000, 1.0, 'laplace(sample=yes)')",
 ];
 
 /// Runs `sql`, with each call in turn for `{}`, and checks that its last column is never NULL,
@@ -167,6 +171,29 @@ fn the_answer_is_that_of_no_rows() {
             let counts = seeded(&format!("dp_histogram(x, -3, 7, 9, 0.7, '{text}')"));
             assert_eq!(counts.get::<_, Vec<i64>>(0), expected, "{text}");
         }
+        for entry in VARIANCE.entries {
+            let name = entry.info.example;
+            let mechanism = VARIANCE.build(&arguments(name)).expect("a variance");
+            let expected = mechanism.release(&Moments::default(), &mut generator());
+            for (call, expected) in [
+                ("dp_variance", expected.variance),
+                ("dp_stddev", expected.stddev),
+            ] {
+                let found: f64 = seeded(&format!("{call}(x, -3, 7, 0.7, '{name}')")).get(0);
+                assert_eq!(found.to_bits(), expected.to_bits(), "{call} {name}");
+            }
+            let row = seeded(&format!(
+                "(dp_variance_estimate(x, -3, 7, 0.7, '{name}')).*"
+            ));
+            let found = [0, 1, 2, 3].map(|i| row.get::<_, f64>(i));
+            let whole = [
+                expected.variance,
+                expected.stddev,
+                expected.mean,
+                expected.count,
+            ];
+            assert_eq!(found, whole, "{name}");
+        }
         for (registry, call) in [
             (&COUNTS, "dp_counts(0.7, '{}', VARIADIC ARRAY[x > 3])"),
             (&SUMS, "dp_sums(ARRAY[x, x, x], -3, 7, 0.7, '{}')"),
@@ -261,6 +288,8 @@ fn all_null_groups_are_like_empty_ones() {
         "dp_mean_and_count({}, 0, 1000, 1.0)::text",
         "dp_sum({}, 0, 1000, 1.0)",
         "dp_count({}, 1.0)",
+        "dp_variance({}, 0, 1000, 1.0)",
+        "dp_variance_estimate({}, 0, 1000, 1.0)",
         "dp_sums({}, 0, 1000, 1.0, 'correlated(delta=1e-6, d=2)')",
         "dp_means({}, 0, 1000, 1.0, 'correlated(delta=1e-6, d=2)')",
         "dp_histogram({}, 0, 1000, 20, 1.0)",

@@ -9,3 +9,4 @@ pub mod mean;
 pub mod means;
 pub mod sum;
 pub mod sums;
+pub mod variance;

@@ -27,6 +27,12 @@ CREATE AGGREGATE dp_test_sum_state(float8, float8, float8, float8, dp_mechanism)
     COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
 );
 
+-- The same, "n s q" with the sum of squares, through those of dp_variance.
+CREATE AGGREGATE dp_test_variance_state(float8, float8, float8, float8, dp_mechanism) (
+    SFUNC = dp_variance_trans, STYPE = dp_state, FINALFUNC = dp_test_state,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+
 -- The same of vectors, "n s1 s2 ...", through those of dp_counts and dp_sums.
 CREATE AGGREGATE dp_test_counts_state(float8, dp_mechanism, VARIADIC "any") (
     SFUNC = dp_counts_trans, STYPE = dp_state, FINALFUNC = dp_test_state,

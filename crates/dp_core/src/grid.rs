@@ -6,6 +6,11 @@ use crate::error::ParameterError;
 /// `unit * 2^-33`, far below the noise; sums of 2^63 rows fit an `i128` with room to spare.
 pub const STEPS: u64 = 1 << 32;
 
+/// Steps of the coarser grid of means of squares: 2^24. Squares of its steps are below 2^49, where
+/// noise can still be drawn exactly; a row moves by at most `unit * 2^-25`, and the standard
+/// deviation of any rows by no more than that.
+pub const COARSE_STEPS: u64 = 1 << 24;
+
 /// Public bounds of a column: finite, `lo < hi`, and `hi - lo` finite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
@@ -196,6 +201,18 @@ impl Grid {
     }
 }
 
+impl Grid {
+    /// The steps of one row on the coarser grid, between 0 and [`COARSE_STEPS`]: those of
+    /// [`steps`](Self::steps) in units of 2^8, to nearest. For a grid from `lo`, where they are not
+    /// negative; others would count as 0. Cannot panic, and depends on nothing else either.
+    #[inline(always)]
+    pub fn coarse_steps(&self, x: f64) -> u64 {
+        const SHIFT: u32 = (STEPS / COARSE_STEPS).trailing_zeros();
+        // `steps` is at most 2^32, so this at most 2^24.
+        (self.steps(x).max(0) as u64 + (1 << (SHIFT - 1))) >> SHIFT
+    }
+}
+
 /// Rounds `|v| <= 2^50` to the nearest integer, ties to even: adding 1.5 * 2^52 leaves no
 /// binary digit for a fraction, and the integer stands in the low digits of the sum.
 #[inline(always)]
@@ -288,6 +305,34 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn coarse_steps_are_steps_rounded() {
+        for (lo, hi) in [(0.0, 1.0), (-3.0, 7.0), (-8e307, 8e307), (-0.0, 1e-300)] {
+            let grid = Grid::unit(&bounds(lo, hi));
+            for (x, t) in [
+                (lo, 0),
+                (hi, COARSE_STEPS),
+                (f64::NEG_INFINITY, 0),
+                (f64::INFINITY, COARSE_STEPS),
+                (f64::NAN, 0),
+                (lo.midpoint(hi), COARSE_STEPS / 2),
+            ] {
+                assert_eq!(grid.coarse_steps(x), t, "{lo} {hi} {x}");
+            }
+            let mut last = 0;
+            for i in 0..=1000 {
+                let x = lo + (hi - lo) * (f64::from(i) / 1000.0);
+                let t = grid.coarse_steps(x);
+                let fine = grid.steps(x) as f64 * (COARSE_STEPS as f64 / STEPS as f64);
+                assert!((t as f64 - fine).abs() <= 0.5 && t >= last && t <= COARSE_STEPS);
+                last = t;
+            }
+        }
+        // A grid from 0 has steps of both signs.
+        assert_eq!(Grid::signed(&bounds(-5.0, 1.0)).coarse_steps(-4.0), 0);
+        assert_eq!(Grid::NONE.coarse_steps(1.0), 0);
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod keep;
 pub mod mean;
 pub mod person;
 pub mod sum;
+pub mod variance;
 pub mod vector;
 
 use crate::choice::{self, Choice};
@@ -23,6 +24,7 @@ use crate::sums::Sums;
 use bounds::geometric::BoundsFinder;
 use histogram::geometric::Histogram;
 use mean::Mean;
+use variance::OfMoments;
 use vector::VectorMechanism;
 
 /// A mechanism with all its public parameters fixed: integers in, noise drawn, answer out.
@@ -274,6 +276,12 @@ pub static KEEP: Registry<Scalar<bool>> = Registry {
     entries: &[keep::optimal::ENTRY],
 };
 
+/// The mechanisms of variances, and of what else their release gives.
+pub static VARIANCE: Registry<OfMoments> = Registry {
+    aggregate: "dp_variance",
+    entries: &[variance::laplace::ENTRY, variance::gaussian::ENTRY],
+};
+
 /// The mechanisms of many counts at once. Answers may be negative.
 pub static COUNTS: Registry<Vector> = Registry {
     aggregate: "dp_counts",
@@ -318,6 +326,7 @@ pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
     let scalars = MEAN.infos().chain(SUM.infos()).chain(COUNT.infos());
     let vectors = COUNTS.infos().chain(SUMS.infos()).chain(MEANS.infos());
     let kept = KEEP.infos().chain(HISTOGRAM.infos());
+    let kept = kept.chain(VARIANCE.infos());
     scalars.chain(kept).chain(vectors).chain(BOUNDS.infos())
 }
 

@@ -1,8 +1,9 @@
 //! What the crate promises, checked from outside: privacy by enumeration (`privacy`, `vectors`),
 //! samplers against the laws that the enumeration is about (`samplers`, `tapes`), accuracy against
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
-//! (`accounting`), what the mechanisms without bias of their own promise (`honest`, `symmetric`), which groups are shown (`keep`),
-//! forecasts against releases (`planning`), and behaviour at the edges (`order`, `parsing`, `extremes`).
+//! (`accounting`), what the mechanisms without bias of their own promise (`honest`, `symmetric`),
+//! which groups are shown (`keep`), variances (`variance`), forecasts against releases (`planning`),
+//! and behaviour at the edges (`order`, `parsing`, `extremes`).
 
 mod accounting;
 mod accuracy;
@@ -27,6 +28,7 @@ mod samplers;
 mod stats;
 mod symmetric;
 mod tapes;
+mod variance;
 #[cfg(feature = "testing")]
 mod vectors;
 mod words;

@@ -417,6 +417,7 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
             }
             "dp_counts" => mechanism::COUNTS.build(&unbounded(&arguments)).is_ok(),
             "dp_sums" => mechanism::SUMS.build(&zero_based(&arguments)).is_ok(),
+            "dp_variance" => mechanism::VARIANCE.build(&arguments).is_ok(),
             "dp_means" => mechanism::MEANS.build(&arguments).is_ok(),
             "dp_histogram" => mechanism::HISTOGRAM
                 .build(&Arguments {
@@ -705,7 +706,7 @@ fn the_catalog_is_complete() {
             "one default for {aggregate}"
         );
     }
-    assert_eq!(rows.len(), 33);
+    assert_eq!(rows.len(), 35);
     for (position, (aggregate, _, info)) in rows.iter().enumerate() {
         let texts = [info.name, info.guarantee, info.neighbours, info.source];
         assert!(texts.iter().all(|text| !text.is_empty()));

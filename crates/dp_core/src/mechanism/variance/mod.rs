@@ -1,0 +1,177 @@
+//! Mechanisms for the variance; the mean and the number of rows come from the same release.
+//!
+//! Rows count from 0 to `G = 2^24` grid steps. Kulesza, Suresh and Wang (2024) get a mean out of
+//! two sums, of `t` and of `G - t`, that a row moves by exactly `G` together. One degree up, what a
+//! row of `t` steps is seen by are the three Bernstein polynomials of degree two,
+//!
+//! `b0 = (G - t)^2`, `b1 = 2 t (G - t)`, `b2 = t^2`:
+//!
+//! none is negative, and they add up to `G^2` whatever `t` is. With their sums `B0`, `B1`, `B2`
+//! over the rows, and `p_i = B_i / (B0 + B1 + B2)`, of rows at `x = t / G`:
+//!
+//! * the number of rows is `(B0 + B1 + B2) / G^2`;
+//! * the mean of `x` is `p2 + p1 / 2`, the mean of its square `p2`;
+//! * so its variance is `p2 - (p2 + p1 / 2)^2`, which is `p0 p2 - p1^2 / 4`, as the `p_i` add up
+//!   to 1: the same whether rows are counted from `lo` or from `hi`.
+//!
+//! **What noise goes on.** Not on the `B_i` themselves but on three integer combinations of them
+//! (see [`MomentNoise`]), chosen for the noise: what is wanted is the variance. Of noise in the
+//! sums of functions `f_i` that a quadratic `x^2` is made of, the variance of the rows takes up
+//! `(c0 X0 + c1 X1 + c2 X2) / n`, to leading order, with the `c_i` for which `c0 f0 + c1 f1 + c2
+//! f2` is `(x - mean)^2 - variance`. For the `b_i` the middle one is `(1/2 - mean)^2 - variance -
+//! 1/4`: large just where rows lie around the middle. Taking a part of `b1` off `b0` and `b2` makes
+//! it smaller, and each mechanism shows how far that goes at no cost.
+//!
+//! **Sensitivity space.** Adding a row of `t` steps moves the three sums by `(f0(t), f1(t), f2(t))`
+//! and removing one by the opposite; nothing else happens between neighbours. The grid is fixed row
+//! by row, so the rounding to it is part of the data's domain and costs no privacy.
+//!
+//! **Post-processing.** All the rest is a function of the noisy sums and of public numbers: back to
+//! noisy `B_i`, of which those below 0 become 0 (true ones never are, so each comes nearer to the
+//! truth; what comes of it are moments that rows between the bounds could have), the variance, kept
+//! in [0, 1/4] of the squared width, and, where the noisy number of rows is not positive, the
+//! variance and the mean of the uniform law between the bounds, which is what the bounds alone say.
+
+pub mod gaussian;
+pub mod laplace;
+
+use super::{Mechanism, Parameter, Request, Takes};
+use crate::grid::{Bounds, Grid};
+use crate::random::{Bits, Generator};
+use crate::sums::Moments;
+
+/// A mechanism that sees the number of rows, and the sums of their steps and of the squares.
+pub type OfMoments = dyn Mechanism<Moments, Answer = VarianceAnswer>;
+
+/// What a variance's release hands back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VarianceAnswer {
+    /// The private variance; infinite where it is too large for a float.
+    pub variance: f64,
+    /// Its root, in the column's own unit.
+    pub stddev: f64,
+    /// The private mean, inside the bounds.
+    pub mean: f64,
+    /// The noisy number of rows. It can be negative.
+    pub count: f64,
+}
+
+/// The parameter `sample`.
+const SAMPLE: Parameter = Parameter {
+    name: "sample",
+    takes: Takes::Word(&["no", "yes"]),
+    domain: "no or yes",
+    description: "whether the rows are a sample, so that the variance is n / (n - 1) times as \
+                  large, with the noisy n if that is above 2; by default they are all there is",
+};
+
+impl Request<'_> {
+    /// Whether the rows are a sample of more.
+    fn is_sample(&self) -> bool {
+        self.choice.word(SAMPLE.name) == Some("yes")
+    }
+}
+
+/// Three sums of the rows to put noise on, and the noise.
+pub trait MomentNoise {
+    /// Grid steps between the bounds.
+    fn steps(&self) -> u64;
+
+    /// The three sums, of the Bernstein sums `B0`, `B1` (which is even), `B2`.
+    fn sums(&self, bernstein: [i128; 3]) -> [i128; 3];
+
+    /// Eight times the Bernstein sums, of the three sums: an integer.
+    fn eightfold_bernstein(&self, sums: [i128; 3]) -> [i128; 3];
+
+    /// One draw of the noise of one of the three sums; they are independent.
+    fn draw<B: Bits>(&self, bits: &mut B) -> i128;
+}
+
+/// The variance of the rows, with the noise `N`.
+#[derive(Clone, Debug)]
+pub struct Variance<N> {
+    bounds: Bounds,
+    is_sample: bool,
+    noise: N,
+}
+
+impl<N: MomentNoise> Variance<N> {
+    /// For a column with these bounds, of rows that are a sample or all there are.
+    pub fn new(bounds: Bounds, is_sample: bool, noise: N) -> Self {
+        Self {
+            bounds,
+            is_sample,
+            noise,
+        }
+    }
+
+    /// The three noisy sums: this is what the guarantee is about.
+    #[inline]
+    pub fn noisy<B: Bits>(&self, moments: &Moments, bits: &mut B) -> [i128; 3] {
+        let bernstein = bernstein(moments, self.noise.steps());
+        self.noise
+            .sums(bernstein)
+            .map(|sum| sum.saturating_add(self.noise.draw(bits)))
+    }
+
+    /// One release from any source of words.
+    #[inline]
+    pub fn release_from<B: Bits>(&self, moments: &Moments, bits: &mut B) -> VarianceAnswer {
+        self.answer(self.noisy(moments, bits))
+    }
+
+    /// What follows from the noisy sums, and from nothing else of the rows.
+    fn answer(&self, noisy: [i128; 3]) -> VarianceAnswer {
+        let eightfold = self.noise.eightfold_bernstein(noisy);
+        let whole = eightfold.into_iter().fold(0, i128::saturating_add);
+        let steps = self.noise.steps() as f64;
+        let count = whole as f64 / (8.0 * steps * steps);
+        let (place, variance) = if whole > 0 {
+            let positive = eightfold.map(|sum| sum.max(0) as f64);
+            // Not 0: one of them is above 0.
+            let whole: f64 = positive.iter().sum();
+            let [p0, p1, p2] = positive.map(|sum| sum / whole);
+            (p2 + p1 / 2.0, (p0 * p2 - p1 * p1 / 4.0).clamp(0.0, 0.25))
+        } else {
+            (0.5, 1.0 / 12.0)
+        };
+        let variance = match self.is_sample && count > 2.0 {
+            true => variance * (count / (count - 1.0)),
+            false => variance,
+        };
+        let (lo, hi, width) = (self.bounds.lo(), self.bounds.hi(), self.bounds.width());
+        VarianceAnswer {
+            // In this order, so that no infinity meets a 0.
+            variance: width * (width * variance),
+            stddev: width * variance.sqrt(),
+            // Rounding can leave the bounds by a digit, and even overflow at the largest floats.
+            mean: (lo + width * place).clamp(lo, hi),
+            count,
+        }
+    }
+}
+
+/// The Bernstein sums `B0`, `B1`, `B2`.
+fn bernstein(moments: &Moments, steps: u64) -> [i128; 3] {
+    let steps = i128::from(steps);
+    // Twice 2^63 rows of 2^24 steps are far below what an i128 holds.
+    let squares = steps * steps * i128::from(moments.n);
+    let crossed = moments.s.saturating_mul(2 * steps);
+    [
+        squares.saturating_sub(crossed).saturating_add(moments.q),
+        crossed.saturating_sub(moments.q.saturating_mul(2)),
+        moments.q,
+    ]
+}
+
+impl<N: MomentNoise> Mechanism<Moments> for Variance<N> {
+    type Answer = VarianceAnswer;
+
+    fn grid(&self) -> Option<Grid> {
+        Some(Grid::unit(&self.bounds))
+    }
+
+    fn release(&self, moments: &Moments, generator: &mut Generator) -> VarianceAnswer {
+        self.release_from(moments, generator)
+    }
+}
