@@ -208,7 +208,42 @@ SELECT dp_mean(education, NULL, NULL, 1.0, 'symmetric(delta=0, scale=3)') FROM p
 \set VERBOSITY terse
 
 \echo
-\echo '9. MECHANISMS SIDE BY SIDE   (root mean square error of 1,000 releases each: a look behind the curtain that only'
+\echo
+\echo '9. REAL TABLES   (a distribution; bounds that nobody knows; a spread; groups that may not be shown; people with'
+\echo '   many rows. The pages in docs/ have more on each)'
+\echo
+\set ECHO queries
+SELECT bucket, edges[bucket] AS visits_from, private, true
+FROM (SELECT dp_histogram_edges(0, 20, 5) AS edges, dp_histogram(doctor_visits, 0, 20, 5, 1.0) AS counts,
+             ARRAY(SELECT count(*) FROM person GROUP BY least(width_bucket(doctor_visits, 0, 20, 5), 5) ORDER BY 1 DESC) AS truths
+      FROM person) AS histograms,
+     LATERAL unnest(counts, truths) WITH ORDINALITY AS buckets(private, true, bucket);
+\set ECHO none
+\echo 'Bounds for a column of dollars, found at eps 0.5, then its mean between them at another 0.5:'
+\echo
+\set ECHO queries
+SELECT (dp_bounds(medical_spending, 0.5)).* FROM person \gset
+SELECT :lower AS lower, :upper AS upper,
+       dp_mean(medical_spending, :lower, :upper, 0.5)  AS private,
+       avg(medical_spending)                           AS true
+FROM person;
+SELECT (dp_variance_estimate(age, 0, 100, 1.0)).*, stddev_pop(age) AS true_stddev FROM person;
+\set ECHO none
+\echo 'Which ages in years may be shown? Those of nearly nobody are not:'
+\echo
+\set ECHO queries
+SELECT count(*) AS ages, count(*) FILTER (WHERE shown) AS shown, max(people) FILTER (WHERE NOT shown) AS most_people_of_one_not_shown
+FROM (SELECT age::int AS age, count(*) AS people, dp_keep(1.0, 1e-6) AS shown FROM person GROUP BY age::int) AS ages;
+\set ECHO none
+\echo 'All years of everybody, up to five rows a person: eps is what a person spends, not a row:'
+\echo
+\set ECHO queries
+SELECT dp_mean(doctor_visits, 0, 52, 1.0, 'hourglass(rows=5)') AS private, avg(doctor_visits)::float8 AS true
+FROM person_year;
+\set ECHO none
+
+\echo
+\echo '10. MECHANISMS SIDE BY SIDE   (root mean square error of 1,000 releases each: a look behind the curtain that only'
 \echo '   the owner of the data can take)'
 \echo
 \set ECHO queries
@@ -227,7 +262,7 @@ GROUP BY mech ORDER BY 3;
 
 \echo
 \echo
-\echo '10. AN ANALYST WHO MAY NOT SEE ROWS   (PostgreSQL has no right to aggregate without the right to read, so the'
+\echo '11. AN ANALYST WHO MAY NOT SEE ROWS   (PostgreSQL has no right to aggregate without the right to read, so the'
 \echo '   curator publishes: a materialized view is one release, spent once, read as often as one likes)'
 \echo
 \set ECHO queries
@@ -247,7 +282,7 @@ RESET ROLE;
 
 \echo
 \echo
-\echo '11. WHAT IS REFUSED'
+\echo '12. WHAT IS REFUSED'
 \echo
 \set VERBOSITY default
 \set ECHO queries
@@ -258,7 +293,7 @@ SELECT dp_mean(age, 0, 100, 1.0, 'hourglas') FROM person;
 \set ON_ERROR_STOP on
 
 \echo
-\echo '12. WHAT WAS SPENT'
+\echo '13. WHAT WAS SPENT'
 \echo
 \echo 'Each call costs its eps, disjoint groups cost it once, and the costs add up. dp_mean keeps no account: the'
 \echo 'curator does. Of each person in the table, the answers above spent:'
@@ -273,8 +308,9 @@ FROM (VALUES
     ('6. four bounds at 0.1',                              4 * 0.1, 0),
     ('7. a dozen questions twice, and by three mechanisms; means', 2 + 3 + 1, 2e-6 + 2e-6 + 1e-6),
     ('8. education, by three mechanisms',                   1 + 1 + 1, 1e-6),
-    ('10. visits by plan, published',                      1, 0)
+    ('9. a histogram, bounds and a mean, a variance, ages to show, five years', 1 + 1 + 1 + 1 + 1, 1e-6),
+    ('11. visits by plan, published',                      1, 0)
 ) AS spent(part, eps, delta)
 GROUP BY ROLLUP (part) ORDER BY split_part(spent.part, '.', 1)::int;
-\echo '(and part 9, never to be published: 1000 * 5 * (0.1 + 8) = 40500.)'
+\echo '(and part 10, never to be published: 1000 * 5 * (0.1 + 8) = 40500.)'
 \echo
