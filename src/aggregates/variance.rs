@@ -2,8 +2,8 @@
 //! arguments.
 
 use dp_core::grid::Grid;
+use dp_core::mechanism;
 use dp_core::mechanism::variance::{OfMoments, VarianceAnswer};
-use dp_core::mechanism::{self, Mechanism};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
