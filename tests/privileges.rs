@@ -160,7 +160,7 @@ fn no_aggregate_can_be_built_over_them() {
                replace(pg_get_function_identity_arguments(oid), 'dp_state, ', ''), proname) \
                FROM pg_proc WHERE proname LIKE 'dp\\_%\\_trans' OR proname = 'dp_state_combine'";
     let all = rows(&mut client, sql);
-    assert_eq!(all.len(), 11);
+    assert_eq!(all.len(), 13);
     for row in &all {
         let sql: &str = row.get(0);
         assert_eq!(refused(&mut nobody, sql).code, "42501", "{sql}");
