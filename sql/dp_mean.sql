@@ -120,7 +120,7 @@ CREATE FUNCTION dp_mechanisms(
     OUT aggregate text, OUT mechanism text, OUT is_default boolean, OUT guarantee text,
     OUT neighbours text, OUT parameters text, OUT example text, OUT source text
 ) RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'dp_mechanisms_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 31;
+AS 'MODULE_PATHNAME', 'dp_mechanisms_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 33;
 COMMENT ON FUNCTION dp_mechanisms() IS
 'The mechanisms of each aggregate: which is the default, its guarantee, its neighbours (what two tables may differ by), its parameters, a text that works, and the paper it comes from.';
 
@@ -471,6 +471,77 @@ CREATE AGGREGATE dp_means(x float8[], lo float8, hi float8, eps float8, mech dp_
 COMMENT ON AGGREGATE dp_means(float8[], float8, float8, float8, dp_mechanism) IS
 'Private means of the d numbers of each row, clamped to [lo, hi], from one release: the noisy sums over the noisy number of rows, never outside [lo, hi]; an array of d numbers in the unit of x. Arguments, rows and neighbours as for dp_sums: a NULL array is ignored, a NULL, NaN or missing element counts as 0, clamped to the bounds. The budget is in mech: delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps. Each GROUP BY group is one release, and disjoint groups together cost the budget once. Errors as dp_sums: 22023, the same with and without rows. Mechanisms correlated and known_n: those that have the number of rows; see dp_mechanisms(). Source: Lebeda 2024, Algorithm 1.';
 
+-- dp_histogram -----------------------------------------------------------------------------------
+
+CREATE FUNCTION dp_histogram_trans(dp_state, float8, float8, float8, integer, float8) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_histogram_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_histogram_trans(dp_state, float8, float8, float8, integer, float8) IS 'support function of dp_histogram: takes in one row';
+
+CREATE FUNCTION dp_histogram_trans(dp_state, float8, float8, float8, integer, float8, dp_mechanism) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_histogram_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_histogram_trans(dp_state, float8, float8, float8, integer, float8, dp_mechanism) IS 'support function of dp_histogram: takes in one row';
+
+CREATE FUNCTION dp_histogram_final(dp_state) RETURNS bigint[]
+AS 'MODULE_PATHNAME', 'dp_histogram_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_histogram_final(dp_state) IS 'support function of dp_histogram: draws noise and answers';
+
+CREATE AGGREGATE dp_histogram(x float8, lo float8, hi float8, buckets integer, eps float8) (
+    SFUNC = dp_histogram_trans, STYPE = dp_state, SSPACE = 576,
+    FINALFUNC = dp_histogram_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_histogram(float8, float8, float8, integer, float8) IS
+'Private histogram of x: the number of rows in each of so many buckets of equal width between lo and hi, an array of bigint; never NULL: without rows, and in empty buckets, it is noise. Bucket i (from 1) holds x from edge i, included, to edge i + 1, not included: dp_histogram_edges(lo, hi, buckets) has the edges. Values below lo go to the first bucket, hi and values above to the last. eps-differentially private for neighbours that differ by adding or removing one row, all buckets together; each GROUP BY group is one release, and disjoint groups together cost eps once. Counts can be negative. NULL and NaN in x are ignored. lo < hi finite; buckets from 1 to 100000, none narrower than float8 can tell; 2^-20 <= eps <= 50; none of lo, hi, buckets, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. Mechanism geometric: two-sided geometric noise on each count (Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009).';
+
+CREATE AGGREGATE dp_histogram(x float8, lo float8, hi float8, buckets integer, eps float8, mech dp_mechanism) (
+    SFUNC = dp_histogram_trans, STYPE = dp_state, SSPACE = 576,
+    FINALFUNC = dp_histogram_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_histogram(float8, float8, float8, integer, float8, dp_mechanism) IS
+'Private histogram of x by the mechanism mech, geometric: as without mech; with geometric(outside=drop), values below lo and above hi go to no bucket (hi itself goes to the last). eps-differentially private for neighbours that differ by adding or removing one row, all buckets together; each GROUP BY group is one release, and disjoint groups together cost eps once. Counts can be negative. NULL and NaN in x are ignored. lo < hi finite; buckets from 1 to 100000, none narrower than float8 can tell; 2^-20 <= eps <= 50; none of lo, hi, buckets, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. Sources: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.';
+
+CREATE FUNCTION dp_histogram_edges(lo float8, hi float8, buckets integer) RETURNS float8[]
+AS 'MODULE_PATHNAME', 'dp_histogram_edges_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_histogram_edges(float8, float8, integer) IS
+'The edges of the buckets of dp_histogram with the same lo, hi and buckets: one more than buckets, the first is lo and the last is hi, edge i + 1 is lo + i (hi - lo) / buckets. It looks at no data; width_bucket(x, edges) is the bucket of x, but 0 for values below lo, and buckets + 1 for hi and above. lo < hi finite, buckets from 1 to 100000, none narrower than float8 can tell: else 22023.';
+
+-- dp_bounds --------------------------------------------------------------------------------------
+
+CREATE TYPE dp_bounds_answer AS (lower float8, upper float8);
+COMMENT ON TYPE dp_bounds_answer IS
+'The answer of dp_bounds: bounds of a column, each 0 or a power of two; both NULL where too few rows are near each other.';
+COMMENT ON COLUMN dp_bounds_answer.lower IS 'the lower bound, or NULL';
+COMMENT ON COLUMN dp_bounds_answer.upper IS 'the upper bound, or NULL';
+
+CREATE FUNCTION dp_bounds_trans(dp_state, float8, float8) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_bounds_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_bounds_trans(dp_state, float8, float8) IS 'support function of dp_bounds: takes in one row';
+
+CREATE FUNCTION dp_bounds_trans(dp_state, float8, float8, dp_mechanism) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_bounds_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_bounds_trans(dp_state, float8, float8, dp_mechanism) IS 'support function of dp_bounds: takes in one row';
+
+CREATE FUNCTION dp_bounds_final(dp_state) RETURNS dp_bounds_answer
+AS 'MODULE_PATHNAME', 'dp_bounds_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_bounds_final(dp_state) IS 'support function of dp_bounds: draws noise and answers';
+
+CREATE AGGREGATE dp_bounds(x float8, eps float8) (
+    SFUNC = dp_bounds_trans, STYPE = dp_state, SSPACE = 2120,
+    FINALFUNC = dp_bounds_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_bounds(float8, float8) IS
+'Private bounds of x that most rows lie between, (lower, upper), for a mean or a histogram with these as constants: a release of its own, and the costs add up. Rows are counted by powers of two of their magnitude, from 2^-64 to 2^64 of both signs, smaller ones as zero, larger ones and infinities with the largest; each count gets noise, those that reach a threshold (26 at eps 1, so that about 26 rows are needed) are kept, and the answer is the smallest interval that covers them; both NULL where none is kept. Noise alone keeps none but with a probability of 1e-9. eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored. 2^-20 <= eps <= 50; eps and mech may not be NULL or depend on the rows: 22023, the same with and without rows. Mechanism geometric: two-sided geometric noise on each count (Wilson, Zhang, Lam, Desfontaines, Simmons-Marengo, Gipson 2020).';
+
+CREATE AGGREGATE dp_bounds(x float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_bounds_trans, STYPE = dp_state, SSPACE = 2120,
+    FINALFUNC = dp_bounds_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_bounds(float8, float8, dp_mechanism) IS
+'Private bounds of x by the mechanism mech, geometric: as without mech, and with geometric(beta=...) noise alone keeps none of the counts but with that probability: a larger beta has a lower threshold. eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored. 2^-20 <= eps <= 50; eps and mech may not be NULL or depend on the rows: 22023, the same with and without rows. Source: Wilson, Zhang, Lam, Desfontaines, Simmons-Marengo, Gipson 2020.';
+
 -- What only the aggregates may call --------------------------------------------------------------
 
 REVOKE EXECUTE ON FUNCTION
@@ -500,6 +571,12 @@ REVOKE EXECUTE ON FUNCTION
     dp_sums_final(dp_state),
     dp_sums_estimate_final(dp_state),
     dp_means_trans(dp_state, float8[], float8, float8, float8, dp_mechanism),
-    dp_means_final(dp_state)
+    dp_means_final(dp_state),
+    dp_histogram_trans(dp_state, float8, float8, float8, integer, float8),
+    dp_histogram_trans(dp_state, float8, float8, float8, integer, float8, dp_mechanism),
+    dp_histogram_final(dp_state),
+    dp_bounds_trans(dp_state, float8, float8),
+    dp_bounds_trans(dp_state, float8, float8, dp_mechanism),
+    dp_bounds_final(dp_state)
 FROM PUBLIC;
 REVOKE USAGE ON TYPE dp_state FROM PUBLIC;

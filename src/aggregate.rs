@@ -39,6 +39,8 @@ pub enum Shape {
     Counted,
     /// `(eps, delta [, mech])`
     Kept,
+    /// `(x, lo, hi, buckets, eps [, mech])`
+    Buckets,
     /// `(eps, mech, questions ...)`, or an array of questions as VARIADIC.
     Questions,
 }
@@ -46,6 +48,7 @@ pub enum Shape {
 /// The index of each public argument; `bounds` is that of `lo`, with `hi` behind it.
 pub struct Positions {
     pub bounds: Option<usize>,
+    pub buckets: Option<usize>,
     pub epsilon: usize,
     pub delta: Option<usize>,
     pub mechanism: Option<usize>,
@@ -62,11 +65,14 @@ impl Shape {
             (Self::Counted, 3) => (None, 1, None, Some(2)),
             (Self::Kept, 2) => (None, 0, Some(1), None),
             (Self::Kept, 3) => (None, 0, Some(1), Some(2)),
+            (Self::Buckets, 5) => (Some(1), 4, None, None),
+            (Self::Buckets, 6) => (Some(1), 4, None, Some(5)),
             (Self::Questions, 3..) => (None, 0, None, Some(1)),
             _ => return None,
         };
         Some(Positions {
             bounds,
+            buckets: matches!(self, Self::Buckets).then_some(3),
             epsilon,
             delta,
             mechanism,

@@ -19,6 +19,7 @@ use crate::settings;
 #[derive(Clone, Copy)]
 struct Public<T> {
     bounds: Option<[T; 2]>,
+    buckets: Option<T>,
     epsilon: T,
     delta: Option<T>,
     mechanism: Option<T>,
@@ -28,6 +29,7 @@ impl<T: Copy> Public<T> {
     fn map<U>(self, mut f: impl FnMut(T) -> U) -> Public<U> {
         Public {
             bounds: self.bounds.map(|[lo, hi]| [f(lo), f(hi)]),
+            buckets: self.buckets.map(&mut f),
             epsilon: f(self.epsilon),
             delta: self.delta.map(&mut f),
             mechanism: self.mechanism.map(f),
@@ -40,7 +42,7 @@ type Values = Public<Option<Datum>>;
 
 /// The same, bit for bit, in memory of our own.
 struct Known {
-    numbers: [Option<u64>; 4],
+    numbers: [Option<u64>; 5],
     mechanism: Option<String>,
 }
 
@@ -56,10 +58,11 @@ impl Known {
         self.numbers == Self::numbers(values) && self.mechanism.as_deref() == mechanism
     }
 
-    fn numbers(values: &Values) -> [Option<u64>; 4] {
+    fn numbers(values: &Values) -> [Option<u64>; 5] {
         let [lo, hi] = values.bounds.unwrap_or([None; 2]);
-        let delta = values.delta.flatten();
-        [lo, hi, values.epsilon, delta].map(|value| value.map(|datum| datum.value() as u64))
+        let (buckets, delta) = (values.buckets.flatten(), values.delta.flatten());
+        let numbers = [lo, hi, buckets, values.epsilon, delta];
+        numbers.map(|value| value.map(|datum| datum.value() as u64))
     }
 }
 
@@ -155,6 +158,7 @@ impl<M: ?Sized> CallSite<M> {
         };
         let Some(Positions {
             bounds,
+            buckets,
             epsilon,
             delta,
             mechanism,
@@ -170,13 +174,14 @@ impl<M: ?Sized> CallSite<M> {
         };
         let arguments = Public {
             bounds: bounds.map(|lo| [("lo", lo), ("hi", lo + 1)]),
+            buckets: buckets.map(|i| ("buckets", i)),
             epsilon: ("eps", epsilon),
             delta: delta.map(|i| ("delta", i)),
             mechanism: mechanism.map(|i| ("mech", i)),
         }
         .map(argument);
         let input = match aggregate.shape {
-            Shape::Bounded | Shape::Counted | Shape::Kept => Input::Value,
+            Shape::Bounded | Shape::Buckets | Shape::Counted | Shape::Kept => Input::Value,
             Shape::Questions => Input::of_questions(&planned, aggregate.name),
         };
         Self {
@@ -216,6 +221,7 @@ impl<M: ?Sized> CallSite<M> {
             let positions = self.aggregate.shape.positions(call.len() - 1);
             let Some(Positions {
                 bounds,
+                buckets,
                 epsilon,
                 delta,
                 mechanism,
@@ -225,6 +231,7 @@ impl<M: ?Sized> CallSite<M> {
             };
             let values = Public {
                 bounds: bounds.map(|lo| [lo, lo + 1]),
+                buckets,
                 epsilon,
                 delta,
                 mechanism,
@@ -244,12 +251,13 @@ impl<M: ?Sized> CallSite<M> {
         let constant = |argument: &Argument| matches!(argument, Argument::Constant(_));
         let Public {
             bounds,
+            buckets,
             epsilon,
             delta,
             mechanism,
         } = &self.arguments;
         self.built.is_some()
-            && bounds.iter().flatten().all(constant)
+            && bounds.iter().flatten().chain(buckets).all(constant)
             && constant(epsilon)
             && delta.iter().all(constant)
             && mechanism.iter().all(constant)
@@ -287,7 +295,12 @@ impl<M: ?Sized> CallSite<M> {
             delta: values.delta.map(number),
             questions: match self.input {
                 Input::Questions(count) => Some(count),
-                Input::Value | Input::Booleans => None,
+                // An integer, where the aggregate has buckets.
+                Input::Value => {
+                    let buckets = values.buckets.flatten();
+                    buckets.and_then(|count| usize::try_from(count.value() as i32).ok())
+                }
+                Input::Booleans => None,
             },
             mechanism: match values.mechanism {
                 Some(_) => MechanismArgument::Given(mechanism),

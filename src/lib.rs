@@ -5,6 +5,7 @@ mod accounting;
 mod aggregate;
 mod aggregates;
 mod array;
+mod bins;
 mod call_site;
 mod catalog;
 mod cell_state;

@@ -79,8 +79,8 @@ impl Aggregate<Vector> {
                     Some(array) => add_booleans(&mut state, Array::detoasted(array)),
                     None => state.count_row(),
                 },
-                // The plain case ignores NULL.
-                Kind::Values => {
+                // The plain case ignores NULL. (A row of one number has no layout here.)
+                _ => {
                     if let Some(array) = call.datum(VALUES) {
                         add_values(&mut state, Array::detoasted(array));
                     }

@@ -21,6 +21,12 @@ pub enum Kind {
     Booleans = 2,
     /// Values as an array; sums of 16 bytes.
     Values = 3,
+    /// One value, counted in one of some buckets; counts of 8 bytes.
+    Buckets = 4,
+    /// The same, and in none if it is outside of the bounds.
+    BucketsWithin = 5,
+    /// One value, counted in the bin of its magnitude; counts of 8 bytes.
+    Magnitudes = 6,
 }
 
 impl Kind {
@@ -28,8 +34,8 @@ impl Kind {
     #[inline(always)]
     fn words(self) -> usize {
         match self {
-            Self::Questions | Self::Booleans => 1,
             Self::Values => 2,
+            _ => 1,
         }
     }
 }
@@ -63,6 +69,9 @@ impl Layout {
         match self.kind {
             1 => Kind::Questions,
             2 => Kind::Booleans,
+            4 => Kind::Buckets,
+            5 => Kind::BucketsWithin,
+            6 => Kind::Magnitudes,
             _ => Kind::Values,
         }
     }
@@ -92,7 +101,7 @@ impl Layout {
     /// Whether there can be such rows: of forged bytes there may not.
     #[inline(always)]
     fn is_possible(&self) -> bool {
-        self.length() <= LONGEST && matches!(self.kind, 1..=3)
+        self.length() <= LONGEST && matches!(self.kind, 1..=6)
     }
 
     #[inline(always)]
@@ -188,6 +197,14 @@ impl<'a> VectorState<'a> {
         self.head.n = self.head.n.wrapping_add(1);
     }
 
+    /// Takes in one row for the count at `position`.
+    #[inline(always)]
+    pub fn count_in(&mut self, position: usize) {
+        if let Some(count) = self.words.get_mut(position) {
+            *count = count.wrapping_add(1);
+        }
+    }
+
     /// The number of rows that said yes, for each question.
     #[inline(always)]
     pub fn counts(&mut self) -> std::slice::IterMut<'_, u64> {
@@ -203,13 +220,13 @@ impl<'a> VectorState<'a> {
     /// Takes in another part of the same group, whose layout is the same.
     pub fn merge(&mut self, other: &Self) {
         self.head.n = self.head.n.wrapping_add(other.head.n);
-        match self.layout().kind() {
-            Kind::Questions | Kind::Booleans => {
+        match self.layout().kind().words() {
+            1 => {
                 for (into, from) in self.words.iter_mut().zip(&*other.words) {
                     *into = into.wrapping_add(*from);
                 }
             }
-            Kind::Values => {
+            _ => {
                 let pairs = self.words.chunks_exact_mut(2);
                 for (into, from) in pairs.zip(other.words.chunks_exact(2)) {
                     set(into, sum(into).wrapping_add(sum(from)));
@@ -222,11 +239,9 @@ impl<'a> VectorState<'a> {
     pub fn totals(&self) -> Totals {
         Totals {
             n: self.head.n,
-            s: match self.layout().kind() {
-                Kind::Questions | Kind::Booleans => {
-                    self.words.iter().map(|count| i128::from(*count)).collect()
-                }
-                Kind::Values => self.words.chunks_exact(2).map(sum).collect(),
+            s: match self.layout().kind().words() {
+                1 => self.words.iter().map(|count| i128::from(*count)).collect(),
+                _ => self.words.chunks_exact(2).map(sum).collect(),
             },
         }
     }

@@ -431,7 +431,7 @@ fn a_hint_lists_what_there_is() {
         assert!(unknown.contains(row.get::<_, &str>(0)), "{unknown}");
     }
     let key = refused(&mut client, "SELECT 'hourglass(sesame=1)'::dp_mechanism").hint;
-    assert_eq!(key, "The parameters of hourglass are: gamma.");
+    assert_eq!(key, "The parameters of hourglass are: gamma, rows, groups.");
     let sum = refused(
         &mut client,
         "SELECT dp_sum(x, 0, 1, 1, 'shifted') FROM none",

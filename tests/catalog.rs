@@ -11,12 +11,16 @@ use dp_mean_tests::{Build, Database, Role, explain, refused, rows, run, session,
 use postgres::Client;
 
 /// The aggregates, as `regprocedure` writes them.
-const AGGREGATES: [&str; 16] = [
+const AGGREGATES: [&str; 20] = [
+    "dp_bounds(double precision,double precision)",
+    "dp_bounds(double precision,double precision,dp_mechanism)",
     "dp_count(\"any\",double precision)",
     "dp_count(\"any\",double precision,dp_mechanism)",
     "dp_count(double precision)",
     "dp_counts(double precision,dp_mechanism,\"any\")",
     "dp_counts_estimate(double precision,dp_mechanism,\"any\")",
+    "dp_histogram(double precision,double precision,double precision,integer,double precision)",
+    "dp_histogram(double precision,double precision,double precision,integer,double precision,dp_mechanism)",
     "dp_keep(double precision,double precision)",
     "dp_keep(double precision,double precision,dp_mechanism)",
     "dp_mean(double precision,double precision,double precision,double precision)",
@@ -49,7 +53,7 @@ const PLANS: [&str; 4] = [
 ];
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 65;
+const FUNCTIONS: usize = 76;
 
 /// The members of the extension.
 const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid, objsubid) AS name \
@@ -165,8 +169,9 @@ fn each_aggregate_says_what_it_is() {
         let (aggregate, _) = name.split_once('(').expect("a signature");
         // What the planner takes a group to hold: of vectors, that of 64 positions.
         let space = match aggregate {
-            "dp_counts" | "dp_counts_estimate" => 64 + 8 * 64,
+            "dp_counts" | "dp_counts_estimate" | "dp_histogram" => 64 + 8 * 64,
             "dp_sums" | "dp_sums_estimate" | "dp_means" => 64 + 16 * 64,
+            "dp_bounds" => 64 + 8 * 257,
             _ => 64,
         };
         assert_eq!(row.get::<_, i32>(8), space, "{name}");
@@ -175,7 +180,7 @@ fn each_aggregate_says_what_it_is() {
             "dp_mean_and_count" => "dp_mean_trans",
             "dp_counts_estimate" => "dp_counts_trans",
             "dp_sums_estimate" => "dp_sums_trans",
-            "dp_count" if name == AGGREGATES[2] => "dp_count_rows_trans",
+            "dp_count" if name == AGGREGATES[4] => "dp_count_rows_trans",
             _ => &format!("{aggregate}_trans"),
         };
         assert_eq!(row.get::<_, &str>(10), transition, "{name}");
@@ -208,12 +213,13 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 27);
+    assert_eq!(of_states, 33);
     for (name, usable) in [
         ("dp_state", false),
         ("dp_mechanism", true),
         ("dp_mean_answer", true),
         ("dp_vector_answer", true),
+        ("dp_bounds_answer", true),
     ] {
         let sql = format!(
             "SELECT has_type_privilege('{}', '{name}', 'USAGE')",
@@ -247,6 +253,10 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "dp_sums(ARRAY[x], 0, 1, 1, 'laplace(d=1)')",
         "(dp_sums_estimate(ARRAY[x], 0, 1, 1, 'correlated(delta=1e-6, d=2)')).estimates",
         "dp_means(ARRAY[x], 0, 1, NULL, 'correlated(rho=0.1, d=2)')",
+        "dp_histogram(x, 0, 1, 3, 1)",
+        "dp_histogram(x, 0, 1, 3, 1, 'geometric(outside=drop)')",
+        "dp_bounds(x, 1)::text",
+        "dp_bounds(x, 1, 'geometric')::text",
     ] {
         for rest in ["", " GROUP BY x > 0.3", " WHERE false"] {
             let sql = format!("SELECT {call} IS NOT NULL FROM (VALUES (0.5), (0.25)) v(x){rest}");
@@ -265,6 +275,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "SELECT dp_rho_of_mu(1) + dp_mu_of_rho(1) + dp_rdp_of_mu(1, 2) > 0",
         "SELECT dp_clip_bias(2, 1, 5) + dp_clip_radius(2, 1, 0.1) > 0",
         "SELECT possible FROM dp_trilemma(100, 1, 1e-6, 0.01)",
+        "SELECT dp_histogram_edges(0, 1, 2) = '{0,0.5,1}'",
         "SELECT count(rmse_bound) > 0 FROM dp_mean_plan(100, 1, 0, 1)",
     ] {
         assert!(value::<bool>(&mut nobody, sql), "{sql}");
@@ -300,11 +311,12 @@ fn every_object_has_a_comment() {
         "pg_type",
     ];
     assert_eq!(Vec::from_iter(&catalogs), expected);
-    // Besides: 6 operators, 2 casts, 4 types, an operator class and its family.
-    assert_eq!(members.len(), FUNCTIONS + 14);
+    // Besides: 6 operators, 2 casts, 5 types, an operator class and its family.
+    assert_eq!(members.len(), FUNCTIONS + 15);
 
     for (name, expected) in [
         ("dp_mean_answer", "mean float8, count float8"),
+        ("dp_bounds_answer", "lower float8, upper float8"),
         (
             "dp_vector_answer",
             "estimates _float8, total float8, sd float8, covariance float8, total_sd float8, \
@@ -617,7 +629,7 @@ fn dp_mechanisms_lists_what_works() {
 }
 
 /// A call of each aggregate with a mechanism, and the aggregate under which that one is listed.
-const CALLS: [(&str, &str); 10] = [
+const CALLS: [(&str, &str); 12] = [
     ("dp_mean", "dp_mean(x, 0, 1, {eps}, {mech})"),
     ("dp_mean", "dp_mean_and_count(x, 0, 1, {eps}, {mech})"),
     ("dp_sum", "dp_sum(x, 0, 1, {eps}, {mech})"),
@@ -634,6 +646,8 @@ const CALLS: [(&str, &str); 10] = [
     ("dp_sums", "dp_sums(ARRAY[x], 0, 1, {eps}, {mech})"),
     ("dp_sums", "dp_sums_estimate(ARRAY[x], 0, 1, {eps}, {mech})"),
     ("dp_means", "dp_means(ARRAY[x], 0, 1, {eps}, {mech})"),
+    ("dp_histogram", "dp_histogram(x, 0, 1, 4, {eps}, {mech})"),
+    ("dp_bounds", "dp_bounds(x, {eps}, {mech})::text"),
 ];
 
 /// Whether a mechanism of `info` takes a scale in the place of bounds.
@@ -646,6 +660,7 @@ fn takes_scale(info: &Info) -> bool {
 fn example_with(example: &str, parameter: &Parameter) -> (String, bool) {
     let value = match (parameter.name, parameter.takes) {
         ("n", _) => "7",
+        ("rows" | "groups", _) => "2",
         ("moment", _) => "3",
         // A mean without bounds is NULL with probability delta / 16.
         ("delta", _) => "1e-9",
@@ -703,7 +718,7 @@ fn every_example_works_and_so_does_every_parameter() {
             };
             assert!(info.example.starts_with(info.name), "{}", info.example);
             works(&mut client, "1", info.example);
-            for parameter in info.parameters {
+            for parameter in info.all_parameters() {
                 let (text, own_budget) = example_with(info.example, parameter);
                 if parameter.domain != "none" {
                     let eps = if own_budget { "NULL" } else { "1" };

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use dp_mean_tests::variable;
 
-const PER_ROW: [&str; 8] = [
+const PER_ROW: [&str; 10] = [
     "dp_mean_trans",
     "dp_sum_trans",
     "dp_count_trans",
@@ -16,6 +16,8 @@ const PER_ROW: [&str; 8] = [
     "dp_counts_trans",
     "dp_sums_trans",
     "dp_means_trans",
+    "dp_histogram_trans",
+    "dp_bounds_trans",
 ];
 
 /// What the guarded functions are called in `transition_function!`. The linker may have merged

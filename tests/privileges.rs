@@ -42,7 +42,9 @@ fn anybody_can_aggregate() {
                    (dp_counts_estimate(NULL, 'gaussian(mu=1)', x > 5, k = 0)).*, \
                    dp_sums(ARRAY[x], 0, 9, 1, 'laplace(d=2)'), \
                    (dp_sums_estimate(ARRAY[x], 0, 9, NULL, 'correlated(rho=0.1, d=2)')).*, \
-                   dp_means(ARRAY[x, k], 0, 9, NULL, 'correlated(mu=1, d=2)') FROM t";
+                   dp_means(ARRAY[x, k], 0, 9, NULL, 'correlated(mu=1, d=2)'), \
+                   dp_histogram(x, 0, 9, 5, 1), dp_histogram(x, 0, 9, 5, 1, 'geometric'), \
+                   dp_bounds(x, 1), dp_bounds(x, 1, 'geometric') FROM t";
         let plan = explain(&mut nobody, sql);
         assert_eq!(
             plan.contains("Partial Aggregate"),
@@ -79,7 +81,7 @@ fn anybody_can_aggregate() {
 fn no_support_function_can_be_called() {
     let (database, mut client) = session(Build::Release);
     let functions = support_functions(&mut client);
-    assert_eq!(functions.len(), 26, "{functions:?}");
+    assert_eq!(functions.len(), 32, "{functions:?}");
     let role = Role::new(&database);
     run(
         &mut client,
@@ -160,7 +162,7 @@ fn no_aggregate_can_be_built_over_them() {
                replace(pg_get_function_identity_arguments(oid), 'dp_state, ', ''), proname) \
                FROM pg_proc WHERE proname LIKE 'dp\\_%\\_trans' OR proname = 'dp_state_combine'";
     let all = rows(&mut client, sql);
-    assert_eq!(all.len(), 13);
+    assert_eq!(all.len(), 17);
     for row in &all {
         let sql: &str = row.get(0);
         assert_eq!(refused(&mut nobody, sql).code, "42501", "{sql}");

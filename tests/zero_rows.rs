@@ -5,7 +5,7 @@
 use dp_core::cells::Histogram;
 use dp_core::mechanism::mean::Mean;
 use dp_core::mechanism::{
-    Arguments, COUNT, COUNTS, MEAN, MEANS, Mechanism, MechanismArgument, SUM, SUMS,
+    Arguments, COUNT, COUNTS, HISTOGRAM, MEAN, MEANS, Mechanism, MechanismArgument, SUM, SUMS,
 };
 use dp_core::random::Generator;
 use dp_core::sums::{Sums, Totals};
@@ -25,7 +25,7 @@ const TABLES: &str = "
     ANALYZE t; ANALYZE parts";
 
 /// One call of each aggregate, with and without a mechanism, as text: a NULL would be NULL.
-const CALLS: [&str; 20] = [
+const CALLS: [&str; 23] = [
     "dp_mean(x, 0, 1000, 1.0)",
     "dp_mean(x, 0, 1000, 1.0, 'laplace')",
     "dp_mean(x, 0, 1000, 1.0, 'independent')",
@@ -46,6 +46,9 @@ const CALLS: [&str; 20] = [
     "dp_sums(ARRAY[x, k], 0, 1000, 1.0, 'laplace(d=2)')",
     "dp_sums_estimate(ARRAY[x, k], 0, 1000, 1.0, 'ellipse(delta=1e-6, k=1, d=2)')",
     "dp_means(ARRAY[x, k], 0, 1000, NULL, 'correlated(mu=1, d=4)')",
+    "dp_histogram(x, 0, 1000, 8, 1.0)",
+    "dp_histogram(x, 0, 1000, 3, 1.0, 'geometric(outside=drop)')",
+    "dp_bounds(x, 1.0, 'geometric(beta=0.5)')",
 ];
 
 /// Runs `sql`, with each call in turn for `{}`, and checks that its last column is never NULL,
@@ -154,6 +157,16 @@ fn the_answer_is_that_of_no_rows() {
             let count: i64 = seeded(&format!("dp_count(x, 0.7, '{name}')")).get(0);
             assert_eq!(count, expected, "{name}");
         }
+        for text in ["geometric", "geometric(outside=drop)"] {
+            let of_buckets = Arguments {
+                questions: Some(9),
+                ..arguments(text)
+            };
+            let mechanism = HISTOGRAM.build(&of_buckets).expect("a histogram");
+            let expected = mechanism.release(&Totals::new(9), &mut generator());
+            let counts = seeded(&format!("dp_histogram(x, -3, 7, 9, 0.7, '{text}')"));
+            assert_eq!(counts.get::<_, Vec<i64>>(0), expected, "{text}");
+        }
         for (registry, call) in [
             (&COUNTS, "dp_counts(0.7, '{}', VARIADIC ARRAY[x > 3])"),
             (&SUMS, "dp_sums(ARRAY[x, x, x], -3, 7, 0.7, '{}')"),
@@ -250,6 +263,7 @@ fn all_null_groups_are_like_empty_ones() {
         "dp_count({}, 1.0)",
         "dp_sums({}, 0, 1000, 1.0, 'correlated(delta=1e-6, d=2)')",
         "dp_means({}, 0, 1000, 1.0, 'correlated(delta=1e-6, d=2)')",
+        "dp_histogram({}, 0, 1000, 20, 1.0)",
     ] {
         let of_arrays = call.contains("d=2");
         let mut seeded = |from: &str, x: &str| -> String {

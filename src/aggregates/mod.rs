@@ -1,7 +1,9 @@
 //! The aggregates, one a file.
 
+pub mod bounds;
 pub mod count;
 pub mod counts;
+pub mod histogram;
 pub mod keep;
 pub mod mean;
 pub mod means;

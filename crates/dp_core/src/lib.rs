@@ -42,12 +42,14 @@ compile_error!(
 );
 
 pub mod accounting;
+pub mod buckets;
 pub mod cells;
 pub mod choice;
 pub mod delta;
 pub mod epsilon;
 pub mod error;
 pub mod grid;
+pub mod magnitudes;
 pub mod mechanism;
 pub mod planning;
 pub mod random;

@@ -3,8 +3,10 @@
 //! To add a mechanism: write its file (with the reason it is private beside the code), add its
 //! `ENTRY` to the registry of its aggregate below, and its tests and documentation.
 
+pub mod bounds;
 mod budget;
 pub mod count;
+pub mod histogram;
 pub mod keep;
 pub mod mean;
 pub mod person;
@@ -18,6 +20,8 @@ use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
 use crate::random::Generator;
 use crate::sums::Sums;
+use bounds::geometric::BoundsFinder;
+use histogram::geometric::Histogram;
 use mean::Mean;
 use vector::VectorMechanism;
 
@@ -124,7 +128,8 @@ pub struct Arguments<'a> {
     pub epsilon: Option<f64>,
     /// The argument `delta`; `None` where the aggregate takes none.
     pub delta: Option<Option<f64>>,
-    /// How many yes/no questions stand in the call; `None` where they come as an array.
+    /// How many numbers the call asks for: yes/no questions, `None` where they come as an array; or
+    /// buckets, `None` for NULL.
     pub questions: Option<usize>,
     /// The argument `mech`.
     pub mechanism: MechanismArgument<'a>,
@@ -295,12 +300,25 @@ pub static MEANS: Registry<Vector> = Registry {
     entries: &[vector::correlated::ENTRY, vector::known_n::ENTRY],
 };
 
+/// The mechanisms of histograms. Answers may be negative.
+pub static HISTOGRAM: Registry<Histogram> = Registry {
+    aggregate: "dp_histogram",
+    entries: &[histogram::geometric::ENTRY],
+};
+
+/// The mechanisms that find bounds. An answer may be that there are none.
+pub static BOUNDS: Registry<BoundsFinder> = Registry {
+    aggregate: "dp_bounds",
+    entries: &[bounds::geometric::ENTRY],
+};
+
 /// All mechanisms of all aggregates: the aggregate's name, whether the mechanism is its
 /// default, and the mechanism.
 pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
     let scalars = MEAN.infos().chain(SUM.infos()).chain(COUNT.infos());
     let vectors = COUNTS.infos().chain(SUMS.infos()).chain(MEANS.infos());
-    scalars.chain(KEEP.infos()).chain(vectors)
+    let kept = KEEP.infos().chain(HISTOGRAM.infos());
+    scalars.chain(kept).chain(vectors).chain(BOUNDS.infos())
 }
 
 impl<M: ?Sized + 'static> Registry<M> {
@@ -338,11 +356,11 @@ impl<M: ?Sized + 'static> Registry<M> {
             Some((lo, hi)) => Some(Bounds::new(lo, hi)?),
             None => None,
         };
-        let own_budget =
-            !own_scale && matches!(&chosen, Ok((_, choice)) if budget::replaces_epsilon(choice));
+        let own_budget = matches!(&chosen, Ok((_, choice)) if budget::replaces_epsilon(choice));
         let epsilon = match arguments.epsilon {
             None if own_budget => None,
-            Some(_) if own_budget => return Err(budget::epsilon_besides()),
+            // A mechanism with a scale refuses any other budget, by a better reason.
+            Some(_) if own_budget && !own_scale => return Err(budget::epsilon_besides()),
             epsilon => Some(Epsilon::new(epsilon)?),
         };
         let delta = arguments.delta.map(Delta::new).transpose()?;

@@ -418,6 +418,13 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
             "dp_counts" => mechanism::COUNTS.build(&unbounded(&arguments)).is_ok(),
             "dp_sums" => mechanism::SUMS.build(&zero_based(&arguments)).is_ok(),
             "dp_means" => mechanism::MEANS.build(&arguments).is_ok(),
+            "dp_histogram" => mechanism::HISTOGRAM
+                .build(&Arguments {
+                    questions: Some(10),
+                    ..arguments
+                })
+                .is_ok(),
+            "dp_bounds" => mechanism::BOUNDS.build(&unbounded(&arguments)).is_ok(),
             _ => false,
         };
         assert!(built, "{aggregate} {}", info.name);
@@ -688,6 +695,8 @@ fn the_catalog_is_complete() {
         "dp_counts",
         "dp_sums",
         "dp_means",
+        "dp_histogram",
+        "dp_bounds",
     ] {
         let of = rows.iter().filter(|row| row.0 == aggregate);
         assert_eq!(
@@ -696,7 +705,7 @@ fn the_catalog_is_complete() {
             "one default for {aggregate}"
         );
     }
-    assert_eq!(rows.len(), 31);
+    assert_eq!(rows.len(), 33);
     for (position, (aggregate, _, info)) in rows.iter().enumerate() {
         let texts = [info.name, info.guarantee, info.neighbours, info.source];
         assert!(texts.iter().all(|text| !text.is_empty()));

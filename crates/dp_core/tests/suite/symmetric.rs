@@ -870,6 +870,17 @@ fn what_cannot_be_is_refused() {
         assert!(error.message.contains("cannot exist"), "{text}: {error}");
         assert!(error.hint.contains("delta above 0"), "{}", error.hint);
     }
+    // Whoever gives rho writes NULL for eps, as everywhere.
+    let arguments = Arguments {
+        bounds: Some((None, None)),
+        epsilon: None,
+        delta: None,
+        questions: None,
+        mechanism: MechanismArgument::Given(Some("symmetric(scale=1, rho=0.1)")),
+        pathological: false,
+    };
+    let refused = MEAN.build(&arguments).err().unwrap();
+    assert!(refused.message.contains("cannot exist"), "{refused}");
     for (text, word) in [
         ("symmetric(delta=1e-6)", "spread"),
         ("symmetric(delta=1, scale=1)", "delta"),
