@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use dp_core::grid::{Bounds, Grid};
 use dp_core::sums::Moments;
 use dp_mean_tests::releases::Releases;
+use dp_mean_tests::statistics::{ALPHA, clopper_pearson, mu_of_event};
 use dp_mean_tests::{Build, PARALLEL, explain, refused, rows, run, session, value};
 use postgres::Client;
 
@@ -315,5 +316,30 @@ fn an_audit_sees_no_more_than_eps_and_noise_halved() {
             println!("{call}, budget times {factor}: epsilon is at least {least:.3}");
             assert_eq!(least > eps, factor > 1.0, "{call}, {factor}: {least}");
         }
+    }
+}
+
+/// Of Gaussian noise. A row moves the noisy number of rows by 1, and its noise has a standard deviation
+/// of `sqrt(3) / mu`, as it is that of three sums: what it tells alone is `mu / sqrt(3)`, so that the
+/// bound sees noise halved.
+#[test]
+fn an_audit_of_gaussian_noise_sees_no_more_than_mu_and_noise_halved() {
+    let mu = 2.0;
+    for (factor, seed) in [(1.0, 43), (2.0, 44)] {
+        let call = format!("dp_variance_estimate(x, 0, 1, NULL, 'gaussian(mu={mu})')");
+        let answers = releases(seed, factor, &call);
+        let chances = |table: &Vec<f64>| {
+            let counts = table.iter().skip(2).step_by(3);
+            let tries = table.len() as u64 / 3;
+            let above = counts.filter(|count| **count > 0.5).count() as u64;
+            clopper_pearson(above, tries, ALPHA / 2.0)
+        };
+        let (_, nobody) = chances(&answers[0]);
+        let least = answers[1..]
+            .iter()
+            .map(|one| mu_of_event(chances(one).0, nobody))
+            .fold(f64::NEG_INFINITY, f64::max);
+        println!("{call}, budget times {factor}: mu is at least {least:.3}");
+        assert_eq!(least > mu, factor > 1.0, "{factor}: {least}");
     }
 }
