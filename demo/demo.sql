@@ -213,11 +213,11 @@ SELECT dp_mean(education, NULL, NULL, 1.0, 'symmetric(delta=0, scale=3)') FROM p
 \echo '   many rows. The pages in docs/ have more on each)'
 \echo
 \set ECHO queries
-SELECT bucket, edges[bucket] AS visits_from, private, true
-FROM (SELECT dp_histogram_edges(0, 20, 5) AS edges, dp_histogram(doctor_visits, 0, 20, 5, 1.0) AS counts,
-             ARRAY(SELECT count(*) FROM person GROUP BY least(width_bucket(doctor_visits, 0, 20, 5), 5) ORDER BY 1 DESC) AS truths
-      FROM person) AS histograms,
-     LATERAL unnest(counts, truths) WITH ORDINALITY AS buckets(private, true, bucket);
+SELECT visits_from, private,
+       (SELECT count(*) FROM person WHERE 4 * least(doctor_visits / 4, 4) = visits_from) AS true
+FROM (SELECT dp_histogram(doctor_visits, 0, 20, 5, 1.0) AS counts FROM person) AS histogram,
+     unnest(dp_histogram_edges(0, 20, 5), counts) AS bars(visits_from, private)
+WHERE private IS NOT NULL;
 \set ECHO none
 \echo 'Bounds for a column of dollars, found at eps 0.5, then its mean between them at another 0.5:'
 \echo
@@ -229,11 +229,11 @@ SELECT :lower AS lower, :upper AS upper,
 FROM person;
 SELECT (dp_variance_estimate(age, 0, 100, 1.0)).*, stddev_pop(age) AS true_stddev FROM person;
 \set ECHO none
-\echo 'Which ages in years may be shown? Those of nearly nobody are not:'
+\echo 'Which numbers of visits may be shown? Those of hardly anybody are not:'
 \echo
 \set ECHO queries
-SELECT count(*) AS ages, count(*) FILTER (WHERE shown) AS shown, max(people) FILTER (WHERE NOT shown) AS most_people_of_one_not_shown
-FROM (SELECT age::int AS age, count(*) AS people, dp_keep(1.0, 1e-6) AS shown FROM person GROUP BY age::int) AS ages;
+SELECT count(*) AS numbers, count(*) FILTER (WHERE shown) AS shown, max(people) FILTER (WHERE NOT shown) AS most_people_not_shown
+FROM (SELECT count(*) AS people, dp_keep(1.0, 1e-6) AS shown FROM person GROUP BY doctor_visits) AS numbers;
 \set ECHO none
 \echo 'All years of everybody, up to five rows a person: eps is what a person spends, not a row:'
 \echo
@@ -308,7 +308,7 @@ FROM (VALUES
     ('6. four bounds at 0.1',                              4 * 0.1, 0),
     ('7. a dozen questions twice, and by three mechanisms; means', 2 + 3 + 1, 2e-6 + 2e-6 + 1e-6),
     ('8. education, by three mechanisms',                   1 + 1 + 1, 1e-6),
-    ('9. a histogram, bounds and a mean, a variance, ages to show, five years', 1 + 1 + 1 + 1 + 1, 1e-6),
+    ('9. a histogram, bounds and a mean, a variance, groups, five years', 1 + 1 + 1 + 1 + 1, 1e-6),
     ('11. visits by plan, published',                      1, 0)
 ) AS spent(part, eps, delta)
 GROUP BY ROLLUP (part) ORDER BY split_part(spent.part, '.', 1)::int;
