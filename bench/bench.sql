@@ -174,7 +174,7 @@ CREATE FUNCTION ratios() RETURNS SETOF text LANGUAGE sql AS $$
     UNION ALL (
     SELECT format('| %s | %s | %s | %s | **%s** | %s | %s | %s |',
                   name, CASE WHEN jit THEN 'on' ELSE 'off' END, workers, round(median), round(median / base, 2),
-                  round(pairs, 2), round(fastest / fastest_base, 2), coalesce(trim(to_char(goal, '0.9')), ''))
+                  round(pairs, 2), round(fastest / fastest_base, 2), coalesce(trim(to_char(goal, '0.99')), ''))
     FROM (SELECT one.id, jit, workers,
                  percentile_cont(0.5) WITHIN GROUP (ORDER BY one.ms)::numeric AS median,
                  percentile_cont(0.5) WITHIN GROUP (ORDER BY base.ms)::numeric AS base,

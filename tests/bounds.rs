@@ -50,10 +50,11 @@ fn it_covers_all_rows_between_powers_of_two() {
     }
 }
 
-/// Groups of 2,000 rows: from 0, of both signs, far from 0; and one of 10 rows, too few to be seen.
+/// Groups of 2,000 rows: from 0, of both signs, far from 0; and one of 10 rows, too few to be seen. No bin
+/// that an answer hangs on has 10 to 49 rows: at eps 1 noise would have to be 16 or more.
 const TABLES: &str = "
     CREATE TABLE t AS SELECT i % 3 AS k,
-        CASE i % 3 WHEN 0 THEN i % 70 WHEN 1 THEN i % 101 - 50 ELSE 1000 + i % 10 END::float8 AS x
+        CASE i % 3 WHEN 0 THEN i / 3 % 40 WHEN 1 THEN i % 101 - 50 ELSE 1000 + i % 10 END::float8 AS x
         FROM generate_series(1, 6000) i;
     INSERT INTO t SELECT 3, 5 FROM generate_series(1, 10);
     CREATE TABLE parts (k int, x float8) PARTITION BY LIST (k);
@@ -69,7 +70,7 @@ fn every_plan_finds_the_same() {
     run(&mut client, TABLES);
     run(&mut client, "SET plan_cache_mode = force_generic_plan");
     let groups = [
-        some(0.0, 128.0),
+        some(0.0, 64.0),
         some(-64.0, 64.0),
         some(512.0, 1024.0),
         (None, None),
