@@ -21,7 +21,7 @@ test-all:       ## everything on PostgreSQL 15, then the SQL tests on 16 and 18
 	@$(MAKE) --no-print-directory test-16
 	@$(MAKE) --no-print-directory test-18
 
-bench:          ## dp_mean against avg, dp_counts against count(*) FILTER: ROWS=10000000 RUNS=7
+bench:          ## means, variances, histograms, counts against avg and its like: ROWS=10000000 RUNS=7
 	@scripts/bench
 
 bench-18:       ## the same on PostgreSQL 18 (from PyPI; it has no JIT)

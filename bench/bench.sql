@@ -140,7 +140,7 @@ SELECT format('Memory of a hash table of %s groups, in bytes a group: avg %s, dp
               round(max(bytes_per_group) FILTER (WHERE name = 'dp_mean')))
 FROM measured JOIN cases USING (id) WHERE bytes_per_group IS NOT NULL GROUP BY groups;
 
--- For what is measured next: a query, id 0, and others against it, in turns.
+-- For the other files: a query, id 0, and others against it, in turns.
 CREATE TABLE contenders (id int, name text, query text, goal float8);
 CREATE TABLE turns (id int, jit bool, workers int, ms float8, run int);
 

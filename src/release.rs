@@ -1,7 +1,8 @@
 //! The one place where noise is drawn: parameters and integers in, answer out.
 //!
-//! Every final function of every aggregate goes through [`release`], which alone holds the
-//! generator, so whatever must happen once per release has this one place to happen in.
+//! Every final function of every aggregate goes through [`release`], so whatever must happen once per
+//! release has this one place to happen in. The generator is held here alone: besides releases it
+//! gives the offset of a group's cells, and coins for the rows of mechanisms that toss some.
 
 use std::cell::RefCell;
 

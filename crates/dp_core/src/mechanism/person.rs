@@ -79,9 +79,18 @@ impl Request<'_> {
         }
         let step = self.epsilon()?.value();
         let steps = (rows as f64 * step).exp_m1() / step.exp_m1();
-        // Less by more than the roundings above could have added.
+        // Less by more than the roundings above could have added; where a float has fewer digits they
+        // would be larger.
         let share = delta / groups as f64 / steps * (1.0 - 1e-12);
-        Ok(Some(share.max(f64::MIN_POSITIVE)))
+        if share.is_normal() {
+            Ok(Some(share))
+        } else {
+            Err(ParameterError::new(
+                "mech",
+                "gives a delta too small to be shared by so many rows and groups of a person",
+                "Give a larger delta, or let the query keep fewer rows and groups of a person.",
+            ))
+        }
     }
 
     /// The same of `mu` of Gaussian differential privacy, in which the squares of the groups' add up, and

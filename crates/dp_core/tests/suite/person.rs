@@ -203,6 +203,16 @@ fn all_mechanisms_take_them_and_their_values_are_checked() {
         assert_eq!(found, argument, "{text}: {message}");
         assert!(message.contains(word), "{text}: {message}");
     }
+    // A share of delta that no float holds is refused, never rounded up to one.
+    for (eps, text) in [
+        (50.0, "undercount(delta=1e-300, rows=1000000)"),
+        (50.0, "undercount(delta=5e-324, groups=2)"),
+        (0.5, "undercount(delta=2.3e-308, rows=3)"),
+    ] {
+        let (found, message) = error(&COUNT, &arguments(None, Some(eps), text)).unwrap();
+        assert_eq!(found, "mech", "{text}: {message}");
+        assert!(message.contains("delta too small"), "{text}: {message}");
+    }
     assert_eq!(
         error(
             &MEAN,

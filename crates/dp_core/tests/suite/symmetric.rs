@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dp_core::cells::{Chosen, Content, Histogram, Line, MOST};
+use dp_core::delta::Delta;
 use dp_core::epsilon::Epsilon;
 use dp_core::error::{Kind, ParameterError};
 use dp_core::mechanism::mean::coins::Coined;
@@ -745,10 +746,19 @@ fn means_that_show_rows_are_right_on_average_for_any_rows() {
 #[test]
 fn coins_are_fair_and_never_above_delta() {
     let mut words = Seeded::new(19);
-    for (delta, one_in) in [(0.5, 2), (0.3, 4), (0.1, 10), (1e-6, 1_000_000)] {
+    // The float 1e-6 is a little below a millionth, 0.1 a little above a tenth, and 1/3 below a third.
+    for (delta, one_in) in [
+        (0.5, 2),
+        (0.3, 4),
+        (0.1, 10),
+        (1e-6, 1_000_001),
+        (1.0 / 3.0, 4),
+    ] {
         let coin = coined(&format!("name_and_shame(delta={delta}, n=8)")).coin();
         assert_eq!(coin.one_in(), one_in);
-        assert!(1.0 / one_in as f64 <= delta);
+        // Delta is a fraction over a power of two: so in integers, without a rounding.
+        let exact = Delta::new(Some(delta)).unwrap();
+        assert!(exact.numerator() * u128::from(one_in) >= 1 << exact.places());
         let tosses = 100_000;
         let shown = (0..tosses).filter(|_| coin.toss(&mut words)).count() as u64;
         assert_law("coin", tosses, [(shown, 1.0 / one_in as f64)]);

@@ -29,14 +29,12 @@ impl Coin {
                 "Give a delta of at least 2^-39; at any smaller one the answer would be useless.",
             ));
         }
-        let one_in = one_in as u64;
-        // Where the quotient was rounded down to an integer.
-        let one_in = if one_in as f64 * delta < 1.0 {
-            one_in + 1
-        } else {
-            one_in
-        };
-        Ok(Self { one_in })
+        // The quotient may have been rounded down to an integer. The sum is rounded but once, so its
+        // sign is right: one over what comes out is never above delta.
+        let is_above = one_in.mul_add(delta, -1.0) < 0.0;
+        Ok(Self {
+            one_in: one_in as u64 + u64::from(is_above),
+        })
     }
 
     /// In how many tosses it comes up once.
