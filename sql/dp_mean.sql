@@ -396,6 +396,177 @@ CREATE AGGREGATE dp_variance_estimate(x float8, lo float8, hi float8, eps float8
 COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8, dp_mechanism) IS
 'Private population variance and standard deviation of x clamped to [lo, hi], their mean and their noisy number, all from one release, by the mechanism mech: laplace or gaussian (with its own budget), with sample=yes of the sample variance, n / (n - 1) times as large; see dp_mechanisms(), as a dp_variance_answer; each as dp_variance, dp_stddev and so on would have it, at no further cost. eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Sources: Kulesza, Suresh, Wang 2024; Dong, Roth, Su 2022.';
 
+-- Answers with their intervals ------------------------------------------------------------------
+
+CREATE TYPE dp_mean_estimate_answer AS (
+    value float8, lower float8, upper float8, count float8, epsilon float8, delta float8, mechanism dp_mechanism
+);
+COMMENT ON TYPE dp_mean_estimate_answer IS
+'The answer of dp_mean_estimate: the private answer, an interval, and what the release cost. All from one release: the interval follows from the answer and from public numbers.';
+COMMENT ON COLUMN dp_mean_estimate_answer.value IS 'the private mean, as dp_mean answers';
+COMMENT ON COLUMN dp_mean_estimate_answer.lower IS 'the lower end of an interval that holds what is estimated with at least the probability confidence';
+COMMENT ON COLUMN dp_mean_estimate_answer.upper IS 'the upper end of that interval';
+COMMENT ON COLUMN dp_mean_estimate_answer.count IS 'the noisy number of non-NULL rows, from the same release; it can be negative or a fraction';
+COMMENT ON COLUMN dp_mean_estimate_answer.epsilon IS 'the epsilon that the release cost; NULL where the mechanism has mu= or rho= in its place';
+COMMENT ON COLUMN dp_mean_estimate_answer.delta IS 'the delta that it cost beside that, 0 for pure differential privacy; NULL where epsilon is';
+COMMENT ON COLUMN dp_mean_estimate_answer.mechanism IS 'the mechanism of the release';
+
+CREATE FUNCTION dp_mean_estimate_trans(dp_state, float8, float8, float8, float8) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_mean_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean_estimate_trans(dp_state, float8, float8, float8, float8) IS 'support function of dp_mean_estimate: takes in one row';
+
+CREATE FUNCTION dp_mean_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_mean_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism) IS 'support function of dp_mean_estimate: takes in one row';
+
+CREATE FUNCTION dp_mean_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism, float8) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_mean_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism, float8) IS 'support function of dp_mean_estimate: takes in one row';
+
+CREATE FUNCTION dp_mean_estimate_final(dp_state) RETURNS dp_mean_estimate_answer
+AS 'MODULE_PATHNAME', 'dp_mean_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean_estimate_final(dp_state) IS 'support function of dp_mean_estimate: draws noise and answers';
+
+CREATE AGGREGATE dp_mean_estimate(x float8, lo float8, hi float8, eps float8) (
+    SFUNC = dp_mean_estimate_trans, STYPE = dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_mean_estimate(float8, float8, float8, float8) IS
+'Private mean of x clamped to [lo, hi], with an interval around it and the noisy number of rows, from one release: (dp_mean_estimate(...)).* is one release too. The interval holds the mean of the clamped rows, not that of a population they were drawn from, with at least the probability confidence, whatever the rows and their number; it lies in [lo, hi], and is all of it where the noisy number of rows is not positive. Mechanism hourglass; confidence 0.95. eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Sources: Kulesza, Suresh, Wang 2024; for the interval, Fieller 1954.';
+
+CREATE AGGREGATE dp_mean_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_mean_estimate_trans, STYPE = dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_mean_estimate(float8, float8, float8, float8, dp_mechanism) IS
+'Private mean of x clamped to [lo, hi], with an interval around it and the noisy number of rows, from one release: (dp_mean_estimate(...)).* is one release too. The interval holds the mean of the clamped rows, not that of a population they were drawn from, with at least the probability confidence, whatever the rows and their number; it lies in [lo, hi], and is all of it where the noisy number of rows is not positive. Mechanism mech: hourglass, laplace, staircase, gaussian, shifted, independent or clipped (of replaced rows); the others have no interval, which is 22023. confidence 0.95. eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Sources: Kulesza, Suresh, Wang 2024; for the interval, Fieller 1954.';
+
+CREATE AGGREGATE dp_mean_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8) (
+    SFUNC = dp_mean_estimate_trans, STYPE = dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_mean_estimate(float8, float8, float8, float8, dp_mechanism, float8) IS
+'Private mean of x clamped to [lo, hi], with an interval around it and the noisy number of rows, from one release: (dp_mean_estimate(...)).* is one release too. The interval holds the mean of the clamped rows, not that of a population they were drawn from, with at least the probability confidence, whatever the rows and their number; it lies in [lo, hi], and is all of it where the noisy number of rows is not positive. Mechanism mech: hourglass, laplace, staircase, gaussian, shifted, independent or clipped (of replaced rows); the others have no interval, which is 22023. The interval misses with a probability of at most 1 - confidence. eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Sources: Kulesza, Suresh, Wang 2024; for the interval, Fieller 1954.';
+
+CREATE TYPE dp_sum_estimate_answer AS (
+    value float8, lower float8, upper float8, epsilon float8, delta float8, mechanism dp_mechanism
+);
+COMMENT ON TYPE dp_sum_estimate_answer IS
+'The answer of dp_sum_estimate: the private answer, an interval, and what the release cost. All from one release: the interval follows from the answer and from public numbers.';
+COMMENT ON COLUMN dp_sum_estimate_answer.value IS 'the private sum, as dp_sum answers';
+COMMENT ON COLUMN dp_sum_estimate_answer.lower IS 'the lower end of an interval that holds what is estimated with at least the probability confidence';
+COMMENT ON COLUMN dp_sum_estimate_answer.upper IS 'the upper end of that interval';
+COMMENT ON COLUMN dp_sum_estimate_answer.epsilon IS 'the epsilon that the release cost; NULL where the mechanism has mu= or rho= in its place';
+COMMENT ON COLUMN dp_sum_estimate_answer.delta IS 'the delta that it cost beside that, 0 for pure differential privacy; NULL where epsilon is';
+COMMENT ON COLUMN dp_sum_estimate_answer.mechanism IS 'the mechanism of the release';
+
+CREATE FUNCTION dp_sum_estimate_trans(dp_state, float8, float8, float8, float8) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_sum_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_sum_estimate_trans(dp_state, float8, float8, float8, float8) IS 'support function of dp_sum_estimate: takes in one row';
+
+CREATE FUNCTION dp_sum_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_sum_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_sum_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism) IS 'support function of dp_sum_estimate: takes in one row';
+
+CREATE FUNCTION dp_sum_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism, float8) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_sum_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_sum_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism, float8) IS 'support function of dp_sum_estimate: takes in one row';
+
+CREATE FUNCTION dp_sum_estimate_final(dp_state) RETURNS dp_sum_estimate_answer
+AS 'MODULE_PATHNAME', 'dp_sum_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_sum_estimate_final(dp_state) IS 'support function of dp_sum_estimate: draws noise and answers';
+
+CREATE AGGREGATE dp_sum_estimate(x float8, lo float8, hi float8, eps float8) (
+    SFUNC = dp_sum_estimate_trans, STYPE = dp_state, SSPACE = 64,
+    FINALFUNC = dp_sum_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_sum_estimate(float8, float8, float8, float8) IS
+'Private sum of x clamped to [lo, hi], with an interval around it, from one release: (dp_sum_estimate(...)).* is one release too. The interval holds the sum of the clamped rows with at least the probability confidence; where lo >= 0 it has no negative numbers, where hi <= 0 no positive ones. Mechanism staircase; confidence 0.95. eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Sources: Geng, Viswanath 2014; Dong, Roth, Su 2022.';
+
+CREATE AGGREGATE dp_sum_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_sum_estimate_trans, STYPE = dp_state, SSPACE = 64,
+    FINALFUNC = dp_sum_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_sum_estimate(float8, float8, float8, float8, dp_mechanism) IS
+'Private sum of x clamped to [lo, hi], with an interval around it, from one release: (dp_sum_estimate(...)).* is one release too. The interval holds the sum of the clamped rows with at least the probability confidence; where lo >= 0 it has no negative numbers, where hi <= 0 no positive ones. Mechanism mech: one of those of dp_sum. confidence 0.95. eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Sources: Geng, Viswanath 2014; Dong, Roth, Su 2022.';
+
+CREATE AGGREGATE dp_sum_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8) (
+    SFUNC = dp_sum_estimate_trans, STYPE = dp_state, SSPACE = 64,
+    FINALFUNC = dp_sum_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_sum_estimate(float8, float8, float8, float8, dp_mechanism, float8) IS
+'Private sum of x clamped to [lo, hi], with an interval around it, from one release: (dp_sum_estimate(...)).* is one release too. The interval holds the sum of the clamped rows with at least the probability confidence; where lo >= 0 it has no negative numbers, where hi <= 0 no positive ones. Mechanism mech: one of those of dp_sum. The interval misses with a probability of at most 1 - confidence. eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Sources: Geng, Viswanath 2014; Dong, Roth, Su 2022.';
+
+CREATE TYPE dp_count_estimate_answer AS (
+    value bigint, lower bigint, upper bigint, epsilon float8, delta float8, mechanism dp_mechanism
+);
+COMMENT ON TYPE dp_count_estimate_answer IS
+'The answer of dp_count_estimate: the private answer, an interval, and what the release cost. All from one release: the interval follows from the answer and from public numbers.';
+COMMENT ON COLUMN dp_count_estimate_answer.value IS 'the private number, as dp_count answers';
+COMMENT ON COLUMN dp_count_estimate_answer.lower IS 'the lower end of an interval that holds what is estimated with at least the probability confidence';
+COMMENT ON COLUMN dp_count_estimate_answer.upper IS 'the upper end of that interval';
+COMMENT ON COLUMN dp_count_estimate_answer.epsilon IS 'the epsilon that the release cost; NULL where the mechanism has mu= or rho= in its place';
+COMMENT ON COLUMN dp_count_estimate_answer.delta IS 'the delta that it cost beside that, 0 for pure differential privacy; NULL where epsilon is';
+COMMENT ON COLUMN dp_count_estimate_answer.mechanism IS 'the mechanism of the release';
+
+CREATE FUNCTION dp_count_estimate_rows_trans(dp_state, float8) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_count_estimate_rows_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_count_estimate_rows_trans(dp_state, float8) IS 'support function of dp_count_estimate: takes in one row';
+
+CREATE FUNCTION dp_count_estimate_trans(dp_state, "any", float8) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_count_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_count_estimate_trans(dp_state, "any", float8) IS 'support function of dp_count_estimate: takes in one row';
+
+CREATE FUNCTION dp_count_estimate_trans(dp_state, "any", float8, dp_mechanism) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_count_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_count_estimate_trans(dp_state, "any", float8, dp_mechanism) IS 'support function of dp_count_estimate: takes in one row';
+
+CREATE FUNCTION dp_count_estimate_trans(dp_state, "any", float8, dp_mechanism, float8) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_count_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_count_estimate_trans(dp_state, "any", float8, dp_mechanism, float8) IS 'support function of dp_count_estimate: takes in one row';
+
+CREATE FUNCTION dp_count_estimate_final(dp_state) RETURNS dp_count_estimate_answer
+AS 'MODULE_PATHNAME', 'dp_count_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_count_estimate_final(dp_state) IS 'support function of dp_count_estimate: draws noise and answers';
+
+CREATE AGGREGATE dp_count_estimate(eps float8) (
+    SFUNC = dp_count_estimate_rows_trans, STYPE = dp_state, SSPACE = 64,
+    FINALFUNC = dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_count_estimate(float8) IS
+'Private number of rows, with an interval around it, from one release: (dp_count_estimate(...)).* is one release too. The interval holds the number with at least the probability confidence, and no negative numbers. Mechanism geometric; confidence 0.95. eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. 2^-20 <= eps <= 50; 0 < confidence < 1; none of eps, mech, confidence may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Sources: Ghosh, Roughgarden, Sundararajan 2009; Dong, Roth, Su 2022; Kamath et al. 2023.';
+
+CREATE AGGREGATE dp_count_estimate(x "any", eps float8) (
+    SFUNC = dp_count_estimate_trans, STYPE = dp_state, SSPACE = 64,
+    FINALFUNC = dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_count_estimate("any", float8) IS
+'Private number of rows where x, of any type, is not NULL, with an interval around it, from one release: (dp_count_estimate(...)).* is one release too. The interval holds the number with at least the probability confidence, and no negative numbers. Mechanism geometric; confidence 0.95. eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. 2^-20 <= eps <= 50; 0 < confidence < 1; none of eps, mech, confidence may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Sources: Ghosh, Roughgarden, Sundararajan 2009; Dong, Roth, Su 2022; Kamath et al. 2023.';
+
+CREATE AGGREGATE dp_count_estimate(x "any", eps float8, mech dp_mechanism) (
+    SFUNC = dp_count_estimate_trans, STYPE = dp_state, SSPACE = 64,
+    FINALFUNC = dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_count_estimate("any", float8, dp_mechanism) IS
+'Private number of rows where x, of any type, is not NULL, with an interval around it, from one release: (dp_count_estimate(...)).* is one release too. The interval holds the number with at least the probability confidence, and no negative numbers. Mechanism mech: one of those of dp_count (undercount is (eps, delta)-differentially private and never above the number, so that its answer lies below the interval or at its lower end). confidence 0.95. eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. 2^-20 <= eps <= 50; 0 < confidence < 1; none of eps, mech, confidence may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Sources: Ghosh, Roughgarden, Sundararajan 2009; Dong, Roth, Su 2022; Kamath et al. 2023.';
+
+CREATE AGGREGATE dp_count_estimate(x "any", eps float8, mech dp_mechanism, confidence float8) (
+    SFUNC = dp_count_estimate_trans, STYPE = dp_state, SSPACE = 64,
+    FINALFUNC = dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_count_estimate("any", float8, dp_mechanism, float8) IS
+'Private number of rows where x, of any type, is not NULL, with an interval around it, from one release: (dp_count_estimate(...)).* is one release too. The interval holds the number with at least the probability confidence, and no negative numbers. Mechanism mech: one of those of dp_count (undercount is (eps, delta)-differentially private and never above the number, so that its answer lies below the interval or at its lower end). The interval misses with a probability of at most 1 - confidence. eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. 2^-20 <= eps <= 50; 0 < confidence < 1; none of eps, mech, confidence may be NULL (but eps, and it must, beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. Sources: Ghosh, Roughgarden, Sundararajan 2009; Dong, Roth, Su 2022; Kamath et al. 2023.';
+
 -- Budgets ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION dp_mu(eps float8, delta float8) RETURNS float8
@@ -447,6 +618,22 @@ CREATE FUNCTION dp_trilemma(
 AS 'MODULE_PATHNAME', 'dp_trilemma' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION dp_trilemma(float8, float8, float8, float8) IS
 'The least root mean squared error, in standard deviations of the rows, that any mean of n rows can have that is (eps, delta)-differentially private (neighbours by replacing one row) and has a bias of at most beta standard deviations, for all laws of rows with mean in [0, 1] and variance at most 1: one row, with what no method can beat (sampling_rmse), what bias and privacy together cost (privacy_rmse; 0 where beta > 1/80, of which the theorem says nothing), the larger of the two, and whether there can be such a method: with delta = 0 and beta = 0 there is none, and the errors are infinite. The constants are loose: it tells what cannot be had, not what can. It looks at no data. n >= 1, eps > 0, 0 <= delta < 1, beta >= 0, finite: else 22023. Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, Theorems 2.4 and 1.5, Proposition A.1.';
+
+CREATE FUNCTION dp_mean_error(
+    n float8, lo float8, hi float8, eps float8,
+    mech dp_mechanism DEFAULT 'hourglass', confidence float8 DEFAULT 0.95,
+    OUT rmse float8, OUT half_width float8
+) RETURNS record
+AS 'MODULE_PATHNAME', 'dp_mean_error' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean_error(float8, float8, float8, float8, dp_mechanism, float8) IS
+'What to expect of one dp_mean of n rows, before anything is spent: the root mean squared error of the answer about the mean of the clamped rows, and half of the width of the interval of dp_mean_estimate (NULL of mechanisms without one), both in the unit of the column and at the worst place the mean can have between lo and hi (where there are no bounds, of the noise alone). rmse is right to 2% from n * eps = 20 on, and above the truth by an eighth at most at n * eps = 5; half_width is to leading order in 1/n. n is a public number of rows to plan with; it looks at no data. n a whole number from 1 to 2^53 - 1; the others as for dp_mean_estimate: else 22023. Sources: Kulesza, Suresh, Wang 2024, Theorem 4, for the least error there is; the mechanisms'' own for their noise.';
+
+CREATE FUNCTION dp_epsilon_for(
+    n float8, lo float8, hi float8, rmse float8, mech dp_mechanism DEFAULT 'hourglass'
+) RETURNS float8
+AS 'MODULE_PATHNAME', 'dp_epsilon_for' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_epsilon_for(float8, float8, float8, float8, dp_mechanism) IS
+'The smallest eps at which one dp_mean of n rows has a root mean squared error of at most rmse, in the unit of the column: where dp_mean_error(n, lo, hi, eps, mech) is rmse, to a relative 1e-6 above it. From 2^-20 to 50; 22023 where no eps up to 50 reaches rmse, and where the budget of mech is mu= or rho=. n is a public number of rows to plan with; it looks at no data. n a whole number from 1 to 2^53 - 1, rmse > 0 and finite; lo, hi, mech as for dp_mean: else 22023. Sources: as for dp_mean_error.';
 
 CREATE FUNCTION dp_mean_plan(
     n float8, eps float8, lo float8, hi float8,
@@ -647,6 +834,19 @@ REVOKE EXECUTE ON FUNCTION
     dp_variance_final(dp_state),
     dp_stddev_final(dp_state),
     dp_variance_estimate_final(dp_state),
+    dp_mean_estimate_trans(dp_state, float8, float8, float8, float8),
+    dp_mean_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism),
+    dp_mean_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism, float8),
+    dp_mean_estimate_final(dp_state),
+    dp_sum_estimate_trans(dp_state, float8, float8, float8, float8),
+    dp_sum_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism),
+    dp_sum_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism, float8),
+    dp_sum_estimate_final(dp_state),
+    dp_count_estimate_rows_trans(dp_state, float8),
+    dp_count_estimate_trans(dp_state, "any", float8),
+    dp_count_estimate_trans(dp_state, "any", float8, dp_mechanism),
+    dp_count_estimate_trans(dp_state, "any", float8, dp_mechanism, float8),
+    dp_count_estimate_final(dp_state),
     dp_counts_trans(dp_state, float8, dp_mechanism, "any"),
     dp_counts_final(dp_state),
     dp_counts_estimate_final(dp_state),

@@ -8,7 +8,7 @@
 //! them and allows no other call.
 
 use dp_core::grid::Grid;
-use dp_core::mechanism::{Mechanism, Registry, Scalar};
+use dp_core::mechanism::{Make, Mechanism, Scalar};
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::call_site::CallSite;
@@ -25,8 +25,8 @@ use crate::vector_state::VectorState;
 pub struct Aggregate<M: ?Sized + 'static> {
     /// Its SQL name.
     pub name: &'static str,
-    /// Its mechanisms.
-    pub registry: &'static Registry<M>,
+    /// What makes its mechanisms.
+    pub mechanisms: &'static dyn Make<M>,
     /// Where its arguments stand.
     pub shape: Shape,
 }
@@ -34,9 +34,9 @@ pub struct Aggregate<M: ?Sized + 'static> {
 /// Where an aggregate's arguments stand.
 #[derive(Clone, Copy)]
 pub enum Shape {
-    /// `(x, lo, hi, eps [, mech])`; `x` may be an array.
+    /// `(x, lo, hi, eps [, mech [, confidence]])`; `x` may be an array.
     Bounded,
-    /// `(eps)`, `(x, eps)`, `(x, eps, mech)`
+    /// `(eps)`, `(x, eps [, mech [, confidence]])`
     Counted,
     /// `(eps, delta [, mech])`
     Kept,
@@ -53,6 +53,7 @@ pub struct Positions {
     pub epsilon: usize,
     pub delta: Option<usize>,
     pub mechanism: Option<usize>,
+    pub confidence: Option<usize>,
 }
 
 impl Shape {
@@ -60,10 +61,10 @@ impl Shape {
     pub fn positions(self, arguments: usize) -> Option<Positions> {
         let (bounds, epsilon, delta, mechanism) = match (self, arguments) {
             (Self::Bounded, 4) => (Some(1), 3, None, None),
-            (Self::Bounded, 5) => (Some(1), 3, None, Some(4)),
+            (Self::Bounded, 5 | 6) => (Some(1), 3, None, Some(4)),
             (Self::Counted, 1) => (None, 0, None, None),
             (Self::Counted, 2) => (None, 1, None, None),
-            (Self::Counted, 3) => (None, 1, None, Some(2)),
+            (Self::Counted, 3 | 4) => (None, 1, None, Some(2)),
             (Self::Kept, 2) => (None, 0, Some(1), None),
             (Self::Kept, 3) => (None, 0, Some(1), Some(2)),
             (Self::Buckets, 5) => (Some(1), 4, None, None),
@@ -77,6 +78,10 @@ impl Shape {
             epsilon,
             delta,
             mechanism,
+            confidence: match (self, arguments) {
+                (Self::Bounded, 6) | (Self::Counted, 4) => Some(arguments - 1),
+                _ => None,
+            },
         })
     }
 }

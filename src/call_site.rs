@@ -23,6 +23,7 @@ struct Public<T> {
     epsilon: T,
     delta: Option<T>,
     mechanism: Option<T>,
+    confidence: Option<T>,
 }
 
 impl<T: Copy> Public<T> {
@@ -32,7 +33,8 @@ impl<T: Copy> Public<T> {
             buckets: self.buckets.map(&mut f),
             epsilon: f(self.epsilon),
             delta: self.delta.map(&mut f),
-            mechanism: self.mechanism.map(f),
+            mechanism: self.mechanism.map(&mut f),
+            confidence: self.confidence.map(f),
         }
     }
 }
@@ -42,7 +44,7 @@ type Values = Public<Option<Datum>>;
 
 /// The same, bit for bit, in memory of our own.
 struct Known {
-    numbers: [Option<u64>; 5],
+    numbers: [Option<u64>; 6],
     mechanism: Option<String>,
 }
 
@@ -58,10 +60,11 @@ impl Known {
         self.numbers == Self::numbers(values) && self.mechanism.as_deref() == mechanism
     }
 
-    fn numbers(values: &Values) -> [Option<u64>; 5] {
+    fn numbers(values: &Values) -> [Option<u64>; 6] {
         let [lo, hi] = values.bounds.unwrap_or([None; 2]);
         let (buckets, delta) = (values.buckets.flatten(), values.delta.flatten());
-        let numbers = [lo, hi, buckets, values.epsilon, delta];
+        let confidence = values.confidence.flatten();
+        let numbers = [lo, hi, buckets, values.epsilon, delta, confidence];
         numbers.map(|value| value.map(|datum| datum.value() as u64))
     }
 }
@@ -162,6 +165,7 @@ impl<M: ?Sized> CallSite<M> {
             epsilon,
             delta,
             mechanism,
+            confidence,
         }) = aggregate.shape.positions(planned.len())
         else {
             errors::not_our_aggregate(aggregate.name)
@@ -178,6 +182,7 @@ impl<M: ?Sized> CallSite<M> {
             epsilon: ("eps", epsilon),
             delta: delta.map(|i| ("delta", i)),
             mechanism: mechanism.map(|i| ("mech", i)),
+            confidence: confidence.map(|i| ("confidence", i)),
         }
         .map(argument);
         let input = match aggregate.shape {
@@ -225,6 +230,7 @@ impl<M: ?Sized> CallSite<M> {
                 epsilon,
                 delta,
                 mechanism,
+                confidence,
             }) = positions
             else {
                 errors::not_our_aggregate(self.aggregate.name)
@@ -235,6 +241,7 @@ impl<M: ?Sized> CallSite<M> {
                 epsilon,
                 delta,
                 mechanism,
+                confidence,
             }
             .map(|i| call.datum(i + 1));
             self.build(&values);
@@ -255,12 +262,13 @@ impl<M: ?Sized> CallSite<M> {
             epsilon,
             delta,
             mechanism,
+            confidence,
         } = &self.arguments;
         self.built.is_some()
             && bounds.iter().flatten().chain(buckets).all(constant)
             && constant(epsilon)
             && delta.iter().all(constant)
-            && mechanism.iter().all(constant)
+            && mechanism.iter().chain(confidence).all(constant)
     }
 
     /// Builds the mechanism, unless it was built from the same values.
@@ -309,8 +317,11 @@ impl<M: ?Sized> CallSite<M> {
             pathological: settings::allow_pathological(),
         };
         #[cfg(not(feature = "testing"))]
-        return self.aggregate.registry.build(&arguments);
+        let overspent = dp_core::mechanism::Overspent::NOT;
         #[cfg(feature = "testing")]
-        crate::testing::build(self.aggregate.registry, &arguments)
+        let overspent = crate::testing::overspent();
+        let confidence = values.confidence.map(number);
+        let mechanisms = self.aggregate.mechanisms;
+        mechanisms.make(&arguments, confidence, overspent)
     }
 }

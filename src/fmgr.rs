@@ -97,9 +97,11 @@ pub fn float8(datum: Datum) -> f64 {
 ///
 /// # Safety
 /// The columns have the types of the declared ones.
-pub unsafe fn composite<const N: usize>(call: Call, columns: [Option<Datum>; N]) -> Datum {
-    let mut nulls = columns.map(|column| column.is_none());
-    let mut values = columns.map(|column| column.unwrap_or(Datum::null()));
+pub unsafe fn composite(call: Call, columns: impl IntoIterator<Item = Option<Datum>>) -> Datum {
+    let (mut nulls, mut values): (Vec<bool>, Vec<Datum>) = columns
+        .into_iter()
+        .map(|column| (column.is_none(), column.unwrap_or(Datum::null())))
+        .unzip();
     // SAFETY: the descriptor is looked up from the function's declaration; heap_form_tuple reads
     // as many values and nulls as it has columns, which is checked.
     unsafe {
@@ -107,7 +109,7 @@ pub unsafe fn composite<const N: usize>(call: Call, columns: [Option<Datum>; N])
         let class = pg_sys::get_call_result_type(call.0, std::ptr::null_mut(), &mut descriptor);
         assert!(
             class == pg_sys::TypeFuncClass::TYPEFUNC_COMPOSITE
-                && usize::try_from((*descriptor).natts) == Ok(N),
+                && usize::try_from((*descriptor).natts) == Ok(values.len()),
             "the SQL declaration returns another type"
         );
         let descriptor = pg_sys::BlessTupleDesc(descriptor);

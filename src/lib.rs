@@ -10,6 +10,7 @@ mod call_site;
 mod catalog;
 mod cell_state;
 mod errors;
+mod estimate;
 mod fmgr;
 mod mechanism_type;
 mod moments_state;

@@ -2,6 +2,7 @@
 //! no data.
 
 use dp_core::error::ParameterError;
+use dp_core::mechanism::{Arguments, MechanismArgument};
 use dp_core::planning;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
@@ -9,6 +10,7 @@ use pgrx::prelude::*;
 
 use crate::errors;
 use crate::fmgr::{Call, composite, float8, sql_function};
+use crate::mechanism_type::text_of;
 
 /// What a function answers, or the ERROR that says what is wrong with an argument of it.
 fn answer<T>(function: &str, result: Result<T, ParameterError>) -> T {
@@ -37,6 +39,48 @@ fn trilemma(call: Call) -> Option<Datum> {
 }
 
 sql_function!(dp_trilemma, pg_finfo_dp_trilemma, trilemma);
+
+/// The text of argument 4, `mech`.
+fn mechanism(call: Call) -> Option<String> {
+    // SAFETY: the SQL declarations make it a dp_mechanism.
+    call.datum(4).map(|datum| unsafe { text_of(datum) })
+}
+
+/// `dp_mean_error(n, lo, hi, eps, mech, confidence)`
+fn mean_error(call: Call) -> Option<Datum> {
+    let number = |i: usize| call.datum(i).map(float8);
+    let mechanism = mechanism(call);
+    let arguments = Arguments {
+        bounds: Some((number(1), number(2))),
+        epsilon: number(3),
+        delta: None,
+        questions: None,
+        mechanism: MechanismArgument::Given(mechanism.as_deref()),
+        pathological: true,
+    };
+    let error = planning::mean_error(number(0), &arguments, Some(number(5)));
+    let error = answer("dp_mean_error", error);
+    let columns = [error.rmse.into_datum(), error.half_width.into_datum()];
+    // SAFETY: the SQL declaration makes it return (float8, float8).
+    Some(unsafe { composite(call, columns) })
+}
+
+sql_function!(dp_mean_error, pg_finfo_dp_mean_error, mean_error);
+
+/// `dp_epsilon_for(n, lo, hi, rmse, mech)`
+fn epsilon_for(call: Call) -> Option<Datum> {
+    let number = |i: usize| call.datum(i).map(float8);
+    let mechanism = mechanism(call);
+    let epsilon = planning::epsilon_for(
+        number(0),
+        (number(1), number(2)),
+        number(3),
+        MechanismArgument::Given(mechanism.as_deref()),
+    );
+    answer("dp_epsilon_for", epsilon).into_datum()
+}
+
+sql_function!(dp_epsilon_for, pg_finfo_dp_epsilon_for, epsilon_for);
 
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity)]

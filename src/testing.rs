@@ -4,8 +4,7 @@
 use std::cell::Cell;
 
 use dp_core::cells::Histogram;
-use dp_core::error::ParameterError;
-use dp_core::mechanism::{Arguments, Registry};
+use dp_core::mechanism::Overspent;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
 
@@ -21,12 +20,9 @@ thread_local! {
     static BUDGET_FACTOR: Cell<f64> = const { Cell::new(1.0) };
 }
 
-/// A mechanism with noise for that many times the budget of the call.
-pub fn build<M: ?Sized>(
-    registry: &Registry<M>,
-    arguments: &Arguments,
-) -> Result<Box<M>, ParameterError> {
-    registry.build_with_budget_times(BUDGET_FACTOR.get(), arguments)
+/// How much of its budget a mechanism is to overspend.
+pub fn overspent() -> Overspent {
+    Overspent::times(BUDGET_FACTOR.get())
 }
 
 /// `dp_test_seed(bigint)`: from now on this backend's noise is the same at every run.

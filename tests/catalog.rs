@@ -11,12 +11,16 @@ use dp_mean_tests::{Build, Database, Role, explain, refused, rows, run, session,
 use postgres::Client;
 
 /// The aggregates, as `regprocedure` writes them.
-const AGGREGATES: [&str; 26] = [
+const AGGREGATES: [&str; 36] = [
     "dp_bounds(double precision,double precision)",
     "dp_bounds(double precision,double precision,dp_mechanism)",
     "dp_count(\"any\",double precision)",
     "dp_count(\"any\",double precision,dp_mechanism)",
     "dp_count(double precision)",
+    "dp_count_estimate(\"any\",double precision)",
+    "dp_count_estimate(\"any\",double precision,dp_mechanism)",
+    "dp_count_estimate(\"any\",double precision,dp_mechanism,double precision)",
+    "dp_count_estimate(double precision)",
     "dp_counts(double precision,dp_mechanism,\"any\")",
     "dp_counts_estimate(double precision,dp_mechanism,\"any\")",
     "dp_histogram(double precision,double precision,double precision,integer,double precision)",
@@ -27,11 +31,17 @@ const AGGREGATES: [&str; 26] = [
     "dp_mean(double precision,double precision,double precision,double precision,dp_mechanism)",
     "dp_mean_and_count(double precision,double precision,double precision,double precision)",
     "dp_mean_and_count(double precision,double precision,double precision,double precision,dp_mechanism)",
+    "dp_mean_estimate(double precision,double precision,double precision,double precision)",
+    "dp_mean_estimate(double precision,double precision,double precision,double precision,dp_mechanism)",
+    "dp_mean_estimate(double precision,double precision,double precision,double precision,dp_mechanism,double precision)",
     "dp_means(double precision[],double precision,double precision,double precision,dp_mechanism)",
     "dp_stddev(double precision,double precision,double precision,double precision)",
     "dp_stddev(double precision,double precision,double precision,double precision,dp_mechanism)",
     "dp_sum(double precision,double precision,double precision,double precision)",
     "dp_sum(double precision,double precision,double precision,double precision,dp_mechanism)",
+    "dp_sum_estimate(double precision,double precision,double precision,double precision)",
+    "dp_sum_estimate(double precision,double precision,double precision,double precision,dp_mechanism)",
+    "dp_sum_estimate(double precision,double precision,double precision,double precision,dp_mechanism,double precision)",
     "dp_sums(double precision[],double precision,double precision,double precision,dp_mechanism)",
     "dp_sums_estimate(double precision[],double precision,double precision,double precision,dp_mechanism)",
     "dp_variance(double precision,double precision,double precision,double precision)",
@@ -51,15 +61,17 @@ const CONVERSIONS: [&str; 6] = [
 ];
 
 /// The functions to plan with.
-const PLANS: [&str; 4] = [
+const PLANS: [&str; 6] = [
     "dp_clip_bias(double precision,double precision,double precision)",
     "dp_clip_radius(double precision,double precision,double precision)",
+    "dp_epsilon_for(double precision,double precision,double precision,double precision,dp_mechanism)",
+    "dp_mean_error(double precision,double precision,double precision,double precision,dp_mechanism,double precision)",
     "dp_mean_plan(double precision,double precision,double precision,double precision,double precision,double precision,double precision)",
     "dp_trilemma(double precision,double precision,double precision,double precision)",
 ];
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 87;
+const FUNCTIONS: usize = 112;
 
 /// The members of the extension.
 const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid, objsubid) AS name \
@@ -112,7 +124,7 @@ fn each_function_says_what_it_is() {
         } else if PLANS.contains(&name) {
             plans.push(name);
         }
-        let lists_mechanisms = name == "dp_mechanisms()" || name == PLANS[2];
+        let lists_mechanisms = name == "dp_mechanisms()" || name.starts_with("dp_mean_plan(");
         // Final functions draw noise. The list of mechanisms may grow with the library.
         let expected = match name {
             _ if lists_mechanisms => "s",
@@ -124,8 +136,10 @@ fn each_function_says_what_it_is() {
         // What works on states must see the first row's NULL, and the group without rows.
         let on_states = ["_trans(", "_final(", "dp_state_combine("];
         let of_state = on_states.iter().any(|part| name.contains(part));
-        // A plan may lack numbers.
-        let sees_null = aggregate || of_state || name == PLANS[2];
+        // A plan may lack numbers, and bounds beside a scale; what may not be NULL is named.
+        let plans = ["dp_mean_plan(", "dp_mean_error(", "dp_epsilon_for("];
+        let planned = plans.iter().any(|part| name.starts_with(part));
+        let sees_null = aggregate || of_state || planned;
         assert_eq!(strict, !sees_null, "{name}");
         assert!(!row.get::<_, bool>(6) && !row.get::<_, bool>(7), "{name}");
         assert_eq!(row.get::<_, bool>(8), lists_mechanisms, "{name}");
@@ -188,7 +202,9 @@ fn each_aggregate_says_what_it_is() {
             "dp_counts_estimate" => "dp_counts_trans",
             "dp_sums_estimate" => "dp_sums_trans",
             "dp_stddev" | "dp_variance_estimate" => "dp_variance_trans",
-            "dp_count" if name == AGGREGATES[4] => "dp_count_rows_trans",
+            "dp_count" | "dp_count_estimate" if !name.contains("any") => {
+                &format!("{aggregate}_rows_trans")
+            }
             _ => &format!("{aggregate}_trans"),
         };
         assert_eq!(row.get::<_, &str>(10), transition, "{name}");
@@ -221,7 +237,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 38);
+    assert_eq!(of_states, 51);
     for (name, usable) in [
         ("dp_state", false),
         ("dp_mechanism", true),
@@ -269,6 +285,11 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "dp_variance(x, 0, 1, 1)",
         "dp_stddev(x, 0, 1, 1, 'laplace(sample=yes)')",
         "(dp_variance_estimate(x, 0, 1, NULL, 'gaussian(mu=1)')).count",
+        "(dp_mean_estimate(x, 0, 1, 1)).lower",
+        "(dp_mean_estimate(x, 0, 1, 1, 'laplace', 0.9)).mechanism",
+        "(dp_sum_estimate(x, 0, 1, NULL, 'gaussian(mu=1)')).upper",
+        "(dp_count_estimate(1)).epsilon",
+        "(dp_count_estimate(x, 1, 'geometric', 0.5)).value",
     ] {
         for rest in ["", " GROUP BY x > 0.3", " WHERE false"] {
             let sql = format!("SELECT {call} IS NOT NULL FROM (VALUES (0.5), (0.25)) v(x){rest}");
@@ -289,6 +310,8 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "SELECT possible FROM dp_trilemma(100, 1, 1e-6, 0.01)",
         "SELECT dp_histogram_edges(0, 1, 2) = '{0,0.5,1}'",
         "SELECT count(rmse_bound) > 0 FROM dp_mean_plan(100, 1, 0, 1)",
+        "SELECT rmse < half_width FROM dp_mean_error(100, 0, 1, 1)",
+        "SELECT dp_epsilon_for(100, 0, 1, 0.01) > 0",
     ] {
         assert!(value::<bool>(&mut nobody, sql), "{sql}");
     }
@@ -324,7 +347,7 @@ fn every_object_has_a_comment() {
     ];
     assert_eq!(Vec::from_iter(&catalogs), expected);
     // Besides: 6 operators, 2 casts, 6 types, an operator class and its family.
-    assert_eq!(members.len(), FUNCTIONS + 16);
+    assert_eq!(members.len(), FUNCTIONS + 19);
 
     for (name, expected) in [
         ("dp_mean_answer", "mean float8, count float8"),

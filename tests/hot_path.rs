@@ -7,7 +7,7 @@ use std::process::Command;
 
 use dp_mean_tests::variable;
 
-const PER_ROW: [&str; 11] = [
+const PER_ROW: [&str; 15] = [
     "dp_mean_trans",
     "dp_sum_trans",
     "dp_count_trans",
@@ -19,6 +19,10 @@ const PER_ROW: [&str; 11] = [
     "dp_histogram_trans",
     "dp_bounds_trans",
     "dp_variance_trans",
+    "dp_mean_estimate_trans",
+    "dp_sum_estimate_trans",
+    "dp_count_estimate_trans",
+    "dp_count_estimate_rows_trans",
 ];
 
 /// What the guarded functions are called in `transition_function!`. The linker may have merged

@@ -8,6 +8,7 @@ mod bounds;
 mod budgets;
 mod catalog;
 mod documentation;
+mod estimates;
 mod gaussian_audit;
 mod histogram;
 mod honest;

@@ -26,7 +26,7 @@ const TABLES: &str = "
     ANALYZE t; ANALYZE parts";
 
 /// One call of each aggregate, with and without a mechanism, as text: a NULL would be NULL.
-const CALLS: [&str; 26] = [
+const CALLS: [&str; 31] = [
     "dp_mean(x, 0, 1000, 1.0)",
     "dp_mean(x, 0, 1000, 1.0, 'laplace')",
     "dp_mean(x, 0, 1000, 1.0, 'independent')",
@@ -53,6 +53,11 @@ const CALLS: [&str; 26] = [
     "dp_variance(x, 0, 1000, 1.0)",
     "dp_stddev(x, 0, 1000, NULL, 'gaussian(mu=1)')",
     "dp_variance_estimate(x, 0, 1000, 1.0, 'laplace(sample=yes)')",
+    "dp_mean_estimate(x, 0, 1000, 1.0)",
+    "dp_mean_estimate(x, 0, 1000, NULL, 'gaussian(mu=1)', 0.5)",
+    "dp_sum_estimate(x, 0, 1000, 1.0)",
+    "dp_count_estimate(1.0)",
+    "dp_count_estimate(x, 1.0, 'geometric', 0.99)",
 ];
 
 /// Runs `sql`, with each call in turn for `{}`, and checks that its last column is never NULL,
@@ -290,6 +295,9 @@ fn all_null_groups_are_like_empty_ones() {
         "dp_count({}, 1.0)",
         "dp_variance({}, 0, 1000, 1.0)",
         "dp_variance_estimate({}, 0, 1000, 1.0)",
+        "dp_mean_estimate({}, 0, 1000, 1.0)",
+        "dp_sum_estimate({}, 0, 1000, 1.0)",
+        "dp_count_estimate({}, 1.0)",
         "dp_sums({}, 0, 1000, 1.0, 'correlated(delta=1e-6, d=2)')",
         "dp_means({}, 0, 1000, 1.0, 'correlated(delta=1e-6, d=2)')",
         "dp_histogram({}, 0, 1000, 20, 1.0)",

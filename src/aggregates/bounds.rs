@@ -11,7 +11,7 @@ use crate::fmgr::{Call, composite, sql_function};
 
 static BOUNDS: Aggregate<BoundsFinder> = Aggregate {
     name: "dp_bounds",
-    registry: &mechanism::BOUNDS,
+    mechanisms: &mechanism::BOUNDS,
     shape: Shape::Counted,
 };
 

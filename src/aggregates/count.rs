@@ -1,15 +1,18 @@
-//! `dp_count(eps)` counts rows; `dp_count(x, eps [, mech])` counts rows where `x` is not NULL.
+//! `dp_count(eps)` counts rows; `dp_count(x, eps [, mech])` counts rows where `x` is not NULL; and
+//! `dp_count_estimate` with the interval.
 
+use dp_core::mechanism::estimate::{Estimate, Estimates};
 use dp_core::mechanism::{self, Scalar};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, count_row, count_value, transition_function};
+use crate::estimate::estimate_row;
 use crate::fmgr::{Call, sql_function};
 
 static COUNT: Aggregate<Scalar<i64>> = Aggregate {
     name: "dp_count",
-    registry: &mechanism::COUNT,
+    mechanisms: &mechanism::COUNT,
     shape: Shape::Counted,
 };
 
@@ -27,3 +30,41 @@ fn count(call: Call) -> Option<Datum> {
 }
 
 sql_function!(dp_count_final, pg_finfo_dp_count_final, count);
+
+static ESTIMATE: Aggregate<Scalar<Estimate<i64>>> = Aggregate {
+    name: "dp_count_estimate",
+    mechanisms: &Estimates(&mechanism::COUNT),
+    shape: Shape::Counted,
+};
+
+transition_function!(
+    dp_count_estimate_rows_trans,
+    pg_finfo_dp_count_estimate_rows_trans,
+    ESTIMATE,
+    count_row
+);
+transition_function!(
+    dp_count_estimate_trans,
+    pg_finfo_dp_count_estimate_trans,
+    ESTIMATE,
+    count_value
+);
+
+fn estimate(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_count_estimate's final function.
+    let Estimate {
+        answer,
+        interval: [lower, upper],
+        spent,
+    } = unsafe { ESTIMATE.release(call) };
+    // Whole numbers; the casts saturate.
+    let numbers = [answer, lower as i64, upper as i64].map(IntoDatum::into_datum);
+    // SAFETY: the SQL declaration makes it return (bigint, bigint, bigint) and what was spent.
+    Some(unsafe { estimate_row(call, numbers, &spent) })
+}
+
+sql_function!(
+    dp_count_estimate_final,
+    pg_finfo_dp_count_estimate_final,
+    estimate
+);

@@ -10,7 +10,7 @@ use crate::vector::count_questions;
 
 static COUNTS: Aggregate<Vector> = Aggregate {
     name: "dp_counts",
-    registry: &mechanism::COUNTS,
+    mechanisms: &mechanism::COUNTS,
     shape: Shape::Questions,
 };
 

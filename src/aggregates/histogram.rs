@@ -15,7 +15,7 @@ use crate::fmgr::{Call, sql_function};
 
 static HISTOGRAM: Aggregate<Histogram> = Aggregate {
     name: "dp_histogram",
-    registry: &mechanism::HISTOGRAM,
+    mechanisms: &mechanism::HISTOGRAM,
     shape: Shape::Buckets,
 };
 

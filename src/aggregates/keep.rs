@@ -9,7 +9,7 @@ use crate::fmgr::{Call, sql_function};
 
 static KEEP: Aggregate<Scalar<bool>> = Aggregate {
     name: "dp_keep",
-    registry: &mechanism::KEEP,
+    mechanisms: &mechanism::KEEP,
     shape: Shape::Kept,
 };
 

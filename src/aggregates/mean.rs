@@ -2,9 +2,10 @@
 
 use dp_core::cells::Histogram;
 use dp_core::grid::Grid;
+use dp_core::mechanism::estimate::{Estimate, Estimates};
 use dp_core::mechanism::mean::coins::Coined;
 use dp_core::mechanism::mean::{Mean, OfCells};
-use dp_core::mechanism::{self, MeanAnswer, Mechanism};
+use dp_core::mechanism::{self, MeanAnswer, Mechanism, Scalar};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -12,6 +13,7 @@ use crate::aggregate::{Aggregate, Shape, add_value, transition_function, value};
 use crate::call_site::CallSite;
 use crate::cell_state::CellState;
 use crate::errors;
+use crate::estimate::estimate_row;
 use crate::fmgr::{Call, composite, sql_function};
 use crate::offset::word_of_query;
 use crate::plan::Role;
@@ -19,7 +21,7 @@ use crate::release::{offset_word, release, with_coins};
 
 static MEAN: Aggregate<Mean> = Aggregate {
     name: "dp_mean",
-    registry: &mechanism::MEAN,
+    mechanisms: &mechanism::MEAN,
     shape: Shape::Bounded,
 };
 
@@ -138,4 +140,35 @@ sql_function!(
     dp_mean_and_count_final,
     pg_finfo_dp_mean_and_count_final,
     mean_and_count
+);
+
+static ESTIMATE: Aggregate<Scalar<Estimate<MeanAnswer>>> = Aggregate {
+    name: "dp_mean_estimate",
+    mechanisms: &Estimates(&mechanism::MEAN),
+    shape: Shape::Bounded,
+};
+
+transition_function!(
+    dp_mean_estimate_trans,
+    pg_finfo_dp_mean_estimate_trans,
+    ESTIMATE,
+    add_value::<false>
+);
+
+fn estimate(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_mean_estimate's final function.
+    let Estimate {
+        answer,
+        interval: [lower, upper],
+        spent,
+    } = unsafe { ESTIMATE.release(call) };
+    let numbers = [answer.mean, Some(lower), Some(upper), answer.count];
+    // SAFETY: the SQL declaration makes it return four float8 and what was spent.
+    Some(unsafe { estimate_row(call, numbers.map(IntoDatum::into_datum), &spent) })
+}
+
+sql_function!(
+    dp_mean_estimate_final,
+    pg_finfo_dp_mean_estimate_final,
+    estimate
 );

@@ -10,7 +10,7 @@ use crate::vector::add_vector;
 
 static MEANS: Aggregate<Vector> = Aggregate {
     name: "dp_means",
-    registry: &mechanism::MEANS,
+    mechanisms: &mechanism::MEANS,
     shape: Shape::Bounded,
 };
 

@@ -1,15 +1,17 @@
-//! `dp_sum(x, lo, hi, eps [, mech])`.
+//! `dp_sum(x, lo, hi, eps [, mech])`, and `dp_sum_estimate` with its interval.
 
+use dp_core::mechanism::estimate::{Estimate, Estimates};
 use dp_core::mechanism::{self, Scalar};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, add_value, transition_function};
+use crate::estimate::estimate_row;
 use crate::fmgr::{Call, sql_function};
 
 static SUM: Aggregate<Scalar<f64>> = Aggregate {
     name: "dp_sum",
-    registry: &mechanism::SUM,
+    mechanisms: &mechanism::SUM,
     shape: Shape::Bounded,
 };
 
@@ -21,3 +23,34 @@ fn sum(call: Call) -> Option<Datum> {
 }
 
 sql_function!(dp_sum_final, pg_finfo_dp_sum_final, sum);
+
+static ESTIMATE: Aggregate<Scalar<Estimate<f64>>> = Aggregate {
+    name: "dp_sum_estimate",
+    mechanisms: &Estimates(&mechanism::SUM),
+    shape: Shape::Bounded,
+};
+
+transition_function!(
+    dp_sum_estimate_trans,
+    pg_finfo_dp_sum_estimate_trans,
+    ESTIMATE,
+    add_value::<false>
+);
+
+fn estimate(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_sum_estimate's final function.
+    let Estimate {
+        answer,
+        interval: [lower, upper],
+        spent,
+    } = unsafe { ESTIMATE.release(call) };
+    let numbers = [answer, lower, upper].map(IntoDatum::into_datum);
+    // SAFETY: the SQL declaration makes it return (float8, float8, float8) and what was spent.
+    Some(unsafe { estimate_row(call, numbers, &spent) })
+}
+
+sql_function!(
+    dp_sum_estimate_final,
+    pg_finfo_dp_sum_estimate_final,
+    estimate
+);

@@ -10,7 +10,7 @@ use crate::vector::add_vector;
 
 static SUMS: Aggregate<Vector> = Aggregate {
     name: "dp_sums",
-    registry: &mechanism::SUMS,
+    mechanisms: &mechanism::SUMS,
     shape: Shape::Bounded,
 };
 

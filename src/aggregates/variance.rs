@@ -17,7 +17,7 @@ use crate::release::release;
 
 static VARIANCE: Aggregate<OfMoments> = Aggregate {
     name: "dp_variance",
-    registry: &mechanism::VARIANCE,
+    mechanisms: &mechanism::VARIANCE,
     shape: Shape::Bounded,
 };
 

@@ -29,8 +29,12 @@ use crate::choice::Choice;
 use crate::epsilon::Epsilon;
 use crate::error::ParameterError;
 use crate::grid::Bounds;
+use crate::interval;
 use crate::mechanism::mean::{Mean, replaces_bounds};
-use crate::mechanism::{Arguments, Entry, HOLDING_BOUNDS, MEAN, MechanismArgument, Plan};
+use crate::mechanism::{
+    Arguments, Entry, HOLDING_BOUNDS, MEAN, MechanismArgument, Plan, replaces_epsilon,
+};
+use crate::tail::quantile;
 
 const MOMENT_HINT: &str = "The order of the moment that psi bounds: 2 where psi is a bound on the \
                            standard deviation; more for lighter tails.";
@@ -211,6 +215,100 @@ pub fn trilemma(n: f64, eps: f64, delta: f64, beta: f64) -> Result<Trilemma, Par
         privacy,
         possible,
     })
+}
+
+/// What to expect of one release of a mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeanError {
+    /// The root mean squared error about the mean of the clamped rows.
+    pub rmse: f64,
+    /// Half of the width of its interval; `None` where it has none.
+    pub half_width: Option<f64>,
+}
+
+/// What to expect of one release of a mean of `n` rows, in the unit of the column, where the mean of
+/// the rows is at the worst place between the bounds: about the mean of the rows as they are clamped,
+/// so of the noise alone (and of nothing but the noise where rows are seen without bounds).
+///
+/// `rmse` knows that answers are kept between their bounds, however few the rows are. `half_width` is
+/// to leading order in `1 / n`, and at most half of the width of the bounds. `confidence` is 0.95 where
+/// it is `None`.
+///
+/// Sources: for the hourglass, Kulesza, Suresh, Wang 2024, theorem 4; for intervals,
+/// [`interval`].
+///
+/// # Errors
+/// The first argument that breaks its rule: `n` not a whole number from 1 to 2^53 - 1; the others as in a
+/// call of `dp_mean_estimate`.
+pub fn mean_error(
+    n: Option<f64>,
+    arguments: &Arguments,
+    confidence: Option<Option<f64>>,
+) -> Result<MeanError, ParameterError> {
+    let rows = checked_rows(n)?;
+    let mean = MEAN.build(arguments)?;
+    let miss = interval::miss(confidence)?;
+    Ok(MeanError {
+        rmse: mean.rmse(rows),
+        half_width: mean.half_width(rows, miss),
+    })
+}
+
+/// The smallest eps at which [`mean_error`] has a root mean squared error of at most `rmse`, to a
+/// relative 1e-6 above it.
+///
+/// # Errors
+/// `rmse` not finite or not above 0, or below what eps 50 reaches; a mechanism whose budget is not eps;
+/// the other arguments as those of [`mean_error`].
+pub fn epsilon_for(
+    n: Option<f64>,
+    bounds: (Option<f64>, Option<f64>),
+    rmse: Option<f64>,
+    mechanism: MechanismArgument,
+) -> Result<f64, ParameterError> {
+    const HINT: &str = "Give the root mean squared error that will do, in the unit of the column.";
+    const LEAST: f64 = 1.0 / (1 << 20) as f64;
+    const MOST: f64 = 50.0;
+    let rows = checked_rows(n)?;
+    let error_at = |epsilon: f64| {
+        let mean = MEAN.build(&Arguments {
+            bounds: Some(bounds),
+            epsilon: Some(epsilon),
+            delta: None,
+            questions: None,
+            mechanism,
+            pathological: true,
+        })?;
+        Ok(mean.rmse(rows))
+    };
+    if let MechanismArgument::Given(Some(text)) = mechanism
+        && replaces_epsilon(&Choice::parse(text)?)
+    {
+        return Err(ParameterError::new(
+            "mech",
+            "has a budget that is not eps",
+            "Leave mu= or rho= out, or ask dp_mean_error what error it brings.",
+        ));
+    }
+    // What is wrong with the other arguments is wrong at any epsilon; but rows and groups of a person
+    // may make small ones too small.
+    let least = error_at(MOST)?;
+    let rmse = match rmse {
+        Some(rmse) => rmse,
+        None => return Err(ParameterError::new("rmse", "must not be NULL", HINT)),
+    };
+    check_positive("rmse", rmse, HINT)?;
+    if least > rmse {
+        return Err(ParameterError::new(
+            "rmse",
+            "is less than any eps up to 50 reaches",
+            "Take a larger error, more rows, bounds that are nearer to each other, or another \
+             mechanism.",
+        ));
+    }
+    let at = |excess: f64| (LEAST + excess).min(MOST);
+    let excess = quantile(rmse, |excess| error_at(at(excess)).unwrap_or(f64::INFINITY));
+    Ok(at(excess))
 }
 
 /// What a forecast is made for: public numbers.

@@ -50,7 +50,7 @@ const HINT: &str = "Give one of them: delta= to spend (eps, delta), or mu= or rh
                     eps, as in gaussian(delta=1e-6).";
 
 /// Whether the parameters say what may be spent without the call's eps.
-pub(super) fn replaces_epsilon(choice: &Choice) -> bool {
+pub(crate) fn replaces_epsilon(choice: &Choice) -> bool {
     [MU, RHO].iter().any(|own| choice.get(own.name).is_some())
 }
 

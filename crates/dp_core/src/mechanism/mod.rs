@@ -6,6 +6,7 @@
 pub mod bounds;
 mod budget;
 pub mod count;
+pub mod estimate;
 pub mod histogram;
 pub mod keep;
 pub mod mean;
@@ -19,9 +20,11 @@ use crate::delta::Delta;
 use crate::epsilon::Epsilon;
 use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
+use crate::interval::Intervals;
 use crate::random::Generator;
 use crate::sums::Sums;
 use bounds::geometric::BoundsFinder;
+pub(crate) use budget::replaces_epsilon;
 use histogram::geometric::Histogram;
 use mean::Mean;
 use variance::OfMoments;
@@ -37,6 +40,12 @@ pub trait Mechanism<Data = Sums> {
 
     /// One release: draws noise afresh at each call.
     fn release(&self, data: &Data, generator: &mut Generator) -> Self::Answer;
+
+    /// From an answer to an interval that misses what it estimates with at most this probability;
+    /// `None` where no interval follows from the answer and public numbers.
+    fn intervals(&self, _miss: f64) -> Option<Intervals<Self::Answer>> {
+        None
+    }
 }
 
 /// A mechanism of single numbers that answers with an `A`.
@@ -320,6 +329,48 @@ pub static BOUNDS: Registry<BoundsFinder> = Registry {
     entries: &[bounds::geometric::ENTRY],
 };
 
+/// What makes the mechanism of a call from its arguments.
+pub trait Make<M: ?Sized>: Sync {
+    /// Checks the arguments and makes the mechanism. `confidence` is that argument; `None` where the
+    /// call has none.
+    ///
+    /// # Errors
+    /// The first argument that breaks its rule.
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Built<M>;
+}
+
+/// How many times its budget a mechanism may spend: once, but in tests.
+#[derive(Clone, Copy, Debug)]
+pub struct Overspent(f64);
+
+impl Overspent {
+    /// What it was given.
+    pub const NOT: Self = Self(1.0);
+
+    /// So many times what it was given, which an audit must notice.
+    #[cfg(feature = "testing")]
+    pub fn times(factor: f64) -> Self {
+        Self(factor)
+    }
+}
+
+impl<M: ?Sized + 'static> Make<M> for Registry<M> {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        _confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Built<M> {
+        self.make_chosen(arguments, overspent)
+            .map(|(built, _)| built)
+    }
+}
+
 /// All mechanisms of all aggregates: the aggregate's name, whether the mechanism is its
 /// default, and the mechanism.
 pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
@@ -342,7 +393,7 @@ impl<M: ?Sized + 'static> Registry<M> {
     /// # Errors
     /// The first argument that breaks its rule.
     pub fn build(&self, arguments: &Arguments) -> Built<M> {
-        self.build_overspent(arguments, 1.0)
+        self.make(arguments, None, Overspent::NOT)
     }
 
     /// The same with noise for `factor` times the budget, which an audit must notice.
@@ -351,10 +402,14 @@ impl<M: ?Sized + 'static> Registry<M> {
     /// As [`build`](Self::build).
     #[cfg(feature = "testing")]
     pub fn build_with_budget_times(&self, factor: f64, arguments: &Arguments) -> Built<M> {
-        self.build_overspent(arguments, factor)
+        self.make(arguments, None, Overspent::times(factor))
     }
 
-    fn build_overspent(&self, arguments: &Arguments, overspent: f64) -> Built<M> {
+    fn make_chosen(
+        &self,
+        arguments: &Arguments,
+        overspent: Overspent,
+    ) -> Result<(Box<M>, Choice), ParameterError> {
         let chosen = self.choose(arguments.mechanism);
         let own_scale = matches!(&chosen, Ok((entry, _)) if mean::replaces_bounds(&entry.info));
         let bounds = match arguments.bounds {
@@ -374,15 +429,16 @@ impl<M: ?Sized + 'static> Registry<M> {
         };
         let delta = arguments.delta.map(Delta::new).transpose()?;
         let (entry, choice) = chosen?;
-        (entry.build)(&Request {
+        let built = (entry.build)(&Request {
             bounds,
             epsilon,
             delta,
             questions: arguments.questions,
             choice: &choice,
             pathological: arguments.pathological,
-            overspent,
-        })
+            overspent: overspent.0,
+        })?;
+        Ok((built, choice))
     }
 
     fn choose(&self, argument: MechanismArgument) -> Result<(&Entry<M>, Choice), ParameterError> {

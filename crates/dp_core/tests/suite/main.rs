@@ -3,6 +3,7 @@
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
 //! (`accounting`), what the mechanisms without bias of their own promise (`honest`, `symmetric`),
 //! which groups are shown (`keep`), variances (`variance`), forecasts against releases (`planning`),
+//! what intervals cover (`intervals`),
 //! and behaviour at the edges (`order`, `parsing`, `extremes`).
 
 mod accounting;
@@ -15,6 +16,8 @@ mod extremes;
 mod figures;
 mod histogram;
 mod honest;
+#[cfg(feature = "testing")]
+mod intervals;
 mod keep;
 mod law;
 mod normal;

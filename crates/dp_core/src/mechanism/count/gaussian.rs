@@ -2,11 +2,13 @@
 
 use super::super::budget;
 use super::super::{Entry, Mechanism, Scalar};
-use super::noisy_count;
+use super::{noisy_count, within};
 use crate::grid::Grid;
+use crate::interval::Intervals;
 use crate::random::{Bits, Generator};
 use crate::sampler::normal::RoundedNormal;
 use crate::sums::Sums;
+use crate::tail::{self, quantile};
 
 pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
     info: budget::gaussian(
@@ -27,6 +29,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
 /// The answer may be negative: clipping it would be post-processing, but would bias it.
 #[derive(Clone, Debug)]
 pub struct Gaussian {
+    mu: f64,
     noise: RoundedNormal,
 }
 
@@ -34,6 +37,7 @@ impl Gaussian {
     /// With noise of standard deviation `1 / mu`.
     pub fn new(mu: f64) -> Self {
         Self {
+            mu,
             noise: RoundedNormal::new(budget::no_less(1.0 / mu)),
         }
     }
@@ -53,5 +57,11 @@ impl Mechanism for Gaussian {
 
     fn release(&self, sums: &Sums, generator: &mut Generator) -> i64 {
         self.release_from(sums, generator)
+    }
+
+    /// Rounded noise is above `k` where it was at `k + 1/2` or beyond.
+    fn intervals(&self, miss: f64) -> Option<Intervals<i64>> {
+        let reach = quantile(miss, |t| tail::normal(1.0 / self.mu, t));
+        within((reach - 0.5).max(0.0).ceil())
     }
 }

@@ -1,12 +1,14 @@
 //! The count whose noise cannot be improved on.
 
 use super::super::{ADD_REMOVE, Entry, Info, Mechanism, PURE, Scalar};
-use super::noisy_count;
+use super::{noisy_count, within};
 use crate::epsilon::Epsilon;
 use crate::grid::Grid;
+use crate::interval::Intervals;
 use crate::random::{Bits, Generator};
 use crate::sampler::staircase::Staircase;
 use crate::sums::Sums;
+use crate::tail::{self, quantile};
 
 pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
     info: Info {
@@ -30,6 +32,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
 /// The answer may be negative: clipping it would be post-processing, but would bias it.
 #[derive(Clone, Debug)]
 pub struct Geometric {
+    epsilon: Epsilon,
     noise: Staircase,
 }
 
@@ -37,6 +40,7 @@ impl Geometric {
     /// With noise of scale `1 / epsilon`.
     pub fn new(epsilon: Epsilon) -> Self {
         Self {
+            epsilon,
             noise: Staircase::two_sided_geometric(epsilon),
         }
     }
@@ -56,5 +60,10 @@ impl Mechanism for Geometric {
 
     fn release(&self, sums: &Sums, generator: &mut Generator) -> i64 {
         self.release_from(sums, generator)
+    }
+
+    fn intervals(&self, miss: f64) -> Option<Intervals<i64>> {
+        let epsilon = self.epsilon.value();
+        within(quantile(miss, |k| tail::two_sided_geometric(epsilon, k)).ceil())
     }
 }

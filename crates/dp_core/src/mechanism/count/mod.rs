@@ -6,7 +6,16 @@ pub mod gaussian;
 pub mod geometric;
 pub mod undercount;
 
+use crate::interval::Intervals;
 use crate::sums::Sums;
+
+/// The interval of answers that are off by at most `reach`, a whole number: no number of rows is
+/// negative.
+fn within(reach: f64) -> Option<Intervals<i64>> {
+    Some(Box::new(move |count| {
+        [-reach, reach].map(|off| (*count as f64 + off).max(0.0))
+    }))
+}
 
 /// The number of rows with this noise on it, kept in range (which is post-processing).
 fn noisy_count(sums: &Sums, noise: i128) -> i64 {

@@ -6,9 +6,11 @@ use super::noisy_count;
 use crate::epsilon::Epsilon;
 use crate::error::ParameterError;
 use crate::grid::Grid;
+use crate::interval::Intervals;
 use crate::random::{Bits, Generator};
 use crate::sampler::staircase::Staircase;
 use crate::sums::Sums;
+use crate::tail::{self, quantile};
 
 pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
     info: Info {
@@ -58,6 +60,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
 /// The answer may be negative: clipping it would be post-processing.
 #[derive(Clone, Debug)]
 pub struct Undercount {
+    epsilon: Epsilon,
     reach: u64,
     noise: Staircase,
 }
@@ -66,6 +69,7 @@ impl Undercount {
     /// For a `delta` above 0 and below 1.
     pub fn new(epsilon: Epsilon, delta: f64) -> Self {
         Self {
+            epsilon,
             reach: reach(epsilon.value(), delta),
             noise: Staircase::two_sided_geometric(epsilon),
         }
@@ -109,5 +113,16 @@ impl Mechanism for Undercount {
 
     fn release(&self, sums: &Sums, generator: &mut Generator) -> i64 {
         self.release_from(sums, generator)
+    }
+
+    /// The number of rows is the answer and `v`, give or take the clipped noise: never less than the
+    /// answer.
+    fn intervals(&self, miss: f64) -> Option<Intervals<i64>> {
+        let (epsilon, most) = (self.epsilon.value(), self.reach as f64);
+        let reach = quantile(miss, |k| tail::two_sided_geometric(epsilon, k)).ceil();
+        let reach = reach.min(most);
+        Some(Box::new(move |count| {
+            [most - reach, most + reach].map(|off| (*count as f64 + off).max(0.0))
+        }))
     }
 }

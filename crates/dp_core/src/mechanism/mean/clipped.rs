@@ -1,12 +1,14 @@
 //! The mean of clipped rows with Laplace noise, where the number of rows is public.
 
 use super::super::{Entry, Info, MeanAnswer, Mechanism, PURE, Plan};
-use super::{Mean, OfSums, REPLACE, ROWS, from_midpoint};
+use super::{Mean, OfSums, REPLACE, ROWS, from_midpoint, midpoint};
 use crate::epsilon::Epsilon;
 use crate::grid::{self, Bounds, Grid};
+use crate::interval::{Intervals, STEP};
 use crate::random::{Bits, Generator};
 use crate::sampler::discrete_laplace::DiscreteLaplace;
 use crate::sums::Sums;
+use crate::tail::{self, quantile};
 
 pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     info: Info {
@@ -99,6 +101,12 @@ impl OfSums for Clipped {
     fn answer_bias(&self, _: f64) -> f64 {
         0.0
     }
+
+    /// Of the number of rows that was given.
+    fn half_width(&self, _: f64, miss: f64) -> Option<f64> {
+        let reach = quantile(miss, |t| tail::laplace(1.0 / self.epsilon.value(), t));
+        Some(self.bounds.width() / self.rows * (reach + STEP))
+    }
 }
 
 impl Mechanism for Clipped {
@@ -110,5 +118,15 @@ impl Mechanism for Clipped {
 
     fn release(&self, sums: &Sums, generator: &mut Generator) -> MeanAnswer {
         self.release_from(sums, generator)
+    }
+
+    /// The mean is where the answer is, give or take the noise over `n`, and between the bounds.
+    fn intervals(&self, miss: f64) -> Option<Intervals<MeanAnswer>> {
+        let bounds = self.bounds;
+        let half = self.half_width(self.rows, miss)?;
+        Some(Box::new(move |answer| {
+            let mean = answer.mean.unwrap_or_else(|| midpoint(&bounds));
+            [mean - half, mean + half].map(|end| end.clamp(bounds.lo(), bounds.hi()))
+        }))
     }
 }

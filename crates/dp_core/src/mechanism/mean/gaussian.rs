@@ -2,11 +2,13 @@
 
 use super::super::budget;
 use super::super::{Entry, HOLDING_BOUNDS, MeanAnswer, Mechanism, Plan};
-use super::{Mean, OfSums, mean_between};
+use super::{Mean, OfSums, intervals_between, mean_between, midpoint};
 use crate::grid::{self, Bounds, Grid};
+use crate::interval::{Intervals, Ratio};
 use crate::random::{Bits, Generator};
 use crate::sampler::normal::RoundedNormal;
 use crate::sums::Sums;
+use crate::tail;
 
 pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     info: budget::gaussian(
@@ -83,6 +85,16 @@ impl OfSums for Gaussian {
     fn noise_sd(&self, rows: f64) -> f64 {
         self.bounds.width() / rows / self.mu
     }
+
+    /// Counted from the midpoint, in half widths.
+    fn ratio(&self) -> Option<Ratio<'_>> {
+        Some(Ratio {
+            origin: midpoint(&self.bounds),
+            unit: self.bounds.width() / 2.0,
+            range: [-1.0, 1.0],
+            tail: Box::new(|u, t| tail::normal_pair(2f64.sqrt() / self.mu, u, t)),
+        })
+    }
 }
 
 impl Mechanism for Gaussian {
@@ -94,5 +106,9 @@ impl Mechanism for Gaussian {
 
     fn release(&self, sums: &Sums, generator: &mut Generator) -> MeanAnswer {
         self.release_from(sums, generator)
+    }
+
+    fn intervals(&self, miss: f64) -> Option<Intervals<MeanAnswer>> {
+        intervals_between(&self.bounds, self.ratio()?, miss)
     }
 }

@@ -3,6 +3,7 @@
 use crate::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
+use crate::tail;
 
 /// Independent discrete Laplace noise of scale `G / (epsilon / 2)` on a sum of sensitivity `G` and
 /// on `G` times the number of rows.
@@ -42,6 +43,13 @@ impl Halves {
     /// The variance of the noise on each, for a sensitivity of 1.
     pub fn variance(&self) -> f64 {
         2.0 / self.epsilon.half().value().powi(2)
+    }
+
+    /// `P(|X - u Y| > t)` for the noise `X` of the sum and `Y` of the number of rows, in units of
+    /// sensitivity.
+    pub fn tail(&self, u: f64, t: f64) -> f64 {
+        let scale = 1.0 / self.epsilon.half().value();
+        tail::laplace_pair(scale, u * scale, t)
     }
 
     /// The number of rows in what `add` gave as `G` times it.

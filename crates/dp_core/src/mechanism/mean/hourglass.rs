@@ -6,6 +6,7 @@ use crate::epsilon::Epsilon;
 use crate::grid;
 use crate::random::Bits;
 use crate::sampler::{self, staircase};
+use crate::tail;
 
 pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     info: Info {
@@ -93,5 +94,10 @@ impl PairNoise for Hourglass {
         let outside = 2.0 * (squares_below(core) + squares_below(steps - core + 1.0));
         let rest = (inside + outside) / (core_weight + 2.0 * steps) / (steps * steps);
         first.max(count + rest)
+    }
+
+    fn tail(&self, m: f64, t: f64) -> f64 {
+        let gamma = self.core as f64 / self.steps as f64;
+        tail::hourglass(self.epsilon.value(), gamma, m, t)
     }
 }

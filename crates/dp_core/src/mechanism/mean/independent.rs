@@ -2,9 +2,10 @@
 
 use super::super::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, MeanAnswer, Mechanism, PURE, Plan};
 use super::halves::Halves;
-use super::{Mean, OfSums, midpoint};
+use super::{Mean, OfSums, intervals_between, midpoint};
 use crate::epsilon::Epsilon;
 use crate::grid::{self, Bounds, Grid};
+use crate::interval::{Intervals, Ratio};
 use crate::random::{Bits, Generator};
 use crate::sums::Sums;
 
@@ -77,6 +78,17 @@ impl OfSums for Independent {
     fn noise_sd(&self, rows: f64) -> f64 {
         self.bounds.magnitude() / rows * (2.0 * self.noise.variance()).sqrt()
     }
+
+    /// Counted from 0, in units of the larger bound.
+    fn ratio(&self) -> Option<Ratio<'_>> {
+        let unit = self.bounds.magnitude();
+        Some(Ratio {
+            origin: 0.0,
+            unit,
+            range: [self.bounds.lo() / unit, self.bounds.hi() / unit],
+            tail: Box::new(|u, t| self.noise.tail(u, t)),
+        })
+    }
 }
 
 impl Mechanism for Independent {
@@ -88,5 +100,9 @@ impl Mechanism for Independent {
 
     fn release(&self, sums: &Sums, generator: &mut Generator) -> MeanAnswer {
         self.release_from(sums, generator)
+    }
+
+    fn intervals(&self, miss: f64) -> Option<Intervals<MeanAnswer>> {
+        intervals_between(&self.bounds, self.ratio()?, miss)
     }
 }

@@ -6,6 +6,7 @@ use crate::epsilon::Epsilon;
 use crate::grid;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
+use crate::tail;
 
 pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     info: Info {
@@ -62,5 +63,10 @@ impl PairNoise for Laplace {
 
     fn variance(&self) -> f64 {
         2.0 / self.epsilon.value().powi(2)
+    }
+
+    fn tail(&self, m: f64, t: f64) -> f64 {
+        let epsilon = self.epsilon.value();
+        tail::laplace_pair((1.0 - m) / epsilon, m / epsilon, t)
     }
 }

@@ -37,6 +37,7 @@ use super::{Built, Info, MeanAnswer, Mechanism, Parameter, Request, Scalar, Take
 use crate::cells::{Histogram, Line};
 use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
+use crate::interval::{Intervals, Ratio};
 use crate::planning::{Forecast, Planned};
 use crate::random::{Bits, Generator};
 use crate::sums::Sums;
@@ -71,6 +72,30 @@ pub trait OfSums: Mechanism<Answer = MeanAnswer> {
     /// and that is unbiased between the bounds says 0.
     fn answer_bias(&self, rows: f64) -> f64 {
         self.noise_sd(rows) / 2.0
+    }
+
+    /// The mean as a ratio of what is released; `None` of a mechanism that releases no such pair.
+    fn ratio(&self) -> Option<Ratio<'_>> {
+        None
+    }
+
+    /// What half of an interval's width is for so many rows, at most and to leading order in
+    /// `1 / rows`; `None` where answers have no interval.
+    fn half_width(&self, rows: f64, miss: f64) -> Option<f64> {
+        let Ratio { unit, range, .. } = self.ratio()?;
+        let most = (range[1] - range[0]) / 2.0;
+        let reach = self.ratio()?.reach(miss).largest();
+        Some(unit * (reach / rows).min(most))
+    }
+
+    /// The root mean squared error of the answer about the mean of so many clamped rows, where that is
+    /// at the worst place.
+    fn rmse(&self, rows: f64) -> f64 {
+        let noise_sd = self.noise_sd(rows);
+        match self.ratio() {
+            Some(ratio) => ratio.unit * ratio.worst_rmse(rows, noise_sd / ratio.unit),
+            None => noise_sd,
+        }
     }
 }
 
@@ -123,6 +148,25 @@ impl Mean {
                 let noise_sd = mechanism.noise_sd(planned.rows);
                 mechanism.place().forecast(planned, noise_sd)
             }
+        }
+    }
+
+    /// The root mean squared error of the answer about the mean of so many rows as they are clamped,
+    /// where that is at the worst place; of the noise alone where there are no bounds.
+    pub fn rmse(&self, rows: f64) -> f64 {
+        match self {
+            Self::Sums(mechanism) => mechanism.rmse(rows),
+            Self::Coins(_) | Self::Cells(_) => {
+                self.forecast(&Planned { rows, moment: None }).noise_sd
+            }
+        }
+    }
+
+    /// Half of the width of an interval for so many rows; `None` where answers have none.
+    pub fn half_width(&self, rows: f64, miss: f64) -> Option<f64> {
+        match self {
+            Self::Sums(mechanism) => mechanism.half_width(rows, miss),
+            Self::Coins(_) | Self::Cells(_) => None,
         }
     }
 
@@ -200,6 +244,9 @@ pub trait PairNoise {
 
     /// The variance of the noise of one of the sums, the larger of the two, for a sensitivity of 1.
     fn variance(&self) -> f64;
+
+    /// `P(|(1 - m) x1 - m x2| > t)` for the noise `(x1, x2)`, in units of sensitivity.
+    fn tail(&self, m: f64, t: f64) -> f64;
 }
 
 /// Algorithm 3 with the noise `N`.
@@ -246,6 +293,16 @@ impl<N: PairNoise> OfSums for Complement<N> {
     fn noise_sd(&self, rows: f64) -> f64 {
         self.bounds.width() / rows * self.noise.variance().sqrt()
     }
+
+    /// With `(x1, x2)` the noise, that of the number of rows is `x1 + x2`.
+    fn ratio(&self) -> Option<Ratio<'_>> {
+        Some(Ratio {
+            origin: self.bounds.lo(),
+            unit: self.bounds.width(),
+            range: [0.0, 1.0],
+            tail: Box::new(|m, t| self.noise.tail(m, t)),
+        })
+    }
 }
 
 impl<N: PairNoise> Mechanism for Complement<N> {
@@ -258,6 +315,27 @@ impl<N: PairNoise> Mechanism for Complement<N> {
     fn release(&self, sums: &Sums, generator: &mut Generator) -> MeanAnswer {
         self.release_from(sums, generator)
     }
+
+    fn intervals(&self, miss: f64) -> Option<Intervals<MeanAnswer>> {
+        intervals_between(&self.bounds, self.ratio()?, miss)
+    }
+}
+
+/// The intervals of answers that are kept between the bounds.
+fn intervals_between(
+    bounds: &Bounds,
+    ratio: Ratio<'_>,
+    miss: f64,
+) -> Option<Intervals<MeanAnswer>> {
+    let (lo, hi) = (bounds.lo(), bounds.hi());
+    let around = ratio.intervals(miss, lo, hi);
+    Some(Box::new(move |answer| match *answer {
+        MeanAnswer {
+            mean: Some(mean),
+            count: Some(count),
+        } => around(mean, count),
+        _ => [lo, hi],
+    }))
 }
 
 /// The point `part / whole` of the way from `lo` to `hi`, kept inside; the midpoint where

@@ -2,9 +2,10 @@
 
 use super::super::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, MeanAnswer, Mechanism, PURE, Plan};
 use super::halves::Halves;
-use super::{Mean, OfSums, mean_between};
+use super::{Mean, OfSums, intervals_between, mean_between, midpoint};
 use crate::epsilon::Epsilon;
 use crate::grid::{self, Bounds, Grid};
+use crate::interval::{Intervals, Ratio};
 use crate::random::{Bits, Generator};
 use crate::sums::Sums;
 
@@ -76,6 +77,16 @@ impl OfSums for Shifted {
     fn noise_sd(&self, rows: f64) -> f64 {
         self.bounds.width() / rows * (self.noise.variance() / 2.0).sqrt()
     }
+
+    /// Counted from the midpoint, in half widths.
+    fn ratio(&self) -> Option<Ratio<'_>> {
+        Some(Ratio {
+            origin: midpoint(&self.bounds),
+            unit: self.bounds.width() / 2.0,
+            range: [-1.0, 1.0],
+            tail: Box::new(|u, t| self.noise.tail(u, t)),
+        })
+    }
 }
 
 impl Mechanism for Shifted {
@@ -87,5 +98,9 @@ impl Mechanism for Shifted {
 
     fn release(&self, sums: &Sums, generator: &mut Generator) -> MeanAnswer {
         self.release_from(sums, generator)
+    }
+
+    fn intervals(&self, miss: f64) -> Option<Intervals<MeanAnswer>> {
+        intervals_between(&self.bounds, self.ratio()?, miss)
     }
 }

@@ -7,6 +7,7 @@ use crate::grid;
 use crate::random::Bits;
 use crate::sampler::staircase::core_of;
 use crate::sampler::staircase2::{self, Staircase2, best_gamma};
+use crate::tail;
 
 pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     info: Info {
@@ -67,5 +68,10 @@ impl PairNoise for Staircase {
 
     fn variance(&self) -> f64 {
         staircase2::variance(self.steps, self.core, self.epsilon.value())
+    }
+
+    fn tail(&self, m: f64, t: f64) -> f64 {
+        let gamma = self.core as f64 / self.steps as f64;
+        tail::staircase2(self.epsilon.value(), gamma, m, t)
     }
 }

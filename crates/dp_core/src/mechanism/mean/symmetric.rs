@@ -173,4 +173,8 @@ impl<N: PairNoise> PairNoise for Mirrored<N> {
     fn variance(&self) -> f64 {
         self.0.variance()
     }
+
+    fn tail(&self, m: f64, t: f64) -> f64 {
+        self.0.tail(m, t).midpoint(self.0.tail(1.0 - m, t))
+    }
 }

@@ -6,6 +6,7 @@ use super::{Sum, SumNoise};
 use crate::grid;
 use crate::random::Bits;
 use crate::sampler::normal::RoundedNormal;
+use crate::tail;
 
 pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
     info: budget::gaussian(
@@ -28,6 +29,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
 #[derive(Clone, Debug)]
 pub struct Gaussian {
     steps: u64,
+    mu: f64,
     noise: RoundedNormal,
 }
 
@@ -36,6 +38,7 @@ impl Gaussian {
     pub fn new(steps: u64, mu: f64) -> Self {
         Self {
             steps,
+            mu,
             noise: RoundedNormal::new(budget::no_less(steps as f64 / mu)),
         }
     }
@@ -49,5 +52,9 @@ impl SumNoise for Gaussian {
     #[inline]
     fn draw<B: Bits>(&self, bits: &mut B) -> i128 {
         self.noise.draw(bits)
+    }
+
+    fn tail(&self, t: f64) -> f64 {
+        tail::normal(1.0 / self.mu, t)
     }
 }

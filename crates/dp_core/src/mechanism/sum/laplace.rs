@@ -6,6 +6,7 @@ use crate::epsilon::Epsilon;
 use crate::grid;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
+use crate::tail;
 
 pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
     info: Info {
@@ -31,6 +32,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
 #[derive(Clone, Debug)]
 pub struct Laplace {
     steps: u64,
+    epsilon: Epsilon,
     noise: DiscreteLaplace,
 }
 
@@ -39,6 +41,7 @@ impl Laplace {
     pub fn new(steps: u64, epsilon: Epsilon) -> Self {
         Self {
             steps,
+            epsilon,
             noise: DiscreteLaplace::new(steps, epsilon),
         }
     }
@@ -52,5 +55,9 @@ impl SumNoise for Laplace {
     #[inline]
     fn draw<B: Bits>(&self, bits: &mut B) -> i128 {
         self.noise.draw(bits)
+    }
+
+    fn tail(&self, t: f64) -> f64 {
+        tail::laplace(1.0 / self.epsilon.value(), t)
     }
 }

@@ -15,8 +15,10 @@ pub mod staircase;
 
 use super::Mechanism;
 use crate::grid::{Bounds, Grid};
+use crate::interval::{Intervals, STEP};
 use crate::random::{Bits, Generator};
 use crate::sums::Sums;
+use crate::tail::quantile;
 
 /// Noise for a sum of grid steps.
 pub trait SumNoise {
@@ -25,6 +27,9 @@ pub trait SumNoise {
 
     /// One draw.
     fn draw<B: Bits>(&self, bits: &mut B) -> i128;
+
+    /// `P(|x| > t)` for the noise `x`, in units of sensitivity.
+    fn tail(&self, t: f64) -> f64;
 }
 
 /// The noisy sum of the rows, with the noise `N`.
@@ -63,5 +68,30 @@ impl<N: SumNoise> Mechanism for Sum<N> {
 
     fn release(&self, sums: &Sums, generator: &mut Generator) -> f64 {
         self.release_from(sums, generator)
+    }
+
+    /// The sum is where the answer is, give or take the noise; and rows that cannot be negative (or
+    /// positive) have no such sum.
+    fn intervals(&self, miss: f64) -> Option<Intervals<f64>> {
+        let reach = quantile(miss, |t| self.noise.tail(t)) + STEP;
+        let half = reach * self.bounds.magnitude();
+        let least = if self.bounds.lo() >= 0.0 {
+            0.0
+        } else {
+            f64::NEG_INFINITY
+        };
+        let most = if self.bounds.hi() <= 0.0 {
+            0.0
+        } else {
+            f64::INFINITY
+        };
+        Some(Box::new(move |sum| {
+            if !sum.is_finite() {
+                return [least, most];
+            }
+            // The answer is a rounded number.
+            let slack = 4.0 * f64::EPSILON * sum.abs();
+            [sum - half - slack, sum + half + slack].map(|end| end.clamp(least, most))
+        }))
     }
 }

@@ -6,6 +6,7 @@ use crate::epsilon::Epsilon;
 use crate::grid;
 use crate::random::Bits;
 use crate::sampler::{self, staircase};
+use crate::tail;
 
 pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
     info: Info {
@@ -33,6 +34,8 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
 #[derive(Clone, Debug)]
 pub struct Staircase {
     steps: u64,
+    core: u64,
+    epsilon: Epsilon,
     noise: sampler::staircase::Staircase,
 }
 
@@ -41,6 +44,8 @@ impl Staircase {
     pub fn new(steps: u64, core: u64, epsilon: Epsilon) -> Self {
         Self {
             steps,
+            core: core.clamp(1, steps),
+            epsilon,
             noise: sampler::staircase::Staircase::new(steps, core, epsilon),
         }
     }
@@ -54,5 +59,10 @@ impl SumNoise for Staircase {
     #[inline]
     fn draw<B: Bits>(&self, bits: &mut B) -> i128 {
         self.noise.draw(bits).value
+    }
+
+    fn tail(&self, t: f64) -> f64 {
+        let gamma = self.core as f64 / self.steps as f64;
+        tail::staircase(self.epsilon.value(), gamma, t)
     }
 }

@@ -1,0 +1,398 @@
+//! Answers with their intervals: what they hold through SQL, at what price, and that a call of them is
+//! one release; and the errors that are planned for before anything is spent.
+
+use dp_mean_tests::releases::Releases;
+use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, refused, rows, run, session, value};
+use postgres::Client;
+
+/// How many standard errors more than its share an interval may miss: for the settings here, beyond it
+/// with probability below 1e-6.
+const STANDARD_ERRORS: f64 = 5.5;
+
+/// x from 0 to 9.9, 1000 rows with a value.
+const TABLE: &str = "CREATE TABLE t AS \
+     SELECT id, id % 3 AS k, (id % 100) / 10.0 :: float8 AS x, NULL::float8 AS nothing \
+     FROM generate_series(0, 999) id; ANALYZE t";
+
+#[test]
+fn a_call_is_one_release() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLE);
+    for group in ["", " GROUP BY k"] {
+        let sql = format!(
+            "SELECT (dp_mean_estimate(x, 0, 10, 0.1)).*, (dp_mean_estimate(x, 0, 10, 0.1)).*, \
+             dp_mean_estimate(x, 0, 10, 0.1, 'laplace'), \
+             (dp_mean_estimate(x, 0, 10, 0.1, 'laplace', 0.9)).value FROM t{group}"
+        );
+        for row in rows(&mut client, &sql) {
+            let number = |i: usize| row.get::<_, f64>(i);
+            for i in 0..6 {
+                assert_eq!(number(i), number(i + 7), "{sql}");
+            }
+            let [value, lower, upper] = [0, 1, 2].map(number);
+            assert!(0.0 <= lower && lower <= value && value <= upper && upper <= 10.0);
+            assert_eq!([number(4), number(5)], [0.1, 0.0]);
+            assert_ne!(value, number(15));
+        }
+    }
+    // One node, with one aggregate in it.
+    let plan = explain(
+        &mut client,
+        "SELECT (dp_mean_estimate(x, 0, 10, 0.1)).* FROM t",
+    );
+    assert_plan(&plan, &["Aggregate", "!SubPlan"], &plan);
+    let refusal = refused(
+        &mut client,
+        "SELECT dp_mean_estimate(x, 0, 1, 1) OVER () FROM t",
+    );
+    assert_eq!(refusal.code, "0A000", "{refusal:?}");
+}
+
+/// The columns of a call's answer, as text.
+fn columns(client: &mut Client, call: &str) -> Vec<(String, String)> {
+    let sql = format!(
+        "SELECT key, value FROM (SELECT {call} AS answer FROM t) s, jsonb_each_text(to_jsonb(answer))"
+    );
+    let mut columns: Vec<(String, String)> = rows(client, &sql)
+        .iter()
+        .map(|row| {
+            (
+                row.get(0),
+                row.get::<_, Option<_>>(1)
+                    .unwrap_or_else(|| "NULL".to_owned()),
+            )
+        })
+        .collect();
+    columns.sort();
+    columns
+}
+
+#[test]
+fn what_it_cost_stands_beside_the_answer() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLE);
+    for (call, epsilon, delta, mechanism) in [
+        ("dp_mean_estimate(x, 0, 10, 0.5)", "0.5", "0", "hourglass"),
+        (
+            "dp_mean_estimate(x, 0, 10, 0.5, 'laplace(rows=2)')",
+            "0.5",
+            "0",
+            "laplace(rows=2)",
+        ),
+        (
+            "dp_mean_estimate(x, 0, 10, 0.5, 'gaussian(delta=1e-3)', 0.5)",
+            "0.5",
+            "0.001",
+            "gaussian(delta=0.001)",
+        ),
+        (
+            "dp_mean_estimate(x, 0, 10, NULL, 'gaussian(mu=0.5)')",
+            "NULL",
+            "NULL",
+            "gaussian(mu=0.5)",
+        ),
+        (
+            "dp_mean_estimate(x, 0, 10, 3, 'clipped(n=1000)')",
+            "3",
+            "0",
+            "clipped(n=1000)",
+        ),
+        ("dp_sum_estimate(x, 0, 10, 2)", "2", "0", "staircase"),
+        (
+            "dp_sum_estimate(x, 0, 10, 2, 'laplace', 0.99)",
+            "2",
+            "0",
+            "laplace",
+        ),
+        ("dp_count_estimate(2)", "2", "0", "geometric"),
+        ("dp_count_estimate(x, 2)", "2", "0", "geometric"),
+        (
+            "dp_count_estimate(x, 2, 'undercount(delta=0.125)', 0.9)",
+            "2",
+            "0.125",
+            "undercount(delta=0.125)",
+        ),
+    ] {
+        let columns = columns(&mut client, call);
+        let column = |name: &str| {
+            let found = columns.iter().find(|(key, _)| key == name);
+            found
+                .unwrap_or_else(|| panic!("{call}: {columns:?}"))
+                .1
+                .as_str()
+        };
+        let spent = [column("epsilon"), column("delta"), column("mechanism")];
+        assert_eq!(spent, [epsilon, delta, mechanism], "{call}");
+        let number = |name| column(name).parse::<f64>().expect("a number");
+        assert!(number("lower") <= number("upper"), "{call}");
+        let with_count = call.starts_with("dp_mean");
+        assert_eq!(
+            columns.iter().any(|(key, _)| key == "count"),
+            with_count,
+            "{call}"
+        );
+    }
+    let kept: String = value(
+        &mut client,
+        "SELECT pg_typeof((dp_count_estimate(1.0)).lower) || ' ' || pg_typeof((dp_sum_estimate(x, 0, 1, 1)).lower) \
+         || ' ' || pg_typeof((dp_mean_estimate(x, 0, 1, 1)).mechanism) FROM t",
+    );
+    assert_eq!(kept, "bigint double precision dp_mechanism");
+}
+
+#[test]
+fn intervals_hold_what_they_estimate() {
+    let mut releases = Releases::seeded(2701);
+    run(releases.client(), TABLE);
+    let draws = 3000;
+    let fields = ["lower", "upper"];
+    for (call, truth, miss) in [
+        ("dp_mean_estimate(x, 0, 10, 0.05)", 4.95, 0.05),
+        ("dp_mean_estimate(x, 0, 10, 1, 'hourglass', 0.5)", 4.95, 0.5),
+        (
+            "dp_mean_estimate(x, 0, 5, 1, 'staircase', 0.99)",
+            3.725,
+            0.01,
+        ),
+        ("dp_mean_estimate(x, 0, 10, 1, 'laplace')", 4.95, 0.05),
+        (
+            "dp_mean_estimate(x, 0, 10, 1, 'gaussian(delta=1e-6)')",
+            4.95,
+            0.05,
+        ),
+        ("dp_mean_estimate(x, 0, 10, 1, 'shifted')", 4.95, 0.05),
+        ("dp_mean_estimate(x, -2, 10, 1, 'independent')", 4.95, 0.05),
+        (
+            "dp_mean_estimate(x, 0, 10, 1, 'clipped(n=1000)')",
+            4.95,
+            0.05,
+        ),
+        (
+            "dp_mean_estimate(x, 0, 10, 1, 'hourglass(rows=3)')",
+            4.95,
+            0.05,
+        ),
+        ("dp_sum_estimate(x, 0, 10, 1)", 4950.0, 0.05),
+        (
+            "dp_sum_estimate(x, -10, 10, 1, 'laplace', 0.5)",
+            4950.0,
+            0.5,
+        ),
+        (
+            "dp_sum_estimate(x, 0, 10, 1, 'gaussian(delta=1e-6)')",
+            4950.0,
+            0.05,
+        ),
+        ("dp_count_estimate(1)", 1000.0, 0.05),
+        ("dp_count_estimate(x, 0.1)", 1000.0, 0.05),
+        (
+            "dp_count_estimate(x, 0.1, 'gaussian(delta=1e-6)', 0.5)",
+            1000.0,
+            0.5,
+        ),
+        ("dp_count_estimate(nothing, 1)", 0.0, 0.05),
+        (
+            "dp_count_estimate(x, 1, 'undercount(delta=1e-3)')",
+            1000.0,
+            0.05,
+        ),
+    ] {
+        let ends = releases.draw(call, &fields, "t", draws);
+        let missed = ends
+            .chunks(2)
+            .filter(|ends| !(ends[0] <= truth && truth <= ends[1]))
+            .count() as f64;
+        let expected = draws as f64 * miss;
+        let off = STANDARD_ERRORS * (expected * (1.0 - miss)).sqrt();
+        assert!(
+            missed <= expected + off,
+            "{call}: {missed} of {draws} missed"
+        );
+        // Nor is it wide for nothing, but where whole numbers make it so or no rows are at the end.
+        let tight = call.starts_with("dp_mean") || call.starts_with("dp_sum");
+        assert!(
+            !tight || missed >= 0.9 * expected - off,
+            "{call}: {missed} of {draws} missed"
+        );
+        // Half the noise is noticed: of the mechanism's own, as its intervals are.
+        assert!(ends.chunks(2).any(|other| other != &ends[..2]), "{call}");
+    }
+}
+
+#[test]
+fn the_same_in_a_parallel_plan() {
+    let (_database, mut client) = session(Build::Testing);
+    run(&mut client, TABLE);
+    let sql = "SELECT dp_mean_estimate(x, 0, 10, 1)::text || dp_sum_estimate(x, 0, 10, 1)::text \
+               || dp_count_estimate(x, 1, 'geometric', 0.5)::text FROM t";
+    let mut seeded = || {
+        run(&mut client, "SELECT dp_test_seed(7)");
+        value::<String>(&mut client, sql)
+    };
+    let serial = seeded();
+    run(&mut client, PARALLEL);
+    let plan = explain(&mut client, sql);
+    assert_plan(&plan, &["Partial Aggregate", "Finalize Aggregate"], sql);
+    run(&mut client, "SELECT dp_test_seed(7)");
+    assert_eq!(value::<String>(&mut client, sql), serial);
+}
+
+#[test]
+fn prepared_statements_take_all_arguments() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLE);
+    let sql = "SELECT (e).lower, (e).upper, (e).mechanism::text FROM (SELECT \
+               dp_mean_estimate(x, $1, $2, $3, $4::text::dp_mechanism, $5) AS e FROM t WHERE k = $6) s";
+    for mode in ["force_generic_plan", "force_custom_plan"] {
+        run(&mut client, &format!("SET plan_cache_mode = {mode}"));
+        let statement = client.prepare(sql).expect("a statement");
+        let mut width = |confidence: f64, key: i32| {
+            let arguments: [&(dyn postgres::types::ToSql + Sync); 6] =
+                [&0.0, &10.0, &50.0, &"laplace", &confidence, &key];
+            let row = client.query_one(&statement, &arguments).expect("an answer");
+            assert_eq!(row.get::<_, &str>(2), "laplace");
+            let [lower, upper] = [row.get::<_, f64>(0), row.get::<_, f64>(1)];
+            if key < 3 {
+                assert!(lower < 5.2 && upper > 4.7, "{lower} {upper}");
+            }
+            upper - lower
+        };
+        assert!(width(0.5, 1) < width(0.99, 1));
+        assert!(width(0.99, 7) <= 10.0);
+        assert!(width(0.5, 2) < width(0.99, 0));
+    }
+}
+
+#[test]
+fn errors_are_the_same_with_and_without_rows() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLE);
+    for (call, argument) in [
+        ("dp_mean_estimate(x, 1, 0, 1)", "hi"),
+        ("dp_mean_estimate(x, 0, 1, 0)", "eps"),
+        ("dp_mean_estimate(x, 0, 1, k)", "eps"),
+        ("dp_mean_estimate(x, 0, 1, 1, NULL)", "mech"),
+        ("dp_mean_estimate(x, 0, 1, 1, 'smooth')", "mech"),
+        (
+            "dp_mean_estimate(x, NULL, NULL, 1, 'symmetric(delta=1e-6, scale=1)')",
+            "mech",
+        ),
+        ("dp_mean_estimate(x, 0, 1, 1, 'laplace', 0)", "confidence"),
+        ("dp_mean_estimate(x, 0, 1, 1, 'laplace', 1)", "confidence"),
+        ("dp_mean_estimate(x, 0, 1, 1, 'laplace', 95)", "confidence"),
+        (
+            "dp_mean_estimate(x, 0, 1, 1, 'laplace', 'NaN')",
+            "confidence",
+        ),
+        (
+            "dp_mean_estimate(x, 0, 1, 1, 'laplace', NULL)",
+            "confidence",
+        ),
+        ("dp_mean_estimate(x, 0, 1, 1, 'laplace', k)", "confidence"),
+        (
+            "dp_mean_estimate(x, 0, 1, 1, 'laplace', random())",
+            "confidence",
+        ),
+        ("dp_sum_estimate(x, 0, 1, 1, 'hourglass')", "mech"),
+        ("dp_sum_estimate(x, 0, 1, 1, 'laplace', -1)", "confidence"),
+        ("dp_count_estimate(NULL::float8)", "eps"),
+        ("dp_count_estimate(x, 1, 'geometric', 2)", "confidence"),
+        ("dp_count_estimate(x, 1, 'undercount')", "mech"),
+    ] {
+        let mut said = Vec::new();
+        for rest in ["", " WHERE false", " WHERE id < 0 GROUP BY ()"] {
+            let sql = format!("SELECT {call} FROM t{rest}");
+            let refusal = refused(&mut client, &sql);
+            assert_eq!(refusal.code, "22023", "{sql}: {refusal:?}");
+            let (aggregate, _) = call.split_once('(').expect("a call");
+            assert!(refusal.message.starts_with(aggregate), "{sql}: {refusal:?}");
+            let named = format!("\"{argument}\"");
+            assert!(refusal.message.contains(&named), "{sql}: {refusal:?}");
+            assert!(!refusal.hint.is_empty(), "{sql}");
+            said.push(refusal);
+        }
+        assert!(said.iter().all(|refusal| *refusal == said[0]), "{said:?}");
+    }
+}
+
+#[test]
+fn what_is_planned_is_what_comes() {
+    let mut releases = Releases::seeded(2702);
+    run(
+        releases.client(),
+        "CREATE TABLE t AS SELECT 0.02::float8 AS x FROM generate_series(1, 2000)",
+    );
+    for (eps, mech) in [
+        ("0.5", "hourglass"),
+        ("1", "laplace"),
+        ("1", "gaussian(delta=1e-5)"),
+    ] {
+        let planned: Vec<f64> = {
+            let row = &rows(
+                releases.client(),
+                &format!("SELECT * FROM dp_mean_error(2000, 0, 1, {eps}, '{mech}')"),
+            )[0];
+            vec![row.get(0), row.get(1)]
+        };
+        let call = format!("dp_mean_estimate(x, 0, 1, {eps}, '{mech}')");
+        let draws = 40_000;
+        let drawn = releases.draw(&call, &["value", "lower", "upper"], "t", draws);
+        let square: f64 = drawn.chunks(3).map(|row| (row[0] - 0.02).powi(2)).sum();
+        let width: f64 = drawn.chunks(3).map(|row| row[2] - row[1]).sum();
+        let found = [(square / draws as f64).sqrt(), width / draws as f64 / 2.0];
+        for (planned, found) in planned.iter().zip(found) {
+            // The mean is not at the end, so a little below; and four standard errors of noise.
+            let ratio = planned / found;
+            assert!(
+                (0.97..=1.05).contains(&ratio),
+                "{call}: {planned} planned, {found}"
+            );
+        }
+        let epsilon: f64 = value(
+            releases.client(),
+            &format!(
+                "SELECT dp_epsilon_for(2000, 0, 1, {:?}, '{mech}')",
+                planned[0]
+            ),
+        );
+        let given: f64 = eps.parse().expect("a number");
+        assert!((epsilon / given - 1.0).abs() < 1e-5, "{mech}: {epsilon}");
+    }
+}
+
+#[test]
+fn planning_names_what_is_wrong() {
+    let (_database, mut client) = session(Build::Release);
+    for (call, argument) in [
+        ("dp_mean_error(NULL, 0, 1, 1)", "n"),
+        ("dp_mean_error(1.5, 0, 1, 1)", "n"),
+        ("dp_mean_error(10, 1, 0, 1)", "hi"),
+        ("dp_mean_error(10, 0, 1, NULL)", "eps"),
+        ("dp_mean_error(10, 0, 1, 1, NULL)", "mech"),
+        ("dp_mean_error(10, 0, 1, 1, 'laplace', 1)", "confidence"),
+        ("dp_mean_error(10, 0, 1, 1, 'laplace', NULL)", "confidence"),
+        ("dp_epsilon_for(10, 0, 1, NULL)", "rmse"),
+        ("dp_epsilon_for(10, 0, 1, 0)", "rmse"),
+        ("dp_epsilon_for(10, 0, 1, 1e-12)", "rmse"),
+        ("dp_epsilon_for(10, 0, 1, 0.1, 'gaussian(mu=1)')", "mech"),
+        ("dp_epsilon_for(10, NULL, 1, 0.1)", "lo"),
+    ] {
+        let refusal = refused(&mut client, &format!("SELECT {call}"));
+        assert_eq!(refusal.code, "22023", "{call}: {refusal:?}");
+        assert!(
+            refusal.message.contains(&format!("\"{argument}\"")),
+            "{call}: {refusal:?}"
+        );
+        assert!(!refusal.hint.is_empty(), "{call}");
+    }
+    let without: Option<f64> = value(
+        &mut client,
+        "SELECT half_width FROM dp_mean_error(1000, 0, 1, 1, 'smooth')",
+    );
+    assert_eq!(without, None);
+    let open: f64 = value(
+        &mut client,
+        "SELECT rmse FROM dp_mean_error(1000, NULL, NULL, 1, 'symmetric(delta=1e-6, scale=2)')",
+    );
+    assert!(open > 0.0);
+}
