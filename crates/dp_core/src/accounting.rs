@@ -1,6 +1,8 @@
 //! What Gaussian noise costs: between `mu` of Gaussian differential privacy, (eps, delta), zCDP
 //! and Rényi differential privacy.
 //!
+//! More of it: docs/proofs/accounting.md.
+//!
 //! Noise of standard deviation `sensitivity / mu` is `mu`-GDP (Dong, Roth and Su 2022, Theorem
 //! 1), and `mu`-GDP implies (eps, delta)-differential privacy just where
 //!

@@ -1,4 +1,6 @@
 //! The grid: every row becomes an integer number of steps by a fixed function of that row alone.
+//!
+//! More of it: docs/proofs/grid.md.
 
 use crate::error::ParameterError;
 

@@ -207,7 +207,7 @@ pub fn quantile(probability: f64, tail: impl Fn(f64) -> f64) -> f64 {
     }
     let mut last = 0;
     while high - low > 1e-7 * high {
-        let t = if at_high.is_finite() {
+        let t = if at_low.is_finite() && at_high.is_finite() {
             let margin = 2e-8 * high;
             let secant = low + (high - low) * (at_low / (at_low - at_high));
             secant.clamp(low + margin, high - margin)

@@ -1,4 +1,6 @@
 //! People with several rows: what every mechanism takes to protect a person instead of a row.
+//!
+//! More of it: docs/proofs/persons.md.
 
 use super::budget::{DELTA, outside};
 use super::{Parameter, Request, Takes};
@@ -26,6 +28,10 @@ pub(super) const GROUPS: Parameter = Parameter {
 pub const PARAMETERS: [Parameter; 2] = [ROWS, GROUPS];
 
 const MOST: f64 = 1e6;
+
+/// The smallest share of `mu`. The most noise that a mechanism asks for is then that of `correlated`
+/// on `G n`, for 100,000 values with the smallest weight: below 2^62 over this, which is below 2^100.
+const LEAST_MU: f64 = 1e-11;
 
 impl Request<'_> {
     /// What was given for one of the two parameters.
@@ -100,6 +106,15 @@ impl Request<'_> {
         if rows * groups == 1 {
             return Ok(mu);
         }
-        Ok(mu / (rows as f64 * (groups as f64).sqrt()) * (1.0 - 1e-15))
+        let share = mu / (rows as f64 * (groups as f64).sqrt()) * (1.0 - 1e-15);
+        if share >= LEAST_MU {
+            Ok(share)
+        } else {
+            Err(ParameterError::new(
+                "mech",
+                "leaves too little of its budget for so many rows and groups of a person",
+                "Over rows and the root of groups mu must be at least 1e-11; let the query keep fewer.",
+            ))
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Exact samplers of integers, one distribution a file.
 //!
+//! More of it: docs/proofs/samplers.md.
+//!
 //! *Exact* means: given independent uniform words, each value comes out with exactly the
 //! probability in the sampler's documentation, as a real number. No decision rests on a rounded
 //! number. Where a test against an irrational number is needed, the words drawn so far and an

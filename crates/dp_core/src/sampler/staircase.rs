@@ -36,8 +36,8 @@ pub struct Stair {
 }
 
 impl Staircase {
-    /// For 1 to 2^32 steps. The core is brought into `1..=steps`: outside of it the
-    /// distribution is not private.
+    /// For 1 to 2^32 steps. The core is brought into `1..=steps`: there must be one, which the
+    /// hourglass needs to be private, and a wider one would only add noise.
     pub fn new(steps: u64, core: u64, epsilon: Epsilon) -> Self {
         let core = core.clamp(1, steps);
         let (tail, level_0) = (2 * u128::from(steps), 2 * u128::from(core) - 1);

@@ -38,8 +38,8 @@ pub struct Staircase2 {
 }
 
 impl Staircase2 {
-    /// For 1 to 2^32 steps. The core is brought into `1..=steps`: outside of it the
-    /// distribution is not private.
+    /// For 1 to 2^32 steps. The core is brought into `1..=steps`: there must be one, and a wider one
+    /// would only add noise.
     pub fn new(steps: u64, core: u64, epsilon: Epsilon) -> Self {
         let core = core.clamp(1, steps);
         let (wide, g) = (u128::from(steps), u128::from(core));

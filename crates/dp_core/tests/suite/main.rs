@@ -3,8 +3,8 @@
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
 //! (`accounting`), what the mechanisms without bias of their own promise (`honest`, `symmetric`),
 //! which groups are shown (`keep`), variances (`variance`), forecasts against releases (`planning`),
-//! what intervals cover (`intervals`),
-//! and behaviour at the edges (`order`, `parsing`, `extremes`).
+//! what intervals cover (`intervals`), behaviour at the edges (`order`, `parsing`, `extremes`), and
+//! that every mechanism has a page with its proof (`proofs`).
 
 mod accounting;
 mod accuracy;
@@ -27,6 +27,7 @@ mod parsing;
 mod person;
 mod planning;
 mod privacy;
+mod proofs;
 mod samplers;
 mod stats;
 mod symmetric;

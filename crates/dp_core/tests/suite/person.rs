@@ -3,10 +3,11 @@
 use dp_core::epsilon::Epsilon;
 use dp_core::mechanism::count::undercount::Undercount;
 use dp_core::mechanism::{
-    Arguments, COUNT, COUNTS, MEAN, MechanismArgument, Registry, SUM, catalog, person,
+    Arguments, COUNT, COUNTS, MEAN, MechanismArgument, Registry, SUM, SUMS, VARIANCE, catalog,
+    person,
 };
 use dp_core::random::Generator;
-use dp_core::sums::Sums;
+use dp_core::sums::{Moments, Sums};
 
 use crate::law;
 
@@ -101,6 +102,41 @@ fn mu_is_divided_by_rows_and_by_the_root_of_groups() {
     assert!(
         (found / sd_of(None, &format!("gaussian(mu={}, d=4)", whole / 4.0)) - 1.0).abs() < 1e-9
     );
+}
+
+/// The largest noise there is: a budget that is shared by too many is an error, never a panic.
+#[test]
+fn a_share_of_mu_is_never_too_small_for_the_noise() {
+    let widest = "correlated(mu=1e-9, d=100000, c=0.00000095367431640625, relation=replace";
+    for (rest, refused) in [
+        (", rows=1000000, groups=1000000)", true),
+        (", rows=101)", true),
+        (", groups=1000000)", true),
+        (", rows=99)", false),
+        (", groups=9801)", false),
+        (")", false),
+    ] {
+        let text = format!("{widest}{rest}");
+        let counts = COUNTS.build(&arguments(None, None, &text)).err();
+        let sums = SUMS.build(&arguments(UNIT, None, &text)).err();
+        for error in [counts, sums] {
+            assert_eq!(error.is_some(), refused, "{text}");
+            assert!(error.is_none_or(|e| e.argument == "mech" && e.message.contains("too little")));
+        }
+    }
+    // As it would be with an eps so small that hardly any mu is left.
+    let text = "gaussian(delta=5e-324, rows=1000000, groups=1000000)";
+    assert!(
+        VARIANCE
+            .build(&arguments(UNIT, Some(Epsilon::MIN), text))
+            .is_err()
+    );
+    let text = "gaussian(delta=5e-324, rows=1000)";
+    let variance = VARIANCE
+        .build(&arguments(UNIT, Some(Epsilon::MIN), text))
+        .unwrap();
+    let answer = variance.release(&Moments::default(), &mut generator());
+    assert!(answer.variance >= 0.0);
 }
 
 /// Two tables that differ by a person's rows, for the count: the law of each, and what the worse of

@@ -1,4 +1,6 @@
 //! Bounds from noisy counts of magnitudes.
+//!
+//! The proof: docs/proofs/bounds-geometric.md.
 
 use super::super::budget::outside;
 use super::super::histogram::noisy_counts;

@@ -1,4 +1,6 @@
 //! A count with Gaussian noise.
+//!
+//! The proof: docs/proofs/count-gaussian.md.
 
 use super::super::budget;
 use super::super::{Entry, Mechanism, Scalar};

@@ -1,4 +1,6 @@
 //! The count whose noise cannot be improved on.
+//!
+//! The proof: docs/proofs/count-geometric.md.
 
 use super::super::{ADD_REMOVE, Entry, Info, Mechanism, PURE, Scalar};
 use super::{noisy_count, within};

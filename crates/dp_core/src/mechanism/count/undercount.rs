@@ -1,4 +1,6 @@
 //! A count that is never above the number of rows.
+//!
+//! The proof: docs/proofs/count-undercount.md.
 
 use super::super::budget::DELTA;
 use super::super::{ADD_REMOVE, Entry, Info, Mechanism, Scalar};

@@ -1,4 +1,6 @@
 //! Two-sided geometric noise on every count.
+//!
+//! The proof: docs/proofs/histogram-geometric.md.
 
 use super::super::{ADD_REMOVE, Entry, Info, Mechanism, PURE, Parameter, Takes};
 use super::noisy_counts;

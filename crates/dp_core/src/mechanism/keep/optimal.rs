@@ -1,4 +1,6 @@
 //! Optimal partition selection.
+//!
+//! The proof: docs/proofs/keep-optimal.md.
 
 use super::super::person::{GROUPS, ROWS};
 use super::super::{ADD_REMOVE, Entry, Info, Mechanism, Scalar};

@@ -1,4 +1,6 @@
 //! The mean of clipped rows with Laplace noise, where the number of rows is public.
+//!
+//! The proof: docs/proofs/mean-clipped.md.
 
 use super::super::{Entry, Info, MeanAnswer, Mechanism, PURE, Plan};
 use super::{Mean, OfSums, REPLACE, ROWS, from_midpoint, midpoint};

@@ -1,4 +1,6 @@
 //! A mean with Gaussian noise.
+//!
+//! The proof: docs/proofs/mean-gaussian.md.
 
 use super::super::budget;
 use super::super::{Entry, HOLDING_BOUNDS, MeanAnswer, Mechanism, Plan};

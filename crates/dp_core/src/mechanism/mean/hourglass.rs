@@ -1,4 +1,6 @@
 //! The hourglass mechanism: the mean whose noise cannot be improved on.
+//!
+//! The proof: docs/proofs/mean-hourglass.md.
 
 use super::super::{ADD_REMOVE, Entry, GAMMA, HOLDING_BOUNDS, Info, PURE, Plan};
 use super::{Complement, Mean, PairNoise};

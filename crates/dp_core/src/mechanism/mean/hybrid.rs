@@ -1,4 +1,6 @@
 //! A mean that is unbiased for all rows: clipped with noise, and what the clipping cut off is shown.
+//!
+//! The proof: docs/proofs/mean-hybrid.md.
 
 use super::super::budget::{DELTA, outside};
 use super::super::{Entry, Info, Parameter, Plan, Takes};

@@ -1,4 +1,6 @@
 //! A mean from an independent sum and count, each at half of epsilon.
+//!
+//! The proof: docs/proofs/mean-independent.md.
 
 use super::super::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, MeanAnswer, Mechanism, PURE, Plan};
 use super::halves::Halves;

@@ -1,4 +1,6 @@
 //! Algorithm 3 with Laplace noise.
+//!
+//! The proof: docs/proofs/mean-laplace.md.
 
 use super::super::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, PURE, Plan};
 use super::{Complement, Mean, PairNoise};

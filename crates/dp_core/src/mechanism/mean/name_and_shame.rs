@@ -1,4 +1,6 @@
 //! A mean that is unbiased for all rows, and shows some of them.
+//!
+//! The proof: docs/proofs/mean-name-and-shame.md.
 
 use super::super::budget::DELTA;
 use super::super::{Entry, Info, Plan};

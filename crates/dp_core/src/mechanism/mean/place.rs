@@ -1,4 +1,6 @@
 //! What the means without bounds share: where the rows lie, found from how they fall into bins.
+//!
+//! More of it: docs/proofs/place.md.
 
 use std::collections::BTreeMap;
 

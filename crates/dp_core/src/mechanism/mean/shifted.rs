@@ -1,4 +1,6 @@
 //! The mean as most libraries compute it: half of epsilon on a centred sum, half on the count.
+//!
+//! The proof: docs/proofs/mean-shifted.md.
 
 use super::super::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, MeanAnswer, Mechanism, PURE, Plan};
 use super::halves::Halves;

@@ -1,4 +1,6 @@
 //! The mean without bias of its own, for tables whose number of rows is private.
+//!
+//! The proof: docs/proofs/mean-smooth.md.
 
 use super::super::{
     ADD_REMOVE_REPLACE, Entry, HOLDING_BOUNDS, Info, MeanAnswer, Mechanism, PURE, Plan,

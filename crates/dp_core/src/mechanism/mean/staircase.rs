@@ -1,4 +1,6 @@
 //! Algorithm 3 with the two-dimensional staircase.
+//!
+//! The proof: docs/proofs/mean-staircase.md.
 
 use super::super::{ADD_REMOVE, Entry, GAMMA, HOLDING_BOUNDS, Info, PURE, Plan};
 use super::{Complement, Mean, PairNoise};
@@ -34,8 +36,8 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
 ///
 /// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). A pair has
 /// probability proportional to `e^(-epsilon L)` at level `L`, which depends on `|x| + |y|` alone.
-/// Shifting by `(t, G - t)` changes `|x| + |y|` by at most `G`. Levels above 0 are `G` wide and
-/// level 0 is at most that, so the level changes by at most 1.
+/// Shifting by `(t, G - t)` changes `|x| + |y|` by at most `G`. Levels above 0 are `G` wide,
+/// so the level changes by at most 1.
 #[derive(Clone, Debug)]
 pub struct Staircase {
     steps: u64,

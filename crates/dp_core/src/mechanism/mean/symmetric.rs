@@ -1,4 +1,6 @@
 //! An unbiased mean without bounds, for rows whose law is symmetric.
+//!
+//! The proof: docs/proofs/mean-symmetric.md.
 
 use super::super::budget::DELTA;
 use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, Mechanism, Plan};

@@ -1,4 +1,6 @@
 //! An unbiased mean without bounds, of a number of rows that is public.
+//!
+//! The proof: docs/proofs/mean-symmetric-known-n.md.
 
 use super::super::budget::DELTA;
 use super::super::{Entry, Info, MeanAnswer, Mechanism, Parameter, Plan, Takes};

@@ -1,4 +1,6 @@
 //! A sum with Gaussian noise.
+//!
+//! The proof: docs/proofs/sum-gaussian.md.
 
 use super::super::budget;
 use super::super::{Entry, Scalar};

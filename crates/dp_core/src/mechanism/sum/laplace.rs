@@ -1,4 +1,6 @@
 //! A sum with Laplace noise.
+//!
+//! The proof: docs/proofs/sum-laplace.md.
 
 use super::super::{ADD_REMOVE, Entry, Info, PURE, Scalar};
 use super::{Sum, SumNoise};

@@ -1,4 +1,6 @@
 //! The sum whose noise cannot be improved on.
+//!
+//! The proof: docs/proofs/sum-staircase.md.
 
 use super::super::{ADD_REMOVE, Entry, GAMMA, Info, PURE, Scalar};
 use super::{Sum, SumNoise};
@@ -29,8 +31,8 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
 ///
 /// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). `x` has
 /// probability proportional to `e^(-epsilon L)` at level `L`, which depends on `|x|` alone. A
-/// shift by at most `G` changes `|x|` by at most `G`. Levels above 0 are `G` wide and level 0 is
-/// at most that, so the level changes by at most 1.
+/// shift by at most `G` changes `|x|` by at most `G`. Levels above 0 are `G` wide, so the level
+/// changes by at most 1.
 #[derive(Clone, Debug)]
 pub struct Staircase {
     steps: u64,

@@ -1,4 +1,6 @@
 //! A variance with Gaussian noise.
+//!
+//! The proof: docs/proofs/variance-gaussian.md.
 
 use super::super::budget::{self, DELTA, MU, RHO};
 use super::super::{Entry, Info};

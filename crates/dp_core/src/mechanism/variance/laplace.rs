@@ -1,4 +1,6 @@
 //! A variance with Laplace noise.
+//!
+//! The proof: docs/proofs/variance-laplace.md.
 
 use super::super::{ADD_REMOVE, Entry, Info, PURE};
 use super::{MomentNoise, OfMoments, SAMPLE, Variance};

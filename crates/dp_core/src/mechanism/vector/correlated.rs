@@ -1,4 +1,6 @@
 //! Correlated Gaussian noise: many counts at nearly a quarter of the usual variance.
+//!
+//! The proof: docs/proofs/vector-correlated.md.
 
 use super::super::budget::{self, DELTA, GAUSSIAN, MU, RHO, outside};
 use super::super::{Entry, Info, Mechanism, Parameter, Takes, Vector};

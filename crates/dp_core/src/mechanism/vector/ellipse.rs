@@ -1,4 +1,6 @@
 //! Noise in the shape of an ellipse: for rows that say yes to few questions.
+//!
+//! The proof: docs/proofs/vector-ellipse.md.
 
 use super::super::budget::{self, DELTA, GAUSSIAN, MU, RHO, outside};
 use super::super::{ADD_REMOVE, Entry, Info, Parameter, Takes, Vector};

@@ -1,4 +1,6 @@
 //! The standard Gaussian mechanism: independent noise for the largest move.
+//!
+//! The proof: docs/proofs/vector-gaussian.md.
 
 use super::super::budget::{self, DELTA, GAUSSIAN, MU, RHO};
 use super::super::{Entry, Info, Vector};

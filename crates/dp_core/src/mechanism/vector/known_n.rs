@@ -1,4 +1,6 @@
 //! Counts where the number of rows is known already.
+//!
+//! The proof: docs/proofs/vector-known-n.md.
 
 use super::super::budget::{self, DELTA, GAUSSIAN, MU, RHO, outside};
 use super::super::{ADD_REMOVE, Entry, Info, Mechanism, Parameter, Takes, Vector};

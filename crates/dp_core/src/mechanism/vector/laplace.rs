@@ -1,4 +1,6 @@
 //! Laplace noise: the only mechanism of vectors with pure differential privacy.
+//!
+//! The proof: docs/proofs/vector-laplace.md.
 
 use super::super::{Entry, Info, PURE, Vector};
 use super::{Additive, EITHER, Items, LENGTH, RELATION, Relation, VectorNoise};
