@@ -118,7 +118,7 @@ fn parts(comment: &str) -> [String; 4] {
             "GROUP BY group",
         ]) {
             1
-        } else if words.any(is_year) {
+        } else if words.any(is_year) || sentence.starts_with("Source") {
             3
         } else {
             0
