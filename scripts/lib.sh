@@ -194,6 +194,32 @@ place() {
 	done
 }
 
+## Python packages, from PyPI
+
+# pip_fetch download|install REQUIREMENTS [OPTION...]: wheels with the hashes that the file names, and nothing else.
+pip_fetch() {
+	local what=$1 requirements=$2
+	shift 2
+	python3 -m pip --version >/dev/null 2>&1 || apt_install python3-pip
+	PIP_ROOT_USER_ACTION=ignore python3 -m pip "$what" --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \
+		--requirement "$requirements" "$@" >&2 || die "pip could not $what what $requirements names; is the network there?"
+}
+
+# python_packages REQUIREMENTS: a folder for PYTHONPATH with these packages, made once for each version of the file and of
+# Python. Nothing is installed.
+python_packages() {
+	local dir
+	command -v python3 >/dev/null || apt_install python3 python3-pip
+	dir=$REPO/target/python/$(python3 -c 'import sys; print(sys.implementation.cache_tag)')-$(cksum <"$1" | cut -d' ' -f1)
+	if [ ! -d "$dir" ]; then
+		say "fetching what $1 names from PyPI"
+		pip_fetch install "$1" --target "$WORK/python"
+		mkdir -p "${dir%/*}"
+		mv "$WORK/python" "$dir"
+	fi
+	echo "$dir"
+}
+
 ## Throw-away servers
 
 # PostgreSQL refuses to run as root.
