@@ -56,6 +56,14 @@ FROM person;
 SELECT dp_mean(age, 0, 100, 0.1) AS another FROM person;
 \set ECHO none
 
+\echo 'How far off can it be? An interval from the same release, and what it cost; and, before anything is spent, the eps'
+\echo 'that an error of a tenth of a year takes:'
+\echo
+\set ECHO queries
+SELECT (dp_mean_estimate(age, 0, 100, 0.1)).*, avg(age) AS true FROM person;
+SELECT dp_epsilon_for(5638, 0, 100, 0.1) AS eps;
+\set ECHO none
+
 \echo
 \echo '2. VISITS TO A DOCTOR, BY SITE   (eps 1 buys all six: the groups are disjoint; 52 is a visit a week)'
 \echo
@@ -300,7 +308,7 @@ SELECT dp_mean(age, 0, 100, 1.0, 'hourglas') FROM person;
 \echo
 SELECT coalesce(part, 'together') AS part, sum(eps) AS eps, sum(delta) AS delta
 FROM (VALUES
-    ('1. count and mean age, eps 1 each; two more at 0.1', 1 + 1 + 0.1 + 0.1, 0),
+    ('1. count and mean age, eps 1 each; three more at 0.1', 1 + 1 + 3 * 0.1, 0),
     ('2. visits by site',                                  1, 0),
     ('3. visits by what the family pays',                  1, 0),
     ('4. people and age by site; one filtered mean',       0.5 + 0.5 + 0.5, 0),
