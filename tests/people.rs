@@ -112,17 +112,17 @@ fn bad_values_are_refused_with_and_without_rows() {
         &mut client,
         "CREATE TABLE t AS SELECT 1::float8 AS x FROM generate_series(1, 3)",
     );
-    for (options, argument) in [
-        ("rows=0", "mech"),
-        ("groups=0", "mech"),
-        ("rows=1000001", "mech"),
-        ("rows=1000000, groups=1000000", "eps"),
+    for (eps, mechanism, argument) in [
+        ("1", "hourglass(rows=0)", "mech"),
+        ("1", "hourglass(groups=0)", "mech"),
+        ("1", "hourglass(rows=1000001)", "mech"),
+        ("1", "hourglass(rows=1000000, groups=1000000)", "eps"),
+        ("NULL", "gaussian(mu=1e-9, rows=1000000)", "mech"),
     ] {
         let mut seen: Option<Refusal> = None;
         for condition in ["true", "false"] {
-            let sql = format!(
-                "SELECT dp_mean(x, 0, 1, 1.0, 'hourglass({options})') FROM t WHERE {condition}"
-            );
+            let sql =
+                format!("SELECT dp_mean(x, 0, 1, {eps}, '{mechanism}') FROM t WHERE {condition}");
             let refusal = refused(&mut client, &sql);
             assert_eq!(refusal.code, "22023", "{refusal:?}");
             assert!(
