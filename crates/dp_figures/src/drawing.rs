@@ -293,6 +293,9 @@ impl Picture {
         // The size on a page; the view box keeps the fine points.
         let fine = format!(r#"width="{}" height="{}""#, width * FINE, height * FINE);
         let page = format!(r#"width="{width}" height="{height}""#);
+        if !svg.starts_with(&format!("<svg {fine}")) {
+            return Err("the drawing library begins its files in another way".into());
+        }
         Ok(svg.replacen(&fine, &page, 1))
     }
 }
@@ -599,5 +602,74 @@ impl ValueFormatter<f64> for Ticked {
         let here = |x: f64| (self.axis.place(x) - place).abs() < 1e-9;
         let tick = self.axis.ticks.iter().find(|(x, _)| here(*x));
         tick.map_or(String::new(), |(_, text)| text.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_has_its_size_its_words_and_its_marks() {
+        let style = Style::new(BLUE, Dash::Dashed, Mark::Circle);
+        let estimate = |value| Estimate { value, error: 0.1 };
+        let points = vec![
+            (1.0, estimate(0.5)),
+            (10.0, estimate(0.7)),
+            (1e4, estimate(9.0)),
+        ];
+        let panel = Panel {
+            title: "a title",
+            x: Axis::decades("across", 0.5, 200.0),
+            y: Axis::linear("up", -1.0, 1.0, &[-0.5, 0.5]),
+            series: vec![
+                Series::points("a name", style, points).expected(vec![[1.0, 0.0], [100.0, 0.5]]),
+            ],
+            notes: Vec::new(),
+            silhouette: Vec::new(),
+        };
+        let picture = Picture {
+            panels: vec![panel.clone(), panel],
+            columns: 2,
+            width: 300,
+            height: 200,
+        };
+        let svg = picture.svg().unwrap();
+        assert!(svg.starts_with(r#"<svg width="600" height="200" viewBox="0 0 4800 1600""#));
+        let words: Vec<&str> = svg.lines().filter(|line| !line.starts_with('<')).collect();
+        for word in [
+            "a title",
+            "a name",
+            "across",
+            "up",
+            "1",
+            "10",
+            "10\u{b2}",
+            "\u{2212}0.5",
+            "0.5",
+        ] {
+            assert_eq!(
+                words.iter().filter(|it| **it == word).count(),
+                2,
+                "{word}: {words:?}"
+            );
+        }
+        // In each panel the marks inside and that of the legend, each with an edge.
+        assert_eq!(svg.matches("<circle").count(), 2 * 2 * 3);
+    }
+
+    #[test]
+    fn numbers_are_written_short() {
+        for (x, text) in [
+            (0.05, "0.05"),
+            (-1.0, "\u{2212}1"),
+            (3000.0, "3000"),
+            (1e6, "1,000,000"),
+        ] {
+            assert_eq!(plain(x), text);
+        }
+        for (power, text) in [(0, "1"), (-4, "10\u{207b}\u{2074}"), (2, "10\u{b2}")] {
+            assert_eq!(power_of_ten(power), text);
+        }
     }
 }

@@ -131,42 +131,39 @@ pub fn data(runs: u32) -> Data {
             (Grid::unit(&bounds), EPSILONS.map(at).into())
         })
         .collect();
-    let cell = (Tally::default(), Tally::default());
-    let mut tallies = vec![[cell; EPSILONS.len()]; bounds.len()];
+    let mut tallies = vec![[[Tally::default(); 3]; EPSILONS.len()]; bounds.len()];
     for _ in 0..runs {
         let rows: Vec<f64> = (0..ROWS / 2)
             .flat_map(|_| words.normals())
             .map(|z| MEDIAN * z.exp())
             .collect();
-        for ((grid, mechanisms), tallies) in mechanisms.iter().zip(&mut tallies) {
+        for (((grid, mechanisms), tallies), bound) in
+            mechanisms.iter().zip(&mut tallies).zip(&bounds)
+        {
+            // For the spread: around where the answers should be on average.
+            let middle = errors(*bound, 1.0).bias;
             let mut sums = Sums::default();
             for x in &rows {
                 sums.add(grid.steps(*x));
             }
-            for (mechanism, (errors, squares)) in mechanisms.iter().zip(tallies) {
+            for (mechanism, [errors, spread, squares]) in mechanisms.iter().zip(tallies) {
                 let answer = mechanism.release_from(&sums, &mut words).mean;
                 let error = answer.expect("it always has a mean") - mean();
                 errors.add(error);
+                spread.add((error - middle).powi(2));
                 squares.add(error * error);
             }
         }
     }
     let mut points = Vec::new();
     for (bound, tallies) in bounds.into_iter().zip(tallies) {
-        for (epsilon, (errors, squares)) in EPSILONS.into_iter().zip(tallies) {
-            let bias = errors.mean();
-            // The spread around the mean; its error as if the fourth moment were that of the squares.
-            let square = squares.mean();
-            let spread = Estimate {
-                value: bias.error * bias.error * errors.count(),
-                error: square.error,
-            };
+        for (epsilon, [errors, spread, squares]) in EPSILONS.into_iter().zip(tallies) {
             points.push(Point {
                 epsilon,
                 bound,
-                bias,
-                standard_error: spread.sqrt(),
-                rmse: square.sqrt(),
+                bias: errors.mean(),
+                standard_error: spread.mean().sqrt(),
+                rmse: squares.mean().sqrt(),
             });
         }
     }
@@ -343,17 +340,17 @@ mod tests {
     fn releases_lie_on_the_closed_forms() {
         for point in data(2000).points {
             let expected = errors(point.bound, point.epsilon);
-            let what = format!("T {} eps {}", point.bound, point.epsilon);
-            assert!(
-                point.bias.distance(expected.bias) < Z,
-                "{what}: {:?}",
-                point.bias
-            );
-            assert!(
-                point.rmse.distance(expected.rmse) < Z,
-                "{what}: {:?}",
-                point.rmse
-            );
+            for (found, expected) in [
+                (point.bias, expected.bias),
+                (point.standard_error, expected.standard_error),
+                (point.rmse, expected.rmse),
+            ] {
+                let (bound, epsilon) = (point.bound, point.epsilon);
+                assert!(
+                    found.distance(expected) < Z,
+                    "T {bound} eps {epsilon}: {found:?}"
+                );
+            }
         }
     }
 }

@@ -155,3 +155,42 @@ pub fn clipped_staircase(epsilon: f64, m: f64, n: f64) -> f64 {
     let ends = staircase.clipped(m, n * m) + staircase.clipped(m, n * (1.0 - m));
     least_variance(epsilon) - ends
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Noise `x` with its level `l`, and `G (l + d) - x` with two-sided geometric `d`, counted on a fine
+    /// grid: `(1 - m) x1 - m x2` is `x - m G (l + d)`.
+    #[test]
+    fn the_variance_of_the_hourglass_is_that_of_its_levels() {
+        const STEPS: i64 = 1 << 12;
+        for epsilon in [1.0f64, 4.0, 8.0] {
+            let b = (-epsilon).exp();
+            let core = (best_gamma(epsilon) * STEPS as f64).round() as i64;
+            let gamma = core as f64 / STEPS as f64;
+            let geometric = 2.0 * b / (1.0 - b).powi(2);
+            for m in [0.0, 0.1, 0.5, 1.0] {
+                let (mut weight, mut squares) = (0.0, 0.0);
+                // Middles of the steps.
+                for step in 0..STEPS * (40.0 / epsilon) as i64 {
+                    let x = (step as f64 + 0.5) / STEPS as f64;
+                    let level = if step < core {
+                        0.0
+                    } else {
+                        (x - gamma).floor() + 1.0
+                    };
+                    let here = (-epsilon * level).exp();
+                    weight += here;
+                    squares += here * ((x - m * level).powi(2) + m * m * geometric);
+                }
+                let expected = squares / weight;
+                let found = Hourglass { epsilon, gamma }.variance(m);
+                assert!(
+                    (found / expected - 1.0).abs() < 1e-5,
+                    "{epsilon} {m}: {found} {expected}"
+                );
+            }
+        }
+    }
+}
