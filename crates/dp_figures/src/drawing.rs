@@ -1,8 +1,8 @@
 //! How all figures look: axes, grid, marks, error bars, legend. Nothing here knows what is drawn.
 //!
 //! Each series has a colour, a mark and a kind of line of its own, so that it is told apart without
-//! colour. The colours are those of Okabe and Ito 2008, which the colour-blind tell apart. The ground
-//! is white, because a page may be dark.
+//! colour. The colours are those of Okabe and Ito 2008, which the colour-blind tell apart. The
+//! ground is white, because a page may be dark.
 
 use std::error::Error;
 
@@ -20,8 +20,8 @@ pub const GREEN: RGBColor = RGBColor(0, 158, 115);
 pub const VERMILION: RGBColor = RGBColor(213, 94, 0);
 pub const PURPLE: RGBColor = RGBColor(204, 121, 167);
 
-/// Points of the drawing library in a unit of the page. It knows whole points only, which would show
-/// as steps in a curve.
+/// Points of the drawing library in a unit of the page. It knows whole points only, which would
+/// show as steps in a curve.
 const FINE: u32 = 8;
 
 /// Sizes, in units of the page.
@@ -31,7 +31,8 @@ const LEGEND_LINE: f64 = 19.0;
 const LEGEND_SAMPLE: f64 = 34.0;
 const TITLE_LINE: f64 = 24.0;
 const MARGIN: f64 = 10.0;
-/// Of a letter of the family that readers have, on average; a little wide, so that nothing overlaps.
+/// Of a letter of the family that readers have, on average; a little wide, so that nothing
+/// overlaps.
 const LETTER: f64 = 0.53;
 
 /// How numbers lie along an axis.

@@ -43,7 +43,8 @@ impl Table {
     }
 }
 
-/// Seven digits: more than any simulation here has, and than another machine's logarithm may change.
+/// Seven digits: more than any simulation here has, and than another machine's logarithm may
+/// change.
 fn short(x: f64) -> String {
     let rounded = format!("{x:.6e}").parse().unwrap_or(x);
     if rounded != 0.0 && f64::abs(rounded) < 1e-4 {

@@ -1,5 +1,5 @@
-//! Figure 1 of Kamath, Mouzakis, Regehr, Singhal, Steinke and Ullman 2023: what the bound that incomes
-//! are clamped to does to the bias and to the error of their mean.
+//! Figure 1 of Kamath, Mouzakis, Regehr, Singhal, Steinke and Ullman 2023: what the bound that
+//! incomes are clamped to does to the bias and to the error of their mean.
 //!
 //! The lines are closed forms; the marks are releases of the mechanism `clipped`. The paper gives
 //! neither the epsilons, which are those of its Table 1 here, nor how many runs there are.

@@ -1,11 +1,11 @@
-//! Figure 3a of Kamath, Mouzakis, Regehr, Singhal, Steinke and Ullman 2023: the bias of means of 400
-//! normal rows without bounds, over where the rows' mean lies.
+//! Figure 3a of Kamath, Mouzakis, Regehr, Singhal, Steinke and Ullman 2023: the bias of means of
+//! 400 normal rows without bounds, over where the rows' mean lies.
 //!
 //! Three estimators see the same rows: the one with fixed bins (Karwa and Vadhan 2018, as the paper
-//! has it), which is no mechanism of `dp_core` and is put together here from its parts for comparison;
-//! the paper's Algorithm 2, put together in the same way but with the random offset; and `symmetric`, which
-//! is what `dp_mean` offers. The paper gives neither epsilon nor delta, nor the bins, the clipping and
-//! the runs.
+//! has it), which is no mechanism of `dp_core` and is put together here from its parts for
+//! comparison; the paper's Algorithm 2, put together in the same way but with the random offset;
+//! and `symmetric`, which is what `dp_mean` offers. The paper gives neither epsilon nor delta, nor
+//! the bins, the clipping and the runs.
 
 use std::thread;
 
@@ -133,8 +133,8 @@ impl Estimators {
         histogram
     }
 
-    /// Algorithm 2 of the paper, or that of fixed bins: one half of the rows finds the place, the other
-    /// makes the mean, each at the whole epsilon.
+    /// Algorithm 2 of the paper, or that of fixed bins: one half of the rows finds the place, the
+    /// other makes the mean, each at the whole epsilon.
     fn in_two_parts(&self, rows: &[f64], offset: u64, words: &mut Words) -> Option<f64> {
         let (first, second) = rows.split_at(ROWS / 2);
         let from = self.place.find(&self.histogram(first, offset), words)?;

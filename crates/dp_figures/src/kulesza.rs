@@ -126,8 +126,8 @@ impl Algorithm {
         }
     }
 
-    /// What its error should be, in the figures' unit: the mean squared error of `n` rows of mean `m`
-    /// times `n^2 eps^2 / 2`, to leading order in `1 / n`.
+    /// What its error should be, in the figures' unit: the mean squared error of `n` rows of mean
+    /// `m` times `n^2 eps^2 / 2`, to leading order in `1 / n`.
     pub fn expected(self, epsilon: f64, m: f64, n: f64) -> f64 {
         self.law(epsilon).error(m, n) * epsilon * epsilon / 2.0
     }
@@ -225,8 +225,8 @@ impl Curve {
     }
 }
 
-/// The curves' points side by side; `x` names and reads what they are over, and `bound` is the lower
-/// bound there.
+/// The curves' points side by side; `x` names and reads what they are over, and `bound` is the
+/// lower bound there.
 pub fn table(
     about: String,
     curves: &[Curve],
@@ -266,8 +266,8 @@ pub mod tests {
     use super::*;
     use crate::estimate::Z;
 
-    /// Every point that chance may have moved by no more than it does, and by what the closed forms leave
-    /// out: terms of order `1 / (eps n)^2`, below a thousandth here.
+    /// Every point that chance may have moved by no more than it does, and by what the closed forms
+    /// leave out: terms of order `1 / (eps n)^2`, below a thousandth here.
     pub fn assert_expected<'a>(points: impl IntoIterator<Item = &'a Point>) {
         for point in points {
             let slack = Z * point.simulated.error + 1e-3 * point.expected;
@@ -309,7 +309,8 @@ pub mod tests {
         }
     }
 
-    /// The best noise has the variance that its levels make, and at an end the hourglass has no other.
+    /// The best noise has the variance that its levels make, and at an end the hourglass has no
+    /// other.
     #[test]
     fn the_hourglass_meets_the_bound_at_an_end() {
         for epsilon in [0.05, 0.5, 1.0, 4.0, 10.0] {

@@ -1,8 +1,9 @@
 //! Figure 2 of Kulesza, Suresh and Wang 2024: the error of Algorithms 1 to 3 over epsilon and over
 //! the mean, and that of the hourglass and of the two-dimensional staircase where epsilon is large.
 //!
-//! The paper gives 10,000 rows and 100,000 runs. It does not give the mean of the panels over epsilon,
-//! which is 0.01 here as in its Appendix H, nor the epsilon of the panel over the mean, here 0.1.
+//! The paper gives 10,000 rows and 100,000 runs. It does not give the mean of the panels over
+//! epsilon, which is 0.01 here as in its Appendix H, nor the epsilon of the panel over the mean,
+//! here 0.1.
 
 use crate::drawing::{Axis, Panel, Picture, Series};
 use crate::figure::{Figure, Table, evenly, factors};

@@ -1,6 +1,6 @@
-//! Figure 3 of Kulesza, Suresh and Wang 2024: the hourglass and the two-dimensional staircase over the
-//! mean, where epsilon is large. The paper does not give the epsilon, which is 4 here as in the rest
-//! of its Appendix H.
+//! Figure 3 of Kulesza, Suresh and Wang 2024: the hourglass and the two-dimensional staircase over
+//! the mean, where epsilon is large. The paper does not give the epsilon, which is 4 here as in the
+//! rest of its Appendix H.
 
 use crate::drawing::{Axis, Panel, Picture};
 use crate::figure::Figure;

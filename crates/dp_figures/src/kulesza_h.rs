@@ -1,9 +1,9 @@
-//! The figures of Appendix H of Kulesza, Suresh and Wang 2024: 1 to 64 rows of mean 0.01, the Laplace
-//! mechanisms at epsilon 1 and the staircases at 4.
+//! The figures of Appendix H of Kulesza, Suresh and Wang 2024: 1 to 64 rows of mean 0.01, the
+//! Laplace mechanisms at epsilon 1 and the staircases at 4.
 //!
-//! The errors are times `eps^2 / 2`, without the `n^2` of Figure 2, as the paper says. It does not say
-//! how many runs there are, nor the law of the rows. Here the rows' mean is just 0.01, and beside it, in
-//! the table, rows are 1 with probability 0.01 and else 0, drawn anew for each run.
+//! The errors are times `eps^2 / 2`, without the `n^2` of Figure 2, as the paper says. It does not
+//! say how many runs there are, nor the law of the rows. Here the rows' mean is just 0.01, and
+//! beside it, in the table, rows are 1 with probability 0.01 and else 0, drawn anew for each run.
 
 use dp_core::sums::Sums;
 
@@ -64,8 +64,8 @@ pub fn data(runs: u32) -> Data {
     }
 }
 
-/// The error about the rows' own mean where each is 1 with probability 0.01, and else 0. As many tables
-/// as runs are drawn; those that are alike are released together.
+/// The error about the rows' own mean where each is 1 with probability 0.01, and else 0. As many
+/// tables as runs are drawn; those that are alike are released together.
 fn of_drawn_rows(
     algorithm: Algorithm,
     epsilon: f64,
@@ -129,8 +129,8 @@ fn errors(curves: &[Curve], epsilon: f64) -> Vec<Series> {
     series.chain([bound, swap]).collect()
 }
 
-/// The error, in the figures' unit, of the best mean of a public number of rows: staircase noise, clipped
-/// to the bounds as the others are. A closed form, for any number of rows.
+/// The error, in the figures' unit, of the best mean of a public number of rows: staircase noise,
+/// clipped to the bounds as the others are. A closed form, for any number of rows.
 pub fn swap_error(epsilon: f64, n: i64) -> f64 {
     let square = (n * n) as f64;
     clipped_staircase(epsilon, MEAN, n as f64) / square * epsilon * epsilon / 2.0
@@ -264,8 +264,8 @@ mod tests {
                 "{n}: {ratio:?}"
             );
         }
-        // The error of a public number of rows, which is far below the bound for many rows, is met by Algorithm
-        // 3 alone, from below.
+        // The error of a public number of rows, which is far below the bound for many rows, is met
+        // by Algorithm 3 alone, from below.
         let over_swap = |curve: &Curve| -> Vec<(i64, Estimate)> {
             let ratio = |n| 1.0 / swap_error(HIGH_PRIVACY, n);
             let points = curve.points.iter();

@@ -11,8 +11,8 @@ pub fn least_variance(epsilon: f64) -> f64 {
     (ends + b) / (-epsilon).exp_m1().powi(2)
 }
 
-/// The error of a mean that is a ratio of noisy sums: at `m` of the way between bounds 0 and 1, times
-/// `n^2`, to leading order in `1 / n`.
+/// The error of a mean that is a ratio of noisy sums: at `m` of the way between bounds 0 and 1,
+/// times `n^2`, to leading order in `1 / n`.
 pub trait Ratio {
     /// The variance of the noise that moves the mean, times `n^2`, before the answer is clipped.
     fn variance(&self, m: f64) -> f64;
@@ -91,8 +91,9 @@ pub struct Hourglass {
 }
 
 impl Ratio for Hourglass {
-    /// Noise `(x1, x2)` moves the mean by `(1 - m) x1 - m x2`. Each has variance `sigma^2(eps)`; their
-    /// sum is the noise of the number of rows, a level of the staircase and two-sided geometric noise.
+    /// Noise `(x1, x2)` moves the mean by `(1 - m) x1 - m x2`. Each has variance `sigma^2(eps)`;
+    /// their sum is the noise of the number of rows, a level of the staircase and two-sided
+    /// geometric noise.
     fn variance(&self, m: f64) -> f64 {
         let b = (-self.epsilon).exp();
         let rest = -(-self.epsilon).exp_m1();
@@ -130,8 +131,8 @@ impl Ratio for Staircase2 {
         ((1.0 - m).powi(2) + m * m) * self.variance
     }
 
-    /// As for the hourglass. The density of one coordinate at `x` is twice the integral of the level's
-    /// density over distances beyond `x`.
+    /// As for the hourglass. The density of one coordinate at `x` is twice the integral of the
+    /// level's density over distances beyond `x`.
     fn clipped(&self, _: f64, t: f64) -> f64 {
         let area = |r: f64| 2.0 * r * r;
         let below = |r: f64| r.powi(4) / 12.0 - t * t * r * r / 2.0 + 2.0 * t.powi(3) * r / 3.0;
@@ -145,8 +146,8 @@ impl Ratio for Staircase2 {
     }
 }
 
-/// The error, times `n^2`, of a mean at `m` of the way between bounds 0 and 1 with the best noise for a
-/// public number of rows, clipped to the bounds. Of any `n`: the noise alone is random.
+/// The error, times `n^2`, of a mean at `m` of the way between bounds 0 and 1 with the best noise
+/// for a public number of rows, clipped to the bounds. Of any `n`: the noise alone is random.
 pub fn clipped_staircase(epsilon: f64, m: f64, n: f64) -> f64 {
     let staircase = Hourglass {
         epsilon,
@@ -160,8 +161,8 @@ pub fn clipped_staircase(epsilon: f64, m: f64, n: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Noise `x` with its level `l`, and `G (l + d) - x` with two-sided geometric `d`, counted on a fine
-    /// grid: `(1 - m) x1 - m x2` is `x - m G (l + d)`.
+    /// Noise `x` with its level `l`, and `G (l + d) - x` with two-sided geometric `d`, counted on a
+    /// fine grid: `(1 - m) x1 - m x2` is `x - m G (l + d)`.
     #[test]
     fn the_variance_of_the_hourglass_is_that_of_its_levels() {
         const STEPS: i64 = 1 << 12;

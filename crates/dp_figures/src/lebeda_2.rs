@@ -1,7 +1,8 @@
 //! Figure 2 of Lebeda 2024: what the weight of the number of rows does to it and to the counts.
 //!
-//! All is for `mu = 1`: for another `mu`, or the `mu` of another budget, divide by its square. The lines
-//! are how uncertain the mechanisms themselves say that they are; the marks are what releases show.
+//! All is for `mu = 1`: for another `mu`, or the `mu` of another budget, divide by its square. The
+//! lines are how uncertain the mechanisms themselves say that they are; the marks are what releases
+//! show.
 
 use dp_core::mechanism::vector::correlated::Correlated;
 use dp_core::mechanism::vector::gaussian::Gaussian;

@@ -2,9 +2,9 @@
 //! `cargo run --release -p dp_figures`.
 //!
 //! `dp_figures [FOLDER [NAME ...]]` writes `NAME.svg` and, with the numbers in it, `NAME.tsv`, into
-//! `docs/figures` if no folder is given; all figures if no names are. `docs/figures.md` says what they
-//! show. Noise is drawn by the mechanisms themselves, from seeds that are fixed, so that the same files
-//! come out each time.
+//! `docs/figures` if no folder is given; all figures if no names are. `docs/figures.md` says what
+//! they show. Noise is drawn by the mechanisms themselves, from seeds that are fixed, so that the
+//! same files come out each time.
 
 mod drawing;
 mod estimate;
