@@ -30,6 +30,9 @@ bench-18:       ## the same on PostgreSQL 18 (from PyPI; it has no JIT)
 docs:           ## docs/reference.md, from the catalog of a throw-away server
 	@scripts/docs
 
+figures:        ## the figures of docs/figures.md, from the mechanisms: FIGURES="kamath-1 lebeda-3" are two of them
+	@scripts/figures $(FIGURES)
+
 install:        ## into PG_CONFIG's directories; honours DESTDIR
 	@scripts/install
 
@@ -45,4 +48,4 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 18
 
-.PHONY: all demo test test-16 test-18 test-all bench bench-18 docs install uninstall package clean help
+.PHONY: all demo test test-16 test-18 test-all bench bench-18 docs figures install uninstall package clean help

@@ -10,10 +10,6 @@ mod accounting;
 mod accuracy;
 mod bounds;
 mod extremes;
-/// Its `main` is for those who run it; what else is not used are tables of tests that need `testing`.
-#[allow(dead_code)]
-#[path = "../../examples/figures.rs"]
-mod figures;
 mod histogram;
 mod honest;
 #[cfg(feature = "testing")]

@@ -1,5 +1,5 @@
 //! Plans: bounds against laws that nearly meet them, the trilemma against its numbers, forecasts
-//! against releases, closed forms of a figure against simulation.
+//! against releases.
 
 use dp_core::accounting::normal_cdf;
 use dp_core::epsilon::Epsilon;
@@ -7,11 +7,6 @@ use dp_core::error::ParameterError;
 use dp_core::mechanism::mean::PairNoise;
 use dp_core::mechanism::mean::hourglass::Hourglass;
 use dp_core::planning::{PlanRow, clip_bias, clip_radius, plan, trilemma};
-use dp_core::random::Bits;
-
-use crate::figures;
-use crate::stats::Moments;
-use crate::words::Seeded;
 
 fn near(found: f64, expected: f64, relative: f64) {
     assert!(
@@ -336,79 +331,6 @@ fn bad_plans_name_the_argument() {
             let answer = plan(n, eps, lo, hi, delta, moment, psi);
             assert_eq!(refusal(answer), name, "{value:?}");
         }
-    }
-}
-
-/// A uniform number above 0 and below 1.
-fn uniform(words: &mut Seeded) -> f64 {
-    ((words.word() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
-}
-
-/// A normal number (Box and Muller 1958).
-fn normal(words: &mut Seeded) -> f64 {
-    let radius = (-2.0 * uniform(words).ln()).sqrt();
-    radius * (std::f64::consts::TAU * uniform(words)).cos()
-}
-
-#[test]
-fn the_lowest_points_of_figure_1_are_where_they_should_be() {
-    for (eps, bound, bias, standard_error, rmse) in [
-        (0.01, 112_334.0, -34_042.0, 31_817.0, 46_596.0),
-        (0.05, 265_831.0, -12_764.0, 15_399.0, 20_002.0),
-        (0.1, 356_154.0, -8_166.0, 10_793.0, 13_534.0),
-        (1.0, 720_633.0, -2_135.0, 5_353.0, 5_763.0),
-        (2.0, 793_825.0, -1_722.0, 5_181.0, 5_460.0),
-        (4.0, 829_334.0, -1_559.0, 5_138.0, 5_369.0),
-    ] {
-        let best = figures::best_bound(eps);
-        let found = figures::errors(best, eps);
-        near(best, bound, 0.01);
-        near(found.bias, bias, 0.01);
-        near(found.standard_error, standard_error, 0.01);
-        near(found.rmse, rmse, 0.01);
-        for factor in [0.5, 0.9, 1.1, 2.0] {
-            assert!(figures::errors(factor * best, eps).rmse > found.rmse);
-        }
-    }
-    let mut table = Vec::new();
-    figures::clamped(&mut table).unwrap();
-    figures::least(&mut table).unwrap();
-    let table = String::from_utf8(table).unwrap();
-    let numbers = table
-        .lines()
-        .filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
-    assert_eq!(numbers.count(), 6 * 21 + 6);
-}
-
-#[test]
-fn the_closed_forms_of_figure_1_are_those_of_a_simulation() {
-    const RUNS: usize = 10_000;
-    let rows = figures::ROWS as usize;
-    let mean = figures::MEDIAN * 0.5f64.exp();
-    for (seed, bound, eps) in [
-        (21, 40_000.0, 0.1),
-        (22, 112_334.0, 0.05),
-        (23, 265_831.0, 1.0),
-    ] {
-        let expected = figures::errors(bound, eps);
-        let mut words = Seeded::new(seed);
-        let runs: Vec<f64> = (0..RUNS)
-            .map(|_| {
-                let clamped =
-                    (0..rows).map(|_| (figures::MEDIAN * normal(&mut words).exp()).min(bound));
-                let sum: f64 = clamped.sum();
-                let size = -uniform(&mut words).ln() * bound / (eps * figures::ROWS);
-                let sign = if words.word() & 1 == 1 { 1.0 } else { -1.0 };
-                sum / figures::ROWS + sign * size - mean
-            })
-            .collect();
-        let what = format!("{bound} {eps}");
-        let errors = Moments::of(runs.iter().copied());
-        let slack = crate::stats::Z_ALPHA * expected.standard_error / (RUNS as f64).sqrt();
-        assert!((errors.mean() - expected.bias).abs() < slack, "{what}");
-        errors.assert_mean_square(&what, expected.rmse.powi(2), 0.0);
-        let around = Moments::of(runs.iter().map(|error| error - expected.bias));
-        around.assert_mean_square(&what, expected.standard_error.powi(2), 0.0);
     }
 }
 

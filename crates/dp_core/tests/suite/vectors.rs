@@ -15,7 +15,6 @@ use dp_core::mechanism::{Arguments, COUNTS, Mechanism, MechanismArgument, SUMS, 
 use dp_core::random::Generator;
 use dp_core::sums::Totals;
 
-use crate::figures;
 use crate::stats::Moments;
 use crate::words::Seeded;
 
@@ -990,75 +989,4 @@ fn values_and_means_are_read_off_the_parts() {
             assert_eq!(means, [lo.midpoint(hi); 5], "{kind:?} {total:?}");
         }
     }
-}
-
-/// Columns of a printed table, by the names in its head.
-fn column(table: &str, name: &str) -> Vec<f64> {
-    let mut lines = table.lines().filter(|line| !line.starts_with('#'));
-    let head = lines.next().unwrap().split('\t');
-    let position = head.clone().position(|cell| cell == name).unwrap();
-    let width = head.count();
-    let cell = |line: &str| {
-        let cells: Vec<_> = line.split('\t').collect();
-        assert_eq!(cells.len(), width, "{line}");
-        cells[position].parse().unwrap()
-    };
-    lines.map(cell).collect()
-}
-
-#[test]
-fn the_figures_hold_the_points_that_the_paper_names() {
-    let printed = |write: fn(&mut Vec<u8>) -> std::io::Result<()>| {
-        let mut out = Vec::new();
-        write(&mut out).unwrap();
-        String::from_utf8(out).unwrap()
-    };
-    let table = printed(figures::weights);
-    let at = |c: f64, name: &str| {
-        let weights = column(&table, "c");
-        let row = weights.iter().position(|weight| *weight == c).unwrap();
-        column(&table, name)[row]
-    };
-    for (c, a, b, per_count) in [
-        (1.0, 10_001.0, 10_001.0, 5000.5),
-        (10.0, 101.0, 10_100.0, 2550.25),
-        (100.0, 2.0, 20_000.0, 5000.5),
-        (1000.0, 1.01, 1_010_000.0, 252_500.252_5),
-    ] {
-        near(at(c, "A"), a, "A");
-        near(at(c, "B"), b, "B");
-        near(at(c, "per_count"), per_count, "a count");
-        near(at(c, "standard"), 10_000.0, "standard");
-    }
-    let least = column(&table, "per_count")
-        .into_iter()
-        .fold(f64::INFINITY, f64::min);
-    assert_eq!(least, at(10.0, "per_count"));
-
-    let table = printed(figures::bounded);
-    let [k, standard, ellipse, correlated] =
-        ["k", "standard", "ellipse", "correlated"].map(|name| column(&table, name));
-    let ratios = ["ellipse_ratio", "correlated_ratio"].map(|name| column(&table, name));
-    let root = 1000f64.sqrt();
-    for (row, k) in k.iter().enumerate() {
-        assert_eq!(*k, row as f64 + 1.0);
-        near(standard[row], *k, "standard");
-        near(correlated[row], (root + 1.0).powi(2) / 4.0, "correlated");
-        near(ratios[1][row], correlated[row] / k, "correlated ratio");
-        if *k <= 500.0 {
-            let (along, across) = ellipse_axes(1000.0, *k);
-            near(ellipse[row], across + (along - across) / 1000.0, "ellipse");
-            near(ratios[0][row], ellipse[row] / k, "ellipse ratio");
-            // It is the better one wherever it can be used.
-            assert!(ellipse[row] < correlated[row] && ellipse[row] <= *k * (1.0 + 1e-12));
-        } else {
-            assert!(ellipse[row].is_nan() && ratios[0][row].is_nan());
-        }
-    }
-    assert_eq!(k.len(), 1000);
-    near(
-        ellipse[499],
-        (1000.0 + 2.0 * 999f64.sqrt()) / 4.0,
-        "k = d/2",
-    );
 }
