@@ -9,16 +9,16 @@
 
 use dp_core::grid::Grid;
 use dp_core::mechanism::{Make, Mechanism, Scalar};
+use dp_core::sums::{Moments, Sums};
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::call_site::CallSite;
 use crate::cell_state::CellState;
 use crate::errors;
 use crate::fmgr::{self, Call, argument, float8, sql_function};
-use crate::moments_state::MomentsState;
 use crate::plan::Role;
 use crate::release::release;
-use crate::state::State;
+use crate::state::{Kept, State};
 use crate::vector_state::VectorState;
 
 /// An aggregate, as its SQL declaration has it.
@@ -96,12 +96,13 @@ impl<A: 'static> Aggregate<Scalar<A>> {
         let grid = CallSite::with(call, Role::Transition, self, |site| {
             site.mechanism_of_row(call).grid()
         });
-        let t = match (grid, self.shape) {
-            (Some(grid), Shape::Bounded) => grid.steps(value(call)),
-            _ => 0,
-        };
+        let mut state = State::<Sums>::new(grid.unwrap_or(Grid::NONE));
+        match (grid, self.shape) {
+            (Some(_), Shape::Bounded) => state.take(value(call)),
+            _ => state.add(0),
+        }
         // SAFETY: by the caller's word.
-        unsafe { self.first_row(call, grid.unwrap_or(Grid::NONE), t) }
+        unsafe { self.first_row(call, state) }
     }
 
     /// A release of the group, or of no rows where there is no state.
@@ -112,27 +113,24 @@ impl<A: 'static> Aggregate<Scalar<A>> {
         CallSite::with(call, Role::Final, self, |site| {
             let mechanism = site.mechanism_of_plan(call);
             // SAFETY: by the caller's word.
-            unsafe { self.release_sums(call, mechanism) }
+            unsafe { self.release_state(call, mechanism) }
         })
     }
 }
 
 impl<M: ?Sized> Aggregate<M> {
-    /// The state of a group whose first row has `t` steps; an ERROR where it has a state.
+    /// The state of a group with its first row in it, `first`; an ERROR where the group has one.
     ///
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
-    pub unsafe fn first_row(&self, call: Call, grid: Grid, t: i64) -> Datum {
+    pub unsafe fn first_row<K: Kept>(&self, call: Call, first: State<K>) -> Datum {
         if let Some(datum) = call.datum(0) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
-            let state = unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state());
-            self.refuse_other_bounds(state, &grid);
+            unsafe { self.state_of::<K>(datum, first.grid()) };
             errors::bad_state()
         }
-        let mut state = State::new(grid);
-        state.add(t);
         // The executor copies it into the aggregate's own memory.
-        state.into_datum()
+        first.into_datum()
     }
 
     /// The state of a group with a row of `t` steps more, its first or not.
@@ -140,15 +138,14 @@ impl<M: ?Sized> Aggregate<M> {
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
     pub unsafe fn any_row(&self, call: Call, grid: Grid, t: i128) -> Datum {
+        let row = Sums { n: 1, s: t };
         let Some(datum) = call.datum(0) else {
             let mut state = State::new(grid);
-            state.add_wide(t);
+            state.merge(&row);
             return state.into_datum();
         };
         // SAFETY: the SQL declaration makes argument 0 a dp_state.
-        let state = unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state());
-        self.refuse_other_bounds(state, &grid);
-        state.add_wide(t);
+        unsafe { self.state_of(datum, &grid) }.merge(&row);
         datum
     }
 
@@ -156,28 +153,33 @@ impl<M: ?Sized> Aggregate<M> {
     ///
     /// # Safety
     /// `call` is a call of this aggregate's final function.
-    pub unsafe fn release_sums<A: Mechanism + ?Sized>(
+    pub unsafe fn release_state<K: Kept, A: Mechanism<K> + ?Sized>(
         &self,
         call: Call,
         mechanism: &A,
     ) -> A::Answer {
         let grid = mechanism.grid().unwrap_or(Grid::NONE);
-        let state = match call.datum(0) {
+        let kept = match call.datum(0) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
-            Some(datum) => *unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state()),
-            None => State::new(grid),
+            Some(datum) => unsafe { self.state_of(datum, &grid) }.kept(),
+            None => K::default(),
         };
-        self.refuse_other_bounds(&state, &grid);
-        release(mechanism, &state.sums())
+        release(mechanism, &kept)
     }
 
-    /// Refuses a state that was fed on another grid than `grid`: an argument changed on the way,
+    /// The state of a group on this grid. Another grid means that an argument changed on the way,
     /// through a function that calls itself stable and is not.
-    fn refuse_other_bounds(&self, state: &State, grid: &Grid) {
+    ///
+    /// # Safety
+    /// `datum` is a dp_state.
+    unsafe fn state_of<'a, K: Kept>(&self, datum: Datum, grid: &Grid) -> &'a mut State<K> {
+        // SAFETY: by the caller's word.
+        let state = unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state());
         if !state.grid().same(grid) {
             let argument = state.grid().changed_bound(grid).unwrap_or("mech");
             errors::depends_on_rows(self.name, argument);
         }
+        state
     }
 }
 
@@ -193,9 +195,9 @@ pub fn value(call: Call) -> f64 {
 /// PostgreSQL's own fcinfo, of a function that is declared with at least four arguments, the
 /// first four `dp_state`, `float8`, `float8`, `float8`.
 ///
-/// With `CELLS`, for an aggregate whose mechanisms may know no bounds, the state may be one of cells.
+/// The state of plain rows keeps a `K`. With `CELLS`, for an aggregate whose mechanisms may know no bounds, the state may be one of cells.
 #[inline(always)]
-pub unsafe fn add_value<const CELLS: bool>(
+pub unsafe fn add_value<K: Kept, const CELLS: bool>(
     fcinfo: FunctionCallInfo,
     rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
 ) -> Datum {
@@ -213,12 +215,12 @@ pub unsafe fn add_value<const CELLS: bool>(
             return rest(fcinfo);
         }
         let [lo, hi] = [argument(fcinfo, 2), argument(fcinfo, 3)];
-        match State::of(state.value) {
+        match State::<K>::of(state.value) {
             Some(group)
                 if group.grid().lo().to_bits() == lo.value.value() as u64
                     && group.grid().hi().to_bits() == hi.value.value() as u64 =>
             {
-                group.add(group.grid().steps(float8(x.value)));
+                group.take(float8(x.value));
                 state.value
             }
             None if CELLS => match CellState::of(state.value) {
@@ -252,7 +254,7 @@ pub unsafe fn count_row(
         if !fmgr::in_aggregate(fcinfo) || state.isnull {
             return rest(fcinfo);
         }
-        match State::of(state.value) {
+        match State::<Sums>::of(state.value) {
             Some(group) if group.grid().same(&Grid::NONE) => {
                 group.add(0);
                 state.value
@@ -323,15 +325,13 @@ fn combine(call: Call) -> Option<Datum> {
     match (left, right) {
         (Some(into), Some(from)) => {
             match (state(into), state(from)) {
-                (AnyState::Scalar(into), AnyState::Scalar(from))
-                    if into.grid().same(from.grid()) =>
-                {
-                    into.merge(from);
+                (AnyState::Sums(into), AnyState::Sums(from)) if into.grid().same(from.grid()) => {
+                    into.merge(&from.kept());
                 }
                 (AnyState::Moments(into), AnyState::Moments(from))
                     if into.grid().same(from.grid()) =>
                 {
-                    into.merge(from);
+                    into.merge(&from.kept());
                 }
                 (AnyState::Vector(mut into), AnyState::Vector(from))
                     if into.layout().same(from.layout()) =>
@@ -356,8 +356,8 @@ fn combine(call: Call) -> Option<Datum> {
 
 /// A state of any kind.
 enum AnyState<'a> {
-    Scalar(&'a mut State),
-    Moments(&'a mut MomentsState),
+    Sums(&'a mut State<Sums>),
+    Moments(&'a mut State<Moments>),
     Vector(VectorState<'a>),
     Cells(CellState<'a>),
 }
@@ -369,8 +369,8 @@ impl AnyState<'_> {
         // SAFETY: by the caller's word; the states are told apart by their marks.
         unsafe {
             if let Some(state) = State::of(datum) {
-                Self::Scalar(state)
-            } else if let Some(state) = MomentsState::of(datum) {
+                Self::Sums(state)
+            } else if let Some(state) = State::of(datum) {
                 Self::Moments(state)
             } else if let Some(state) = VectorState::of(datum) {
                 Self::Vector(state)

@@ -13,7 +13,6 @@ mod errors;
 mod estimate;
 mod fmgr;
 mod mechanism_type;
-mod moments_state;
 mod offset;
 mod plan;
 mod planning;

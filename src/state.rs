@@ -1,17 +1,15 @@
-//! `dp_state`: what an aggregate keeps for a group. 64 bytes, updated in place.
+//! `dp_state`: what an aggregate keeps for a group. 64 bytes, or 80 for a variance, updated in place.
 //!
 //! A varlena of the extension's own rather than `internal`: as fast, and a distributed engine
 //! can carry it. Its layout is private: it has no text or binary form, and privileges keep every
 //! function that takes it away from users.
 
 use dp_core::grid::Grid;
-use dp_core::sums::Sums;
+use dp_core::sums::{Moments, Sums};
 use pgrx::pg_sys::{self, Datum};
 
 use crate::errors;
 use crate::fmgr::{Call, sql_function};
-
-const HEADER: u32 = length_word(size_of::<State>());
 
 /// The length word of an uncompressed varlena of so many bytes, with a header of 4 bytes.
 #[inline(always)]
@@ -34,30 +32,125 @@ pub fn is_plain(word: u32, least: usize) -> bool {
     plain && size as usize >= least
 }
 
-/// Marks a state, and the version of its layout.
+/// Marks a state, and the version of its layout. What it keeps shows in its length.
 const MAGIC: u32 = 0xd9_3a_5e_01;
 
-/// `palloc` aligns to 8 bytes and no more, so the 128-bit sum is kept as two halves.
+/// What a state keeps of its rows: integers, which it takes in and merges by their own rules.
+pub trait Kept: Copy + Default {
+    /// The same in words: `palloc` aligns to 8 bytes and no more, so a 128-bit sum is two halves.
+    type Words: Copy;
+    /// What a row comes to.
+    type Steps;
+
+    fn pack(self) -> Self::Words;
+    fn unpack(words: Self::Words) -> Self;
+    /// What a value that is not NaN comes to on this grid. Cannot panic.
+    fn steps(grid: &Grid, x: f64) -> Self::Steps;
+    /// Takes in one row. Cannot panic.
+    fn add(&mut self, steps: Self::Steps);
+    /// Takes in the rows of another part of the same group.
+    fn merge(&mut self, other: &Self);
+}
+
+#[inline(always)]
+fn whole(low: u64, high: u64) -> i128 {
+    (u128::from(high) << 64 | u128::from(low)) as i128
+}
+
+#[inline(always)]
+fn halves(sum: i128) -> [u64; 2] {
+    [sum as u64, (sum >> 64) as u64]
+}
+
+impl Kept for Sums {
+    type Words = [u64; 3];
+    type Steps = i64;
+
+    #[inline(always)]
+    fn pack(self) -> [u64; 3] {
+        let [low, high] = halves(self.s);
+        [self.n as u64, low, high]
+    }
+
+    #[inline(always)]
+    fn unpack([n, low, high]: [u64; 3]) -> Self {
+        Self {
+            n: n as i64,
+            s: whole(low, high),
+        }
+    }
+
+    #[inline(always)]
+    fn steps(grid: &Grid, x: f64) -> i64 {
+        grid.steps(x)
+    }
+
+    #[inline(always)]
+    fn add(&mut self, steps: i64) {
+        Sums::add(self, steps);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        Sums::merge(self, other);
+    }
+}
+
+impl Kept for Moments {
+    type Words = [u64; 5];
+    type Steps = u64;
+
+    #[inline(always)]
+    fn pack(self) -> [u64; 5] {
+        let [[low, high], [low_squares, high_squares]] = [self.s, self.q].map(halves);
+        [self.n as u64, low, high, low_squares, high_squares]
+    }
+
+    #[inline(always)]
+    fn unpack([n, low, high, low_squares, high_squares]: [u64; 5]) -> Self {
+        Self {
+            n: n as i64,
+            s: whole(low, high),
+            q: whole(low_squares, high_squares),
+        }
+    }
+
+    #[inline(always)]
+    fn steps(grid: &Grid, x: f64) -> u64 {
+        grid.coarse_steps(x)
+    }
+
+    #[inline(always)]
+    fn add(&mut self, steps: u64) {
+        Moments::add(self, steps);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        Moments::merge(self, other);
+    }
+}
+
+/// What is kept of a group's rows, and the grid they are on.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct State {
+pub struct State<K: Kept> {
     header: u32,
     magic: u32,
-    n: i64,
-    s: [u64; 2],
+    words: K::Words,
     grid: Grid,
 }
 
-const _: () = assert!(size_of::<State>() == 64 && align_of::<State>() == 8);
+const _: () = assert!(size_of::<State<Sums>>() == 64 && align_of::<State<Sums>>() == 8);
+const _: () = assert!(size_of::<State<Moments>>() == 80 && align_of::<State<Moments>>() == 8);
 
-impl State {
+impl<K: Kept> State<K> {
+    const HEADER: u32 = length_word(size_of::<Self>());
+
     /// No rows yet.
     pub fn new(grid: Grid) -> Self {
         Self {
-            header: HEADER,
+            header: Self::HEADER,
             magic: MAGIC,
-            n: 0,
-            s: [0; 2],
+            words: K::default().pack(),
             grid,
         }
     }
@@ -67,40 +160,31 @@ impl State {
         &self.grid
     }
 
+    /// What is kept of the rows.
     #[inline(always)]
-    pub fn sums(&self) -> Sums {
-        let s = (u128::from(self.s[1]) << 64 | u128::from(self.s[0])) as i128;
-        Sums { n: self.n, s }
+    pub fn kept(&self) -> K {
+        K::unpack(self.words)
     }
 
+    /// Takes in one row. Cannot panic.
     #[inline(always)]
-    fn set(&mut self, sums: Sums) {
-        self.n = sums.n;
-        self.s = [sums.s as u64, (sums.s >> 64) as u64];
+    pub fn add(&mut self, steps: K::Steps) {
+        let mut kept = self.kept();
+        kept.add(steps);
+        self.words = kept.pack();
     }
 
-    /// Takes in one row of `t` grid steps. Cannot panic.
+    /// Takes in a row with a value that is not NaN. Cannot panic.
     #[inline(always)]
-    pub fn add(&mut self, t: i64) {
-        let mut sums = self.sums();
-        sums.add(t);
-        self.set(sums);
+    pub fn take(&mut self, x: f64) {
+        self.add(K::steps(&self.grid, x));
     }
 
-    /// Takes in one row of any number of grid steps.
-    pub fn add_wide(&mut self, t: i128) {
-        let sums = self.sums();
-        self.set(Sums {
-            n: sums.n.wrapping_add(1),
-            s: sums.s.wrapping_add(t),
-        });
-    }
-
-    /// Takes in another part of the same group.
-    pub fn merge(&mut self, other: &Self) {
-        let mut sums = self.sums();
-        sums.merge(&other.sums());
-        self.set(sums);
+    /// Takes in other rows of the same group.
+    pub fn merge(&mut self, other: &K) {
+        let mut kept = self.kept();
+        kept.merge(other);
+        self.words = kept.pack();
     }
 
     /// The state behind a datum, or `None` where the bytes are not a state of this version.
@@ -111,11 +195,11 @@ impl State {
     pub unsafe fn of<'a>(datum: Datum) -> Option<&'a mut Self> {
         let state = datum.cast_mut_ptr::<Self>();
         // SAFETY: a varlena has at least one byte, and an aligned one with this four-byte length
-        // word has 64; the check of the address comes first, then of the word, then of what
-        // follows it. Any 64 bytes are valid numbers. No other reference exists: PostgreSQL
+        // word has as many as it says; the check of the address comes first, then of the word, then
+        // of what follows it. Any bytes are valid numbers. No other reference exists: PostgreSQL
         // calls one support function at a time, and none of ours keeps a state.
         unsafe {
-            if !state.is_aligned() || (*state).header != HEADER || (*state).magic != MAGIC {
+            if !state.is_aligned() || (*state).header != Self::HEADER || (*state).magic != MAGIC {
                 return None;
             }
             Some(&mut *state)
@@ -124,7 +208,7 @@ impl State {
 
     /// A copy of this state in the current memory context, as a datum.
     pub fn into_datum(self) -> Datum {
-        // SAFETY: palloc gives 64 bytes aligned to 8, or raises.
+        // SAFETY: palloc gives so many bytes aligned to 8, or raises.
         unsafe {
             let place = pg_sys::palloc(size_of::<Self>()).cast::<Self>();
             place.write(self);

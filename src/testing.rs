@@ -5,12 +5,12 @@ use std::cell::Cell;
 
 use dp_core::cells::Histogram;
 use dp_core::mechanism::Overspent;
+use dp_core::sums::{Moments, Sums};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
 
 use crate::cell_state::CellState;
 use crate::fmgr::{Call, float8, sql_function};
-use crate::moments_state::MomentsState;
 use crate::release;
 use crate::state::State;
 use crate::vector_state::VectorState;
@@ -42,18 +42,21 @@ fn budget_factor(call: Call) -> Option<Datum> {
 fn state(call: Call) -> Option<Datum> {
     let datum = call.datum(0)?;
     // SAFETY: tests declare its argument as dp_state.
-    let (scalar, vector) = unsafe { (State::of(datum), VectorState::of(datum)) };
+    let (scalar, vector) = unsafe { (State::<Sums>::of(datum), VectorState::of(datum)) };
     // SAFETY: the same.
     if let Some(state) = unsafe { CellState::of(datum) } {
         return cells(&state.histogram()).into_datum();
     }
     // SAFETY: the same.
-    if let Some(state) = unsafe { MomentsState::of(datum) } {
-        let moments = state.moments();
+    if let Some(state) = unsafe { State::<Moments>::of(datum) } {
+        let moments = state.kept();
         return format!("{} {} {}", moments.n, moments.s, moments.q).into_datum();
     }
     let (n, sums) = match (scalar, vector) {
-        (Some(state), _) => (state.sums().n, vec![state.sums().s]),
+        (Some(state), _) => {
+            let Sums { n, s } = state.kept();
+            (n, vec![s])
+        }
         (_, Some(state)) => (state.totals().n, state.totals().s),
         _ => return None,
     };

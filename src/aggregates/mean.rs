@@ -6,6 +6,7 @@ use dp_core::mechanism::estimate::{Estimate, Estimates};
 use dp_core::mechanism::mean::coins::Coined;
 use dp_core::mechanism::mean::{Mean, OfCells};
 use dp_core::mechanism::{self, MeanAnswer, Mechanism, Scalar};
+use dp_core::sums::Sums;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -18,6 +19,7 @@ use crate::fmgr::{Call, composite, sql_function};
 use crate::offset::word_of_query;
 use crate::plan::Role;
 use crate::release::{offset_word, release, with_coins};
+use crate::state::State;
 
 static MEAN: Aggregate<Mean> = Aggregate {
     name: "dp_mean",
@@ -38,8 +40,9 @@ impl Aggregate<Mean> {
             unsafe {
                 match site.mechanism_of_row(call) {
                     Mean::Sums(mechanism) => {
-                        let grid = mechanism.grid().unwrap_or(Grid::NONE);
-                        self.first_row(call, grid, grid.steps(value(call)))
+                        let mut state = State::<Sums>::new(mechanism.grid().unwrap_or(Grid::NONE));
+                        state.take(value(call));
+                        self.first_row(call, state)
                     }
                     Mean::Coins(mechanism) => self.row_with_coin(call, mechanism),
                     Mean::Cells(mechanism) => self.row_in_cell(call, &**mechanism, is_partial),
@@ -99,8 +102,8 @@ impl Aggregate<Mean> {
             // SAFETY: by the caller's word.
             unsafe {
                 match site.mechanism_of_plan(call) {
-                    Mean::Sums(mechanism) => self.release_sums(call, &**mechanism),
-                    Mean::Coins(mechanism) => self.release_sums(call, mechanism),
+                    Mean::Sums(mechanism) => self.release_state(call, &**mechanism),
+                    Mean::Coins(mechanism) => self.release_state(call, mechanism),
                     Mean::Cells(mechanism) => {
                         let histogram = match call.datum(0) {
                             Some(datum) => self.cells(datum, &**mechanism).histogram(),
@@ -118,7 +121,7 @@ transition_function!(
     dp_mean_trans,
     pg_finfo_dp_mean_trans,
     MEAN,
-    add_value::<true>
+    add_value::<Sums, true>
 );
 
 fn mean(call: Call) -> Option<Datum> {
@@ -152,7 +155,7 @@ transition_function!(
     dp_mean_estimate_trans,
     pg_finfo_dp_mean_estimate_trans,
     ESTIMATE,
-    add_value::<false>
+    add_value::<Sums, false>
 );
 
 fn estimate(call: Call) -> Option<Datum> {

@@ -2,6 +2,7 @@
 
 use dp_core::mechanism::estimate::{Estimate, Estimates};
 use dp_core::mechanism::{self, Scalar};
+use dp_core::sums::Sums;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -15,7 +16,12 @@ static SUM: Aggregate<Scalar<f64>> = Aggregate {
     shape: Shape::Bounded,
 };
 
-transition_function!(dp_sum_trans, pg_finfo_dp_sum_trans, SUM, add_value::<false>);
+transition_function!(
+    dp_sum_trans,
+    pg_finfo_dp_sum_trans,
+    SUM,
+    add_value::<Sums, false>
+);
 
 fn sum(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_sum's final function.
@@ -34,7 +40,7 @@ transition_function!(
     dp_sum_estimate_trans,
     pg_finfo_dp_sum_estimate_trans,
     ESTIMATE,
-    add_value::<false>
+    add_value::<Sums, false>
 );
 
 fn estimate(call: Call) -> Option<Datum> {

@@ -4,16 +4,15 @@
 use dp_core::grid::Grid;
 use dp_core::mechanism;
 use dp_core::mechanism::variance::{OfMoments, VarianceAnswer};
+use dp_core::sums::Moments;
 use pgrx::IntoDatum;
-use pgrx::pg_sys::{Datum, FunctionCallInfo};
+use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, transition_function, value};
+use crate::aggregate::{Aggregate, Shape, add_value, transition_function, value};
 use crate::call_site::CallSite;
-use crate::errors;
-use crate::fmgr::{self, Call, argument, composite, float8, sql_function};
-use crate::moments_state::MomentsState;
+use crate::fmgr::{Call, composite, sql_function};
 use crate::plan::Role;
-use crate::release::release;
+use crate::state::State;
 
 static VARIANCE: Aggregate<OfMoments> = Aggregate {
     name: "dp_variance",
@@ -29,17 +28,12 @@ impl Aggregate<OfMoments> {
     /// `call` is a call of dp_variance's transition function.
     unsafe fn other_row(&'static self, call: Call) -> Datum {
         let grid = CallSite::with(call, Role::Transition, self, |site| {
-            grid_of(site.mechanism_of_row(call))
+            site.mechanism_of_row(call).grid()
         });
-        if let Some(datum) = call.datum(0) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
-            unsafe { self.state(datum, &grid) };
-            errors::bad_state()
-        }
-        let mut state = MomentsState::new(grid);
-        state.add(grid.coarse_steps(value(call)));
-        // The executor copies it into the aggregate's own memory.
-        state.into_datum()
+        let mut state = State::<Moments>::new(grid.unwrap_or(Grid::NONE));
+        state.take(value(call));
+        // SAFETY: by the caller's word.
+        unsafe { self.first_row(call, state) }
     }
 
     /// A release of the group, or of no rows where there is no state.
@@ -49,70 +43,9 @@ impl Aggregate<OfMoments> {
     unsafe fn release(&'static self, call: Call) -> VarianceAnswer {
         CallSite::with(call, Role::Final, self, |site| {
             let mechanism = site.mechanism_of_plan(call);
-            let grid = grid_of(mechanism);
-            let moments = match call.datum(0) {
-                // SAFETY: the SQL declaration makes argument 0 a dp_state.
-                Some(datum) => unsafe { self.state(datum, &grid) }.moments(),
-                None => MomentsState::new(grid).moments(),
-            };
-            release(mechanism, &moments)
+            // SAFETY: by the caller's word.
+            unsafe { self.release_state(call, mechanism) }
         })
-    }
-
-    /// The state of a group on this grid. Another grid means that an argument changed on the way,
-    /// through a function that calls itself stable and is not.
-    ///
-    /// # Safety
-    /// `datum` is a dp_state.
-    unsafe fn state<'a>(&self, datum: Datum, grid: &Grid) -> &'a MomentsState {
-        // SAFETY: by the caller's word.
-        let state = unsafe { MomentsState::of(datum) }.unwrap_or_else(|| errors::bad_state());
-        if !state.grid().same(grid) {
-            let argument = state.grid().changed_bound(grid).unwrap_or("mech");
-            errors::depends_on_rows(self.name, argument);
-        }
-        state
-    }
-}
-
-fn grid_of(mechanism: &OfMoments) -> Grid {
-    mechanism.grid().unwrap_or(Grid::NONE)
-}
-
-/// The transition function `(state, x, lo, hi, ...)`: NULL and NaN are ignored, everything else
-/// becomes steps of the coarser grid. `rest` takes all but the plain case.
-///
-/// # Safety
-/// As for [`add_value`](crate::aggregate::add_value).
-#[inline(always)]
-unsafe fn add_moments(
-    fcinfo: FunctionCallInfo,
-    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
-) -> Datum {
-    // SAFETY: four arguments, by the declaration; a non-NULL first one is a varlena.
-    unsafe {
-        if !fmgr::in_aggregate(fcinfo) {
-            return rest(fcinfo);
-        }
-        let [state, x] = [argument(fcinfo, 0), argument(fcinfo, 1)];
-        if x.isnull || float8(x.value).is_nan() {
-            (*fcinfo).isnull = state.isnull;
-            return state.value;
-        }
-        if state.isnull {
-            return rest(fcinfo);
-        }
-        let [lo, hi] = [argument(fcinfo, 2), argument(fcinfo, 3)];
-        match MomentsState::of(state.value) {
-            Some(group)
-                if group.grid().lo().to_bits() == lo.value.value() as u64
-                    && group.grid().hi().to_bits() == hi.value.value() as u64 =>
-            {
-                group.add(group.grid().coarse_steps(float8(x.value)));
-                state.value
-            }
-            _ => rest(fcinfo),
-        }
     }
 }
 
@@ -120,7 +53,7 @@ transition_function!(
     dp_variance_trans,
     pg_finfo_dp_variance_trans,
     VARIANCE,
-    add_moments
+    add_value::<Moments, false>
 );
 
 fn variance(call: Call) -> Option<Datum> {
