@@ -21,6 +21,7 @@ mod plans;
 mod privileges;
 mod questions;
 mod randomness;
+mod record;
 mod values;
 mod variance;
 mod vector_accuracy;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use dp_core::grid::{Bounds, Grid};
 use dp_core::sums::Sums;
+use dp_mean_tests::mix::Mix;
 use dp_mean_tests::{Build, Database, explain, value};
 use postgres::Client;
 
@@ -65,22 +66,6 @@ fn expected(rows: &[Option<f64>]) -> Vec<String> {
     all
 }
 
-/// Numbers that look random and are the same at every run (Steele, Lea and Flood 2014, SplitMix).
-struct Mix(u64);
-
-impl Mix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
 fn rows() -> Vec<Option<f64>> {
     let mut mix = Mix(1);
     let row = |i: usize| match i % 32 {
@@ -90,10 +75,10 @@ fn rows() -> Vec<Option<f64>> {
         3 => Some(f64::NEG_INFINITY),
         4 => Some(-0.0),
         // Denormals of either sign.
-        5 => Some(f64::from_bits(mix.next() >> 13)),
-        6 => Some(-f64::from_bits(mix.next() >> 13)),
+        5 => Some(f64::from_bits(mix.word() >> 13)),
+        6 => Some(-f64::from_bits(mix.word() >> 13)),
         // Any bits at all: huge, tiny, and a few that are not numbers.
-        7 | 8 => Some(f64::from_bits(mix.next())),
+        7 | 8 => Some(f64::from_bits(mix.word())),
         9 => Some(1e308 * mix.unit()),
         10..=13 => Some(1e6 + mix.unit()),
         14..=17 => Some(-1e-310 + 2e-310 * mix.unit()),

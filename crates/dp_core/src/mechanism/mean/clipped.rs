@@ -4,7 +4,7 @@ use super::super::{Entry, Info, MeanAnswer, Mechanism, PURE, Plan};
 use super::{Mean, OfSums, REPLACE, ROWS, from_midpoint};
 use crate::epsilon::Epsilon;
 use crate::grid::{self, Bounds, Grid};
-use crate::random::{Bits, Generator};
+use crate::random::{Bits, Generator, add_noise};
 use crate::sampler::discrete_laplace::DiscreteLaplace;
 use crate::sums::Sums;
 
@@ -75,7 +75,8 @@ impl Clipped {
     pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> i128 {
         let whole = i128::from(self.steps) * i128::from(sums.n);
         let centred = sums.s.saturating_mul(2).saturating_sub(whole);
-        centred.saturating_add(2 * self.noise.draw(bits))
+        let noise = 2 * self.noise.draw(bits);
+        add_noise(centred, noise, bits)
     }
 
     /// One release from any source of words.

@@ -15,7 +15,7 @@ pub mod staircase;
 
 use super::Mechanism;
 use crate::grid::{Bounds, Grid};
-use crate::random::{Bits, Generator};
+use crate::random::{Bits, Generator, add_noise};
 use crate::sums::Sums;
 
 /// Noise for a sum of grid steps.
@@ -43,7 +43,7 @@ impl<N: SumNoise> Sum<N> {
     /// The noisy sum in grid steps: this is what the guarantee is about.
     #[inline]
     pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> i128 {
-        sums.s.saturating_add(self.noise.draw(bits))
+        add_noise(sums.s, self.noise.draw(bits), bits)
     }
 
     /// One release from any source of words.
