@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use postgres::error::ErrorPosition;
 use postgres::{Client, NoTls, Row};
 
+pub mod auditing;
 pub mod mix;
 pub mod releases;
 pub mod statistics;

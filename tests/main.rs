@@ -26,4 +26,5 @@ mod values;
 mod variance;
 mod vector_accuracy;
 mod vectors;
+mod whole_audit;
 mod zero_rows;
