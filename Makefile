@@ -27,6 +27,12 @@ bench:          ## means, variances, histograms, counts against avg and its like
 bench-18:       ## the same on PostgreSQL 18 (from PyPI; it has no JIT)
 	@PG_CONFIG="$$(scripts/servers 18)" && export PG_CONFIG && scripts/bench
 
+audit:          ## what every mechanism gives away at least, by its answers; into docs/audit.md
+	@scripts/audit
+
+mutations:      ## mistakes made on purpose in a copy, each of which the tests must notice; half an hour
+	@scripts/mutations
+
 install:        ## into PG_CONFIG's directories; honours DESTDIR
 	@scripts/install
 
@@ -42,4 +48,4 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 18
 
-.PHONY: all demo test test-16 test-18 test-all bench bench-18 install uninstall package clean help
+.PHONY: all demo test test-16 test-18 test-all bench bench-18 audit mutations install uninstall package clean help
