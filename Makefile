@@ -27,6 +27,12 @@ bench:          ## means, variances, histograms, counts against avg and its like
 bench-18:       ## the same on PostgreSQL 18 (from PyPI; it has no JIT)
 	@PG_CONFIG="$$(scripts/servers 18)" && export PG_CONFIG && scripts/bench
 
+audit:          ## what every mechanism gives away at least, by its answers; into docs/audit.md
+	@scripts/audit
+
+mutations:      ## mistakes made on purpose in a copy, each of which the tests must notice; a quarter of an hour
+	@scripts/mutations
+
 docs:           ## docs/reference.md, from the catalog of a throw-away server
 	@scripts/docs
 
@@ -48,4 +54,4 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 18
 
-.PHONY: all demo test test-16 test-18 test-all bench bench-18 docs figures install uninstall package clean help
+.PHONY: all demo test test-16 test-18 test-all bench bench-18 audit mutations docs figures install uninstall package clean help

@@ -8,6 +8,8 @@ use std::cell::RefCell;
 
 use dp_core::mechanism::Mechanism;
 use dp_core::random::{Bits, Generator};
+#[cfg(feature = "testing")]
+use dp_core::recorder::Record;
 use pgrx::pg_sys;
 
 use crate::errors;
@@ -28,7 +30,12 @@ thread_local! {
 /// # Errors
 /// Raises an ERROR if the operating system's random source fails.
 pub fn release<D, M: Mechanism<D> + ?Sized>(mechanism: &M, data: &D) -> M::Answer {
-    with_generator(|generator| mechanism.release(data, generator))
+    with_generator(|generator| {
+        let answer = mechanism.release(data, generator);
+        #[cfg(feature = "testing")]
+        generator.end_of_release();
+        answer
+    })
 }
 
 /// A random word for the offset of a group's cells, which need not be secret.
@@ -67,6 +74,23 @@ pub fn seed(seed: u64) {
         process,
         generator: Generator::from_seed(seed),
     }));
+}
+
+/// From now on every release has the noise of this seed and is recorded; with `playing`, it goes on
+/// with the noisy integers of the release that was recorded in its place before.
+#[cfg(feature = "testing")]
+pub fn record(seed: u64, playing: bool) {
+    with_generator(|generator| {
+        let records = generator.records();
+        let played = records.iter().filter(|_| playing).cloned().collect();
+        *generator = Generator::recording(seed, played);
+    });
+}
+
+/// What was recorded.
+#[cfg(feature = "testing")]
+pub fn records() -> Vec<Record> {
+    with_generator(|generator| generator.records().to_vec())
 }
 
 /// Makes the generator, as a release would.

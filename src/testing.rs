@@ -1,10 +1,11 @@
 //! What tests need and a release build does not have: a chosen seed, noise of the wrong size, and
-//! the integers before the noise. Tests declare these functions themselves.
+//! the integers before the noise and after it. Tests declare these functions themselves.
 
 use std::cell::Cell;
 
 use dp_core::cells::Histogram;
 use dp_core::mechanism::Overspent;
+use dp_core::recorder::Record;
 use dp_core::sums::{Moments, Sums};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
@@ -73,6 +74,33 @@ fn cells(histogram: &Histogram) -> String {
     format!("{n} {full} {offset:?}") + &cells.collect::<String>()
 }
 
+/// `dp_test_record(bigint)`: from now on every release has the noise of this seed and is recorded.
+fn record(call: Call) -> Option<Datum> {
+    release::record(call.datum(0)?.value() as u64, false);
+    None
+}
+
+/// `dp_test_replay(bigint)`: the same, and each goes on with the noisy integers of the release that
+/// was recorded in its place before.
+fn replay(call: Call) -> Option<Datum> {
+    release::record(call.datum(0)?.value() as u64, true);
+    None
+}
+
+/// `dp_test_recorded()`: a line for each release, of the words that it drew and its noisy integers:
+/// `12 exact:noisy exact,exact:noisy ...`.
+fn recorded(_: Call) -> Option<Datum> {
+    let line = |record: &Record| {
+        let notes = record.notes.iter().map(|note| {
+            let exact: Vec<_> = note.exact.iter().map(i128::to_string).collect();
+            format!(" {}:{}", exact.join(","), note.noisy)
+        });
+        format!("{}{}", record.words, notes.collect::<String>())
+    };
+    let lines: Vec<_> = release::records().iter().map(line).collect();
+    lines.join("\n").into_datum()
+}
+
 /// `dp_test_panic()`: a panic of our own, which must end as an ordinary ERROR.
 fn panic(_: Call) -> Option<Datum> {
     panic!("a panic that a test asked for")
@@ -85,6 +113,9 @@ sql_function!(
     budget_factor
 );
 sql_function!(dp_test_state, pg_finfo_dp_test_state, state);
+sql_function!(dp_test_record, pg_finfo_dp_test_record, record);
+sql_function!(dp_test_replay, pg_finfo_dp_test_replay, replay);
+sql_function!(dp_test_recorded, pg_finfo_dp_test_recorded, recorded);
 sql_function!(dp_test_panic, pg_finfo_dp_test_panic, panic);
 
 /// With the library in shared_preload_libraries this runs in the postmaster: every backend then

@@ -16,8 +16,8 @@
 
 use std::collections::HashMap;
 
+use dp_mean_tests::auditing::bound;
 use dp_mean_tests::releases::Releases;
-use dp_mean_tests::statistics::{ALPHA, log_ratio_bound};
 
 /// Releases for each table, half of them to find an event, half to bound its likelihood ratio.
 const RELEASES: usize = 40_000;
@@ -84,101 +84,6 @@ fn session(seed: i64) -> Releases {
         releases.client().execute(&insert, &[&rows]).expect("rows");
     }
     releases
-}
-
-/// Cuts the range of one number into cells: a cell for each value that comes often, such as a
-/// bound, and the rest into equal parts.
-struct Cells {
-    often: Vec<f64>,
-    cuts: Vec<f64>,
-}
-
-impl Cells {
-    fn new(mut numbers: Vec<f64>, cells: usize) -> Self {
-        numbers.sort_by(f64::total_cmp);
-        let share = numbers.len().div_ceil(cells);
-        let same = numbers
-            .chunk_by(|a, b| a == b)
-            .filter(|same| same.len() * 2 > share);
-        let often = same.map(|same| same[0]).collect();
-        let cuts = numbers.chunks(share).map(|chunk| chunk[0]).collect();
-        Self { often, cuts }
-    }
-
-    fn of(&self, number: f64) -> (bool, usize) {
-        match self.often.iter().position(|often| *often == number) {
-            Some(cell) => (true, cell),
-            None => (false, self.cuts.partition_point(|cut| *cut <= number)),
-        }
-    }
-}
-
-/// How many answers of each table fall into each cell of all columns.
-pub type Counts = HashMap<Vec<(bool, usize)>, [u64; 2]>;
-
-/// The answers of two tables, cut into cells by one half of them: the counts of that half, those of
-/// the other, and how many answers of each table the other has.
-pub fn counted(answers: [&[f64]; 2], columns: usize) -> ([Counts; 2], u64) {
-    let halves = answers.map(|answers| answers.split_at(answers.len() / 2));
-    let (training, test) = (halves.map(|halves| halves.0), halves.map(|halves| halves.1));
-    let per_column = if columns == 1 { 64 } else { 20 };
-    let cells: Vec<Cells> = (0..columns)
-        .map(|column| {
-            let numbers = training
-                .iter()
-                .flat_map(|part| part.iter().skip(column).step_by(columns));
-            Cells::new(numbers.copied().collect(), per_column)
-        })
-        .collect();
-    let cell = |answer: &[f64]| -> Vec<_> {
-        cells
-            .iter()
-            .zip(answer)
-            .map(|(cells, number)| cells.of(*number))
-            .collect()
-    };
-    let count = |answers: [&[f64]; 2]| {
-        let mut counts = Counts::new();
-        for (side, answers) in answers.iter().enumerate() {
-            for answer in answers.chunks_exact(columns) {
-                counts.entry(cell(answer)).or_default()[side] += 1;
-            }
-        }
-        counts
-    };
-    let tries = (test[0].len() / columns) as u64;
-    ([training, test].map(count), tries)
-}
-
-/// A bound from below on the epsilon that tells the answers of one table from those of its
-/// neighbour: the larger of both directions.
-pub fn bound(answers: [&[f64]; 2], columns: usize) -> f64 {
-    let ([trained, tested], tries) = counted(answers, columns);
-    let mut best = f64::NEG_INFINITY;
-    for [one, other] in [[0, 1], [1, 0]] {
-        // The likeliest cells first, up to where the ratio is best told from chance.
-        let mut order: Vec<_> = trained.iter().collect();
-        let ratio = |counts: &[u64; 2]| (counts[one] as f64 + 0.5) / (counts[other] as f64 + 0.5);
-        order.sort_by(|a, b| ratio(b.1).total_cmp(&ratio(a.1)).then(a.0.cmp(b.0)));
-        let (mut event, mut hits, mut likeliest) = (0, [0.5, 0.5], f64::NEG_INFINITY);
-        for (i, (_, counts)) in order.iter().enumerate() {
-            hits[0] += counts[one] as f64;
-            hits[1] += counts[other] as f64;
-            let [p, q] = hits;
-            let told = (p / q).ln() - 5.0 * (1.0 / p + 1.0 / q - 2.0 / tries as f64).sqrt();
-            if told > likeliest {
-                (event, likeliest) = (i + 1, told);
-            }
-        }
-        let seen = |side: usize| {
-            let counts = order[..event]
-                .iter()
-                .filter_map(|(cell, _)| tested.get(*cell));
-            counts.map(|counts| counts[side]).sum()
-        };
-        best = best.max(log_ratio_bound(seen(one), seen(other), tries, ALPHA));
-    }
-    best
 }
 
 /// The largest bound over neighbours among `tables`.

@@ -3,6 +3,7 @@
 //! At eps 50 a bin is kept if it holds one row: its threshold is 1, and noise is 0 but for a chance
 //! of 4e-22.
 
+use dp_mean_tests::auditing::bound;
 use dp_mean_tests::releases::Releases;
 use dp_mean_tests::{
     Build, PARALLEL, Refusal, assert_plan, explain, refused, rows, run, session, value,
@@ -10,7 +11,6 @@ use dp_mean_tests::{
 use postgres::Client;
 
 use crate::arguments::PLACES;
-use crate::audit::bound;
 
 type Bounds = (Option<f64>, Option<f64>);
 

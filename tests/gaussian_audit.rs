@@ -12,13 +12,11 @@
 //! exceed what the budget allows. Where the noise is halved on purpose both must, else the audit is
 //! blind. `laplace` is pure, and is held to the bound of `audit`.
 
+use dp_mean_tests::auditing::{bound, threshold_bound};
 use dp_mean_tests::releases::Releases;
 use dp_mean_tests::run;
-use dp_mean_tests::statistics::{
-    ALPHA, clopper_pearson, gaussian_delta, gaussian_mu, mu_of_event, wilson,
-};
+use dp_mean_tests::statistics::{gaussian_delta, gaussian_mu, mu_of_event};
 
-use crate::audit;
 use crate::vector_accuracy::Relation::{AddRemove, Replace};
 use crate::vector_accuracy::{Budget, Items, Law, Mechanism};
 
@@ -237,9 +235,9 @@ impl Subject {
     fn audit(&self, releases: &mut Releases, budget: &Budget) -> [f64; 2] {
         let statistics = self.statistics(releases);
         let delta = gaussian_delta(EPSILON, budget.mu);
-        let mu_bound = best_bound(&statistics, mu_of_event);
+        let mu_bound = threshold_bound([&statistics[0], &statistics[1]], mu_of_event);
         let delta_of_event = |chance, other| chance - EPSILON.exp() * other;
-        let delta_bound = best_bound(&statistics, delta_of_event);
+        let delta_bound = threshold_bound([&statistics[0], &statistics[1]], delta_of_event);
         let fractions = [mu_bound / budget.mu, delta_bound / delta];
         println!(
             "{}: mu is at least {mu_bound:.4}, {:.3} of {:.4}; delta at least {delta_bound:.4}, of \
@@ -248,39 +246,6 @@ impl Subject {
         );
         fractions
     }
-}
-
-/// What the event that the statistic is beyond a threshold tells at least, of its chances on two
-/// tables: at the threshold that is best in the first half of the numbers, bounded by the second.
-/// The larger of both directions.
-fn best_bound(statistics: &[Vec<f64>; 2], told: impl Fn(f64, f64) -> f64) -> f64 {
-    let tries = RELEASES / 2;
-    let direction = |one: usize, sign: f64| {
-        let half = |half: usize| {
-            [one, 1 - one].map(|side| {
-                let numbers = &statistics[side][half * tries..(half + 1) * tries];
-                let mut sorted: Vec<_> = numbers.iter().map(|number| sign * number).collect();
-                sorted.sort_by(f64::total_cmp);
-                sorted
-            })
-        };
-        let at = |half: &[Vec<f64>; 2], threshold: f64, bounds: fn(u64, u64, f64) -> (f64, f64)| {
-            let [(lower, _), (_, upper)] = half.each_ref().map(|numbers| {
-                let hits = tries - numbers.partition_point(|number| *number < threshold);
-                bounds(hits as u64, tries as u64, ALPHA / 2.0)
-            });
-            told(lower, upper)
-        };
-        let (training, test) = (half(0), half(1));
-        let (_, best) = training
-            .iter()
-            .flat_map(|numbers| numbers.iter().step_by(tries / 50))
-            .map(|threshold| (at(&training, *threshold, wilson), *threshold))
-            .max_by(|a, b| a.0.total_cmp(&b.0))
-            .expect("a threshold");
-        at(&test, best, clopper_pearson)
-    };
-    f64::max(direction(1, 1.0), direction(0, -1.0))
 }
 
 /// A mechanism for a budget.
@@ -708,7 +673,7 @@ fn audit_laplace(seed: i64, noise: Noise) -> Vec<(String, f64)> {
         let answers = tables.map(|table| releases.draw_arrays(&call, &table, group, 4 * RELEASES));
         let columns = items.length * pair.groups().len();
         assert_eq!(answers[0].len(), 4 * RELEASES * columns, "{call}");
-        let bound = audit::bound([&answers[0], &answers[1]], columns);
+        let bound = bound([&answers[0], &answers[1]], columns);
         println!("{call}, {pair:?}, {noise:?}: epsilon is at least {bound:.3}");
         (call, bound)
     };

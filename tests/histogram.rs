@@ -2,6 +2,7 @@
 //!
 //! At eps 50 the noise of a count is 0 but for a chance of 4e-22, so that answers show the state.
 
+use dp_mean_tests::auditing::bound;
 use dp_mean_tests::releases::Releases;
 use dp_mean_tests::{
     Build, PARALLEL, Refusal, assert_plan, explain, refused, rows, run, session, value,
@@ -9,7 +10,6 @@ use dp_mean_tests::{
 use postgres::Client;
 
 use crate::arguments::PLACES;
-use crate::audit::bound;
 
 /// Ordinary values, ones at edges, and all that floats can be.
 const TABLES: &str = "

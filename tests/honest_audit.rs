@@ -24,11 +24,10 @@
 
 use std::collections::HashMap;
 
+use dp_mean_tests::auditing::{bound, delta_bound};
 use dp_mean_tests::releases::Releases;
 use dp_mean_tests::run;
 use dp_mean_tests::statistics::{ALPHA, clopper_pearson};
-
-use crate::audit::{bound, counted};
 
 /// How much noise there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,28 +145,6 @@ fn the_audit_notices_that_the_noise_of_bounded_means_is_halved() {
 }
 
 // With delta ------------------------------------------------------------------------------------
-
-/// A bound from below on the delta that the answers of a table and its neighbour allow at `eps`: the
-/// larger of both directions.
-fn delta_bound(answers: [&[f64]; 2], columns: usize, eps: f64) -> f64 {
-    let ([trained, tested], tries) = counted(answers, columns);
-    let mut best = f64::NEG_INFINITY;
-    for [one, other] in [[0, 1], [1, 0]] {
-        let (mut hits, factor) = ([0, 0], eps.exp());
-        for (cell, counts) in &trained {
-            let [p, q] = [counts[one], counts[other]].map(|count| count as f64);
-            // What exceeds by more than chance would have it.
-            if p - factor * q > (p + factor * factor * q).sqrt() {
-                let [p, q] = tested.get(cell).map_or([0, 0], |at| [at[one], at[other]]);
-                hits = [hits[0] + p, hits[1] + q];
-            }
-        }
-        let (lower, _) = clopper_pearson(hits[0], tries, ALPHA / 2.0);
-        let (_, upper) = clopper_pearson(hits[1], tries, ALPHA / 2.0);
-        best = best.max(lower - factor * upper);
-    }
-    best
-}
 
 const DELTA: f64 = 0.055;
 

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use postgres::error::ErrorPosition;
 use postgres::{Client, NoTls, Row};
 
+pub mod auditing;
+pub mod mix;
 pub mod releases;
 pub mod statistics;
 
@@ -224,4 +226,21 @@ pub fn memory(client: &mut Client) -> i64 {
         client,
         "SELECT sum(used_bytes)::bigint FROM pg_backend_memory_contexts",
     )
+}
+
+/// That there is a call for each mechanism of each aggregate, of `(aggregate, mechanism)`: a text such
+/// as `hourglass(gamma=0.4)`.
+pub fn assert_covers_the_catalog(client: &mut Client, covered: &[(&str, &str)]) {
+    let catalog = rows(client, "SELECT aggregate, mechanism FROM dp_mechanisms()");
+    assert!(!catalog.is_empty(), "no mechanisms");
+    for row in catalog {
+        let (aggregate, mechanism): (String, String) = (row.get(0), row.get(1));
+        let is_it = |(of, text): &(&str, &str)| {
+            *of == aggregate && text.split('(').next() == Some(mechanism.as_str())
+        };
+        assert!(
+            covered.iter().any(is_it),
+            "{mechanism} of {aggregate} is in the catalog and not here"
+        );
+    }
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use dp_core::grid::{Bounds, Grid};
 use dp_core::sums::Sums;
-use dp_mean_tests::{Build, Database, explain, value};
+use dp_mean_tests::mix::Mix;
+use dp_mean_tests::{Build, Database, explain, run, value};
 use postgres::Client;
 
 /// Rows of every kind, three quarters of them plain.
@@ -65,22 +66,6 @@ fn expected(rows: &[Option<f64>]) -> Vec<String> {
     all
 }
 
-/// Numbers that look random and are the same at every run (Steele, Lea and Flood 2014, SplitMix).
-struct Mix(u64);
-
-impl Mix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
 fn rows() -> Vec<Option<f64>> {
     let mut mix = Mix(1);
     let row = |i: usize| match i % 32 {
@@ -90,10 +75,10 @@ fn rows() -> Vec<Option<f64>> {
         3 => Some(f64::NEG_INFINITY),
         4 => Some(-0.0),
         // Denormals of either sign.
-        5 => Some(f64::from_bits(mix.next() >> 13)),
-        6 => Some(-f64::from_bits(mix.next() >> 13)),
+        5 => Some(f64::from_bits(mix.word() >> 13)),
+        6 => Some(-f64::from_bits(mix.word() >> 13)),
         // Any bits at all: huge, tiny, and a few that are not numbers.
-        7 | 8 => Some(f64::from_bits(mix.next())),
+        7 | 8 => Some(f64::from_bits(mix.word())),
         9 => Some(1e308 * mix.unit()),
         10..=13 => Some(1e6 + mix.unit()),
         14..=17 => Some(-1e-310 + 2e-310 * mix.unit()),
@@ -239,6 +224,48 @@ fn partitions_give_the_same_integers() {
         }
         assert_eq!(plan.matches("Partial Aggregate").count(), 3, "{plan}");
         assert_eq!(shown(&mut client, "parts"), expected, "{plan}");
+    }
+}
+
+/// Partial states of few rows, of one, of one that is ignored, and of none. The planner makes them
+/// as it still takes the partitions to be large.
+#[test]
+fn small_parts_are_not_lost() {
+    let (_database, mut client, _) = database();
+    run(
+        &mut client,
+        "CREATE TABLE parts (LIKE data) PARTITION BY LIST (key); SET cpu_tuple_cost = 1; \
+         SET enable_partitionwise_aggregate = on; SET max_parallel_workers_per_gather = 0",
+    );
+    for key in 0..GROUPS {
+        let create = format!(
+            "CREATE TABLE part_{key} PARTITION OF parts FOR VALUES IN ({key}) \
+             WITH (autovacuum_enabled = off)"
+        );
+        run(&mut client, &create);
+    }
+    run(
+        &mut client,
+        "INSERT INTO parts SELECT * FROM data; ANALYZE parts",
+    );
+    let query = |from: &str| {
+        format!(
+            "SELECT {} || ARRAY[dp_test_variance_state(x, -3, 7, 1, 'laplace'), \
+             dp_test_counts_state(1, 'laplace', x > 0, x < 1), \
+             dp_test_sums_state(ARRAY[x, -x], -3, 7, 1, 'laplace(d=2)')] FROM {from}",
+            states()
+        )
+    };
+    for left in [100, 20, 9, 5, 2] {
+        run(&mut client, &format!("DELETE FROM parts WHERE id > {left}"));
+        let plan = explain(&mut client, &query("parts"));
+        assert_eq!(plan.matches("Partial Aggregate").count(), GROUPS, "{plan}");
+        let whole = query(&format!(
+            "(SELECT * FROM data WHERE id <= {left} OFFSET 0) few"
+        ));
+        let [parts, whole]: [Vec<Option<String>>; 2] =
+            [query("parts"), whole].map(|sql| value(&mut client, &sql));
+        assert_eq!(parts, whole, "{left} rows");
     }
 }
 

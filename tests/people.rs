@@ -1,9 +1,8 @@
 //! People with several rows: `rows` and `groups` protect a person, and the recipes keep to them.
 
+use dp_mean_tests::auditing::bound;
 use dp_mean_tests::releases::Releases;
 use dp_mean_tests::{Build, Refusal, refused, run, session, value};
-
-use crate::audit::bound;
 
 const RELEASES: usize = 40_000;
 

@@ -27,16 +27,6 @@ pub fn clopper_pearson(hits: u64, tries: u64, alpha: f64) -> (f64, f64) {
     (lower, upper)
 }
 
-/// A lower bound, wrong with chance `alpha`, on the logarithm of how much likelier an event is
-/// in one experiment than in another, of `tries` each. No mechanism that is private at epsilon
-/// has one above epsilon (for neighbours). Where the event was never seen in the first, it says
-/// nothing: minus infinity.
-pub fn log_ratio_bound(hits: u64, other_hits: u64, tries: u64, alpha: f64) -> f64 {
-    let (lower, _) = clopper_pearson(hits, tries, alpha / 2.0);
-    let (_, upper) = clopper_pearson(other_hits, tries, alpha / 2.0);
-    (lower / upper).ln()
-}
-
 /// Wilson's bounds: near those of Clopper and Pearson and found at once, but not certain.
 pub fn wilson(hits: u64, tries: u64, alpha: f64) -> (f64, f64) {
     let (p, n, z) = (

@@ -5,12 +5,11 @@ use std::collections::HashMap;
 
 use dp_core::grid::{Bounds, Grid};
 use dp_core::sums::Moments;
+use dp_mean_tests::auditing::bound;
 use dp_mean_tests::releases::Releases;
 use dp_mean_tests::statistics::{ALPHA, clopper_pearson, mu_of_event};
 use dp_mean_tests::{Build, PARALLEL, explain, refused, rows, run, session, value};
 use postgres::Client;
-
-use crate::audit::bound;
 
 /// Skewed rows, with all that a column can hold, in four groups; and where none is left.
 const TABLES: &str = "

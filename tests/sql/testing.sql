@@ -8,6 +8,18 @@ AS '$libdir/dp_mean', 'dp_test_seed' LANGUAGE C STRICT;
 CREATE FUNCTION dp_test_budget_factor(float8) RETURNS void
 AS '$libdir/dp_mean', 'dp_test_budget_factor' LANGUAGE C STRICT;
 
+-- From now on every release has the noise of this seed and is recorded.
+CREATE FUNCTION dp_test_record(bigint) RETURNS void
+AS '$libdir/dp_mean', 'dp_test_record' LANGUAGE C STRICT;
+
+-- The same, and each goes on with the noisy integers of the release recorded in its place before.
+CREATE FUNCTION dp_test_replay(bigint) RETURNS void
+AS '$libdir/dp_mean', 'dp_test_replay' LANGUAGE C STRICT;
+
+-- A line for each release: the words that it drew, and "exact:noisy" of its noisy integers.
+CREATE FUNCTION dp_test_recorded() RETURNS text
+AS '$libdir/dp_mean', 'dp_test_recorded' LANGUAGE C;
+
 -- A panic inside the library.
 CREATE FUNCTION dp_test_panic() RETURNS void
 AS '$libdir/dp_mean', 'dp_test_panic' LANGUAGE C;

@@ -54,6 +54,8 @@ pub mod magnitudes;
 pub mod mechanism;
 pub mod planning;
 pub mod random;
+#[cfg(feature = "testing")]
+pub mod recorder;
 pub mod sampler;
 pub mod sums;
 pub mod tail;

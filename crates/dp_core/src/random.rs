@@ -6,6 +6,9 @@ use rand::rngs::{SysError, SysRng};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+#[cfg(feature = "testing")]
+use crate::recorder::{Record, Recorder};
+
 /// A source of independent, uniformly distributed words.
 ///
 /// The samplers are generic over it. What runs for users is [`Generator`], with words of 64
@@ -17,6 +20,35 @@ pub trait Bits {
 
     /// The next word: uniform on the integers in [0, 2^WIDTH).
     fn word(&mut self) -> u64;
+
+    /// Takes note of a noisy integer: see [`noted`]. What it returns is what the mechanism goes on
+    /// with, so that a recorder can play back another.
+    #[cfg(feature = "testing")]
+    fn note(&mut self, exact: &[i128], noisy: i128) -> i128 {
+        let _ = exact;
+        noisy
+    }
+}
+
+/// An integer that comes of the rows with its noise on it, which was drawn without a look at them.
+/// All noise meets data here or in [`noted`].
+#[inline(always)]
+pub(crate) fn add_noise<B: Bits>(exact: i128, noise: i128, bits: &mut B) -> i128 {
+    noted(&[exact], exact.saturating_add(noise), bits)
+}
+
+/// A noisy integer that a guarantee is about, and all that it depends on of the rows, noise apart.
+/// Everything that follows from it is post-processing. Here an audit listens; in a release build
+/// this is `noisy` and nothing else.
+#[inline(always)]
+pub(crate) fn noted<B: Bits>(exact: &[i128], noisy: i128, bits: &mut B) -> i128 {
+    #[cfg(feature = "testing")]
+    return bits.note(exact, noisy);
+    #[cfg(not(feature = "testing"))]
+    {
+        let _ = (exact, bits);
+        noisy
+    }
 }
 
 /// A public word, mixed so that every bit of it counts: the finalizer of SplitMix64 (Steele, Lea
@@ -34,6 +66,8 @@ pub fn mixed(word: u64) -> u64 {
 /// make a new one on each side.
 pub struct Generator {
     stream: ChaCha20Rng,
+    #[cfg(feature = "testing")]
+    recorder: Option<Recorder>,
 }
 
 impl Generator {
@@ -43,7 +77,11 @@ impl Generator {
     /// The operating system's source failed; there is no generator then, and must be no answer.
     pub fn from_os() -> Result<Self, OsError> {
         match ChaCha20Rng::try_from_rng(&mut SysRng) {
-            Ok(stream) => Ok(Self { stream }),
+            Ok(stream) => Ok(Self {
+                stream,
+                #[cfg(feature = "testing")]
+                recorder: None,
+            }),
             Err(error) => Err(OsError(error)),
         }
     }
@@ -53,7 +91,34 @@ impl Generator {
     pub fn from_seed(seed: u64) -> Self {
         Self {
             stream: ChaCha20Rng::seed_from_u64(seed),
+            #[cfg(feature = "testing")]
+            recorder: None,
         }
+    }
+
+    /// A generator that gives every release the noise of this seed, and records it. Where there are
+    /// records to play back, the releases go on with the noisy integers in them, in order.
+    #[cfg(feature = "testing")]
+    pub fn recording(seed: u64, played: Vec<Record>) -> Self {
+        Self {
+            recorder: Some(Recorder::new(seed, played)),
+            ..Self::from_seed(seed)
+        }
+    }
+
+    /// Ends the record of a release, if there is one: the next has the same words.
+    #[cfg(feature = "testing")]
+    pub fn end_of_release(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.end_of_release();
+            self.stream = ChaCha20Rng::seed_from_u64(recorder.seed());
+        }
+    }
+
+    /// What was recorded so far.
+    #[cfg(feature = "testing")]
+    pub fn records(&self) -> &[Record] {
+        self.recorder.as_ref().map_or(&[], Recorder::records)
     }
 }
 
@@ -62,7 +127,19 @@ impl Bits for Generator {
 
     #[inline]
     fn word(&mut self) -> u64 {
+        #[cfg(feature = "testing")]
+        if let Some(recorder) = &mut self.recorder {
+            recorder.count_word();
+        }
         self.stream.next_u64()
+    }
+
+    #[cfg(feature = "testing")]
+    fn note(&mut self, exact: &[i128], noisy: i128) -> i128 {
+        match &mut self.recorder {
+            Some(recorder) => recorder.note(exact, noisy),
+            None => noisy,
+        }
     }
 }
 

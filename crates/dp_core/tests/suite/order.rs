@@ -1,9 +1,9 @@
 //! Any order of the rows, any split into parts and any order of merging gives the same sums.
 
-use dp_core::grid::{Bounds, Grid, STEPS};
+use dp_core::grid::{Bounds, COARSE_STEPS, Grid, STEPS};
 use dp_core::random::Bits;
 use dp_core::sampler::uniform::below;
-use dp_core::sums::Sums;
+use dp_core::sums::{Moments, Sums};
 
 use crate::words::Seeded;
 
@@ -84,6 +84,34 @@ fn order_and_splits_do_not_matter() {
                     parts[into].merge(&one);
                 }
                 assert_eq!(parts[0], expected);
+            }
+        }
+    }
+}
+
+/// Beyond 2^53, where a float would lose the last digits of a sum.
+#[test]
+fn a_row_counts_in_full_whatever_the_sum_is() {
+    for places in [0, 24, 52, 53, 54, 62, 95] {
+        for s in [1i128 << places, -(1 << places)] {
+            for t in [1, -1, 3, STEPS as i64 - 1, STEPS as i64] {
+                let mut sums = Sums { n: 7, s };
+                sums.add(t);
+                let s = s + i128::from(t);
+                assert_eq!(sums, Sums { n: 8, s });
+                let (other, squares) = (Sums { n: 2, s: 5 }, (1 << 100) - 1);
+                sums.merge(&other);
+                assert_eq!(sums, Sums { n: 10, s: s + 5 });
+                let t = t.unsigned_abs().min(COARSE_STEPS);
+                let mut moments = Moments {
+                    n: 7,
+                    s,
+                    q: squares,
+                };
+                moments.add(t);
+                let (s, t) = (s + i128::from(t), i128::from(t));
+                let q = squares + t * t;
+                assert_eq!(moments, Moments { n: 8, s, q });
             }
         }
     }

@@ -46,7 +46,7 @@ impl Gaussian {
 
     /// One release from any source of words.
     pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> i64 {
-        noisy_count(sums, self.noise.draw(bits))
+        noisy_count(sums, self.noise.draw(bits), bits)
     }
 }
 

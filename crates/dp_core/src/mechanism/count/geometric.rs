@@ -49,7 +49,7 @@ impl Geometric {
 
     /// One release from any source of words.
     pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> i64 {
-        noisy_count(sums, self.noise.draw(bits).value)
+        noisy_count(sums, self.noise.draw(bits).value, bits)
     }
 }
 

@@ -7,6 +7,7 @@ pub mod geometric;
 pub mod undercount;
 
 use crate::interval::Intervals;
+use crate::random::{Bits, add_noise};
 use crate::sums::Sums;
 
 /// The interval of answers that are off by at most `reach`, a whole number: no number of rows is
@@ -18,7 +19,7 @@ fn within(reach: f64) -> Option<Intervals<i64>> {
 }
 
 /// The number of rows with this noise on it, kept in range (which is post-processing).
-fn noisy_count(sums: &Sums, noise: i128) -> i64 {
-    let noisy = i128::from(sums.n).saturating_add(noise);
+fn noisy_count<B: Bits>(sums: &Sums, noise: i128, bits: &mut B) -> i64 {
+    let noisy = add_noise(i128::from(sums.n), noise, bits);
     noisy.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
 }

@@ -87,7 +87,7 @@ impl Undercount {
     pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> i64 {
         let reach = i128::from(self.reach);
         let noise = self.noise.draw(bits).value.clamp(-reach, reach);
-        noisy_count(sums, noise - reach)
+        noisy_count(sums, noise - reach, bits)
     }
 }
 

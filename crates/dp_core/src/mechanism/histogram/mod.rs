@@ -6,7 +6,7 @@
 
 pub mod geometric;
 
-use crate::random::Bits;
+use crate::random::{Bits, add_noise};
 use crate::sampler::staircase::Staircase;
 use crate::sums::Totals;
 
@@ -21,7 +21,7 @@ pub(super) fn noisy_counts<B: Bits>(
     let counts = totals.s.iter().copied().chain(std::iter::repeat(0));
     let noisy = counts
         .take(length)
-        .map(|count| count.saturating_add(noise.draw(bits).value));
+        .map(|count| add_noise(count, noise.draw(bits).value, bits));
     noisy
         .map(|count| count.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
         .collect()

@@ -7,7 +7,7 @@ use super::super::{ADD_REMOVE, Entry, Info, Mechanism, Scalar};
 use crate::delta::Delta;
 use crate::epsilon::Epsilon;
 use crate::grid::Grid;
-use crate::random::{Bits, Generator};
+use crate::random::{Bits, Generator, noted};
 use crate::sampler::selection::Selection;
 use crate::sums::Sums;
 
@@ -80,7 +80,9 @@ impl Optimal {
 
     /// One release from any source of words.
     pub fn release_from<B: Bits>(&self, sums: &Sums, bits: &mut B) -> bool {
-        self.selection.toss(self.steps(sums.n), bits)
+        let steps = self.steps(sums.n);
+        let kept = self.selection.toss(steps, bits);
+        noted(&[i128::from(steps)], i128::from(kept), bits) == 1
     }
 
     /// How many people at least the rows are of. (A state that was tampered with may say less

@@ -7,7 +7,7 @@ use super::{Mean, OfSums, REPLACE, ROWS, from_midpoint, midpoint};
 use crate::epsilon::Epsilon;
 use crate::grid::{self, Bounds, Grid};
 use crate::interval::{Intervals, STEP};
-use crate::random::{Bits, Generator};
+use crate::random::{Bits, Generator, add_noise};
 use crate::sampler::discrete_laplace::DiscreteLaplace;
 use crate::sums::Sums;
 use crate::tail::{self, quantile};
@@ -79,7 +79,8 @@ impl Clipped {
     pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> i128 {
         let whole = i128::from(self.steps) * i128::from(sums.n);
         let centred = sums.s.saturating_mul(2).saturating_sub(whole);
-        centred.saturating_add(2 * self.noise.draw(bits))
+        let noise = 2 * self.noise.draw(bits);
+        add_noise(centred, noise, bits)
     }
 
     /// One release from any source of words.

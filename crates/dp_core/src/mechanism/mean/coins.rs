@@ -4,7 +4,7 @@ use super::super::{MeanAnswer, Mechanism, Request};
 use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid, STEPS};
 use crate::planning::{Forecast, Planned};
-use crate::random::{Bits, Generator};
+use crate::random::{Bits, Generator, add_noise};
 use crate::sampler::discrete_laplace::DiscreteLaplace;
 use crate::sampler::uniform::below;
 use crate::sums::Sums;
@@ -144,7 +144,7 @@ impl Coined {
             .heads
             .as_ref()
             .map_or(0, |heads| heads.noise.draw(bits));
-        let steps = sums.s.saturating_add(noise) as f64 / STEPS as f64 / self.rows;
+        let steps = add_noise(sums.s, noise, bits) as f64 / STEPS as f64 / self.rows;
         let mean = grid.origin() + steps * grid.value_of_steps();
         MeanAnswer {
             mean: Some(mean.clamp(f64::MIN, f64::MAX)),

@@ -7,7 +7,7 @@ use super::super::{Entry, HOLDING_BOUNDS, MeanAnswer, Mechanism, Plan};
 use super::{Mean, OfSums, intervals_between, mean_between, midpoint};
 use crate::grid::{self, Bounds, Grid};
 use crate::interval::{Intervals, Ratio};
-use crate::random::{Bits, Generator};
+use crate::random::{Bits, Generator, add_noise};
 use crate::sampler::normal::RoundedNormal;
 use crate::sums::Sums;
 use crate::tail;
@@ -60,10 +60,8 @@ impl Gaussian {
     pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> (i128, i128) {
         let whole = i128::from(self.steps) * i128::from(sums.n);
         let centred = sums.s.saturating_mul(2).saturating_sub(whole);
-        (
-            centred.saturating_add(self.noise.draw(bits)),
-            whole.saturating_add(self.noise.draw(bits)),
-        )
+        let mut add = |exact| add_noise(exact, self.noise.draw(bits), bits);
+        (add(centred), add(whole))
     }
 
     /// One release from any source of words.

@@ -1,7 +1,7 @@
 //! What the two baselines share: half of epsilon on a sum, half on the number of rows.
 
 use crate::epsilon::Epsilon;
-use crate::random::Bits;
+use crate::random::{Bits, add_noise};
 use crate::sampler::discrete_laplace::DiscreteLaplace;
 use crate::tail;
 
@@ -35,9 +35,8 @@ impl Halves {
 
     /// The noisy sum, and `G` times the noisy number of rows.
     pub fn add<B: Bits>(&self, sum: i128, rows: i64, bits: &mut B) -> (i128, i128) {
-        let sum = sum.saturating_add(self.noise.draw(bits));
-        let whole = self.whole(rows).saturating_add(self.noise.draw(bits));
-        (sum, whole)
+        let mut add = |exact| add_noise(exact, self.noise.draw(bits), bits);
+        (add(sum), add(self.whole(rows)))
     }
 
     /// The variance of the noise on each, for a sensitivity of 1.

@@ -39,7 +39,7 @@ use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid};
 use crate::interval::{Intervals, Ratio};
 use crate::planning::{Forecast, Planned};
-use crate::random::{Bits, Generator};
+use crate::random::{Bits, Generator, add_noise};
 use crate::sums::Sums;
 use coins::{Coin, Coined};
 use place::Place;
@@ -268,8 +268,8 @@ impl<N: PairNoise> Complement<N> {
         let (x1, x2) = self.noise.draw(bits);
         let whole = i128::from(self.noise.steps()) * i128::from(sums.n);
         (
-            sums.s.saturating_add(x1),
-            whole.saturating_sub(sums.s).saturating_add(x2),
+            add_noise(sums.s, x1, bits),
+            add_noise(whole.saturating_sub(sums.s), x2, bits),
         )
     }
 

@@ -11,7 +11,7 @@ use crate::cells::{Histogram, Line, MOST, STEPS};
 use crate::epsilon::Epsilon;
 use crate::error::ParameterError;
 use crate::planning::{Forecast, Planned, bias_of_clamping};
-use crate::random::Bits;
+use crate::random::{Bits, add_noise, noted};
 use crate::sampler::staircase::Staircase;
 use crate::sampler::uniform::below;
 
@@ -205,7 +205,8 @@ impl Place {
 
     /// The cell at whose lower edge rows are clipped from below, or `None` where there is no place.
     pub fn find<B: Bits>(&self, histogram: &Histogram, bits: &mut B) -> Option<i64> {
-        let cells = histogram.cells.len() as i128 + self.crowd.draw(bits).value;
+        let noise = self.crowd.draw(bits).value;
+        let cells = add_noise(histogram.cells.len() as i128, noise, bits);
         if histogram.full || cells > i128::from(CROWD) {
             return None;
         }
@@ -217,7 +218,9 @@ impl Place {
         }
         let (mut most, mut place, mut ties) = (self.threshold, None, 0);
         for (bin, votes) in bins {
-            let noisy = i128::from(votes).saturating_add(self.votes.draw(bits).value);
+            let votes = i128::from(votes);
+            let noisy = votes.saturating_add(self.votes.draw(bits).value);
+            let noisy = noted(&[votes, i128::from(bin)], noisy, bits);
             if noisy > most || noisy == most && place.is_none() {
                 (most, place, ties) = (noisy, Some(bin), 1);
             } else if noisy == most {

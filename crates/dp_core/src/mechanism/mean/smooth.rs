@@ -8,7 +8,7 @@ use super::super::{
 use super::{Mean, OfSums, from_midpoint};
 use crate::epsilon::Epsilon;
 use crate::grid::{self, Bounds, Grid};
-use crate::random::{Bits, Generator};
+use crate::random::{Bits, Generator, noted};
 use crate::sampler::student::RoundedStudent;
 use crate::sums::Sums;
 
@@ -119,7 +119,9 @@ impl Smooth {
         let shift = down.saturating_sub(self.epsilon.places());
         let scale = (3 * u128::from(mantissa), numerator << shift);
         let centre = (centred, 2 * whole.unsigned_abs());
-        RoundedStudent::new(centre, scale, PLACES).draw(bits)
+        let noisy = RoundedStudent::new(centre, scale, PLACES).draw(bits);
+        let exact = [centred, 2 * whole, i128::from(mantissa), i128::from(down)];
+        noted(&exact, noisy, bits)
     }
 
     /// One release from any source of words.

@@ -11,7 +11,7 @@ use crate::cells::Histogram;
 use crate::epsilon::Epsilon;
 use crate::error::ParameterError;
 use crate::grid::Grid;
-use crate::random::{Bits, Generator};
+use crate::random::{Bits, Generator, add_noise};
 use crate::sampler::staircase;
 
 /// The guarantee of a mean without bounds.
@@ -107,11 +107,14 @@ impl Symmetric {
         let (x1, x2) = self.noise.draw(bits);
         let steps = i128::from(self.noise.steps());
         let whole = steps * i128::from(histogram.n);
-        let whole = whole.saturating_add(x1).saturating_add(x2);
+        // Without a place all rows count as at the lower end: only their number is looked at.
+        let to = |from| from + i64::from(shape.span);
+        let sum = place.map_or(0, |from| histogram.sum_between(from, to(from)));
+        let part = add_noise(sum, x1, bits);
+        let whole = part.saturating_add(add_noise(whole.saturating_sub(sum), x2, bits));
         let mean = place.map(|from| {
-            let sum = histogram.sum_between(from, from + i64::from(shape.span));
             let fraction = if whole > 0 {
-                sum.saturating_add(x1).clamp(0, whole) as f64 / whole as f64
+                part.clamp(0, whole) as f64 / whole as f64
             } else {
                 0.5
             };

@@ -10,7 +10,7 @@ use super::symmetric::{APPROXIMATE, SYMMETRIC};
 use super::{Mean, OfCells, REPLACE, ROWS, SCALE};
 use crate::cells::Histogram;
 use crate::grid::Grid;
-use crate::random::{Bits, Generator};
+use crate::random::{Bits, Generator, add_noise};
 use crate::sampler::discrete_laplace::DiscreteLaplace;
 
 pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
@@ -96,10 +96,8 @@ impl SymmetricKnownN {
             // answer is drawn towards the middle, not towards an end.
             let sum = histogram.sum_between(from, from + i64::from(shape.span));
             let whole = i128::from(shape.steps()) * i128::from(histogram.n);
-            let centred = sum
-                .saturating_add(noise)
-                .saturating_mul(2)
-                .saturating_sub(whole);
+            let noisy = add_noise(sum, noise, bits);
+            let centred = noisy.saturating_mul(2).saturating_sub(whole);
             let half_spans = centred as f64 / shape.steps() as f64 / self.rows;
             let cells = from as f64 + f64::from(shape.span) * (0.5 + half_spans / 2.0);
             Some(histogram.line.value(cells))

@@ -16,7 +16,7 @@ pub mod staircase;
 use super::Mechanism;
 use crate::grid::{Bounds, Grid};
 use crate::interval::{Intervals, STEP};
-use crate::random::{Bits, Generator};
+use crate::random::{Bits, Generator, add_noise};
 use crate::sums::Sums;
 use crate::tail::quantile;
 
@@ -48,7 +48,7 @@ impl<N: SumNoise> Sum<N> {
     /// The noisy sum in grid steps: this is what the guarantee is about.
     #[inline]
     pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> i128 {
-        sums.s.saturating_add(self.noise.draw(bits))
+        add_noise(sums.s, self.noise.draw(bits), bits)
     }
 
     /// One release from any source of words.

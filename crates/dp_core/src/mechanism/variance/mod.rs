@@ -37,7 +37,7 @@ pub mod laplace;
 
 use super::{Mechanism, Parameter, Request, Takes};
 use crate::grid::{Bounds, Grid};
-use crate::random::{Bits, Generator};
+use crate::random::{Bits, Generator, add_noise};
 use crate::sums::Moments;
 
 /// A mechanism that sees the number of rows, and the sums of their steps and of the squares.
@@ -111,7 +111,7 @@ impl<N: MomentNoise> Variance<N> {
         let bernstein = bernstein(moments, self.noise.steps());
         self.noise
             .sums(bernstein)
-            .map(|sum| sum.saturating_add(self.noise.draw(bits)))
+            .map(|sum| add_noise(sum, self.noise.draw(bits), bits))
     }
 
     /// One release from any source of words.

@@ -3,7 +3,7 @@
 use super::super::Mechanism;
 use super::{Items, Origin, Rows, Spread, VectorAnswer, VectorMechanism};
 use crate::grid::Grid;
-use crate::random::{Bits, Generator};
+use crate::random::{Bits, Generator, add_noise};
 use crate::sums::Totals;
 
 /// Noise for all positions of a vector, in steps.
@@ -34,7 +34,8 @@ impl<N: VectorNoise> Additive<N> {
     pub fn noisy<B: Bits>(&self, totals: &Totals, bits: &mut B) -> Vec<i128> {
         let noise = self.noise.draw(self.items.length, bits);
         let sums = self.items.sums(totals).zip(noise);
-        sums.map(|(sum, noise)| sum.saturating_add(noise)).collect()
+        sums.map(|(sum, noise)| add_noise(sum, noise, bits))
+            .collect()
     }
 
     /// One release from any source of words.

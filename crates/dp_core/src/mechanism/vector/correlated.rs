@@ -8,7 +8,7 @@ use super::{
     EITHER, Items, LENGTH, Origin, RELATION, Relation, Rows, Spread, VectorAnswer, VectorMechanism,
 };
 use crate::grid::Grid;
-use crate::random::{Bits, Generator};
+use crate::random::{Bits, Generator, add_noise};
 use crate::sampler::normal::RoundedNormal;
 use crate::sums::Totals;
 
@@ -133,9 +133,10 @@ impl Correlated {
     pub fn noisy<B: Bits>(&self, totals: &Totals, bits: &mut B) -> (Vec<i128>, i128) {
         let (mut centred, whole) = self.coordinates(totals);
         for number in &mut centred {
-            *number = number.saturating_add(self.noise.draw(bits));
+            *number = add_noise(*number, self.noise.draw(bits), bits);
         }
-        (centred, whole.saturating_add(self.noise_whole.draw(bits)))
+        let noise = self.noise_whole.draw(bits);
+        (centred, add_noise(whole, noise, bits))
     }
 
     /// One release from any source of words.

@@ -7,7 +7,7 @@ use super::super::{ADD_REMOVE, Entry, Info, Mechanism, Parameter, Takes, Vector}
 use super::{Items, LENGTH, Origin, Rows, Spread, VectorAnswer, VectorMechanism};
 use crate::error::ParameterError;
 use crate::grid::Grid;
-use crate::random::{Bits, Generator};
+use crate::random::{Bits, Generator, add_noise};
 use crate::sampler::normal::RoundedNormal;
 use crate::sums::Totals;
 
@@ -91,7 +91,7 @@ impl KnownN {
     pub fn release_from<B: Bits>(&self, totals: &Totals, bits: &mut B) -> VectorAnswer {
         let steps = self.items.steps as f64;
         let part = |sum: i128| {
-            let noisy = sum.saturating_add(self.noise.draw(bits)) as f64;
+            let noisy = add_noise(sum, self.noise.draw(bits), bits) as f64;
             (noisy / steps + self.total) / 2.0
         };
         let parts = self.coordinates(totals).into_iter().map(part).collect();

@@ -1,0 +1,1099 @@
+//! Record and compare: what a row can do to the integers that noise meets, and to nothing else.
+//!
+//! The testing build records of each release how many random words it drew, from the group's first
+//! row on, and for each noisy integer what it was before the noise. Every release starts from the
+//! same seed. For thousands of pairs of neighbouring tables, with values at the clamp edges, one
+//! ulp beside them, denormals, NULL, NaN, infinities, duplicates and no rows at all, four things
+//! must hold of each mechanism, exactly:
+//!
+//! 1. *Control flow*: as many words are drawn, and as many integers made noisy.
+//! 2. *Noise*: it is the same for both, integer by integer; and it is what the sampler that the
+//!    documentation names draws from that seed at the scale that the documentation gives.
+//! 3. *Sensitivity*: the integers before the noise differ by what the mechanism's sensitivity space
+//!    allows. A row that is ignored moves nothing.
+//! 4. *Post-processing*: the second release is made to go on with the noisy integers of the first.
+//!    Its answer is then that of the first, bit for bit.
+//!
+//! Together: the answer is a function of integers whose move is covered by noise that was drawn
+//! without a look at the rows.
+//!
+//! Where a control flow depends on data, and may:
+//!
+//! * `smooth` rounds the noisy number, not the noise: how many words decide the rounding depends on
+//!   where the number lies. It has no noise of its own to compare. The mean and the scale are
+//!   recorded, and moved as theorem E.6 of Kamath et al. (2023) allows.
+//! * `dp_keep` tosses a coin whose probability depends on the number of rows.
+//! * `symmetric` and `symmetric_known_n` draw noise for each occupied bin, so that a row in a new bin
+//!   draws more: that is what delta is spent on. Then the votes alone are compared. (A group without
+//!   rows draws no offset either.)
+//! * `hybrid` and `name_and_shame` toss a coin for each row. The coin is that of the row's place in
+//!   the table: a replaced row is shown where its coin came up, and nowhere else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dp_core::epsilon::Epsilon;
+use dp_core::grid::{COARSE_STEPS, STEPS};
+use dp_core::magnitudes::BINS;
+use dp_core::random::Generator;
+use dp_core::sampler::discrete_laplace::DiscreteLaplace;
+use dp_core::sampler::hourglass::Hourglass;
+use dp_core::sampler::normal::{RoundedNormal, RoundedSums};
+use dp_core::sampler::staircase::{Staircase, best_gamma, core_of};
+use dp_core::sampler::staircase2::{self, Staircase2};
+use dp_core::sampler::uniform::below;
+use dp_mean_tests::mix::Mix;
+use dp_mean_tests::{Build, assert_covers_the_catalog, rows, run, session, value};
+use postgres::Client;
+
+/// Pairs of tables between each of the bounds.
+const PAIRS: usize = 600;
+/// The seed of every release.
+const SEED: u64 = 2024;
+/// The eps of the calls.
+const EPS: f64 = 1.5;
+/// `G`, and that of variances and of counts in vectors.
+const G: i128 = STEPS as i128;
+const COARSE: i128 = COARSE_STEPS as i128;
+const UNIT: i128 = 1 << 20;
+/// Numbers in a vector.
+const D: usize = 4;
+
+const BOUNDS: [(f64, f64); 4] = [(0.0, 1.0), (-2.0, 1.0), (-1e-300, 3e-300), (-8e307, 8e307)];
+
+// Tables ----------------------------------------------------------------------------------------
+
+/// A row; `None` is NULL.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Row {
+    x: Option<f64>,
+    y: Option<f64>,
+}
+
+/// What the second table of a pair differs by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    /// So many rows more or less.
+    AddRemove(usize),
+    /// One row replaced by another.
+    Replace,
+}
+
+/// Two tables, and the rows that only one of them has.
+#[derive(Clone, Debug)]
+struct Pair {
+    tables: [Vec<Row>; 2],
+    own: [Vec<Row>; 2],
+    position: usize,
+}
+
+/// A value of a kind that mechanisms might go wrong at.
+fn any_value(mix: &mut Mix, (lo, hi): (f64, f64)) -> Option<f64> {
+    let edge = if mix.below(2) == 0 { lo } else { hi };
+    let sign = if mix.below(2) == 0 { 1.0 } else { -1.0 };
+    let inside = lo + (hi - lo) * mix.unit();
+    Some(match mix.below(16) {
+        0 => return None,
+        1 => f64::NAN,
+        2 => sign * f64::INFINITY,
+        3 | 4 => edge,
+        5 => edge.next_up(),
+        6 => edge.next_down(),
+        7 => sign * f64::from_bits(mix.word() >> 13),
+        8 => sign * 5e-324,
+        9 => sign * 0.0,
+        10 => sign * f64::MAX,
+        11 => f64::from_bits(mix.word()),
+        // On the border of two grid steps, and of two buckets.
+        12 => lo + (hi - lo) * ((mix.below(8) as f64 + 0.5) / STEPS as f64),
+        13 => lo + (hi - lo) * (mix.below(9) as f64 / 8.0),
+        // Near the scale of the means without bounds, whatever these bounds are.
+        14 => sign * 12.0 * mix.unit(),
+        _ => inside,
+    })
+}
+
+fn any_row(mix: &mut Mix, bounds: (f64, f64), others: &[Row]) -> Row {
+    if !others.is_empty() && mix.below(4) == 0 {
+        return others[mix.below(others.len())];
+    }
+    Row {
+        x: any_value(mix, bounds),
+        y: any_value(mix, bounds),
+    }
+}
+
+/// The first two pairs are of an empty table.
+fn pairs(relation: Relation, bounds: (f64, f64)) -> Vec<Pair> {
+    let mut mix = Mix(bounds.1.to_bits());
+    let pair = |number: usize| {
+        let length = if number < 2 { 0 } else { mix.below(13) };
+        let mut table = Vec::new();
+        for _ in 0..length {
+            let row = any_row(&mut mix, bounds, &table);
+            table.push(row);
+        }
+        let position = mix.below(length + 1);
+        let mut draw =
+            |n: usize| -> Vec<Row> { (0..n).map(|_| any_row(&mut mix, bounds, &table)).collect() };
+        let mut own = match relation {
+            Relation::AddRemove(rows) => [Vec::new(), draw(rows)],
+            Relation::Replace => [draw(1), draw(1)],
+        };
+        // A row is removed as often as added.
+        if number % 2 == 1 {
+            own.reverse();
+        }
+        let tables = own.each_ref().map(|own| {
+            let mut table = table.clone();
+            table.splice(position..position, own.iter().copied());
+            table
+        });
+        Pair {
+            tables,
+            own,
+            position,
+        }
+    };
+    (0..PAIRS).map(pair).collect()
+}
+
+// What is recorded ------------------------------------------------------------------------------
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Note {
+    exact: Vec<i128>,
+    noisy: i128,
+}
+
+impl Note {
+    fn noise(&self) -> i128 {
+        self.noisy - self.exact[0]
+    }
+}
+
+/// A release.
+#[derive(Clone, Debug)]
+struct Record {
+    answer: Option<String>,
+    words: u64,
+    notes: Vec<Note>,
+}
+
+fn parse(line: &str, answer: Option<String>) -> Record {
+    let mut parts = line.split(' ');
+    let number = |text: &str| -> i128 { text.parse().expect("an integer") };
+    let words = parts.next().expect("words").parse().expect("words");
+    let note = |text: &str| {
+        let (exact, noisy) = text.split_once(':').expect("a note");
+        Note {
+            exact: exact.split(',').map(number).collect(),
+            noisy: number(noisy),
+        }
+    };
+    Record {
+        answer,
+        words,
+        notes: parts.map(note).collect(),
+    }
+}
+
+/// A release of `call` for each table of one side, in order.
+fn releases(client: &mut Client, call: &str, side: i32, playing: bool) -> Vec<Record> {
+    let start = if playing { "replay" } else { "record" };
+    run(client, &format!("SELECT dp_test_{start}({SEED})"));
+    let sql = format!(
+        "SELECT (SELECT {call}::text FROM unnest(p.xs, p.ys) AS r(x, y)) FROM \
+         (SELECT xs, ys FROM pairs WHERE side = {side} ORDER BY id OFFSET 0) p"
+    );
+    let answers: Vec<Option<String>> = rows(client, &sql).iter().map(|row| row.get(0)).collect();
+    let recorded: String = value(client, "SELECT dp_test_recorded()");
+    let records: Vec<Record> = recorded
+        .lines()
+        .zip(answers.iter().cloned())
+        .map(|(line, answer)| parse(line, answer))
+        .collect();
+    assert_eq!(
+        records.len(),
+        answers.len(),
+        "{call}: not a release a table"
+    );
+    records
+}
+
+fn fill(client: &mut Client, pairs: &[Pair]) {
+    run(
+        client,
+        "DROP TABLE IF EXISTS pairs; \
+         CREATE TABLE pairs (id int, side int, xs float8[], ys float8[])",
+    );
+    let insert = client.prepare("INSERT INTO pairs VALUES ($1, $2, $3, $4)");
+    let insert = insert.expect("an INSERT");
+    let mut transaction = client.transaction().expect("a transaction");
+    for (id, pair) in pairs.iter().enumerate() {
+        for (side, table) in pair.tables.iter().enumerate() {
+            let xs: Vec<_> = table.iter().map(|row| row.x).collect();
+            let ys: Vec<_> = table.iter().map(|row| row.y).collect();
+            let values: [&(dyn postgres::types::ToSql + Sync); 4] =
+                [&(id as i32), &(side as i32), &xs, &ys];
+            transaction.execute(&insert, &values).expect("a table");
+        }
+    }
+    transaction.commit().expect("the tables");
+}
+
+// What is declared ------------------------------------------------------------------------------
+
+/// By how much a pair moves the integers, in the order in which they are noted. Of neighbours by
+/// adding, `rows` of the added ones count; all that is said of one row holds of their sum.
+#[derive(Clone, Copy, Debug)]
+enum Space {
+    /// `(S1, S2)` by `(t, G - t)`, `0 <= t <= G`.
+    Complement,
+    /// The sum from the midpoint by `2 t - G`, and `G n` by `G`.
+    Centred,
+    /// The sum from 0 by `-G` to `G`, and `G n` by `G`.
+    Signed,
+    /// A sum from 0 by `-G` to `G`.
+    Sum,
+    /// The number of rows by 1.
+    Rows,
+    /// `ceil(n / k)`, of up to `k` rows, by 0 or 1.
+    People,
+    /// `(f0, f1, f2)`: absolute values of at most `2 G^2` together.
+    LaplaceMoments,
+    /// `(l0, l1, l2)`: of length at most `G^2`.
+    GaussianMoments,
+    /// Each `2 S_j - G n` by `-G` to `G`, with this `G`, and `G n` by `G` where it is released.
+    Vector { unit: i128, whole: bool },
+    /// Each `S_j` by `-G` to `G`.
+    Values(i128),
+    /// Each `S_j` by 0 to `G`, at most so many by more than 0.
+    Few(i128, usize),
+    /// One of so many counts by 1.
+    Bins(usize),
+    /// `2 S - G N` by at most `2 G`, as `N` stays.
+    ClippedReplace,
+    /// Each `2 S_j - G n` by at most `2 G`, and `G n` stays.
+    VectorReplace(i128),
+    /// Each `S_j` by at most `2 G`.
+    ValuesReplace(i128),
+    /// See [`check_smooth`].
+    Smooth,
+    /// See [`check_cells`]: the sum of the rows around the place, and of their distances from the
+    /// upper end.
+    Cells,
+    /// The sum alone, where a row is replaced.
+    CellsReplace,
+    /// The sum by at most so many steps, unless the coin of the replaced row's place came up.
+    Coins(i128),
+}
+
+/// Cells, of 2^24 steps and as many halves, between the ends that rows are clipped to around a
+/// place: with the default `clip`.
+const AROUND_A_PLACE: i128 = 3 << 25;
+
+impl Space {
+    /// Whether integers can be moved so by `rows` rows more.
+    fn has(self, moved: &[i128], rows: i128) -> bool {
+        let within = |number: i128, most: i128| number.abs() <= most * rows;
+        let from_middle =
+            |number: i128, unit: i128| within(number, unit) && (number - rows * unit) % 2 == 0;
+        match (self, moved) {
+            (Self::Complement, [s1, s2]) => *s1 >= 0 && *s2 >= 0 && s1 + s2 == rows * G,
+            (Self::Centred, [sum, whole]) => from_middle(*sum, G) && *whole == rows * G,
+            (Self::Signed, [sum, whole]) => within(*sum, G) && *whole == rows * G,
+            (Self::Sum, [sum]) => within(*sum, G),
+            (Self::Rows, [n]) => *n == rows,
+            (Self::People, [steps]) => (0..=rows.min(1)).contains(steps),
+            (Self::LaplaceMoments, [f0, f1, f2]) => {
+                let all = f0.abs() + f1.abs() + f2.abs();
+                // Eight times the Bernstein sums of a row add up to 8 G^2.
+                let bernstein = 4 * f0 + 6 * f1 + 4 * f2;
+                all <= 2 * COARSE * COARSE * rows && bernstein == 8 * COARSE * COARSE * rows
+            }
+            (Self::GaussianMoments, [l0, l1, l2]) => {
+                let square = l0 * l0 + l1 * l1 + l2 * l2;
+                let unit = COARSE * COARSE * rows;
+                square <= unit * unit && l0 + l1 + l2 == unit
+            }
+            (Self::Vector { unit, whole }, numbers) => {
+                let (sums, rest) = numbers.split_at(D);
+                sums.iter().all(|sum| from_middle(*sum, unit))
+                    && rest == if whole { vec![rows * unit] } else { vec![] }
+            }
+            (Self::Values(unit), sums) => {
+                sums.len() == D && sums.iter().all(|sum| within(*sum, unit))
+            }
+            (Self::Few(unit, most), sums) => {
+                let all = sums.len() == D && sums.iter().all(|sum| *sum >= 0 && within(*sum, unit));
+                all && sums.iter().filter(|sum| **sum > 0).count() <= most * rows as usize
+            }
+            (Self::Bins(length), counts) => {
+                let sum: i128 = counts.iter().sum();
+                counts.len() == length && counts.iter().all(|count| *count >= 0) && sum == rows
+            }
+            (Self::ClippedReplace, [sum]) => sum.abs() <= 2 * G * rows && sum % 2 == 0,
+            (Self::VectorReplace(unit), numbers) => {
+                let (sums, whole) = numbers.split_at(D);
+                sums.iter()
+                    .all(|sum| within(*sum, 2 * unit) && sum % 2 == 0)
+                    && whole == [0]
+            }
+            (Self::ValuesReplace(unit), sums) => {
+                sums.len() == D && sums.iter().all(|sum| within(*sum, 2 * unit))
+            }
+            (Self::Cells, [s1, s2]) => *s1 >= 0 && *s2 >= 0 && s1 + s2 == AROUND_A_PLACE * rows,
+            // Without a place nothing is released of the sum.
+            (Self::CellsReplace, []) => true,
+            (Self::CellsReplace, [sum]) => within(*sum, AROUND_A_PLACE),
+            _ => false,
+        }
+    }
+}
+
+/// Which rows count.
+#[derive(Clone, Copy, Debug)]
+enum Counted {
+    All,
+    /// `x` is not NULL.
+    NotNull,
+    /// `x` is neither NULL nor NaN.
+    Values,
+    /// And it is between the bounds.
+    Inside,
+}
+
+impl Counted {
+    fn counts(self, row: &Row, (lo, hi): (f64, f64)) -> bool {
+        match self {
+            Self::All => true,
+            Self::NotNull => row.x.is_some(),
+            Self::Values => row.x.is_some_and(|x| !x.is_nan()),
+            Self::Inside => row.x.is_some_and(|x| lo <= x && x <= hi),
+        }
+    }
+}
+
+/// The noise of one release of one row, as documented.
+type Noise = fn(&mut Generator) -> Vec<i128>;
+
+/// A mechanism as a call gives it, and what is declared of it.
+struct Case {
+    aggregate: &'static str,
+    mechanism: &'static str,
+    /// With `{lo}`, `{hi}`, `{eps}` and `{mech}`.
+    call: &'static str,
+    counted: Counted,
+    relation: Relation,
+    space: Space,
+    /// `None` where it is not drawn apart from the rows, or not by itself.
+    noise: Option<Noise>,
+    /// The lower bound is 0.
+    from_0: bool,
+}
+
+fn epsilon(eps: f64) -> Epsilon {
+    Epsilon::new(Some(eps)).expect("an epsilon")
+}
+
+/// Independent discrete Laplace noise of scale `distance / eps`.
+fn laplace(numbers: usize, distance: u64, eps: f64, words: &mut Generator) -> Vec<i128> {
+    let law = DiscreteLaplace::new(distance, epsilon(eps));
+    (0..numbers).map(|_| law.draw(words)).collect()
+}
+
+/// At half of eps each.
+fn halves(words: &mut Generator) -> Vec<i128> {
+    let law = DiscreteLaplace::new(STEPS, epsilon(EPS).half());
+    vec![law.draw(words), law.draw(words)]
+}
+
+/// Two-sided geometric noise.
+fn geometric(numbers: usize, words: &mut Generator) -> Vec<i128> {
+    let law = Staircase::two_sided_geometric(epsilon(EPS));
+    (0..numbers).map(|_| law.draw(words).value).collect()
+}
+
+/// Rounded normal noise of the standard deviation `distance`, as `mu` is 1; with what is added for
+/// the roundings of floats.
+fn normal(numbers: usize, distance: f64, words: &mut Generator) -> Vec<i128> {
+    let law = RoundedNormal::new(no_less(distance));
+    (0..numbers).map(|_| law.draw(words)).collect()
+}
+
+fn no_less(sigma: f64) -> f64 {
+    sigma * (1.0 + 2f64.powi(-48))
+}
+
+fn hourglass(eps: f64, words: &mut Generator) -> Vec<i128> {
+    let core = core_of(best_gamma(eps), STEPS);
+    let (x, k) = Hourglass::new(STEPS, core, epsilon(eps)).draw(words);
+    vec![x, k * G - x]
+}
+
+fn correlated(unit: f64, words: &mut Generator) -> Vec<i128> {
+    // c is 2, whose square is the root of d times 2.
+    let sigma = no_less((D as f64 + 4.0).sqrt() * unit);
+    let mut noise: Vec<_> = {
+        let law = RoundedNormal::new(sigma);
+        (0..D).map(|_| law.draw(words)).collect()
+    };
+    noise.extend(normal(1, sigma / 2.0, words));
+    noise
+}
+
+/// The Count ellipse of Joseph and Yu (2024) for `k = 2`, in steps of 1 over `unit`.
+fn ellipse(unit: f64, words: &mut Generator) -> Vec<i128> {
+    let (d, k) = (D as f64, 2.0f64);
+    let (p, q) = (k * k / d, k * (d - k) / d);
+    let whole = p.sqrt() + (q * (d - 1.0)).sqrt();
+    let across = (q / (d - 1.0)).sqrt() * whole;
+    let longer = (k * (k - 1.0) / (d - 1.0)) / (p.sqrt() + (q / (d - 1.0)).sqrt());
+    let own = no_less(across.sqrt() * unit);
+    let shared = no_less((longer * whole / d).sqrt() * unit);
+    RoundedSums::new(own, shared).draw(D, words)
+}
+
+fn cases() -> Vec<Case> {
+    use Counted::{All, Inside, NotNull, Values};
+    use Relation::{AddRemove, Replace};
+    const MEAN: &str = "dp_mean_and_count(x, {lo}, {hi}, {eps}, '{mech}')";
+    const SUM: &str = "dp_sum(x, {lo}, {hi}, {eps}, '{mech}')";
+    const COUNT: &str = "dp_count(x, {eps}, '{mech}')";
+    const KEEP: &str = "dp_keep({eps}, 0.05, '{mech}')";
+    const VARIANCE: &str = "dp_variance_estimate(x, {lo}, {hi}, {eps}, '{mech}')";
+    const COUNTS: &str = "dp_counts_estimate({eps}, '{mech}', x > 0, y > 0, x < y, x = y)";
+    // A NULL row, a short one, and one with all numbers.
+    const SUMS: &str = "dp_sums_estimate(CASE WHEN x IS NULL THEN NULL WHEN y IS NULL THEN \
+                        ARRAY[x] ELSE ARRAY[x, y, NULL, -x] END, {lo}, {hi}, {eps}, '{mech}')";
+    const MEANS: &str = "dp_means(CASE WHEN x IS NULL THEN NULL WHEN y IS NULL THEN ARRAY[x] \
+                         ELSE ARRAY[x, y, NULL, -x] END, {lo}, {hi}, {eps}, '{mech}')";
+    const HISTOGRAM: &str = "dp_histogram(x, {lo}, {hi}, 7, {eps}, '{mech}')";
+    const BOUNDS: &str = "dp_bounds(x, {eps}, '{mech}')";
+    const CELLS: &str = "dp_mean_and_count(x, NULL, NULL, {eps}, '{mech}')";
+    let case = |aggregate, call, mechanism, counted, relation, space, noise| Case {
+        aggregate,
+        mechanism,
+        call,
+        counted,
+        relation,
+        space,
+        noise,
+        from_0: false,
+    };
+    let value = |aggregate, call, mechanism, space, noise: Noise| {
+        case(
+            aggregate,
+            call,
+            mechanism,
+            Values,
+            AddRemove(1),
+            space,
+            Some(noise),
+        )
+    };
+    let mean = |mechanism, space, noise: Noise| value("dp_mean", MEAN, mechanism, space, noise);
+    let sum = |mechanism, noise: Noise| value("dp_sum", SUM, mechanism, Space::Sum, noise);
+    let vector = |aggregate, call, mechanism, space, noise: Noise| {
+        let counted = if aggregate == "dp_counts" {
+            All
+        } else {
+            NotNull
+        };
+        case(
+            aggregate,
+            call,
+            mechanism,
+            counted,
+            AddRemove(1),
+            space,
+            Some(noise),
+        )
+    };
+    let whole = |unit| Space::Vector { unit, whole: true };
+    let alone = |unit| Space::Vector { unit, whole: false };
+    let mut cases = vec![
+        mean("hourglass", Space::Complement, |words| {
+            hourglass(EPS, words)
+        }),
+        mean("hourglass(gamma=1e-12)", Space::Complement, |words| {
+            let (x, k) = Hourglass::new(STEPS, 1, epsilon(EPS)).draw(words);
+            vec![x, k * G - x]
+        }),
+        mean("laplace", Space::Complement, |words| {
+            laplace(2, STEPS, EPS, words)
+        }),
+        mean("staircase", Space::Complement, |words| {
+            let core = core_of(staircase2::best_gamma(EPS), STEPS);
+            let (x, y) = Staircase2::new(STEPS, core, epsilon(EPS)).draw(words);
+            vec![x, y]
+        }),
+        mean("staircase(gamma=1e-12)", Space::Complement, |words| {
+            let (x, y) = Staircase2::new(STEPS, 1, epsilon(EPS)).draw(words);
+            vec![x, y]
+        }),
+        mean("gaussian(mu=1)", Space::Centred, |words| {
+            normal(2, 2f64.sqrt() * STEPS as f64, words)
+        }),
+        mean("gaussian(delta=1e-6)", Space::Centred, |words| {
+            let mu = dp_core::accounting::mu(EPS, 1e-6).expect("a mu");
+            normal(2, 2f64.sqrt() * STEPS as f64 / mu, words)
+        }),
+        mean("shifted", Space::Centred, halves),
+        mean("independent", Space::Signed, halves),
+        case(
+            "dp_mean",
+            MEAN,
+            "smooth",
+            Values,
+            AddRemove(1),
+            Space::Smooth,
+            None,
+        ),
+        case(
+            "dp_mean",
+            MEAN,
+            "smooth",
+            Values,
+            Replace,
+            Space::Smooth,
+            None,
+        ),
+        case(
+            "dp_mean",
+            MEAN,
+            "clipped(n=5)",
+            Values,
+            Replace,
+            Space::ClippedReplace,
+            Some(|words| {
+                laplace(1, STEPS, EPS, words)
+                    .iter()
+                    .map(|z| 2 * z)
+                    .collect()
+            }),
+        ),
+        case(
+            "dp_mean",
+            CELLS,
+            "symmetric(delta=0.05, scale=1, share=0.9)",
+            Values,
+            AddRemove(1),
+            Space::Cells,
+            None,
+        ),
+        case(
+            "dp_mean",
+            CELLS,
+            "symmetric_known_n(delta=0.05, scale=1, n=5, share=0.9)",
+            Values,
+            Replace,
+            Space::CellsReplace,
+            None,
+        ),
+        case(
+            "dp_mean",
+            "dp_mean_and_count(x, 0, 1, {eps}, '{mech}')",
+            "hybrid(delta=0.2, n=5, moment=4, psi=1)",
+            Values,
+            Replace,
+            Space::Coins(G),
+            Some(|words| {
+                below(5, words);
+                laplace(1, STEPS, EPS, words)
+            }),
+        ),
+        case(
+            "dp_mean",
+            MEAN,
+            "name_and_shame(delta=0.2, n=5)",
+            Values,
+            Replace,
+            Space::Coins(0),
+            Some(|_| vec![0]),
+        ),
+        sum("staircase", |words| {
+            let core = core_of(best_gamma(EPS), STEPS);
+            vec![Staircase::new(STEPS, core, epsilon(EPS)).draw(words).value]
+        }),
+        sum("staircase(gamma=1e-12)", |words| {
+            vec![Staircase::new(STEPS, 1, epsilon(EPS)).draw(words).value]
+        }),
+        sum("laplace", |words| laplace(1, STEPS, EPS, words)),
+        sum("gaussian(mu=1)", |words| normal(1, STEPS as f64, words)),
+        value(
+            "dp_variance",
+            VARIANCE,
+            "laplace",
+            Space::LaplaceMoments,
+            |words| laplace(3, 2 * COARSE_STEPS * COARSE_STEPS, EPS, words),
+        ),
+        value(
+            "dp_variance",
+            VARIANCE,
+            "gaussian(mu=1, sample=yes)",
+            Space::GaussianMoments,
+            |words| normal(3, (COARSE * COARSE) as f64, words),
+        ),
+        value(
+            "dp_histogram",
+            HISTOGRAM,
+            "geometric",
+            Space::Bins(7),
+            |words| geometric(7, words),
+        ),
+        case(
+            "dp_histogram",
+            HISTOGRAM,
+            "geometric(outside=drop)",
+            Inside,
+            AddRemove(1),
+            Space::Bins(7),
+            Some(|words| geometric(7, words)),
+        ),
+        value(
+            "dp_bounds",
+            BOUNDS,
+            "geometric(beta=0.9)",
+            Space::Bins(BINS),
+            |words| geometric(BINS, words),
+        ),
+        vector(
+            "dp_counts",
+            COUNTS,
+            "correlated(mu=1, c=2)",
+            whole(UNIT),
+            |words| correlated(UNIT as f64, words),
+        ),
+        vector(
+            "dp_counts",
+            COUNTS,
+            "gaussian(mu=1)",
+            Space::Few(UNIT, D),
+            |words| normal(D, (D as f64).sqrt() * UNIT as f64, words),
+        ),
+        vector(
+            "dp_counts",
+            COUNTS,
+            "known_n(mu=1, n=5)",
+            alone(UNIT),
+            |words| normal(D, (D as f64).sqrt() * UNIT as f64, words),
+        ),
+        vector("dp_counts", COUNTS, "laplace", Space::Few(1, D), |words| {
+            laplace(D, D as u64, EPS, words)
+        }),
+        vector(
+            "dp_counts",
+            COUNTS,
+            "ellipse(mu=1, k=2)",
+            Space::Few(UNIT, 2),
+            |words| ellipse(UNIT as f64, words),
+        ),
+        vector(
+            "dp_sums",
+            SUMS,
+            "correlated(mu=1, c=2, d=4)",
+            whole(G),
+            |words| correlated(STEPS as f64, words),
+        ),
+        vector(
+            "dp_sums",
+            SUMS,
+            "gaussian(mu=1, d=4)",
+            Space::Values(G),
+            |words| normal(D, (D as f64).sqrt() * STEPS as f64, words),
+        ),
+        vector(
+            "dp_sums",
+            SUMS,
+            "known_n(mu=1, n=5, d=4)",
+            alone(G),
+            |words| normal(D, (D as f64).sqrt() * STEPS as f64, words),
+        ),
+        vector("dp_sums", SUMS, "laplace(d=4)", Space::Values(G), |words| {
+            laplace(D, D as u64 * STEPS, EPS, words)
+        }),
+        vector(
+            "dp_means",
+            MEANS,
+            "correlated(mu=1, c=2, d=4)",
+            whole(G),
+            |words| correlated(STEPS as f64, words),
+        ),
+        vector(
+            "dp_means",
+            MEANS,
+            "known_n(mu=1, n=5, d=4)",
+            alone(G),
+            |words| normal(D, (D as f64).sqrt() * STEPS as f64, words),
+        ),
+        Case {
+            from_0: true,
+            ..vector(
+                "dp_sums",
+                SUMS,
+                "ellipse(mu=1, k=2, d=4)",
+                Space::Few(G, 2),
+                |words| ellipse(STEPS as f64, words),
+            )
+        },
+        case(
+            "dp_counts",
+            COUNTS,
+            "correlated(mu=1, c=2, relation=replace)",
+            All,
+            Replace,
+            Space::VectorReplace(UNIT),
+            Some(|words| {
+                let sigma = no_less(16f64.sqrt() * UNIT as f64);
+                let law = RoundedNormal::new(sigma);
+                let mut noise: Vec<_> = (0..D).map(|_| law.draw(words)).collect();
+                noise.extend(normal(1, sigma / 2.0, words));
+                noise
+            }),
+        ),
+        case(
+            "dp_counts",
+            COUNTS,
+            "laplace(relation=replace)",
+            All,
+            Replace,
+            Space::ValuesReplace(1),
+            Some(|words| laplace(D, 2 * D as u64, EPS, words)),
+        ),
+        case(
+            "dp_sums",
+            SUMS,
+            "gaussian(mu=1, relation=replace, d=4)",
+            NotNull,
+            Replace,
+            Space::ValuesReplace(G),
+            None,
+        ),
+    ];
+    let count = |mechanism, relation, noise: Noise| {
+        let space = Space::Rows;
+        case(
+            "dp_count",
+            COUNT,
+            mechanism,
+            NotNull,
+            relation,
+            space,
+            Some(noise),
+        )
+    };
+    let keep = |mechanism, relation| {
+        case(
+            "dp_keep",
+            KEEP,
+            mechanism,
+            All,
+            relation,
+            Space::People,
+            None,
+        )
+    };
+    cases.extend([
+        count("geometric", AddRemove(1), |words| geometric(1, words)),
+        count("gaussian(mu=1)", AddRemove(1), |words| {
+            normal(1, 1.0, words)
+        }),
+        // The least v with e^(-eps v) / (1 + e^-eps) <= 0.05 at this eps is 2.
+        count("undercount(delta=0.05)", AddRemove(1), |words| {
+            vec![geometric(1, words)[0].clamp(-2, 2) - 2]
+        }),
+        keep("keep", AddRemove(1)),
+        keep("keep(rows=3)", AddRemove(3)),
+        // Three rows of a person, at a third of eps and of mu each.
+        count("gaussian(mu=1, rows=3)", AddRemove(3), |words| {
+            let mu = 1.0 / 3.0 * (1.0 - 1e-15);
+            normal(1, 1.0 / mu, words)
+        }),
+        case(
+            "dp_mean",
+            MEAN,
+            "hourglass(rows=3)",
+            Values,
+            AddRemove(3),
+            Space::Complement,
+            Some(|words| hourglass(EPS / 3.0, words)),
+        ),
+        case(
+            "dp_sum",
+            SUM,
+            "laplace(rows=3)",
+            Values,
+            AddRemove(3),
+            Space::Sum,
+            Some(|words| laplace(1, STEPS, EPS / 3.0, words)),
+        ),
+        case(
+            "dp_counts",
+            COUNTS,
+            "laplace(rows=3)",
+            All,
+            AddRemove(3),
+            Space::Few(1, D),
+            Some(|words| laplace(D, D as u64, EPS / 3.0, words)),
+        ),
+        case(
+            "dp_histogram",
+            HISTOGRAM,
+            "geometric(rows=3)",
+            Values,
+            AddRemove(3),
+            Space::Bins(7),
+            None,
+        ),
+        case(
+            "dp_count",
+            "dp_count({eps})",
+            "geometric",
+            All,
+            AddRemove(1),
+            Space::Rows,
+            Some(|words| geometric(1, words)),
+        ),
+    ]);
+    cases
+}
+
+// The comparison --------------------------------------------------------------------------------
+
+/// A mean over a number of rows, both of which are noted: `centred / (2 G n)` of the width from the
+/// midpoint, and `S` as `m / 2^k`. Nothing is rounded here but the logarithm.
+fn check_smooth(records: [&Record; 2], eps: f64, what: &str) {
+    let [(mean, scale), (other_mean, other_scale)] = records.map(|record| {
+        let [note] = record.notes.as_slice() else {
+            panic!("{what}: {record:?}");
+        };
+        let [centred, whole, mantissa, down] = note.exact[..] else {
+            panic!("{what}: {note:?}");
+        };
+        assert_eq!(whole % (2 * G), 0, "{what}");
+        // Without rows the mean is the midpoint.
+        let rows = (whole / (2 * G)).max(1);
+        ((centred, rows), (mantissa, down))
+    });
+    let apart = (mean.0 * other_mean.1 - other_mean.0 * mean.1).abs();
+    for (mantissa, down) in [scale, other_scale] {
+        // |mean - mean'| <= S
+        let allowed = mantissa * 2 * G * mean.1 * other_mean.1;
+        assert!(apart << down <= allowed, "{what}: {records:?}");
+    }
+    let logarithm = |(mantissa, down): (i128, i128)| {
+        (mantissa as f64).ln() - down as f64 * std::f64::consts::LN_2
+    };
+    let change = (logarithm(scale) - logarithm(other_scale)).abs();
+    assert!(change <= eps / 9.0, "{what}: {change}: {records:?}");
+}
+
+/// The number of occupied bins moves by at most 1, the votes of one bin by 1 for a row more, or of
+/// two for one replaced. Where no bin is new, returns what is released of the rows around the place.
+fn check_cells(
+    records: [&Record; 2],
+    replaced: bool,
+    rows: i128,
+    what: &str,
+) -> Option<[usize; 2]> {
+    let votes = records.map(|record| {
+        let votes = record.notes.iter().filter(|note| note.exact.len() == 2);
+        let votes: BTreeMap<i128, i128> =
+            votes.map(|note| (note.exact[1], note.exact[0])).collect();
+        let cells = &record.notes[0].exact;
+        assert_eq!(cells[..], [votes.len() as i128], "{what}: {record:?}");
+        votes
+    });
+    let bins: BTreeSet<_> = votes.iter().flat_map(BTreeMap::keys).collect();
+    let held = |side: usize, bin: &i128| votes[side].get(bin).copied().unwrap_or(0);
+    let moved: Vec<i128> = bins.iter().map(|bin| held(1, bin) - held(0, bin)).collect();
+    let (sum, size) = (
+        moved.iter().sum::<i128>(),
+        moved.iter().map(|m| m.abs()).sum::<i128>(),
+    );
+    if replaced {
+        assert!(sum == 0 && size <= 2 * rows, "{what}: {records:?}");
+    } else {
+        assert!(sum.abs() == rows && size == rows, "{what}: {records:?}");
+    }
+    let cells = votes.each_ref().map(BTreeMap::len);
+    assert!(cells[0].abs_diff(cells[1]) <= 1, "{what}: {records:?}");
+    let alike = votes[0].keys().eq(votes[1].keys());
+    alike.then(|| cells.map(|cells| 1 + cells))
+}
+
+/// Whether the coin of the row in this place comes up, once in five times.
+fn shows(place: usize) -> bool {
+    let mut words = Generator::from_seed(SEED);
+    let tosses = (0..=place).map(|_| below(5, &mut words));
+    tosses.last() == Some(0)
+}
+
+/// How many pairs were compared in full, how many of them moved an integer, and how many showed a
+/// row.
+#[derive(Default)]
+struct Seen {
+    compared: usize,
+    moved: usize,
+    shown: usize,
+}
+
+fn check(case: &Case, pair: &Pair, bounds: (f64, f64), records: [&Record; 2], seen: &mut Seen) {
+    let what = format!("{} {} {pair:?}", case.aggregate, case.mechanism);
+    let counts = pair.own.each_ref().map(|rows| {
+        rows.iter()
+            .filter(|row| case.counted.counts(row, bounds))
+            .count()
+    });
+    let replaced = case.relation == Relation::Replace;
+    // The number of rows is public where rows are replaced.
+    if replaced && counts[0] != counts[1] {
+        return;
+    }
+    let rows = counts[0].max(counts[1]) as i128;
+    // From the smaller table to the larger one.
+    let sign = if counts[0] > counts[1] { -1 } else { 1 };
+    let mut from = [0, 0];
+    let mut own_control_flow = false;
+    match case.space {
+        Space::Smooth => {
+            check_smooth(records, EPS, &what);
+            own_control_flow = true;
+        }
+        Space::Cells | Space::CellsReplace => match check_cells(records, replaced, rows, &what) {
+            Some(start) => from = start,
+            None => return,
+        },
+        Space::People => own_control_flow = true,
+        _ => (),
+    }
+    let lengths = records.map(|record| record.notes.len());
+    assert_eq!(lengths[0], lengths[1], "{what}: {records:?}");
+    if !own_control_flow {
+        assert_eq!(records[0].words, records[1].words, "{what}: {records:?}");
+        let noises = records.map(|record| record.notes.iter().map(Note::noise).collect::<Vec<_>>());
+        assert_eq!(noises[0], noises[1], "{what}: {records:?}");
+    }
+    let notes = [0, 1].map(|side| &records[side].notes[from[side]..]);
+    let moved: Vec<i128> = notes[0]
+        .iter()
+        .zip(notes[1])
+        .map(|(one, other)| sign * (other.exact[0] - one.exact[0]))
+        .collect();
+    match case.space {
+        Space::Smooth => (),
+        Space::Coins(most) => {
+            let before = &pair.tables[0][..pair.position];
+            let place = before.iter().filter(|row| case.counted.counts(row, bounds));
+            let is_shown = rows == 1 && shows(place.count());
+            let most = if is_shown { i128::MAX } else { most * rows };
+            assert!(moved[0].abs() <= most, "{what}: {records:?}");
+            seen.shown += usize::from(is_shown && moved[0] != 0);
+        }
+        space => assert!(
+            space.has(&moved, rows),
+            "{what}: moved by {moved:?}: {records:?}"
+        ),
+    }
+    assert_eq!(records[0].answer, records[1].answer, "{what}: {records:?}");
+    seen.compared += 1;
+    seen.moved += usize::from(moved.iter().any(|number| *number != 0));
+}
+
+/// The release of one row has the noise that is documented.
+fn check_noise(client: &mut Client, case: &Case, call: &str) {
+    let Some(noise) = case.noise else { return };
+    run(client, &format!("SELECT dp_test_record({SEED})"));
+    let sql = format!("SELECT {call}::text FROM (VALUES (0.5::float8, 0.25::float8)) AS r(x, y)");
+    rows(client, &sql);
+    let recorded: String = value(client, "SELECT dp_test_recorded()");
+    let found: Vec<i128> = parse(&recorded, None)
+        .notes
+        .iter()
+        .map(Note::noise)
+        .collect();
+    let expected = noise(&mut Generator::from_seed(SEED));
+    assert_eq!(found, expected, "{call}: not the noise that is documented");
+}
+
+#[test]
+fn neighbours_differ_by_what_is_declared_and_by_nothing_else() {
+    let (_database, mut client) = session(Build::Testing);
+    run(
+        &mut client,
+        "SET max_parallel_workers_per_gather = 0; SET jit = off; SET dp_mean.allow_pathological = on",
+    );
+    let cases = cases();
+    let covered: Vec<_> = cases
+        .iter()
+        .map(|case| (case.aggregate, case.mechanism))
+        .collect();
+    assert_covers_the_catalog(&mut client, &covered);
+    let mut filled = None;
+    let relations = [
+        Relation::AddRemove(1),
+        Relation::AddRemove(3),
+        Relation::Replace,
+    ];
+    let mut seen: Vec<Seen> = cases.iter().map(|_| Seen::default()).collect();
+    for relation in relations {
+        for bounds in BOUNDS {
+            let pairs = pairs(relation, bounds);
+            for (case, seen) in cases.iter().zip(&mut seen) {
+                if case.relation != relation {
+                    continue;
+                }
+                if filled != Some((relation, bounds)) {
+                    fill(&mut client, &pairs);
+                    filled = Some((relation, bounds));
+                }
+                let bounds = (if case.from_0 { 0.0 } else { bounds.0 }, bounds.1);
+                let own_budget = ["mu=", "rho="]
+                    .iter()
+                    .any(|own| case.mechanism.contains(own));
+                let eps = if own_budget {
+                    "NULL".to_owned()
+                } else {
+                    EPS.to_string()
+                };
+                let call = case
+                    .call
+                    .replace("{lo}", &format!("'{:e}'", bounds.0))
+                    .replace("{hi}", &format!("'{:e}'", bounds.1))
+                    .replace("{eps}", &eps)
+                    .replace("{mech}", case.mechanism);
+                check_noise(&mut client, case, &call);
+                let first = releases(&mut client, &call, 0, false);
+                let second = releases(&mut client, &call, 1, true);
+                for ((pair, one), other) in pairs.iter().zip(&first).zip(&second) {
+                    check(case, pair, bounds, [one, other], seen);
+                }
+            }
+        }
+    }
+    for (case, seen) in cases.iter().zip(&seen) {
+        let what = format!("{} {}", case.aggregate, case.mechanism);
+        println!(
+            "{what}: {} pairs, of which {} moved",
+            seen.compared, seen.moved
+        );
+        let [compared, moved] = match case.space {
+            // A row is often the first of its bin.
+            Space::Cells | Space::CellsReplace => [300, 100],
+            Space::Smooth | Space::Coins(_) => [1000, 100],
+            _ => [1000, 300],
+        };
+        assert!(
+            seen.compared >= compared && seen.moved >= moved,
+            "{what}: too few pairs"
+        );
+        let coined = matches!(case.space, Space::Coins(_));
+        assert_eq!(
+            seen.shown > 100,
+            coined,
+            "{what}: {} rows shown",
+            seen.shown
+        );
+    }
+}

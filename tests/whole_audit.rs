@@ -1,0 +1,514 @@
+//! The audit that `make audit` runs: every mechanism of every aggregate, through SQL, on tables that
+//! differ by one row. Of each, the largest bound from below on what it spends, by the events and the
+//! statistics of `auditing`, as promised and with the noise halved. The table goes into
+//! `docs/audit.md`.
+//!
+//! What tells most, for the mechanisms that are not in the other audits:
+//!
+//! * The sums that noise goes on can be had back from an answer about many rows, where no answer
+//!   is cut off at a bound. Of a variance, `B0`, `B1` and `B2` over `G^2` are the count times
+//!   `(1 - p)^2 + v`, `2 (p (1 - p) - v)` and `p^2 + v`, for a mean `p` and a variance `v` between the
+//!   bounds 0 and 1. A row at 0 moves one of the three noisy sums alone, as far as it can.
+//! * Of a vector with Gaussian noise the weights are those of `gaussian_audit`. For counts of a row
+//!   of all "yes", with the default `c^2 = sqrt(d)`, they are `2` for each count and `c^2 - d` for the
+//!   total.
+//! * `hybrid` is one row, far below the bounds or far above: its head is at an end either way.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use dp_mean_tests::auditing::{bound, bound_beside, delta_bound, threshold_bound};
+use dp_mean_tests::releases::Releases;
+use dp_mean_tests::statistics::{ALPHA, mu_of_event};
+use dp_mean_tests::{Build, assert_covers_the_catalog, run, session, variable};
+
+/// What is promised, and looked for: eps, or mu.
+const PROMISES: [f64; 3] = [0.5, 1.0, 2.0];
+
+/// Releases for each table.
+const RELEASES: usize = 100_000;
+
+/// A mechanism's guarantee.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Guarantee {
+    /// The eps of any event.
+    Pure,
+    /// The eps of any event, beside this delta.
+    Beside(f64),
+    /// The mu of any event.
+    Gaussian,
+    /// The delta of any event at eps 0, whatever eps is.
+    Delta(f64),
+}
+
+/// Where to look: an answer, an array of numbers, and pairs of tables.
+struct Probe {
+    /// Options of the mechanism that make this event the likely one.
+    options: &'static str,
+    /// With `{call}`.
+    answer: &'static str,
+    pairs: &'static [(&'static str, &'static str)],
+    /// For one number made of all, larger for the second table; without them, the numbers are looked
+    /// at together.
+    weights: &'static [f64],
+    releases: usize,
+}
+
+/// A mechanism of an aggregate.
+struct Subject {
+    aggregate: &'static str,
+    mechanism: &'static str,
+    guarantee: Guarantee,
+    /// With `{eps}`, and `{mech}` for the mechanism's text.
+    call: &'static str,
+    probes: Vec<Probe>,
+}
+
+const NONE: &[(usize, f64)] = &[];
+
+/// Tables, of so many rows of each value.
+const TABLES: [(&str, &[(usize, f64)]); 27] = [
+    ("nothing", NONE),
+    ("low", &[(1, 0.0)]),
+    ("high", &[(1, 1.0)]),
+    ("ends", &[(1, 0.0), (1, 1.0)]),
+    ("beneath", &[(1, -1e6)]),
+    ("beyond", &[(1, 1e6)]),
+    ("many", &[(10, 0.0), (90, 1.0)]),
+    ("many_low", &[(11, 0.0), (90, 1.0)]),
+    ("spread", &[(40, 0.0), (40, 0.5), (40, 1.0)]),
+    ("spread_low", &[(41, 0.0), (40, 0.5), (40, 1.0)]),
+    ("one", &[(1, 3.0)]),
+    ("two", &[(2, 3.0)]),
+    ("three", &[(3, 3.0)]),
+    ("four", &[(4, 3.0)]),
+    ("five", &[(5, 3.0)]),
+    ("six", &[(6, 3.0)]),
+    ("seven", &[(7, 3.0)]),
+    ("eight", &[(8, 3.0)]),
+    ("nine", &[(9, 3.0)]),
+    ("ten", &[(10, 3.0)]),
+    ("crowd", &[(300, 3.0)]),
+    ("crowd_far", &[(300, 3.0), (1, 1e9)]),
+    ("crowd_left", &[(299, 3.0), (1, -1e9)]),
+    ("crowd_right", &[(299, 3.0), (1, 1e9)]),
+    ("four_none", &[(4, 3.0)]),
+    ("three_one", &[(3, 3.0), (1, 1e3)]),
+    ("two_two", &[(2, 3.0), (2, 1e3)]),
+];
+
+const ADDED: &[(&str, &str)] = &[("nothing", "low"), ("nothing", "high"), ("low", "ends")];
+const FIRST: &[(&str, &str)] = &[("nothing", "high")];
+const ANOTHER: &[(&str, &str)] = &[("low", "high")];
+const MANY: &[(&str, &str)] = &[("many", "many_low")];
+const SPREAD: &[(&str, &str)] = &[("spread", "spread_low")];
+/// Around where a group of rows alike begins to be shown, for each of the promises.
+const ALIKE: &[(&str, &str)] = &[
+    ("nothing", "one"),
+    ("one", "two"),
+    ("two", "three"),
+    ("four", "five"),
+    ("six", "seven"),
+    ("nine", "ten"),
+];
+
+/// The questions that a row at 1 answers with "yes", one at 0 with "no".
+const COUNTS: &str = "dp_counts_estimate({eps}, '{mech}', x > 0.5, x > 0.5, x > 0.5, x > 0.5)";
+const SUMS: &str = "dp_sums_estimate(ARRAY[x, x, x, x], 0, 1, {eps}, '{mech}')";
+const WITH_TOTAL: &str = "({call}).estimates || ({call}).total";
+/// Of the four counts and the total.
+const CORRELATED: &[f64] = &[2.0, 2.0, 2.0, 2.0, -2.0];
+const TOGETHER: &[f64] = &[1.0; 4];
+/// Of means, which a row at the lower bound lowers.
+const LOWER: &[f64] = &[-1.0; 4];
+/// `(3 + sqrt 3) / 6` for the two that count, and `(sqrt 3 - 3) / 6`.
+const ELLIPSE: &[f64] = &[
+    0.788_675_134_594_812_9,
+    0.788_675_134_594_812_9,
+    -0.211_324_865_405_187_1,
+    -0.211_324_865_405_187_1,
+];
+
+/// The numbers of an answer looked at together.
+fn probe(answer: &'static str, pairs: &'static [(&'static str, &'static str)]) -> Probe {
+    Probe {
+        options: "",
+        answer,
+        pairs,
+        weights: &[],
+        releases: RELEASES,
+    }
+}
+
+/// One number.
+fn number(answer: &'static str, pairs: &'static [(&'static str, &'static str)]) -> Probe {
+    weighted(answer, pairs, &[1.0])
+}
+
+fn weighted(
+    answer: &'static str,
+    pairs: &'static [(&'static str, &'static str)],
+    weights: &'static [f64],
+) -> Probe {
+    Probe {
+        weights,
+        ..probe(answer, pairs)
+    }
+}
+
+fn subjects() -> Vec<Subject> {
+    use Guarantee::{Beside, Delta, Gaussian, Pure};
+    let subject = |aggregate, mechanism, guarantee, call, probes| Subject {
+        aggregate,
+        mechanism,
+        guarantee,
+        call,
+        probes,
+    };
+    let mean = |mechanism, guarantee, probes| {
+        let call = "dp_mean_and_count(x, 0, 1, {eps}, '{mech}')";
+        subject("dp_mean", mechanism, guarantee, call, probes)
+    };
+    let without_bounds = |mechanism, probes| {
+        let call = "dp_mean_and_count(x, NULL, NULL, {eps}, '{mech}')";
+        subject("dp_mean", mechanism, Beside(0.055), call, probes)
+    };
+    let sum = |mechanism, guarantee, probes| {
+        let call = "dp_sum(x, 0, 1, {eps}, '{mech}')";
+        subject("dp_sum", mechanism, guarantee, call, probes)
+    };
+    let count = |mechanism, guarantee, probes| {
+        let call = "dp_count(x, {eps}, '{mech}')";
+        subject("dp_count", mechanism, guarantee, call, probes)
+    };
+    let variance = |mechanism, guarantee, answer| {
+        let call = "dp_variance_estimate(x, 0, 1, {eps}, '{mech}')";
+        subject(
+            "dp_variance",
+            mechanism,
+            guarantee,
+            call,
+            vec![number(answer, SPREAD)],
+        )
+    };
+    let vector = |aggregate, call, mechanism, answer, weights| {
+        let probes = vec![weighted(answer, FIRST, weights)];
+        subject(aggregate, mechanism, Gaussian, call, probes)
+    };
+    let counts =
+        |mechanism, answer, weights| vector("dp_counts", COUNTS, mechanism, answer, weights);
+    let sums = |mechanism, answer, weights| vector("dp_sums", SUMS, mechanism, answer, weights);
+    let means = |mechanism| {
+        let call = "dp_means(ARRAY[x, x, x, x], 0, 1, {eps}, '{mech}')";
+        let probes = vec![weighted("{call}", MANY, LOWER)];
+        subject("dp_means", mechanism, Gaussian, call, probes)
+    };
+    const MEAN: &str = "ARRAY[({call}).mean]";
+    const BOTH: &str = "ARRAY[({call}).mean, ({call}).count]";
+    // Without a place there is no mean.
+    const PLACE: &str = "ARRAY[coalesce(({call}).mean, -1e300), ({call}).count]";
+    // What is left of the rows' number when those at the upper bound are taken off.
+    const FROM_ABOVE: &str = "ARRAY[({call}).count * (1 - ({call}).mean)]";
+    const NUMBER: &str = "ARRAY[{call}]::float8[]";
+    const ESTIMATES: &str = "({call}).estimates";
+    vec![
+        mean("hourglass", Pure, vec![probe(MEAN, ADDED)]),
+        mean("laplace", Pure, vec![probe(MEAN, ADDED)]),
+        mean("staircase", Pure, vec![probe(MEAN, ADDED)]),
+        mean(
+            "gaussian(mu={eps})",
+            Gaussian,
+            vec![number(FROM_ABOVE, MANY)],
+        ),
+        mean(
+            "smooth",
+            Pure,
+            vec![
+                Probe {
+                    releases: 6 * RELEASES,
+                    ..probe(MEAN, ANOTHER)
+                },
+                probe(MEAN, FIRST),
+            ],
+        ),
+        mean("clipped(n=1)", Pure, vec![probe(MEAN, ANOTHER)]),
+        mean("shifted", Pure, vec![probe(BOTH, ADDED)]),
+        mean("independent", Pure, vec![probe(BOTH, ADDED)]),
+        without_bounds(
+            "symmetric(delta=0.055, scale=1, clip=60, {options})",
+            vec![
+                Probe {
+                    options: "share=0.9",
+                    ..probe(PLACE, ALIKE)
+                },
+                Probe {
+                    options: "share=0.1",
+                    ..probe(PLACE, &[("crowd", "crowd_far")])
+                },
+            ],
+        ),
+        without_bounds(
+            "symmetric_known_n(delta=0.055, scale=1, clip=60, n=300, {options})",
+            vec![
+                Probe {
+                    options: "share=0.9",
+                    ..probe(
+                        PLACE,
+                        &[("four_none", "three_one"), ("three_one", "two_two")],
+                    )
+                },
+                Probe {
+                    options: "share=0.1",
+                    ..probe(PLACE, &[("crowd_left", "crowd_right")])
+                },
+            ],
+        ),
+        mean(
+            "hybrid(delta=0.001, n=1, moment=4, psi=0.1)",
+            Beside(0.001),
+            vec![probe(MEAN, &[("beneath", "beyond")])],
+        ),
+        mean(
+            "name_and_shame(delta=0.05, n=1)",
+            Delta(0.05),
+            vec![probe(MEAN, ANOTHER)],
+        ),
+        sum("staircase", Pure, vec![probe(NUMBER, FIRST)]),
+        sum("laplace", Pure, vec![probe(NUMBER, FIRST)]),
+        sum("gaussian(mu={eps})", Gaussian, vec![number(NUMBER, FIRST)]),
+        count("geometric", Pure, vec![probe(NUMBER, FIRST)]),
+        count("gaussian(mu={eps})", Gaussian, vec![number(NUMBER, FIRST)]),
+        count(
+            "undercount(delta=0.05)",
+            Beside(0.05),
+            vec![probe(NUMBER, FIRST)],
+        ),
+        subject(
+            "dp_keep",
+            "keep",
+            Beside(0.05),
+            "dp_keep({eps}, 0.05, '{mech}')",
+            vec![probe("ARRAY[({call})::int]::float8[]", ALIKE)],
+        ),
+        subject(
+            "dp_histogram",
+            "geometric",
+            Pure,
+            "dp_histogram(x, 0, 1, 2, {eps}, '{mech}')",
+            vec![probe("({call})::float8[]", ADDED)],
+        ),
+        variance(
+            "laplace",
+            Pure,
+            // 2 B0 - B1 / 2 over 2 G^2
+            "ARRAY[({call}).count * ((1 - ({call}).mean) ^ 2 + ({call}).variance \
+             - (({call}).mean * (1 - ({call}).mean) - ({call}).variance) / 2)]",
+        ),
+        variance(
+            "gaussian(mu={eps})",
+            Gaussian,
+            // B0 - B1 / 2 over G^2
+            "ARRAY[({call}).count * ((1 - ({call}).mean) ^ 2 + ({call}).variance \
+             - (({call}).mean * (1 - ({call}).mean) - ({call}).variance))]",
+        ),
+        counts("correlated(mu={eps})", WITH_TOTAL, CORRELATED),
+        counts("gaussian(mu={eps})", ESTIMATES, TOGETHER),
+        counts("known_n(mu={eps}, n=3)", ESTIMATES, TOGETHER),
+        subject(
+            "dp_counts",
+            "laplace",
+            Pure,
+            "dp_counts({eps}, '{mech}', x > 0.5, x > 0.5)",
+            vec![probe("{call}", FIRST)],
+        ),
+        counts("ellipse(mu={eps}, k=2)", ESTIMATES, ELLIPSE),
+        sums("correlated(mu={eps}, d=4)", WITH_TOTAL, CORRELATED),
+        sums("gaussian(mu={eps}, d=4)", ESTIMATES, TOGETHER),
+        sums("known_n(mu={eps}, n=3, d=4)", ESTIMATES, TOGETHER),
+        subject(
+            "dp_sums",
+            "laplace(d=2)",
+            Pure,
+            "dp_sums(ARRAY[x, x], 0, 1, {eps}, '{mech}')",
+            vec![probe("{call}", FIRST)],
+        ),
+        sums("ellipse(mu={eps}, k=2, d=4)", ESTIMATES, ELLIPSE),
+        means("correlated(mu={eps}, d=4)"),
+        means("known_n(mu={eps}, n=100, d=4)"),
+        subject(
+            "dp_bounds",
+            "geometric(beta=0.5)",
+            Pure,
+            "dp_bounds(x, {eps}, '{mech}')",
+            vec![probe(
+                "ARRAY[coalesce(({call}).lower, -9), coalesce(({call}).upper, -9)]",
+                &[("two", "three"), ("five", "six"), ("nine", "ten")],
+            )],
+        ),
+    ]
+}
+
+/// A bound from below on what a mechanism spends, where this is promised.
+fn spent(releases: &mut Releases, subject: &Subject, promise: f64) -> f64 {
+    let eps = match subject.guarantee {
+        Guarantee::Gaussian => "NULL".to_owned(),
+        _ => promise.to_string(),
+    };
+    let of_probe = |probe: &Probe| {
+        let mechanism = subject.mechanism.replace("{options}", probe.options);
+        let mechanism = mechanism.replace("{eps}", &promise.to_string());
+        let call = subject.call.replace("{eps}", &eps);
+        let call = call.replace("{mech}", &mechanism);
+        let answer = probe.answer.replace("{call}", &call);
+        let mut draw = |table: &str| {
+            let answers = releases.draw_arrays(&answer, table, None, probe.releases);
+            let columns = answers.len() / probe.releases;
+            if probe.weights.is_empty() {
+                return (answers, columns);
+            }
+            assert_eq!(columns, probe.weights.len(), "{answer}");
+            let project = |answer: &[f64]| {
+                let products = answer.iter().zip(probe.weights);
+                products.map(|(number, weight)| number * weight).sum()
+            };
+            (answers.chunks_exact(columns).map(project).collect(), 1)
+        };
+        let of_pair = |(one, other): &(&str, &str)| {
+            let ((one, columns), (other, _)) = (draw(one), draw(other));
+            let answers = [one.as_slice(), other.as_slice()];
+            match subject.guarantee {
+                Guarantee::Pure => bound(answers, columns),
+                Guarantee::Beside(delta) => bound_beside(delta, answers, columns),
+                Guarantee::Gaussian => threshold_bound(answers, mu_of_event),
+                Guarantee::Delta(_) => delta_bound(answers, columns, 0.0),
+            }
+        };
+        let bounds = probe.pairs.iter().map(of_pair);
+        bounds.fold(f64::NEG_INFINITY, f64::max)
+    };
+    let bounds = subject.probes.iter().map(of_probe);
+    bounds.fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// For each of the promises, as promised and with the noise halved; of a mechanism without noise the
+/// first alone.
+fn audit(number: usize, subject: &Subject) -> Vec<Vec<f64>> {
+    let factors: &[u32] = match subject.guarantee {
+        Guarantee::Delta(_) => &[1],
+        _ => &[1, 2],
+    };
+    let of_factor = |factor: &u32| {
+        let mut releases = Releases::seeded(1000 + 10 * number as i64 + i64::from(*factor));
+        run(
+            releases.client(),
+            &format!("SET dp_mean.allow_pathological = on; SELECT dp_test_budget_factor({factor})"),
+        );
+        for (table, rows) in TABLES {
+            run(
+                releases.client(),
+                &format!("CREATE TABLE {table} (x float8)"),
+            );
+            for (count, x) in rows {
+                let insert =
+                    format!("INSERT INTO {table} SELECT {x} FROM generate_series(1, {count})");
+                run(releases.client(), &insert);
+            }
+        }
+        PROMISES
+            .iter()
+            .map(|promise| spent(&mut releases, subject, *promise))
+            .collect()
+    };
+    factors.iter().map(of_factor).collect()
+}
+
+/// A line of the table in the documentation.
+fn line(subject: &Subject, bounds: &[Vec<f64>]) -> String {
+    let text = subject.mechanism.replace(", {options}", "");
+    let text = text.replace("mu={eps}", "mu=...");
+    let what = match subject.guarantee {
+        Guarantee::Pure => "eps".to_owned(),
+        Guarantee::Beside(delta) => format!("eps, beside delta = {delta}"),
+        Guarantee::Gaussian => "mu".to_owned(),
+        Guarantee::Delta(delta) => format!("delta, of {delta}"),
+    };
+    let mut line = format!("| `{}` | `{text}` | {what} |", subject.aggregate);
+    let numbers = bounds.iter().flatten();
+    for number in numbers {
+        write!(line, " {number:.3} |").expect("a String takes all");
+    }
+    // A mechanism without noise.
+    for _ in bounds.len()..2 {
+        line.push_str(" – | – | – |");
+    }
+    line
+}
+
+/// Puts the lines between the marks of the page.
+fn publish(page: &str, lines: &[String]) {
+    const MARKS: [&str; 2] = [
+        "<!-- audit: written by make audit -->",
+        "<!-- end of audit -->",
+    ];
+    let text = fs::read_to_string(page).expect("the page");
+    let (before, rest) = text.split_once(MARKS[0]).expect("the first mark");
+    let (_, after) = rest.split_once(MARKS[1]).expect("the second mark");
+    let head = "| aggregate | mechanism | bound on | 0.5 | 1 | 2 | halved, 0.5 | halved, 1 | halved, 2 |\n\
+                | --- | --- | --- | --- | --- | --- | --- | --- | --- |";
+    let table = lines.join("\n");
+    let [first, second] = MARKS;
+    let text = format!("{before}{first}\n\n{head}\n{table}\n\n{second}{after}");
+    fs::write(page, text).expect("the page is written");
+}
+
+#[test]
+#[ignore = "takes minutes: make audit runs it"]
+fn every_mechanism_of_every_aggregate() {
+    let subjects = subjects();
+    let (_database, mut client) = session(Build::Testing);
+    let covered: Vec<_> = subjects
+        .iter()
+        .map(|subject| (subject.aggregate, subject.mechanism))
+        .collect();
+    assert_covers_the_catalog(&mut client, &covered);
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(vec![Vec::new(); subjects.len()]);
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some((number, subject)) = Some(next.fetch_add(1, Ordering::Relaxed))
+                    .and_then(|n| Some((n, subjects.get(n)?)))
+                {
+                    let bounds = audit(number, subject);
+                    println!("{}", line(subject, &bounds));
+                    found.lock().expect("no thread panicked")[number] = bounds;
+                }
+            });
+        }
+    });
+    let found = found.into_inner().expect("no thread panicked");
+    println!("Each bound is wrong with a chance of {ALPHA} for each pair of tables and direction.");
+    let lines = subjects.iter().zip(&found);
+    let lines: Vec<_> = lines
+        .map(|(subject, bounds)| line(subject, bounds))
+        .collect();
+    publish(&variable("DP_MEAN_AUDIT"), &lines);
+    let mut broken = Vec::new();
+    for (subject, bounds) in subjects.iter().zip(&found) {
+        for (i, promise) in PROMISES.iter().enumerate() {
+            let allowed = match subject.guarantee {
+                Guarantee::Delta(delta) => delta,
+                _ => *promise,
+            };
+            let goes_unnoticed = |halved: &Vec<f64>| halved[i] <= allowed;
+            if bounds[0][i] > allowed || bounds.get(1).is_some_and(goes_unnoticed) {
+                broken.push(format!("at {promise}: {}", line(subject, bounds)));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
