@@ -30,7 +30,7 @@ bench-18:       ## the same on PostgreSQL 18 (from PyPI; it has no JIT)
 audit:          ## what every mechanism gives away at least, by its answers; into docs/audit.md
 	@scripts/audit
 
-mutations:      ## mistakes made on purpose in a copy, each of which the tests must notice; a quarter of an hour
+mutations:      ## mistakes made on purpose in a copy, each of which the tests must notice; 20 minutes
 	@scripts/mutations
 
 docs:           ## docs/reference.md, from the catalog of a throw-away server

@@ -420,3 +420,44 @@ fn the_index_answers_the_four_questions() {
         assert!(!targets(line).is_empty(), "no link: {line}");
     }
 }
+
+/// What `make audit` and `make mutations` wrote is of the mechanisms and mutations that there are.
+#[test]
+fn the_page_of_the_audit_is_complete() {
+    let page = fs::read_to_string(repository().join("docs/audit.md")).expect("docs/audit.md");
+    let lines: Vec<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| "))
+        .collect();
+    let (_database, mut client) = session(Build::Release);
+    let catalog = rows(
+        &mut client,
+        "SELECT aggregate, mechanism FROM dp_mechanisms()",
+    );
+    for row in &catalog {
+        let (aggregate, mechanism): (&str, &str) = (row.get(0), row.get(1));
+        let starts = ["(", "`"].map(|end| format!("`{aggregate}` | `{mechanism}{end}"));
+        let audited = |line: &&str| starts.iter().any(|start| line.starts_with(start));
+        assert!(lines.iter().any(audited), "no {mechanism} of {aggregate}");
+    }
+    let patches = fs::read_dir(repository().join("tests/mutations")).expect("the mutations");
+    let mut written = lines.iter().filter(|line| line.contains(".rs`: `")).count();
+    for patch in patches {
+        let path = patch.expect("a mutation").path();
+        let text = fs::read_to_string(&path).expect("a mutation");
+        let name = path.file_stem().expect("a name").to_string_lossy();
+        let what = text.lines().find_map(|line| line.strip_prefix("What: "));
+        let start = format!("{name}: {} | ", what.expect("what it is"));
+        let line = lines.iter().find(|line| line.starts_with(&start));
+        let line = line.unwrap_or_else(|| panic!("no {name}"));
+        for catcher in text
+            .lines()
+            .filter_map(|line| line.strip_prefix("Caught by: "))
+        {
+            let test = catcher.rsplit("::").next().expect("a test");
+            assert!(line.contains(&format!("`{test}`")), "{name}: no {test}");
+        }
+        written -= 1;
+    }
+    assert_eq!(written, 0, "mutations that are no more");
+}
