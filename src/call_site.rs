@@ -170,6 +170,10 @@ impl<M: ?Sized> CallSite<M> {
         else {
             errors::not_our_aggregate(aggregate.name)
         };
+        // An aggregate that a superuser made of our functions may have a number there.
+        if mechanism.is_some_and(|i| !planned.types().nth(i).is_some_and(plan::is_varlena)) {
+            errors::not_our_aggregate(aggregate.name)
+        }
         // SAFETY: flinfo is PostgreSQL's own.
         let memory = unsafe { (*call.flinfo()).fn_mcxt };
         let argument = |(name, i): (&str, usize)| match planned.argument(i, memory) {

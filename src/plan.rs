@@ -155,6 +155,12 @@ pub fn is_boolean_array(kind: pg_sys::Oid) -> bool {
     is_boolean(unsafe { pg_sys::get_element_type(pg_sys::getBaseType(kind)) })
 }
 
+/// Whether values of a type are varlenas, as those of `dp_mechanism` are: bytes with their length.
+pub fn is_varlena(kind: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog look-up by oid.
+    unsafe { pg_sys::get_typlen(kind) == -1 }
+}
+
 /// The value of an argument now, `None` for NULL.
 ///
 /// # Safety

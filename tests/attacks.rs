@@ -536,6 +536,11 @@ fn forged_partial_states(build: Build) {
          CREATE FUNCTION hand_over(dp_state, float8, float8, float8, float8, dp_mechanism)
              RETURNS dp_state
              LANGUAGE sql AS $$ SELECT forge(textout(current_setting('attack.bytes'))) $$;
+         CREATE FUNCTION hand_over(dp_state, float8, float8, float8, float8, float8)
+             RETURNS dp_state
+             LANGUAGE sql AS $$ SELECT forge(textout(current_setting('attack.bytes'))) $$;
+         CREATE AGGREGATE forged_number(float8, float8, float8, float8, float8)
+             (SFUNC = hand_over, STYPE = dp_state, FINALFUNC = dp_mean_final);
          CREATE FUNCTION hand_over(dp_state, float8[], float8, float8, float8, dp_mechanism)
              RETURNS dp_state
              LANGUAGE sql AS $$ SELECT forge(textout(current_setting('attack.bytes'))) $$;
@@ -560,6 +565,8 @@ fn forged_partial_states(build: Build) {
         ("mean_and_count", "dp_mean_and_count_final"),
         ("sum", "dp_sum_final"),
         ("count", "dp_count_final"),
+        ("count_estimate", "dp_count_estimate_final"),
+        ("mean_estimate", "dp_mean_estimate_final"),
     ] {
         let sql = format!(
             "CREATE AGGREGATE forged_{aggregate}(float8, float8, float8, float8)
@@ -603,7 +610,7 @@ fn forged_partial_states(build: Build) {
         }
         statements.push(format!("SELECT pg_column_size(combined(forge('{bad}')))"));
         run(&mut client, &format!("SET attack.bytes = '{bad}'"));
-        for aggregate in ["mean", "mean_and_count", "sum"] {
+        for aggregate in ["mean", "mean_and_count", "sum", "mean_estimate"] {
             statements.push(format!("SELECT forged_{aggregate}(x, 0, 100, 1) FROM few"));
         }
         let scale = "(delta=1e-6, scale=1)";
@@ -633,6 +640,8 @@ fn forged_partial_states(build: Build) {
     for sql in [
         format!("SELECT finished(forge('{good}'))"),
         "SELECT forged_count(x, 0, 100, 1) FROM few".to_owned(),
+        "SELECT forged_count_estimate(x, 0, 100, 1) FROM few".to_owned(),
+        "SELECT forged_number(x, 0, 100, 1, 1) FROM few".to_owned(),
     ] {
         let refusal = refused(&mut client, &sql);
         assert_eq!(refusal.code, "0A000", "{refusal:?}");
