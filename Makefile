@@ -2,7 +2,7 @@
 #
 # PG_CONFIG=/path/to/pg_config, or PG=15, chooses the PostgreSQL; otherwise the newest one installed.
 
-export PG PG_CONFIG DESTDIR ROWS RUNS
+export PG PG_CONFIG DESTDIR ROWS RUNS QUICK
 
 all:            ## build the library (the default)
 	@scripts/build
@@ -26,6 +26,9 @@ bench:          ## means, variances, histograms, counts against avg and its like
 
 bench-18:       ## the same on PostgreSQL 18 (from PyPI; it has no JIT)
 	@PG_CONFIG="$$(scripts/servers 18)" && export PG_CONFIG && scripts/bench
+
+bench-peers:    ## against Google's library, OpenDP, diffprivlib, SmartNoise and others (from PyPI): QUICK=1
+	@scripts/bench-peers
 
 audit:          ## what every mechanism gives away at least, by its answers; into docs/audit.md
 	@scripts/audit
@@ -54,4 +57,5 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 18
 
-.PHONY: all demo test test-16 test-18 test-all bench bench-18 audit mutations docs figures install uninstall package clean help
+.PHONY: all demo test test-16 test-18 test-all bench bench-18 bench-peers audit mutations docs figures install \
+	uninstall package clean help

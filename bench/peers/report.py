@@ -1,0 +1,225 @@
+"""Writes the tables of docs/against-others.md and its figure from the results of run.py."""
+
+import argparse
+import json
+import re
+from pathlib import Path
+
+EPSILONS = [0.1, 1.0, 4.0, 8.0]
+PURE, REPLACED, APPROXIMATE = "eps", "eps, n is public", "eps and delta = 1e-6"
+
+
+def digits(value):
+    """Three of them."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def percent(share):
+    return f"±{100 * share:.0f}%" if share >= 0.01 else f"±{100 * share:.1f}%"
+
+
+def table(header, rows):
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+class Results:
+    def __init__(self, found):
+        self.found = found
+        self.contenders = found["contenders"]
+        self.errors = {(each["contender"], each["table"], each["epsilon"]): each for each in found["errors"]}
+        self.times = {(each["contender"], each["mode"]): each for each in found["times"]}
+
+    def of(self, task, *privacies):
+        return [each for each in self.contenders if each["task"] == task and each["privacy"] in privacies]
+
+    def privacy(self, each):
+        if each["privacy"] == "approximate":
+            return APPROXIMATE
+        return REPLACED if each["neighbours"].startswith("replace") else PURE
+
+    def machine(self):
+        found = self.found
+        versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+        return (f"PostgreSQL {found['postgresql']}, Python {found['python']}, {found['cores']} cores, load "
+                f"{found['load']:.1f} when it began, {found['minutes']:.0f} minutes in all; {versions}.")
+
+    def means(self):
+        rows = []
+        for privacy in [PURE, REPLACED, APPROXIMATE]:
+            for each in self.of("mean", "pure", "approximate"):
+                if self.privacy(each) == privacy:
+                    cells = []
+                    for name in ["mean_01", "mean_05"]:
+                        cells += [""] if name == "mean_05" else []
+                        for epsilon in EPSILONS:
+                            error = self.errors[each["name"], name, epsilon]
+                            cells.append(f"{digits(error['ratio'])} {percent(error['se'])}")
+                    rows.append([each["name"], each["neighbours"], privacy, *cells])
+        columns = [f"eps {epsilon:g}" for epsilon in EPSILONS]
+        return table(["mean", "neighbours", "privacy", *columns, "", *columns], rows)
+
+    def over_ours(self):
+        rows = []
+        for each in self.of("mean", "pure", "approximate"):
+            privacy = self.privacy(each)
+            ours = {PURE: "`dp_mean`", REPLACED: "`dp_mean`, `clipped(n=)`", APPROXIMATE: "`dp_mean`, `gaussian`"}[privacy]
+            if each["name"] == ours:
+                continue
+            cells = []
+            for name in ["mean_01", "mean_05"]:
+                cells += [""] if name == "mean_05" else []
+                for epsilon in EPSILONS:
+                    theirs, mine = self.errors[each["name"], name, epsilon], self.errors[ours, name, epsilon]
+                    error = (theirs["se"] ** 2 + mine["se"] ** 2) ** 0.5
+                    cells.append(f"{digits(theirs['mse'] / mine['mse'])} {percent(error)}")
+            if not each["name"].startswith("`"):
+                rows.append([each["name"], ours, *cells])
+        columns = [f"eps {epsilon:g}" for epsilon in EPSILONS]
+        return table(["mean", "over", *columns, "", *columns], rows)
+
+    def counts(self):
+        rows = []
+        for privacy in ["approximate", "pure"]:
+            ours = "`dp_counts`" if privacy == "approximate" else "`dp_counts`, `laplace`"
+            least = self.errors[ours, "counts", 1.0]["mse"]
+            for each in self.of("counts", privacy):
+                error = self.errors[each["name"], "counts", 1.0]
+                rows.append([each["name"], each["neighbours"], "1, 1e-6" if privacy == "approximate" else "1, 0",
+                             f"{error['mse']:,.0f} {percent(error['se'])}", digits(error["mse"] / least)])
+        return table(["64 counts", "neighbours", "eps, delta", "variance of a count", "over ours"], rows)
+
+    def timing(self, task):
+        rows = []
+        for each in self.contenders:
+            if each["task"] != task or (each["name"], "table") not in self.times:
+                continue
+            from_table = self.times[each["name"], "table"]
+            from_frame = self.times.get((each["name"], "frame"))
+            memory = from_frame or from_table
+
+            def milliseconds(run):
+                if not run:
+                    return ""
+                low, high = (f"{1000 * bound:,.0f}" for bound in run["spread"])
+                return f"{1000 * run['total']:,.0f}" + (f" ({low} to {high})" if run["runs"] > 1 else " (one run)")
+
+            rows.append([
+                each["name"], milliseconds(from_frame), milliseconds(from_table),
+                f"**{digits(from_table['over_ours'])}**", f"{1000 * from_table['set_up']:,.0f}",
+                f"{memory['peak']:,.0f}", f"{from_table['peak']:,.0f}" if from_frame else "",
+                f"{from_table['backend']:,.0f}"])
+        name = "mean" if task == "mean" else "64 counts"
+        return table([name, "ms, from a DataFrame", "ms, from PostgreSQL", "over ours", "set-up in that, ms",
+                      "MB, Python", "MB, Python, reading too", "MB, PostgreSQL"], rows)
+
+    def draws(self):
+        ours, theirs = self.found["draws"]["ours"], self.found["draws"]["opendp"]
+        names = {"two-sided geometric": "two-sided geometric, eps 1", "discrete Laplace": "discrete Laplace, scale 2^32",
+                 "rounded normal, sigma 1e3": "Gaussian on integers, sigma 1e3",
+                 "rounded normal, sigma 2^32": "Gaussian on integers, sigma 2^32"}
+        rows = []
+        for name, label in names.items():
+            net = theirs[name] - theirs["no noise"]
+            rows.append([label, f"{ours[name]:.0f}", f"{theirs[name]:,.0f}", f"{1e9 / ours[name] / 1e6:.1f}",
+                         f"{1e9 / theirs[name] / 1e6:.2f}", f"**{digits(theirs[name] / ours[name])}**",
+                         digits(net / ours[name])])
+        return table(["noise", "ours, ns", "OpenDP, ns", "ours, million a second", "OpenDP, million a second",
+                      "times as many", "without what handing over numbers takes"], rows)
+
+    def sections(self):
+        return {"machine": self.machine(), "means": self.means(), "over-ours": self.over_ours(),
+                "counts": self.counts(), "time-mean": self.timing("mean"), "time-counts": self.timing("counts"),
+                "draws": self.draws()}
+
+
+def write_page(page, sections):
+    text = Path(page).read_text()
+    for name, body in sections.items():
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
+        text, count = pattern.subn(lambda found: f"{found[1]}\n{body}\n\n{found[2]}", text)
+        if count != 1:
+            raise SystemExit(f"{page} has {count} places for {name}")
+    Path(page).write_text(text)
+
+
+# Okabe and Ito's colours, which the colour-blind can tell apart.
+LINES = [
+    ("Qrlew `AVG`", "Qrlew, with a delta", "#56B4E9", "v"),
+    ("SmartNoise `AVG`", "SmartNoise", "#CC79A7", "D"),
+    ("OpenDP Polars `dp.mean`", "OpenDP, Polars", "#009E73", "^"),
+    ("Google `BoundedMean`", "Google", "#D55E00", "s"),
+    ("diffprivlib `tools.mean`", "diffprivlib, n public", "#E69F00", "P"),
+    ("OpenDP `make_mean`", "OpenDP, n public", "#000000", "x"),
+    ("`dp_mean`", "dp_mean", "#0072B2", "o"),
+]
+OURS, THEIRS = "#0072B2", "#999999"
+
+
+def lines(axes, results):
+    places = range(len(EPSILONS))
+    for name, label, colour, marker in LINES:
+        points = [results.errors[name, "mean_01", epsilon] for epsilon in EPSILONS]
+        values = [point["ratio"] for point in points]
+        spread = [2 * value * min(point["se"], 0.45) for value, point in zip(values, points)]
+        axes.errorbar(places, values, yerr=spread, label=label, color=colour, marker=marker, markersize=5, capsize=2,
+                      linestyle="--" if "public" in label else "-", linewidth=2.4 if name == "`dp_mean`" else 1.2)
+    axes.axhline(1, color="#666666", linewidth=0.8, linestyle=":")
+    axes.set(yscale="log", xlabel="eps", xticks=places, xticklabels=[f"{epsilon:g}" for epsilon in EPSILONS])
+    axes.legend(frameon=False, fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
+
+
+def bars(axes, rows, form):
+    rows = sorted(rows, key=lambda row: -row[1])
+    places = range(len(rows))
+    axes.barh(places, [value for _, value in rows], height=0.65,
+              color=[OURS if name.startswith("`") else THEIRS for name, _ in rows])
+    axes.set(xscale="log", yticks=places, yticklabels=[name.replace("`", "").replace(", ", ",\n") for name, _ in rows])
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(min(value for _, value in rows) / 2, max(value for _, value in rows) * 4)
+    for place, (_, value) in zip(places, rows):
+        axes.text(value * 1.1, place, form(value), va="center")
+
+
+def draw(path, results):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update({"svg.hashsalt": "dp_mean", "font.size": 9.5, "axes.spines.top": False,
+                                "axes.spines.right": False})
+    import matplotlib.pyplot as plt
+
+    figure, (errors, counts, times) = plt.subplots(1, 3, figsize=(15, 5.6), width_ratios=[1.25, 1, 1])
+    lines(errors, results)
+    errors.set_title("A mean of 10,000 rows (mean 0.1): squared error\nover the lower bound, with 2 standard errors")
+    bars(counts, [(each["name"], results.errors[each["name"], "counts", 1.0]["mse"])
+                  for each in results.of("counts", "approximate")], lambda value: f"{value:,.0f}")
+    counts.set_title("64 counts of the same rows at (1, 1e-6):\nvariance of each")
+    bars(times, [(each["name"], 1000 * results.times[each["name"], "table"]["total"])
+                 for each in results.of("mean", "pure", "approximate")
+                 if (each["name"], "table") in results.times and not each["name"].startswith("`dp_mean`,")],
+         lambda value: f"{value:,.0f}")
+    times.set_title(f"A mean of {results.found['rows']:,} rows in PostgreSQL:\nmilliseconds to the answer")
+    figure.tight_layout(w_pad=2)
+    figure.savefig(path, facecolor="white", metadata={"Date": None})
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("results")
+    parser.add_argument("--page", help="writes the tables here, instead of printing them")
+    parser.add_argument("--figure")
+    options = parser.parse_args()
+    results = Results(json.loads(Path(options.results).read_text()))
+    sections = results.sections()
+    if options.page:
+        write_page(options.page, sections)
+    else:
+        print("\n\n".join(sections.values()))
+    if options.figure:
+        draw(options.figure, results)
+
+
+main()
