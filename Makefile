@@ -33,7 +33,7 @@ bench-peers:    ## against Google's library, OpenDP, diffprivlib, SmartNoise and
 audit:          ## what every mechanism gives away at least, by its answers; into docs/audit.md
 	@scripts/audit
 
-mutations:      ## mistakes made on purpose in a copy, each of which the tests must notice; 20 minutes
+mutations:      ## mistakes made on purpose in a copy, each of which the tests must notice; 8 to 18 minutes
 	@scripts/mutations
 
 docs:           ## docs/reference.md, from the catalog of a throw-away server
