@@ -1,28 +1,37 @@
-//! The rows that the aggregates called `..._estimate` answer with.
+//! What the aggregates called `..._estimate` share: their final function, up to their own numbers.
 
-use dp_core::mechanism::estimate::Spent;
+use dp_core::mechanism::Scalar;
+use dp_core::mechanism::estimate::Estimate;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
+use crate::aggregate::Aggregate;
 use crate::fmgr::{Call, composite};
 
-/// The row of an estimate: its own numbers, and what the release cost.
+/// A release of the group as a row: the numbers of its answer and its interval, and what it cost.
 ///
 /// # Safety
-/// The function is declared to return columns of the types of `numbers`, then `float8`, `float8` and
-/// `dp_mechanism`.
-pub unsafe fn estimate_row<const N: usize>(
+/// `call` is a call of this aggregate's final function, which is declared to return columns of the
+/// types of `numbers`, then `float8`, `float8` and `dp_mechanism`.
+pub unsafe fn estimate<A: 'static, const N: usize>(
+    aggregate: &'static Aggregate<Scalar<Estimate<A>>>,
     call: Call,
-    numbers: [Option<Datum>; N],
-    spent: &Spent,
-) -> Datum {
+    numbers: impl FnOnce(A, [f64; 2]) -> [Option<Datum>; N],
+) -> Option<Datum> {
+    // SAFETY: by the caller's word.
+    let Estimate {
+        answer,
+        interval,
+        spent,
+    } = unsafe { aggregate.release(call) };
     // A dp_mechanism is its text, laid out as one.
     let mechanism = spent.mechanism.as_str().into_datum();
-    let spent = [
+    let cost = [
         spent.epsilon.into_datum(),
         spent.delta.into_datum(),
         mechanism,
     ];
+    let columns = numbers(answer, interval).into_iter().chain(cost);
     // SAFETY: by the caller's word.
-    unsafe { composite(call, numbers.into_iter().chain(spent)) }
+    Some(unsafe { composite(call, columns) })
 }

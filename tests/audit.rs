@@ -23,7 +23,7 @@ use dp_mean_tests::releases::Releases;
 const RELEASES: usize = 40_000;
 
 /// Each aggregate, with its mechanisms, and the columns if it returns a row.
-const CALLS: [(&str, &[&str]); 15] = [
+const CALLS: [(&str, &[&str]); 18] = [
     ("dp_mean(x, 0, 1, {eps})", &[]),
     ("dp_mean(x, 0, 1, {eps}, 'hourglass(gamma=0.9)')", &[]),
     ("dp_mean(x, 0, 1, {eps}, 'laplace')", &[]),
@@ -51,6 +51,12 @@ const CALLS: [(&str, &[&str]); 15] = [
     ("dp_sum(x, 0, 1, {eps}, 'laplace')", &[]),
     ("dp_count({eps})", &[]),
     ("dp_count(x, {eps}, 'geometric')", &[]),
+    ("dp_mean_estimate(x, 0, 1, {eps})", &["value", "upper"]),
+    (
+        "dp_sum_estimate(3 * x - 2, -2, 1, {eps})",
+        &["value", "lower"],
+    ),
+    ("dp_count_estimate({eps})", &["value", "upper"]),
 ];
 
 /// Tables: no rows, or some, in the middle, at the bounds and beyond; and the pairs of them that

@@ -5,12 +5,10 @@
 
 use dp_mean_tests::auditing::bound;
 use dp_mean_tests::releases::Releases;
-use dp_mean_tests::{
-    Build, PARALLEL, Refusal, assert_plan, explain, refused, rows, run, session, value,
-};
+use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, refused, rows, run, session, value};
 use postgres::Client;
 
-use crate::arguments::PLACES;
+use crate::arguments::{PLACES, refused_alike, tables};
 
 type Bounds = (Option<f64>, Option<f64>);
 
@@ -115,14 +113,7 @@ fn every_plan_finds_the_same() {
 
 #[test]
 fn errors_are_the_same_with_and_without_rows() {
-    let (_database, mut client) = session(Build::Release);
-    run(
-        &mut client,
-        "CREATE TABLE full_table AS SELECT i % 3 AS k, i::float8 AS x, 1.0::float8 AS a
-             FROM generate_series(1, 99) i;
-         CREATE TABLE nulls AS SELECT k, NULL::float8 AS x, a FROM full_table LIMIT 10;
-         CREATE TABLE none (LIKE full_table)",
-    );
+    let (_database, mut client) = tables();
     for (arguments, argument, rule) in [
         ("x, NULL", "eps", "must not be NULL"),
         ("x, 0", "eps", "must be at least"),
@@ -134,19 +125,12 @@ fn errors_are_the_same_with_and_without_rows() {
         ("x, 1, 'geometric(beta=1)'", "mech", "outside its range"),
         ("x, 1, 'geometric(outside=drop)'", "mech", "does not take"),
     ] {
-        let mut first: Option<Refusal> = None;
-        for place in PLACES {
-            let sql = place.replace("{}", &format!("dp_bounds({arguments})"));
-            let refusal = Refusal {
-                position: None,
-                ..refused(&mut client, &sql)
-            };
-            let start = format!("dp_bounds: argument \"{argument}\" ");
-            assert!(refusal.message.starts_with(&start), "{sql}: {refusal:?}");
-            assert!(refusal.message.contains(rule), "{sql}: {refusal:?}");
-            assert!(refusal.code == "22023" && !refusal.hint.is_empty(), "{sql}");
-            assert_eq!(&refusal, first.get_or_insert(refusal.clone()), "{sql}");
-        }
+        let call = format!("dp_bounds({arguments})");
+        let refusal = refused_alike(&mut client, &call, &PLACES);
+        assert_eq!(refusal.code, "22023", "{call}: {refusal:?}");
+        let start = format!("dp_bounds: argument \"{argument}\" ");
+        assert!(refusal.message.starts_with(&start), "{call}: {refusal:?}");
+        assert!(refusal.message.contains(rule), "{call}: {refusal:?}");
     }
     let refusal = refused(
         &mut client,

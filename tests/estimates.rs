@@ -5,6 +5,8 @@ use dp_mean_tests::releases::Releases;
 use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, refused, rows, run, session, value};
 use postgres::Client;
 
+use crate::arguments::{PLACES, refused_alike, tables};
+
 /// How many standard errors more than its share an interval may miss: for the settings here, beyond it
 /// with probability below 1e-6.
 const STANDARD_ERRORS: f64 = 5.5;
@@ -214,7 +216,7 @@ fn intervals_hold_what_they_estimate() {
             !tight || missed >= 0.9 * expected - off,
             "{call}: {missed} of {draws} missed"
         );
-        // Half the noise is noticed: of the mechanism's own, as its intervals are.
+        // Each release has its own.
         assert!(ends.chunks(2).any(|other| other != &ends[..2]), "{call}");
     }
 }
@@ -265,12 +267,11 @@ fn prepared_statements_take_all_arguments() {
 
 #[test]
 fn errors_are_the_same_with_and_without_rows() {
-    let (_database, mut client) = session(Build::Release);
-    run(&mut client, TABLE);
+    let (_database, mut client) = tables();
     for (call, argument) in [
         ("dp_mean_estimate(x, 1, 0, 1)", "hi"),
         ("dp_mean_estimate(x, 0, 1, 0)", "eps"),
-        ("dp_mean_estimate(x, 0, 1, k)", "eps"),
+        ("dp_mean_estimate(x, 0, 1, a)", "eps"),
         ("dp_mean_estimate(x, 0, 1, 1, NULL)", "mech"),
         ("dp_mean_estimate(x, 0, 1, 1, 'smooth')", "mech"),
         (
@@ -288,7 +289,7 @@ fn errors_are_the_same_with_and_without_rows() {
             "dp_mean_estimate(x, 0, 1, 1, 'laplace', NULL)",
             "confidence",
         ),
-        ("dp_mean_estimate(x, 0, 1, 1, 'laplace', k)", "confidence"),
+        ("dp_mean_estimate(x, 0, 1, 1, 'laplace', a)", "confidence"),
         (
             "dp_mean_estimate(x, 0, 1, 1, 'laplace', random())",
             "confidence",
@@ -299,19 +300,11 @@ fn errors_are_the_same_with_and_without_rows() {
         ("dp_count_estimate(x, 1, 'geometric', 2)", "confidence"),
         ("dp_count_estimate(x, 1, 'undercount')", "mech"),
     ] {
-        let mut said = Vec::new();
-        for rest in ["", " WHERE false", " WHERE id < 0 GROUP BY ()"] {
-            let sql = format!("SELECT {call} FROM t{rest}");
-            let refusal = refused(&mut client, &sql);
-            assert_eq!(refusal.code, "22023", "{sql}: {refusal:?}");
-            let (aggregate, _) = call.split_once('(').expect("a call");
-            assert!(refusal.message.starts_with(aggregate), "{sql}: {refusal:?}");
-            let named = format!("\"{argument}\"");
-            assert!(refusal.message.contains(&named), "{sql}: {refusal:?}");
-            assert!(!refusal.hint.is_empty(), "{sql}");
-            said.push(refusal);
-        }
-        assert!(said.iter().all(|refusal| *refusal == said[0]), "{said:?}");
+        let refusal = refused_alike(&mut client, call, &PLACES);
+        assert_eq!(refusal.code, "22023", "{call}: {refusal:?}");
+        let (aggregate, _) = call.split_once('(').expect("a call");
+        let start = format!("{aggregate}: argument \"{argument}\" ");
+        assert!(refusal.message.starts_with(&start), "{call}: {refusal:?}");
     }
 }
 
@@ -395,4 +388,9 @@ fn planning_names_what_is_wrong() {
         "SELECT rmse FROM dp_mean_error(1000, NULL, NULL, 1, 'symmetric(delta=1e-6, scale=2)')",
     );
     assert!(open > 0.0);
+    // The default mechanism is that of dp_mean.
+    let same = "SELECT e.rmse = f.rmse AND e.half_width = f.half_width FROM dp_mechanisms() m, \
+                dp_mean_error(100, 0, 1, 1) e, dp_mean_error(100, 0, 1, 1, m.mechanism, 0.95) f \
+                WHERE m.aggregate = 'dp_mean' AND m.is_default";
+    assert!(value::<bool>(&mut client, same));
 }

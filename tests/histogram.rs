@@ -4,12 +4,10 @@
 
 use dp_mean_tests::auditing::bound;
 use dp_mean_tests::releases::Releases;
-use dp_mean_tests::{
-    Build, PARALLEL, Refusal, assert_plan, explain, refused, rows, run, session, value,
-};
+use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, refused, rows, run, session, value};
 use postgres::Client;
 
-use crate::arguments::PLACES;
+use crate::arguments::{PLACES, refused_alike};
 
 /// Ordinary values, ones at edges, and all that floats can be.
 const TABLES: &str = "
@@ -198,14 +196,6 @@ fn arguments_come_from_anywhere_but_the_rows() {
     }
 }
 
-/// A refusal without where in the query it is.
-fn said(client: &mut Client, sql: &str) -> Refusal {
-    Refusal {
-        position: None,
-        ..refused(client, sql)
-    }
-}
-
 #[test]
 fn errors_are_the_same_with_and_without_rows() {
     let (_database, mut client) = session(Build::Release);
@@ -252,17 +242,12 @@ fn errors_are_the_same_with_and_without_rows() {
             "is not a mechanism of dp_histogram",
         ),
     ] {
-        let mut first: Option<Refusal> = None;
-        for place in PLACES {
-            let sql = place.replace("{}", &format!("dp_histogram({arguments})"));
-            let refusal = said(&mut client, &sql);
-            assert_eq!(refusal.code, "22023", "{sql}: {refusal:?}");
-            let start = format!("dp_histogram: argument \"{argument}\" ");
-            assert!(refusal.message.starts_with(&start), "{sql}: {refusal:?}");
-            assert!(refusal.message.contains(rule), "{sql}: {refusal:?}");
-            assert!(!refusal.hint.is_empty(), "{sql}");
-            assert_eq!(&refusal, first.get_or_insert(refusal.clone()), "{sql}");
-        }
+        let call = format!("dp_histogram({arguments})");
+        let refusal = refused_alike(&mut client, &call, &PLACES);
+        assert_eq!(refusal.code, "22023", "{call}: {refusal:?}");
+        let start = format!("dp_histogram: argument \"{argument}\" ");
+        assert!(refusal.message.starts_with(&start), "{call}: {refusal:?}");
+        assert!(refusal.message.contains(rule), "{call}: {refusal:?}");
     }
     // The option is of histograms alone, and its words are checked where the query is parsed.
     let refusal = refused(

@@ -7,7 +7,7 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, count_row, count_value, transition_function};
-use crate::estimate::estimate_row;
+use crate::estimate::estimate;
 use crate::fmgr::{Call, sql_function};
 
 static COUNT: Aggregate<Scalar<i64>> = Aggregate {
@@ -50,21 +50,18 @@ transition_function!(
     count_value
 );
 
-fn estimate(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_count_estimate's final function.
-    let Estimate {
-        answer,
-        interval: [lower, upper],
-        spent,
-    } = unsafe { ESTIMATE.release(call) };
-    // Whole numbers; the casts saturate.
-    let numbers = [answer, lower as i64, upper as i64].map(IntoDatum::into_datum);
-    // SAFETY: the SQL declaration makes it return (bigint, bigint, bigint) and what was spent.
-    Some(unsafe { estimate_row(call, numbers, &spent) })
+fn count_estimate(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_count_estimate's final function, with these columns.
+    unsafe {
+        estimate(&ESTIMATE, call, |count, [lower, upper]| {
+            // Whole numbers; the casts saturate.
+            [count, lower as i64, upper as i64].map(IntoDatum::into_datum)
+        })
+    }
 }
 
 sql_function!(
     dp_count_estimate_final,
     pg_finfo_dp_count_estimate_final,
-    estimate
+    count_estimate
 );

@@ -14,7 +14,7 @@ use crate::aggregate::{Aggregate, Shape, add_value, transition_function, value};
 use crate::call_site::CallSite;
 use crate::cell_state::CellState;
 use crate::errors;
-use crate::estimate::estimate_row;
+use crate::estimate::estimate;
 use crate::fmgr::{Call, composite, sql_function};
 use crate::offset::word_of_query;
 use crate::plan::Role;
@@ -158,20 +158,21 @@ transition_function!(
     add_value::<Sums, false>
 );
 
-fn estimate(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_mean_estimate's final function.
-    let Estimate {
-        answer,
-        interval: [lower, upper],
-        spent,
-    } = unsafe { ESTIMATE.release(call) };
-    let numbers = [answer.mean, Some(lower), Some(upper), answer.count];
-    // SAFETY: the SQL declaration makes it return four float8 and what was spent.
-    Some(unsafe { estimate_row(call, numbers.map(IntoDatum::into_datum), &spent) })
+fn mean_estimate(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_mean_estimate's final function, with these columns.
+    unsafe {
+        estimate(
+            &ESTIMATE,
+            call,
+            |MeanAnswer { mean, count }, [lower, upper]| {
+                [mean, Some(lower), Some(upper), count].map(IntoDatum::into_datum)
+            },
+        )
+    }
 }
 
 sql_function!(
     dp_mean_estimate_final,
     pg_finfo_dp_mean_estimate_final,
-    estimate
+    mean_estimate
 );

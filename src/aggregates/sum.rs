@@ -7,7 +7,7 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, add_value, transition_function};
-use crate::estimate::estimate_row;
+use crate::estimate::estimate;
 use crate::fmgr::{Call, sql_function};
 
 static SUM: Aggregate<Scalar<f64>> = Aggregate {
@@ -43,20 +43,17 @@ transition_function!(
     add_value::<Sums, false>
 );
 
-fn estimate(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_sum_estimate's final function.
-    let Estimate {
-        answer,
-        interval: [lower, upper],
-        spent,
-    } = unsafe { ESTIMATE.release(call) };
-    let numbers = [answer, lower, upper].map(IntoDatum::into_datum);
-    // SAFETY: the SQL declaration makes it return (float8, float8, float8) and what was spent.
-    Some(unsafe { estimate_row(call, numbers, &spent) })
+fn sum_estimate(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_sum_estimate's final function, with these columns.
+    unsafe {
+        estimate(&ESTIMATE, call, |sum, [lower, upper]| {
+            [sum, lower, upper].map(IntoDatum::into_datum)
+        })
+    }
 }
 
 sql_function!(
     dp_sum_estimate_final,
     pg_finfo_dp_sum_estimate_final,
-    estimate
+    sum_estimate
 );

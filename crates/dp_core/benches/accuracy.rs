@@ -11,6 +11,7 @@ use dp_core::magnitudes::{BINS, bin};
 use dp_core::mechanism::bounds::geometric::BoundsFinder;
 use dp_core::mechanism::{Arguments, MEAN, MeanAnswer, MechanismArgument, Scalar};
 use dp_core::random::{Bits, Generator};
+use dp_core::sampler::staircase::least_variance;
 use dp_core::sums::{Sums, Totals};
 
 const ROWS: i64 = 10_000;
@@ -66,13 +67,6 @@ fn ratio(mechanism: &str, epsilon: f64, mean: f64, generator: &mut Generator) ->
         .sum();
     let n = ROWS as f64;
     squares / f64::from(RELEASES) * n * n / least_variance(epsilon)
-}
-
-/// `sigma^2(eps)`: the variance of the best noise for one unit of sensitivity (Geng, Viswanath 2014).
-fn least_variance(epsilon: f64) -> f64 {
-    let b = (-epsilon).exp();
-    let ends = 0.5f64.powf(2.0 / 3.0) * (-2.0 * epsilon / 3.0).exp() * (1.0 + b).powf(2.0 / 3.0);
-    (ends + b) / (1.0 - b).powi(2)
 }
 
 /// A row, from two uniform numbers.

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use crate::drawing::Picture;
+use crate::drawing::{Panel, Picture};
 use crate::estimate::Estimate;
 
 /// A picture with the tables that it is drawn from.
@@ -60,6 +60,19 @@ pub fn cells(estimate: Estimate) -> [f64; 2] {
 }
 
 impl Figure {
+    /// Of one panel, as large as those alone are.
+    pub fn of_panel(panel: Panel, table: Table) -> Self {
+        Self {
+            picture: Picture {
+                panels: vec![panel],
+                columns: 1,
+                width: 640,
+                height: 440,
+            },
+            tables: vec![table],
+        }
+    }
+
     /// Writes the picture and its numbers into a folder, in files of this name.
     pub fn write(&self, folder: &Path, name: &str) -> Result<(), Box<dyn Error>> {
         let tables: Vec<String> = self.tables.iter().map(Table::text).collect();

@@ -9,6 +9,7 @@ use dp_core::mechanism::mean::laplace::Laplace;
 use dp_core::mechanism::mean::shifted::Shifted;
 use dp_core::mechanism::mean::staircase::Staircase;
 use dp_core::mechanism::mean::{Complement, PairNoise};
+use dp_core::sampler::staircase::least_variance;
 use dp_core::sampler::{staircase, staircase2};
 use dp_core::sums::Sums;
 
@@ -258,7 +259,7 @@ pub const UNIT: &str = "Mean squared error times n^2 eps^2 / 2, its standard err
 
 /// The lower bound in the figures' unit.
 pub fn lower_bound(epsilon: f64) -> f64 {
-    laws::least_variance(epsilon) * epsilon * epsilon / 2.0
+    least_variance(epsilon) * epsilon * epsilon / 2.0
 }
 
 #[cfg(test)]
@@ -315,7 +316,7 @@ pub mod tests {
     fn the_hourglass_meets_the_bound_at_an_end() {
         for epsilon in [0.05, 0.5, 1.0, 4.0, 10.0] {
             let at_end = Algorithm::Hourglass.law(epsilon).variance(0.0);
-            assert!((at_end / laws::least_variance(epsilon) - 1.0).abs() < 1e-12);
+            assert!((at_end / least_variance(epsilon) - 1.0).abs() < 1e-12);
             for algorithm in BOTH_STAIRCASES {
                 let law = algorithm.law(epsilon);
                 // Half of the variance lies beyond 0, counted from the levels.

@@ -89,15 +89,7 @@ impl OverEpsilon {
             notes: Vec::new(),
             silhouette: Vec::new(),
         };
-        Figure {
-            picture: Picture {
-                panels: vec![panel],
-                columns: 1,
-                width: 640,
-                height: 440,
-            },
-            tables: vec![self.table()],
-        }
+        Figure::of_panel(panel, self.table())
     }
 
     pub fn figure_of_low_privacy(&self) -> Figure {
@@ -110,15 +102,7 @@ impl OverEpsilon {
             notes: Vec::new(),
             silhouette: Vec::new(),
         };
-        Figure {
-            picture: Picture {
-                panels: vec![panel],
-                columns: 1,
-                width: 640,
-                height: 440,
-            },
-            tables: vec![self.table()],
-        }
+        Figure::of_panel(panel, self.table())
     }
 }
 
@@ -143,6 +127,15 @@ pub fn dense() -> Vec<f64> {
     near
 }
 
+/// The whole range of means, and the end at 0 magnified.
+pub fn mean_axes() -> [Axis; 2] {
+    let ticks = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
+    [
+        Axis::linear("mean of the rows μ", -0.02, 1.02, &ticks),
+        Axis::decades("mean of the rows μ, logarithmic", 8e-6, 0.52),
+    ]
+}
+
 /// Curves over the mean.
 pub struct OverMean {
     pub curves: Vec<Curve>,
@@ -165,9 +158,7 @@ pub fn over_mean(runs: u32) -> OverMean {
 impl OverMean {
     /// The whole range as the paper has it, and the end at 0 magnified.
     pub fn figure(&self) -> Figure {
-        let ticks = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
-        let all = Axis::linear("mean of the rows μ", -0.02, 1.02, &ticks);
-        let end = Axis::decades("mean of the rows μ, logarithmic", 8e-6, 0.52);
+        let [all, end] = mean_axes();
         let panel = |title, x| Panel {
             title,
             x,

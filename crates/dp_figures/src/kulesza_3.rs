@@ -5,7 +5,7 @@
 use crate::drawing::{Axis, Panel, Picture};
 use crate::figure::Figure;
 use crate::kulesza::{BOTH_STAIRCASES, Curve};
-use crate::kulesza_2::{means, over_mean_series, over_mean_table};
+use crate::kulesza_2::{mean_axes, means, over_mean_series, over_mean_table};
 use crate::words::Words;
 
 pub const EPSILON: f64 = 4.0;
@@ -30,9 +30,7 @@ pub fn data(runs: u32) -> Data {
 
 impl Data {
     pub fn figure(&self) -> Figure {
-        let ticks = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
-        let all = Axis::linear("mean of the rows μ", -0.02, 1.02, &ticks);
-        let end = Axis::decades("mean of the rows μ, logarithmic", 8e-6, 0.52);
+        let [all, end] = mean_axes();
         let ticks = [0.0, 0.2, 0.4, 0.6, 0.8];
         let panel = |title, x| Panel {
             title,

@@ -1,15 +1,6 @@
 //! Closed forms that the simulations are held against.
 
-use dp_core::sampler::staircase::best_gamma;
-
-/// `sigma^2(eps)`: the variance of the best noise for one unit of sensitivity, and the least
-/// worst-case error of a mean, times `n^2` (Geng and Viswanath 2014; Kulesza, Suresh and Wang 2024,
-/// equation 2 and theorem 4).
-pub fn least_variance(epsilon: f64) -> f64 {
-    let b = (-epsilon).exp();
-    let ends = 0.5f64.powf(2.0 / 3.0) * (-2.0 * epsilon / 3.0).exp() * (1.0 + b).powf(2.0 / 3.0);
-    (ends + b) / (-epsilon).exp_m1().powi(2)
-}
+use dp_core::sampler::staircase::{best_gamma, least_variance};
 
 /// The error of a mean that is a ratio of noisy sums: at `m` of the way between bounds 0 and 1,
 /// times `n^2`, to leading order in `1 / n`.

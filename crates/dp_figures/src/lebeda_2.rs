@@ -9,7 +9,7 @@ use dp_core::mechanism::vector::gaussian::Gaussian;
 use dp_core::mechanism::vector::{Items, Relation, VectorMechanism, VectorNoise};
 use dp_core::sums::Totals;
 
-use crate::drawing::{Axis, BLACK, BLUE, Dash, GREEN, Mark, Note, Panel, Picture, Series, Style};
+use crate::drawing::{Axis, BLACK, BLUE, Dash, GREEN, Mark, Note, Panel, Series, Style};
 use crate::estimate::{Estimate, Tally};
 use crate::figure::{Figure, Table, cells};
 use crate::words::Words;
@@ -120,15 +120,7 @@ impl Data {
             }],
             silhouette: Vec::new(),
         };
-        Figure {
-            picture: Picture {
-                panels: vec![panel],
-                columns: 1,
-                width: 640,
-                height: 440,
-            },
-            tables: vec![self.table()],
-        }
+        Figure::of_panel(panel, self.table())
     }
 
     fn table(&self) -> Table {

@@ -88,6 +88,15 @@ pub fn best_gamma(epsilon: f64) -> f64 {
     b * ((z * (1.0 + 2.0 * b) / (2.0 * b * b)).ln_1p() / 3.0).exp_m1() / z
 }
 
+/// `sigma^2(eps)`: the least variance of noise for one unit of sensitivity, and the least worst-case
+/// squared error of a mean between bounds 0 and 1, times `n^2` (Geng and Viswanath 2014, theorem 7;
+/// Kulesza, Suresh and Wang 2024, theorem 4).
+pub fn least_variance(epsilon: f64) -> f64 {
+    let b = (-epsilon).exp();
+    let ends = 0.5f64.powf(2.0 / 3.0) * (-2.0 * epsilon / 3.0).exp() * (1.0 + b).powf(2.0 / 3.0);
+    (ends + b) / (-epsilon).exp_m1().powi(2)
+}
+
 /// The core, in grid steps, for a fraction `gamma`: 1 to `steps`.
 pub fn core_of(gamma: f64, steps: u64) -> u64 {
     // The cast saturates, and takes NaN to 0.

@@ -77,6 +77,8 @@ fn gamma_is_the_best_one_and_the_table_holds() {
         };
         near(staircase::best_gamma(epsilon), gamma, 1e-6);
         assert!((least_variance(epsilon) / variance - 1.0).abs() < 3e-6);
+        let ours = staircase::least_variance(epsilon);
+        assert!((ours / least_variance(epsilon) - 1.0).abs() < 1e-12);
         assert!((staircase2::best_gamma(epsilon) - gamma2).abs() < 2e-3);
         let found = variance2(staircase2::best_gamma(epsilon), epsilon);
         assert!(

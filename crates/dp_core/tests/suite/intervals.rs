@@ -8,7 +8,7 @@ use dp_core::mechanism::estimate::Estimates;
 use dp_core::mechanism::mean::{
     Complement, OfSums, clipped::Clipped, gaussian::Gaussian, hourglass::Hourglass,
     independent::Independent, laplace::Laplace, shifted::Shifted, smooth::Smooth,
-    staircase::Staircase,
+    staircase::Staircase, symmetric::Mirrored,
 };
 use dp_core::mechanism::{
     Arguments, MEAN, Make, MeanAnswer, Mechanism, MechanismArgument, Overspent, count, sum,
@@ -63,6 +63,10 @@ fn cases(eps: f64, bounds: Bounds, rows: f64) -> Vec<Case> {
     let staircase = |gamma| Complement::new(bounds, Staircase::new(STEPS, core(gamma), e));
     vec![
         case!("hourglass", hourglass(staircase::best_gamma(eps))),
+        case!(
+            "hourglass, mirrored",
+            Complement::new(bounds, Mirrored(Hourglass::new(STEPS, core(0.1), e)))
+        ),
         case!("hourglass, narrow", hourglass(0.01)),
         case!("hourglass, wide", hourglass(1.0)),
         case!("laplace", Complement::new(bounds, Laplace::new(STEPS, e))),

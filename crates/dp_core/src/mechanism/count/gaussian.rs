@@ -64,6 +64,6 @@ impl Mechanism for Gaussian {
     /// Rounded noise is above `k` where it was at `k + 1/2` or beyond.
     fn intervals(&self, miss: f64) -> Option<Intervals<i64>> {
         let reach = quantile(miss, |t| tail::normal(1.0 / self.mu, t));
-        within((reach - 0.5).max(0.0).ceil())
+        within(0.0, (reach - 0.5).max(0.0).ceil())
     }
 }

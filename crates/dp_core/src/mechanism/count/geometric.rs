@@ -66,6 +66,9 @@ impl Mechanism for Geometric {
 
     fn intervals(&self, miss: f64) -> Option<Intervals<i64>> {
         let epsilon = self.epsilon.value();
-        within(quantile(miss, |k| tail::two_sided_geometric(epsilon, k)).ceil())
+        within(
+            0.0,
+            quantile(miss, |k| tail::two_sided_geometric(epsilon, k)).ceil(),
+        )
     }
 }

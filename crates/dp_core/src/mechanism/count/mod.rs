@@ -10,11 +10,11 @@ use crate::interval::Intervals;
 use crate::random::{Bits, add_noise};
 use crate::sums::Sums;
 
-/// The interval of answers that are off by at most `reach`, a whole number: no number of rows is
-/// negative.
-fn within(reach: f64) -> Option<Intervals<i64>> {
+/// The interval of answers that lack `short`, give or take `reach`, of the number of rows; both are
+/// whole numbers. No number of rows is negative.
+fn within(short: f64, reach: f64) -> Option<Intervals<i64>> {
     Some(Box::new(move |count| {
-        [-reach, reach].map(|off| (*count as f64 + off).max(0.0))
+        [short - reach, short + reach].map(|off| (*count as f64 + off).max(0.0))
     }))
 }
 

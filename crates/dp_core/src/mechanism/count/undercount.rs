@@ -4,7 +4,7 @@
 
 use super::super::budget::DELTA;
 use super::super::{ADD_REMOVE, Entry, Info, Mechanism, Scalar};
-use super::noisy_count;
+use super::{noisy_count, within};
 use crate::epsilon::Epsilon;
 use crate::error::ParameterError;
 use crate::grid::Grid;
@@ -122,9 +122,6 @@ impl Mechanism for Undercount {
     fn intervals(&self, miss: f64) -> Option<Intervals<i64>> {
         let (epsilon, most) = (self.epsilon.value(), self.reach as f64);
         let reach = quantile(miss, |k| tail::two_sided_geometric(epsilon, k)).ceil();
-        let reach = reach.min(most);
-        Some(Box::new(move |count| {
-            [most - reach, most + reach].map(|off| (*count as f64 + off).max(0.0))
-        }))
+        within(most, reach.min(most))
     }
 }

@@ -105,6 +105,6 @@ impl Mechanism for Independent {
     }
 
     fn intervals(&self, miss: f64) -> Option<Intervals<MeanAnswer>> {
-        intervals_between(&self.bounds, self.ratio()?, miss)
+        intervals_between(&self.bounds, self.clone(), miss)
     }
 }

@@ -32,6 +32,8 @@ pub mod staircase;
 pub mod symmetric;
 pub mod symmetric_known_n;
 
+use std::cell::OnceCell;
+
 use super::budget::outside;
 use super::{Built, Info, MeanAnswer, Mechanism, Parameter, Request, Scalar, Takes};
 use crate::cells::{Histogram, Line};
@@ -82,10 +84,9 @@ pub trait OfSums: Mechanism<Answer = MeanAnswer> {
     /// What half of an interval's width is for so many rows, at most and to leading order in
     /// `1 / rows`; `None` where answers have no interval.
     fn half_width(&self, rows: f64, miss: f64) -> Option<f64> {
-        let Ratio { unit, range, .. } = self.ratio()?;
-        let most = (range[1] - range[0]) / 2.0;
-        let reach = self.ratio()?.reach(miss).largest();
-        Some(unit * (reach / rows).min(most))
+        let ratio = self.ratio()?;
+        let most = (ratio.range[1] - ratio.range[0]) / 2.0;
+        Some(ratio.unit * (ratio.reach(miss).largest() / rows).min(most))
     }
 
     /// The root mean squared error of the answer about the mean of so many clamped rows, where that is
@@ -286,7 +287,7 @@ impl<N: PairNoise> Complement<N> {
     }
 }
 
-impl<N: PairNoise> OfSums for Complement<N> {
+impl<N: PairNoise + Clone + 'static> OfSums for Complement<N> {
     /// With noise `(x1, x2)` the mean at `m` of the way between the bounds moves by
     /// `((1 - m) x1 - m x2) / n` of it. The variance of that is a convex function of `m`: the
     /// largest is at an end, where one of the two is alone.
@@ -305,7 +306,7 @@ impl<N: PairNoise> OfSums for Complement<N> {
     }
 }
 
-impl<N: PairNoise> Mechanism for Complement<N> {
+impl<N: PairNoise + Clone + 'static> Mechanism for Complement<N> {
     type Answer = MeanAnswer;
 
     fn grid(&self) -> Option<Grid> {
@@ -317,24 +318,29 @@ impl<N: PairNoise> Mechanism for Complement<N> {
     }
 
     fn intervals(&self, miss: f64) -> Option<Intervals<MeanAnswer>> {
-        intervals_between(&self.bounds, self.ratio()?, miss)
+        intervals_between(&self.bounds, self.clone(), miss)
     }
 }
 
-/// The intervals of answers that are kept between the bounds.
+/// The intervals of answers that are kept between the bounds. They are set up at the first answer:
+/// what only takes in rows, as a parallel worker, has none.
 fn intervals_between(
     bounds: &Bounds,
-    ratio: Ratio<'_>,
+    mechanism: impl OfSums + 'static,
     miss: f64,
 ) -> Option<Intervals<MeanAnswer>> {
     let (lo, hi) = (bounds.lo(), bounds.hi());
-    let around = ratio.intervals(miss, lo, hi);
-    Some(Box::new(move |answer| match *answer {
-        MeanAnswer {
-            mean: Some(mean),
-            count: Some(count),
-        } => around(mean, count),
-        _ => [lo, hi],
+    mechanism.ratio()?;
+    let around = OnceCell::new();
+    Some(Box::new(move |answer| {
+        let around = || {
+            let ratio = mechanism.ratio()?;
+            Some(around.get_or_init(|| ratio.intervals(miss, lo, hi)))
+        };
+        match (answer.mean, answer.count, around()) {
+            (Some(mean), Some(count), Some(around)) => around(mean, count),
+            _ => [lo, hi],
+        }
     }))
 }
 
