@@ -3,6 +3,7 @@
 
 use dp_core::grid::Grid;
 use dp_core::mechanism::vector::{LONGEST, Rows};
+use dp_core::memory;
 use dp_core::sums::Totals;
 use pgrx::pg_sys::{self, Datum};
 
@@ -237,11 +238,12 @@ impl<'a> VectorState<'a> {
 
     /// What a mechanism releases.
     pub fn totals(&self) -> Totals {
+        let length = self.layout().length();
         Totals {
             n: self.head.n,
             s: match self.layout().kind().words() {
-                1 => self.words.iter().map(|count| i128::from(*count)).collect(),
-                _ => self.words.chunks_exact(2).map(sum).collect(),
+                1 => memory::vector(length, self.words.iter().map(|count| i128::from(*count))),
+                _ => memory::vector(length, self.words.chunks_exact(2).map(sum)),
             },
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid, STEPS};
+use crate::memory;
 
 /// The most buckets of a histogram.
 pub const MOST: usize = 100_000;
@@ -77,7 +78,8 @@ impl Buckets {
 
     /// All edges, one more than buckets.
     pub fn edges(&self) -> Vec<f64> {
-        (0..=self.count).map(|i| self.edge(i)).collect()
+        let edges = (0..=self.count).map(|i| self.edge(i));
+        memory::vector(self.count as usize + 1, edges)
     }
 
     /// The bucket of a row, counted from 0: the last one whose lower edge is not above `x`; the

@@ -9,7 +9,7 @@
 //! rounded down to steps from there, so the rounding does not favour any place: half a step more,
 //! which [`Histogram::sum_between`] adds, makes it even.
 
-use std::collections::BTreeMap;
+use crate::memory;
 
 /// Steps in a cell. Sums in a cell fit 64 bits up to 2^40 rows.
 pub const STEPS: u64 = 1 << 24;
@@ -88,6 +88,44 @@ pub struct Content {
     pub steps: u64,
 }
 
+/// Cells that hold a row, in order of their numbers, each once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cells(Vec<(i64, Content)>);
+
+impl Cells {
+    /// Of so many cells in any order.
+    pub fn of(count: usize, cells: impl IntoIterator<Item = (i64, Content)>) -> Self {
+        let mut cells = memory::vector(count, cells);
+        cells.sort_unstable_by_key(|(cell, _)| *cell);
+        cells.dedup_by_key(|(cell, _)| *cell);
+        Self(cells)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (i64, Content)> {
+        self.0.iter().copied()
+    }
+
+    /// Takes in what a cell holds, unless there are [`MOST`] others already; whether it did.
+    fn add(&mut self, cell: i64, content: Content) -> bool {
+        match self.0.binary_search_by_key(&cell, |(known, _)| *known) {
+            Ok(place) => {
+                let (_, held) = &mut self.0[place];
+                held.count = held.count.wrapping_add(content.count);
+                held.steps = held.steps.wrapping_add(content.steps);
+            }
+            Err(_) if self.count() == MOST => return false,
+            Err(place) => self.0.insert(place, (cell, content)),
+        }
+        true
+    }
+}
+
 /// What a group is: how its rows lie in cells.
 #[derive(Clone, Debug)]
 pub struct Histogram {
@@ -95,8 +133,8 @@ pub struct Histogram {
     pub line: Line,
     /// Rows, in cells or not.
     pub n: i64,
-    /// The cells that hold a row, by number.
-    pub cells: BTreeMap<i64, Content>,
+    /// The cells that hold a row.
+    pub cells: Cells,
     /// Whether rows were left out, because more than [`MOST`] cells would hold one.
     pub full: bool,
     /// Rows that a coin has chosen.
@@ -142,7 +180,7 @@ impl Histogram {
         Self {
             line,
             n: 0,
-            cells: BTreeMap::new(),
+            cells: Cells::default(),
             full: false,
             chosen: Chosen::default(),
         }
@@ -151,13 +189,7 @@ impl Histogram {
     /// Takes in a row in this place.
     pub fn add(&mut self, (cell, steps): (i64, u64)) {
         self.n = self.n.wrapping_add(1);
-        if self.cells.len() == MOST && !self.cells.contains_key(&cell) {
-            self.full = true;
-            return;
-        }
-        let content = self.cells.entry(cell).or_default();
-        content.count = content.count.wrapping_add(1);
-        content.steps = content.steps.wrapping_add(steps);
+        self.full |= !self.cells.add(cell, Content { count: 1, steps });
     }
 
     /// The sum of the rows, each brought between the lower edges of two cells and counted from the
@@ -166,12 +198,12 @@ impl Histogram {
     pub fn sum_between(&self, from: i64, to: i64) -> i128 {
         let half_steps = |cells: i64| 2 * i128::from(STEPS) * i128::from(cells);
         let (mut sum, mut counted) = (0i128, 0i128);
-        for (cell, content) in self.cells.range(..to) {
+        for (cell, content) in self.cells.iter().take_while(|(cell, _)| *cell < to) {
             let count = i128::from(content.count);
             counted = counted.wrapping_add(count);
-            if *cell >= from {
+            if cell >= from {
                 let inside = 2 * i128::from(content.steps) + count;
-                sum = sum.wrapping_add(count * half_steps(*cell - from) + inside);
+                sum = sum.wrapping_add(count * half_steps(cell - from) + inside);
             }
         }
         // Of rows in no cell it is not known where they are; they count as above.

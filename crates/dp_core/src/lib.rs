@@ -52,6 +52,7 @@ pub mod grid;
 pub mod interval;
 pub mod magnitudes;
 pub mod mechanism;
+pub mod memory;
 pub mod planning;
 pub mod random;
 #[cfg(feature = "testing")]

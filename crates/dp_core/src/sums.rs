@@ -1,5 +1,7 @@
 //! What an aggregate knows of its rows: exact integers, and nothing else.
 
+use crate::memory;
+
 /// The number of rows and the sum of their grid steps.
 ///
 /// Integers, so that any order of the rows, any split into parts and any order of merging the
@@ -74,7 +76,7 @@ impl Totals {
     pub fn new(length: usize) -> Self {
         Self {
             n: 0,
-            s: vec![0; length],
+            s: memory::vector(length, std::iter::repeat(0)),
         }
     }
 }

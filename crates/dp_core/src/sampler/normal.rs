@@ -2,6 +2,7 @@
 
 use super::exponential::{Exponential, Lazy};
 use super::natural::Natural;
+use crate::memory;
 use crate::random::Bits;
 
 /// Binary digits after the point of the fixed-point numbers that decide nearly every draw.
@@ -315,7 +316,7 @@ impl RoundedSums {
     pub fn draw<B: Bits>(&self, count: usize, bits: &mut B) -> Vec<i128> {
         let mut y = Normal::draw(bits);
         let sum = |_| self.round(&mut Normal::draw(bits), &mut y, bits);
-        (0..count).map(sum).collect()
+        memory::vector(count, (0..count).map(sum))
     }
 
     /// `round(own * X + shared * Y)`, for standard `X` and `Y`.

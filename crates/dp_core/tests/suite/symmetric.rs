@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dp_core::cells::{Chosen, Content, Histogram, Line, MOST};
+use dp_core::cells::{Cells, Chosen, Content, Histogram, Line, MOST};
 use dp_core::delta::Delta;
 use dp_core::epsilon::Epsilon;
 use dp_core::error::{Kind, ParameterError};
@@ -60,19 +60,10 @@ fn bins() -> Shape {
 /// A table with so many rows in each of the first bins.
 fn table(votes: &[u64]) -> Histogram {
     let occupied = votes.iter().enumerate().filter(|(_, votes)| **votes > 0);
+    let cells = occupied.map(|(bin, &count)| (bin as i64, Content { count, steps: 0 }));
     Histogram {
         n: votes.iter().sum::<u64>() as i64,
-        cells: occupied
-            .map(|(bin, votes)| {
-                (
-                    bin as i64,
-                    Content {
-                        count: *votes,
-                        steps: 0,
-                    },
-                )
-            })
-            .collect(),
+        cells: Cells::of(votes.len(), cells),
         ..Histogram::new(Line::new(1.0, 0.0))
     }
 }
@@ -258,9 +249,8 @@ fn a_crowd_of_cells_has_no_place() {
         let mut histogram = table(&[1_000_000]);
         histogram.full = full;
         let alone = Content { count: 1, steps: 0 };
-        histogram
-            .cells
-            .extend((1..cells as i64).map(|cell| (10 * cell, alone)));
+        let crowd = (1..cells as i64).map(|cell| (10 * cell, alone));
+        histogram.cells = Cells::of(cells, histogram.cells.iter().chain(crowd));
         let mut words = Seeded::new(6);
         let found = (0..40).filter(|_| place.find(&histogram, &mut words).is_some());
         found.count()
@@ -279,9 +269,10 @@ fn a_histogram_stops_growing() {
         histogram.add((cell, 0));
     }
     histogram.add((0, 1));
-    assert_eq!((histogram.cells.len(), histogram.full), (MOST, true));
+    assert_eq!((histogram.cells.count(), histogram.full), (MOST, true));
     assert_eq!(histogram.n, MOST as i64 + 11);
-    assert_eq!(histogram.cells[&0], Content { count: 2, steps: 1 });
+    let first = histogram.cells.iter().next();
+    assert_eq!(first, Some((0, Content { count: 2, steps: 1 })));
 }
 
 // The noise of the fine step.
@@ -815,24 +806,16 @@ fn no_rows_and_no_parameters_are_too_much() {
                     }
                 }
             }
+            let steps = Content {
+                count: u64::MAX,
+                steps: u64::MAX,
+            };
             let hostile = Histogram {
                 n: i64::MIN,
-                cells: BTreeMap::from([
-                    (
-                        i64::MIN / 4,
-                        Content {
-                            count: u64::MAX,
-                            steps: u64::MAX,
-                        },
-                    ),
-                    (
-                        0,
-                        Content {
-                            count: u64::MAX,
-                            steps: 0,
-                        },
-                    ),
-                ]),
+                cells: Cells::of(
+                    2,
+                    [(i64::MIN / 4, steps), (0, Content { steps: 0, ..steps })],
+                ),
                 ..Histogram::new(mechanism.line(0))
             };
             let answer = mechanism.release(&hostile, &mut generator);

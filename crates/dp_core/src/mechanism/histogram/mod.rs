@@ -6,6 +6,7 @@
 
 pub mod geometric;
 
+use crate::memory;
 use crate::random::{Bits, add_noise};
 use crate::sampler::staircase::Staircase;
 use crate::sums::Totals;
@@ -19,10 +20,7 @@ pub(super) fn noisy_counts<B: Bits>(
     bits: &mut B,
 ) -> Vec<i64> {
     let counts = totals.s.iter().copied().chain(std::iter::repeat(0));
-    let noisy = counts
-        .take(length)
-        .map(|count| add_noise(count, noise.draw(bits).value, bits));
-    noisy
-        .map(|count| count.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
-        .collect()
+    let noisy = counts.map(|count| add_noise(count, noise.draw(bits).value, bits));
+    let kept = noisy.map(|count| count.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64);
+    memory::vector(length, kept)
 }

@@ -2,12 +2,10 @@
 //!
 //! More of it: docs/proofs/place.md.
 
-use std::collections::BTreeMap;
-
 use super::super::budget::{self, DELTA, outside};
 use super::super::{Parameter, Request, Takes};
 use super::SCALE;
-use crate::cells::{Histogram, Line, MOST, STEPS};
+use crate::cells::{Content, Histogram, Line, MOST, STEPS};
 use crate::epsilon::Epsilon;
 use crate::error::ParameterError;
 use crate::planning::{Forecast, Planned, bias_of_clamping};
@@ -206,18 +204,19 @@ impl Place {
     /// The cell at whose lower edge rows are clipped from below, or `None` where there is no place.
     pub fn find<B: Bits>(&self, histogram: &Histogram, bits: &mut B) -> Option<i64> {
         let noise = self.crowd.draw(bits).value;
-        let cells = add_noise(histogram.cells.len() as i128, noise, bits);
+        let cells = add_noise(histogram.cells.count() as i128, noise, bits);
         if histogram.full || cells > i128::from(CROWD) {
             return None;
         }
-        let mut bins = BTreeMap::<i64, u64>::new();
-        for (cell, content) in &histogram.cells {
-            let bin = cell.div_euclid(i64::from(self.shape.bin));
-            let votes = bins.entry(bin).or_default();
-            *votes = votes.wrapping_add(content.count);
-        }
+        let bin_of = |cell: i64| cell.div_euclid(i64::from(self.shape.bin));
         let (mut most, mut place, mut ties) = (self.threshold, None, 0);
-        for (bin, votes) in bins {
+        // The cells of a bin follow one another.
+        let mut cells = histogram.cells.iter().peekable();
+        while let Some((cell, Content { count, .. })) = cells.next() {
+            let (bin, mut votes) = (bin_of(cell), count);
+            while let Some((_, more)) = cells.next_if(|(cell, _)| bin_of(*cell) == bin) {
+                votes = votes.wrapping_add(more.count);
+            }
             let votes = i128::from(votes);
             let noisy = votes.saturating_add(self.votes.draw(bits).value);
             let noisy = noted(&[votes, i128::from(bin)], noisy, bits);

@@ -3,6 +3,7 @@
 use super::super::Mechanism;
 use super::{Items, Origin, Rows, Spread, VectorAnswer, VectorMechanism};
 use crate::grid::Grid;
+use crate::memory;
 use crate::random::{Bits, Generator, add_noise};
 use crate::sums::Totals;
 
@@ -34,15 +35,15 @@ impl<N: VectorNoise> Additive<N> {
     pub fn noisy<B: Bits>(&self, totals: &Totals, bits: &mut B) -> Vec<i128> {
         let noise = self.noise.draw(self.items.length, bits);
         let sums = self.items.sums(totals).zip(noise);
-        sums.map(|(sum, noise)| add_noise(sum, noise, bits))
-            .collect()
+        let noisy = sums.map(|(sum, noise)| add_noise(sum, noise, bits));
+        memory::vector(self.items.length, noisy)
     }
 
     /// One release from any source of words.
     pub fn release_from<B: Bits>(&self, totals: &Totals, bits: &mut B) -> VectorAnswer {
         let steps = self.items.steps as f64;
         let noisy = self.noisy(totals, bits);
-        let parts = noisy.iter().map(|sum| *sum as f64 / steps).collect();
+        let parts = noisy.iter().map(|sum| *sum as f64 / steps);
         VectorAnswer::new(self.items, Origin::Zero, None, parts)
     }
 }

@@ -144,7 +144,7 @@ impl Correlated {
         let steps = self.items.steps as f64;
         let (centred, whole) = self.noisy(totals, bits);
         let part = |number: i128| number.saturating_add(whole) as f64 / (2.0 * steps);
-        let parts = centred.into_iter().map(part).collect();
+        let parts = centred.into_iter().map(part);
         VectorAnswer::new(self.items, Origin::Lower, Some(whole as f64 / steps), parts)
     }
 }

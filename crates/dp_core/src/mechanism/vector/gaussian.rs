@@ -5,6 +5,7 @@
 use super::super::budget::{self, DELTA, GAUSSIAN, MU, RHO};
 use super::super::{Entry, Info, Vector};
 use super::{Additive, EITHER, Items, LENGTH, RELATION, Relation, VectorNoise};
+use crate::memory;
 use crate::random::Bits;
 use crate::sampler::normal::RoundedNormal;
 
@@ -58,7 +59,7 @@ impl Gaussian {
 
 impl VectorNoise for Gaussian {
     fn draw<B: Bits>(&self, length: usize, bits: &mut B) -> Vec<i128> {
-        (0..length).map(|_| self.noise.draw(bits)).collect()
+        memory::vector(length, (0..length).map(|_| self.noise.draw(bits)))
     }
 
     fn spread(&self) -> (f64, f64) {

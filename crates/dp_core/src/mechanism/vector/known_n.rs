@@ -94,7 +94,7 @@ impl KnownN {
             let noisy = add_noise(sum, self.noise.draw(bits), bits) as f64;
             (noisy / steps + self.total) / 2.0
         };
-        let parts = self.coordinates(totals).into_iter().map(part).collect();
+        let parts = self.coordinates(totals).into_iter().map(part);
         VectorAnswer::new(self.items, Origin::Lower, Some(self.total), parts)
     }
 }

@@ -5,6 +5,7 @@
 use super::super::{Entry, Info, PURE, Vector};
 use super::{Additive, EITHER, Items, LENGTH, RELATION, Relation, VectorNoise};
 use crate::epsilon::Epsilon;
+use crate::memory;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
 
@@ -56,7 +57,7 @@ impl Laplace {
 
 impl VectorNoise for Laplace {
     fn draw<B: Bits>(&self, length: usize, bits: &mut B) -> Vec<i128> {
-        (0..length).map(|_| self.noise.draw(bits)).collect()
+        memory::vector(length, (0..length).map(|_| self.noise.draw(bits)))
     }
 
     fn spread(&self) -> (f64, f64) {

@@ -28,6 +28,7 @@ use super::budget::outside;
 use super::{Mechanism, Parameter, Request, Takes};
 use crate::error::ParameterError;
 use crate::grid::{self, Bounds, Grid};
+use crate::memory;
 use crate::sums::Totals;
 
 /// The longest vector taken.
@@ -151,8 +152,8 @@ impl Items {
     fn centred(&self, totals: &Totals) -> Vec<i128> {
         let whole = self.whole(totals);
         let sums = self.sums(totals);
-        sums.map(|sum| sum.saturating_mul(2).saturating_sub(whole))
-            .collect()
+        let centred = sums.map(|sum| sum.saturating_mul(2).saturating_sub(whole));
+        memory::vector(self.length, centred)
     }
 
     /// Rows of which all positions may be other than 0.
@@ -196,10 +197,15 @@ impl Items {
 }
 
 impl VectorAnswer {
-    fn new(items: Items, origin: Origin, total: Option<f64>, parts: Vec<f64>) -> Self {
+    fn new(
+        items: Items,
+        origin: Origin,
+        total: Option<f64>,
+        parts: impl Iterator<Item = f64>,
+    ) -> Self {
         Self {
             total,
-            parts,
+            parts: memory::vector(items.length, parts),
             items,
             origin,
         }
@@ -219,7 +225,7 @@ impl VectorAnswer {
             1.0
         };
         let value = |part: &f64| (lowest * shrink * base + unit * shrink * part) / shrink;
-        self.parts.iter().map(value).collect()
+        memory::vector(self.parts.len(), self.parts.iter().map(value))
     }
 
     /// The means: the noisy sums over the noisy number of rows, inside the bounds; the midpoint
@@ -234,7 +240,7 @@ impl VectorAnswer {
             None => lo.midpoint(hi),
             Some(total) => (lo + (hi - lo) * (part / total).clamp(0.0, 1.0)).clamp(lo, hi),
         };
-        self.parts.iter().map(mean).collect()
+        memory::vector(self.parts.len(), self.parts.iter().map(mean))
     }
 }
 
