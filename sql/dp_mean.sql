@@ -12,8 +12,9 @@ CREATE TYPE dp_mechanism;
 COMMENT ON TYPE dp_mechanism IS
 'A mechanism and its parameters: name, or name(key=value, ...). A literal is checked where the query is parsed; an unknown name or key raises 22023 with the known ones in the HINT. dp_mechanisms() lists them.';
 
+-- Restricted: a cast that is computed for each row would raise its error in a parallel worker, which tells of a row.
 CREATE FUNCTION dp_mechanism_in(cstring) RETURNS dp_mechanism
-AS 'MODULE_PATHNAME', 'dp_mechanism_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+AS 'MODULE_PATHNAME', 'dp_mechanism_in' LANGUAGE C IMMUTABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION dp_mechanism_in(cstring) IS 'input of dp_mechanism; 22023 for a text that names no mechanism';
 
 CREATE FUNCTION dp_mechanism_out(dp_mechanism) RETURNS cstring

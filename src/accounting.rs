@@ -8,7 +8,7 @@ use crate::errors;
 
 /// A budget, or the ERROR that says what is wrong with an argument of `function`.
 fn answer(function: &str, result: Result<f64, ParameterError>) -> f64 {
-    result.unwrap_or_else(|error| errors::parameter(function, &error))
+    result.unwrap_or_else(|error| errors::parameter(function, &error).raise())
 }
 
 #[pg_extern(sql = false)]

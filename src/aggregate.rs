@@ -14,12 +14,12 @@ use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::call_site::CallSite;
 use crate::cell_state::CellState;
-use crate::errors;
+use crate::errors::{self, Refusal};
 use crate::fmgr::{self, Call, argument, float8, sql_function};
-use crate::plan::Role;
+use crate::plan::{self, Role};
 use crate::release::release;
-use crate::state::{Kept, State};
-use crate::vector_state::VectorState;
+use crate::state::{Kept, Refused, State};
+use crate::vector_state::{Layout, VectorState};
 
 /// An aggregate, as its SQL declaration has it.
 pub struct Aggregate<M: ?Sized + 'static> {
@@ -92,10 +92,10 @@ impl<A: 'static> Aggregate<Scalar<A>> {
     ///
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
-    pub unsafe fn other_row(&'static self, call: Call) -> Datum {
+    pub unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
         let grid = CallSite::with(call, Role::Transition, self, |site| {
-            site.mechanism_of_row(call).grid()
-        });
+            Ok(site.mechanism_of_row(call)?.grid())
+        })?;
         let mut state = State::<Sums>::new(grid.unwrap_or(Grid::NONE));
         match (grid, self.shape) {
             (Some(_), Shape::Bounded) => state.take(value(call)),
@@ -111,42 +111,43 @@ impl<A: 'static> Aggregate<Scalar<A>> {
     /// `call` is a call of this aggregate's final function.
     pub unsafe fn release(&'static self, call: Call) -> A {
         CallSite::with(call, Role::Final, self, |site| {
-            let mechanism = site.mechanism_of_plan(call);
+            let mechanism = site.mechanism_of_plan()?;
             // SAFETY: by the caller's word.
             unsafe { self.release_state(call, mechanism) }
         })
+        .unwrap_or_else(|refusal| refusal.raise())
     }
 }
 
 impl<M: ?Sized> Aggregate<M> {
-    /// The state of a group with its first row in it, `first`; an ERROR where the group has one.
+    /// The state of a group with its first row in it, `first`; refused where the group has one.
     ///
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
-    pub unsafe fn first_row<K: Kept>(&self, call: Call, first: State<K>) -> Datum {
+    pub unsafe fn first_row<K: Kept>(&self, call: Call, first: State<K>) -> Result<Datum, Refusal> {
         if let Some(datum) = call.datum(0) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
-            unsafe { self.state_of::<K>(datum, first.grid()) };
-            errors::bad_state()
+            unsafe { self.state_of::<K>(datum, first.grid()) }?;
+            return Err(errors::bad_state());
         }
         // The executor copies it into the aggregate's own memory.
-        first.into_datum()
+        Ok(first.into_datum())
     }
 
     /// The state of a group with a row of `t` steps more, its first or not.
     ///
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
-    pub unsafe fn any_row(&self, call: Call, grid: Grid, t: i128) -> Datum {
+    pub unsafe fn any_row(&self, call: Call, grid: Grid, t: i128) -> Result<Datum, Refusal> {
         let row = Sums { n: 1, s: t };
         let Some(datum) = call.datum(0) else {
             let mut state = State::new(grid);
             state.merge(&row);
-            return state.into_datum();
+            return Ok(state.into_datum());
         };
         // SAFETY: the SQL declaration makes argument 0 a dp_state.
-        unsafe { self.state_of(datum, &grid) }.merge(&row);
-        datum
+        unsafe { self.state_of(datum, &grid) }?.merge(&row);
+        Ok(datum)
     }
 
     /// A release of what the group's rows add up to.
@@ -157,14 +158,26 @@ impl<M: ?Sized> Aggregate<M> {
         &self,
         call: Call,
         mechanism: &A,
-    ) -> A::Answer {
+    ) -> Result<A::Answer, Refusal> {
         let grid = mechanism.grid().unwrap_or(Grid::NONE);
         let kept = match call.datum(0) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
-            Some(datum) => unsafe { self.state_of(datum, &grid) }.kept(),
+            Some(datum) => unsafe { self.state_of(datum, &grid) }?.kept(),
             None => K::default(),
         };
-        release(mechanism, &kept)
+        Ok(release(mechanism, &kept))
+    }
+
+    /// What was found behind a datum, or why it was not: its rows were refused, or it is no state of ours.
+    ///
+    /// # Safety
+    /// `datum` is a dp_state.
+    pub unsafe fn found<S>(&self, state: Option<S>, datum: Datum) -> Result<S, Refusal> {
+        // SAFETY: by the caller's word.
+        state.ok_or_else(|| match unsafe { Refused::of(datum) } {
+            Some(refused) => errors::depends_on_rows(self.name, refused.argument()),
+            None => errors::bad_state(),
+        })
     }
 
     /// The state of a group on this grid. Another grid means that an argument changed on the way,
@@ -172,15 +185,79 @@ impl<M: ?Sized> Aggregate<M> {
     ///
     /// # Safety
     /// `datum` is a dp_state.
-    unsafe fn state_of<'a, K: Kept>(&self, datum: Datum, grid: &Grid) -> &'a mut State<K> {
+    unsafe fn state_of<'a, K: Kept>(
+        &self,
+        datum: Datum,
+        grid: &Grid,
+    ) -> Result<&'a mut State<K>, Refusal> {
         // SAFETY: by the caller's word.
-        let state = unsafe { State::of(datum) }.unwrap_or_else(|| errors::bad_state());
-        if !state.grid().same(grid) {
+        let state = unsafe { self.found(State::of(datum), datum) }?;
+        if state.grid().same(grid) {
+            Ok(state)
+        } else {
             let argument = state.grid().changed_bound(grid).unwrap_or("mech");
-            errors::depends_on_rows(self.name, argument);
+            Err(errors::depends_on_rows(self.name, argument))
         }
-        state
     }
+}
+
+impl<M: ?Sized> Aggregate<M> {
+    /// The state of vectors behind a datum. Refuses one that was fed otherwise than the call says: an argument
+    /// changed on the way, through a function that calls itself stable and is not.
+    ///
+    /// # Safety
+    /// `datum` is a `dp_state`.
+    pub unsafe fn vector_state<'a>(
+        &self,
+        datum: Datum,
+        layout: &Layout,
+    ) -> Result<VectorState<'a>, Refusal> {
+        // SAFETY: by the caller's word.
+        let state = unsafe { self.found(VectorState::of(datum), datum) }?;
+        let fed = state.layout();
+        if fed.same(layout) {
+            return Ok(state);
+        }
+        let argument = match fed.grid().changed_bound(layout.grid()) {
+            Some(bound) => bound,
+            None if fed.length() != layout.length() && matches!(self.shape, Shape::Buckets) => {
+                "buckets"
+            }
+            None => "mech",
+        };
+        Err(errors::depends_on_rows(self.name, argument))
+    }
+}
+
+/// What a transition function does with a row that is not in the plain case: `row`, but for a call that is
+/// refused. Where the state is a part of a group's, that is kept in it, as an ERROR here would tell that
+/// there is a row; the final function, which runs in any case, finds the mistake in the plan.
+///
+/// # Safety
+/// `fcinfo` is PostgreSQL's own, of a call of a transition function; the caller is below a guard.
+pub unsafe fn guarded_row(
+    fcinfo: FunctionCallInfo,
+    row: impl FnOnce(Call) -> Result<Datum, Refusal>,
+) -> Datum {
+    fmgr::guarded(|| {
+        // SAFETY: by the caller's word; the SQL declarations make argument 0 a dp_state.
+        let (call, refused) = unsafe {
+            (*fcinfo).isnull = false;
+            let call = Call::new(fcinfo);
+            let state = call.datum(0);
+            (call, state.filter(|state| Refused::of(*state).is_some()))
+        };
+        if let Some(refused) = refused {
+            return refused;
+        }
+        row(call).unwrap_or_else(|refusal| {
+            if plan::is_partial(call) {
+                Refused::new(refusal.argument()).into_datum()
+            } else {
+                refusal.raise()
+            }
+        })
+    })
 }
 
 /// The argument `x` of a row that is not in the plain case: not NULL, which the plain case ignores.
@@ -303,10 +380,7 @@ macro_rules! transition_function {
                 fcinfo: pgrx::pg_sys::FunctionCallInfo,
             ) -> pgrx::pg_sys::Datum {
                 // SAFETY: PostgreSQL's own fcinfo, for the length of this call.
-                unsafe {
-                    (*fcinfo).isnull = false;
-                    $aggregate.other_row($crate::fmgr::Call::new(fcinfo))
-                }
+                unsafe { $crate::aggregate::guarded_row(fcinfo, |call| $aggregate.other_row(call)) }
             }
             // SAFETY: the SQL declaration gives it the arguments it needs.
             unsafe { $plain(fcinfo, guarded_rest) }
@@ -317,7 +391,7 @@ macro_rules! transition_function {
 /// `dp_state_combine(dp_state, dp_state)`: one state for the rows of two. Shared by all.
 fn combine(call: Call) -> Option<Datum> {
     if !call.in_aggregate() {
-        errors::not_our_aggregate("dp_state_combine");
+        errors::not_our_aggregate("dp_state_combine").raise();
     }
     let (left, right) = (call.datum(0), call.datum(1));
     // SAFETY: the SQL declaration makes both a dp_state.
@@ -341,7 +415,10 @@ fn combine(call: Call) -> Option<Datum> {
                 (AnyState::Cells(into), AnyState::Cells(from)) if into.line().same(from.line()) => {
                     return Some(into.merge(&from).into_datum());
                 }
-                _ => errors::bad_state(),
+                (AnyState::Refused, _) => {}
+                (_, AnyState::Refused) => return Some(from),
+                // The call was not the same in all parts.
+                _ => return Some(Refused::new("mech").into_datum()),
             }
             Some(into)
         }
@@ -360,6 +437,7 @@ enum AnyState<'a> {
     Moments(&'a mut State<Moments>),
     Vector(VectorState<'a>),
     Cells(CellState<'a>),
+    Refused,
 }
 
 impl AnyState<'_> {
@@ -376,8 +454,10 @@ impl AnyState<'_> {
                 Self::Vector(state)
             } else if let Some(state) = CellState::of(datum) {
                 Self::Cells(state)
+            } else if Refused::of(datum).is_some() {
+                Self::Refused
             } else {
-                errors::bad_state()
+                errors::bad_state().raise()
             }
         }
     }

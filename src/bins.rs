@@ -12,7 +12,7 @@ use pgrx::pg_sys::{Datum, FunctionCallInfo, NullableDatum};
 
 use crate::aggregate::{Aggregate, value};
 use crate::call_site::CallSite;
-use crate::errors;
+use crate::errors::Refusal;
 use crate::fmgr::{self, Call, argument, float8};
 use crate::plan::Role;
 use crate::release::release;
@@ -53,18 +53,18 @@ impl<M: Binned> Aggregate<M> {
     ///
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
-    pub unsafe fn other_row(&'static self, call: Call) -> Datum {
+    pub unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
         let layout = CallSite::with(call, Role::Transition, self, |site| {
-            site.mechanism_of_row(call).layout()
-        });
+            Ok(site.mechanism_of_row(call)?.layout())
+        })?;
         let mut state = match call.datum(0) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
-            Some(datum) => unsafe { self.state(datum, &layout) },
+            Some(datum) => unsafe { self.vector_state(datum, &layout) }?,
             // The executor copies it into the aggregate's own memory.
             None => VectorState::new(layout),
         };
         count(&mut state, value(call));
-        state.into_datum()
+        Ok(state.into_datum())
     }
 
     /// A release of the group, or of no rows where there is no state.
@@ -73,35 +73,16 @@ impl<M: Binned> Aggregate<M> {
     /// `call` is a call of this aggregate's final function.
     pub unsafe fn release(&'static self, call: Call) -> M::Answer {
         CallSite::with(call, Role::Final, self, |site| {
-            let mechanism = site.mechanism_of_plan(call);
+            let mechanism = site.mechanism_of_plan()?;
             let layout = mechanism.layout();
             let totals = match call.datum(0) {
                 // SAFETY: the SQL declaration makes argument 0 a dp_state.
-                Some(datum) => unsafe { self.state(datum, &layout) }.totals(),
+                Some(datum) => unsafe { self.vector_state(datum, &layout) }?.totals(),
                 None => Totals::new(layout.length()),
             };
-            release(mechanism, &totals)
+            Ok(release(mechanism, &totals))
         })
-    }
-
-    /// The state behind a datum. Refuses one that was fed otherwise than the call says: an argument
-    /// changed on the way, through a function that calls itself stable and is not.
-    ///
-    /// # Safety
-    /// `datum` is a `dp_state`.
-    unsafe fn state<'a>(&self, datum: Datum, layout: &Layout) -> VectorState<'a> {
-        // SAFETY: by the caller's word.
-        let state = unsafe { VectorState::of(datum) }.unwrap_or_else(|| errors::bad_state());
-        let fed = state.layout();
-        if !fed.same(layout) {
-            let argument = match fed.grid().changed_bound(layout.grid()) {
-                Some(bound) => bound,
-                None if fed.length() != layout.length() => "buckets",
-                None => "mech",
-            };
-            errors::depends_on_rows(self.name, argument);
-        }
-        state
+        .unwrap_or_else(|refusal| refusal.raise())
     }
 }
 

@@ -9,10 +9,10 @@ use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::aggregate::{Aggregate, Positions, Shape};
-use crate::errors;
+use crate::errors::{self, Refusal};
 use crate::fmgr::{Call, float8};
 use crate::mechanism_type;
-use crate::plan::{self, Argument, Missing, PlannedCall, Role};
+use crate::plan::{self, Argument, Computation, Computations, Missing, PlannedCall, Role};
 use crate::settings;
 
 /// The public arguments of a call, with `T` for each: an expression, or a value.
@@ -37,6 +37,15 @@ impl<T: Copy> Public<T> {
             confidence: self.confidence.map(f),
         }
     }
+}
+
+/// Where the value of an argument comes from.
+#[derive(Clone, Copy)]
+enum Source {
+    /// A constant: its value, `None` for NULL.
+    Constant(Option<Datum>),
+    /// An expression, by its place among those of the call site.
+    Computed(usize),
 }
 
 /// Argument values as PostgreSQL passes them; `None` is NULL.
@@ -82,22 +91,22 @@ pub enum Input {
 
 impl Input {
     /// Checks the types of the questions. The types are the same with and without rows.
-    fn of_questions(planned: &PlannedCall, name: &str) -> Self {
+    fn of_questions(planned: &PlannedCall, name: &str) -> Result<Self, Refusal> {
         let mut questions = planned.types().skip(QUESTIONS);
         if planned.is_variadic() {
             if !questions.all(plan::is_boolean_array) {
-                errors::not_boolean_array(name);
+                return Err(errors::not_boolean_array(name));
             }
-            return Self::Booleans;
+            return Ok(Self::Booleans);
         }
         let mut count = 0;
         for question in questions {
             count += 1;
             if !plan::is_boolean(question) {
-                errors::not_boolean(name, count);
+                return Err(errors::not_boolean(name, count));
             }
         }
-        Self::Questions(count)
+        Ok(Self::Questions(count))
     }
 }
 
@@ -117,10 +126,13 @@ pub unsafe fn is_known(fcinfo: FunctionCallInfo) -> bool {
 /// What is kept for a call site.
 pub struct CallSite<M: ?Sized + 'static> {
     aggregate: &'static Aggregate<M>,
-    arguments: Public<Argument>,
+    arguments: Public<Source>,
+    /// Those of the arguments that are computed for each release.
+    computed: Vec<Computation>,
+    /// Why there is no mechanism, whatever the arguments' values are. It is told after they were computed: with
+    /// rows, PostgreSQL computes them before it calls us.
+    refused: Option<Refusal>,
     input: Input,
-    /// Whether its states are parts of a group's, to be combined.
-    partial: bool,
     /// The mechanism, and the argument values it was built from.
     built: Option<(Known, Box<M>)>,
 }
@@ -128,14 +140,14 @@ pub struct CallSite<M: ?Sized + 'static> {
 impl<M: ?Sized> CallSite<M> {
     /// Gives `work` the record of the call site that `call` runs for, made at the first call.
     ///
-    /// Raises the same ERROR with and without rows: if the caller is no aggregate of ours, and if
-    /// an argument could differ from row to row.
+    /// # Errors
+    /// The same with and without rows: if the caller is no aggregate of ours.
     pub fn with<R>(
         call: Call,
         role: Role,
         aggregate: &'static Aggregate<M>,
-        work: impl FnOnce(&mut Self) -> R,
-    ) -> R {
+        work: impl FnOnce(&mut Self) -> Result<R, Refusal>,
+    ) -> Result<R, Refusal> {
         let flinfo = call.flinfo();
         // SAFETY: fn_extra is NULL or what this function put there: each of our SQL functions
         // calls with one type `M`, and nobody else writes to its fn_extra. The record lives as
@@ -143,7 +155,7 @@ impl<M: ?Sized> CallSite<M> {
         // calls while `work` runs has an FmgrInfo of its own.
         let site = unsafe {
             if (*flinfo).fn_extra.is_null() {
-                let site = Self::new(call, role, aggregate);
+                let site = Self::new(call, role, aggregate)?;
                 (*flinfo).fn_extra = PgMemoryContexts::For((*flinfo).fn_mcxt)
                     .leak_and_drop_on_delete(site)
                     .cast();
@@ -153,12 +165,11 @@ impl<M: ?Sized> CallSite<M> {
         work(site)
     }
 
-    fn new(call: Call, role: Role, aggregate: &'static Aggregate<M>) -> Self {
-        let planned = match PlannedCall::find(call, role) {
-            Ok(planned) => planned,
-            Err(Missing::NotOurs) => errors::not_our_aggregate(aggregate.name),
-            Err(Missing::Hidden) => errors::hidden_arguments(aggregate.name),
-        };
+    fn new(call: Call, role: Role, aggregate: &'static Aggregate<M>) -> Result<Self, Refusal> {
+        let planned = PlannedCall::find(call, role).map_err(|missing| match missing {
+            Missing::NotOurs => errors::not_our_aggregate(aggregate.name),
+            Missing::Hidden => errors::hidden_arguments(aggregate.name),
+        })?;
         let Some(Positions {
             bounds,
             buckets,
@@ -168,17 +179,25 @@ impl<M: ?Sized> CallSite<M> {
             confidence,
         }) = aggregate.shape.positions(planned.len())
         else {
-            errors::not_our_aggregate(aggregate.name)
+            return Err(errors::not_our_aggregate(aggregate.name));
         };
         // An aggregate that a superuser made of our functions may have a number there.
         if mechanism.is_some_and(|i| !planned.types().nth(i).is_some_and(plan::is_varlena)) {
-            errors::not_our_aggregate(aggregate.name)
+            return Err(errors::not_our_aggregate(aggregate.name));
         }
         // SAFETY: flinfo is PostgreSQL's own.
         let memory = unsafe { (*call.flinfo()).fn_mcxt };
-        let argument = |(name, i): (&str, usize)| match planned.argument(i, memory) {
-            Some(argument) => argument,
-            None => errors::depends_on_rows(aggregate.name, name),
+        let (mut computed, mut refused) = (Vec::new(), None);
+        let argument = |(name, i): (&'static str, usize)| match planned.argument(i, memory) {
+            Some(Argument::Constant(value)) => Source::Constant(value),
+            Some(Argument::Computed(computation)) => {
+                computed.push(computation);
+                Source::Computed(computed.len() - 1)
+            }
+            None => {
+                refused.get_or_insert_with(|| errors::depends_on_rows(aggregate.name, name));
+                Source::Constant(None)
+            }
         };
         let arguments = Public {
             bounds: bounds.map(|lo| [("lo", lo), ("hi", lo + 1)]),
@@ -191,20 +210,34 @@ impl<M: ?Sized> CallSite<M> {
         .map(argument);
         let input = match aggregate.shape {
             Shape::Bounded | Shape::Buckets | Shape::Counted | Shape::Kept => Input::Value,
-            Shape::Questions => Input::of_questions(&planned, aggregate.name),
+            Shape::Questions => {
+                Input::of_questions(&planned, aggregate.name).unwrap_or_else(|refusal| {
+                    refused.get_or_insert(refusal);
+                    Input::Value
+                })
+            }
         };
-        Self {
+        Ok(Self {
             aggregate,
             arguments,
+            computed,
+            refused,
             input,
-            partial: planned.is_partial(),
             built: None,
-        }
+        })
     }
 
-    /// Whether the states made here are parts of a group's, to be combined with others.
-    pub fn is_partial(&self) -> bool {
-        self.partial
+    /// The arguments to compute before [`mechanism_of_plan`](Self::mechanism_of_plan) is asked.
+    ///
+    /// # Errors
+    /// As [`with`](Self::with).
+    pub fn computations(
+        call: Call,
+        aggregate: &'static Aggregate<M>,
+    ) -> Result<Computations, Refusal> {
+        Self::with(call, Role::Final, aggregate, |site| {
+            Ok(Computations::of(&mut site.computed))
+        })
     }
 
     /// How the data come.
@@ -212,20 +245,22 @@ impl<M: ?Sized> CallSite<M> {
         self.input
     }
 
-    /// The mechanism for the arguments as the plan gives them now.
-    pub fn mechanism_of_plan(&mut self, call: Call) -> &M {
+    /// The mechanism for the arguments as the plan gives them and as they were computed last.
+    pub fn mechanism_of_plan(&mut self) -> Result<&M, Refusal> {
+        self.check()?;
         if !self.built_from_constants() {
-            // SAFETY: the arguments were found for this call site.
-            let values = self
-                .arguments
-                .map(|argument| unsafe { plan::value(argument, call) });
-            self.build(&values);
+            let values = self.arguments.map(|argument| match argument {
+                Source::Constant(value) => value,
+                Source::Computed(i) => self.computed[i].value(),
+            });
+            self.build(&values)?;
         }
-        self.mechanism()
+        Ok(self.mechanism())
     }
 
     /// The mechanism for the arguments as a transition function's call passes them.
-    pub fn mechanism_of_row(&mut self, call: Call) -> &M {
+    pub fn mechanism_of_row(&mut self, call: Call) -> Result<&M, Refusal> {
+        self.check()?;
         if !self.built_from_constants() {
             let positions = self.aggregate.shape.positions(call.len() - 1);
             let Some(Positions {
@@ -237,7 +272,7 @@ impl<M: ?Sized> CallSite<M> {
                 confidence,
             }) = positions
             else {
-                errors::not_our_aggregate(self.aggregate.name)
+                return Err(errors::not_our_aggregate(self.aggregate.name));
             };
             let values = Public {
                 bounds: bounds.map(|lo| [lo, lo + 1]),
@@ -248,9 +283,13 @@ impl<M: ?Sized> CallSite<M> {
                 confidence,
             }
             .map(|i| call.datum(i + 1));
-            self.build(&values);
+            self.build(&values)?;
         }
-        self.mechanism()
+        Ok(self.mechanism())
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        self.refused.clone().map_or(Ok(()), Err)
     }
 
     fn mechanism(&self) -> &M {
@@ -259,7 +298,7 @@ impl<M: ?Sized> CallSite<M> {
 
     /// Whether what was built stands for good.
     fn built_from_constants(&self) -> bool {
-        let constant = |argument: &Argument| matches!(argument, Argument::Constant(_));
+        let constant = |argument: &Source| matches!(argument, Source::Constant(_));
         let Public {
             bounds,
             buckets,
@@ -276,7 +315,7 @@ impl<M: ?Sized> CallSite<M> {
     }
 
     /// Builds the mechanism, unless it was built from the same values.
-    fn build(&mut self, values: &Values) {
+    fn build(&mut self, values: &Values) -> Result<(), Refusal> {
         // SAFETY: the SQL declarations make it a dp_mechanism.
         let text = values
             .mechanism
@@ -287,12 +326,13 @@ impl<M: ?Sized> CallSite<M> {
             .as_ref()
             .is_some_and(|(known, _)| known.is(values, text.as_deref()))
         {
-            return;
+            return Ok(());
         }
-        match self.construct(values, text.as_deref()) {
-            Ok(mechanism) => self.built = Some((Known::of(values, text.as_deref()), mechanism)),
-            Err(error) => errors::parameter(self.aggregate.name, &error),
-        }
+        let mechanism = self
+            .construct(values, text.as_deref())
+            .map_err(|error| errors::parameter(self.aggregate.name, &error))?;
+        self.built = Some((Known::of(values, text.as_deref()), mechanism));
+        Ok(())
     }
 
     fn construct(

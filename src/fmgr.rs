@@ -1,8 +1,11 @@
 //! PostgreSQL's calling convention: arguments in, one datum out.
 
 use std::ffi::CStr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, NodeTag};
+
+use crate::{errors, memory};
 
 const _: () = assert!(
     size_of::<Datum>() == 8,
@@ -118,6 +121,26 @@ pub unsafe fn composite(call: Call, columns: impl IntoIterator<Item = Option<Dat
     }
 }
 
+/// Runs what a function of ours does, below pgrx's guard: whatever unwinds out of it becomes an ERROR that
+/// tells nothing of the rows, and memory that has ended an ERROR too.
+pub fn guarded<R>(work: impl FnOnce() -> R) -> R {
+    memory::check();
+    // What unwinds ends the statement, and with it all that `work` was changing.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| errors::caught(payload))
+}
+
+/// Calls `body` for a call from PostgreSQL. `None` is NULL.
+///
+/// # Safety
+/// `fcinfo` is PostgreSQL's own, of this call; the caller is below a guard.
+pub unsafe fn answer(fcinfo: FunctionCallInfo, body: fn(Call) -> Option<Datum>) -> Datum {
+    // SAFETY: by the caller's word.
+    let answer = guarded(|| body(unsafe { Call::new(fcinfo) }));
+    // SAFETY: the same.
+    unsafe { (*fcinfo).isnull = answer.is_none() };
+    answer.unwrap_or(Datum::null())
+}
+
 /// Exports `$body`, a `fn(Call) -> Option<Datum>`, to SQL as the C function `$name`, guarded: a
 /// panic or an ERROR becomes an ordinary PostgreSQL error. `None` is NULL.
 macro_rules! sql_function {
@@ -132,10 +155,47 @@ macro_rules! sql_function {
             fcinfo: pgrx::pg_sys::FunctionCallInfo,
         ) -> pgrx::pg_sys::Datum {
             // SAFETY: PostgreSQL's own fcinfo, for the length of this call.
-            let answer = $body(unsafe { $crate::fmgr::Call::new(fcinfo) });
-            // SAFETY: the same.
-            unsafe { (*fcinfo).isnull = answer.is_none() };
-            answer.unwrap_or(pgrx::pg_sys::Datum::null())
+            unsafe { $crate::fmgr::answer(fcinfo, $body) }
+        }
+    };
+}
+
+/// Exports `$body` as the final function `$name` of the aggregate `$aggregate`. The call's arguments are
+/// computed before it, unguarded: see [`Computations::compute`](crate::plan::Computations::compute).
+macro_rules! final_function {
+    ($name:ident, $finfo:ident, $aggregate:expr, $body:path) => {
+        $crate::fmgr::finfo!($finfo);
+
+        #[unsafe(no_mangle)]
+        /// # Safety
+        /// PostgreSQL calls it, with the arguments that the SQL declaration names.
+        pub unsafe extern "C-unwind" fn $name(
+            fcinfo: pgrx::pg_sys::FunctionCallInfo,
+        ) -> pgrx::pg_sys::Datum {
+            #[pgrx::pg_guard]
+            unsafe extern "C-unwind" fn guarded_computations(
+                fcinfo: pgrx::pg_sys::FunctionCallInfo,
+            ) -> $crate::plan::Computations {
+                $crate::fmgr::guarded(|| {
+                    // SAFETY: PostgreSQL's own fcinfo, for the length of this call.
+                    let call = unsafe { $crate::fmgr::Call::new(fcinfo) };
+                    let found = $crate::call_site::CallSite::computations(call, &$aggregate);
+                    found.unwrap_or_else(|refusal| refusal.raise())
+                })
+            }
+            #[pgrx::pg_guard]
+            unsafe extern "C-unwind" fn guarded_answer(
+                fcinfo: pgrx::pg_sys::FunctionCallInfo,
+            ) -> pgrx::pg_sys::Datum {
+                // SAFETY: the same.
+                unsafe { $crate::fmgr::answer(fcinfo, $body) }
+            }
+            // SAFETY: the same; the computations are those of this call site, and this function, which
+            // PostgreSQL calls, owns nothing.
+            unsafe {
+                guarded_computations(fcinfo).compute(fcinfo);
+                guarded_answer(fcinfo)
+            }
         }
     };
 }
@@ -152,4 +212,4 @@ macro_rules! finfo {
     };
 }
 
-pub(crate) use {finfo, sql_function};
+pub(crate) use {final_function, finfo, sql_function};

@@ -13,6 +13,7 @@ mod errors;
 mod estimate;
 mod fmgr;
 mod mechanism_type;
+mod memory;
 mod offset;
 mod plan;
 mod planning;

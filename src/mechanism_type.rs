@@ -25,9 +25,10 @@ pub unsafe fn text_of(datum: Datum) -> String {
     }
 }
 
-/// Checks a text and makes a `dp_mechanism` of it.
-fn make(text: &str) -> Option<Datum> {
-    match Choice::parse(text) {
+/// Checks a text and makes a `dp_mechanism` of it. What is not UTF-8 names no mechanism; a copy in which it
+/// is would be as long as whoever wrote it wants.
+fn make(text: &[u8]) -> Option<Datum> {
+    match Choice::parse(std::str::from_utf8(text).unwrap_or("\u{fffd}")) {
         Ok(choice) => choice.to_string().as_bytes().into_datum(),
         Err(error) => errors::mechanism_text(&error),
     }
@@ -35,8 +36,7 @@ fn make(text: &str) -> Option<Datum> {
 
 fn input(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes argument 0 a cstring.
-    let bytes = unsafe { call.cstr(0) }.to_bytes();
-    make(&String::from_utf8_lossy(bytes))
+    make(unsafe { call.cstr(0) }.to_bytes())
 }
 
 fn output(call: Call) -> Option<Datum> {
@@ -49,14 +49,13 @@ fn output(call: Call) -> Option<Datum> {
 fn receive(call: Call) -> Option<Datum> {
     let datum = call.datum(0).expect("the function is declared STRICT");
     // SAFETY: the SQL declaration makes argument 0 an internal StringInfo with the message.
-    let text = unsafe {
+    unsafe {
         let message = datum.cast_mut_ptr::<pg_sys::StringInfoData>();
         let mut length = 0;
         let rest = (*message).len - (*message).cursor;
         let text = pg_sys::pq_getmsgtext(message, rest, &mut length);
-        std::ffi::CStr::from_ptr(text).to_bytes()
-    };
-    make(&String::from_utf8_lossy(text))
+        make(std::ffi::CStr::from_ptr(text).to_bytes())
+    }
 }
 
 fn send(call: Call) -> Option<Datum> {

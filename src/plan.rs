@@ -36,8 +36,6 @@ pub struct PlannedCall {
     arguments: Vec<*mut Expr>,
     /// Whether the last one was given as VARIADIC.
     variadic: bool,
-    /// Whether a Finalize node above combines what this one makes.
-    partial: bool,
 }
 
 /// One argument's expression.
@@ -47,7 +45,72 @@ pub enum Argument {
     Constant(Option<Datum>),
     /// To be computed anew for each release: it may change when the plan is run again with other
     /// parameters.
-    Computed(*mut pg_sys::ExprState),
+    Computed(Computation),
+}
+
+/// An argument that is computed, and what came of it last.
+#[derive(Clone, Copy)]
+pub struct Computation {
+    state: *mut pg_sys::ExprState,
+    value: pg_sys::NullableDatum,
+}
+
+impl Computation {
+    /// What was computed last, `None` for NULL. What is stored by reference lives until the aggregate goes on
+    /// to the next group.
+    pub fn value(&self) -> Option<Datum> {
+        (!self.value.isnull).then_some(self.value.value)
+    }
+}
+
+/// The arguments to compute before a release.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Computations {
+    first: *mut Computation,
+    count: usize,
+}
+
+impl Computations {
+    /// All of these. They must stay where they are until they are computed.
+    pub fn of(computations: &mut [Computation]) -> Self {
+        Self {
+            first: computations.as_mut_ptr(),
+            count: computations.len(),
+        }
+    }
+
+    /// Computes each one.
+    ///
+    /// **Unguarded**: an ERROR that is raised in an expression leaves by PostgreSQL's own way, with all that
+    /// stands in it. (pgrx would make another of it, without its CONTEXT, and without an SQLSTATE that
+    /// it does not know.) So neither this function nor its callers up to PostgreSQL may own anything that
+    /// needs dropping.
+    ///
+    /// # Safety
+    /// They were found for the call site that `fcinfo` belongs to, in this query, and nothing else refers to
+    /// them. The caller is the C function that PostgreSQL calls.
+    #[inline(always)]
+    pub unsafe fn compute(self, fcinfo: pg_sys::FunctionCallInfo) {
+        let mut i = 0;
+        // SAFETY: the caller is the aggregate that the expressions were prepared for; its expression context
+        // carries the parameters. Results by reference go to the context's per-tuple memory.
+        unsafe {
+            while i < self.count {
+                let computation = self.first.add(i);
+                let aggregate = (*fcinfo).context.cast::<AggState>();
+                let econtext = (*aggregate).ss.ps.ps_ExprContext;
+                let before = pg_sys::CurrentMemoryContext;
+                pg_sys::CurrentMemoryContext = (*econtext).ecxt_per_tuple_memory;
+                if let Some(evaluate) = (*(*computation).state).evalfunc {
+                    let null = &raw mut (*computation).value.isnull;
+                    (*computation).value.value = evaluate((*computation).state, econtext, null);
+                }
+                pg_sys::CurrentMemoryContext = before;
+                i += 1;
+            }
+        }
+    }
 }
 
 impl PlannedCall {
@@ -66,7 +129,6 @@ impl PlannedCall {
             }
             let aggregate = (*call.fcinfo()).context.cast::<AggState>();
             let plan = (*aggregate).ss.ps.plan;
-            let is_partial = (*aggref).aggsplit & pg_sys::AGGSPLITOP_SKIPFINAL != 0;
             let (aggref, plan) = if (*aggref).aggsplit & pg_sys::AGGSPLITOP_COMBINE != 0 {
                 partial(aggref, plan).ok_or(Missing::Hidden)?
             } else {
@@ -81,7 +143,6 @@ impl PlannedCall {
                 plan,
                 arguments,
                 variadic: (*aggref).aggvariadic,
-                partial: is_partial,
             })
         }
     }
@@ -89,11 +150,6 @@ impl PlannedCall {
     /// Whether the last argument is an array that was given as VARIADIC.
     pub fn is_variadic(&self) -> bool {
         self.variadic
-    }
-
-    /// Whether the states made here are parts of a group's, to be combined with others.
-    pub fn is_partial(&self) -> bool {
-        self.partial
     }
 
     /// The type of each argument.
@@ -124,7 +180,13 @@ impl PlannedCall {
             // Without a parent node: sub-plans were refused, so nothing in it needs one.
             let state = pg_sys::ExecInitExprWithParams(expr, (*econtext).ecxt_param_list_info);
             pg_sys::MemoryContextSwitchTo(before);
-            Some(Argument::Computed(state))
+            Some(Argument::Computed(Computation {
+                state,
+                value: pg_sys::NullableDatum {
+                    value: Datum::null(),
+                    isnull: true,
+                },
+            }))
         }
     }
 
@@ -140,6 +202,19 @@ impl PlannedCall {
             };
             (!depends_on_rows(expr)).then_some(expr)
         }
+    }
+}
+
+/// Whether `call`, of a transition function, makes a part of a group's state, which a Finalize node combines
+/// with others.
+pub fn is_partial(call: Call) -> bool {
+    // SAFETY: where an aggregate is the caller, PostgreSQL knows its call; an Aggref lives in the plan.
+    unsafe {
+        if !call.in_aggregate() {
+            return false;
+        }
+        let aggref = pg_sys::AggGetAggref(call.fcinfo()).cast::<Aggref>();
+        !aggref.is_null() && (*aggref).aggsplit & pg_sys::AGGSPLITOP_SKIPFINAL != 0
     }
 }
 
@@ -159,32 +234,6 @@ pub fn is_boolean_array(kind: pg_sys::Oid) -> bool {
 pub fn is_varlena(kind: pg_sys::Oid) -> bool {
     // SAFETY: a catalog look-up by oid.
     unsafe { pg_sys::get_typlen(kind) == -1 }
-}
-
-/// The value of an argument now, `None` for NULL.
-///
-/// # Safety
-/// `argument` was found for the call site that `call` belongs to, in this query.
-pub unsafe fn value(argument: Argument, call: Call) -> Option<Datum> {
-    let state = match argument {
-        Argument::Constant(value) => return value,
-        Argument::Computed(state) => state,
-    };
-    // SAFETY: the caller is the aggregate that the expression was prepared for; its expression
-    // context carries the parameters. What is computed by reference lives in the context's
-    // per-tuple memory, long enough to be read.
-    unsafe {
-        let aggregate = (*call.fcinfo()).context.cast::<AggState>();
-        let econtext = (*aggregate).ss.ps.ps_ExprContext;
-        let before = pg_sys::MemoryContextSwitchTo((*econtext).ecxt_per_tuple_memory);
-        let evaluate = (*state)
-            .evalfunc
-            .expect("an initialised expression can be evaluated");
-        let mut null = false;
-        let datum = pg_sys::ffi::pg_guard_ffi_boundary(|| evaluate(state, econtext, &mut null));
-        pg_sys::MemoryContextSwitchTo(before);
-        (!null).then_some(datum)
-    }
 }
 
 /// Whether aggregate `aggregate` has `function` in this role: an aggregate that somebody built

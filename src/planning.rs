@@ -14,7 +14,7 @@ use crate::mechanism_type::text_of;
 
 /// What a function answers, or the ERROR that says what is wrong with an argument of it.
 fn answer<T>(function: &str, result: Result<T, ParameterError>) -> T {
-    result.unwrap_or_else(|error| errors::parameter(function, &error))
+    result.unwrap_or_else(|error| errors::parameter(function, &error).raise())
 }
 
 #[pg_extern(sql = false)]

@@ -106,6 +106,35 @@ fn panic(_: Call) -> Option<Datum> {
     panic!("a panic that a test asked for")
 }
 
+/// `dp_test_memory_left(bigint)`: from now on this process gets so many bytes of memory more, and no others.
+fn memory_left(call: Call) -> Option<Datum> {
+    unsafe extern "C" {
+        fn setrlimit(resource: i32, limit: *const [u64; 2]) -> i32;
+    }
+    const ADDRESS_SPACE: i32 = 9; // RLIMIT_AS of Linux
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = pages.split(' ').next()?.parse().ok()?;
+    let limit = pages * 4096 + call.datum(0)?.value() as u64;
+    // SAFETY: it reads a soft and a hard limit.
+    let failed = unsafe { setrlimit(ADDRESS_SPACE, &[limit, limit]) };
+    assert!(failed == 0, "no limit could be set");
+    None
+}
+
+sql_function!(
+    dp_test_memory_left,
+    pg_finfo_dp_test_memory_left,
+    memory_left
+);
+
+/// `dp_test_backtraces()`: as if the server's environment asked for backtraces.
+fn backtraces(_: Call) -> Option<Datum> {
+    // SAFETY: a backend has one thread.
+    unsafe { std::env::set_var("RUST_BACKTRACE", "1") };
+    None
+}
+
+sql_function!(dp_test_backtraces, pg_finfo_dp_test_backtraces, backtraces);
 sql_function!(dp_test_seed, pg_finfo_dp_test_seed, seed);
 sql_function!(
     dp_test_budget_factor,

@@ -10,7 +10,7 @@ use pgrx::pg_sys::{Datum, FunctionCallInfo};
 use crate::aggregate::Aggregate;
 use crate::array::Array;
 use crate::call_site::{self, CallSite, Input};
-use crate::errors;
+use crate::errors::Refusal;
 use crate::fmgr::{self, Call, argument};
 use crate::plan::Role;
 use crate::release::release;
@@ -53,20 +53,14 @@ impl Aggregate<Vector> {
     ///
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
-    pub unsafe fn other_row(&'static self, call: Call) -> Datum {
+    pub unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
         let layout = CallSite::with(call, Role::Transition, self, |site| {
             let input = site.input();
-            let mechanism = site.mechanism_of_row(call);
-            layout(input, mechanism)
-        });
+            Ok(layout(input, site.mechanism_of_row(call)?))
+        })?;
         let mut state = match call.datum(0) {
-            Some(datum) => {
-                // SAFETY: the SQL declaration makes argument 0 a dp_state.
-                let state = unsafe { VectorState::of(datum) };
-                let state = state.unwrap_or_else(|| errors::bad_state());
-                self.refuse_other_layout(state.layout(), &layout);
-                state
-            }
+            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            Some(datum) => unsafe { self.vector_state(datum, &layout) }?,
             // The executor copies it into the aggregate's own memory.
             None => VectorState::new(layout),
         };
@@ -87,7 +81,7 @@ impl Aggregate<Vector> {
                 }
             }
         }
-        state.into_datum()
+        Ok(state.into_datum())
     }
 
     /// A release of the group, or of no rows where there is no state.
@@ -97,32 +91,19 @@ impl Aggregate<Vector> {
     pub unsafe fn release(&'static self, call: Call) -> Estimate {
         CallSite::with(call, Role::Final, self, |site| {
             let input = site.input();
-            let mechanism = site.mechanism_of_plan(call);
+            let mechanism = site.mechanism_of_plan()?;
             let layout = layout(input, mechanism);
             let totals = match call.datum(0) {
-                Some(datum) => {
-                    // SAFETY: the SQL declaration makes argument 0 a dp_state.
-                    let state = unsafe { VectorState::of(datum) };
-                    let state = state.unwrap_or_else(|| errors::bad_state());
-                    self.refuse_other_layout(state.layout(), &layout);
-                    state.totals()
-                }
+                // SAFETY: the SQL declaration makes argument 0 a dp_state.
+                Some(datum) => unsafe { self.vector_state(datum, &layout) }?.totals(),
                 None => Totals::new(layout.length()),
             };
-            Estimate {
+            Ok(Estimate {
                 answer: release(mechanism, &totals),
                 spread: mechanism.spread(),
-            }
+            })
         })
-    }
-
-    /// Refuses a state that was fed otherwise than the call says: an argument changed on the way,
-    /// through a function that calls itself stable and is not.
-    fn refuse_other_layout(&self, state: &Layout, layout: &Layout) {
-        if !state.same(layout) {
-            let argument = state.grid().changed_bound(layout.grid()).unwrap_or("mech");
-            errors::depends_on_rows(self.name, argument);
-        }
+        .unwrap_or_else(|refusal| refusal.raise())
     }
 }
 

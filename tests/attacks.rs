@@ -999,7 +999,8 @@ fn a_panic_is_an_ordinary_error() {
     for _ in 0..3 {
         let refusal = refused(&mut client, "SELECT dp_test_panic()");
         assert_eq!(refusal.code, "XX000", "{refusal:?}");
-        assert_eq!(refusal.message, "a panic that a test asked for");
+        assert_eq!(refusal.message, "dp_mean: a panic that a test asked for");
+        assert!(refusal.hint.contains("report it"), "{refusal:?}");
         alive(&mut client, backend);
     }
     run(&mut client, "BEGIN; SAVEPOINT s");

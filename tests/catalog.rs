@@ -132,7 +132,9 @@ fn each_function_says_what_it_is() {
             _ => "i",
         };
         assert_eq!(volatility, expected, "{name}");
-        assert_eq!(parallel, "s", "{name}");
+        // A cast that is computed in a worker would raise its error there.
+        let restricted = name == "dp_mechanism_in(cstring)";
+        assert_eq!(parallel, if restricted { "r" } else { "s" }, "{name}");
         // What works on states must see the first row's NULL, and the group without rows.
         let on_states = ["_trans(", "_final(", "dp_state_combine("];
         let of_state = on_states.iter().any(|part| name.contains(part));

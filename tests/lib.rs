@@ -145,6 +145,8 @@ pub struct Refusal {
     pub message: String,
     pub hint: String,
     pub detail: String,
+    /// The CONTEXT: the functions that ran, and whether a parallel worker did.
+    pub context: String,
     /// Where in the text of the query, counted from 1; `None` for an error of a later stage.
     pub position: Option<u32>,
 }
@@ -167,6 +169,7 @@ pub fn refusal(error: &postgres::Error, sql: &str) -> Refusal {
         message: server.message().to_owned(),
         hint: server.hint().unwrap_or_default().to_owned(),
         detail: server.detail().unwrap_or_default().to_owned(),
+        context: server.where_().unwrap_or_default().to_owned(),
         position: match server.position() {
             Some(&ErrorPosition::Original(position)) => Some(position),
             _ => None,

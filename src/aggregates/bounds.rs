@@ -7,7 +7,7 @@ use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, transition_function};
 use crate::bins::add_to_magnitude;
-use crate::fmgr::{Call, composite, sql_function};
+use crate::fmgr::{Call, composite, final_function};
 
 static BOUNDS: Aggregate<BoundsFinder> = Aggregate {
     name: "dp_bounds",
@@ -33,4 +33,4 @@ fn bounds(call: Call) -> Option<Datum> {
     }
 }
 
-sql_function!(dp_bounds_final, pg_finfo_dp_bounds_final, bounds);
+final_function!(dp_bounds_final, pg_finfo_dp_bounds_final, BOUNDS, bounds);

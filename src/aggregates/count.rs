@@ -8,7 +8,7 @@ use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, count_row, count_value, transition_function};
 use crate::estimate::estimate;
-use crate::fmgr::{Call, sql_function};
+use crate::fmgr::{Call, final_function};
 
 static COUNT: Aggregate<Scalar<i64>> = Aggregate {
     name: "dp_count",
@@ -29,7 +29,7 @@ fn count(call: Call) -> Option<Datum> {
     unsafe { COUNT.release(call) }.into_datum()
 }
 
-sql_function!(dp_count_final, pg_finfo_dp_count_final, count);
+final_function!(dp_count_final, pg_finfo_dp_count_final, COUNT, count);
 
 static ESTIMATE: Aggregate<Scalar<Estimate<i64>>> = Aggregate {
     name: "dp_count_estimate",
@@ -60,8 +60,9 @@ fn count_estimate(call: Call) -> Option<Datum> {
     }
 }
 
-sql_function!(
+final_function!(
     dp_count_estimate_final,
     pg_finfo_dp_count_estimate_final,
+    ESTIMATE,
     count_estimate
 );

@@ -5,7 +5,7 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, transition_function};
-use crate::fmgr::{Call, sql_function};
+use crate::fmgr::{Call, final_function};
 use crate::vector::count_questions;
 
 static COUNTS: Aggregate<Vector> = Aggregate {
@@ -26,7 +26,7 @@ fn counts(call: Call) -> Option<Datum> {
     unsafe { COUNTS.release(call) }.answer.values().into_datum()
 }
 
-sql_function!(dp_counts_final, pg_finfo_dp_counts_final, counts);
+final_function!(dp_counts_final, pg_finfo_dp_counts_final, COUNTS, counts);
 
 fn estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_counts_estimate's final function, which returns a
@@ -34,8 +34,9 @@ fn estimate(call: Call) -> Option<Datum> {
     Some(unsafe { COUNTS.release(call).into_row(call) })
 }
 
-sql_function!(
+final_function!(
     dp_counts_estimate_final,
     pg_finfo_dp_counts_estimate_final,
+    COUNTS,
     estimate
 );

@@ -6,12 +6,11 @@ use dp_core::mechanism;
 use dp_core::mechanism::histogram::geometric::Histogram;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
-use pgrx::prelude::*;
 
 use crate::aggregate::{Aggregate, Shape, transition_function};
 use crate::bins::add_to_bucket;
 use crate::errors;
-use crate::fmgr::{Call, sql_function};
+use crate::fmgr::{Call, final_function, float8, sql_function};
 
 static HISTOGRAM: Aggregate<Histogram> = Aggregate {
     name: "dp_histogram",
@@ -31,13 +30,26 @@ fn histogram(call: Call) -> Option<Datum> {
     unsafe { HISTOGRAM.release(call) }.into_datum()
 }
 
-sql_function!(dp_histogram_final, pg_finfo_dp_histogram_final, histogram);
+final_function!(
+    dp_histogram_final,
+    pg_finfo_dp_histogram_final,
+    HISTOGRAM,
+    histogram
+);
 
-#[pg_extern(sql = false)]
-fn dp_histogram_edges(lo: f64, hi: f64, buckets: i32) -> Vec<f64> {
-    let of_bounds = |bounds| Buckets::new(&bounds, usize::try_from(buckets).ok());
-    match Bounds::new(Some(lo), Some(hi)).and_then(of_bounds) {
-        Ok(buckets) => buckets.edges(),
-        Err(error) => errors::parameter("dp_histogram_edges", &error),
+/// `dp_histogram_edges(lo, hi, buckets)`
+fn edges(call: Call) -> Option<Datum> {
+    let argument = |i| call.datum(i).expect("the function is declared STRICT");
+    let [lo, hi] = [0, 1].map(|i| Some(float8(argument(i))));
+    let count = usize::try_from(argument(2).value() as i32).ok();
+    match Bounds::new(lo, hi).and_then(|bounds| Buckets::new(&bounds, count)) {
+        Ok(buckets) => buckets.edges().into_datum(),
+        Err(error) => errors::parameter("dp_histogram_edges", &error).raise(),
     }
 }
+
+sql_function!(
+    dp_histogram_edges_wrapper,
+    pg_finfo_dp_histogram_edges_wrapper,
+    edges
+);

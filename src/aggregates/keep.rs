@@ -5,7 +5,7 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, count_row, transition_function};
-use crate::fmgr::{Call, sql_function};
+use crate::fmgr::{Call, final_function};
 
 static KEEP: Aggregate<Scalar<bool>> = Aggregate {
     name: "dp_keep",
@@ -20,4 +20,4 @@ fn keep(call: Call) -> Option<Datum> {
     unsafe { KEEP.release(call) }.into_datum()
 }
 
-sql_function!(dp_keep_final, pg_finfo_dp_keep_final, keep);
+final_function!(dp_keep_final, pg_finfo_dp_keep_final, KEEP, keep);

@@ -13,11 +13,11 @@ use pgrx::pg_sys::Datum;
 use crate::aggregate::{Aggregate, Shape, add_value, transition_function, value};
 use crate::call_site::CallSite;
 use crate::cell_state::CellState;
-use crate::errors;
+use crate::errors::{self, Refusal};
 use crate::estimate::estimate;
-use crate::fmgr::{Call, composite, sql_function};
+use crate::fmgr::{Call, composite, final_function};
 use crate::offset::word_of_query;
-use crate::plan::Role;
+use crate::plan::{self, Role};
 use crate::release::{offset_word, release, with_coins};
 use crate::state::State;
 
@@ -33,38 +33,37 @@ impl Aggregate<Mean> {
     ///
     /// # Safety
     /// `call` is a call of dp_mean's transition function.
-    unsafe fn other_row(&'static self, call: Call) -> Datum {
+    unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
         CallSite::with(call, Role::Transition, self, |site| {
-            let is_partial = site.is_partial();
             // SAFETY: by the caller's word.
             unsafe {
-                match site.mechanism_of_row(call) {
+                match site.mechanism_of_row(call)? {
                     Mean::Sums(mechanism) => {
                         let mut state = State::<Sums>::new(mechanism.grid().unwrap_or(Grid::NONE));
                         state.take(value(call));
                         self.first_row(call, state)
                     }
                     Mean::Coins(mechanism) => self.row_with_coin(call, mechanism),
-                    Mean::Cells(mechanism) => self.row_in_cell(call, &**mechanism, is_partial),
+                    Mean::Cells(mechanism) => self.row_in_cell(call, &**mechanism),
                 }
             }
         })
     }
 
-    unsafe fn row_with_coin(&self, call: Call, mechanism: &Coined) -> Datum {
+    unsafe fn row_with_coin(&self, call: Call, mechanism: &Coined) -> Result<Datum, Refusal> {
         let steps = with_coins(|generator| mechanism.steps(value(call), generator));
         let grid = mechanism.grid().unwrap_or(Grid::NONE);
         // SAFETY: see `other_row`.
         unsafe { self.any_row(call, grid, steps) }
     }
 
-    unsafe fn row_in_cell(&self, call: Call, mechanism: &dyn OfCells, is_partial: bool) -> Datum {
+    unsafe fn row_in_cell(&self, call: Call, mechanism: &dyn OfCells) -> Result<Datum, Refusal> {
         let state = match call.datum(0) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
-            Some(datum) => unsafe { self.cells(datum, mechanism) },
+            Some(datum) => unsafe { self.cells(datum, mechanism) }?,
             None => {
                 // Parts of a group must agree on its offset, and so do all groups of a query.
-                let word = if is_partial {
+                let word = if plan::is_partial(call) {
                     // SAFETY: a call site was found, so the caller is an aggregate.
                     unsafe { word_of_query(call) }
                 } else {
@@ -78,19 +77,23 @@ impl Aggregate<Mean> {
             .coin()
             .is_some_and(|coin| with_coins(|generator| coin.toss(generator)));
         // The executor copies it into the aggregate's own memory.
-        state.add(place, is_chosen).into_datum()
+        Ok(state.add(place, is_chosen).into_datum())
     }
 
     /// The state of a group for this mechanism.
-    unsafe fn cells<'a>(&self, datum: Datum, mechanism: &dyn OfCells) -> CellState<'a> {
+    unsafe fn cells<'a>(
+        &self,
+        datum: Datum,
+        mechanism: &dyn OfCells,
+    ) -> Result<CellState<'a>, Refusal> {
         // SAFETY: the SQL declaration makes it a dp_state.
-        let state = unsafe { CellState::of(datum) }.unwrap_or_else(|| errors::bad_state());
+        let state = unsafe { self.found(CellState::of(datum), datum) }?;
         if !state.line().same_cells(&mechanism.line(0))
             || state.is_coined() != mechanism.coin().is_some()
         {
-            errors::depends_on_rows(self.name, "mech");
+            return Err(errors::depends_on_rows(self.name, "mech"));
         }
-        state
+        Ok(state)
     }
 
     /// A release of the group, or of no rows where there is no state.
@@ -101,19 +104,20 @@ impl Aggregate<Mean> {
         CallSite::with(call, Role::Final, self, |site| {
             // SAFETY: by the caller's word.
             unsafe {
-                match site.mechanism_of_plan(call) {
+                match site.mechanism_of_plan()? {
                     Mean::Sums(mechanism) => self.release_state(call, &**mechanism),
                     Mean::Coins(mechanism) => self.release_state(call, mechanism),
                     Mean::Cells(mechanism) => {
                         let histogram = match call.datum(0) {
-                            Some(datum) => self.cells(datum, &**mechanism).histogram(),
+                            Some(datum) => self.cells(datum, &**mechanism)?.histogram(),
                             None => Histogram::new(mechanism.line(0)),
                         };
-                        release(&**mechanism, &histogram)
+                        Ok(release(&**mechanism, &histogram))
                     }
                 }
             }
         })
+        .unwrap_or_else(|refusal| refusal.raise())
     }
 }
 
@@ -130,7 +134,7 @@ fn mean(call: Call) -> Option<Datum> {
     answer.mean.into_datum()
 }
 
-sql_function!(dp_mean_final, pg_finfo_dp_mean_final, mean);
+final_function!(dp_mean_final, pg_finfo_dp_mean_final, MEAN, mean);
 
 fn mean_and_count(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_mean_and_count's final function.
@@ -139,9 +143,10 @@ fn mean_and_count(call: Call) -> Option<Datum> {
     Some(unsafe { composite(call, [answer.mean, answer.count].map(IntoDatum::into_datum)) })
 }
 
-sql_function!(
+final_function!(
     dp_mean_and_count_final,
     pg_finfo_dp_mean_and_count_final,
+    MEAN,
     mean_and_count
 );
 
@@ -171,8 +176,9 @@ fn mean_estimate(call: Call) -> Option<Datum> {
     }
 }
 
-sql_function!(
+final_function!(
     dp_mean_estimate_final,
     pg_finfo_dp_mean_estimate_final,
+    ESTIMATE,
     mean_estimate
 );

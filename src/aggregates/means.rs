@@ -5,7 +5,7 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, transition_function};
-use crate::fmgr::{Call, sql_function};
+use crate::fmgr::{Call, final_function};
 use crate::vector::add_vector;
 
 static MEANS: Aggregate<Vector> = Aggregate {
@@ -21,4 +21,4 @@ fn means(call: Call) -> Option<Datum> {
     unsafe { MEANS.release(call) }.answer.means().into_datum()
 }
 
-sql_function!(dp_means_final, pg_finfo_dp_means_final, means);
+final_function!(dp_means_final, pg_finfo_dp_means_final, MEANS, means);

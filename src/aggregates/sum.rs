@@ -8,7 +8,7 @@ use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, add_value, transition_function};
 use crate::estimate::estimate;
-use crate::fmgr::{Call, sql_function};
+use crate::fmgr::{Call, final_function};
 
 static SUM: Aggregate<Scalar<f64>> = Aggregate {
     name: "dp_sum",
@@ -28,7 +28,7 @@ fn sum(call: Call) -> Option<Datum> {
     unsafe { SUM.release(call) }.into_datum()
 }
 
-sql_function!(dp_sum_final, pg_finfo_dp_sum_final, sum);
+final_function!(dp_sum_final, pg_finfo_dp_sum_final, SUM, sum);
 
 static ESTIMATE: Aggregate<Scalar<Estimate<f64>>> = Aggregate {
     name: "dp_sum_estimate",
@@ -52,8 +52,9 @@ fn sum_estimate(call: Call) -> Option<Datum> {
     }
 }
 
-sql_function!(
+final_function!(
     dp_sum_estimate_final,
     pg_finfo_dp_sum_estimate_final,
+    ESTIMATE,
     sum_estimate
 );

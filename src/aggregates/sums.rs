@@ -5,7 +5,7 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, transition_function};
-use crate::fmgr::{Call, sql_function};
+use crate::fmgr::{Call, final_function};
 use crate::vector::add_vector;
 
 static SUMS: Aggregate<Vector> = Aggregate {
@@ -21,7 +21,7 @@ fn sums(call: Call) -> Option<Datum> {
     unsafe { SUMS.release(call) }.answer.values().into_datum()
 }
 
-sql_function!(dp_sums_final, pg_finfo_dp_sums_final, sums);
+final_function!(dp_sums_final, pg_finfo_dp_sums_final, SUMS, sums);
 
 fn estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_sums_estimate's final function, which returns a
@@ -29,8 +29,9 @@ fn estimate(call: Call) -> Option<Datum> {
     Some(unsafe { SUMS.release(call).into_row(call) })
 }
 
-sql_function!(
+final_function!(
     dp_sums_estimate_final,
     pg_finfo_dp_sums_estimate_final,
+    SUMS,
     estimate
 );

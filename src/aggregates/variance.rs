@@ -10,7 +10,8 @@ use pgrx::pg_sys::Datum;
 
 use crate::aggregate::{Aggregate, Shape, add_value, transition_function, value};
 use crate::call_site::CallSite;
-use crate::fmgr::{Call, composite, sql_function};
+use crate::errors::Refusal;
+use crate::fmgr::{Call, composite, final_function};
 use crate::plan::Role;
 use crate::state::State;
 
@@ -26,10 +27,10 @@ impl Aggregate<OfMoments> {
     ///
     /// # Safety
     /// `call` is a call of dp_variance's transition function.
-    unsafe fn other_row(&'static self, call: Call) -> Datum {
+    unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
         let grid = CallSite::with(call, Role::Transition, self, |site| {
-            site.mechanism_of_row(call).grid()
-        });
+            Ok(site.mechanism_of_row(call)?.grid())
+        })?;
         let mut state = State::<Moments>::new(grid.unwrap_or(Grid::NONE));
         state.take(value(call));
         // SAFETY: by the caller's word.
@@ -42,10 +43,11 @@ impl Aggregate<OfMoments> {
     /// `call` is a call of a final function of dp_variance or its like.
     unsafe fn release(&'static self, call: Call) -> VarianceAnswer {
         CallSite::with(call, Role::Final, self, |site| {
-            let mechanism = site.mechanism_of_plan(call);
+            let mechanism = site.mechanism_of_plan()?;
             // SAFETY: by the caller's word.
             unsafe { self.release_state(call, mechanism) }
         })
+        .unwrap_or_else(|refusal| refusal.raise())
     }
 }
 
@@ -61,14 +63,19 @@ fn variance(call: Call) -> Option<Datum> {
     unsafe { VARIANCE.release(call) }.variance.into_datum()
 }
 
-sql_function!(dp_variance_final, pg_finfo_dp_variance_final, variance);
+final_function!(
+    dp_variance_final,
+    pg_finfo_dp_variance_final,
+    VARIANCE,
+    variance
+);
 
 fn stddev(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_stddev's final function.
     unsafe { VARIANCE.release(call) }.stddev.into_datum()
 }
 
-sql_function!(dp_stddev_final, pg_finfo_dp_stddev_final, stddev);
+final_function!(dp_stddev_final, pg_finfo_dp_stddev_final, VARIANCE, stddev);
 
 fn estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_variance_estimate's final function.
@@ -78,8 +85,9 @@ fn estimate(call: Call) -> Option<Datum> {
     Some(unsafe { composite(call, columns.map(IntoDatum::into_datum)) })
 }
 
-sql_function!(
+final_function!(
     dp_variance_estimate_final,
     pg_finfo_dp_variance_estimate_final,
+    VARIANCE,
     estimate
 );

@@ -20,6 +20,14 @@ AS '$libdir/dp_mean', 'dp_test_replay' LANGUAGE C STRICT;
 CREATE FUNCTION dp_test_recorded() RETURNS text
 AS '$libdir/dp_mean', 'dp_test_recorded' LANGUAGE C;
 
+-- From now on this process gets so many bytes of memory more, and no others.
+CREATE FUNCTION dp_test_memory_left(bigint) RETURNS void
+AS '$libdir/dp_mean', 'dp_test_memory_left' LANGUAGE C STRICT;
+
+-- As if the server's environment asked for backtraces.
+CREATE FUNCTION dp_test_backtraces() RETURNS void
+AS '$libdir/dp_mean', 'dp_test_backtraces' LANGUAGE C;
+
 -- A panic inside the library.
 CREATE FUNCTION dp_test_panic() RETURNS void
 AS '$libdir/dp_mean', 'dp_test_panic' LANGUAGE C;

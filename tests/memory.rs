@@ -1,0 +1,98 @@
+//! Where memory ends, a statement ends with an ERROR and the server goes on.
+//!
+//! A limit on the address space of one backend makes memory end, at one place after the other: the limit grows
+//! by small steps, from where the session starts to where the query has its answer.
+
+use dp_mean_tests::{Build, Database, refusal, run, session, value};
+use postgres::Client;
+
+const TABLE: &str = "
+    CREATE TABLE t AS SELECT i % 12 AS k, i::float8 AS x, ARRAY[i % 2 = 0, true] AS bs,
+        ARRAY[i, -i]::float8[] AS xs
+        FROM generate_series(1, 7000) i; ANALYZE t";
+
+/// Queries whose memory a call or the rows choose, and how many MiB are enough for them.
+const QUERIES: [(&str, u64); 9] = [
+    (
+        "SELECT k, dp_sums(xs, 0, 1, 1.0, 'laplace(d=100000)') FROM t GROUP BY k",
+        64,
+    ),
+    (
+        "SELECT dp_sums_estimate(xs, 0, 1, 1.0, 'ellipse(delta=1e-6, k=1, d=100000)') FROM t",
+        40,
+    ),
+    (
+        "SELECT dp_means(xs, 0, 1, 1.0, 'correlated(delta=1e-6, d=100000)') FROM t",
+        40,
+    ),
+    (
+        "SELECT dp_counts(1.0, 'correlated(delta=1e-6, d=100000)', VARIADIC bs) FROM t",
+        40,
+    ),
+    ("SELECT dp_histogram(x, 0, 7000, 100000, 1.0) FROM t", 20),
+    ("SELECT dp_histogram_edges(0, 7000, 100000)", 20),
+    (
+        "SELECT dp_mean(x, NULL, NULL, 1.0, 'symmetric(delta=1e-6, scale=0.01)') FROM t",
+        20,
+    ),
+    (
+        "SELECT k, dp_mean_estimate(x, 0, 7000, 0.1) FROM t GROUP BY k",
+        20,
+    ),
+    ("SELECT dp_mean(x, 0, 7000, 99) FROM t", 20),
+];
+
+/// A session with so many bytes more than it has now.
+fn limited(database: &Database, more: u64) -> Client {
+    let mut client = database.connect();
+    // What is looked up first is not what is tested, and the first ERROR of a process loads what raises it.
+    run(
+        &mut client,
+        "SET work_mem = '1GB'; SELECT dp_count(1.0) FROM t",
+    );
+    assert!(client.simple_query("SELECT dp_count(-1) FROM t").is_err());
+    run(&mut client, &format!("SELECT dp_test_memory_left({more})"));
+    client
+}
+
+#[test]
+fn the_end_of_memory_is_an_error() {
+    let (database, mut witness) = session(Build::Testing);
+    run(&mut witness, TABLE);
+    let started = "SELECT pg_postmaster_start_time()::text || pg_backend_pid()";
+    let before: String = value(&mut witness, started);
+    for (sql, most) in QUERIES {
+        let (mut refused, mut answered) = (0, 0);
+        // Denser where it is scarce: each step meets another allocation.
+        let steps = (0..40).map(|step| step * 16 * 1024);
+        let steps = steps.chain((1..=40).map(|step| ((step * most) << 20) / 40));
+        for more in steps {
+            let mut client = limited(&database, more);
+            match client.simple_query(sql) {
+                Ok(_) => answered += 1,
+                Err(error) => {
+                    let refusal = refusal(&error, sql);
+                    let is_rule = sql.contains("99)") && refusal.code == "22023";
+                    assert!(
+                        refusal.code == "53200" || is_rule,
+                        "{more}: {refusal:?}: {sql}"
+                    );
+                    refused += 1;
+                }
+            }
+            // The session goes on.
+            let still = client.simple_query("ROLLBACK");
+            assert!(still.is_ok(), "{more}: {still:?}: {sql}");
+        }
+        assert!(refused > 0, "memory never ended: {sql}");
+        assert!(
+            answered > 0 || sql.contains("99)"),
+            "memory was never enough: {sql}"
+        );
+    }
+    assert_eq!(
+        value::<String>(&mut witness, started),
+        before,
+        "the server has restarted"
+    );
+}
