@@ -114,6 +114,46 @@ fn a_live_view_asks_each_time_and_a_kept_one_never() {
     );
 }
 
+/// A function hides its plan, but the session's statistics and BUFFERS count what it read.
+#[test]
+fn a_function_does_not_hide_how_much_it_read() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    run(
+        &mut client,
+        "CREATE TABLE people AS SELECT i AS id, i % 90 AS age FROM generate_series(1, 9000) i; \
+         CREATE INDEX ON people (age); ANALYZE people; \
+         CREATE FUNCTION ask(asked int) RETURNS float8 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp \
+             SET enable_seqscan = off AS 'SELECT dp_mean(age, 0, 100, 1.0) FROM people WHERE age = asked'",
+    );
+    let mut reader = role.connect();
+    let mut read = |age: i32| -> i64 {
+        let mut transaction = reader.transaction().expect("a transaction");
+        let count = "SELECT sum(idx_tup_fetch)::bigint FROM pg_stat_xact_all_tables WHERE relname = 'people'";
+        let before: Option<i64> = transaction.query_one(count, &[]).expect("a count").get(0);
+        transaction
+            .query_one("SELECT ask($1)", &[&age])
+            .expect("an answer");
+        let after: i64 = transaction.query_one(count, &[]).expect("a count").get(0);
+        transaction.commit().expect("COMMIT");
+        after - before.unwrap_or(0)
+    };
+    assert_eq!(read(7), 100);
+    assert_eq!(read(139), 0);
+    let mut blocks = |age: i32| -> String {
+        let sql = format!(
+            "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT ask({age})"
+        );
+        let lines = rows(&mut reader, &sql);
+        lines
+            .iter()
+            .map(|row| row.get(0))
+            .collect::<Vec<String>>()
+            .join("\n")
+    };
+    assert_ne!(blocks(7), blocks(139));
+}
+
 /// Whoever may call a function that takes its price from a budget may also roll the price back, and keep the answer.
 #[test]
 fn a_rollback_gives_the_price_back() {
