@@ -1,6 +1,8 @@
 //! What docs/views-for-bi.md and docs/promises.md say of readers without rights on the table: what they see through a
 //! live view, a materialized one, and a function.
 
+use std::sync::{Arc, Mutex};
+
 use dp_mean_tests::{Build, Role, refused, rows, run, session, value};
 use postgres::Client;
 
@@ -152,6 +154,35 @@ fn a_function_does_not_hide_how_much_it_read() {
             .join("\n")
     };
     assert_ne!(blocks(7), blocks(139));
+}
+
+/// Settings that anybody may set make the server say what it sorted and planned inside of somebody else's function.
+#[test]
+fn settings_tell_of_the_work_of_a_function() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    run(
+        &mut client,
+        "CREATE TABLE people AS SELECT i AS id FROM generate_series(1, 9000) i; ANALYZE people; \
+         CREATE FUNCTION ask() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp \
+             AS 'SELECT dp_count(DISTINCT id, 1.0, ''geometric'') FROM people'",
+    );
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let said = Arc::clone(&heard);
+    let mut reader = database.connect_listening(role.name(), move |said_now| {
+        said.lock().expect("nobody panicked").push(said_now);
+    });
+    run(
+        &mut reader,
+        "SET client_min_messages = log; SET trace_sort = on; SET debug_print_plan = on",
+    );
+    value::<i64>(&mut reader, "SELECT ask()");
+    let heard = heard.lock().expect("nobody panicked").join("\n");
+    assert!(
+        heard.contains("internal sort") && heard.contains("KB used"),
+        "{heard}"
+    );
+    assert!(heard.contains(":plan_rows 9000"), "{heard}");
 }
 
 /// Whoever may call a function that takes its price from a budget may also roll the price back, and keep the answer.
