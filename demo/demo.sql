@@ -1,4 +1,4 @@
--- The tour that `make demo` gives, of the tables that demo/load.sql makes. It leaves a picture, and nothing in the database.
+-- The tour that `make demo` gives, of the tables of demo/load.sql. It leaves a picture, and nothing in the database.
 --     psql -d health -v svg=picture.svg -f demo/demo.sql
 \set QUIET on
 \set ON_ERROR_STOP on
@@ -18,7 +18,8 @@ SET extra_float_digits = -11;   -- four digits are enough to read
 \echo '1. Two private answers. 0, 52 are public bounds (a visit a week); the last number is epsilon, what it spends.'
 \echo
 \set ECHO queries
-SELECT dp_count(1.0) AS people, count(*) AS "true", dp_mean(doctor_visits, 0, 52, 0.5) AS visits, avg(doctor_visits)::float8 AS "true"
+SELECT dp_count(1.0) AS people, count(*) AS "true",
+       dp_mean(doctor_visits, 0, 52, 0.5) AS visits, avg(doctor_visits)::float8 AS "true"
 FROM person;
 \set ECHO none
 \echo '2. The same call twice in one SELECT is one release. Another SELECT is another, and spends again.'
@@ -30,7 +31,8 @@ SELECT dp_mean(doctor_visits, 0, 52, 0.05) AS another FROM person;
 \echo '3. A group with nobody in it answers with noise, as any group does: avg would tell. There is no site 7.'
 \echo
 \set ECHO queries
-SELECT site, dp_mean(age, 0, 100, 0.5) AS age, avg(age) AS "true", dp_count(person, 0.5) AS people, count(person) AS "true"
+SELECT site, dp_mean(age, 0, 100, 0.5) AS age, avg(age) AS "true",
+       dp_count(person, 0.5) AS people, count(person) AS "true"
 FROM generate_series(5, 7) AS site LEFT JOIN person USING (site) GROUP BY site ORDER BY site;
 \set ECHO none
 \echo '4. What would tell of rows is refused, whatever the rows are: noise for each row, a bound from the rows.'
@@ -60,12 +62,14 @@ SELECT round(free.value::numeric, 2) AS free, round(paying.value::numeric, 2) AS
        round(sqrt((free.upper - free.lower) ^ 2 / 4 + (paying.upper - paying.lower) ^ 2 / 4
            + (1.96 * :sd) ^ 2 * (1 / free.count + 1 / paying.count))::numeric, 2) AS give_or_take
 FROM answer AS free, answer AS paying WHERE free.pays = 0 AND paying.pays = 95 \gset
-SELECT CASE WHEN :more > :give_or_take THEN 'yes, they make more visits.' WHEN :more < -:give_or_take THEN 'no, they make fewer visits.'
+SELECT CASE WHEN :more > :give_or_take THEN 'yes, they make more visits.'
+            WHEN :more < -:give_or_take THEN 'no, they make fewer visits.'
             ELSE 'nobody can tell from these answers.' END AS verdict \gset
 \echo 'CONCLUSION, from the private answers alone:' :verdict
-\echo 'Visits a year:' :free 'of who pays nothing,' :paying 'of who pays 95%. The difference is' :more', give or take' :give_or_take
+\echo 'Visits a year:' :free 'of who pays nothing,' :paying 'of who pays 95%.'
+\echo 'The difference is' :more', give or take' :give_or_take
 \echo '(95%: noise and chance together, by a private standard deviation of' :sd 'at epsilon 0.5).'
-\echo 'Spent of each person: 1 + 0.5, 2 times 0.05, 0.5 + 0.5, 1 + 0.5 = 4.1. An owner of the data would have asked the last'
-\echo 'question alone, for 1.5. The manual: docs/README.md. What is promised: docs/promises.md.'
+\echo 'Spent of each person: 1 + 0.5, 2 times 0.05, 0.5 + 0.5, 1 + 0.5 = 4.1. Who has a budget asks the last question'
+\echo 'alone, for 1.5. The manual: docs/README.md. What is promised: docs/promises.md.'
 \ir picture.sql
 \echo 'A picture of the answers:' :svg

@@ -287,13 +287,13 @@ fn numbers(cell: &str) -> (String, Vec<(f64, f64)>) {
 /// where noise is Laplace's.
 const RELEASES: usize = 200;
 
-/// How many standard deviations a sample may lie from the mean: beyond 4 are one in 285 of Laplace's noise, one in 15,787
-/// of Gaussian noise, one in 16 of any law.
+/// How many standard deviations a sample may lie from the mean: beyond 4 are one in 286 of Laplace's noise, one in
+/// 15,787 of Gaussian noise, at most one in 16 of any law.
 const DEVIATIONS: f64 = 4.0;
 
-/// What in a printed table is not likely to be an answer like these: a number more than [`DEVIATIONS`] standard deviations
-/// from their mean, besides what its last digit hides, so a number without noise that is not the true one; a NULL
-/// where they have none; another text.
+/// What in a printed table is not likely to be an answer like these: a number more than [`DEVIATIONS`] standard
+/// deviations from their mean, besides what its last digit hides, so a number without noise that is not the true one; a
+/// NULL where they have none; another text.
 fn implausible(printed: &Table, releases: &[Table]) -> Vec<String> {
     let mut complaints = Vec::new();
     for (line, row) in printed.rows.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! What docs/releases.md and docs/promises.md say of answers that are drawn again within one statement, and of what a plan
-//! shows beside them, where a page's own SQL cannot show it.
+//! What docs/releases.md and docs/promises.md say of answers that are drawn again within one statement, and of what
+//! a plan shows beside them, where a page's own SQL cannot show it.
 
 use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, refused, rows, run, session, value};
 use postgres::{Client, SimpleQueryMessage};
@@ -80,8 +80,10 @@ fn columns_of_one_estimate_are_torn_by_separate_parameters() {
     run(
         &mut client,
         "SET plan_cache_mode = force_generic_plan; \
-         PREPARE torn(float8, float8) AS SELECT (dp_count_estimate(id, $1)).value <> (dp_count_estimate(id, $2)).value FROM people; \
-         PREPARE whole(float8) AS SELECT (dp_count_estimate(id, $1)).value <> (dp_count_estimate(id, $1)).value FROM people",
+         PREPARE torn(float8, float8) AS \
+             SELECT (dp_count_estimate(id, $1)).value <> (dp_count_estimate(id, $2)).value FROM people; \
+         PREPARE whole(float8) AS \
+             SELECT (dp_count_estimate(id, $1)).value <> (dp_count_estimate(id, $1)).value FROM people",
     );
     let torn = |client: &mut Client, sql: &str| {
         let differ = |_: &usize| value::<bool>(client, sql);

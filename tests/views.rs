@@ -182,7 +182,7 @@ fn settings_tell_of_the_work_of_a_function() {
         heard.contains("internal sort") && heard.contains("KB used"),
         "{heard}"
     );
-    assert!(heard.contains(":plan_rows 9000"), "{heard}");
+    assert!(heard.contains("plan_rows 9000"), "{heard}");
 }
 
 /// Whoever may call a function that takes its price from a budget may also roll the price back, and keep the answer.
