@@ -2,12 +2,12 @@
 #
 # PG_CONFIG=/path/to/pg_config, or PG=15, chooses the PostgreSQL; otherwise the newest one installed.
 
-export PG PG_CONFIG DESTDIR ROWS RUNS QUICK
+export PG PG_CONFIG DESTDIR ROWS RUNS QUICK SVG
 
 all:            ## build the library (the default)
 	@scripts/build
 
-demo:           ## private answers beside the true ones, on a throw-away server
+demo:           ## a tour of private answers beside the true ones, and a picture of them: SVG=target/demo.svg
 	@scripts/demo
 
 test:           ## every check and test, on throw-away servers

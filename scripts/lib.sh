@@ -46,6 +46,7 @@ clean_up() {
 		fi
 	done
 	rm -rf "$WORK"
+	if declare -F at_end >/dev/null; then at_end "$1"; fi
 	exit "$1"
 }
 
@@ -53,6 +54,25 @@ clean_up() {
 run() {
 	"$@" <&0 &
 	wait $!
+}
+
+# quietly WHAT COMMAND...: runs it with a line that says how far it is; what it prints is shown only if it fails.
+quietly() {
+	local what=$1 log=$WORK/quiet.log start=$SECONDS pid
+	shift
+	"$@" <&0 >"$log" 2>&1 &
+	pid=$!
+	if [ -t 2 ]; then
+		while kill -0 $pid 2>/dev/null; do
+			printf '\r==> %s: %d crates, %d s' "$what" "$(grep -c '^ *Compiling ' "$log" || true)" $((SECONDS - start)) >&2
+			sleep 0.5
+		done
+		printf '\r\033[K' >&2
+	else
+		say "$what"
+	fi
+	wait $pid || { cat "$log" >&2; die "failed: $what"; }
+	[ ! -t 2 ] || say "$what: done in $((SECONDS - start)) s"
 }
 
 ## Packages
@@ -176,9 +196,8 @@ library() { echo "$REPO/target/pg$MAJOR/$1/lib$EXTENSION.so"; }
 build() {
 	local features=pg$MAJOR
 	[ "$1" = release ] || features+=,$1
-	say "building $EXTENSION $VERSION for PostgreSQL $MAJOR ($1)"
-	PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --package "$EXTENSION" --lib --profile "$1" \
-		--no-default-features --features "$features" --target-dir target
+	quietly "building $EXTENSION $VERSION for PostgreSQL $MAJOR ($1)" env PGRX_PG_CONFIG_PATH="$PG_CONFIG" \
+		cargo build --package "$EXTENSION" --lib --profile "$1" --no-default-features --features "$features" --target-dir target
 	install -D "target/$1/lib$EXTENSION.so" "$(library "$1")"
 }
 

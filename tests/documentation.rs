@@ -5,12 +5,18 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use dp_mean_tests::{Build, refused, rows, session};
+use dp_mean_tests::statistics::{mean, mean_square};
+use dp_mean_tests::{Build, refused, rows, run, session, value};
 use postgres::{Client, SimpleQueryMessage};
 
 /// A fenced block of a Markdown file.
 struct Block {
-    /// What stands behind the opening fence: `sql`, `sql error=22023`, `text`, `text exact`.
+    /// What stands behind the opening fence:
+    ///
+    /// - `sql`: statements that run; `sql error=22023`: one that fails so;
+    /// - `text exact`: the answer of the last statement before, as psql prints it;
+    /// - `text`: a sample of it, with noise in it. Whatever stands in it must be likely: [`implausible`];
+    /// - `text refresh=NAME`: the same, where the noise is in a materialized view.
     info: String,
     text: String,
     line: usize,
@@ -158,11 +164,11 @@ fn printed(table: &str) -> Table {
     }
 }
 
-/// The tables that demo/demo.sql makes, which the pages in docs are about.
+/// The tables that demo/load.sql makes, which the pages in docs are about.
 fn demo_data(client: &mut Client) {
-    let demo = fs::read_to_string(repository().join("demo/demo.sql")).expect("the demo");
-    let from = demo.find("CREATE TABLE person_year").expect("its table");
-    let (table, rest) = demo[from..].split_once(";\n").expect("a statement");
+    let load = fs::read_to_string(repository().join("demo/load.sql")).expect("the demo's tables");
+    let from = load.find("CREATE TABLE person_year").expect("its table");
+    let (table, rest) = load[from..].split_once(";\n").expect("a statement");
     client.batch_execute(table).expect("the demo's table");
     let data = fs::read(repository().join("demo/data/rand_hie.csv")).expect("the demo's data");
     let copy = "COPY person_year FROM STDIN WITH (FORMAT csv, HEADER)";
@@ -176,8 +182,9 @@ fn demo_data(client: &mut Client) {
     client.batch_execute(person).expect("the table of people");
 }
 
-#[test]
-fn every_block_runs() {
+/// Runs the SQL of all pages, each in a database of its own. Gives `check` each block of text, with where it stands and
+/// the statement that it is the answer of, which was the last to run.
+fn run_pages(build: Build, mut check: impl FnMut(&mut Client, &str, &Block, &str, Table)) {
     for page in pages() {
         let Ok(markdown) = fs::read_to_string(&page) else {
             continue;
@@ -194,12 +201,12 @@ fn every_block_runs() {
         if sql_blocks == 0 {
             continue;
         }
-        let (_database, mut client) = session(Build::Release);
+        let (_database, mut client) = session(build);
         if page.starts_with(repository().join("docs")) {
             demo_data(&mut client);
         } else {
             client
-                .batch_execute("DROP EXTENSION dp_mean")
+                .batch_execute("DROP EXTENSION dp_mean CASCADE")
                 .expect("a reader starts without it");
         }
         let mut last = None;
@@ -212,24 +219,182 @@ fn every_block_runs() {
                 }
                 None if block.info == "sql" => {
                     for statement in statements(&block.text) {
-                        last = Some(answer(&mut client, &statement));
+                        let answered = answer(&mut client, &statement);
+                        last = Some((statement, answered));
                     }
                 }
-                None if block.info == "text" || block.info == "text exact" => {
-                    let answered = last.take().unwrap_or_else(|| panic!("{place}: of what?"));
-                    let printed = printed(&block.text);
-                    if block.info == "text exact" {
-                        assert_eq!(answered, printed, "{place}");
-                    } else {
-                        // Noise differs from run to run; names and number of rows do not.
-                        assert_eq!(answered.names, printed.names, "{place}");
-                        assert_eq!(answered.rows.len(), printed.rows.len(), "{place}");
-                    }
+                None if block.info.split(' ').next() == Some("text") => {
+                    let (statement, answered) =
+                        last.take().unwrap_or_else(|| panic!("{place}: of what?"));
+                    check(&mut client, &place, block, &statement, answered);
                 }
                 _ => {}
             }
         }
     }
+}
+
+#[test]
+fn every_block_runs() {
+    run_pages(Build::Release, |_, place, block, _, answered| {
+        let printed = printed(&block.text);
+        if block.info == "text exact" {
+            assert_eq!(answered, printed, "{place}");
+        } else {
+            // Noise differs from run to run; names and number of rows do not.
+            assert_eq!(answered.names, printed.names, "{place}");
+            assert_eq!(answered.rows.len(), printed.rows.len(), "{place}");
+        }
+    });
+}
+
+/// A cell: its text with a `#` for each number, and the numbers, each with half a unit of its last digit.
+fn numbers(cell: &str) -> (String, Vec<(f64, f64)>) {
+    let (mut rest, mut skeleton, mut numbers) = (cell, String::new(), Vec::new());
+    let digits =
+        |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    while let Some(character) = rest.chars().next() {
+        let sign = usize::from(
+            character == '-' && !skeleton.ends_with(|c: char| c.is_alphanumeric() || c == '#'),
+        );
+        let mut end = sign + digits(&rest[sign..]);
+        if end == sign {
+            skeleton.push(character);
+            rest = &rest[character.len_utf8()..];
+            continue;
+        }
+        let mut unit = 0;
+        if rest[end..].starts_with('.') {
+            let decimals = digits(&rest[end + 1..]);
+            unit -= i32::try_from(decimals).expect("a number");
+            end += 1 + decimals;
+        }
+        if rest[end..].starts_with('e') {
+            let signed = 1 + usize::from(rest[end + 1..].starts_with(['+', '-']));
+            let exponent = &rest[end + 1..end + signed + digits(&rest[end + signed..])];
+            unit += exponent.parse::<i32>().expect("an exponent");
+            end += 1 + exponent.len();
+        }
+        let number = rest[..end].parse().expect("a number");
+        numbers.push((number, 0.5 * 10f64.powi(unit)));
+        skeleton.push('#');
+        rest = &rest[end..];
+    }
+    (skeleton, numbers)
+}
+
+/// How many releases of a sample's statement are compared with it. The standard deviation of so many is known to 8%
+/// where noise is Laplace's.
+const RELEASES: usize = 200;
+
+/// How many standard deviations a sample may lie from the mean: beyond 4 are one in 286 of Laplace's noise, one in
+/// 15,787 of Gaussian noise, at most one in 16 of any law.
+const DEVIATIONS: f64 = 4.0;
+
+/// What in a printed table is not likely to be an answer like these: a number more than [`DEVIATIONS`] standard
+/// deviations from their mean, besides what its last digit hides, so a number without noise that is not the true one; a
+/// NULL where they have none; another text.
+fn implausible(printed: &Table, releases: &[Table]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (line, row) in printed.rows.iter().enumerate() {
+        for (column, cell) in row.iter().enumerate() {
+            let here = format!("row {}, {}: {cell:?}", line + 1, printed.names[column]);
+            let (skeleton, shown) = numbers(cell);
+            let alike: Vec<Vec<(f64, f64)>> = releases
+                .iter()
+                .map(|release| numbers(&release.rows[line][column]))
+                .filter(|(other, _)| *other == skeleton)
+                .map(|(_, drawn)| drawn)
+                .collect();
+            if alike.is_empty() {
+                let other = &releases[0].rows[line][column];
+                complaints.push(format!("{here} is none like {other:?}"));
+            }
+            for (position, (number, half_unit)) in shown.iter().enumerate() {
+                let drawn: Vec<f64> = alike.iter().map(|numbers| numbers[position].0).collect();
+                let centre = mean(&drawn);
+                let sd = mean_square(&drawn, centre).sqrt();
+                let slack = half_unit + 1e-12 * centre.abs();
+                if (number - centre).abs() > DEVIATIONS * sd + slack {
+                    complaints.push(format!(
+                        "{here}: {number} is not {centre} with a deviation of {sd}"
+                    ));
+                }
+            }
+        }
+    }
+    complaints
+}
+
+/// What the pages print of private answers is what such answers look like. The noise is that of a seed.
+#[test]
+fn sample_answers_are_plausible() {
+    let (mut complaints, mut samples) = (Vec::new(), 0);
+    run_pages(Build::Testing, |client, place, block, statement, _| {
+        if block.info == "text exact" {
+            return;
+        }
+        samples += 1;
+        run(client, "SELECT dp_test_seed(20)");
+        let refresh = block.info.strip_prefix("text refresh=").map(|view| {
+            let role: String = value(client, "SELECT current_user::text");
+            format!("RESET ROLE; REFRESH MATERIALIZED VIEW {view}; SET ROLE {role}")
+        });
+        let releases: Vec<Table> = (0..RELEASES)
+            .map(|_| {
+                if let Some(refresh) = &refresh {
+                    run(client, refresh);
+                }
+                answer(client, statement)
+            })
+            .collect();
+        let unlikely = implausible(&printed(&block.text), &releases);
+        complaints.extend(unlikely.into_iter().map(|what| format!("{place}, {what}")));
+    });
+    assert!(samples >= 15, "{samples} samples");
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn implausible_samples_are_noticed() {
+    let table = |cells: &[&str]| Table {
+        names: ["mean", "true", "counts", "null"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows: vec![cells.iter().map(|cell| (*cell).to_owned()).collect()],
+    };
+    // A deviation of 1 around 10 and -3, and no noise in 2.878.
+    let releases: Vec<Table> = (0..RELEASES)
+        .map(|i| {
+            if i % 2 == 0 {
+                ["9", "{-4,7}"]
+            } else {
+                ["11.0", "{-2.0,7}"]
+            }
+        })
+        .map(|[mean, counts]| table(&[mean, "2.87751", counts, ""]))
+        .collect();
+    for (likely, cells) in [
+        (true, ["10", "2.878", "{-3,7}", ""]),
+        (true, ["13.99", "2.87751", "{-6.9,7}", ""]),
+        (false, ["14.2", "2.878", "{-3,7}", ""]),
+        (false, ["10", "2.877", "{-3,7}", ""]),
+        (false, ["10", "2.878", "{3,7}", ""]),
+        (false, ["10", "2.878", "{-3,8}", ""]),
+        (false, ["10", "2.878", "{-3,7,7}", ""]),
+        (false, ["10", "2.878", "{-3,7}", "0"]),
+        (false, ["", "2.878", "{-3,7}", ""]),
+    ] {
+        let complaints = implausible(&table(&cells), &releases);
+        assert_eq!(complaints.is_empty(), likely, "{cells:?}: {complaints:?}");
+    }
+    assert_eq!(
+        numbers("{-1.50,2e-05}-x7"),
+        (
+            "{#,#}-x#".to_owned(),
+            vec![(-1.5, 0.005), (2e-5, 5e-6), (7.0, 0.5)]
+        )
+    );
 }
 
 #[test]

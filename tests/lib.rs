@@ -90,6 +90,26 @@ impl Database {
         config.connect(NoTls)
     }
 
+    /// A new session as `role` that hands on what the server says beside its answers.
+    pub fn connect_listening(
+        &self,
+        role: &str,
+        hear: impl Fn(String) + Send + Sync + 'static,
+    ) -> Client {
+        let mut config: postgres::Config = self.build.url().parse().expect("a connection string");
+        config.dbname(&self.name).user(role);
+        config.notice_callback(move |said| {
+            hear(format!(
+                "{} {}",
+                said.message(),
+                said.detail().unwrap_or_default()
+            ))
+        });
+        config
+            .connect(NoTls)
+            .expect("a session in the test database")
+    }
+
     /// The database's name, unique in its server.
     pub fn name(&self) -> &str {
         &self.name

@@ -1,6 +1,8 @@
 //! What docs/views-for-bi.md and docs/promises.md say of readers without rights on the table: what they see through a
 //! live view, a materialized one, and a function.
 
+use std::sync::{Arc, Mutex};
+
 use dp_mean_tests::{Build, Role, refused, rows, run, session, value};
 use postgres::Client;
 
@@ -112,6 +114,75 @@ fn a_live_view_asks_each_time_and_a_kept_one_never() {
         refused(&mut reader, "REFRESH MATERIALIZED VIEW kept").code,
         "42501"
     );
+}
+
+/// A function hides its plan, but the session's statistics and BUFFERS count what it read.
+#[test]
+fn a_function_does_not_hide_how_much_it_read() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    run(
+        &mut client,
+        "CREATE TABLE people AS SELECT i AS id, i % 90 AS age FROM generate_series(1, 9000) i; \
+         CREATE INDEX ON people (age); ANALYZE people; \
+         CREATE FUNCTION ask(asked int) RETURNS float8 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp \
+             SET enable_seqscan = off AS 'SELECT dp_mean(age, 0, 100, 1.0) FROM people WHERE age = asked'",
+    );
+    let mut reader = role.connect();
+    let mut read = |age: i32| -> i64 {
+        let mut transaction = reader.transaction().expect("a transaction");
+        let count = "SELECT sum(idx_tup_fetch)::bigint FROM pg_stat_xact_all_tables WHERE relname = 'people'";
+        let before: Option<i64> = transaction.query_one(count, &[]).expect("a count").get(0);
+        transaction
+            .query_one("SELECT ask($1)", &[&age])
+            .expect("an answer");
+        let after: i64 = transaction.query_one(count, &[]).expect("a count").get(0);
+        transaction.commit().expect("COMMIT");
+        after - before.unwrap_or(0)
+    };
+    assert_eq!(read(7), 100);
+    assert_eq!(read(139), 0);
+    let mut blocks = |age: i32| -> String {
+        let sql = format!(
+            "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT ask({age})"
+        );
+        let lines = rows(&mut reader, &sql);
+        lines
+            .iter()
+            .map(|row| row.get(0))
+            .collect::<Vec<String>>()
+            .join("\n")
+    };
+    assert_ne!(blocks(7), blocks(139));
+}
+
+/// Settings that anybody may set make the server say what it sorted and planned inside of somebody else's function.
+#[test]
+fn settings_tell_of_the_work_of_a_function() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    run(
+        &mut client,
+        "CREATE TABLE people AS SELECT i AS id FROM generate_series(1, 9000) i; ANALYZE people; \
+         CREATE FUNCTION ask() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp \
+             AS 'SELECT dp_count(DISTINCT id, 1.0, ''geometric'') FROM people'",
+    );
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let said = Arc::clone(&heard);
+    let mut reader = database.connect_listening(role.name(), move |said_now| {
+        said.lock().expect("nobody panicked").push(said_now);
+    });
+    run(
+        &mut reader,
+        "SET client_min_messages = log; SET trace_sort = on; SET debug_print_plan = on",
+    );
+    value::<i64>(&mut reader, "SELECT ask()");
+    let heard = heard.lock().expect("nobody panicked").join("\n");
+    assert!(
+        heard.contains("internal sort") && heard.contains("KB used"),
+        "{heard}"
+    );
+    assert!(heard.contains("plan_rows 9000"), "{heard}");
 }
 
 /// Whoever may call a function that takes its price from a budget may also roll the price back, and keep the answer.

@@ -1,6 +1,6 @@
 """What a driver does: parameters of all types, prepared statements, generic plans, results in text and in binary.
 
-usage: psycopg_test.py CONNECTION, of a database in which demo/demo.sql ran. The Python of
+usage: psycopg_test.py CONNECTION, of a database with the tables of demo/load.sql. The Python of
 docs/prepared-statements.md runs first, block by block, as a reader would run it.
 """
 

@@ -57,7 +57,7 @@ impl Choice {
             return Err(ParameterError::new(
                 "mech",
                 "is not the name of a mechanism",
-                format!("The mechanisms are: {}.", listed(&names())),
+                by_aggregate(),
             ));
         };
         let parameters = parameters_of(name);
@@ -196,15 +196,28 @@ fn whole(number: f64) -> Option<u64> {
     fits.then_some(number as u64)
 }
 
-/// The names of all aggregates' mechanisms, each once.
-fn names() -> Vec<&'static str> {
-    let mut seen = Vec::new();
-    for (_, _, info) in catalog() {
-        if !seen.contains(&info.name) {
-            seen.push(info.name);
+/// The mechanisms of each aggregate, for a hint; aggregates with the same ones stand together. It is the same
+/// whatever text was refused: that may be of a row, so not even the names nearest to it are singled out.
+fn by_aggregate() -> String {
+    let mut aggregates: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (aggregate, _, info) in catalog() {
+        match aggregates.last_mut() {
+            Some((last, names)) if *last == aggregate => names.push(info.name),
+            _ => aggregates.push((aggregate, vec![info.name])),
         }
     }
-    seen
+    let mut groups: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+    for (aggregate, names) in aggregates {
+        match groups.iter_mut().find(|(_, same)| *same == names) {
+            Some((together, _)) => together.push(aggregate),
+            None => groups.push((vec![aggregate], names)),
+        }
+    }
+    let lines: Vec<String> = groups
+        .iter()
+        .map(|(together, names)| format!("of {}: {}", together.join(" and "), listed(names)))
+        .collect();
+    format!("The mechanisms are, {}.", lines.join("; "))
 }
 
 /// The parameters that a mechanism of this name takes, in any aggregate. Parameters of one key

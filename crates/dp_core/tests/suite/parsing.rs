@@ -172,6 +172,38 @@ fn bad_texts_are_refused_with_a_hint() {
     );
 }
 
+/// A bad name may be one that another aggregate has, so the hint says whose each is; and it says so to all texts
+/// alike, since a text may be of a row.
+#[test]
+fn unknown_names_are_told_which_aggregate_has_which() {
+    let hint = refused("hourglas").hint;
+    assert_eq!(hint, refused("keeep").hint);
+    let groups: Vec<(Vec<&str>, Vec<&str>)> = hint
+        .strip_prefix("The mechanisms are, ")
+        .and_then(|rest| rest.strip_suffix('.'))
+        .expect("a list")
+        .split("; ")
+        .map(|group| {
+            let (aggregates, names) = group.split_once(": ").expect("names");
+            let aggregates = aggregates.strip_prefix("of ").expect("aggregates");
+            (
+                aggregates.split(" and ").collect(),
+                names.split(", ").collect(),
+            )
+        })
+        .collect();
+    let mut listed: Vec<(&str, &str)> = Vec::new();
+    for (aggregates, names) in &groups {
+        for aggregate in aggregates {
+            listed.extend(names.iter().map(|name| (*aggregate, *name)));
+        }
+    }
+    let mut known: Vec<(&str, &str)> = catalog().map(|(of, _, info)| (of, info.name)).collect();
+    listed.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(listed, known);
+}
+
 #[test]
 fn messages_never_show_the_text() {
     let secret = "s3cret";
