@@ -16,6 +16,7 @@ use dp_mean_tests::{
 };
 use postgres::Client;
 
+use crate::accuracy::least_variance;
 use crate::arguments::{PLACES, refused_alike, tables};
 use crate::values::{BOUNDS, SPECIALS};
 

@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dp_core::epsilon::Epsilon;
 use dp_core::grid::{COARSE_STEPS, STEPS};
 use dp_core::magnitudes::BINS;
-use dp_core::random::Generator;
+use dp_core::random::{Bits, Generator};
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
 use dp_core::sampler::hourglass::Hourglass;
 use dp_core::sampler::normal::{RoundedNormal, RoundedSums};
@@ -410,8 +410,24 @@ fn halves(words: &mut Generator) -> Vec<i128> {
 
 /// Staircase noise of the least variance for a sensitivity of `G`.
 fn staircase(eps: f64, words: &mut Generator) -> i128 {
-    let core = core_of(best_gamma(eps), STEPS);
-    Staircase::new(STEPS, core, epsilon(eps)).draw(words).value
+    staircase_for(STEPS, eps, words)
+}
+
+fn staircase_for(distance: u64, eps: f64, words: &mut Generator) -> i128 {
+    let core = core_of(best_gamma(eps), distance);
+    Staircase::new(distance, core, epsilon(eps))
+        .draw(words)
+        .value
+}
+
+/// That of a mean without bounds, of a public number of rows, whose place has nine tenths of eps: it is
+/// drawn after the offset.
+fn around_a_place() -> i128 {
+    let mut words = Generator::from_seed(SEED);
+    words.word();
+    let unit = 1.0 / (1u64 << 40) as f64;
+    let place = (0.9 * EPS / unit).ceil() * unit;
+    staircase_for(AROUND_A_PLACE as u64, EPS - place, &mut words)
 }
 
 /// Two-sided geometric noise.
@@ -986,6 +1002,11 @@ fn check(case: &Case, pair: &Pair, bounds: (f64, f64), records: [&Record; 2], se
         .zip(notes[1])
         .map(|(one, other)| sign * (other.exact[0] - one.exact[0]))
         .collect();
+    if let Space::CellsReplace = case.space {
+        let mut noises = notes.into_iter().flatten().map(Note::noise);
+        let expected = around_a_place();
+        assert!(noises.all(|noise| noise == expected), "{what}: {records:?}");
+    }
     match case.space {
         Space::Smooth => (),
         Space::Coins(most) => {
