@@ -256,7 +256,8 @@ impl Data {
     fn table(&self) -> Table {
         let about = format!(
             "The mean of {ROWS} incomes (log-normal, median {MEDIAN}, log-variance 1) clamped to [0, T], with\n\
-             noise of standard deviation sigma(eps) T / n: closed forms, then {} runs of the mechanism clipped with standard errors (_se).",
+             noise of standard deviation sigma(eps) T / n: closed forms, then {} runs of the mechanism clipped with\n\
+             standard errors (_se).",
             self.runs
         );
         let head = [
