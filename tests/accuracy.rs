@@ -7,6 +7,8 @@
 //! error of what is measured, from the definitions in the papers: of the continuous noise, which
 //! the grid of 2^32 steps stays nearer to than 1e-9.
 
+use std::f64::consts::PI;
+
 use dp_mean_tests::releases::Releases;
 use dp_mean_tests::statistics::{
     ALPHA, STANDARD_ERRORS, mean, mean_square, normal_chance, normal_deviations,
@@ -163,7 +165,7 @@ fn best_staircase(eps: f64) -> f64 {
 /// The least variance that noise on one number of sensitivity 1 can have (Geng and Viswanath
 /// 2014), and the least that a mean can have at its worst, times n^2 (Kulesza, Suresh and Wang
 /// 2024).
-fn least_variance(eps: f64) -> f64 {
+pub fn least_variance(eps: f64) -> f64 {
     let b = (-eps).exp();
     let z = -(-eps).exp_m1();
     ((1.0 + b).powf(2.0 / 3.0) * (-2.0 * (eps + 2f64.ln()) / 3.0).exp() + b) / z.powi(2)
@@ -391,6 +393,93 @@ fn sums_err_as_little_as_their_laws_say() {
                 check(&call, &answers, truth, sensitivity, law, 0.0);
                 check_unbiased(&call, &answers, truth, law.second * sensitivity.powi(2));
             }
+        }
+    }
+}
+
+/// How far a squared error may be from what it should be where it is held against another's.
+const WITHIN: f64 = 0.05;
+
+/// So many releases that [`WITHIN`] is [`STANDARD_ERRORS`] of an estimate that has this relative
+/// standard error from a single one.
+fn enough(error_of_one: f64) -> usize {
+    (STANDARD_ERRORS * error_of_one / WITHIN).powi(2).ceil() as usize
+}
+
+/// Where the number of rows is public, the noise is that of the least variance; Laplace noise has so
+/// many times its squared error.
+#[test]
+fn means_of_a_public_number_of_rows_err_as_little_as_one_sum() {
+    let mut releases = Releases::seeded(17);
+    let setting = "SET dp_mean.allow_pathological = on";
+    releases.client().batch_execute(setting).expect("a setting");
+    let table = fill(&mut releases, 1_000);
+    for (eps, published, digit) in [(2.0, 1.18, 0.01), (4.0, 1.92, 0.01), (8.0, 9.2, 0.1)] {
+        let law = staircase(eps, best_staircase(eps), 0.0);
+        assert!((law.second / least_variance(eps) - 1.0).abs() < 1e-9);
+        let gain = laplace(1.0 / eps).second / law.second;
+        assert!(rounds_to(gain, published, digit), "eps {eps}: {gain}");
+        let count = enough(law.standard_error(1) / law.second);
+        for (call, width) in [
+            (format!("dp_mean(x, 0, 1, {eps}, 'clipped(n=1000)')"), 1.0),
+            // Half of twice eps finds the place, 3 bins of 10 wide.
+            (
+                format!(
+                    "dp_mean(x, NULL, NULL, {}, \
+                     'symmetric_known_n(delta=1e-6, scale=1, n=1000, share=0.5)')",
+                    2.0 * eps
+                ),
+                30.0,
+            ),
+            // Heads are cut within 1e-9 of the bounds, so no row has a tail.
+            (
+                format!(
+                    "dp_mean(x, 0, 1, {eps}, 'hybrid(delta=0.1, n=1000, moment=4, psi=1e-12)')"
+                ),
+                1.0,
+            ),
+        ] {
+            let answers = releases.draw(&call, &[], &table, count);
+            let unit = width / 1_000.0;
+            check(&call, &answers, MEAN, unit, law, 0.0);
+            check_unbiased(&call, &answers, MEAN, law.second * unit.powi(2));
+            let found = laplace(1.0 / eps).second / (mean_square(&answers, MEAN) / unit.powi(2));
+            println!("{call}: {count} releases, {found:.3} times less than with Laplace noise");
+            assert!((found / gain - 1.0).abs() < WITHIN, "{call}: {found}");
+        }
+    }
+}
+
+/// Noise of the proof's scale: `100 S / (43 eps)`, where theorem E.6 of Kamath et al. (2023) has
+/// `3 S / eps`. The fourth moment of Student's law with three degrees of freedom is infinite, so that
+/// mean squares do not settle; the median of the distance from the mean does, and its square is as
+/// many times smaller.
+#[test]
+fn smooth_means_err_by_two_fifths_less_than_in_the_paper() {
+    let mut releases = Releases::seeded(18);
+    // The chance of at most `w`, of the distance in units of the scale, and its density.
+    let chance = |w: f64| 2.0 / PI * (w.atan() + w / (1.0 + w * w));
+    let density = |w: f64| 4.0 / PI / (1.0 + w * w).powi(2);
+    let median = 0.441_6;
+    assert!((chance(median) - 0.5).abs() < 1e-4);
+    // Of a quantile at 1/2, relative; twice that of its square.
+    let count = enough(2.0 * 0.5 / (density(median) * median));
+    let gain: f64 = (100.0f64 / 129.0).powi(2);
+    assert!(rounds_to(gain, 0.60, 0.01));
+    for n in [10, 1_000] {
+        let table = fill(&mut releases, n);
+        for eps in [0.2, 1.0, 4.0, 20.0] {
+            let call = format!("dp_mean(x, 0, 1, {eps}, 'smooth')");
+            let answers = releases.draw(&call, &[], &table, count);
+            let mut distances: Vec<f64> = answers.iter().map(|x| (x - MEAN).abs()).collect();
+            distances.sort_by(f64::total_cmp);
+            let found = distances[count / 2];
+            let rows = n as f64;
+            let sensitivity = f64::max(1.0 / rows, (-eps / 9.0 * (rows - 1.0)).exp());
+            let of_the_paper = median * 3.0 * sensitivity / eps;
+            let ratio = (found / of_the_paper).powi(2);
+            println!("{call} of {n} rows: {count} releases, {ratio:.4} of {gain:.4}");
+            assert!((ratio / gain - 1.0).abs() < WITHIN, "{call}: {ratio}");
         }
     }
 }

@@ -16,6 +16,7 @@ use dp_mean_tests::{
 };
 use postgres::Client;
 
+use crate::accuracy::least_variance;
 use crate::arguments::{PLACES, refused_alike, tables};
 use crate::values::{BOUNDS, SPECIALS};
 
@@ -1004,12 +1005,13 @@ fn means_that_show_rows_are_right_on_average() {
     // (1 - delta) / (delta n) times the mean square of the rows.
     let answers = draw("name_and_shame(delta=0.1, n=8)");
     assert_moments("name_and_shame", &answers, truth, 0.9 / (0.1 * n) * squares);
-    // With heads cut at c = psi (n eps^2 (moment - 2) / (4 moment^2 delta))^(1 / moment) beyond the
-    // bounds, the same of the tails, and Laplace noise on the heads.
-    let radius = 0.25 * 2.5f64.powf(0.25);
+    // With heads cut at c = psi (n (moment - 2) / (2 moment^2 delta sigma^2))^(1 / moment) beyond the
+    // bounds, the same of the tails, and staircase noise of variance sigma^2 on the heads.
+    let least = least_variance(1.0);
+    let radius = 0.25 * (5.0 / least).powf(0.25);
     let tails = SKEWED.map(|x| x - x.clamp(-radius, 1.0 + radius));
     let variance =
-        0.9 / (0.1 * n) * mean_square(&tails, 0.0) + 2.0 * ((1.0 + 2.0 * radius) / n).powi(2);
+        0.9 / (0.1 * n) * mean_square(&tails, 0.0) + least * ((1.0 + 2.0 * radius) / n).powi(2);
     let answers = draw("hybrid(delta=0.1, n=8, moment=4, psi=0.25)");
     assert_moments("hybrid", &answers, truth, variance);
 }
@@ -1091,8 +1093,8 @@ fn smooth_means_are_unbiased_and_not_clamped() {
         let call = format!("dp_mean(x, 0, 12, {eps}, 'smooth')");
         let answers = releases.draw(&call, &[], table, draws);
         let n = if table == "nothing" { 1.0 } else { 8.0 };
-        // 3 S / eps, with S = max(1 / n, e^(-eps / 9 (n - 1))) of the width.
-        let sd = 36.0 / eps * f64::max(1.0 / n, (-eps / 9.0 * (n - 1.0)).exp());
+        // 100 S / (43 eps), with S = max(1 / n, e^(-eps / 9 (n - 1))) of the width.
+        let sd = 1200.0 / (43.0 * eps) * f64::max(1.0 / n, (-eps / 9.0 * (n - 1.0)).exp());
         let errors: Vec<f64> = answers.iter().map(|answer| (answer - truth) / sd).collect();
         let above = errors.iter().filter(|error| **error > 0.0).count() as f64;
         let far = normal_deviations(ALPHA) * 0.5 / f64::from(draws as u32).sqrt();
@@ -1139,7 +1141,7 @@ fn clipped_means_have_the_noise_of_the_number_that_is_given() {
     ] {
         let call = format!("dp_mean(x, -2, 2, {eps}, 'clipped(n={n})')");
         let answers = releases.draw(&call, &[], table, 20_000);
-        let variance = 2.0 * f64::powi(4.0 / (eps * n), 2);
+        let variance = least_variance(eps) * f64::powi(4.0 / n, 2);
         assert_moments(&call, &answers, sum / n, variance);
         let call = call.replace("dp_mean(", "dp_mean_and_count(");
         let sql = format!("SELECT ({call}).count FROM {table}");

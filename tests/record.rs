@@ -20,8 +20,8 @@
 //! Where a control flow depends on data, and may:
 //!
 //! * `smooth` rounds the noisy number, not the noise: how many words decide the rounding depends on
-//!   where the number lies. It has no noise of its own to compare. The mean and the scale are
-//!   recorded, and moved as theorem E.6 of Kamath et al. (2023) allows.
+//!   where the number lies. It has no noise of its own to compare. The mean and the scale of the noise
+//!   are recorded: the scale is the one that is documented, and both moved as the proof allows.
 //! * `dp_keep` tosses a coin whose probability depends on the number of rows.
 //! * `symmetric` and `symmetric_known_n` draw noise for each occupied bin, so that a row in a new bin
 //!   draws more: that is what delta is spent on. Then the votes alone are compared. (A group without
@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dp_core::epsilon::Epsilon;
 use dp_core::grid::{COARSE_STEPS, STEPS};
 use dp_core::magnitudes::BINS;
-use dp_core::random::Generator;
+use dp_core::random::{Bits, Generator};
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
 use dp_core::sampler::hourglass::Hourglass;
 use dp_core::sampler::normal::{RoundedNormal, RoundedSums};
@@ -408,6 +408,28 @@ fn halves(words: &mut Generator) -> Vec<i128> {
     vec![law.draw(words), law.draw(words)]
 }
 
+/// Staircase noise of the least variance for a sensitivity of `G`.
+fn staircase(eps: f64, words: &mut Generator) -> i128 {
+    staircase_for(STEPS, eps, words)
+}
+
+fn staircase_for(distance: u64, eps: f64, words: &mut Generator) -> i128 {
+    let core = core_of(best_gamma(eps), distance);
+    Staircase::new(distance, core, epsilon(eps))
+        .draw(words)
+        .value
+}
+
+/// That of a mean without bounds, of a public number of rows, whose place has nine tenths of eps: it is
+/// drawn after the offset.
+fn around_a_place() -> i128 {
+    let mut words = Generator::from_seed(SEED);
+    words.word();
+    let unit = 1.0 / (1u64 << 40) as f64;
+    let place = (0.9 * EPS / unit).ceil() * unit;
+    staircase_for(AROUND_A_PLACE as u64, EPS - place, &mut words)
+}
+
 /// Two-sided geometric noise.
 fn geometric(numbers: usize, words: &mut Generator) -> Vec<i128> {
     let law = Staircase::two_sided_geometric(epsilon(EPS));
@@ -566,12 +588,7 @@ fn cases() -> Vec<Case> {
             Values,
             Replace,
             Space::ClippedReplace,
-            Some(|words| {
-                laplace(1, STEPS, EPS, words)
-                    .iter()
-                    .map(|z| 2 * z)
-                    .collect()
-            }),
+            Some(|words| vec![2 * staircase(EPS, words)]),
         ),
         case(
             "dp_mean",
@@ -600,7 +617,7 @@ fn cases() -> Vec<Case> {
             Space::Coins(G),
             Some(|words| {
                 below(5, words);
-                laplace(1, STEPS, EPS, words)
+                vec![staircase(EPS, words)]
             }),
         ),
         case(
@@ -612,10 +629,7 @@ fn cases() -> Vec<Case> {
             Space::Coins(0),
             Some(|_| vec![0]),
         ),
-        sum("staircase", |words| {
-            let core = core_of(best_gamma(EPS), STEPS);
-            vec![Staircase::new(STEPS, core, epsilon(EPS)).draw(words).value]
-        }),
+        sum("staircase", |words| vec![staircase(EPS, words)]),
         sum("staircase(gamma=1e-12)", |words| {
             vec![Staircase::new(STEPS, 1, epsilon(EPS)).draw(words).value]
         }),
@@ -862,15 +876,22 @@ fn cases() -> Vec<Case> {
 // The comparison --------------------------------------------------------------------------------
 
 /// A mean over a number of rows, both of which are noted: `centred / (2 G n)` of the width from the
-/// midpoint, and `S` as `m / 2^k`. Nothing is rounded here but the logarithm.
+/// midpoint, and the scale of the noise, `100 S / (43 eps)`, as a numerator and a denominator. `S` is
+/// `m / 2^k`. Nothing is rounded here but the logarithm.
 fn check_smooth(records: [&Record; 2], eps: f64, what: &str) {
+    let (numerator, places) = (epsilon(eps).numerator(), epsilon(eps).places());
     let [(mean, scale), (other_mean, other_scale)] = records.map(|record| {
         let [note] = record.notes.as_slice() else {
             panic!("{what}: {record:?}");
         };
-        let [centred, whole, mantissa, down] = note.exact[..] else {
+        let [centred, whole, scale, divisor] = note.exact[..] else {
             panic!("{what}: {note:?}");
         };
+        let (mantissa, power) = (scale / 100, divisor / (43 * i128::from(numerator)));
+        let documented = (100 * mantissa, 43 * i128::from(numerator) * power);
+        assert_eq!((scale, divisor), documented, "{what}");
+        assert_eq!(power.count_ones(), 1, "{what}");
+        let down = power.ilog2() + places;
         assert_eq!(whole % (2 * G), 0, "{what}");
         // Without rows the mean is the midpoint.
         let rows = (whole / (2 * G)).max(1);
@@ -882,8 +903,8 @@ fn check_smooth(records: [&Record; 2], eps: f64, what: &str) {
         let allowed = mantissa * 2 * G * mean.1 * other_mean.1;
         assert!(apart << down <= allowed, "{what}: {records:?}");
     }
-    let logarithm = |(mantissa, down): (i128, i128)| {
-        (mantissa as f64).ln() - down as f64 * std::f64::consts::LN_2
+    let logarithm = |(mantissa, down): (i128, u32)| {
+        (mantissa as f64).ln() - f64::from(down) * std::f64::consts::LN_2
     };
     let change = (logarithm(scale) - logarithm(other_scale)).abs();
     assert!(change <= eps / 9.0, "{what}: {change}: {records:?}");
@@ -981,6 +1002,11 @@ fn check(case: &Case, pair: &Pair, bounds: (f64, f64), records: [&Record; 2], se
         .zip(notes[1])
         .map(|(one, other)| sign * (other.exact[0] - one.exact[0]))
         .collect();
+    if let Space::CellsReplace = case.space {
+        let mut noises = notes.into_iter().flatten().map(Note::noise);
+        let expected = around_a_place();
+        assert!(noises.all(|noise| noise == expected), "{what}: {records:?}");
+    }
     match case.space {
         Space::Smooth => (),
         Space::Coins(most) => {

@@ -6,6 +6,7 @@ use super::staircase2::moments;
 use super::uniform::below;
 use crate::epsilon::Epsilon;
 use crate::random::Bits;
+use crate::tail;
 
 /// The staircase distribution of Geng and Viswanath (2014) on the integers: steps of width
 /// `steps` around a core of half-width `core`.
@@ -22,6 +23,7 @@ use crate::random::Bits;
 pub struct Staircase {
     steps: u64,
     core: u64,
+    epsilon: Epsilon,
     tail: Branch,
     level: Geometric,
 }
@@ -45,15 +47,33 @@ impl Staircase {
         Self {
             steps,
             core,
+            epsilon,
             tail,
             level: Geometric::new(epsilon),
         }
+    }
+
+    /// With the core of the least variance: the best noise there is for one number of sensitivity
+    /// `steps`. For 1 to 2^32 steps.
+    pub fn least(steps: u64, epsilon: Epsilon) -> Self {
+        Self::new(steps, core_of(best_gamma(epsilon.value()), steps), epsilon)
     }
 
     /// The two-sided geometric distribution, `P(x)` proportional to `b^|x|`: the staircase with
     /// steps of width 1.
     pub fn two_sided_geometric(epsilon: Epsilon) -> Self {
         Self::new(1, 1, epsilon)
+    }
+
+    /// The variance, in squares of `steps`.
+    pub fn variance(&self) -> f64 {
+        variance(self.steps, self.core, self.epsilon.value())
+    }
+
+    /// `P(|x| > t)`, for `t` in units of `steps`.
+    pub fn tail(&self, t: f64) -> f64 {
+        let gamma = self.core as f64 / self.steps as f64;
+        tail::staircase(self.epsilon.value(), gamma, t)
     }
 
     /// One draw.

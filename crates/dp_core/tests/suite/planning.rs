@@ -236,6 +236,15 @@ fn a_plan_has_a_row_for_each_mechanism() {
         // Popoviciu: half the width, over the root of n.
         near(forecast.rmse, noise_sd.hypot(1.0), 1e-6);
     }
+    // The same noise as the first where the number of rows is public, and what is not clamped.
+    for (name, noise_sd) in [
+        ("clipped", 0.02 * 1.918_10f64.sqrt()),
+        ("smooth", 0.02 * 100.0 / 43.0),
+    ] {
+        let forecast = row(&rows, name).forecast.unwrap();
+        near(forecast.noise_sd, noise_sd, 1e-5);
+        assert_eq!(forecast.bias, 0.0);
+    }
     assert_eq!(row(&rows, "gaussian").mechanism, "gaussian(delta=1e-6)");
     assert!(row(&rows, "hourglass").needs.contains("rows lie"));
 
@@ -485,6 +494,9 @@ mod releases {
         assert_forecast("independent", (-8.0, 2.0), 1.0, 1.0);
         assert_forecast("independent", (-2.0, 8.0), 0.1, 1.0);
         assert_forecast("gaussian(delta=1e-6)", (-2.0, 8.0), 1.0, 1.0);
+        for (bounds, eps) in BOUNDS.into_iter().zip([0.1, 1.0, 4.0]) {
+            assert_forecast(&format!("clipped(n={ROWS})"), bounds, eps, 1.0);
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use dp_core::mechanism::mean::{Mean, OfCells, PairNoise, hourglass::Hourglass};
 use dp_core::mechanism::{Arguments, MEAN, MechanismArgument};
 use dp_core::random::{Bits, Generator};
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
+use dp_core::sampler::staircase::least_variance;
 use dp_core::sums::Sums;
 
 use crate::law;
@@ -634,6 +635,7 @@ fn noise_is_as_said() {
         ("symmetric(delta=1e-6, scale=1, share=0.5)", 0.2),
         ("symmetric(delta=1e-6, scale=1)", 8.0),
         ("symmetric_known_n(delta=1e-6, scale=1, n=100000)", 1.0),
+        ("symmetric_known_n(delta=1e-6, scale=1, n=100000)", 8.0),
     ] {
         let mechanism = cells(text, eps);
         let rows = 100_000;
@@ -717,14 +719,15 @@ fn means_that_show_rows_are_right_on_average_for_any_rows() {
         moments.mean()
     );
 
-    // The clip radius is (8 * 2 / (64 * 0.1))^(1/4) / 4 = 0.314, so that the tails matter.
+    // The clip radius is (8 * 2 / (32 * 0.1 * sigma^2))^(1/4) / 4 = 0.318, so that the tails matter.
     let text = "hybrid(delta=0.1, n=8, moment=4, psi=0.25)";
     let mut run = answers(text, 18);
     let moments = Moments::of((0..200_000).map(|_| run() - mean));
-    let radius = 0.25 * 2.5f64.powf(0.25);
+    let least = least_variance(1.0);
+    let radius = 0.25 * (5.0 / least).powf(0.25);
     let tails = SKEWED.map(|x| x - x.clamp(-radius, 1.0 + radius));
     let tail = tails.iter().map(|x| x * x).sum::<f64>() / n;
-    let variance = 0.9 / (0.1 * n) * tail + 2.0 * ((1.0 + 2.0 * radius) / n).powi(2);
+    let variance = 0.9 / (0.1 * n) * tail + least * ((1.0 + 2.0 * radius) / n).powi(2);
     moments.assert_mean_square(text, variance, 1e-6);
     let error = (moments.mean_square() / 200_000.0).sqrt();
     assert!(

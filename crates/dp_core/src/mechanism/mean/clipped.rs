@@ -1,4 +1,4 @@
-//! The mean of clipped rows with Laplace noise, where the number of rows is public.
+//! The mean of clipped rows with staircase noise, where the number of rows is public.
 //!
 //! The proof: docs/proofs/mean-clipped.md.
 
@@ -8,9 +8,9 @@ use crate::epsilon::Epsilon;
 use crate::grid::{self, Bounds, Grid};
 use crate::interval::{Intervals, STEP};
 use crate::random::{Bits, Generator, add_noise};
-use crate::sampler::discrete_laplace::DiscreteLaplace;
+use crate::sampler::staircase::Staircase;
 use crate::sums::Sums;
-use crate::tail::{self, quantile};
+use crate::tail::quantile;
 
 pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     info: Info {
@@ -21,7 +21,8 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
         example: "clipped(n=10000)",
         source: "Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, A bias-accuracy-privacy \
                  trilemma for statistical estimation: the noisy clipped mean, proposition 3.5; \
-                 drawn as in Canonne, Kamath, Steinke 2020",
+                 with the noise of Geng, Viswanath 2014, The optimal mechanism in differential \
+                 privacy",
     },
     plan: Some(Plan {
         text: "clipped(n={n})",
@@ -33,24 +34,25 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     },
 };
 
-/// Discrete Laplace noise of scale `G / epsilon` on the sum of the rows' steps, read as a distance
-/// from the midpoint and divided by the number of rows that was given.
+/// [Staircase](Staircase) noise of the least variance for a sensitivity of `G` on the sum of the rows'
+/// steps, read as a distance from the midpoint and divided by the number of rows that was given.
 ///
 /// Rows count from the midpoint, in half grid steps so that they stay integers: a table of `N` rows
-/// whose steps sum to `s` has the sum `2 s - G N`. The noise on it is `2 Z`, for a discrete Laplace
-/// `Z` of scale `G / epsilon`. Nothing is clamped after it is added, so the answer has no bias
-/// but that of clipping rows to the bounds.
+/// whose steps sum to `s` has the sum `2 s - G N`. The noise on it is `2 Z`, for a `Z` from the
+/// staircase with steps of `G`. `Z` is symmetric, and nothing is clamped after it is added, so the
+/// answer has no bias but that of clipping rows to the bounds.
 ///
 /// **Why it is private** (pure, epsilon; neighbours by replacing one row). The number of rows `N`
 /// is the same in both tables, and a row of `t` steps, 0 to `G`, that becomes one of `t'` moves
-/// `2 s - G N` by `2 (t' - t)`: shifting `Z` by `t' - t`, by at most `G`, changes its probability
-/// by a factor of at most `e^epsilon`. The division by the number that was given is
-/// post-processing.
+/// `2 s - G N` by `2 (t' - t)`: it shifts `Z` by `t' - t`, by at most `G`. `Z` has probability
+/// proportional to `e^(-epsilon L)` at level `L`, which depends on `|Z|` alone; levels above 0 are
+/// `G` wide, so the shift changes the level by at most 1. The division by the number that was given
+/// is post-processing.
 ///
-/// Adding or removing a row costs no more here. It moves `2 s - G N` by `2 t - G`, which is in
-/// [-G, G], half as much; and `G`, which is 2^32, is even, so that shifts `Z` by a whole number, of
-/// `G / 2` at most: a factor of `e^(epsilon / 2)`. So the true number of rows is as private as
-/// the rows are.
+/// Adding or removing a row costs no more. It moves `2 s - G N` by `2 t - G`, which is in [-G, G];
+/// and `G`, which is 2^32, is even, so that shifts `Z` by a whole number, of `G / 2` at most. That can
+/// lead from one level to the next: at most epsilon again, and not half of it. So the true number of
+/// rows is as private as the rows are.
 ///
 /// **Where `n` is not the number of rows**, that is no error: an error would tell. The answer's
 /// distance from the midpoint is then `N / n` times the mean's, and its noise is that of `n` rows.
@@ -59,8 +61,7 @@ pub struct Clipped {
     bounds: Bounds,
     steps: u64,
     rows: f64,
-    epsilon: Epsilon,
-    noise: DiscreteLaplace,
+    noise: Staircase,
 }
 
 impl Clipped {
@@ -70,8 +71,7 @@ impl Clipped {
             bounds,
             steps,
             rows,
-            epsilon,
-            noise: DiscreteLaplace::new(steps, epsilon),
+            noise: Staircase::least(steps, epsilon),
         }
     }
 
@@ -79,7 +79,7 @@ impl Clipped {
     pub fn noisy<B: Bits>(&self, sums: &Sums, bits: &mut B) -> i128 {
         let whole = i128::from(self.steps) * i128::from(sums.n);
         let centred = sums.s.saturating_mul(2).saturating_sub(whole);
-        let noise = 2 * self.noise.draw(bits);
+        let noise = 2 * self.noise.draw(bits).value;
         add_noise(centred, noise, bits)
     }
 
@@ -97,7 +97,7 @@ impl Clipped {
 impl OfSums for Clipped {
     /// To the grid's digits; of the number of rows that was given.
     fn noise_sd(&self, _: f64) -> f64 {
-        2f64.sqrt() * self.bounds.width() / (self.epsilon.value() * self.rows)
+        self.bounds.width() / self.rows * self.noise.variance().sqrt()
     }
 
     /// Answers are not kept between the bounds.
@@ -107,7 +107,7 @@ impl OfSums for Clipped {
 
     /// Of the number of rows that was given.
     fn half_width(&self, _: f64, miss: f64) -> Option<f64> {
-        let reach = quantile(miss, |t| tail::laplace(1.0 / self.epsilon.value(), t));
+        let reach = quantile(miss, |t| self.noise.tail(t));
         Some(self.bounds.width() / self.rows * (reach + STEP))
     }
 }

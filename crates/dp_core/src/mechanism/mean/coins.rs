@@ -5,7 +5,7 @@ use crate::error::ParameterError;
 use crate::grid::{Bounds, Grid, STEPS};
 use crate::planning::{Forecast, Planned};
 use crate::random::{Bits, Generator, add_noise};
-use crate::sampler::discrete_laplace::DiscreteLaplace;
+use crate::sampler::staircase::Staircase;
 use crate::sampler::uniform::below;
 use crate::sums::Sums;
 
@@ -92,14 +92,13 @@ pub struct Coined {
     pub(super) coin: Coin,
     pub(super) rows: f64,
     /// Without it there are no heads, and all of a row is its tail.
-    pub(super) heads: Option<Heads>,
+    pub(super) heads: Option<Box<Heads>>,
 }
 
 /// Rows clipped to bounds, and noise on their sum.
 #[derive(Clone, Debug)]
 pub struct Heads {
-    pub(super) noise: DiscreteLaplace,
-    pub(super) epsilon: f64,
+    pub(super) noise: Staircase,
     /// How far beyond the range of the mean rows are clipped, and the moment that it was chosen for.
     pub(super) radius: f64,
     pub(super) moment: f64,
@@ -143,7 +142,7 @@ impl Coined {
         let noise = self
             .heads
             .as_ref()
-            .map_or(0, |heads| heads.noise.draw(bits));
+            .map_or(0, |heads| heads.noise.draw(bits).value);
         let steps = add_noise(sums.s, noise, bits) as f64 / STEPS as f64 / self.rows;
         let mean = grid.origin() + steps * grid.value_of_steps();
         MeanAnswer {
@@ -172,11 +171,11 @@ impl Coined {
                     moment,
                     psi,
                     ..
-                } = *heads;
+                } = **heads;
                 let sampling = 2.0 * planned.sampling_sd(width - 2.0 * radius).powi(2);
-                let laplace = 2.0 * (width / (heads.epsilon * self.rows)).powi(2);
+                let noise = heads.noise.variance() * (width / self.rows).powi(2);
                 let tails = 8.0 * (radius * (psi / radius).powf(moment / 2.0) / moment).powi(2);
-                (sampling, laplace + tails / chosen)
+                (sampling, noise + tails / chosen)
             }
         };
         Forecast {

@@ -9,7 +9,7 @@ use super::symmetric::APPROXIMATE;
 use super::{Mean, REPLACE, ROWS};
 use crate::error::ParameterError;
 use crate::grid::{self, Bounds};
-use crate::sampler::discrete_laplace::DiscreteLaplace;
+use crate::sampler::staircase::Staircase;
 
 pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     info: Info {
@@ -19,7 +19,8 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
         parameters: &[DELTA, ROWS, MOMENT, PSI],
         example: "hybrid(delta=1e-9, n=10000, moment=4, psi=10)",
         source: "Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, A bias-accuracy-privacy \
-                 trilemma for statistical estimation: proposition 3.7, a device of proofs",
+                 trilemma for statistical estimation: proposition 3.7, a device of proofs; with the \
+                 noise of Geng, Viswanath 2014, The optimal mechanism in differential privacy",
     },
     plan: Some(Plan {
         text: "hybrid(delta={delta}, n={n}, moment={moment}, psi={psi})",
@@ -27,12 +28,13 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
                 somebody who accepts that rows are shown",
     }),
     // The clip radius `c` is the one with the least bound on the variance, for rows with
-    // `E|X - mean|^moment <= psi^moment` and a mean between lo and hi.
+    // `E|X - mean|^moment <= psi^moment` and a mean between lo and hi. It is that of proposition 3.7,
+    // with the variance of this noise in the place of Laplace's, `2 / epsilon^2`.
     //
     // **Why it is private** ((epsilon, delta); neighbours by replacing one row). Unless the replaced
     // row's tail is chosen, which has probability at most delta, the two sums differ by the heads of
-    // one row: at most G, which Laplace noise of scale G / epsilon covers. A tail that is chosen
-    // shows its row.
+    // one row: at most G, which staircase noise with steps of G covers (see `clipped`). A tail that is
+    // chosen shows its row.
     build: |request| {
         let ((delta, coin), rows) = (request.coin()?, request.rows()?);
         let (moment, psi) = match (
@@ -54,21 +56,20 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
         };
         request.allow_pathological()?;
         let (bounds, epsilon) = (request.bounds()?, request.epsilon()?);
-        let spread =
-            rows * epsilon.value().powi(2) * (moment - 2.0) / (4.0 * moment.powi(2) * delta);
+        let noise = Staircase::least(grid::STEPS, epsilon);
+        let spread = rows * (moment - 2.0) / (2.0 * moment.powi(2) * delta * noise.variance());
         let radius = psi * spread.powf(1.0 / moment);
         let clipped = Bounds::new(Some(bounds.lo() - radius), Some(bounds.hi() + radius));
         Mean::of_coins(Coined {
             bounds: clipped.map_err(|_| outside(&PSI))?,
             coin,
             rows,
-            heads: Some(Heads {
-                noise: DiscreteLaplace::new(grid::STEPS, epsilon),
-                epsilon: epsilon.value(),
+            heads: Some(Box::new(Heads {
+                noise,
                 radius,
                 moment,
                 psi,
-            }),
+            })),
         })
     },
 };

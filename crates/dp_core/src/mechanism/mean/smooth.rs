@@ -20,8 +20,8 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
         parameters: &[],
         example: "smooth",
         source: "Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, A bias-accuracy-privacy \
-                 trilemma for statistical estimation: theorem E.6, by smooth sensitivity (Nissim, \
-                 Raskhodnikova, Smith 2007; Bun, Steinke 2019)",
+                 trilemma for statistical estimation: theorem E.6 with less noise, by smooth \
+                 sensitivity (Nissim, Raskhodnikova, Smith 2007; Bun, Steinke 2019)",
     },
     plan: Some(Plan {
         text: "smooth",
@@ -36,17 +36,23 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
 /// Answers are multiples of the width times 2^-40: 2^-7 of what the grid rounds a row to.
 const PLACES: u32 = 40;
 
-/// The exact mean plus `tau S(n) Z`, rounded to a public grid. `Z` has Student's t distribution
-/// with three degrees of freedom, `tau = sqrt(3) / epsilon`, and `S(n)` is the width of the bounds
-/// times `max(exp(-beta (n - 1)), 1 / n)`, with `beta = epsilon / 9`; `S(0) = S(1)`. The mean of
-/// no rows is the midpoint of the bounds: the proof needs no more than a public point between them.
+/// `c = 100 / 43`, as a numerator and a denominator: the noise is `c S / epsilon` wide. With
+/// `beta = epsilon / 9` the proof asks for `(2 / c)^2 <= (1 + 1/9) (1 - 3/9) = 0.7407`; this is
+/// `0.86^2 = 0.7396`.
+const SCALE: (u64, u64) = (100, 43);
+
+/// The exact mean plus `c S(n) / epsilon * Z / sqrt(3)`, rounded to a public grid. `Z` has Student's
+/// t distribution with three degrees of freedom, of variance 3; `c = 100 / 43`, and `S(n)` is the
+/// width of the bounds times `max(exp(-beta (n - 1)), 1 / n)`, with `beta = epsilon / 9`;
+/// `S(0) = S(1)`. The mean of no rows is the midpoint of the bounds: the proof needs no more than a
+/// public point between them.
 ///
 /// The noise is symmetric around the mean of the (clamped) rows, and nothing is clamped after it is
 /// added, so the answer has no bias for a table with rows, whatever they are, but for the rounding:
 /// less than 2^-41 of the width, and next to nothing where the noise is wider than that.
 ///
-/// **Why it is private** (pure, epsilon; neighbours by adding, removing or replacing one row). This
-/// is theorem E.6 of Kamath et al. (2023), in three steps. The width is 1 below.
+/// **Why it is private** (pure, epsilon; neighbours by adding, removing or replacing one row), in
+/// three steps. The first two are those of theorem E.6 of Kamath et al. (2023). The width is 1 below.
 ///
 /// 1. *The mean moves by at most `S(n)`*, whichever of two neighbours `n` is of. To replace one of
 ///    `n` rows moves it by at most `1 / n`; to add one to `n >= 1`, by at most `1 / (n + 1)`; to
@@ -56,18 +62,25 @@ const PLACES: u32 = 40;
 ///    with `n`. If `S(n) = exp(-beta (n - 1))`, then `S(n + 1)` is at least `e^-beta` times that.
 ///    If `S(n) = 1 / n` is above that, then `g(n) = log n - beta (n - 1)` is negative; as `g` is
 ///    concave and `g(1) = 0`, it falls from `n` on: `log(n + 1) - log n < beta`.
-/// 3. *The noise covers both.* With `w = (y - mean) / (sqrt(3) tau S)`, the logarithm of the
-///    answer's density at `y` is `-log S - 2 log(1 + w^2)` and a constant. Moving the mean changes
-///    it at a rate of `4 w / ((1 + w^2) sqrt(3) tau S)`, which is at most
-///    `2 / (sqrt(3) tau S) = (2/3) epsilon / S` in magnitude; moving `log S`, at a rate of
-///    `-1 + 4 w^2 / (1 + w^2)`, which is between -1 and 3. Together at most
-///    `(2/3) epsilon + 3 beta = epsilon`. (Do it in two moves: first the mean, by at most the
-///    smaller of the two `S`, and then `S`.) Their lemma E.5 counts the last rate as 4, and so has
-///    `beta = epsilon / 12`; with 3 the noise is down to that of `1 / n` from a quarter fewer rows on.
+/// 3. *The noise covers both at once.* Go from one table's mean `f` and `s = log S` to the other's
+///    along a straight line, in a time of 1: at a rate of `|s'| <= beta`, and of `|f'|` at most the
+///    smaller of the two `S`, which is at most the `S` on the way. With
+///    `w = (y - f) / (c S / epsilon)` the logarithm of the answer's density at `y` is
+///    `-s - 2 log(1 + w^2)` and a constant. It changes at a rate of
+///    `s' (-1 + 4 w^2 / (1 + w^2)) + 4 w / (1 + w^2) * f' epsilon / (c S)`, which for
+///    `w = tan(phi / 2)` is `s' (1 - 2 cos phi) + (2 epsilon f' / (c S)) sin phi`: in magnitude at
+///    most `beta + sqrt(4 beta^2 + (2 epsilon / c)^2)`, whatever `phi` is. With `beta = epsilon / 9`
+///    and `2 / c = 0.86` that is 0.99936 epsilon.
 ///
-/// **What is exact.** The real number `mean + tau S(n) Z`, for the rational numbers that the mean,
-/// epsilon and this `S(n)` are, is rounded to the nearest multiple of the width times 2^-40, which
-/// is a public grid: post-processing. What comes out has just the law of that: see
+/// Theorem E.6 moves first the mean and then `S`, and adds the worst of both: `2 epsilon / c + 4 beta`
+/// at most, so it has `c = 3` and `beta = epsilon / 12`. But the mean moves the logarithm most where
+/// `w` is 1, and `S` where `w` is infinite: no `y` has both. The squared error here is
+/// `(100 / 129)^2 = 0.60` times theirs, and the noise is down to that of `1 / n` from a quarter
+/// fewer rows on.
+///
+/// **What is exact.** The real number `mean + c S(n) / epsilon * Z / sqrt(3)`, for the rational
+/// numbers that the mean, epsilon and this `S(n)` are, is rounded to the nearest multiple of the width
+/// times 2^-40, which is a public grid: post-processing. What comes out has just the law of that: see
 /// [`RoundedStudent`]. `S` is computed in floats; see [`Smooth::sensitivity`] for why it is smooth
 /// all the same.
 ///
@@ -113,14 +126,17 @@ impl Smooth {
         let whole = i128::from(rows) * i128::from(self.steps);
         let centred = 2 * sums.s.clamp(0, whole) - whole;
         let (mantissa, down) = dyadic(self.sensitivity(rows as f64));
-        // tau S sqrt(3) = 3 S / epsilon. The shift is at most 115 - 40, of a number below 2^46; it
-        // is not negative, as S is below 2.
-        let numerator = u128::from(self.epsilon.numerator());
+        // c S / epsilon. The shift is at most 115 - 40, of a number below 43 * 2^46 < 2^52; it is not
+        // negative, as S is below 2.
+        let numerator = u128::from(SCALE.1) * u128::from(self.epsilon.numerator());
         let shift = down.saturating_sub(self.epsilon.places());
-        let scale = (3 * u128::from(mantissa), numerator << shift);
+        let scale = (
+            u128::from(SCALE.0) * u128::from(mantissa),
+            numerator << shift,
+        );
         let centre = (centred, 2 * whole.unsigned_abs());
         let noisy = RoundedStudent::new(centre, scale, PLACES).draw(bits);
-        let exact = [centred, 2 * whole, i128::from(mantissa), i128::from(down)];
+        let exact = [centred, 2 * whole, scale.0 as i128, scale.1 as i128];
         noted(&exact, noisy, bits)
     }
 
@@ -144,7 +160,8 @@ fn dyadic(value: f64) -> (u64, u32) {
 
 impl OfSums for Smooth {
     fn noise_sd(&self, rows: f64) -> f64 {
-        3.0 * self.sensitivity(rows) / self.epsilon.value() * self.bounds.width()
+        let scale = SCALE.0 as f64 / SCALE.1 as f64;
+        scale * self.sensitivity(rows) / self.epsilon.value() * self.bounds.width()
     }
 
     /// Answers are not kept between the bounds.

@@ -11,7 +11,7 @@ use super::{Mean, OfCells, REPLACE, ROWS, SCALE};
 use crate::cells::Histogram;
 use crate::grid::Grid;
 use crate::random::{Bits, Generator, add_noise};
-use crate::sampler::discrete_laplace::DiscreteLaplace;
+use crate::sampler::staircase::Staircase;
 
 pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     info: Info {
@@ -23,7 +23,8 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
         ],
         example: "symmetric_known_n(delta=1e-6, scale=10, n=10000)",
         source: "Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, A bias-accuracy-privacy \
-                 trilemma for statistical estimation: algorithm 2, theorem 4.8",
+                 trilemma for statistical estimation: algorithm 2, theorem 4.8; with the noise of \
+                 Geng, Viswanath 2014, The optimal mechanism in differential privacy",
     },
     plan: Some(Plan {
         text: "symmetric_known_n(delta={delta}, scale={psi}, n={n})",
@@ -45,9 +46,8 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
         };
         Mean::of_cells(SymmetricKnownN {
             place: Place::new(shape, coarse, delta, 2)?,
-            noise: DiscreteLaplace::new(shape.steps(), fine),
+            noise: Staircase::least(shape.steps(), fine),
             rows,
-            epsilon: fine.value(),
             coin,
         })
     },
@@ -61,15 +61,17 @@ const FALLBACK: Parameter = Parameter {
                   are, each with probability delta / 2, which dp_mean.allow_pathological must allow",
 };
 
-/// First a place, at `share` of epsilon; then the mean of the rows clipped around it, with Laplace
-/// noise at the rest of epsilon, for the public number of rows.
+/// First a place, at `share` of epsilon; then the mean of the rows clipped around it, with
+/// [staircase](Staircase) noise at the rest of epsilon, for the public number of rows.
 ///
 /// As in [`Symmetric`](super::symmetric::Symmetric), all rows do both, where algorithm 2 of Kamath et
-/// al. gives some rows to each; the noise on the mean is theirs.
+/// al. gives some rows to each. Their noise on the mean is Laplace's; this is the one of the least
+/// variance.
 ///
 /// **Why it is private** ((epsilon, delta); neighbours by replacing one row). [`Place`] says why the
 /// place is private. For any place, replacing a row moves the sum of the clipped rows by at most `G`
-/// and leaves their number, so discrete Laplace noise of scale `G / epsilon` on the sum is enough.
+/// and leaves their number; staircase noise with steps of `G` on the sum covers that, as
+/// [`Clipped`](super::clipped::Clipped) says.
 /// With `fallback=raw` the place takes half of delta, and where there is none, rows come out as they
 /// are: with probability at most delta / 2 the replaced row is among them, and if it is not, the
 /// replacement changes nothing.
@@ -80,9 +82,8 @@ const FALLBACK: Parameter = Parameter {
 #[derive(Clone, Debug)]
 pub struct SymmetricKnownN {
     place: Place,
-    noise: DiscreteLaplace,
+    noise: Staircase,
     rows: f64,
-    epsilon: f64,
     coin: Option<Coin>,
 }
 
@@ -90,7 +91,7 @@ impl SymmetricKnownN {
     /// One release from any source of words.
     pub fn release_from<B: Bits>(&self, histogram: &Histogram, bits: &mut B) -> MeanAnswer {
         let shape = self.place.shape();
-        let noise = self.noise.draw(bits);
+        let noise = self.noise.draw(bits).value;
         let mean = if let Some(from) = self.place.find(histogram, bits) {
             // Counted from the middle: should there be another number of rows than was said, the
             // answer is drawn towards the middle, not towards an end.
@@ -136,6 +137,6 @@ impl OfCells for SymmetricKnownN {
     }
 
     fn noise_sd(&self, _: f64) -> f64 {
-        2f64.sqrt() * self.place.shape().distance() / (self.epsilon * self.rows)
+        self.place.shape().distance() / self.rows * self.noise.variance().sqrt()
     }
 }
