@@ -191,6 +191,10 @@ impl<M: ?Sized> CallSite<M> {
         let argument = |(name, i): (&'static str, usize)| match planned.argument(i, memory) {
             Some(Argument::Constant(value)) => Source::Constant(value),
             Some(Argument::Computed(computation)) => {
+                // Once a query, and in the leader.
+                if role == Role::Final && planned.is_looked_up(i) {
+                    errors::looked_up(aggregate.name, name);
+                }
                 computed.push(computation);
                 Source::Computed(computed.len() - 1)
             }

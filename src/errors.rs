@@ -90,6 +90,19 @@ pub fn depends_on_rows(aggregate: &str, argument: &'static str) -> Refusal {
     }
 }
 
+/// Warns of an argument that was looked up in the table.
+pub fn looked_up(aggregate: &str, argument: &str) {
+    let message = format!(
+        "{aggregate}: argument \"{argument}\" is looked up in a table that the call is about"
+    );
+    ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, message, "dp_mean")
+        .set_hint(
+            "The answer shows what was looked up, and no epsilon covers that. Give a constant, or what a \
+             private aggregate answers, such as dp_bounds.",
+        )
+        .report(PgLogLevel::WARNING);
+}
+
 /// A question that is not a boolean expression.
 pub fn not_boolean(aggregate: &str, question: usize) -> Refusal {
     Refusal::new(

@@ -20,6 +20,7 @@ mod planning;
 mod release;
 mod settings;
 mod state;
+mod subselect;
 #[cfg(feature = "testing")]
 mod testing;
 mod vector;

@@ -7,6 +7,7 @@
 use pgrx::pg_sys::{self, AggState, Aggref, Datum, Expr, List, NodeTag, Plan, TargetEntry};
 
 use crate::fmgr::Call;
+use crate::subselect;
 
 /// Attributes of `pg_aggregate`, whose struct is not among the bindings.
 const AGGTRANSFN: i16 = 4;
@@ -36,6 +37,8 @@ pub struct PlannedCall {
     arguments: Vec<*mut Expr>,
     /// Whether the last one was given as VARIADIC.
     variadic: bool,
+    /// The type of its state.
+    state: pg_sys::Oid,
 }
 
 /// One argument's expression.
@@ -143,6 +146,7 @@ impl PlannedCall {
                 plan,
                 arguments,
                 variadic: (*aggref).aggvariadic,
+                state: (*aggref).aggtranstype,
             })
         }
     }
@@ -187,6 +191,21 @@ impl PlannedCall {
                     isnull: true,
                 },
             }))
+        }
+    }
+
+    /// Whether the argument at `i` is looked up in a table that the rows come from.
+    pub fn is_looked_up(&self, i: usize) -> bool {
+        // SAFETY: the expressions are the plan's; see `find`.
+        unsafe {
+            let query = (*self.aggregate).ss.ps.state;
+            let expr = self
+                .arguments
+                .get(i)
+                .and_then(|expr| self.without_rows(*expr));
+            expr.is_some_and(|expr| {
+                subselect::looks_at_the_rows((*query).es_plannedstmt, self.plan, expr, self.state)
+            })
         }
     }
 
@@ -313,7 +332,7 @@ unsafe fn source(plan: *mut Plan, expr: *mut Expr) -> Option<(*mut Plan, i16)> {
 }
 
 /// The nodes whose rows `plan` passes on or aggregates; none for a node that is not known.
-unsafe fn children(plan: *mut Plan) -> Box<dyn Iterator<Item = *mut Plan>> {
+pub unsafe fn children(plan: *mut Plan) -> Box<dyn Iterator<Item = *mut Plan>> {
     // SAFETY: see `find`; the tag says which struct it is.
     unsafe {
         match (*plan).type_ {
@@ -382,7 +401,7 @@ unsafe fn depends_on_rows(expr: *mut Expr) -> bool {
 }
 
 /// The elements of a list of pointers; NULL is the empty list.
-unsafe fn elements<T>(list: *mut List) -> impl Iterator<Item = *mut T> + 'static {
+pub unsafe fn elements<T>(list: *mut List) -> impl Iterator<Item = *mut T> + 'static {
     // SAFETY: a List holds `length` cells behind `elements`.
     let (cells, length) = if list.is_null() {
         (std::ptr::null_mut(), 0)

@@ -3,6 +3,7 @@
 
 use std::env;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use postgres::error::ErrorPosition;
 use postgres::{Client, NoTls, Row};
@@ -108,6 +109,25 @@ impl Database {
         config
             .connect(NoTls)
             .expect("a session in the test database")
+    }
+
+    /// A new session as the superuser, and the warnings that it gets.
+    pub fn connect_with_warnings(&self) -> (Client, Arc<Mutex<Vec<String>>>) {
+        let warnings = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&warnings);
+        let mut config: postgres::Config = self.build.url().parse().expect("a connection string");
+        config.dbname(&self.name).user("postgres");
+        config.notice_callback(move |notice| {
+            if notice.severity() == "WARNING" {
+                kept.lock()
+                    .expect("one session")
+                    .push(notice.message().to_owned());
+            }
+        });
+        let client = config
+            .connect(NoTls)
+            .expect("a session in the test database");
+        (client, warnings)
     }
 
     /// The database's name, unique in its server.

@@ -27,6 +27,7 @@ mod randomness;
 mod record;
 mod reference;
 mod rescans;
+mod subselects;
 mod values;
 mod variance;
 mod vector_accuracy;

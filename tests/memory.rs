@@ -18,16 +18,16 @@ const QUERIES: [(&str, u64); 9] = [
         64,
     ),
     (
-        "SELECT dp_sums_estimate(xs, 0, 1, 1.0, 'ellipse(delta=1e-6, k=1, d=100000)') FROM t",
-        40,
+        "SELECT dp_sums_estimate(xs, 0, 1, 1.0, 'ellipse(delta=1e-6, k=1, d=20000)') FROM t",
+        12,
     ),
     (
-        "SELECT dp_means(xs, 0, 1, 1.0, 'correlated(delta=1e-6, d=100000)') FROM t",
-        40,
+        "SELECT dp_means(xs, 0, 1, 1.0, 'correlated(delta=1e-6, d=20000)') FROM t",
+        12,
     ),
     (
-        "SELECT dp_counts(1.0, 'correlated(delta=1e-6, d=100000)', VARIADIC bs) FROM t",
-        40,
+        "SELECT dp_counts(1.0, 'correlated(delta=1e-6, d=20000)', VARIADIC bs) FROM t",
+        12,
     ),
     ("SELECT dp_histogram(x, 0, 7000, 100000, 1.0) FROM t", 20),
     ("SELECT dp_histogram_edges(0, 7000, 100000)", 20),
@@ -64,8 +64,8 @@ fn the_end_of_memory_is_an_error() {
     for (sql, most) in QUERIES {
         let (mut refused, mut answered) = (0, 0);
         // Denser where it is scarce: each step meets another allocation.
-        let steps = (0..40).map(|step| step * 16 * 1024);
-        let steps = steps.chain((1..=40).map(|step| ((step * most) << 20) / 40));
+        let steps = (0..12).map(|step| step * 24 * 1024);
+        let steps = steps.chain((1..=16).map(|step| ((step * most) << 20) / 16));
         for more in steps {
             let mut client = limited(&database, more);
             match client.simple_query(sql) {
