@@ -101,6 +101,8 @@ const TABLES: [(&str, &[(usize, f64)]); 27] = [
 ];
 
 const ADDED: &[(&str, &str)] = &[("nothing", "low"), ("nothing", "high"), ("low", "ends")];
+/// A row below, inside and above.
+const SIDES: &[(&str, &str)] = &[("nothing", "beneath"), ("nothing", "low"), ("low", "ends")];
 const FIRST: &[(&str, &str)] = &[("nothing", "high")];
 const ANOTHER: &[(&str, &str)] = &[("low", "high")];
 const MANY: &[(&str, &str)] = &[("many", "many_low")];
@@ -346,6 +348,16 @@ fn subjects() -> Vec<Subject> {
             vec![probe(
                 "ARRAY[coalesce(({call}).lower, -9), coalesce(({call}).upper, -9)]",
                 &[("two", "three"), ("five", "six"), ("nine", "ten")],
+            )],
+        ),
+        subject(
+            "dp_clamped",
+            "geometric",
+            Pure,
+            "dp_clamped(x, 0, 0.5, {eps}, '{mech}')",
+            vec![probe(
+                "ARRAY[({call}).below, ({call}).inside, ({call}).above]::float8[]",
+                SIDES,
             )],
         ),
     ]

@@ -57,5 +57,6 @@ pub mod random;
 #[cfg(feature = "testing")]
 pub mod recorder;
 pub mod sampler;
+pub mod sides;
 pub mod sums;
 pub mod tail;
