@@ -2,14 +2,18 @@
 //!
 //! At eps 50 the noise of a count is 0 but for a chance of 4e-22, so that answers show the state.
 
+use std::fs;
+
 use dp_mean_tests::auditing::bound;
 use dp_mean_tests::releases::Releases;
+use dp_mean_tests::statistics::{ALPHA, clopper_pearson};
 use dp_mean_tests::{
     Build, PARALLEL, Role, assert_plan, explain, refused, rows, run, session, value,
 };
 use postgres::Client;
 
 use crate::arguments::{PLACES, refused_alike, tables};
+use crate::documentation::repository;
 
 /// Values on all sides and at the bounds, [0, 10]; all that floats can be.
 const TABLES: &str = "
@@ -383,13 +387,67 @@ fn a_person_of_three_rows_is_as_private_as_the_call_says() {
     let mut told = |mechanism: &str| {
         let call = format!("dp_clamped(x, 0, 1, 1, '{mechanism}')");
         // The rows are above; the other two are noise alone in both tables.
-        let answer = format!("({call}).above::float8");
-        let [without, with] =
-            ["without", "with_person"].map(|table| releases.draw(&answer, &[], table, RELEASES));
+        let [without, with] = ["without", "with_person"]
+            .map(|table| releases.draw(&call, &["above"], table, RELEASES));
         bound([&without, &with], 1)
     };
     let [whole, less, none] =
         ["geometric(rows=3)", "geometric(rows=2)", "geometric"].map(&mut told);
     println!("rows=3: {whole:.3}, rows=2: {less:.3}, without: {none:.3}");
     assert!(whole <= 1.0 && less > 1.0 && none > less);
+}
+
+/// The spending of the people in the demo's data, one number each.
+fn spending() -> Vec<f64> {
+    let path = repository().join("demo/data/rand_hie.csv");
+    let text = fs::read_to_string(path).expect("the demo's data");
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = lines.next().expect("the names of columns");
+    let column = |name| names.iter().position(|known| *known == name);
+    let [year, spending] = ["year", "medical_spending"].map(|name| column(name).expect(name));
+    let first = lines.filter(|line| line[year] == "1");
+    first
+        .map(|line| line[spending].parse().expect("a number"))
+        .collect()
+}
+
+/// The numbers of docs/choosing-bounds.md: intervals hold the mean of the clamped rows as often as they
+/// say, whatever the bounds cut off; and wide bounds have less error where they cut off less.
+#[test]
+fn an_interval_says_nothing_of_clamping() {
+    const TRIES: usize = 20_000;
+    let rows = spending();
+    let mean = |rows: &[f64]| rows.iter().sum::<f64>() / rows.len() as f64;
+    let truth = mean(&rows);
+    let mut releases = Releases::seeded(54);
+    run(releases.client(), "CREATE TABLE spending (x float8)");
+    let insert = "INSERT INTO spending SELECT unnest($1::float8[])";
+    releases.client().execute(insert, &[&rows]).expect("rows");
+    let found = [1000.0, 10_000.0, 20_000.0].map(|hi| {
+        let call = format!("dp_mean_estimate(x, 0, {hi}, 0.9)");
+        let fields = ["value", "lower", "upper"];
+        let answers = releases.draw(&call, &fields, "spending", TRIES);
+        let clamped = mean(&rows.iter().map(|x| x.min(hi)).collect::<Vec<_>>());
+        let holding = |mean: f64| {
+            let holds = |answer: &&[f64]| answer[1] <= mean && mean <= answer[2];
+            answers.chunks_exact(3).filter(holds).count()
+        };
+        let held = [clamped, truth].map(holding);
+        let square = |answer: &[f64]| (answer[0] - truth).powi(2);
+        let rmse = (answers.chunks_exact(3).map(square).sum::<f64>() / TRIES as f64).sqrt();
+        let width = answers.chunks_exact(3).map(|a| a[2] - a[1]).sum::<f64>() / TRIES as f64;
+        println!(
+            "0 to {hi}: clamped mean {clamped:.2} of {truth:.2}, held {held:?} of {TRIES}, rmse \
+             {rmse:.2}, half-width {:.2}",
+            width / 2.0
+        );
+        // As often as they say.
+        let (_, most) = clopper_pearson(held[0] as u64, TRIES as u64, ALPHA);
+        assert!(most >= 0.95, "{held:?}");
+        (held[1], rmse)
+    });
+    let [(narrow, narrow_rmse), _, (wide, wide_rmse)] = found;
+    assert_eq!(narrow, 0);
+    assert!(wide > TRIES * 9 / 10, "{wide}");
+    assert!(narrow_rmse > 6.5 * wide_rmse, "{narrow_rmse} {wide_rmse}");
 }
