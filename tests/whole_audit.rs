@@ -355,10 +355,16 @@ fn subjects() -> Vec<Subject> {
             "geometric",
             Pure,
             "dp_clamped(x, 0, 0.5, {eps}, '{mech}')",
-            vec![probe(
-                "ARRAY[({call}).below, ({call}).inside, ({call}).above]::float8[]",
-                SIDES,
-            )],
+            // Each alone, which tells most, and all together.
+            vec![
+                probe("ARRAY[({call}).below]::float8[]", &SIDES[..1]),
+                probe("ARRAY[({call}).inside]::float8[]", &SIDES[1..2]),
+                probe("ARRAY[({call}).above]::float8[]", &SIDES[2..]),
+                probe(
+                    "ARRAY[({call}).below, ({call}).inside, ({call}).above]::float8[]",
+                    SIDES,
+                ),
+            ],
         ),
     ]
 }
