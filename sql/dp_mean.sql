@@ -121,7 +121,7 @@ CREATE FUNCTION dp_mechanisms(
     OUT aggregate text, OUT mechanism text, OUT is_default boolean, OUT guarantee text,
     OUT neighbours text, OUT parameters text, OUT example text, OUT source text
 ) RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'dp_mechanisms_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 35;
+AS 'MODULE_PATHNAME', 'dp_mechanisms_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 36;
 COMMENT ON FUNCTION dp_mechanisms() IS
 'The mechanisms of each aggregate: which is the default, its guarantee, its neighbours (what two tables may differ by), its parameters, a text that works, and the paper it comes from.';
 
@@ -808,6 +808,43 @@ CREATE AGGREGATE dp_bounds(x float8, eps float8, mech dp_mechanism) (
 COMMENT ON AGGREGATE dp_bounds(float8, float8, dp_mechanism) IS
 'Private bounds of x by the mechanism mech, geometric: as without mech, and with geometric(beta=...) noise alone keeps none of the counts but with that probability: a larger beta has a lower threshold. eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored. 2^-20 <= eps <= 50; eps and mech may not be NULL or depend on the rows: 22023, the same with and without rows. Source: Wilson, Zhang, Lam, Desfontaines, Simmons-Marengo, Gipson 2020.';
 
+-- dp_clamped -------------------------------------------------------------------------------------
+
+CREATE TYPE dp_clamped_answer AS (below bigint, inside bigint, above bigint);
+COMMENT ON TYPE dp_clamped_answer IS
+'The answer of dp_clamped: noisy numbers of rows below, inside and above the bounds; each can be negative.';
+COMMENT ON COLUMN dp_clamped_answer.below IS 'the noisy number of rows below lo; it can be negative';
+COMMENT ON COLUMN dp_clamped_answer.inside IS 'the noisy number of rows from lo to hi, both included; it can be negative';
+COMMENT ON COLUMN dp_clamped_answer.above IS 'the noisy number of rows above hi; it can be negative';
+
+CREATE FUNCTION dp_clamped_trans(dp_state, float8, float8, float8, float8) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_clamped_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_clamped_trans(dp_state, float8, float8, float8, float8) IS 'support function of dp_clamped: takes in one row';
+
+CREATE FUNCTION dp_clamped_trans(dp_state, float8, float8, float8, float8, dp_mechanism) RETURNS dp_state
+AS 'MODULE_PATHNAME', 'dp_clamped_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_clamped_trans(dp_state, float8, float8, float8, float8, dp_mechanism) IS 'support function of dp_clamped: takes in one row';
+
+CREATE FUNCTION dp_clamped_final(dp_state) RETURNS dp_clamped_answer
+AS 'MODULE_PATHNAME', 'dp_clamped_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_clamped_final(dp_state) IS 'support function of dp_clamped: draws noise and answers';
+
+CREATE AGGREGATE dp_clamped(x float8, lo float8, hi float8, eps float8) (
+    SFUNC = dp_clamped_trans, STYPE = dp_state, SSPACE = 88,
+    FINALFUNC = dp_clamped_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_clamped(float8, float8, float8, float8) IS
+'What these bounds would clamp, to ask before a mean or a sum with them: the noisy numbers of rows below lo, inside (lo and hi themselves are), and above hi, (below, inside, above), from one release; never NULL: without rows it is noise. Counts can be negative. eps-differentially private for neighbours that differ by adding or removing one row, which is in one of the three, so that they cost eps once; each GROUP BY group is one release, and disjoint groups together cost eps once. It is a release of its own, and the costs add up. NULL and NaN in x are ignored; infinities are below or above. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. Mechanism geometric: two-sided geometric noise on each count (Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009).';
+
+CREATE AGGREGATE dp_clamped(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_clamped_trans, STYPE = dp_state, SSPACE = 88,
+    FINALFUNC = dp_clamped_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_clamped(float8, float8, float8, float8, dp_mechanism) IS
+'What these bounds would clamp, by the mechanism mech, geometric: as without mech; with rows= and groups= eps is what a person with so many rows spends. Counts can be negative. eps-differentially private for neighbours that differ by adding or removing one row, all three counts together; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL and NaN in x are ignored; infinities are below or above. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. Sources: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.';
+
 -- What only the aggregates may call --------------------------------------------------------------
 
 REVOKE EXECUTE ON FUNCTION
@@ -861,6 +898,9 @@ REVOKE EXECUTE ON FUNCTION
     dp_histogram_final(dp_state),
     dp_bounds_trans(dp_state, float8, float8),
     dp_bounds_trans(dp_state, float8, float8, dp_mechanism),
-    dp_bounds_final(dp_state)
+    dp_bounds_final(dp_state),
+    dp_clamped_trans(dp_state, float8, float8, float8, float8),
+    dp_clamped_trans(dp_state, float8, float8, float8, float8, dp_mechanism),
+    dp_clamped_final(dp_state)
 FROM PUBLIC;
 REVOKE USAGE ON TYPE dp_state FROM PUBLIC;

@@ -5,8 +5,10 @@ use dp_core::buckets::Buckets;
 use dp_core::magnitudes::{self, BINS};
 use dp_core::mechanism::Mechanism;
 use dp_core::mechanism::bounds::geometric::BoundsFinder;
+use dp_core::mechanism::clamped::geometric::Clamped;
 use dp_core::mechanism::histogram::geometric::Histogram;
 use dp_core::mechanism::vector::Rows;
+use dp_core::sides::{SIDES, side};
 use dp_core::sums::Totals;
 use pgrx::pg_sys::{Datum, FunctionCallInfo, NullableDatum};
 
@@ -22,6 +24,11 @@ use crate::vector_state::{Kind, Layout, VectorState};
 pub trait Binned: Mechanism<Totals> {
     /// What the state holds.
     fn layout(&self) -> Layout;
+
+    /// The bin of a row in a state with such a layout; `None` where it is in none. Of its own, and not
+    /// chosen by the layout's kind alone, so that each per-row function has no more than it needs.
+    /// Cannot panic: the hot path calls it for each row.
+    fn bin(layout: &Layout, x: f64) -> Option<usize>;
 }
 
 impl Binned for Histogram {
@@ -34,11 +41,37 @@ impl Binned for Histogram {
         let count = self.buckets().count();
         Layout::new(kind, one_of(count), Some(self.buckets().grid()))
     }
+
+    #[inline(always)]
+    fn bin(layout: &Layout, x: f64) -> Option<usize> {
+        let buckets = Buckets::of(*layout.grid(), layout.length());
+        if layout.kind() == Kind::BucketsWithin {
+            buckets.bucket_within(x)
+        } else {
+            Some(buckets.bucket(x))
+        }
+    }
 }
 
 impl Binned for BoundsFinder {
     fn layout(&self) -> Layout {
         Layout::new(Kind::Magnitudes, one_of(BINS), None)
+    }
+
+    #[inline(always)]
+    fn bin(_layout: &Layout, x: f64) -> Option<usize> {
+        Some(magnitudes::bin(x))
+    }
+}
+
+impl Binned for Clamped {
+    fn layout(&self) -> Layout {
+        Layout::new(Kind::Sides, one_of(SIDES), self.grid())
+    }
+
+    #[inline(always)]
+    fn bin(layout: &Layout, x: f64) -> Option<usize> {
+        Some(side(layout.grid(), x))
     }
 }
 
@@ -63,7 +96,7 @@ impl<M: Binned> Aggregate<M> {
             // The executor copies it into the aggregate's own memory.
             None => VectorState::new(layout),
         };
-        count(&mut state, value(call));
+        count::<M>(&mut state, value(call));
         Ok(state.into_datum())
     }
 
@@ -107,7 +140,7 @@ pub unsafe fn add_to_bucket(
                 && layout.length() == buckets as u32 as usize
         };
         let [state, x] = [argument(fcinfo, 0), argument(fcinfo, 1)];
-        add_to_bin(fcinfo, [state, x], as_called, rest)
+        add_to_bin::<Histogram>(fcinfo, [state, x], as_called, rest)
     }
 }
 
@@ -124,7 +157,29 @@ pub unsafe fn add_to_magnitude(
     unsafe {
         let [state, x] = [argument(fcinfo, 0), argument(fcinfo, 1)];
         let as_called = |layout: &Layout| layout.kind() == Kind::Magnitudes;
-        add_to_bin(fcinfo, [state, x], as_called, rest)
+        add_to_bin::<BoundsFinder>(fcinfo, [state, x], as_called, rest)
+    }
+}
+
+/// The transition function of what clamping does, `(state, x, lo, hi, ...)`: NULL and NaN are ignored.
+///
+/// # Safety
+/// PostgreSQL's own fcinfo, of a function that is declared `(dp_state, float8, float8, float8, ...)`.
+#[inline(always)]
+pub unsafe fn add_to_side(
+    fcinfo: FunctionCallInfo,
+    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
+) -> Datum {
+    // SAFETY: by the declaration; a non-NULL state is a varlena.
+    unsafe {
+        let as_called = |layout: &Layout| {
+            let [lo, hi] = [2, 3].map(|i| argument(fcinfo, i).value.value());
+            layout.kind() == Kind::Sides
+                && layout.grid().lo().to_bits() == lo as u64
+                && layout.grid().hi().to_bits() == hi as u64
+        };
+        let [state, x] = [argument(fcinfo, 0), argument(fcinfo, 1)];
+        add_to_bin::<Clamped>(fcinfo, [state, x], as_called, rest)
     }
 }
 
@@ -134,7 +189,7 @@ pub unsafe fn add_to_magnitude(
 /// # Safety
 /// The first two arguments of `fcinfo`, declared `dp_state` and `float8`.
 #[inline(always)]
-unsafe fn add_to_bin(
+unsafe fn add_to_bin<M: Binned>(
     fcinfo: FunctionCallInfo,
     [state, x]: [NullableDatum; 2],
     as_called: impl Fn(&Layout) -> bool,
@@ -154,7 +209,7 @@ unsafe fn add_to_bin(
         }
         match VectorState::of(state.value) {
             Some(mut group) if as_called(group.layout()) => {
-                count(&mut group, float8(x.value));
+                count::<M>(&mut group, float8(x.value));
                 state.value
             }
             _ => rest(fcinfo),
@@ -164,16 +219,8 @@ unsafe fn add_to_bin(
 
 /// Counts a row in its bin, or in none.
 #[inline(always)]
-fn count(state: &mut VectorState, x: f64) {
-    let layout = state.layout();
-    let buckets = Buckets::of(*layout.grid(), layout.length());
-    let bin = match layout.kind() {
-        Kind::Buckets => Some(buckets.bucket(x)),
-        Kind::BucketsWithin => buckets.bucket_within(x),
-        Kind::Magnitudes => Some(magnitudes::bin(x)),
-        Kind::Questions | Kind::Booleans | Kind::Values => None,
-    };
-    if let Some(bin) = bin {
+fn count<M: Binned>(state: &mut VectorState, x: f64) {
+    if let Some(bin) = M::bin(state.layout(), x) {
         state.count_row();
         state.count_in(bin);
     }

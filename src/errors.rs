@@ -138,7 +138,7 @@ pub fn not_our_aggregate(function: &str) -> Refusal {
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         format!("{function} works inside the aggregates of dp_mean only"),
         "Call an aggregate of dp_mean: dp_mean, dp_sum, dp_count, dp_variance, dp_stddev, dp_keep, \
-         dp_counts, dp_sums, dp_means, dp_histogram or dp_bounds.",
+         dp_counts, dp_sums, dp_means, dp_histogram, dp_bounds or dp_clamped.",
     )
 }
 

@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use pgrx::pg_sys::{
-    self, Aggref, Append, CteScan, Expr, FuncExpr, MergeAppend, NodeTag, Oid, OpExpr, Param,
-    ParamKind, Plan, PlannedStmt, RangeTblEntry, RelabelType, Scan, SubPlan,
+    self, Aggref, Append, CoerceViaIO, CteScan, Expr, FuncExpr, MergeAppend, NodeTag, Oid, OpExpr,
+    Param, ParamKind, Plan, PlannedStmt, RangeTblEntry, RelabelType, Scan, SubPlan,
 };
 
 use crate::plan::{children, elements};
@@ -63,6 +63,9 @@ unsafe fn collect_parameters(expr: *mut Expr, found: &mut BTreeSet<i32>) {
             }
             NodeTag::T_RelabelType => {
                 return collect_parameters((*expr.cast::<RelabelType>()).arg, found);
+            }
+            NodeTag::T_CoerceViaIO => {
+                return collect_parameters((*expr.cast::<CoerceViaIO>()).arg, found);
             }
             NodeTag::T_FuncExpr => (*expr.cast::<FuncExpr>()).args,
             NodeTag::T_OpExpr => (*expr.cast::<OpExpr>()).args,

@@ -28,6 +28,8 @@ pub enum Kind {
     BucketsWithin = 5,
     /// One value, counted in the bin of its magnitude; counts of 8 bytes.
     Magnitudes = 6,
+    /// One value, counted below, inside or above the bounds; counts of 8 bytes.
+    Sides = 7,
 }
 
 impl Kind {
@@ -73,6 +75,7 @@ impl Layout {
             4 => Kind::Buckets,
             5 => Kind::BucketsWithin,
             6 => Kind::Magnitudes,
+            7 => Kind::Sides,
             _ => Kind::Values,
         }
     }
@@ -102,7 +105,7 @@ impl Layout {
     /// Whether there can be such rows: of forged bytes there may not.
     #[inline(always)]
     fn is_possible(&self) -> bool {
-        self.length() <= LONGEST && matches!(self.kind, 1..=6)
+        self.length() <= LONGEST && matches!(self.kind, 1..=7)
     }
 
     #[inline(always)]

@@ -40,6 +40,16 @@ const VECTOR_CALLS: [&str; 6] = [
     "dp_means(ARRAY[x, 1], 0, 100, 1, 'correlated(delta=1e-6, d=2)')",
 ];
 
+/// Every aggregate that counts a row in one bin, over the same column.
+const BIN_CALLS: [&str; 6] = [
+    "dp_histogram(x, 0, 100, 2, 1)",
+    "dp_histogram(x, 0, 100, 2, 1, 'geometric(outside=drop)')",
+    "dp_bounds(x, 1)",
+    "dp_bounds(x, 1, 'geometric')",
+    "dp_clamped(x, 0, 100, 1)",
+    "dp_clamped(x, 0, 100, 1, 'geometric')",
+];
+
 /// Means without bounds, over the same column. Their states are of 80 bytes, and 24 for each place of
 /// a table of cells.
 const CELL_CALLS: [&str; 3] = [
@@ -74,7 +84,8 @@ fn backend(client: &mut Client) -> i32 {
 #[test]
 fn no_window_draws_noise_afresh_for_each_row() {
     let (_database, mut client) = session(Build::Release);
-    for call in CALLS.into_iter().chain(VECTOR_CALLS).chain(CELL_CALLS) {
+    let calls = CALLS.into_iter().chain(VECTOR_CALLS).chain(CELL_CALLS);
+    for call in calls.chain(BIN_CALLS) {
         // Without the choice of a column.
         let call = call.trim_start_matches('(');
         let call = call.split(").").next().expect("a call");
@@ -103,7 +114,8 @@ fn no_column_is_an_eps() {
         &mut client,
         "CREATE TABLE t AS SELECT i::float8 AS x, 1.0::float8 AS e FROM generate_series(1, 9) i",
     );
-    for call in CALLS.into_iter().chain(VECTOR_CALLS).chain(CELL_CALLS) {
+    let calls = CALLS.into_iter().chain(VECTOR_CALLS).chain(CELL_CALLS);
+    for call in calls.chain(BIN_CALLS) {
         // The eps of vectors stands before a mechanism.
         let call = if VECTOR_CALLS.contains(&call) {
             call.replace("(1, '", "(e, '").replace(", 1, '", ", e, '")
@@ -208,7 +220,7 @@ fn forged_vectors() -> Vec<Vec<u8>> {
     let mut random = Random::new(21);
     let [grid, none] = grids();
     let mut all = Vec::new();
-    for kind in [0, 1, 2, 3] {
+    for kind in [0, 1, 2, 3, 7, 8] {
         // Of 2^27 counts and more, the length in bytes is beyond what a length word can say.
         for length in [
             0,
@@ -233,7 +245,8 @@ fn forged_vectors() -> Vec<Vec<u8>> {
             }
         }
     }
-    for (kind, grid, words) in [(1, none, 2), (2, none, 2), (3, grid, 4)] {
+    let kinds = [(1, none, 2), (2, none, 2), (3, grid, 4)];
+    for (kind, grid, words) in kinds.into_iter().chain([(4, grid, 2), (7, grid, 2)]) {
         for word in [0, 1, 1 << 63, u64::MAX] {
             for n in [i64::MIN, -1, 0, i64::MAX] {
                 for most in [1, 2] {
@@ -442,6 +455,7 @@ fn forged_first_states(build: Build) {
         .into_iter()
         .chain(VECTOR_CALLS)
         .chain(CELL_CALLS)
+        .chain(BIN_CALLS)
         .collect();
     let all = calls.iter().map(|call| format!("({call})::text"));
     let all = all.collect::<Vec<_>>().join(", ");
@@ -1097,7 +1111,7 @@ fn memory_does_not_grow_with_rows() {
         // A sort would hold the rows.
         "SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_sort = off",
     );
-    let calls = [&CALLS[..], &VECTOR_CALLS].concat().join(", ");
+    let calls = [&CALLS[..], &VECTOR_CALLS, &BIN_CALLS].concat().join(", ");
     for grouping in ["", " GROUP BY x::int % 10"] {
         let mut held = Vec::new();
         for count in [1_000, 1_000, 200_000] {
@@ -1157,6 +1171,7 @@ fn a_group_takes_what_its_positions_take() {
     for (call, bytes) in [
         ("dp_counts(1, 'laplace(d=8)', VARIADIC ARRAY[x > 3])", 128.0),
         ("dp_sums(ARRAY[x], 0, 9, 1, 'laplace(d=4)')", 128.0),
+        ("dp_clamped(x, 0, 9, 1)", 128.0),
     ] {
         let each = held(call) - none;
         assert!(
@@ -1266,7 +1281,8 @@ fn no_plan_and_no_message_shows_a_state() {
         format!("{:x}", steps >> 8),
     ];
     run(&mut client, "SET dp_mean.allow_pathological = on");
-    let calls = [&CALLS[..], &VECTOR_CALLS, &CELL_CALLS].concat().join(", ");
+    let all = [&CALLS[..], &VECTOR_CALLS, &CELL_CALLS, &BIN_CALLS];
+    let calls = all.concat().join(", ");
     let mut seen = Vec::new();
     for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
         run(&mut client, settings);

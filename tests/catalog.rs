@@ -11,9 +11,11 @@ use dp_mean_tests::{Build, Database, Role, explain, refused, rows, run, session,
 use postgres::Client;
 
 /// The aggregates, as `regprocedure` writes them.
-const AGGREGATES: [&str; 36] = [
+const AGGREGATES: [&str; 38] = [
     "dp_bounds(double precision,double precision)",
     "dp_bounds(double precision,double precision,dp_mechanism)",
+    "dp_clamped(double precision,double precision,double precision,double precision)",
+    "dp_clamped(double precision,double precision,double precision,double precision,dp_mechanism)",
     "dp_count(\"any\",double precision)",
     "dp_count(\"any\",double precision,dp_mechanism)",
     "dp_count(double precision)",
@@ -71,7 +73,7 @@ const PLANS: [&str; 6] = [
 ];
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 112;
+const FUNCTIONS: usize = 117;
 
 /// The members of the extension.
 const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid, objsubid) AS name \
@@ -194,6 +196,7 @@ fn each_aggregate_says_what_it_is() {
             "dp_counts" | "dp_counts_estimate" | "dp_histogram" => 64 + 8 * 64,
             "dp_sums" | "dp_sums_estimate" | "dp_means" => 64 + 16 * 64,
             "dp_bounds" => 64 + 8 * 257,
+            "dp_clamped" => 64 + 8 * 3,
             "dp_variance" | "dp_stddev" | "dp_variance_estimate" => 80,
             _ => 64,
         };
@@ -239,13 +242,14 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 51);
+    assert_eq!(of_states, 54);
     for (name, usable) in [
         ("dp_state", false),
         ("dp_mechanism", true),
         ("dp_mean_answer", true),
         ("dp_vector_answer", true),
         ("dp_bounds_answer", true),
+        ("dp_clamped_answer", true),
         ("dp_variance_answer", true),
     ] {
         let sql = format!(
@@ -284,6 +288,8 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "dp_histogram(x, 0, 1, 3, 1, 'geometric(outside=drop)')",
         "dp_bounds(x, 1)::text",
         "dp_bounds(x, 1, 'geometric')::text",
+        "dp_clamped(x, 0, 1, 1)",
+        "(dp_clamped(x, 0, 1, 1, 'geometric')).inside",
         "dp_variance(x, 0, 1, 1)",
         "dp_stddev(x, 0, 1, 1, 'laplace(sample=yes)')",
         "(dp_variance_estimate(x, 0, 1, NULL, 'gaussian(mu=1)')).count",
@@ -348,12 +354,13 @@ fn every_object_has_a_comment() {
         "pg_type",
     ];
     assert_eq!(Vec::from_iter(&catalogs), expected);
-    // Besides: 6 operators, 2 casts, 6 types, an operator class and its family.
-    assert_eq!(members.len(), FUNCTIONS + 19);
+    // Besides: 6 operators, 2 casts, 7 types, an operator class and its family.
+    assert_eq!(members.len(), FUNCTIONS + 20);
 
     for (name, expected) in [
         ("dp_mean_answer", "mean float8, count float8"),
         ("dp_bounds_answer", "lower float8, upper float8"),
+        ("dp_clamped_answer", "below int8, inside int8, above int8"),
         (
             "dp_variance_answer",
             "variance float8, stddev float8, mean float8, count float8",
@@ -670,7 +677,7 @@ fn dp_mechanisms_lists_what_works() {
 }
 
 /// A call of each aggregate with a mechanism, and the aggregate under which that one is listed.
-const CALLS: [(&str, &str); 15] = [
+const CALLS: [(&str, &str); 16] = [
     ("dp_mean", "dp_mean(x, 0, 1, {eps}, {mech})"),
     ("dp_mean", "dp_mean_and_count(x, 0, 1, {eps}, {mech})"),
     ("dp_sum", "dp_sum(x, 0, 1, {eps}, {mech})"),
@@ -695,6 +702,7 @@ const CALLS: [(&str, &str); 15] = [
     ("dp_means", "dp_means(ARRAY[x], 0, 1, {eps}, {mech})"),
     ("dp_histogram", "dp_histogram(x, 0, 1, 4, {eps}, {mech})"),
     ("dp_bounds", "dp_bounds(x, {eps}, {mech})::text"),
+    ("dp_clamped", "dp_clamped(x, 0, 1, {eps}, {mech})"),
 ];
 
 /// Whether a mechanism of `info` takes a scale in the place of bounds.

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use dp_mean_tests::variable;
 
-const PER_ROW: [&str; 15] = [
+const PER_ROW: [&str; 16] = [
     "dp_mean_trans",
     "dp_sum_trans",
     "dp_count_trans",
@@ -18,6 +18,7 @@ const PER_ROW: [&str; 15] = [
     "dp_means_trans",
     "dp_histogram_trans",
     "dp_bounds_trans",
+    "dp_clamped_trans",
     "dp_variance_trans",
     "dp_mean_estimate_trans",
     "dp_sum_estimate_trans",

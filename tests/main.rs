@@ -7,6 +7,7 @@ mod audit;
 mod bounds;
 mod budgets;
 mod catalog;
+mod clamped;
 mod demo;
 mod documentation;
 mod estimates;

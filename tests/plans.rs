@@ -64,7 +64,7 @@ const CALLS: [(&str, &str); 10] = [
 ];
 
 /// The same of aggregates that the planner costs otherwise: their plans may be others.
-const MORE_CALLS: [(&str, &str); 8] = [
+const MORE_CALLS: [(&str, &str); 12] = [
     (
         "(dp_mean_estimate(x, 0, 128, 50{in}){after}).value",
         "avg(c){after}",
@@ -96,6 +96,22 @@ const MORE_CALLS: [(&str, &str); 8] = [
     (
         "(dp_histogram(x, 0, 128, 1, 50{in}){after})[1]",
         "count(x){after}",
+    ),
+    (
+        "(dp_clamped(x, 0, 128, 50{in}){after}).below",
+        "count(CASE WHEN x < 0 THEN 1 END){after}",
+    ),
+    (
+        "(dp_clamped(x, 0, 128, 50{in}){after}).inside",
+        "count(CASE WHEN x BETWEEN 0 AND 128 THEN 1 END){after}",
+    ),
+    (
+        "(dp_clamped(x, 0, 128, 50{in}){after}).above",
+        "count(CASE WHEN x > 128 THEN 1 END){after}",
+    ),
+    (
+        "(dp_clamped(x, 0, 10, 50, 'geometric'{in}){after}).above",
+        "count(CASE WHEN x > 10 THEN 1 END){after}",
     ),
 ];
 

@@ -45,6 +45,7 @@ fn anybody_can_aggregate() {
                    dp_means(ARRAY[x, k], 0, 9, NULL, 'correlated(mu=1, d=2)'), \
                    dp_histogram(x, 0, 9, 5, 1), dp_histogram(x, 0, 9, 5, 1, 'geometric'), \
                    dp_bounds(x, 1), dp_bounds(x, 1, 'geometric'), \
+                   dp_clamped(x, 0, 9, 1), (dp_clamped(x, 0, 9, 1, 'geometric')).*, \
                    dp_variance(x, 0, 9, 1), dp_stddev(x, 0, 9, 1, 'laplace'), \
                    (dp_variance_estimate(x, 0, 9, NULL, 'gaussian(mu=1)')).* FROM t";
         let plan = explain(&mut nobody, sql);
@@ -83,7 +84,7 @@ fn anybody_can_aggregate() {
 fn no_support_function_can_be_called() {
     let (database, mut client) = session(Build::Release);
     let functions = support_functions(&mut client);
-    assert_eq!(functions.len(), 50, "{functions:?}");
+    assert_eq!(functions.len(), 53, "{functions:?}");
     let role = Role::new(&database);
     run(
         &mut client,
@@ -165,7 +166,7 @@ fn no_aggregate_can_be_built_over_them() {
                replace(pg_get_function_identity_arguments(oid), 'dp_state, ', ''), proname) \
                FROM pg_proc WHERE proname LIKE 'dp\\_%\\_trans' OR proname = 'dp_state_combine'";
     let all = rows(&mut client, sql);
-    assert_eq!(all.len(), 29);
+    assert_eq!(all.len(), 31);
     for row in &all {
         let sql: &str = row.get(0);
         assert_eq!(refused(&mut nobody, sql).code, "42501", "{sql}");
@@ -283,6 +284,9 @@ fn outside_an_aggregate_a_support_function_is_an_error() {
         "SELECT dp_variance_final(NULL)",
         "SELECT dp_stddev_final(NULL)",
         "SELECT dp_variance_estimate_final(NULL)",
+        "SELECT dp_clamped_trans(NULL, 1, 0, 1, 1)",
+        "SELECT dp_clamped_trans(NULL, NULL, 0, 1, 1, 'geometric')",
+        "SELECT dp_clamped_final(NULL)",
     ] {
         assert_eq!(refused(&mut client, sql).code, "0A000", "{sql}");
     }

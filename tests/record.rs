@@ -41,6 +41,7 @@ use dp_core::sampler::normal::{RoundedNormal, RoundedSums};
 use dp_core::sampler::staircase::{Staircase, best_gamma, core_of};
 use dp_core::sampler::staircase2::{self, Staircase2};
 use dp_core::sampler::uniform::below;
+use dp_core::sides::SIDES;
 use dp_mean_tests::mix::Mix;
 use dp_mean_tests::{Build, assert_covers_the_catalog, rows, run, session, value};
 use postgres::Client;
@@ -492,6 +493,7 @@ fn cases() -> Vec<Case> {
                          ELSE ARRAY[x, y, NULL, -x] END, {lo}, {hi}, {eps}, '{mech}')";
     const HISTOGRAM: &str = "dp_histogram(x, {lo}, {hi}, 7, {eps}, '{mech}')";
     const BOUNDS: &str = "dp_bounds(x, {eps}, '{mech}')";
+    const CLAMPED: &str = "dp_clamped(x, {lo}, {hi}, {eps}, '{mech}')";
     const CELLS: &str = "dp_mean_and_count(x, NULL, NULL, {eps}, '{mech}')";
     let case = |aggregate, call, mechanism, counted, relation, space, noise| Case {
         aggregate,
@@ -672,6 +674,13 @@ fn cases() -> Vec<Case> {
             Space::Bins(BINS),
             |words| geometric(BINS, words),
         ),
+        value(
+            "dp_clamped",
+            CLAMPED,
+            "geometric",
+            Space::Bins(SIDES),
+            |words| geometric(SIDES, words),
+        ),
         vector(
             "dp_counts",
             COUNTS,
@@ -850,6 +859,15 @@ fn cases() -> Vec<Case> {
             AddRemove(3),
             Space::Few(1, D),
             Some(|words| laplace(D, D as u64, EPS / 3.0, words)),
+        ),
+        case(
+            "dp_clamped",
+            CLAMPED,
+            "geometric(rows=3)",
+            Values,
+            AddRemove(3),
+            Space::Bins(SIDES),
+            None,
         ),
         case(
             "dp_histogram",

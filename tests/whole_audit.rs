@@ -101,6 +101,8 @@ const TABLES: [(&str, &[(usize, f64)]); 27] = [
 ];
 
 const ADDED: &[(&str, &str)] = &[("nothing", "low"), ("nothing", "high"), ("low", "ends")];
+/// A row below, inside and above.
+const SIDES: &[(&str, &str)] = &[("nothing", "beneath"), ("nothing", "low"), ("low", "ends")];
 const FIRST: &[(&str, &str)] = &[("nothing", "high")];
 const ANOTHER: &[(&str, &str)] = &[("low", "high")];
 const MANY: &[(&str, &str)] = &[("many", "many_low")];
@@ -347,6 +349,22 @@ fn subjects() -> Vec<Subject> {
                 "ARRAY[coalesce(({call}).lower, -9), coalesce(({call}).upper, -9)]",
                 &[("two", "three"), ("five", "six"), ("nine", "ten")],
             )],
+        ),
+        subject(
+            "dp_clamped",
+            "geometric",
+            Pure,
+            "dp_clamped(x, 0, 0.5, {eps}, '{mech}')",
+            // Each alone, which tells most, and all together.
+            vec![
+                probe("ARRAY[({call}).below]::float8[]", &SIDES[..1]),
+                probe("ARRAY[({call}).inside]::float8[]", &SIDES[1..2]),
+                probe("ARRAY[({call}).above]::float8[]", &SIDES[2..]),
+                probe(
+                    "ARRAY[({call}).below, ({call}).inside, ({call}).above]::float8[]",
+                    SIDES,
+                ),
+            ],
         ),
     ]
 }

@@ -5,8 +5,8 @@
 use dp_core::cells::Histogram;
 use dp_core::mechanism::mean::Mean;
 use dp_core::mechanism::{
-    Arguments, COUNT, COUNTS, HISTOGRAM, MEAN, MEANS, Mechanism, MechanismArgument, SUM, SUMS,
-    VARIANCE,
+    Arguments, CLAMPED, COUNT, COUNTS, HISTOGRAM, MEAN, MEANS, Mechanism, MechanismArgument, SUM,
+    SUMS, VARIANCE,
 };
 use dp_core::random::Generator;
 use dp_core::sums::{Moments, Sums, Totals};
@@ -26,7 +26,7 @@ const TABLES: &str = "
     ANALYZE t; ANALYZE parts";
 
 /// One call of each aggregate, with and without a mechanism, as text: a NULL would be NULL.
-const CALLS: [&str; 31] = [
+const CALLS: [&str; 33] = [
     "dp_mean(x, 0, 1000, 1.0)",
     "dp_mean(x, 0, 1000, 1.0, 'laplace')",
     "dp_mean(x, 0, 1000, 1.0, 'independent')",
@@ -50,6 +50,8 @@ const CALLS: [&str; 31] = [
     "dp_histogram(x, 0, 1000, 8, 1.0)",
     "dp_histogram(x, 0, 1000, 3, 1.0, 'geometric(outside=drop)')",
     "dp_bounds(x, 1.0, 'geometric(beta=0.5)')",
+    "dp_clamped(x, 0, 1000, 1.0)",
+    "dp_clamped(x, 0, 1000, 1.0, 'geometric(rows=2)')",
     "dp_variance(x, 0, 1000, 1.0)",
     "dp_stddev(x, 0, 1000, NULL, 'gaussian(mu=1)')",
     "dp_variance_estimate(x, 0, 1000, 1.0, 'laplace(sample=yes)')",
@@ -176,6 +178,13 @@ fn the_answer_is_that_of_no_rows() {
             let counts = seeded(&format!("dp_histogram(x, -3, 7, 9, 0.7, '{text}')"));
             assert_eq!(counts.get::<_, Vec<i64>>(0), expected, "{text}");
         }
+        for entry in CLAMPED.entries {
+            let name = entry.info.example;
+            let mechanism = CLAMPED.build(&arguments(name)).expect("a mechanism");
+            let expected = mechanism.release(&Totals::new(3), &mut generator());
+            let row = seeded(&format!("(dp_clamped(x, -3, 7, 0.7, '{name}')).*"));
+            assert_eq!([0, 1, 2].map(|i| row.get::<_, i64>(i)), expected, "{name}");
+        }
         for entry in VARIANCE.entries {
             let name = entry.info.example;
             let mechanism = VARIANCE.build(&arguments(name)).expect("a variance");
@@ -301,6 +310,7 @@ fn all_null_groups_are_like_empty_ones() {
         "dp_sums({}, 0, 1000, 1.0, 'correlated(delta=1e-6, d=2)')",
         "dp_means({}, 0, 1000, 1.0, 'correlated(delta=1e-6, d=2)')",
         "dp_histogram({}, 0, 1000, 20, 1.0)",
+        "dp_clamped({}, 0, 1000, 1.0)",
     ] {
         let of_arrays = call.contains("d=2");
         let mut seeded = |from: &str, x: &str| -> String {

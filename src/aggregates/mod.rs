@@ -1,6 +1,7 @@
 //! The aggregates, one a file.
 
 pub mod bounds;
+pub mod clamped;
 pub mod count;
 pub mod counts;
 pub mod histogram;

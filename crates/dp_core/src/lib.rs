@@ -58,5 +58,6 @@ pub mod random;
 #[cfg(feature = "testing")]
 pub mod recorder;
 pub mod sampler;
+pub mod sides;
 pub mod sums;
 pub mod tail;

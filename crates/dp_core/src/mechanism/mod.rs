@@ -5,6 +5,7 @@
 
 pub mod bounds;
 mod budget;
+pub mod clamped;
 pub mod count;
 pub mod estimate;
 pub mod histogram;
@@ -25,6 +26,7 @@ use crate::random::Generator;
 use crate::sums::Sums;
 use bounds::geometric::BoundsFinder;
 pub(crate) use budget::replaces_epsilon;
+use clamped::geometric::Clamped;
 use histogram::geometric::Histogram;
 use mean::Mean;
 use variance::OfMoments;
@@ -329,6 +331,12 @@ pub static BOUNDS: Registry<BoundsFinder> = Registry {
     entries: &[bounds::geometric::ENTRY],
 };
 
+/// The mechanisms that say what clamping does. Answers may be negative.
+pub static CLAMPED: Registry<Clamped> = Registry {
+    aggregate: "dp_clamped",
+    entries: &[clamped::geometric::ENTRY],
+};
+
 /// What makes the mechanism of a call from its arguments.
 pub trait Make<M: ?Sized>: Sync {
     /// Checks the arguments and makes the mechanism. `confidence` is that argument; `None` where the
@@ -378,7 +386,8 @@ pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
     let vectors = COUNTS.infos().chain(SUMS.infos()).chain(MEANS.infos());
     let kept = KEEP.infos().chain(HISTOGRAM.infos());
     let kept = kept.chain(VARIANCE.infos());
-    scalars.chain(kept).chain(vectors).chain(BOUNDS.infos())
+    let found = BOUNDS.infos().chain(CLAMPED.infos());
+    scalars.chain(kept).chain(vectors).chain(found)
 }
 
 impl<M: ?Sized + 'static> Registry<M> {

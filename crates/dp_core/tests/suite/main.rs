@@ -9,6 +9,7 @@
 mod accounting;
 mod accuracy;
 mod bounds;
+mod clamped;
 mod extremes;
 mod histogram;
 mod honest;

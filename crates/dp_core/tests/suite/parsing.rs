@@ -458,6 +458,7 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
                 })
                 .is_ok(),
             "dp_bounds" => mechanism::BOUNDS.build(&unbounded(&arguments)).is_ok(),
+            "dp_clamped" => mechanism::CLAMPED.build(&arguments).is_ok(),
             _ => false,
         };
         assert!(built, "{aggregate} {}", info.name);
@@ -730,6 +731,7 @@ fn the_catalog_is_complete() {
         "dp_means",
         "dp_histogram",
         "dp_bounds",
+        "dp_clamped",
     ] {
         let of = rows.iter().filter(|row| row.0 == aggregate);
         assert_eq!(
@@ -738,7 +740,7 @@ fn the_catalog_is_complete() {
             "one default for {aggregate}"
         );
     }
-    assert_eq!(rows.len(), 35);
+    assert_eq!(rows.len(), 36);
     for (position, (aggregate, _, info)) in rows.iter().enumerate() {
         let texts = [info.name, info.guarantee, info.neighbours, info.source];
         assert!(texts.iter().all(|text| !text.is_empty()));
