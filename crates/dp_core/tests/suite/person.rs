@@ -209,9 +209,9 @@ fn delta_is_shared_out_as_group_privacy_asks() {
     assert!(caught >= 3, "{caught}");
 }
 
-/// What undercounts of several groups, each drawn with noise of its own for one more number of rows, exceed
-/// `e^eps` times what they would be without the person by: the laws of the log-likelihood ratio,
-/// convolved. Exact but for the roundings of floats.
+/// What the answers of all groups of a person together exceed `e^eps` times those of the other table by,
+/// where each group follows the law `one` in the first table and `other` in the second: the law of a group's
+/// log-likelihood ratio, convolved. Exact but for the roundings of floats.
 fn excess_of_groups(
     eps: f64,
     groups: u64,
@@ -250,8 +250,7 @@ fn excess_of_groups(
     1.0 - open + rest
 }
 
-/// In each group `1 / groups` of delta, and of that what group privacy leaves a row: as if each group had
-/// been asked with its part of eps and delta.
+/// A group gets `1 / groups` of delta, and a row of it the share that group privacy leaves of that.
 #[test]
 fn delta_is_shared_by_rows_and_groups_together() {
     let mut caught = [0; 2];
