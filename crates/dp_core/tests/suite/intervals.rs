@@ -2,7 +2,7 @@
 //! forecasts of errors agree with releases.
 
 use dp_core::epsilon::Epsilon;
-use dp_core::grid::{Bounds, STEPS};
+use dp_core::grid::{Bounds, Grid, STEPS};
 use dp_core::interval::Ratio;
 use dp_core::mechanism::estimate::Estimates;
 use dp_core::mechanism::mean::{
@@ -591,6 +591,21 @@ fn what_is_wrong_with_a_forecast_is_said() {
     for confidence in [None, Some(0.0), Some(1.0), Some(f64::NAN)] {
         assert_eq!(of_error(n, Some(1.0), Some(confidence)), "confidence");
     }
+}
+
+#[test]
+fn an_estimate_has_the_grid_of_its_mechanism() {
+    let arguments = Arguments {
+        bounds: Some((Some(-2.0), Some(6.0))),
+        epsilon: Some(1.0),
+        delta: None,
+        questions: None,
+        mechanism: MechanismArgument::Given(Some("laplace")),
+        pathological: false,
+    };
+    let estimator = Estimates(&MEAN).make(&arguments, None, Overspent::NOT);
+    let grid = estimator.unwrap().grid();
+    assert_eq!(grid, Some(Grid::unit(&bounds(-2.0, 6.0))));
 }
 
 #[test]
