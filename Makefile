@@ -2,7 +2,7 @@
 #
 # PG_CONFIG=/path/to/pg_config, or PG=15, chooses the PostgreSQL; otherwise the newest one installed.
 
-export PG PG_CONFIG DESTDIR ROWS RUNS QUICK SVG
+export PG PG_CONFIG DESTDIR ROWS RUNS QUICK SVG FILES SHARD SEED
 
 all:            ## build the library (the default)
 	@scripts/build
@@ -36,6 +36,9 @@ audit:          ## what every mechanism gives away at least, by its answers; int
 mutations:      ## mistakes made on purpose in a copy, each of which the tests must notice; 8 to 18 minutes
 	@scripts/mutations
 
+mutants:        ## small changes of dp_core, each of which its tests must notice; hours: FILES=... SHARD=0/10 SEED=1
+	@scripts/mutants
+
 docs:           ## docs/reference.md, from the catalog of a throw-away server
 	@scripts/docs
 
@@ -57,5 +60,5 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 18
 
-.PHONY: all demo test test-16 test-18 test-all bench bench-18 bench-peers audit mutations docs figures install \
-	uninstall package clean help
+.PHONY: all demo test test-16 test-18 test-all bench bench-18 bench-peers audit mutations mutants docs figures \
+	install uninstall package clean help

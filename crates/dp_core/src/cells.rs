@@ -267,6 +267,33 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_the_same_bit_by_bit() {
+        let line = Line::new(1.0, 0.0);
+        assert!(line.same(&Line::new(1.0, 0.0)) && line.same_cells(&line));
+        for other in [Line::new(1.0, -0.0), Line::new(1.0, 0.5)] {
+            assert!(!line.same(&other) && line.same_cells(&other));
+        }
+        let wider = Line::new(1f64.next_up(), 0.0);
+        assert!(!line.same(&wider) && !line.same_cells(&wider));
+    }
+
+    #[test]
+    fn chosen_rows_add_up() {
+        let line = Line::new(2.0, 0.125);
+        let rows = [-9.0, -3.5, -0.5, 0.0, 0.75, 2.0, 3.0, 3.25, 8.0];
+        let (mut one, mut other) = (Chosen::default(), Chosen::default());
+        for (i, x) in rows.into_iter().enumerate() {
+            let part = if i % 3 == 0 { &mut one } else { &mut other };
+            part.add(line.place(x));
+        }
+        one.merge(&other);
+        assert_eq!(one.count, 9);
+        let expected = rows.iter().sum::<f64>() / 2.0;
+        assert!((one.sum(&line) - expected).abs() <= 9.0 * 0.5 / STEPS as f64);
+        assert_eq!(Chosen::default().sum(&line), 0.0);
+    }
+
+    #[test]
     fn sums_between_clamp_each_row() {
         let line = Line::new(2.0, 0.125);
         let mut histogram = Histogram::new(line);

@@ -153,6 +153,28 @@ mod tests {
     }
 
     #[test]
+    fn a_split_adds_up_and_neither_side_is_too_small() {
+        let whole = Epsilon::new(Some(1.0)).unwrap();
+        for epsilon in [whole, whole.half()] {
+            let unit = 1.0 / (1u64 << epsilon.places()) as f64;
+            for asked in [Epsilon::MIN, 1e-3, 0.3, 0.49] {
+                let (part, rest) = epsilon.split(asked).unwrap();
+                assert!(part.value() >= asked && part.value() < asked + unit);
+                assert_eq!(part.places(), epsilon.places());
+                assert_eq!(rest.places(), epsilon.places());
+                assert_eq!(part.numerator() + rest.numerator(), epsilon.numerator());
+            }
+            // As much as leaves the least, and no more; the least, and no less.
+            let most = epsilon.value() - Epsilon::MIN;
+            let (_, rest) = epsilon.split(most).unwrap();
+            assert_eq!(rest.value(), Epsilon::MIN);
+            assert_eq!(epsilon.split(most + unit), None);
+            assert_eq!(epsilon.split(Epsilon::MIN - unit), None);
+            assert_eq!(epsilon.split(epsilon.value() + unit), None);
+        }
+    }
+
+    #[test]
     fn bad_values_are_refused() {
         let below = f64::from_bits(Epsilon::MIN.to_bits() - 1);
         let above = f64::from_bits(50f64.to_bits() + 1);

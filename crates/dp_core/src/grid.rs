@@ -338,6 +338,32 @@ mod tests {
     }
 
     #[test]
+    fn grids_differ_in_any_bit_and_name_the_bound() {
+        let grid = Grid::unit(&bounds(0.0, 1.0));
+        for (other, bound) in [
+            (Grid::unit(&bounds(0.0, 1.0)), None),
+            (Grid::unit(&bounds(-0.0, 1.0)), Some("lo")),
+            (Grid::unit(&bounds(-1.0, 1.0)), Some("lo")),
+            (Grid::unit(&bounds(-1.0, 2.0)), Some("lo")),
+            (Grid::unit(&bounds(0.0, 2.0)), Some("hi")),
+        ] {
+            assert_eq!(grid.changed_bound(&other), bound);
+            assert_eq!(other.changed_bound(&grid), bound);
+            assert_eq!(grid.same(&other), bound.is_none());
+        }
+        let (unit, signed) = (
+            Grid::unit(&bounds(-1.0, 1.0)),
+            Grid::signed(&bounds(-1.0, 1.0)),
+        );
+        assert!(!unit.same(&signed) && unit.changed_bound(&signed).is_none());
+        // No call has a grid that is apart.
+        let apart = grid.apart();
+        assert!(!apart.same(&grid) && apart.apart().same(&grid));
+        assert_eq!((apart.lo(), apart.hi()), (1.0, 0.0));
+        assert_eq!(apart.origin(), 0.0);
+    }
+
+    #[test]
     fn bad_bounds_name_the_argument() {
         let argument = |lo, hi| Bounds::new(lo, hi).unwrap_err().argument;
         assert_eq!(argument(None, Some(1.0)), "lo");

@@ -183,6 +183,29 @@ mod tests {
         assert_ne!(words(1), words(2));
     }
 
+    /// The first words of SplitMix64 from seed 0, as published.
+    #[test]
+    fn public_words_are_mixed_as_by_splitmix64() {
+        const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
+        assert_eq!(mixed(0), 0xE220_A839_7B1D_CDAF);
+        assert_eq!(mixed(GAMMA), 0x6E78_9E6A_A1B9_65F4);
+        assert_eq!(mixed(GAMMA.wrapping_mul(2)), 0x06C4_5D18_8009_454F);
+    }
+
+    #[cfg(feature = "testing")]
+    #[test]
+    fn every_recorded_release_has_the_same_words() {
+        let mut generator = Generator::recording(7, Vec::new());
+        let first = [generator.word(), generator.word()];
+        generator.end_of_release();
+        assert_eq!(first, [generator.word(), generator.word()]);
+        generator.word();
+        generator.end_of_release();
+        let words: Vec<u64> = generator.records().iter().map(|one| one.words).collect();
+        assert_eq!(words, [2, 3]);
+        assert!(Generator::from_seed(7).records().is_empty());
+    }
+
     #[test]
     fn debug_shows_no_key() {
         assert_eq!(format!("{:?}", Generator::from_seed(1)), "Generator { .. }");

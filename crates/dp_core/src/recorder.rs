@@ -69,3 +69,38 @@ impl Recorder {
         self.records.push(std::mem::take(&mut self.current));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_noted_is_played_back() {
+        let mut first = Recorder::new(7, Vec::new());
+        assert_eq!(first.note(&[1, 2], 5), 5);
+        first.count_word();
+        first.end_of_release();
+        assert_eq!(first.note(&[3], 6), 6);
+        first.end_of_release();
+        let note = |exact: &[i128], noisy| Note {
+            exact: exact.to_vec(),
+            noisy,
+        };
+        let expected = [(1, note(&[1, 2], 5)), (0, note(&[3], 6))];
+        for (record, (words, note)) in first.records().iter().zip(expected) {
+            assert_eq!((record.words, &record.notes), (words, &vec![note]));
+        }
+        assert_eq!(first.records().len(), 2);
+
+        let mut second = Recorder::new(7, first.records().to_vec());
+        assert_eq!(second.note(&[9], 4), 5);
+        // There is no second note in that release.
+        assert_eq!(second.note(&[9], 4), 4);
+        second.end_of_release();
+        assert_eq!(second.note(&[9], 4), 6);
+        second.end_of_release();
+        assert_eq!(second.note(&[9], 4), 4);
+        // What was played back does not hide what was made.
+        assert_eq!(second.records()[0].notes[0], note(&[9], 4));
+    }
+}

@@ -118,3 +118,32 @@ impl Request<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choice::Choice;
+
+    #[test]
+    fn a_share_of_delta_is_below_what_floats_can_tell() {
+        for (rows, groups) in [(1, 3), (2, 1), (5, 7), (100, 10)] {
+            for (eps, delta) in [(0.5, 1e-9), (3.0, 1e-6), (50.0, 1e-2)] {
+                let text = format!("undercount(delta={delta:?}, rows={rows}, groups={groups})");
+                let request = Request {
+                    bounds: None,
+                    epsilon: Some(Epsilon::new(Some(eps)).unwrap()),
+                    delta: None,
+                    questions: None,
+                    choice: &Choice::parse(&text).unwrap(),
+                    pathological: false,
+                    overspent: 1.0,
+                };
+                let step = request.epsilon().unwrap().value();
+                let steps: f64 = (0..rows).map(|i| (f64::from(i) * step).exp()).sum();
+                let whole = delta / f64::from(groups) / steps;
+                let share = request.delta().unwrap().unwrap() / whole;
+                assert!(share < 1.0 - 9e-13 && share > 1.0 - 11e-13, "{text}");
+            }
+        }
+    }
+}

@@ -626,6 +626,19 @@ fn undercounts_spend_their_delta_and_no_more() {
     }
 }
 
+/// Where floats cannot tell which reach is enough, the farther one is taken.
+#[test]
+fn undercounts_never_reach_too_little_by_a_rounding() {
+    for value in [0.01, 0.3, 1.0, 2.0] {
+        let exact = epsilon(value).value();
+        for enough in [3, 10, 40] {
+            let delta = hockey_stick(exact, enough);
+            assert_eq!(reach(value, delta * (1.0 - 1e-13)), enough + 1);
+            assert_eq!(reach(value, delta * (1.0 + 1e-9)), enough);
+        }
+    }
+}
+
 #[test]
 fn undercounts_reach_less_far_than_the_paper_has_it() {
     for (value, delta, theirs, spent, least) in

@@ -2,7 +2,7 @@
 //! forecasts of errors agree with releases.
 
 use dp_core::epsilon::Epsilon;
-use dp_core::grid::{Bounds, STEPS};
+use dp_core::grid::{Bounds, Grid, STEPS};
 use dp_core::interval::Ratio;
 use dp_core::mechanism::estimate::Estimates;
 use dp_core::mechanism::mean::{
@@ -19,6 +19,7 @@ use dp_core::sampler::{staircase, staircase2};
 use dp_core::sums::Sums;
 use dp_core::tail::{self, quantile};
 
+use crate::law;
 use crate::words::Seeded;
 
 /// How many standard errors more than its share an interval may miss: over the some thousand settings
@@ -222,7 +223,49 @@ fn the_tail_of_the_hourglass_is_that_of_its_levels() {
                 for t in [0.0, 0.01, 0.3, 0.9, 1.0, 2.3, 7.0] {
                     let by_hand = hourglass_by_hand(eps, gamma, m, t);
                     let tail = tail::hourglass(eps, gamma, m, t);
-                    let close = (tail - by_hand).abs() <= 1e-6 * by_hand + 1e-15;
+                    let close = never_below_and_close(tail, by_hand);
+                    assert!(close, "{eps} {gamma} {m} {t}: {tail} {by_hand}");
+                }
+            }
+        }
+    }
+}
+
+/// What a series leaves out counts as in the tail.
+fn never_below_and_close(tail: f64, by_hand: f64) -> bool {
+    tail >= by_hand * (1.0 - 1e-10) - 1e-15 && tail <= by_hand * (1.0 + 1e-6) + 1e-15
+}
+
+/// `P(|(1 - m) x - m y| > t)` of the two-dimensional staircase, level by level: `(x, y)` lies evenly in a
+/// diamond, so that with `u = x + y` and `v = x - y` it is `(1 - 2m) u + v` over 2.
+fn staircase2_by_hand(eps: f64, gamma: f64, m: f64, t: f64) -> f64 {
+    let c = (1.0 - 2.0 * m).abs();
+    let (mut beyond, mut all) = (0.0, 0.0);
+    for level in 0..(60.0 / eps) as i64 {
+        let radius = level as f64 + gamma;
+        let p = (-eps * level as f64).exp() * radius * radius;
+        let s = 2.0 * t / radius;
+        // The area of the square in which c u + v is above s: a corner, or all but a corner.
+        let corner = |s: f64| (1.0 + c - s).max(0.0).powi(2) - (1.0 - c - s).max(0.0).powi(2);
+        let share = match c {
+            0.0 => (1.0 - s).max(0.0),
+            _ => corner(s) / (4.0 * c),
+        };
+        beyond += p * share;
+        all += p;
+    }
+    beyond / all
+}
+
+#[test]
+fn the_tail_of_the_two_dimensional_staircase_is_that_of_its_levels() {
+    for eps in [0.01, 0.2, 1.0, 3.0, 9.0] {
+        for gamma in [0.03, staircase2::best_gamma(eps), 0.9, 1.0] {
+            for m in [0.0, 0.01, 0.2, 0.5, 0.7, 1.0] {
+                for t in [0.0, 0.01, 0.3, 0.9, 1.0, 2.3, 7.0] {
+                    let by_hand = staircase2_by_hand(eps, gamma, m, t);
+                    let tail = tail::staircase2(eps, gamma, m, t);
+                    let close = never_below_and_close(tail, by_hand);
                     assert!(close, "{eps} {gamma} {m} {t}: {tail} {by_hand}");
                 }
             }
@@ -249,6 +292,33 @@ fn tails_at_small_epsilons_are_no_nearer_than_those_of_the_levels() {
                     assert!(!near || nearer > miss, "{eps} {gamma} {m} {miss}: {nearer}");
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn the_tail_of_a_count_is_that_of_its_law() {
+    for eps in [0.01, 0.3, 1.0, 4.0] {
+        for k in [0, 1, 2, 7, 40] {
+            let inside: f64 = (-k..=k).map(|x| law::two_sided_geometric(x, eps)).sum();
+            let found = tail::two_sided_geometric(eps, k as f64);
+            assert!((found - (1.0 - inside)).abs() < 1e-13, "{eps} {k}: {found}");
+        }
+    }
+}
+
+#[test]
+fn intervals_of_counts_are_as_narrow_as_their_law_allows() {
+    for eps in [0.3, 1.0, 4.0] {
+        for miss in [0.5, 0.05, 1e-3] {
+            let intervals = count::geometric::Geometric::new(epsilon(eps)).intervals(miss);
+            let [lower, upper] = intervals.unwrap()(&1000);
+            let reach = (0..).find(|k| tail::two_sided_geometric(eps, *k as f64) <= miss);
+            let reach = reach.unwrap();
+            assert_eq!(
+                (lower, upper),
+                (1000.0 - reach as f64, 1000.0 + reach as f64)
+            );
         }
     }
 }
@@ -550,6 +620,13 @@ fn the_smallest_epsilon_reaches_the_error_and_no_smaller_one_does() {
             assert!(rmse_at(epsilon * 0.999, text) > rmse, "{text} {rmse}");
         }
     }
+    // The error of the largest epsilon is reached, a smaller one is not.
+    let (best, laplace) = (
+        rmse_at(50.0, "laplace"),
+        MechanismArgument::Given(Some("laplace")),
+    );
+    assert!(epsilon_for(Some(1000.0), bounds, Some(best), laplace).unwrap() > 49.9);
+    assert!(epsilon_for(Some(1000.0), bounds, Some(best.next_down()), laplace).is_err());
     // Any epsilon will do, and any answer.
     let mechanism = MechanismArgument::Omitted;
     let least = epsilon_for(Some(1000.0), bounds, Some(1e6), mechanism).unwrap();
@@ -591,6 +668,21 @@ fn what_is_wrong_with_a_forecast_is_said() {
     for confidence in [None, Some(0.0), Some(1.0), Some(f64::NAN)] {
         assert_eq!(of_error(n, Some(1.0), Some(confidence)), "confidence");
     }
+}
+
+#[test]
+fn an_estimate_has_the_grid_of_its_mechanism() {
+    let arguments = Arguments {
+        bounds: Some((Some(-2.0), Some(6.0))),
+        epsilon: Some(1.0),
+        delta: None,
+        questions: None,
+        mechanism: MechanismArgument::Given(Some("laplace")),
+        pathological: false,
+    };
+    let estimator = Estimates(&MEAN).make(&arguments, None, Overspent::NOT);
+    let grid = estimator.unwrap().grid();
+    assert_eq!(grid, Some(Grid::unit(&bounds(-2.0, 6.0))));
 }
 
 #[test]

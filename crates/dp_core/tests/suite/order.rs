@@ -112,6 +112,9 @@ fn a_row_counts_in_full_whatever_the_sum_is() {
                 let (s, t) = (s + i128::from(t), i128::from(t));
                 let q = squares + t * t;
                 assert_eq!(moments, Moments { n: 8, s, q });
+                moments.merge(&Moments { n: 2, s: 5, q: 9 });
+                let (s, q) = (s + 5, q + 9);
+                assert_eq!(moments, Moments { n: 10, s, q });
             }
         }
     }

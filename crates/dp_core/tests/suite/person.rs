@@ -139,12 +139,23 @@ fn a_share_of_mu_is_never_too_small_for_the_noise() {
     assert!(answer.variance >= 0.0);
 }
 
+/// As far as the laws below are looked at.
+const REACH: i64 = 600;
+
+/// Two-sided geometric noise, clipped to `[-v, v]`.
+fn clipped_geometric(z: i64, step: f64, v: i64) -> f64 {
+    match z.abs() {
+        far if far > v => 0.0,
+        end if end == v => (-step * v as f64).exp() / (1.0 + (-step).exp()),
+        _ => law::two_sided_geometric(z, step),
+    }
+}
+
 /// Two tables that differ by a person's rows, for the count: the law of each, and what the worse of
 /// them exceeds `e^eps` times the other by.
 fn excess(eps: f64, distance: i64, law: impl Fn(i64) -> f64) -> f64 {
-    let reach = 600;
     let sum = |shift: i64| -> f64 {
-        (-reach..=reach)
+        (-REACH..=REACH)
             .map(|x| (law(x) - eps.exp() * law(x - shift)).max(0.0))
             .sum()
     };
@@ -187,13 +198,7 @@ fn delta_is_shared_out_as_group_privacy_asks() {
                 assert_eq!(count.release(&sums, &mut one), expected, "{text}");
             }
             // A person's rows apart, what it answers is as private as the call says.
-            let law = |v: i64| {
-                move |x: i64| match x + v {
-                    z if z.abs() > v => 0.0,
-                    z if z.abs() == v => (-step * v as f64).exp() / (1.0 + (-step).exp()),
-                    z => law::two_sided_geometric(z, step),
-                }
-            };
+            let law = |v: i64| move |x: i64| clipped_geometric(x + v, step, v);
             let found = excess(eps, rows, law(undercount(share).reach() as i64));
             assert!(found <= delta, "{text}: {found}");
             // With the whole delta for each row it often is not.
@@ -202,6 +207,88 @@ fn delta_is_shared_out_as_group_privacy_asks() {
         }
     }
     assert!(caught >= 3, "{caught}");
+}
+
+/// What the answers of all groups of a person together exceed `e^eps` times those of the other table by,
+/// where each group follows the law `one` in the first table and `other` in the second: the law of a group's
+/// log-likelihood ratio, convolved. Exact but for the roundings of floats.
+fn excess_of_groups(
+    eps: f64,
+    groups: u64,
+    one: impl Fn(i64) -> f64,
+    other: impl Fn(i64) -> f64,
+) -> f64 {
+    // A ratio takes few values, all but those at the ends multiples of a step.
+    let key = |loss: f64| (loss * 1e9).round() as i64;
+    let mut loss_of_one = std::collections::BTreeMap::<i64, (f64, f64)>::new();
+    let mut certain = 0.0;
+    for x in -REACH..=REACH {
+        let (p, q) = (one(x), other(x));
+        if q > 0.0 && p > 0.0 {
+            let loss = (p / q).ln();
+            loss_of_one.entry(key(loss)).or_insert((loss, 0.0)).1 += p;
+        } else {
+            certain += p;
+        }
+    }
+    let (mut all, mut open) = (vec![(0.0, 1.0)], 1.0);
+    for _ in 0..groups {
+        let mut next = std::collections::BTreeMap::<i64, (f64, f64)>::new();
+        for (loss, p) in &all {
+            for (more, q) in loss_of_one.values() {
+                let sum = loss + more;
+                next.entry(key(sum)).or_insert((sum, 0.0)).1 += p * q;
+            }
+        }
+        all = next.into_values().collect();
+        open *= 1.0 - certain;
+    }
+    let rest: f64 = all
+        .iter()
+        .map(|(loss, p)| p * (-(eps - loss).exp_m1()).max(0.0))
+        .sum();
+    1.0 - open + rest
+}
+
+/// A group gets `1 / groups` of delta, and a row of it the share that group privacy leaves of that.
+#[test]
+fn delta_is_shared_by_rows_and_groups_together() {
+    let mut caught = [0; 2];
+    for (eps, delta) in [(0.5, 1e-2), (1.0, 1e-3), (3.0, 1e-6)] {
+        for (rows, groups) in [(1, 2), (1, 5), (2, 3), (3, 2), (4, 4)] {
+            let step = eps / (rows * groups) as f64;
+            let epsilon = Epsilon::new(Some(step)).unwrap();
+            let step = epsilon.value();
+            // The steps of a group, written out.
+            let steps: f64 = (0..rows).map(|i| (i as f64 * step).exp()).sum();
+            let undercount = |share: f64| Undercount::new(epsilon, share * (1.0 - 1e-12));
+            let share = delta / groups as f64 / steps;
+
+            let text = format!("undercount(delta={delta:?}, rows={rows}, groups={groups})");
+            let count = COUNT.build(&arguments(None, Some(eps), &text)).unwrap();
+            let sums = Sums { n: 50, s: 0 };
+            let [mut one, mut other] = [generator(), generator()];
+            for _ in 0..100 {
+                let expected = undercount(share).release_from(&sums, &mut other);
+                assert_eq!(count.release(&sums, &mut one), expected, "{text}");
+            }
+
+            // All groups of the person together, which each lose all rows of theirs.
+            let together = |share: f64| {
+                let reach = undercount(share).reach() as i64;
+                let law = |x: i64| clipped_geometric(x, step, reach);
+                let (with, without) = (|x: i64| law(x - rows as i64), |x: i64| law(x));
+                let lost = excess_of_groups(eps, groups, with, without);
+                lost.max(excess_of_groups(eps, groups, without, with))
+            };
+            let found = together(share);
+            assert!(found <= delta, "{text}: {found}");
+            // With the whole delta for each group, or for each row of a group, it often is not.
+            caught[0] += usize::from(together(delta / steps) > delta);
+            caught[1] += usize::from(together(delta / groups as f64) > delta);
+        }
+    }
+    assert!(caught[0] >= 8 && caught[1] >= 5, "{caught:?}");
 }
 
 #[test]

@@ -31,6 +31,12 @@ fn bias_and_radius_are_those_of_the_lemma() {
             near(clip_radius(moment, psi, bias).unwrap(), c, 1e-12);
         }
     }
+    // A ratio that no float holds is a difference of logarithms.
+    let kappa = |moment: f64| (1.0 - 1.0 / moment).powf(moment - 1.0) / moment;
+    for (psi, c, bias) in [(1e-200, 1e200, 1e-240), (1e200, 1e-200, 1e240)] {
+        near(clip_bias(1.1, psi, c).unwrap(), kappa(1.1) * bias, 1e-11);
+        near(clip_radius(1.1, psi, kappa(1.1) * bias).unwrap(), c, 1e-9);
+    }
     // Near moment 1, kappa is 1 and the bounds hardly matter.
     near(clip_bias(1.0 + 1e-9, 3.0, 7.0).unwrap(), 3.0, 1e-7);
 }
