@@ -428,7 +428,10 @@ fn the_readme_names_every_aggregate() {
         assert!(named.contains(name.as_str()), "README.md: no {name}");
     }
     for name in named {
-        assert!(members.iter().any(|(member, _)| member == name), "there is no {name}");
+        assert!(
+            members.iter().any(|(member, _)| member == name),
+            "there is no {name}"
+        );
     }
 }
 
@@ -467,7 +470,9 @@ fn the_quick_reference_names_every_public_function_and_mechanism() {
         let (aggregate, mechanism): (&str, &str) = (row.get(0), row.get(1));
         // A line `| mechanism | aggregates | ...`.
         let start = format!("| `{mechanism}` | ");
-        let mut lines = reference.lines().filter_map(|line| line.strip_prefix(&start));
+        let mut lines = reference
+            .lines()
+            .filter_map(|line| line.strip_prefix(&start));
         let named = |rest: &str| {
             let aggregates = rest.split(" | ").next().unwrap_or_default();
             aggregates.contains(&format!("`{aggregate}`"))
