@@ -12,30 +12,30 @@ SET extra_float_digits = -11;   -- four digits are enough to read
 
 \echo 'THE QUESTION: do people who pay nothing for the doctor make more visits? In the RAND Health Insurance Experiment'
 \echo '(1974 to 1982) families were given, at random, insurance that left them to pay from nothing to all of the bill.'
-\echo 'Table person: 5,638 people in their first year, one row each. Columns named true are for you to compare;'
-\echo 'nobody would publish them.'
+\echo 'Table person: 5,638 people in their first year, one row each. Columns named true are for comparison only:'
+\echo 'never publish them.'
 \echo
-\echo '1. Two private answers. 0, 52 are public bounds (a visit a week); the last number is epsilon, what it spends.'
+\echo '1. Two private answers. 0, 52 are public bounds (a visit a week); the last number is epsilon, what the call spends.'
 \echo
 \set ECHO queries
 SELECT dp_count(1.0) AS people, count(*) AS "true",
        dp_mean(doctor_visits, 0, 52, 0.5) AS visits, avg(doctor_visits)::float8 AS "true"
 FROM person;
 \set ECHO none
-\echo '2. The same call twice in one SELECT is one release. Another SELECT is another, and spends again.'
+\echo '2. The same call twice in one SELECT is one release. A second SELECT is a new release, and spends again.'
 \echo
 \set ECHO queries
 SELECT dp_mean(doctor_visits, 0, 52, 0.05) AS visits, dp_mean(doctor_visits, 0, 52, 0.05) AS and_again FROM person;
 SELECT dp_mean(doctor_visits, 0, 52, 0.05) AS another FROM person;
 \set ECHO none
-\echo '3. A group with nobody in it answers with noise, as any group does: avg would tell. There is no site 7.'
+\echo '3. A group without people answers with noise, like every group; avg would reveal it. There is no site 7.'
 \echo
 \set ECHO queries
 SELECT site, dp_mean(age, 0, 100, 0.5) AS age, avg(age) AS "true",
        dp_count(person, 0.5) AS people, count(person) AS "true"
 FROM generate_series(5, 7) AS site LEFT JOIN person USING (site) GROUP BY site ORDER BY site;
 \set ECHO none
-\echo '4. What would tell of rows is refused, whatever the rows are: noise for each row, a bound from the rows.'
+\echo '4. Calls that would reveal rows are refused, whatever the rows are: noise for each row, a bound from the rows.'
 \echo
 \set ECHO queries
 \set ON_ERROR_STOP off
@@ -64,12 +64,12 @@ SELECT round(free.value::numeric, 2) AS free, round(paying.value::numeric, 2) AS
 FROM answer AS free, answer AS paying WHERE free.pays = 0 AND paying.pays = 95 \gset
 SELECT CASE WHEN :more > :give_or_take THEN 'yes, they make more visits.'
             WHEN :more < -:give_or_take THEN 'no, they make fewer visits.'
-            ELSE 'nobody can tell from these answers.' END AS verdict \gset
+            ELSE 'these answers do not show it.' END AS verdict \gset
 \echo 'CONCLUSION, from the private answers alone:' :verdict
-\echo 'Visits a year:' :free 'of who pays nothing,' :paying 'of who pays 95%.'
+\echo 'Visits a year:' :free 'of people who pay nothing,' :paying 'of people who pay 95%.'
 \echo 'The difference is' :more', give or take' :give_or_take
 \echo '(95%: noise and chance together, by a private standard deviation of' :sd 'at epsilon 0.5).'
-\echo 'Spent of each person: 1 + 0.5, 2 times 0.05, 0.5 + 0.5, 1 + 0.5 = 4.1. Who has a budget asks the last question'
-\echo 'alone, for 1.5. The manual: docs/README.md. What is promised: docs/promises.md.'
+\echo 'Spent of each person: 1 + 0.5, 2 times 0.05, 0.5 + 0.5, 1 + 0.5 = 4.1. With a small budget, ask only the last'
+\echo 'question, for 1.5. The manual: docs/README.md. What is promised: docs/promises.md.'
 \ir picture.sql
 \echo 'A picture of the answers:' :svg

@@ -97,8 +97,8 @@ pub fn looked_up(aggregate: &str, argument: &str) {
     );
     ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, message, "dp_mean")
         .set_hint(
-            "The answer shows what was looked up, and no epsilon covers that. Give a constant, or what a \
-             private aggregate answers, such as dp_bounds.",
+            "The answer reveals what was looked up, and no epsilon covers that. Give a constant, or the answer of \
+             a private aggregate, such as dp_bounds.",
         )
         .report(PgLogLevel::WARNING);
 }

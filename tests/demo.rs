@@ -92,7 +92,7 @@ fn the_tour_is_short_and_ends_in_a_conclusion_and_a_picture() {
     let verdict = match more {
         _ if more > give_or_take => "yes, they make more visits.",
         _ if more < -give_or_take => "no, they make fewer visits.",
-        _ => "nobody can tell from these answers.",
+        _ => "these answers do not show it.",
     };
     assert!(conclusion.contains(verdict), "{told}");
     assert!(

@@ -43,10 +43,13 @@ fn markdown_in(folder: &Path, pages: &mut Vec<PathBuf>) {
     }
 }
 
-/// README.md and ARCHITECTURE.md, then the manual.
+/// The pages beside the code, then the manual.
 fn pages() -> Vec<PathBuf> {
     let root = repository();
-    let mut pages = vec![root.join("README.md"), root.join("ARCHITECTURE.md")];
+    let mut pages: Vec<PathBuf> = ["README", "ARCHITECTURE", "CONTRIBUTING", "SECURITY"]
+        .iter()
+        .map(|name| root.join(format!("{name}.md")))
+        .collect();
     markdown_in(&root.join("docs"), &mut pages);
     pages
 }
@@ -397,9 +400,45 @@ fn implausible_samples_are_noticed() {
     );
 }
 
+/// The names of the `dp_` functions that stand between backticks with an opening parenthesis behind.
+fn calls(markdown: &str) -> BTreeSet<&str> {
+    let code = markdown.split('`').skip(1).step_by(2);
+    code.filter_map(|call| call.split_once('('))
+        .map(|(name, _)| name)
+        .filter(|name| name.starts_with("dp_"))
+        .collect()
+}
+
+/// README.md is short, names every aggregate, and none that is not there.
 #[test]
-fn the_reference_names_every_public_function_and_mechanism() {
+fn the_readme_names_every_aggregate() {
     let readme = fs::read_to_string(repository().join("README.md")).expect("README.md");
+    let lines = readme.lines().count();
+    assert!(lines <= 200, "README.md has {lines} lines");
+    let (_database, mut client) = session(Build::Release);
+    let members = "SELECT DISTINCT p.proname::text, p.prokind = 'a' FROM pg_proc p \
+         JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e' \
+         JOIN pg_extension e ON d.refobjid = e.oid AND e.extname = 'dp_mean'";
+    let members: Vec<(String, bool)> = rows(&mut client, members)
+        .iter()
+        .map(|row| (row.get(0), row.get(1)))
+        .collect();
+    let named = calls(&readme);
+    for (name, _) in members.iter().filter(|(_, aggregate)| *aggregate) {
+        assert!(named.contains(name.as_str()), "README.md: no {name}");
+    }
+    for name in named {
+        assert!(
+            members.iter().any(|(member, _)| member == name),
+            "there is no {name}"
+        );
+    }
+}
+
+#[test]
+fn the_quick_reference_names_every_public_function_and_mechanism() {
+    let page = "docs/quick-reference.md";
+    let reference = fs::read_to_string(repository().join(page)).expect(page);
     let (_database, mut client) = session(Build::Release);
     let public = "SELECT DISTINCT p.proname::text FROM pg_proc p \
          JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e' \
@@ -414,20 +453,15 @@ fn the_reference_names_every_public_function_and_mechanism() {
     assert!(public.len() >= 5, "{public:?}");
     for name in &public {
         assert!(
-            readme.contains(&format!("`{name}(")),
-            "{name} is not in README.md"
+            reference.contains(&format!("`{name}(")),
+            "{name} is not in {page}"
         );
     }
-    for call in readme.split('`').skip(1).step_by(2) {
-        if let Some((name, _)) = call
-            .split_once('(')
-            .filter(|(name, _)| name.starts_with("dp_"))
-        {
-            assert!(
-                public.iter().any(|public| public == name),
-                "there is no {name}"
-            );
-        }
+    for name in calls(&reference) {
+        assert!(
+            public.iter().any(|public| public == name),
+            "there is no {name}"
+        );
     }
     for row in rows(
         &mut client,
@@ -436,12 +470,14 @@ fn the_reference_names_every_public_function_and_mechanism() {
         let (aggregate, mechanism): (&str, &str) = (row.get(0), row.get(1));
         // A line `| mechanism | aggregates | ...`.
         let start = format!("| `{mechanism}` | ");
-        let mut lines = readme.lines().filter_map(|line| line.strip_prefix(&start));
+        let mut lines = reference
+            .lines()
+            .filter_map(|line| line.strip_prefix(&start));
         let named = |rest: &str| {
             let aggregates = rest.split(" | ").next().unwrap_or_default();
             aggregates.contains(&format!("`{aggregate}`"))
         };
-        assert!(lines.any(named), "README.md: no {mechanism} of {aggregate}");
+        assert!(lines.any(named), "{page}: no {mechanism} of {aggregate}");
     }
 }
 

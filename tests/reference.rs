@@ -23,8 +23,8 @@ const HEAD: &str = "\
 promised, what is refused and where it comes from.
 
 This page is made from the comments in the catalog by `make docs`, and a test fails where the two differ. So `\\da dp_*`,
-`\\df+ dp_*` and `\\dT+ dp_*` of psql say the same, in the version that you have. A table to look things up quickly is in the
-[README](../README.md#reference); what the promises mean is in [promises](promises.md).
+`\\df+ dp_*` and `\\dT+ dp_*` of psql say the same, in the version that you have. Tables to look things up quickly are
+in the [quick reference](quick-reference.md); what the promises mean is in [promises](promises.md).
 
 - `float8` takes integers, `real` and `numeric` too; `mech` is a literal, a `text` or a `varchar` parameter, without a cast.
 - An error is an SQLSTATE: 22023 is `invalid_parameter_value`, 42804 `datatype_mismatch`, 42501 `insufficient_privilege`,

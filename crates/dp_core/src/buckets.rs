@@ -36,7 +36,7 @@ impl Buckets {
         if bounds.width() / (count as f64) < 8.0 * gap {
             return Err(ParameterError::new(
                 "buckets",
-                "is more than float8 can tell apart between \"lo\" and \"hi\"",
+                "is more than float8 can distinguish between \"lo\" and \"hi\"",
                 "Give fewer buckets, or subtract a constant from the column and from its bounds.",
             ));
         }

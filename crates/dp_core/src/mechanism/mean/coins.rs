@@ -72,7 +72,7 @@ impl Request<'_> {
             "names a mechanism that shows a row, just as it is, with probability delta",
             "It meets the letter of (eps, delta)-differential privacy and protects nobody whose row \
              comes up. For an unbiased mean use smooth (rows between bounds) or symmetric (rows of a \
-             symmetric law). A superuser can allow it: SET dp_mean.allow_pathological = on.",
+             symmetric distribution). A superuser can allow it: SET dp_mean.allow_pathological = on.",
         ))
     }
 }

@@ -25,7 +25,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     plan: Some(Plan {
         text: "hybrid(delta={delta}, n={n}, moment={moment}, psi={psi})",
         needs: "a public number of rows; lo and hi between which their mean lies; a moment above 2; \
-                somebody who accepts that rows are shown",
+                the consent to show rows",
     }),
     // The clip radius `c` is the one with the least bound on the variance, for rows with
     // `E|X - mean|^moment <= psi^moment` and a mean between lo and hi. It is that of proposition 3.7,

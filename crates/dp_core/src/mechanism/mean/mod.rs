@@ -188,7 +188,7 @@ const ROWS: Parameter = Parameter {
     name: "n",
     takes: Takes::Whole,
     domain: "1 <= n < 2^53",
-    description: "the number of rows, which is public; should there be others, no error tells",
+    description: "the number of rows, which is public; if it is wrong, no error says so",
 };
 
 impl Request<'_> {

@@ -20,7 +20,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     },
     plan: Some(Plan {
         text: "name_and_shame(delta={delta}, n={n})",
-        needs: "a public number of rows; somebody who accepts that rows are shown",
+        needs: "a public number of rows; the consent to show rows",
     }),
     // Each row with probability delta, as it is, over delta.
     //

@@ -18,7 +18,7 @@ use crate::sampler::staircase;
 pub(super) const APPROXIMATE: &str = "(eps, delta)-differential privacy";
 
 /// What the promise asks of the rows.
-pub(super) const SYMMETRIC: &str = "rows of a symmetric law, in their own unit, and a public bound \
+pub(super) const SYMMETRIC: &str = "rows of a symmetric distribution, in their own unit, and a public bound \
                                     on their standard deviation; rows enough for a place";
 
 pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
