@@ -36,7 +36,7 @@ audit:          ## what every mechanism gives away at least, by its answers; int
 mutations:      ## mistakes made on purpose in a copy, each of which the tests must notice; 8 to 18 minutes
 	@scripts/mutations
 
-mutants:        ## small changes of dp_core, each of which its tests must notice; hours: FILES=... SHARD=0/10 SEED=1
+mutants:        ## small changes of dp_core, each of which its tests must notice; hours: FILES=... SHARD=0/20 SEED=1
 	@scripts/mutants
 
 docs:           ## docs/reference.md, from the catalog of a throw-away server

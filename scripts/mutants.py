@@ -71,7 +71,7 @@ def choose(all_json, copy, work, files, shard, seed):
     gone = [name for name in accepted() if name not in mutants]
     if gone:
         sys.exit(f"error: {ACCEPTED} names what is no mutant any more:\n" + "\n\n".join(map(text, gone)))
-    match = re.fullmatch(r"(\d+)/([1-9]\d*)", shard or ("0/1" if files else "0/10"))
+    match = re.fullmatch(r"(\d+)/([1-9]\d*)", shard or ("0/1" if files else "0/20"))
     if not match or int(match[1]) >= int(match[2]):
         sys.exit("error: SHARD is k/n with 0 <= k < n")
     part, seed = (int(match[1]), int(match[2])), seed or "1"
