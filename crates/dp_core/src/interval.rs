@@ -205,3 +205,25 @@ impl Reach {
         [least, largest]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reach that grows just as fast as what it is compared with.
+    #[test]
+    fn parallel_lines_meet_everywhere_or_nowhere() {
+        let rows = 64.0;
+        let reach = |first: f64| Reach {
+            range: [0.0, 1.0],
+            pieces: (0..PIECES)
+                .map(|i| [i, i + 1].map(|end| first + rows * end as f64 / PIECES as f64))
+                .collect(),
+        };
+        // |ratio - u| rows <= rows u, for u from half the ratio on.
+        assert_eq!(reach(0.0).around(0.5, rows), [0.25, 1.0]);
+        // |ratio - u| rows <= rows (u - 1/8), for u from half of 5/8 on, if the ratio is beyond 1/8.
+        assert_eq!(reach(-8.0).around(0.5, rows), [0.3125, 1.0]);
+        assert_eq!(reach(-8.0).around(0.0625, rows), [0.0625; 2]);
+    }
+}

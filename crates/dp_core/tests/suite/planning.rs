@@ -263,6 +263,11 @@ fn a_plan_has_a_row_for_each_mechanism() {
         near(forecast.rmse, expected, 1e-12);
         assert!(row(&rows, name).needs.contains("psi^moment"));
     }
+    // Rows are clipped 450 from a place that is within a bin of 300 of the mean.
+    let forecast = row(&rows, "symmetric").forecast.unwrap();
+    let clipping = clip_bias(4.0, 30.0, 150.0).unwrap();
+    let expected = 0.3f64.hypot(forecast.noise_sd).hypot(clipping);
+    near(forecast.rmse, expected, 1e-12);
     // Each has a number to choose by; only the means without bounds may have no answer.
     for row in &rows {
         let forecast = row.forecast.expect("all numbers were given");
