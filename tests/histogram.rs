@@ -225,7 +225,7 @@ fn errors_are_the_same_with_and_without_rows() {
             "1 to 100000",
         ),
         ("x, 0, 10, -2147483648, 1", "buckets", "1 to 100000"),
-        ("x, 1e15, 1e15 + 1, 9, 1", "buckets", "tell apart"),
+        ("x, 1e15, 1e15 + 1, 9, 1", "buckets", "distinguish"),
         ("x, 0, 10, n, 1", "buckets", "must not depend on the rows"),
         (
             "x, 0, 10, 2 + (random() * 5)::int, 1",

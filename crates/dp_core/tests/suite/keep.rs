@@ -284,6 +284,9 @@ fn narrow_words_give_the_same_law() {
 #[test]
 fn extremes_have_an_answer() {
     let mut bits = Seeded::new(5);
+    // Three quarters of the smallest float are nearer to it than to 0.
+    let smallest = f64::from_bits(1);
+    assert_eq!(optimal(1.0, 3.0 * smallest, 1, 4).probability(1), smallest);
     for epsilon in EPSILONS {
         for delta in DELTAS {
             for (rows, groups) in [(1, 1), (1_000_000, 1), (1, 1_000_000), (1000, 1000)] {

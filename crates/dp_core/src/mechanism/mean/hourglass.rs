@@ -79,23 +79,13 @@ impl PairNoise for Hourglass {
         (x, k * i128::from(self.steps) - x)
     }
 
-    /// The first sum has the staircase. The second has it too where the core is at most half a
-    /// step, as the best one is: then `G k - x` goes through the levels as `x` does. For a wider
-    /// core it is counted: `G k - x` is `G (k - K0)`, two-sided geometric, and independent of that
-    /// `G K0 - x`: uniform below the core at level 0, and from `-g + 1` to `G - g` (or the
-    /// opposite) at any other.
+    /// That of the staircase for `x`, and the same for `G k - x`. For that is `D G + (G K0 - x)`, with the
+    /// two-sided geometric `D = k - K0` independent of `x`, so that the two differ by `E (D G)^2` on one side
+    /// and by `E ((G K0)^2 + 2 G K0 (x - G K0))` on the other. At level `L >= 1`, `x - G K0` is
+    /// `(2 g - G - 1) / 2` on average; with the weights `2 g - 1` of level 0 and `G e^(-L epsilon)` of each
+    /// other, both are `2 G^2 e^-epsilon / (1 - e^-epsilon)^2`, whatever the core is.
     fn variance(&self) -> f64 {
-        let (steps, core) = (self.steps as f64, self.core as f64);
-        let epsilon = self.epsilon.value();
-        let first = staircase::variance(self.steps, self.core, epsilon);
-
-        let count = 2.0 * (-epsilon).exp() / (-epsilon).exp_m1().powi(2);
-        let squares_below = |r: f64| r * (r - 1.0) * (2.0 * r - 1.0) / 6.0;
-        let core_weight = (2.0 * core - 1.0) * epsilon.exp_m1();
-        let inside = 2.0 * squares_below(core) * epsilon.exp_m1();
-        let outside = 2.0 * (squares_below(core) + squares_below(steps - core + 1.0));
-        let rest = (inside + outside) / (core_weight + 2.0 * steps) / (steps * steps);
-        first.max(count + rest)
+        staircase::variance(self.steps, self.core, self.epsilon.value())
     }
 
     fn tail(&self, m: f64, t: f64) -> f64 {
