@@ -4,16 +4,15 @@
 //! Nothing here trusts that the record lives: a caller may bring a fresh one for every row.
 
 use dp_core::error::ParameterError;
-use dp_core::mechanism::{Arguments, MechanismArgument};
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::aggregate::{Aggregate, Positions, Shape};
 use crate::errors::{self, Refusal};
 use crate::fmgr::{Call, float8};
-use crate::mechanism_type;
 use crate::plan::{self, Argument, Computation, Computations, Missing, PlannedCall, Role};
-use crate::settings;
+use crate::{mechanism_type, settings};
 
 /// The public arguments of a call, with `T` for each: an expression, or a value.
 #[derive(Clone, Copy)]
@@ -110,7 +109,7 @@ impl Input {
     }
 }
 
-/// The arguments before the questions: eps, mech.
+/// The arguments before the length: eps, mech.
 pub const QUESTIONS: usize = 2;
 
 /// Whether there is a record of the call site, without a call.
@@ -349,7 +348,7 @@ impl<M: ?Sized> CallSite<M> {
             bounds: values.bounds.map(|[lo, hi]| (number(lo), number(hi))),
             epsilon: number(values.epsilon),
             delta: values.delta.map(number),
-            questions: match self.input {
+            length: match self.input {
                 Input::Questions(count) => Some(count),
                 // An integer, where the aggregate has buckets.
                 Input::Value => {
@@ -365,7 +364,7 @@ impl<M: ?Sized> CallSite<M> {
             pathological: settings::allow_pathological(),
         };
         #[cfg(not(feature = "testing"))]
-        let overspent = dp_core::mechanism::Overspent::NOT;
+        let overspent = dp_core::request::checked::Overspent::NOT;
         #[cfg(feature = "testing")]
         let overspent = crate::testing::overspent();
         let confidence = values.confidence.map(number);

@@ -1,6 +1,7 @@
 //! `dp_counts(eps, mech, questions ...)` and `dp_counts_estimate` with the same arguments.
 
-use dp_core::mechanism::{self, Vector};
+use dp_core::mechanism::vector::items::Vector;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -10,7 +11,7 @@ use crate::vector::count_questions;
 
 static COUNTS: Aggregate<Vector> = Aggregate {
     name: "dp_counts",
-    mechanisms: &mechanism::COUNTS,
+    mechanisms: &registry::COUNTS,
     shape: Shape::Questions,
 };
 

@@ -1,10 +1,10 @@
 //! `dp_variance(x, lo, hi, eps [, mech])`, and `dp_stddev` and `dp_variance_estimate` with the same
 //! arguments.
 
-use dp_core::grid::Grid;
-use dp_core::mechanism;
-use dp_core::mechanism::variance::{OfMoments, VarianceAnswer};
-use dp_core::sums::Moments;
+use dp_core::encoding::grid::Grid;
+use dp_core::encoding::sums::Moments;
+use dp_core::mechanism::variance::moments::{VarianceAnswer, VarianceMechanism};
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -15,13 +15,13 @@ use crate::fmgr::{Call, composite, final_function};
 use crate::plan::Role;
 use crate::state::State;
 
-static VARIANCE: Aggregate<OfMoments> = Aggregate {
+static VARIANCE: Aggregate<VarianceMechanism> = Aggregate {
     name: "dp_variance",
-    mechanisms: &mechanism::VARIANCE,
+    mechanisms: &registry::VARIANCE,
     shape: Shape::Bounded,
 };
 
-impl Aggregate<OfMoments> {
+impl Aggregate<VarianceMechanism> {
     /// What the transition function does beyond the plain case: the first row of a group, and
     /// everything that must not be.
     ///
