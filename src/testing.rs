@@ -10,11 +10,11 @@ use dp_core::sums::{Moments, Sums};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
 
-use crate::cell_state::CellState;
-use crate::fmgr::{Call, float8, sql_function};
-use crate::release;
-use crate::state::State;
-use crate::vector_state::VectorState;
+use crate::call::release;
+use crate::pg::fmgr::{Call, float8, sql_function};
+use crate::state::cells::CellState;
+use crate::state::scalar::State;
+use crate::state::vector::VectorState;
 
 thread_local! {
     /// What every budget is multiplied with before the noise is set up.

@@ -5,9 +5,9 @@ use dp_core::mechanism::bounds::geometric::BoundsFinder;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, transition_function};
-use crate::bins::add_to_magnitude;
-use crate::fmgr::{Call, composite, final_function};
+use crate::aggregates::shared::bins::add_to_magnitude;
+use crate::call::aggregate::{Aggregate, Shape, transition_function};
+use crate::pg::fmgr::{Call, composite, final_function};
 
 static BOUNDS: Aggregate<BoundsFinder> = Aggregate {
     name: "dp_bounds",

@@ -5,9 +5,9 @@ use dp_core::mechanism::clamped::geometric::Clamped;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, transition_function};
-use crate::bins::add_to_side;
-use crate::fmgr::{Call, composite, final_function};
+use crate::aggregates::shared::bins::add_to_side;
+use crate::call::aggregate::{Aggregate, Shape, transition_function};
+use crate::pg::fmgr::{Call, composite, final_function};
 
 static CLAMPED: Aggregate<Clamped> = Aggregate {
     name: "dp_clamped",

@@ -6,9 +6,9 @@ use dp_core::mechanism::{self, Scalar};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, count_row, count_value, transition_function};
-use crate::estimate::estimate;
-use crate::fmgr::{Call, final_function};
+use crate::aggregates::shared::estimate::estimate;
+use crate::call::aggregate::{Aggregate, Shape, count_row, count_value, transition_function};
+use crate::pg::fmgr::{Call, final_function};
 
 static COUNT: Aggregate<Scalar<i64>> = Aggregate {
     name: "dp_count",

@@ -4,8 +4,8 @@ use dp_core::mechanism::{self, Scalar};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, count_row, transition_function};
-use crate::fmgr::{Call, final_function};
+use crate::call::aggregate::{Aggregate, Shape, count_row, transition_function};
+use crate::pg::fmgr::{Call, final_function};
 
 static KEEP: Aggregate<Scalar<bool>> = Aggregate {
     name: "dp_keep",

@@ -10,16 +10,16 @@ use dp_core::sums::Sums;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, add_value, transition_function, value};
-use crate::call_site::CallSite;
-use crate::cell_state::CellState;
-use crate::errors::{self, Refusal};
-use crate::estimate::estimate;
-use crate::fmgr::{Call, composite, final_function};
-use crate::offset::word_of_query;
-use crate::plan::{self, Role};
-use crate::release::{offset_word, release, with_coins};
-use crate::state::State;
+use crate::aggregates::shared::estimate::estimate;
+use crate::call::aggregate::{Aggregate, Shape, add_value, transition_function, value};
+use crate::call::offset::word_of_query;
+use crate::call::release::{offset_word, release, with_coins};
+use crate::call::site::CallSite;
+use crate::pg::errors::{self, Refusal};
+use crate::pg::fmgr::{Call, composite, final_function};
+use crate::pg::plan::{self, Role};
+use crate::state::cells::CellState;
+use crate::state::scalar::State;
 
 static MEAN: Aggregate<Mean> = Aggregate {
     name: "dp_mean",

@@ -6,9 +6,9 @@ use dp_core::sums::Sums;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, add_value, transition_function};
-use crate::estimate::estimate;
-use crate::fmgr::{Call, final_function};
+use crate::aggregates::shared::estimate::estimate;
+use crate::call::aggregate::{Aggregate, Shape, add_value, transition_function};
+use crate::pg::fmgr::{Call, final_function};
 
 static SUM: Aggregate<Scalar<f64>> = Aggregate {
     name: "dp_sum",

@@ -4,9 +4,9 @@ use dp_core::mechanism::{self, Vector};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, transition_function};
-use crate::fmgr::{Call, final_function};
-use crate::vector::add_vector;
+use crate::aggregates::shared::vectors::add_vector;
+use crate::call::aggregate::{Aggregate, Shape, transition_function};
+use crate::pg::fmgr::{Call, final_function};
 
 static SUMS: Aggregate<Vector> = Aggregate {
     name: "dp_sums",

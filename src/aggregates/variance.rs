@@ -8,12 +8,12 @@ use dp_core::sums::Moments;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, add_value, transition_function, value};
-use crate::call_site::CallSite;
-use crate::errors::Refusal;
-use crate::fmgr::{Call, composite, final_function};
-use crate::plan::Role;
-use crate::state::State;
+use crate::call::aggregate::{Aggregate, Shape, add_value, transition_function, value};
+use crate::call::site::CallSite;
+use crate::pg::errors::Refusal;
+use crate::pg::fmgr::{Call, composite, final_function};
+use crate::pg::plan::Role;
+use crate::state::scalar::State;
 
 static VARIANCE: Aggregate<OfMoments> = Aggregate {
     name: "dp_variance",

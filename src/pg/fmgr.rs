@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, NodeTag};
 
-use crate::{errors, memory};
+use crate::pg::{errors, memory};
 
 const _: () = assert!(
     size_of::<Datum>() == 8,
@@ -145,7 +145,7 @@ pub unsafe fn answer(fcinfo: FunctionCallInfo, body: fn(Call) -> Option<Datum>) 
 /// panic or an ERROR becomes an ordinary PostgreSQL error. `None` is NULL.
 macro_rules! sql_function {
     ($name:ident, $finfo:ident, $body:path) => {
-        $crate::fmgr::finfo!($finfo);
+        $crate::pg::fmgr::finfo!($finfo);
 
         #[unsafe(no_mangle)]
         #[pgrx::pg_guard]
@@ -155,16 +155,16 @@ macro_rules! sql_function {
             fcinfo: pgrx::pg_sys::FunctionCallInfo,
         ) -> pgrx::pg_sys::Datum {
             // SAFETY: PostgreSQL's own fcinfo, for the length of this call.
-            unsafe { $crate::fmgr::answer(fcinfo, $body) }
+            unsafe { $crate::pg::fmgr::answer(fcinfo, $body) }
         }
     };
 }
 
 /// Exports `$body` as the final function `$name` of the aggregate `$aggregate`. The call's arguments are
-/// computed before it, unguarded: see [`Computations::compute`](crate::plan::Computations::compute).
+/// computed before it, unguarded: see [`Computations::compute`](crate::pg::plan::Computations::compute).
 macro_rules! final_function {
     ($name:ident, $finfo:ident, $aggregate:expr, $body:path) => {
-        $crate::fmgr::finfo!($finfo);
+        $crate::pg::fmgr::finfo!($finfo);
 
         #[unsafe(no_mangle)]
         /// # Safety
@@ -175,11 +175,11 @@ macro_rules! final_function {
             #[pgrx::pg_guard]
             unsafe extern "C-unwind" fn guarded_computations(
                 fcinfo: pgrx::pg_sys::FunctionCallInfo,
-            ) -> $crate::plan::Computations {
-                $crate::fmgr::guarded(|| {
+            ) -> $crate::pg::plan::Computations {
+                $crate::pg::fmgr::guarded(|| {
                     // SAFETY: PostgreSQL's own fcinfo, for the length of this call.
-                    let call = unsafe { $crate::fmgr::Call::new(fcinfo) };
-                    let found = $crate::call_site::CallSite::computations(call, &$aggregate);
+                    let call = unsafe { $crate::pg::fmgr::Call::new(fcinfo) };
+                    let found = $crate::call::site::CallSite::computations(call, &$aggregate);
                     found.unwrap_or_else(|refusal| refusal.raise())
                 })
             }
@@ -188,7 +188,7 @@ macro_rules! final_function {
                 fcinfo: pgrx::pg_sys::FunctionCallInfo,
             ) -> pgrx::pg_sys::Datum {
                 // SAFETY: the same.
-                unsafe { $crate::fmgr::answer(fcinfo, $body) }
+                unsafe { $crate::pg::fmgr::answer(fcinfo, $body) }
             }
             // SAFETY: the same; the computations are those of this call site, and this function, which
             // PostgreSQL calls, owns nothing.

@@ -10,7 +10,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::errors;
+use crate::pg::errors;
 
 /// Blocks of the reserve have sizes of powers of two, from 2^4 to 2^13 bytes.
 const SMALLEST: u32 = 4;

@@ -6,8 +6,8 @@
 
 use pgrx::pg_sys::{self, AggState, Aggref, Datum, Expr, List, NodeTag, Plan, TargetEntry};
 
-use crate::fmgr::Call;
-use crate::subselect;
+use crate::pg::fmgr::Call;
+use crate::pg::subselect;
 
 /// Attributes of `pg_aggregate`, whose struct is not among the bindings.
 const AGGTRANSFN: i16 = 4;

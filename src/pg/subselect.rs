@@ -11,7 +11,7 @@ use pgrx::pg_sys::{
     Param, ParamKind, Plan, PlannedStmt, RangeTblEntry, RelabelType, Scan, SubPlan,
 };
 
-use crate::plan::{children, elements};
+use crate::pg::plan::{children, elements};
 
 /// Whether `argument` of a call whose rows come from below `plan` is looked up in one of the tables that these
 /// rows come from, by anything but the aggregates whose states have type `state`.

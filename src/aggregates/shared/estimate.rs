@@ -5,8 +5,8 @@ use dp_core::mechanism::estimate::Estimate;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::Aggregate;
-use crate::fmgr::{Call, composite};
+use crate::call::aggregate::Aggregate;
+use crate::pg::fmgr::{Call, composite};
 
 /// A release of the group as a row: the numbers of its answer and its interval, and what it cost.
 ///

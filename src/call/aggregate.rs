@@ -12,14 +12,14 @@ use dp_core::mechanism::{Make, Mechanism, Scalar};
 use dp_core::sums::{Moments, Sums};
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
-use crate::call_site::CallSite;
-use crate::cell_state::CellState;
-use crate::errors::{self, Refusal};
-use crate::fmgr::{self, Call, argument, float8, sql_function};
-use crate::plan::{self, Role};
-use crate::release::release;
-use crate::state::{Kept, Refused, State};
-use crate::vector_state::{Layout, VectorState};
+use crate::call::release::release;
+use crate::call::site::CallSite;
+use crate::pg::errors::{self, Refusal};
+use crate::pg::fmgr::{self, Call, argument, float8, sql_function};
+use crate::pg::plan::{self, Role};
+use crate::state::cells::CellState;
+use crate::state::scalar::{Kept, Refused, State};
+use crate::state::vector::{Layout, VectorState};
 
 /// An aggregate, as its SQL declaration has it.
 pub struct Aggregate<M: ?Sized + 'static> {
@@ -365,7 +365,7 @@ pub unsafe fn count_value(
 /// plain case, the aggregate's `other_row`, guarded and never inlined, for the rest.
 macro_rules! transition_function {
     ($name:ident, $finfo:ident, $aggregate:expr, $plain:path) => {
-        $crate::fmgr::finfo!($finfo);
+        $crate::pg::fmgr::finfo!($finfo);
 
         #[unsafe(no_mangle)]
         /// # Safety
@@ -380,7 +380,9 @@ macro_rules! transition_function {
                 fcinfo: pgrx::pg_sys::FunctionCallInfo,
             ) -> pgrx::pg_sys::Datum {
                 // SAFETY: PostgreSQL's own fcinfo, for the length of this call.
-                unsafe { $crate::aggregate::guarded_row(fcinfo, |call| $aggregate.other_row(call)) }
+                unsafe {
+                    $crate::call::aggregate::guarded_row(fcinfo, |call| $aggregate.other_row(call))
+                }
             }
             // SAFETY: the SQL declaration gives it the arguments it needs.
             unsafe { $plain(fcinfo, guarded_rest) }

@@ -8,12 +8,12 @@ use dp_core::mechanism::{Arguments, MechanismArgument};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
-use crate::aggregate::{Aggregate, Positions, Shape};
-use crate::errors::{self, Refusal};
-use crate::fmgr::{Call, float8};
-use crate::mechanism_type;
-use crate::plan::{self, Argument, Computation, Computations, Missing, PlannedCall, Role};
-use crate::settings;
+use crate::call::aggregate::{Aggregate, Positions, Shape};
+use crate::pg::errors::{self, Refusal};
+use crate::pg::fmgr::{Call, float8};
+use crate::pg::plan::{self, Argument, Computation, Computations, Missing, PlannedCall, Role};
+use crate::pg::settings;
+use crate::types::mechanism;
 
 /// The public arguments of a call, with `T` for each: an expression, or a value.
 #[derive(Clone, Copy)]
@@ -324,7 +324,7 @@ impl<M: ?Sized> CallSite<M> {
         let text = values
             .mechanism
             .flatten()
-            .map(|datum| unsafe { mechanism_type::text_of(datum) });
+            .map(|datum| unsafe { mechanism::text_of(datum) });
         if self
             .built
             .as_ref()

@@ -8,8 +8,8 @@ use dp_core::grid::Grid;
 use dp_core::sums::{Moments, Sums};
 use pgrx::pg_sys::{self, Datum};
 
-use crate::errors;
-use crate::fmgr::{Call, sql_function};
+use crate::pg::errors;
+use crate::pg::fmgr::{Call, sql_function};
 
 /// The length word of an uncompressed varlena of so many bytes, with a header of 4 bytes.
 #[inline(always)]

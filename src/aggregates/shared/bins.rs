@@ -12,13 +12,13 @@ use dp_core::sides::{SIDES, side};
 use dp_core::sums::Totals;
 use pgrx::pg_sys::{Datum, FunctionCallInfo, NullableDatum};
 
-use crate::aggregate::{Aggregate, value};
-use crate::call_site::CallSite;
-use crate::errors::Refusal;
-use crate::fmgr::{self, Call, argument, float8};
-use crate::plan::Role;
-use crate::release::release;
-use crate::vector_state::{Kind, Layout, VectorState};
+use crate::call::aggregate::{Aggregate, value};
+use crate::call::release::release;
+use crate::call::site::CallSite;
+use crate::pg::errors::Refusal;
+use crate::pg::fmgr::{self, Call, argument, float8};
+use crate::pg::plan::Role;
+use crate::state::vector::{Kind, Layout, VectorState};
 
 /// A mechanism of counts, of which each row is in one.
 pub trait Binned: Mechanism<Totals> {

@@ -7,17 +7,17 @@ use dp_core::sums::Totals;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
-use crate::aggregate::Aggregate;
-use crate::array::Array;
-use crate::call_site::{self, CallSite, Input};
-use crate::errors::Refusal;
-use crate::fmgr::{self, Call, argument};
-use crate::plan::Role;
-use crate::release::release;
-use crate::vector_state::{Kind, Layout, VectorState, add_steps};
+use crate::call::aggregate::Aggregate;
+use crate::call::release::release;
+use crate::call::site::{self, CallSite, Input};
+use crate::pg::array::Array;
+use crate::pg::errors::Refusal;
+use crate::pg::fmgr::{self, Call, argument};
+use crate::pg::plan::Role;
+use crate::state::vector::{Kind, Layout, VectorState, add_steps};
 
 /// The first argument that holds a question: behind the state, and what comes before it in the call.
-const QUESTIONS: usize = 1 + call_site::QUESTIONS;
+const QUESTIONS: usize = 1 + site::QUESTIONS;
 /// The argument that holds the array of values: after the state.
 const VALUES: usize = 1;
 
@@ -131,7 +131,7 @@ pub unsafe fn count_questions(
     // its arguments were checked to be questions, or one boolean[], and so was the first state.
     unsafe {
         let datum = argument(fcinfo, 0);
-        if !fmgr::in_aggregate(fcinfo) || datum.isnull || !call_site::is_known(fcinfo) {
+        if !fmgr::in_aggregate(fcinfo) || datum.isnull || !site::is_known(fcinfo) {
             return rest(fcinfo);
         }
         let Some(mut state) = VectorState::of(datum.value) else {

@@ -1,0 +1,5 @@
+//! What several aggregates share.
+
+pub mod bins;
+pub mod estimate;
+pub mod vectors;

@@ -1,0 +1,5 @@
+//! What is kept of a group's rows, as it lies in PostgreSQL's memory.
+
+pub mod cells;
+pub mod scalar;
+pub mod vector;

@@ -1,0 +1,3 @@
+//! The SQL types of the extension.
+
+pub mod mechanism;
