@@ -11,3 +11,12 @@ mod testing;
 mod types;
 
 pgrx::pg_module_magic!(name, version);
+
+/// PostgreSQL calls it when it loads the library.
+#[pgrx::pg_guard]
+#[allow(non_snake_case)]
+pub extern "C-unwind" fn _PG_init() {
+    pg::settings::define();
+    #[cfg(feature = "testing")]
+    testing::loaded();
+}

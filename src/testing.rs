@@ -1,30 +1,17 @@
 //! What tests need and a release build does not have: a chosen seed, noise of the wrong size, and
 //! the integers before the noise and after it. Tests declare these functions themselves.
 
-use std::cell::Cell;
-
 use dp_core::cells::Histogram;
-use dp_core::mechanism::Overspent;
 use dp_core::recorder::Record;
 use dp_core::sums::{Moments, Sums};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
 
-use crate::call::release;
+use crate::call::{overspent, release};
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::state::cells::CellState;
 use crate::state::scalar::State;
 use crate::state::vector::VectorState;
-
-thread_local! {
-    /// What every budget is multiplied with before the noise is set up.
-    static BUDGET_FACTOR: Cell<f64> = const { Cell::new(1.0) };
-}
-
-/// How much of its budget a mechanism is to overspend.
-pub fn overspent() -> Overspent {
-    Overspent::times(BUDGET_FACTOR.get())
-}
 
 /// `dp_test_seed(bigint)`: from now on this backend's noise is the same at every run.
 fn seed(call: Call) -> Option<Datum> {
@@ -34,7 +21,7 @@ fn seed(call: Call) -> Option<Datum> {
 
 /// `dp_test_budget_factor(float8)`: 2 halves the noise, which an audit must notice.
 fn budget_factor(call: Call) -> Option<Datum> {
-    BUDGET_FACTOR.set(float8(call.datum(0)?));
+    overspent::set_factor(float8(call.datum(0)?));
     None
 }
 

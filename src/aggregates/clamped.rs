@@ -6,8 +6,10 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::bins::add_to_side;
-use crate::call::aggregate::{Aggregate, Shape, transition_function};
-use crate::pg::fmgr::{Call, composite, final_function};
+use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::entry::{final_function, transition_function};
+use crate::pg::composite::composite;
+use crate::pg::fmgr::Call;
 
 static CLAMPED: Aggregate<Clamped> = Aggregate {
     name: "dp_clamped",

@@ -7,8 +7,10 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::estimate::estimate;
-use crate::call::aggregate::{Aggregate, Shape, count_row, count_value, transition_function};
-use crate::pg::fmgr::{Call, final_function};
+use crate::aggregates::shared::scalars::{count_row, count_value};
+use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::entry::{final_function, transition_function};
+use crate::pg::fmgr::Call;
 
 static COUNT: Aggregate<Scalar<i64>> = Aggregate {
     name: "dp_count",

@@ -6,8 +6,9 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::bins::add_to_bucket;
-use crate::call::aggregate::{Aggregate, Shape, transition_function};
-use crate::pg::fmgr::{Call, final_function};
+use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::entry::{final_function, transition_function};
+use crate::pg::fmgr::Call;
 
 static HISTOGRAM: Aggregate<Histogram> = Aggregate {
     name: "dp_histogram",

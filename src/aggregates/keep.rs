@@ -4,8 +4,10 @@ use dp_core::mechanism::{self, Scalar};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::call::aggregate::{Aggregate, Shape, count_row, transition_function};
-use crate::pg::fmgr::{Call, final_function};
+use crate::aggregates::shared::scalars::count_row;
+use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::entry::{final_function, transition_function};
+use crate::pg::fmgr::Call;
 
 static KEEP: Aggregate<Scalar<bool>> = Aggregate {
     name: "dp_keep",

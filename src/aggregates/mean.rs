@@ -11,13 +11,16 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::estimate::estimate;
-use crate::call::aggregate::{Aggregate, Shape, add_value, transition_function, value};
+use crate::aggregates::shared::scalars::{add_value, value};
+use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::entry::{final_function, transition_function};
 use crate::call::offset::word_of_query;
 use crate::call::release::{offset_word, release, with_coins};
 use crate::call::site::CallSite;
+use crate::pg::composite::composite;
 use crate::pg::errors::{self, Refusal};
-use crate::pg::fmgr::{Call, composite, final_function};
-use crate::pg::plan::{self, Role};
+use crate::pg::fmgr::Call;
+use crate::pg::plan::{self, SupportFunction};
 use crate::state::cells::CellState;
 use crate::state::scalar::State;
 
@@ -34,7 +37,7 @@ impl Aggregate<Mean> {
     /// # Safety
     /// `call` is a call of dp_mean's transition function.
     unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
-        CallSite::with(call, Role::Transition, self, |site| {
+        CallSite::with(call, SupportFunction::Transition, self, |site| {
             // SAFETY: by the caller's word.
             unsafe {
                 match site.mechanism_of_row(call)? {
@@ -101,7 +104,7 @@ impl Aggregate<Mean> {
     /// # Safety
     /// `call` is a call of a final function of dp_mean or dp_mean_and_count.
     unsafe fn release(&'static self, call: Call) -> MeanAnswer {
-        CallSite::with(call, Role::Final, self, |site| {
+        CallSite::with(call, SupportFunction::Final, self, |site| {
             // SAFETY: by the caller's word.
             unsafe {
                 match site.mechanism_of_plan()? {

@@ -7,8 +7,10 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::estimate::estimate;
-use crate::call::aggregate::{Aggregate, Shape, add_value, transition_function};
-use crate::pg::fmgr::{Call, final_function};
+use crate::aggregates::shared::scalars::add_value;
+use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::entry::{final_function, transition_function};
+use crate::pg::fmgr::Call;
 
 static SUM: Aggregate<Scalar<f64>> = Aggregate {
     name: "dp_sum",

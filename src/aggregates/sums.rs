@@ -5,8 +5,9 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::vectors::add_vector;
-use crate::call::aggregate::{Aggregate, Shape, transition_function};
-use crate::pg::fmgr::{Call, final_function};
+use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::entry::{final_function, transition_function};
+use crate::pg::fmgr::Call;
 
 static SUMS: Aggregate<Vector> = Aggregate {
     name: "dp_sums",

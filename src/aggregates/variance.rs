@@ -8,11 +8,14 @@ use dp_core::sums::Moments;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::call::aggregate::{Aggregate, Shape, add_value, transition_function, value};
+use crate::aggregates::shared::scalars::{add_value, value};
+use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::entry::{final_function, transition_function};
 use crate::call::site::CallSite;
+use crate::pg::composite::composite;
 use crate::pg::errors::Refusal;
-use crate::pg::fmgr::{Call, composite, final_function};
-use crate::pg::plan::Role;
+use crate::pg::fmgr::Call;
+use crate::pg::plan::SupportFunction;
 use crate::state::scalar::State;
 
 static VARIANCE: Aggregate<OfMoments> = Aggregate {
@@ -28,7 +31,7 @@ impl Aggregate<OfMoments> {
     /// # Safety
     /// `call` is a call of dp_variance's transition function.
     unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
-        let grid = CallSite::with(call, Role::Transition, self, |site| {
+        let grid = CallSite::with(call, SupportFunction::Transition, self, |site| {
             Ok(site.mechanism_of_row(call)?.grid())
         })?;
         let mut state = State::<Moments>::new(grid.unwrap_or(Grid::NONE));
@@ -42,7 +45,7 @@ impl Aggregate<OfMoments> {
     /// # Safety
     /// `call` is a call of a final function of dp_variance or its like.
     unsafe fn release(&'static self, call: Call) -> VarianceAnswer {
-        CallSite::with(call, Role::Final, self, |site| {
+        CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             // SAFETY: by the caller's word.
             unsafe { self.release_state(call, mechanism) }

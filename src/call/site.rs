@@ -9,9 +9,12 @@ use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::call::aggregate::{Aggregate, Positions, Shape};
+use crate::call::overspent::overspent;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, float8};
-use crate::pg::plan::{self, Argument, Computation, Computations, Missing, PlannedCall, Role};
+use crate::pg::plan::{
+    self, Argument, Computation, Computations, Missing, PlannedCall, SupportFunction,
+};
 use crate::pg::settings;
 use crate::types::mechanism;
 
@@ -144,7 +147,7 @@ impl<M: ?Sized> CallSite<M> {
     /// The same with and without rows: if the caller is no aggregate of ours.
     pub fn with<R>(
         call: Call,
-        role: Role,
+        caller: SupportFunction,
         aggregate: &'static Aggregate<M>,
         work: impl FnOnce(&mut Self) -> Result<R, Refusal>,
     ) -> Result<R, Refusal> {
@@ -155,7 +158,7 @@ impl<M: ?Sized> CallSite<M> {
         // calls while `work` runs has an FmgrInfo of its own.
         let site = unsafe {
             if (*flinfo).fn_extra.is_null() {
-                let site = Self::new(call, role, aggregate)?;
+                let site = Self::new(call, caller, aggregate)?;
                 (*flinfo).fn_extra = PgMemoryContexts::For((*flinfo).fn_mcxt)
                     .leak_and_drop_on_delete(site)
                     .cast();
@@ -165,8 +168,12 @@ impl<M: ?Sized> CallSite<M> {
         work(site)
     }
 
-    fn new(call: Call, role: Role, aggregate: &'static Aggregate<M>) -> Result<Self, Refusal> {
-        let planned = PlannedCall::find(call, role).map_err(|missing| match missing {
+    fn new(
+        call: Call,
+        caller: SupportFunction,
+        aggregate: &'static Aggregate<M>,
+    ) -> Result<Self, Refusal> {
+        let planned = PlannedCall::find(call, caller).map_err(|missing| match missing {
             Missing::NotOurs => errors::not_our_aggregate(aggregate.name),
             Missing::Hidden => errors::hidden_arguments(aggregate.name),
         })?;
@@ -192,7 +199,7 @@ impl<M: ?Sized> CallSite<M> {
             Some(Argument::Constant(value)) => Source::Constant(value),
             Some(Argument::Computed(computation)) => {
                 // Once a query, and in the leader.
-                if role == Role::Final && planned.is_looked_up(i) {
+                if caller == SupportFunction::Final && planned.is_looked_up(i) {
                     errors::looked_up(aggregate.name, name);
                 }
                 computed.push(computation);
@@ -239,7 +246,7 @@ impl<M: ?Sized> CallSite<M> {
         call: Call,
         aggregate: &'static Aggregate<M>,
     ) -> Result<Computations, Refusal> {
-        Self::with(call, Role::Final, aggregate, |site| {
+        Self::with(call, SupportFunction::Final, aggregate, |site| {
             Ok(Computations::of(&mut site.computed))
         })
     }
@@ -364,12 +371,8 @@ impl<M: ?Sized> CallSite<M> {
             },
             pathological: settings::allow_pathological(),
         };
-        #[cfg(not(feature = "testing"))]
-        let overspent = dp_core::mechanism::Overspent::NOT;
-        #[cfg(feature = "testing")]
-        let overspent = crate::testing::overspent();
         let confidence = values.confidence.map(number);
         let mechanisms = self.aggregate.mechanisms;
-        mechanisms.make(&arguments, confidence, overspent)
+        mechanisms.make(&arguments, confidence, overspent())
     }
 }

@@ -96,31 +96,6 @@ pub fn float8(datum: Datum) -> f64 {
     f64::from_bits(datum.value() as u64)
 }
 
-/// A row of the composite type that the function is declared to return.
-///
-/// # Safety
-/// The columns have the types of the declared ones.
-pub unsafe fn composite(call: Call, columns: impl IntoIterator<Item = Option<Datum>>) -> Datum {
-    let (mut nulls, mut values): (Vec<bool>, Vec<Datum>) = columns
-        .into_iter()
-        .map(|column| (column.is_none(), column.unwrap_or(Datum::null())))
-        .unzip();
-    // SAFETY: the descriptor is looked up from the function's declaration; heap_form_tuple reads
-    // as many values and nulls as it has columns, which is checked.
-    unsafe {
-        let mut descriptor = std::ptr::null_mut();
-        let class = pg_sys::get_call_result_type(call.0, std::ptr::null_mut(), &mut descriptor);
-        assert!(
-            class == pg_sys::TypeFuncClass::TYPEFUNC_COMPOSITE
-                && usize::try_from((*descriptor).natts) == Ok(values.len()),
-            "the SQL declaration returns another type"
-        );
-        let descriptor = pg_sys::BlessTupleDesc(descriptor);
-        let tuple = pg_sys::heap_form_tuple(descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
-        pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data)
-    }
-}
-
 /// Runs what a function of ours does, below pgrx's guard: whatever unwinds out of it becomes an ERROR that
 /// tells nothing of the rows, and memory that has ended an ERROR too.
 pub fn guarded<R>(work: impl FnOnce() -> R) -> R {
@@ -160,46 +135,6 @@ macro_rules! sql_function {
     };
 }
 
-/// Exports `$body` as the final function `$name` of the aggregate `$aggregate`. The call's arguments are
-/// computed before it, unguarded: see [`Computations::compute`](crate::pg::plan::Computations::compute).
-macro_rules! final_function {
-    ($name:ident, $finfo:ident, $aggregate:expr, $body:path) => {
-        $crate::pg::fmgr::finfo!($finfo);
-
-        #[unsafe(no_mangle)]
-        /// # Safety
-        /// PostgreSQL calls it, with the arguments that the SQL declaration names.
-        pub unsafe extern "C-unwind" fn $name(
-            fcinfo: pgrx::pg_sys::FunctionCallInfo,
-        ) -> pgrx::pg_sys::Datum {
-            #[pgrx::pg_guard]
-            unsafe extern "C-unwind" fn guarded_computations(
-                fcinfo: pgrx::pg_sys::FunctionCallInfo,
-            ) -> $crate::pg::plan::Computations {
-                $crate::pg::fmgr::guarded(|| {
-                    // SAFETY: PostgreSQL's own fcinfo, for the length of this call.
-                    let call = unsafe { $crate::pg::fmgr::Call::new(fcinfo) };
-                    let found = $crate::call::site::CallSite::computations(call, &$aggregate);
-                    found.unwrap_or_else(|refusal| refusal.raise())
-                })
-            }
-            #[pgrx::pg_guard]
-            unsafe extern "C-unwind" fn guarded_answer(
-                fcinfo: pgrx::pg_sys::FunctionCallInfo,
-            ) -> pgrx::pg_sys::Datum {
-                // SAFETY: the same.
-                unsafe { $crate::pg::fmgr::answer(fcinfo, $body) }
-            }
-            // SAFETY: the same; the computations are those of this call site, and this function, which
-            // PostgreSQL calls, owns nothing.
-            unsafe {
-                guarded_computations(fcinfo).compute(fcinfo);
-                guarded_answer(fcinfo)
-            }
-        }
-    };
-}
-
 /// Says of a C function that it follows version 1 of the calling convention.
 macro_rules! finfo {
     ($finfo:ident) => {
@@ -212,4 +147,4 @@ macro_rules! finfo {
     };
 }
 
-pub(crate) use {final_function, finfo, sql_function};
+pub(crate) use {finfo, sql_function};

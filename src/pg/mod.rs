@@ -2,9 +2,12 @@
 //! aggregate.
 
 pub mod array;
+pub mod composite;
 pub mod errors;
 pub mod fmgr;
 pub mod memory;
+pub mod nodes;
 pub mod plan;
 pub mod settings;
 pub mod subselect;
+pub mod varlena;

@@ -4,7 +4,7 @@
 use dp_core::cells::{Cells, Chosen, Content, Histogram, LAST, Line, MOST};
 use pgrx::pg_sys::{self, Datum};
 
-use crate::state::scalar::{is_plain, length_word};
+use crate::pg::varlena::{is_plain, length_word};
 
 /// Marks a state of cells, and the version of its layout.
 const MAGIC: u32 = 0xd9_3a_5e_21;

@@ -8,29 +8,7 @@ use dp_core::grid::Grid;
 use dp_core::sums::{Moments, Sums};
 use pgrx::pg_sys::{self, Datum};
 
-use crate::pg::errors;
-use crate::pg::fmgr::{Call, sql_function};
-
-/// The length word of an uncompressed varlena of so many bytes, with a header of 4 bytes.
-#[inline(always)]
-pub const fn length_word(size: usize) -> u32 {
-    if cfg!(target_endian = "little") {
-        (size as u32) << 2
-    } else {
-        size as u32
-    }
-}
-
-/// Whether a length word says: uncompressed, a header of 4 bytes, at least so many bytes.
-#[inline(always)]
-pub fn is_plain(word: u32, least: usize) -> bool {
-    let (size, plain) = if cfg!(target_endian = "little") {
-        (word >> 2, word & 3 == 0)
-    } else {
-        (word & 0x3fff_ffff, word >> 30 == 0)
-    };
-    plain && size as usize >= least
-}
+use crate::pg::varlena::length_word;
 
 /// Marks a state, and the version of its layout. What it keeps shows in its length.
 const MAGIC: u32 = 0xd9_3a_5e_01;
@@ -216,76 +194,3 @@ impl<K: Kept> State<K> {
         }
     }
 }
-
-/// Marks a state of rows that were refused, and the version of its layout.
-const MAGIC_OF_REFUSED: u32 = 0xd9_3a_5e_31;
-
-/// The arguments that a refusal may blame.
-const ARGUMENTS: [&str; 7] = ["mech", "lo", "hi", "eps", "delta", "buckets", "confidence"];
-
-/// What a part of a parallel plan keeps where the call is refused. An ERROR in a parallel worker would tell
-/// that a row was there: without one, it is the leader's final function that finds the same mistake.
-#[derive(Clone, Copy)]
-#[repr(C, align(8))]
-pub struct Refused {
-    header: u32,
-    magic: u32,
-    argument: u32,
-    spare: u32,
-}
-
-impl Refused {
-    const HEADER: u32 = length_word(size_of::<Self>());
-
-    /// Blames this argument.
-    pub fn new(argument: &str) -> Self {
-        let blamed = ARGUMENTS.iter().position(|name| *name == argument);
-        Self {
-            header: Self::HEADER,
-            magic: MAGIC_OF_REFUSED,
-            argument: blamed.unwrap_or(0) as u32,
-            spare: 0,
-        }
-    }
-
-    /// The argument to blame, if the final function finds nothing wrong with the call.
-    pub fn argument(self) -> &'static str {
-        let blamed = ARGUMENTS.get(self.argument as usize);
-        blamed.unwrap_or(&ARGUMENTS[0])
-    }
-
-    /// What is behind a datum, or `None` where the bytes are something else.
-    ///
-    /// # Safety
-    /// `datum` is a non-NULL varlena.
-    pub unsafe fn of(datum: Datum) -> Option<Self> {
-        let place = datum.cast_mut_ptr::<Self>();
-        // SAFETY: as in `State::of`.
-        unsafe {
-            let is_one = place.is_aligned()
-                && (*place).header == Self::HEADER
-                && (*place).magic == MAGIC_OF_REFUSED;
-            is_one.then(|| *place)
-        }
-    }
-
-    /// A copy in the current memory context, as a datum.
-    pub fn into_datum(self) -> Datum {
-        // SAFETY: as in `State::into_datum`.
-        unsafe {
-            let place = pg_sys::palloc(size_of::<Self>()).cast::<Self>();
-            place.write(self);
-            Datum::from(place)
-        }
-    }
-}
-
-/// Refuses: see [`errors::no_external_state`].
-fn refuse(_: Call) -> Option<Datum> {
-    errors::no_external_state()
-}
-
-sql_function!(dp_state_in, pg_finfo_dp_state_in, refuse);
-sql_function!(dp_state_out, pg_finfo_dp_state_out, refuse);
-sql_function!(dp_state_recv, pg_finfo_dp_state_recv, refuse);
-sql_function!(dp_state_send, pg_finfo_dp_state_send, refuse);

@@ -7,7 +7,7 @@ use dp_core::memory;
 use dp_core::sums::Totals;
 use pgrx::pg_sys::{self, Datum};
 
-use crate::state::scalar::{is_plain, length_word};
+use crate::pg::varlena::{is_plain, length_word};
 
 /// Marks a state of vectors, and the version of its layout.
 const MAGIC: u32 = 0xd9_3a_5e_11;

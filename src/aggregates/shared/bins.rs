@@ -1,4 +1,4 @@
-//! What the aggregates that count each row in one bin share. As in `aggregate.rs`, the per-row
+//! What the aggregates that count each row in one bin share. As in `scalars.rs`, the per-row
 //! functions run unguarded and leave everything but the plain case to a guarded one.
 
 use dp_core::buckets::Buckets;
@@ -12,12 +12,13 @@ use dp_core::sides::{SIDES, side};
 use dp_core::sums::Totals;
 use pgrx::pg_sys::{Datum, FunctionCallInfo, NullableDatum};
 
-use crate::call::aggregate::{Aggregate, value};
+use crate::aggregates::shared::scalars::value;
+use crate::call::aggregate::Aggregate;
 use crate::call::release::release;
 use crate::call::site::CallSite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
-use crate::pg::plan::Role;
+use crate::pg::plan::SupportFunction;
 use crate::state::vector::{Kind, Layout, VectorState};
 
 /// A mechanism of counts, of which each row is in one.
@@ -87,7 +88,7 @@ impl<M: Binned> Aggregate<M> {
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
     pub unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
-        let layout = CallSite::with(call, Role::Transition, self, |site| {
+        let layout = CallSite::with(call, SupportFunction::Transition, self, |site| {
             Ok(site.mechanism_of_row(call)?.layout())
         })?;
         let mut state = match call.datum(0) {
@@ -105,7 +106,7 @@ impl<M: Binned> Aggregate<M> {
     /// # Safety
     /// `call` is a call of this aggregate's final function.
     pub unsafe fn release(&'static self, call: Call) -> M::Answer {
-        CallSite::with(call, Role::Final, self, |site| {
+        CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             let layout = mechanism.layout();
             let totals = match call.datum(0) {

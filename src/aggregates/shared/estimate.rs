@@ -6,7 +6,8 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::call::aggregate::Aggregate;
-use crate::pg::fmgr::{Call, composite};
+use crate::pg::composite::composite;
+use crate::pg::fmgr::Call;
 
 /// A release of the group as a row: the numbers of its answer and its interval, and what it cost.
 ///

@@ -2,4 +2,5 @@
 
 pub mod bins;
 pub mod estimate;
+pub mod scalars;
 pub mod vectors;

@@ -1,4 +1,4 @@
-//! What the aggregates of vectors share. As in `aggregate.rs`, the per-row functions run unguarded
+//! What the aggregates of vectors share. As in `scalars.rs`, the per-row functions run unguarded
 //! and leave everything but the plain case to a guarded one.
 
 use dp_core::mechanism::Vector;
@@ -11,9 +11,10 @@ use crate::call::aggregate::Aggregate;
 use crate::call::release::release;
 use crate::call::site::{self, CallSite, Input};
 use crate::pg::array::Array;
+use crate::pg::composite::composite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument};
-use crate::pg::plan::Role;
+use crate::pg::plan::SupportFunction;
 use crate::state::vector::{Kind, Layout, VectorState, add_steps};
 
 /// The first argument that holds a question: behind the state, and what comes before it in the call.
@@ -43,7 +44,7 @@ impl Estimate {
             spread.total_covariance.into_datum(),
         ];
         // SAFETY: by the caller's word.
-        unsafe { fmgr::composite(call, columns) }
+        unsafe { composite(call, columns) }
     }
 }
 
@@ -54,7 +55,7 @@ impl Aggregate<Vector> {
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
     pub unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
-        let layout = CallSite::with(call, Role::Transition, self, |site| {
+        let layout = CallSite::with(call, SupportFunction::Transition, self, |site| {
             let input = site.input();
             Ok(layout(input, site.mechanism_of_row(call)?))
         })?;
@@ -89,7 +90,7 @@ impl Aggregate<Vector> {
     /// # Safety
     /// `call` is a call of this aggregate's final function.
     pub unsafe fn release(&'static self, call: Call) -> Estimate {
-        CallSite::with(call, Role::Final, self, |site| {
+        CallSite::with(call, SupportFunction::Final, self, |site| {
             let input = site.input();
             let mechanism = site.mechanism_of_plan()?;
             let layout = layout(input, mechanism);

@@ -1,0 +1,68 @@
+//! `dp_state` of a call that is refused: it says which argument is to blame, and keeps nothing of the rows.
+
+use pgrx::pg_sys::{self, Datum};
+
+use crate::pg::varlena::length_word;
+
+/// Marks a state of rows that were refused, and the version of its layout.
+const MAGIC_OF_REFUSED: u32 = 0xd9_3a_5e_31;
+
+/// The arguments that a refusal may blame.
+const ARGUMENTS: [&str; 7] = ["mech", "lo", "hi", "eps", "delta", "buckets", "confidence"];
+
+/// What a part of a parallel plan keeps where the call is refused. An ERROR in a parallel worker would tell
+/// that a row was there: without one, it is the leader's final function that finds the same mistake.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+pub struct Refused {
+    header: u32,
+    magic: u32,
+    argument: u32,
+    spare: u32,
+}
+
+impl Refused {
+    const HEADER: u32 = length_word(size_of::<Self>());
+
+    /// Blames this argument.
+    pub fn new(argument: &str) -> Self {
+        let blamed = ARGUMENTS.iter().position(|name| *name == argument);
+        Self {
+            header: Self::HEADER,
+            magic: MAGIC_OF_REFUSED,
+            argument: blamed.unwrap_or(0) as u32,
+            spare: 0,
+        }
+    }
+
+    /// The argument to blame, if the final function finds nothing wrong with the call.
+    pub fn argument(self) -> &'static str {
+        let blamed = ARGUMENTS.get(self.argument as usize);
+        blamed.unwrap_or(&ARGUMENTS[0])
+    }
+
+    /// What is behind a datum, or `None` where the bytes are something else.
+    ///
+    /// # Safety
+    /// `datum` is a non-NULL varlena.
+    pub unsafe fn of(datum: Datum) -> Option<Self> {
+        let place = datum.cast_mut_ptr::<Self>();
+        // SAFETY: as in `State::of`.
+        unsafe {
+            let is_one = place.is_aligned()
+                && (*place).header == Self::HEADER
+                && (*place).magic == MAGIC_OF_REFUSED;
+            is_one.then(|| *place)
+        }
+    }
+
+    /// A copy in the current memory context, as a datum.
+    pub fn into_datum(self) -> Datum {
+        // SAFETY: as in `State::into_datum`.
+        unsafe {
+            let place = pg_sys::palloc(size_of::<Self>()).cast::<Self>();
+            place.write(self);
+            Datum::from(place)
+        }
+    }
+}
