@@ -3,8 +3,9 @@
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
 //! (`accounting`), what the mechanisms without bias of their own promise (`honest`, `symmetric`),
 //! which groups are shown (`keep`), variances (`variance`), forecasts against releases (`planning`),
-//! what intervals cover (`intervals`), behaviour at the edges (`order`, `parsing`, `extremes`), and
-//! that every mechanism has a page with its proof (`proofs`).
+//! what intervals cover (`intervals`), behaviour at the edges (`order`, `parsing`, `extremes`),
+//! that every mechanism has a page with its proof (`proofs`), and that no file imports itself through others
+//! (`imports`).
 
 mod accounting;
 mod accuracy;
@@ -13,6 +14,7 @@ mod clamped;
 mod extremes;
 mod histogram;
 mod honest;
+mod imports;
 #[cfg(feature = "testing")]
 mod intervals;
 mod keep;
