@@ -7,6 +7,7 @@ use dp_core::sums::{Moments, Sums};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
 
+use crate::aggregates::SIGNATURES;
 use crate::call::{overspent, release};
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::state::cells::CellState;
@@ -88,6 +89,15 @@ fn recorded(_: Call) -> Option<Datum> {
     lines.join("\n").into_datum()
 }
 
+/// `dp_test_signatures()`: a line for each declaration of an aggregate that the library knows.
+fn signatures(_: Call) -> Option<Datum> {
+    let lines = SIGNATURES.iter().flat_map(|(name, signature)| {
+        let declared = signature.declarations().into_iter();
+        declared.map(move |arguments| format!("{name}({arguments})"))
+    });
+    lines.collect::<Vec<_>>().join("\n").into_datum()
+}
+
 /// `dp_test_panic()`: a panic of our own, which must end as an ordinary ERROR.
 fn panic(_: Call) -> Option<Datum> {
     panic!("a panic that a test asked for")
@@ -132,6 +142,7 @@ sql_function!(dp_test_state, pg_finfo_dp_test_state, state);
 sql_function!(dp_test_record, pg_finfo_dp_test_record, record);
 sql_function!(dp_test_replay, pg_finfo_dp_test_replay, replay);
 sql_function!(dp_test_recorded, pg_finfo_dp_test_recorded, recorded);
+sql_function!(dp_test_signatures, pg_finfo_dp_test_signatures, signatures);
 sql_function!(dp_test_panic, pg_finfo_dp_test_panic, panic);
 
 /// With the library in shared_preload_libraries this runs in the postmaster: every backend then

@@ -28,6 +28,7 @@ mod randomness;
 mod record;
 mod reference;
 mod rescans;
+mod signatures;
 mod subselects;
 mod values;
 mod variance;

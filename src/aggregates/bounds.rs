@@ -6,15 +6,16 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::bins::add_to_magnitude;
-use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{EPS, MECH, Signature, X};
 use crate::pg::composite::composite;
 use crate::pg::fmgr::Call;
 
-static BOUNDS: Aggregate<BoundsFinder> = Aggregate {
+pub static BOUNDS: Aggregate<BoundsFinder> = Aggregate {
     name: "dp_bounds",
+    signature: Signature::new(&[X, EPS, MECH.given_from(3)]),
     mechanisms: &mechanism::BOUNDS,
-    shape: Shape::Counted,
 };
 
 transition_function!(

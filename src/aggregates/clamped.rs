@@ -6,15 +6,16 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::bins::add_to_side;
-use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{EPS, HI, LO, MECH, Signature, X};
 use crate::pg::composite::composite;
 use crate::pg::fmgr::Call;
 
-static CLAMPED: Aggregate<Clamped> = Aggregate {
+pub static CLAMPED: Aggregate<Clamped> = Aggregate {
     name: "dp_clamped",
+    signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5)]),
     mechanisms: &mechanism::CLAMPED,
-    shape: Shape::Bounded,
 };
 
 transition_function!(

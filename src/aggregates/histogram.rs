@@ -6,14 +6,15 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::bins::add_to_bucket;
-use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{BUCKETS, EPS, HI, LO, MECH, Signature, X};
 use crate::pg::fmgr::Call;
 
-static HISTOGRAM: Aggregate<Histogram> = Aggregate {
+pub static HISTOGRAM: Aggregate<Histogram> = Aggregate {
     name: "dp_histogram",
+    signature: Signature::new(&[X, LO, HI, BUCKETS, EPS, MECH.given_from(6)]),
     mechanisms: &mechanism::HISTOGRAM,
-    shape: Shape::Buckets,
 };
 
 transition_function!(

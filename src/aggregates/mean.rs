@@ -12,10 +12,11 @@ use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::estimate::estimate;
 use crate::aggregates::shared::scalars::{add_value, value};
-use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::offset::word_of_query;
 use crate::call::release::{offset_word, release, with_coins};
+use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, row};
 use crate::call::site::CallSite;
 use crate::pg::composite::composite;
 use crate::pg::errors::{self, Refusal};
@@ -24,10 +25,10 @@ use crate::pg::plan::{self, SupportFunction};
 use crate::state::cells::CellState;
 use crate::state::scalar::State;
 
-static MEAN: Aggregate<Mean> = Aggregate {
+pub static MEAN: Aggregate<Mean> = Aggregate {
     name: "dp_mean",
+    signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5)]),
     mechanisms: &mechanism::MEAN,
-    shape: Shape::Bounded,
 };
 
 impl Aggregate<Mean> {
@@ -61,7 +62,7 @@ impl Aggregate<Mean> {
     }
 
     unsafe fn row_in_cell(&self, call: Call, mechanism: &dyn OfCells) -> Result<Datum, Refusal> {
-        let state = match call.datum(0) {
+        let state = match call.datum(row::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
             Some(datum) => unsafe { self.cells(datum, mechanism) }?,
             None => {
@@ -111,7 +112,7 @@ impl Aggregate<Mean> {
                     Mean::Sums(mechanism) => self.release_state(call, &**mechanism),
                     Mean::Coins(mechanism) => self.release_state(call, mechanism),
                     Mean::Cells(mechanism) => {
-                        let histogram = match call.datum(0) {
+                        let histogram = match call.datum(row::STATE) {
                             Some(datum) => self.cells(datum, &**mechanism)?.histogram(),
                             None => Histogram::new(mechanism.line(0)),
                         };
@@ -153,10 +154,10 @@ final_function!(
     mean_and_count
 );
 
-static ESTIMATE: Aggregate<Scalar<Estimate<MeanAnswer>>> = Aggregate {
+pub static ESTIMATE: Aggregate<Scalar<Estimate<MeanAnswer>>> = Aggregate {
     name: "dp_mean_estimate",
+    signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5), CONFIDENCE.given_from(6)]),
     mechanisms: &Estimates(&mechanism::MEAN),
-    shape: Shape::Bounded,
 };
 
 transition_function!(

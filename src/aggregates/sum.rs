@@ -8,14 +8,15 @@ use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::estimate::estimate;
 use crate::aggregates::shared::scalars::add_value;
-use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X};
 use crate::pg::fmgr::Call;
 
-static SUM: Aggregate<Scalar<f64>> = Aggregate {
+pub static SUM: Aggregate<Scalar<f64>> = Aggregate {
     name: "dp_sum",
+    signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5)]),
     mechanisms: &mechanism::SUM,
-    shape: Shape::Bounded,
 };
 
 transition_function!(
@@ -32,10 +33,10 @@ fn sum(call: Call) -> Option<Datum> {
 
 final_function!(dp_sum_final, pg_finfo_dp_sum_final, SUM, sum);
 
-static ESTIMATE: Aggregate<Scalar<Estimate<f64>>> = Aggregate {
+pub static ESTIMATE: Aggregate<Scalar<Estimate<f64>>> = Aggregate {
     name: "dp_sum_estimate",
+    signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5), CONFIDENCE.given_from(6)]),
     mechanisms: &Estimates(&mechanism::SUM),
-    shape: Shape::Bounded,
 };
 
 transition_function!(

@@ -9,8 +9,9 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::scalars::{add_value, value};
-use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{EPS, HI, LO, MECH, Signature, X};
 use crate::call::site::CallSite;
 use crate::pg::composite::composite;
 use crate::pg::errors::Refusal;
@@ -18,10 +19,10 @@ use crate::pg::fmgr::Call;
 use crate::pg::plan::SupportFunction;
 use crate::state::scalar::State;
 
-static VARIANCE: Aggregate<OfMoments> = Aggregate {
+pub static VARIANCE: Aggregate<OfMoments> = Aggregate {
     name: "dp_variance",
+    signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5)]),
     mechanisms: &mechanism::VARIANCE,
-    shape: Shape::Bounded,
 };
 
 impl Aggregate<OfMoments> {

@@ -2,6 +2,7 @@
 
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
+use crate::call::signature::{Role, row};
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call};
 use crate::pg::plan;
@@ -22,7 +23,7 @@ pub unsafe fn guarded_row(
         let (call, refused) = unsafe {
             (*fcinfo).isnull = false;
             let call = Call::new(fcinfo);
-            let state = call.datum(0);
+            let state = call.datum(row::STATE);
             (call, state.filter(|state| Refused::of(*state).is_some()))
         };
         if let Some(refused) = refused {
@@ -30,7 +31,7 @@ pub unsafe fn guarded_row(
         }
         row(call).unwrap_or_else(|refusal| {
             if plan::is_partial(call) {
-                Refused::new(refusal.argument()).into_datum()
+                Refused::new(Role::number_of(refusal.argument())).into_datum()
             } else {
                 refusal.raise()
             }

@@ -5,8 +5,9 @@ use dp_core::mechanism::Mechanism;
 use dp_core::sums::Sums;
 use pgrx::pg_sys::Datum;
 
-use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::aggregate::Aggregate;
 use crate::call::release::release;
+use crate::call::signature::{Role, row};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::state::refused::Refused;
@@ -19,7 +20,7 @@ impl<M: ?Sized> Aggregate<M> {
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
     pub unsafe fn first_row<K: Kept>(&self, call: Call, first: State<K>) -> Result<Datum, Refusal> {
-        if let Some(datum) = call.datum(0) {
+        if let Some(datum) = call.datum(row::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
             unsafe { self.state_of::<K>(datum, first.grid()) }?;
             return Err(errors::bad_state());
@@ -34,7 +35,7 @@ impl<M: ?Sized> Aggregate<M> {
     /// `call` is a call of this aggregate's transition function.
     pub unsafe fn any_row(&self, call: Call, grid: Grid, t: i128) -> Result<Datum, Refusal> {
         let row = Sums { n: 1, s: t };
-        let Some(datum) = call.datum(0) else {
+        let Some(datum) = call.datum(row::STATE) else {
             let mut state = State::new(grid);
             state.merge(&row);
             return Ok(state.into_datum());
@@ -54,7 +55,7 @@ impl<M: ?Sized> Aggregate<M> {
         mechanism: &A,
     ) -> Result<A::Answer, Refusal> {
         let grid = mechanism.grid().unwrap_or(Grid::NONE);
-        let kept = match call.datum(0) {
+        let kept = match call.datum(row::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
             Some(datum) => unsafe { self.state_of(datum, &grid) }?.kept(),
             None => K::default(),
@@ -69,7 +70,10 @@ impl<M: ?Sized> Aggregate<M> {
     pub unsafe fn found<S>(&self, state: Option<S>, datum: Datum) -> Result<S, Refusal> {
         // SAFETY: by the caller's word.
         state.ok_or_else(|| match unsafe { Refused::of(datum) } {
-            Some(refused) => errors::depends_on_rows(self.name, refused.argument()),
+            Some(refused) => {
+                let blamed = Role::numbered(refused.argument()).unwrap_or(Role::Mechanism);
+                errors::depends_on_rows(self.name, blamed.name())
+            }
             None => errors::bad_state(),
         })
     }
@@ -89,7 +93,10 @@ impl<M: ?Sized> Aggregate<M> {
         if state.grid().same(grid) {
             Ok(state)
         } else {
-            let argument = state.grid().changed_bound(grid).unwrap_or("mech");
+            let argument = state
+                .grid()
+                .changed_bound(grid)
+                .unwrap_or(Role::Mechanism.name());
             Err(errors::depends_on_rows(self.name, argument))
         }
     }
@@ -114,10 +121,10 @@ impl<M: ?Sized> Aggregate<M> {
         }
         let argument = match fed.grid().changed_bound(layout.grid()) {
             Some(bound) => bound,
-            None if fed.length() != layout.length() && matches!(self.shape, Shape::Buckets) => {
-                "buckets"
+            None if fed.length() != layout.length() && self.signature.has(Role::Buckets) => {
+                Role::Buckets.name()
             }
-            None => "mech",
+            None => Role::Mechanism.name(),
         };
         Err(errors::depends_on_rows(self.name, argument))
     }

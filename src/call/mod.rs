@@ -6,4 +6,5 @@ pub mod group;
 pub mod offset;
 pub mod overspent;
 pub mod release;
+pub mod signature;
 pub mod site;

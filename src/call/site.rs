@@ -3,118 +3,24 @@
 //!
 //! Nothing here trusts that the record lives: a caller may bring a fresh one for every row.
 
-use dp_core::error::ParameterError;
-use dp_core::mechanism::{Arguments, MechanismArgument};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
-use crate::call::aggregate::{Aggregate, Positions, Shape};
+use crate::call::aggregate::Aggregate;
 use crate::call::overspent::overspent;
+use crate::call::signature::{Input, Parameter, Values};
 use crate::pg::errors::{self, Refusal};
-use crate::pg::fmgr::{Call, float8};
-use crate::pg::plan::{
-    self, Argument, Computation, Computations, Missing, PlannedCall, SupportFunction,
-};
-use crate::pg::settings;
-use crate::types::mechanism;
-
-/// The public arguments of a call, with `T` for each: an expression, or a value.
-#[derive(Clone, Copy)]
-struct Public<T> {
-    bounds: Option<[T; 2]>,
-    buckets: Option<T>,
-    epsilon: T,
-    delta: Option<T>,
-    mechanism: Option<T>,
-    confidence: Option<T>,
-}
-
-impl<T: Copy> Public<T> {
-    fn map<U>(self, mut f: impl FnMut(T) -> U) -> Public<U> {
-        Public {
-            bounds: self.bounds.map(|[lo, hi]| [f(lo), f(hi)]),
-            buckets: self.buckets.map(&mut f),
-            epsilon: f(self.epsilon),
-            delta: self.delta.map(&mut f),
-            mechanism: self.mechanism.map(&mut f),
-            confidence: self.confidence.map(f),
-        }
-    }
-}
+use crate::pg::fmgr::Call;
+use crate::pg::plan::{Argument, Computation, Computations, Missing, PlannedCall, SupportFunction};
 
 /// Where the value of an argument comes from.
 #[derive(Clone, Copy)]
 enum Source {
     /// A constant: its value, `None` for NULL.
     Constant(Option<Datum>),
-    /// An expression, by its place among those of the call site.
+    /// An expression: which of those that the call site computes.
     Computed(usize),
 }
-
-/// Argument values as PostgreSQL passes them; `None` is NULL.
-type Values = Public<Option<Datum>>;
-
-/// The same, bit for bit, in memory of our own.
-struct Known {
-    numbers: [Option<u64>; 6],
-    mechanism: Option<String>,
-}
-
-impl Known {
-    fn of(values: &Values, mechanism: Option<&str>) -> Self {
-        Self {
-            numbers: Self::numbers(values),
-            mechanism: mechanism.map(str::to_owned),
-        }
-    }
-
-    fn is(&self, values: &Values, mechanism: Option<&str>) -> bool {
-        self.numbers == Self::numbers(values) && self.mechanism.as_deref() == mechanism
-    }
-
-    fn numbers(values: &Values) -> [Option<u64>; 6] {
-        let [lo, hi] = values.bounds.unwrap_or([None; 2]);
-        let (buckets, delta) = (values.buckets.flatten(), values.delta.flatten());
-        let confidence = values.confidence.flatten();
-        let numbers = [lo, hi, buckets, values.epsilon, delta, confidence];
-        numbers.map(|value| value.map(|datum| datum.value() as u64))
-    }
-}
-
-/// How the data come into a call.
-#[derive(Clone, Copy)]
-pub enum Input {
-    /// As the argument `x`, or not at all.
-    Value,
-    /// As so many yes/no questions, all boolean.
-    Questions(usize),
-    /// As one `boolean[]`.
-    Booleans,
-}
-
-impl Input {
-    /// Checks the types of the questions. The types are the same with and without rows.
-    fn of_questions(planned: &PlannedCall, name: &str) -> Result<Self, Refusal> {
-        let mut questions = planned.types().skip(QUESTIONS);
-        if planned.is_variadic() {
-            if !questions.all(plan::is_boolean_array) {
-                return Err(errors::not_boolean_array(name));
-            }
-            return Ok(Self::Booleans);
-        }
-        let mut count = 0;
-        for question in questions {
-            count += 1;
-            if !plan::is_boolean(question) {
-                return Err(errors::not_boolean(name, count));
-            }
-        }
-        Ok(Self::Questions(count))
-    }
-}
-
-/// The arguments before the questions: eps, mech.
-pub const QUESTIONS: usize = 2;
 
 /// Whether there is a record of the call site, without a call.
 ///
@@ -129,7 +35,8 @@ pub unsafe fn is_known(fcinfo: FunctionCallInfo) -> bool {
 /// What is kept for a call site.
 pub struct CallSite<M: ?Sized + 'static> {
     aggregate: &'static Aggregate<M>,
-    arguments: Public<Source>,
+    /// The public arguments of the call.
+    arguments: Vec<(&'static Parameter, Source)>,
     /// Those of the arguments that are computed for each release.
     computed: Vec<Computation>,
     /// Why there is no mechanism, whatever the arguments' values are. It is told after they were computed: with
@@ -137,7 +44,7 @@ pub struct CallSite<M: ?Sized + 'static> {
     refused: Option<Refusal>,
     input: Input,
     /// The mechanism, and the argument values it was built from.
-    built: Option<(Known, Box<M>)>,
+    built: Option<(Values, Box<M>)>,
 }
 
 impl<M: ?Sized> CallSite<M> {
@@ -173,61 +80,44 @@ impl<M: ?Sized> CallSite<M> {
         caller: SupportFunction,
         aggregate: &'static Aggregate<M>,
     ) -> Result<Self, Refusal> {
+        let Aggregate {
+            name, signature, ..
+        } = aggregate;
         let planned = PlannedCall::find(call, caller).map_err(|missing| match missing {
-            Missing::NotOurs => errors::not_our_aggregate(aggregate.name),
-            Missing::Hidden => errors::hidden_arguments(aggregate.name),
+            Missing::NotOurs => errors::not_our_aggregate(name),
+            Missing::Hidden => errors::hidden_arguments(name),
         })?;
-        let Some(Positions {
-            bounds,
-            buckets,
-            epsilon,
-            delta,
-            mechanism,
-            confidence,
-        }) = aggregate.shape.positions(planned.len())
-        else {
-            return Err(errors::not_our_aggregate(aggregate.name));
-        };
-        // An aggregate that a superuser made of our functions may have a number there.
-        if mechanism.is_some_and(|i| !planned.types().nth(i).is_some_and(plan::is_varlena)) {
-            return Err(errors::not_our_aggregate(aggregate.name));
+        if !signature.fits(&planned) {
+            return Err(errors::not_our_aggregate(name));
         }
         // SAFETY: flinfo is PostgreSQL's own.
         let memory = unsafe { (*call.flinfo()).fn_mcxt };
         let (mut computed, mut refused) = (Vec::new(), None);
-        let argument = |(name, i): (&'static str, usize)| match planned.argument(i, memory) {
-            Some(Argument::Constant(value)) => Source::Constant(value),
-            Some(Argument::Computed(computation)) => {
-                // Once a query, and in the leader.
-                if caller == SupportFunction::Final && planned.is_looked_up(i) {
-                    errors::looked_up(aggregate.name, name);
+        let public = signature.public_of_call(planned.len()).into_iter();
+        let arguments = public.flatten().map(|(i, parameter)| {
+            let argument = parameter.role.name();
+            let source = match planned.argument(i, memory) {
+                Some(Argument::Constant(value)) => Source::Constant(value),
+                Some(Argument::Computed(computation)) => {
+                    // Once a query, and in the leader.
+                    if caller == SupportFunction::Final && planned.is_looked_up(i) {
+                        errors::looked_up(name, argument);
+                    }
+                    computed.push(computation);
+                    Source::Computed(computed.len() - 1)
                 }
-                computed.push(computation);
-                Source::Computed(computed.len() - 1)
-            }
-            None => {
-                refused.get_or_insert_with(|| errors::depends_on_rows(aggregate.name, name));
-                Source::Constant(None)
-            }
-        };
-        let arguments = Public {
-            bounds: bounds.map(|lo| [("lo", lo), ("hi", lo + 1)]),
-            buckets: buckets.map(|i| ("buckets", i)),
-            epsilon: ("eps", epsilon),
-            delta: delta.map(|i| ("delta", i)),
-            mechanism: mechanism.map(|i| ("mech", i)),
-            confidence: confidence.map(|i| ("confidence", i)),
-        }
-        .map(argument);
-        let input = match aggregate.shape {
-            Shape::Bounded | Shape::Buckets | Shape::Counted | Shape::Kept => Input::Value,
-            Shape::Questions => {
-                Input::of_questions(&planned, aggregate.name).unwrap_or_else(|refusal| {
-                    refused.get_or_insert(refusal);
-                    Input::Value
-                })
-            }
-        };
+                None => {
+                    refused.get_or_insert_with(|| errors::depends_on_rows(name, argument));
+                    Source::Constant(None)
+                }
+            };
+            (parameter, source)
+        });
+        let arguments = arguments.collect();
+        let input = signature.input(&planned, name).unwrap_or_else(|refusal| {
+            refused.get_or_insert(refusal);
+            Input::Value
+        });
         Ok(Self {
             aggregate,
             arguments,
@@ -260,11 +150,15 @@ impl<M: ?Sized> CallSite<M> {
     pub fn mechanism_of_plan(&mut self) -> Result<&M, Refusal> {
         self.check()?;
         if !self.built_from_constants() {
-            let values = self.arguments.map(|argument| match argument {
+            let value = |source: Source| match source {
                 Source::Constant(value) => value,
                 Source::Computed(i) => self.computed[i].value(),
-            });
-            self.build(&values)?;
+            };
+            let arguments = self.arguments.iter();
+            let arguments = arguments.map(|(parameter, source)| (*parameter, value(*source)));
+            // SAFETY: the types are those of the SQL declaration, by the check of the signature.
+            let values = unsafe { Values::read(arguments) };
+            self.build(values)?;
         }
         Ok(self.mechanism())
     }
@@ -273,28 +167,14 @@ impl<M: ?Sized> CallSite<M> {
     pub fn mechanism_of_row(&mut self, call: Call) -> Result<&M, Refusal> {
         self.check()?;
         if !self.built_from_constants() {
-            let positions = self.aggregate.shape.positions(call.len() - 1);
-            let Some(Positions {
-                bounds,
-                buckets,
-                epsilon,
-                delta,
-                mechanism,
-                confidence,
-            }) = positions
-            else {
+            // Before them is the state.
+            let Some(public) = self.aggregate.signature.public_of_call(call.len() - 1) else {
                 return Err(errors::not_our_aggregate(self.aggregate.name));
             };
-            let values = Public {
-                bounds: bounds.map(|lo| [lo, lo + 1]),
-                buckets,
-                epsilon,
-                delta,
-                mechanism,
-                confidence,
-            }
-            .map(|i| call.datum(i + 1));
-            self.build(&values)?;
+            let arguments = public.map(|(i, parameter)| (parameter, call.datum(i + 1)));
+            // SAFETY: as above.
+            let values = unsafe { Values::read(arguments) };
+            self.build(values)?;
         }
         Ok(self.mechanism())
     }
@@ -309,70 +189,25 @@ impl<M: ?Sized> CallSite<M> {
 
     /// Whether what was built stands for good.
     fn built_from_constants(&self) -> bool {
-        let constant = |argument: &Source| matches!(argument, Source::Constant(_));
-        let Public {
-            bounds,
-            buckets,
-            epsilon,
-            delta,
-            mechanism,
-            confidence,
-        } = &self.arguments;
-        self.built.is_some()
-            && bounds.iter().flatten().chain(buckets).all(constant)
-            && constant(epsilon)
-            && delta.iter().all(constant)
-            && mechanism.iter().chain(confidence).all(constant)
+        self.built.is_some() && self.computed.is_empty()
     }
 
     /// Builds the mechanism, unless it was built from the same values.
-    fn build(&mut self, values: &Values) -> Result<(), Refusal> {
-        // SAFETY: the SQL declarations make it a dp_mechanism.
-        let text = values
-            .mechanism
-            .flatten()
-            .map(|datum| unsafe { mechanism::text_of(datum) });
-        if self
-            .built
-            .as_ref()
-            .is_some_and(|(known, _)| known.is(values, text.as_deref()))
-        {
+    fn build(&mut self, values: Values) -> Result<(), Refusal> {
+        if self.built.as_ref().is_some_and(|(of, _)| *of == values) {
             return Ok(());
         }
-        let mechanism = self
-            .construct(values, text.as_deref())
-            .map_err(|error| errors::parameter(self.aggregate.name, &error))?;
-        self.built = Some((Known::of(values, text.as_deref()), mechanism));
+        let Aggregate {
+            name, mechanisms, ..
+        } = self.aggregate;
+        let mechanism = mechanisms
+            .make(
+                &values.arguments(self.input),
+                values.confidence(),
+                overspent(),
+            )
+            .map_err(|error| errors::parameter(name, &error))?;
+        self.built = Some((values, mechanism));
         Ok(())
-    }
-
-    fn construct(
-        &self,
-        values: &Values,
-        mechanism: Option<&str>,
-    ) -> Result<Box<M>, ParameterError> {
-        let number = |value: Option<Datum>| value.map(float8);
-        let arguments = Arguments {
-            bounds: values.bounds.map(|[lo, hi]| (number(lo), number(hi))),
-            epsilon: number(values.epsilon),
-            delta: values.delta.map(number),
-            questions: match self.input {
-                Input::Questions(count) => Some(count),
-                // An integer, where the aggregate has buckets.
-                Input::Value => {
-                    let buckets = values.buckets.flatten();
-                    buckets.and_then(|count| usize::try_from(count.value() as i32).ok())
-                }
-                Input::Booleans => None,
-            },
-            mechanism: match values.mechanism {
-                Some(_) => MechanismArgument::Given(mechanism),
-                None => MechanismArgument::Omitted,
-            },
-            pathological: settings::allow_pathological(),
-        };
-        let confidence = values.confidence.map(number);
-        let mechanisms = self.aggregate.mechanisms;
-        mechanisms.make(&arguments, confidence, overspent())
     }
 }

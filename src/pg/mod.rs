@@ -9,5 +9,6 @@ pub mod memory;
 pub mod nodes;
 pub mod plan;
 pub mod settings;
+pub mod sql_type;
 pub mod subselect;
 pub mod varlena;

@@ -40,7 +40,7 @@ fn combine(call: Call) -> Option<Datum> {
                 (AnyState::Refused, _) => {}
                 (_, AnyState::Refused) => return Some(from),
                 // The call was not the same in all parts.
-                _ => return Some(Refused::new("mech").into_datum()),
+                _ => return Some(Refused::new(0).into_datum()),
             }
             Some(into)
         }

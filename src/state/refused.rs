@@ -7,9 +7,6 @@ use crate::pg::varlena::length_word;
 /// Marks a state of rows that were refused, and the version of its layout.
 const MAGIC_OF_REFUSED: u32 = 0xd9_3a_5e_31;
 
-/// The arguments that a refusal may blame.
-const ARGUMENTS: [&str; 7] = ["mech", "lo", "hi", "eps", "delta", "buckets", "confidence"];
-
 /// What a part of a parallel plan keeps where the call is refused. An ERROR in a parallel worker would tell
 /// that a row was there: without one, it is the leader's final function that finds the same mistake.
 #[derive(Clone, Copy)]
@@ -24,21 +21,19 @@ pub struct Refused {
 impl Refused {
     const HEADER: u32 = length_word(size_of::<Self>());
 
-    /// Blames this argument.
-    pub fn new(argument: &str) -> Self {
-        let blamed = ARGUMENTS.iter().position(|name| *name == argument);
+    /// Blames the argument with this number, 0 where none can be blamed.
+    pub fn new(argument: u32) -> Self {
         Self {
             header: Self::HEADER,
             magic: MAGIC_OF_REFUSED,
-            argument: blamed.unwrap_or(0) as u32,
+            argument,
             spare: 0,
         }
     }
 
-    /// The argument to blame, if the final function finds nothing wrong with the call.
-    pub fn argument(self) -> &'static str {
-        let blamed = ARGUMENTS.get(self.argument as usize);
-        blamed.unwrap_or(&ARGUMENTS[0])
+    /// The number of the argument to blame, if the final function finds nothing wrong with the call.
+    pub fn argument(self) -> u32 {
+        self.argument
     }
 
     /// What is behind a datum, or `None` where the bytes are something else.

@@ -15,6 +15,7 @@ use pgrx::pg_sys::{Datum, FunctionCallInfo, NullableDatum};
 use crate::aggregates::shared::scalars::value;
 use crate::call::aggregate::Aggregate;
 use crate::call::release::release;
+use crate::call::signature::row;
 use crate::call::site::CallSite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
@@ -91,7 +92,7 @@ impl<M: Binned> Aggregate<M> {
         let layout = CallSite::with(call, SupportFunction::Transition, self, |site| {
             Ok(site.mechanism_of_row(call)?.layout())
         })?;
-        let mut state = match call.datum(0) {
+        let mut state = match call.datum(row::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
             Some(datum) => unsafe { self.vector_state(datum, &layout) }?,
             // The executor copies it into the aggregate's own memory.
@@ -109,7 +110,7 @@ impl<M: Binned> Aggregate<M> {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             let layout = mechanism.layout();
-            let totals = match call.datum(0) {
+            let totals = match call.datum(row::STATE) {
                 // SAFETY: the SQL declaration makes argument 0 a dp_state.
                 Some(datum) => unsafe { self.vector_state(datum, &layout) }?.totals(),
                 None => Totals::new(layout.length()),
@@ -134,13 +135,14 @@ pub unsafe fn add_to_bucket(
     // SAFETY: by the declaration; a non-NULL state is a varlena.
     unsafe {
         let as_called = |layout: &Layout| {
-            let [lo, hi, buckets] = [2, 3, 4].map(|i| argument(fcinfo, i).value.value());
+            let [lo, hi, buckets] =
+                [row::LO, row::HI, row::BUCKETS].map(|i| argument(fcinfo, i).value.value());
             matches!(layout.kind(), Kind::Buckets | Kind::BucketsWithin)
                 && layout.grid().lo().to_bits() == lo as u64
                 && layout.grid().hi().to_bits() == hi as u64
                 && layout.length() == buckets as u32 as usize
         };
-        let [state, x] = [argument(fcinfo, 0), argument(fcinfo, 1)];
+        let [state, x] = [argument(fcinfo, row::STATE), argument(fcinfo, row::X)];
         add_to_bin::<Histogram>(fcinfo, [state, x], as_called, rest)
     }
 }
@@ -156,7 +158,7 @@ pub unsafe fn add_to_magnitude(
 ) -> Datum {
     // SAFETY: by the declaration.
     unsafe {
-        let [state, x] = [argument(fcinfo, 0), argument(fcinfo, 1)];
+        let [state, x] = [argument(fcinfo, row::STATE), argument(fcinfo, row::X)];
         let as_called = |layout: &Layout| layout.kind() == Kind::Magnitudes;
         add_to_bin::<BoundsFinder>(fcinfo, [state, x], as_called, rest)
     }
@@ -174,12 +176,12 @@ pub unsafe fn add_to_side(
     // SAFETY: by the declaration; a non-NULL state is a varlena.
     unsafe {
         let as_called = |layout: &Layout| {
-            let [lo, hi] = [2, 3].map(|i| argument(fcinfo, i).value.value());
+            let [lo, hi] = [row::LO, row::HI].map(|i| argument(fcinfo, i).value.value());
             layout.kind() == Kind::Sides
                 && layout.grid().lo().to_bits() == lo as u64
                 && layout.grid().hi().to_bits() == hi as u64
         };
-        let [state, x] = [argument(fcinfo, 0), argument(fcinfo, 1)];
+        let [state, x] = [argument(fcinfo, row::STATE), argument(fcinfo, row::X)];
         add_to_bin::<Clamped>(fcinfo, [state, x], as_called, rest)
     }
 }

@@ -11,7 +11,8 @@ use dp_core::mechanism::Scalar;
 use dp_core::sums::Sums;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
-use crate::call::aggregate::{Aggregate, Shape};
+use crate::call::aggregate::Aggregate;
+use crate::call::signature::{Role, row};
 use crate::call::site::CallSite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
@@ -30,9 +31,10 @@ impl<A: 'static> Aggregate<Scalar<A>> {
             Ok(site.mechanism_of_row(call)?.grid())
         })?;
         let mut state = State::<Sums>::new(grid.unwrap_or(Grid::NONE));
-        match (grid, self.shape) {
-            (Some(_), Shape::Bounded) => state.take(value(call)),
-            _ => state.add(0),
+        if grid.is_some() && self.signature.has(Role::Lo) {
+            state.take(value(call));
+        } else {
+            state.add(0);
         }
         // SAFETY: by the caller's word.
         unsafe { self.first_row(call, state) }
@@ -54,7 +56,7 @@ impl<A: 'static> Aggregate<Scalar<A>> {
 
 /// The argument `x` of a row that is not in the plain case: not NULL, which the plain case ignores.
 pub fn value(call: Call) -> f64 {
-    float8(call.datum(1).expect("the plain case ignores NULL"))
+    float8(call.datum(row::X).expect("the plain case ignores NULL"))
 }
 
 /// The transition function of an aggregate of values, `(state, x, lo, hi, ...)`: NULL and NaN are
@@ -75,7 +77,7 @@ pub unsafe fn add_value<K: Kept, const CELLS: bool>(
         if !fmgr::in_aggregate(fcinfo) {
             return rest(fcinfo);
         }
-        let [state, x] = [argument(fcinfo, 0), argument(fcinfo, 1)];
+        let [state, x] = [argument(fcinfo, row::STATE), argument(fcinfo, row::X)];
         if x.isnull || float8(x.value).is_nan() {
             (*fcinfo).isnull = state.isnull;
             return state.value;
@@ -83,7 +85,7 @@ pub unsafe fn add_value<K: Kept, const CELLS: bool>(
         if state.isnull {
             return rest(fcinfo);
         }
-        let [lo, hi] = [argument(fcinfo, 2), argument(fcinfo, 3)];
+        let [lo, hi] = [argument(fcinfo, row::LO), argument(fcinfo, row::HI)];
         match State::<K>::of(state.value) {
             Some(group)
                 if group.grid().lo().to_bits() == lo.value.value() as u64
@@ -119,7 +121,7 @@ pub unsafe fn count_row(
 ) -> Datum {
     // SAFETY: one argument, by the declaration; a non-NULL one is a varlena.
     unsafe {
-        let state = argument(fcinfo, 0);
+        let state = argument(fcinfo, row::STATE);
         if !fmgr::in_aggregate(fcinfo) || state.isnull {
             return rest(fcinfo);
         }
@@ -144,7 +146,7 @@ pub unsafe fn count_value(
 ) -> Datum {
     // SAFETY: two arguments, by the declaration.
     unsafe {
-        let [state, x] = [argument(fcinfo, 0), argument(fcinfo, 1)];
+        let [state, x] = [argument(fcinfo, row::STATE), argument(fcinfo, row::X)];
         if fmgr::in_aggregate(fcinfo) && x.isnull {
             (*fcinfo).isnull = state.isnull;
             return state.value;
