@@ -38,12 +38,12 @@ fn state(call: Call) -> Option<Datum> {
     }
     // SAFETY: the same.
     if let Some(state) = unsafe { State::<Moments>::of(datum) } {
-        let moments = state.kept();
+        let moments = state.sums();
         return format!("{} {} {}", moments.n, moments.s, moments.q).into_datum();
     }
     let (n, sums) = match (scalar, vector) {
         (Some(state), _) => {
-            let Sums { n, s } = state.kept();
+            let Sums { n, s } = state.sums();
             (n, vec![s])
         }
         (_, Some(state)) => (state.totals().n, state.totals().s),

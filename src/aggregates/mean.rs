@@ -16,7 +16,7 @@ use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::offset::word_of_query;
 use crate::call::release::{offset_word, release, with_coins};
-use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, row};
+use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, at};
 use crate::call::site::CallSite;
 use crate::pg::composite::composite;
 use crate::pg::errors::{self, Refusal};
@@ -39,7 +39,7 @@ impl Aggregate<Mean> {
     /// `call` is a call of dp_mean's transition function.
     unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
         CallSite::with(call, SupportFunction::Transition, self, |site| {
-            // SAFETY: by the caller's word.
+            // SAFETY: the caller guarantees it.
             unsafe {
                 match site.mechanism_of_row(call)? {
                     Mean::Sums(mechanism) => {
@@ -62,7 +62,7 @@ impl Aggregate<Mean> {
     }
 
     unsafe fn row_in_cell(&self, call: Call, mechanism: &dyn OfCells) -> Result<Datum, Refusal> {
-        let state = match call.datum(row::STATE) {
+        let state = match call.datum(at::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
             Some(datum) => unsafe { self.cells(datum, mechanism) }?,
             None => {
@@ -76,12 +76,12 @@ impl Aggregate<Mean> {
                 CellState::new(mechanism.line(word), mechanism.coin().is_some())
             }
         };
-        let place = state.line().place(value(call));
+        let cell = state.line().place(value(call));
         let is_chosen = mechanism
             .coin()
             .is_some_and(|coin| with_coins(|generator| coin.toss(generator)));
         // The executor copies it into the aggregate's own memory.
-        Ok(state.add(place, is_chosen).into_datum())
+        Ok(state.add(cell, is_chosen).into_datum())
     }
 
     /// The state of a group for this mechanism.
@@ -106,13 +106,13 @@ impl Aggregate<Mean> {
     /// `call` is a call of a final function of dp_mean or dp_mean_and_count.
     unsafe fn release(&'static self, call: Call) -> MeanAnswer {
         CallSite::with(call, SupportFunction::Final, self, |site| {
-            // SAFETY: by the caller's word.
+            // SAFETY: the caller guarantees it.
             unsafe {
                 match site.mechanism_of_plan()? {
                     Mean::Sums(mechanism) => self.release_state(call, &**mechanism),
                     Mean::Coins(mechanism) => self.release_state(call, mechanism),
                     Mean::Cells(mechanism) => {
-                        let histogram = match call.datum(row::STATE) {
+                        let histogram = match call.datum(at::STATE) {
                             Some(datum) => self.cells(datum, &**mechanism)?.histogram(),
                             None => Histogram::new(mechanism.line(0)),
                         };

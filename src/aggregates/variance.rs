@@ -37,7 +37,7 @@ impl Aggregate<OfMoments> {
         })?;
         let mut state = State::<Moments>::new(grid.unwrap_or(Grid::NONE));
         state.take(value(call));
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees it.
         unsafe { self.first_row(call, state) }
     }
 
@@ -48,7 +48,7 @@ impl Aggregate<OfMoments> {
     unsafe fn release(&'static self, call: Call) -> VarianceAnswer {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
-            // SAFETY: by the caller's word.
+            // SAFETY: the caller guarantees it.
             unsafe { self.release_state(call, mechanism) }
         })
         .unwrap_or_else(|refusal| refusal.raise())

@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
-use crate::call::signature::{Role, row};
+use crate::call::signature::{Role, at};
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call};
 use crate::pg::plan;
@@ -19,11 +19,11 @@ pub unsafe fn guarded_row(
     row: impl FnOnce(Call) -> Result<Datum, Refusal>,
 ) -> Datum {
     fmgr::guarded(|| {
-        // SAFETY: by the caller's word; the SQL declarations make argument 0 a dp_state.
+        // SAFETY: the caller guarantees it; the SQL declarations make argument 0 a dp_state.
         let (call, refused) = unsafe {
             (*fcinfo).isnull = false;
             let call = Call::new(fcinfo);
-            let state = call.datum(row::STATE);
+            let state = call.datum(at::STATE);
             (call, state.filter(|state| Refused::of(*state).is_some()))
         };
         if let Some(refused) = refused {

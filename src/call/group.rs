@@ -7,11 +7,11 @@ use pgrx::pg_sys::Datum;
 
 use crate::call::aggregate::Aggregate;
 use crate::call::release::release;
-use crate::call::signature::{Role, row};
+use crate::call::signature::{Role, at};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::state::refused::Refused;
-use crate::state::scalar::{Kept, State};
+use crate::state::scalar::{RowSums, State};
 use crate::state::vector::{Layout, VectorState};
 
 impl<M: ?Sized> Aggregate<M> {
@@ -19,10 +19,14 @@ impl<M: ?Sized> Aggregate<M> {
     ///
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
-    pub unsafe fn first_row<K: Kept>(&self, call: Call, first: State<K>) -> Result<Datum, Refusal> {
-        if let Some(datum) = call.datum(row::STATE) {
+    pub unsafe fn first_row<S: RowSums>(
+        &self,
+        call: Call,
+        first: State<S>,
+    ) -> Result<Datum, Refusal> {
+        if let Some(datum) = call.datum(at::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
-            unsafe { self.state_of::<K>(datum, first.grid()) }?;
+            unsafe { self.state_of::<S>(datum, first.grid()) }?;
             return Err(errors::bad_state());
         }
         // The executor copies it into the aggregate's own memory.
@@ -35,7 +39,7 @@ impl<M: ?Sized> Aggregate<M> {
     /// `call` is a call of this aggregate's transition function.
     pub unsafe fn any_row(&self, call: Call, grid: Grid, t: i128) -> Result<Datum, Refusal> {
         let row = Sums { n: 1, s: t };
-        let Some(datum) = call.datum(row::STATE) else {
+        let Some(datum) = call.datum(at::STATE) else {
             let mut state = State::new(grid);
             state.merge(&row);
             return Ok(state.into_datum());
@@ -49,26 +53,26 @@ impl<M: ?Sized> Aggregate<M> {
     ///
     /// # Safety
     /// `call` is a call of this aggregate's final function.
-    pub unsafe fn release_state<K: Kept, A: Mechanism<K> + ?Sized>(
+    pub unsafe fn release_state<S: RowSums, A: Mechanism<S> + ?Sized>(
         &self,
         call: Call,
         mechanism: &A,
     ) -> Result<A::Answer, Refusal> {
         let grid = mechanism.grid().unwrap_or(Grid::NONE);
-        let kept = match call.datum(row::STATE) {
+        let sums = match call.datum(at::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
-            Some(datum) => unsafe { self.state_of(datum, &grid) }?.kept(),
-            None => K::default(),
+            Some(datum) => unsafe { self.state_of(datum, &grid) }?.sums(),
+            None => S::default(),
         };
-        Ok(release(mechanism, &kept))
+        Ok(release(mechanism, &sums))
     }
 
     /// What was found behind a datum, or why it was not: its rows were refused, or it is no state of ours.
     ///
     /// # Safety
     /// `datum` is a dp_state.
-    pub unsafe fn found<S>(&self, state: Option<S>, datum: Datum) -> Result<S, Refusal> {
-        // SAFETY: by the caller's word.
+    pub unsafe fn found<T>(&self, state: Option<T>, datum: Datum) -> Result<T, Refusal> {
+        // SAFETY: the caller guarantees it.
         state.ok_or_else(|| match unsafe { Refused::of(datum) } {
             Some(refused) => {
                 let blamed = Role::numbered(refused.argument()).unwrap_or(Role::Mechanism);
@@ -83,12 +87,12 @@ impl<M: ?Sized> Aggregate<M> {
     ///
     /// # Safety
     /// `datum` is a dp_state.
-    unsafe fn state_of<'a, K: Kept>(
+    unsafe fn state_of<'a, S: RowSums>(
         &self,
         datum: Datum,
         grid: &Grid,
-    ) -> Result<&'a mut State<K>, Refusal> {
-        // SAFETY: by the caller's word.
+    ) -> Result<&'a mut State<S>, Refusal> {
+        // SAFETY: the caller guarantees it.
         let state = unsafe { self.found(State::of(datum), datum) }?;
         if state.grid().same(grid) {
             Ok(state)
@@ -100,9 +104,7 @@ impl<M: ?Sized> Aggregate<M> {
             Err(errors::depends_on_rows(self.name, argument))
         }
     }
-}
 
-impl<M: ?Sized> Aggregate<M> {
     /// The state of vectors behind a datum. Refuses one that was fed otherwise than the call says: an argument
     /// changed on the way, through a function that calls itself stable and is not.
     ///
@@ -113,7 +115,7 @@ impl<M: ?Sized> Aggregate<M> {
         datum: Datum,
         layout: &Layout,
     ) -> Result<VectorState<'a>, Refusal> {
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees it.
         let state = unsafe { self.found(VectorState::of(datum), datum) }?;
         let fed = state.layout();
         if fed.same(layout) {

@@ -84,11 +84,11 @@ impl Role {
     /// Where the per-row functions read it, if they do.
     const fn in_row(self) -> Option<usize> {
         match self {
-            Self::X => Some(row::X),
-            Self::Predicates => Some(row::PREDICATES),
-            Self::Lo => Some(row::LO),
-            Self::Hi => Some(row::HI),
-            Self::Buckets => Some(row::BUCKETS),
+            Self::X => Some(at::X),
+            Self::Predicates => Some(at::PREDICATES),
+            Self::Lo => Some(at::LO),
+            Self::Hi => Some(at::HI),
+            Self::Buckets => Some(at::BUCKETS),
             Self::Epsilon | Self::Delta | Self::Mechanism | Self::Confidence => None,
         }
     }
@@ -96,7 +96,7 @@ impl Role {
 
 /// The arguments of transition functions that are read for each row. What reads them runs unguarded and looks
 /// nothing up; a signature that has them elsewhere does not compile.
-pub mod row {
+pub mod at {
     pub const STATE: usize = 0;
     pub const X: usize = 1;
     pub const LO: usize = 2;
@@ -136,7 +136,7 @@ impl SqlType {
         match self {
             Self::Float8 => Value::Float8(float8(datum).to_bits()),
             Self::Integer => Value::Integer(datum.value() as i32),
-            // SAFETY: by the caller's word.
+            // SAFETY: the caller guarantees it.
             Self::Mechanism => Value::Text(unsafe { mechanism::text_of(datum) }),
             Self::Float8Array | Self::Any | Self::AnyVariadic => {
                 unreachable!("types of data")
@@ -255,7 +255,7 @@ impl Signature {
         if !self.has(Role::Predicates) {
             return Ok(Input::Value);
         }
-        let mut predicates = planned.types().skip(row::PREDICATES - 1);
+        let mut predicates = planned.types().skip(at::PREDICATES - 1);
         if planned.is_variadic() {
             if !predicates.all(sql_type::is_boolean_array) {
                 return Err(errors::not_boolean_array(aggregate));
@@ -328,7 +328,7 @@ impl Values {
     ) -> Self {
         let mut values = Self([const { None }; ROLES.len()]);
         for (parameter, datum) in arguments {
-            // SAFETY: by the caller's word.
+            // SAFETY: the caller guarantees it.
             let value = datum.map(|datum| unsafe { parameter.sql_type.value(datum) });
             values.0[parameter.role as usize] = Some(value);
         }

@@ -109,7 +109,7 @@ pub fn guarded<R>(work: impl FnOnce() -> R) -> R {
 /// # Safety
 /// `fcinfo` is PostgreSQL's own, of this call; the caller is below a guard.
 pub unsafe fn answer(fcinfo: FunctionCallInfo, body: fn(Call) -> Option<Datum>) -> Datum {
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees it.
     let answer = guarded(|| body(unsafe { Call::new(fcinfo) }));
     // SAFETY: the same.
     unsafe { (*fcinfo).isnull = answer.is_none() };

@@ -134,7 +134,7 @@ impl Reserving {
 unsafe impl GlobalAlloc for Reserving {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees it.
         let block = unsafe { System.alloc(layout) };
         if block.is_null() {
             self.take(layout)
@@ -161,7 +161,7 @@ unsafe impl GlobalAlloc for Reserving {
                 return grown;
             }
         }
-        // SAFETY: the caller's word makes it a layout; both blocks have room for the smaller size, and
+        // SAFETY: the caller guarantees a layout; both blocks have room for the smaller size, and
         // are two.
         unsafe {
             let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));

@@ -7,7 +7,7 @@ use pgrx::pg_sys::{self, List, NodeTag, Plan};
 /// # Safety
 /// A node of a plan that lives.
 pub unsafe fn children(plan: *mut Plan) -> Box<dyn Iterator<Item = *mut Plan>> {
-    // SAFETY: by the caller's word; the tag says which struct it is.
+    // SAFETY: the caller guarantees it; the tag says which struct it is.
     unsafe {
         match (*plan).type_ {
             NodeTag::T_Agg

@@ -24,7 +24,7 @@ pub unsafe fn looks_at_the_rows(
     argument: *mut Expr,
     state: Oid,
 ) -> bool {
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees it.
     unsafe {
         let mut parameters = BTreeSet::new();
         collect_parameters(argument, &mut parameters);

@@ -22,12 +22,12 @@ fn combine(call: Call) -> Option<Datum> {
         (Some(into), Some(from)) => {
             match (state(into), state(from)) {
                 (AnyState::Sums(into), AnyState::Sums(from)) if into.grid().same(from.grid()) => {
-                    into.merge(&from.kept());
+                    into.merge(&from.sums());
                 }
                 (AnyState::Moments(into), AnyState::Moments(from))
                     if into.grid().same(from.grid()) =>
                 {
-                    into.merge(&from.kept());
+                    into.merge(&from.sums());
                 }
                 (AnyState::Vector(mut into), AnyState::Vector(from))
                     if into.layout().same(from.layout()) =>
@@ -66,7 +66,7 @@ impl AnyState<'_> {
     /// # Safety
     /// `datum` is a `dp_state`.
     unsafe fn of(datum: Datum) -> Self {
-        // SAFETY: by the caller's word; the states are told apart by their marks.
+        // SAFETY: the caller guarantees it; the states are told apart by their marks.
         unsafe {
             if let Some(state) = State::of(datum) {
                 Self::Sums(state)

@@ -41,13 +41,13 @@ impl Refused {
     /// # Safety
     /// `datum` is a non-NULL varlena.
     pub unsafe fn of(datum: Datum) -> Option<Self> {
-        let place = datum.cast_mut_ptr::<Self>();
+        let found = datum.cast_mut_ptr::<Self>();
         // SAFETY: as in `State::of`.
         unsafe {
-            let is_one = place.is_aligned()
-                && (*place).header == Self::HEADER
-                && (*place).magic == MAGIC_OF_REFUSED;
-            is_one.then(|| *place)
+            let is_one = found.is_aligned()
+                && (*found).header == Self::HEADER
+                && (*found).magic == MAGIC_OF_REFUSED;
+            is_one.then(|| *found)
         }
     }
 
@@ -55,9 +55,9 @@ impl Refused {
     pub fn into_datum(self) -> Datum {
         // SAFETY: as in `State::into_datum`.
         unsafe {
-            let place = pg_sys::palloc(size_of::<Self>()).cast::<Self>();
-            place.write(self);
-            Datum::from(place)
+            let copy = pg_sys::palloc(size_of::<Self>()).cast::<Self>();
+            copy.write(self);
+            Datum::from(copy)
         }
     }
 }

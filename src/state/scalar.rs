@@ -13,8 +13,8 @@ use crate::pg::varlena::length_word;
 /// Marks a state, and the version of its layout. What it keeps shows in its length.
 const MAGIC: u32 = 0xd9_3a_5e_01;
 
-/// What a state keeps of its rows: integers, which it takes in and merges by their own rules.
-pub trait Kept: Copy + Default {
+/// What the rows of a group add up to, by rules of its own: [`Sums`], or [`Moments`].
+pub trait RowSums: Copy + Default {
     /// The same in words: `palloc` aligns to 8 bytes and no more, so a 128-bit sum is two halves.
     type Words: Copy;
     /// What a row comes to.
@@ -40,7 +40,7 @@ fn halves(sum: i128) -> [u64; 2] {
     [sum as u64, (sum >> 64) as u64]
 }
 
-impl Kept for Sums {
+impl RowSums for Sums {
     type Words = [u64; 3];
     type Steps = i64;
 
@@ -73,7 +73,7 @@ impl Kept for Sums {
     }
 }
 
-impl Kept for Moments {
+impl RowSums for Moments {
     type Words = [u64; 5];
     type Steps = u64;
 
@@ -107,20 +107,20 @@ impl Kept for Moments {
     }
 }
 
-/// What is kept of a group's rows, and the grid they are on.
+/// What a group's rows add up to, and the grid they are on.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct State<K: Kept> {
+pub struct State<S: RowSums> {
     header: u32,
     magic: u32,
-    words: K::Words,
+    words: S::Words,
     grid: Grid,
 }
 
 const _: () = assert!(size_of::<State<Sums>>() == 64 && align_of::<State<Sums>>() == 8);
 const _: () = assert!(size_of::<State<Moments>>() == 80 && align_of::<State<Moments>>() == 8);
 
-impl<K: Kept> State<K> {
+impl<S: RowSums> State<S> {
     const HEADER: u32 = length_word(size_of::<Self>());
 
     /// No rows yet.
@@ -128,7 +128,7 @@ impl<K: Kept> State<K> {
         Self {
             header: Self::HEADER,
             magic: MAGIC,
-            words: K::default().pack(),
+            words: S::default().pack(),
             grid,
         }
     }
@@ -138,31 +138,31 @@ impl<K: Kept> State<K> {
         &self.grid
     }
 
-    /// What is kept of the rows.
+    /// What the rows add up to.
     #[inline(always)]
-    pub fn kept(&self) -> K {
-        K::unpack(self.words)
+    pub fn sums(&self) -> S {
+        S::unpack(self.words)
     }
 
     /// Takes in one row. Cannot panic.
     #[inline(always)]
-    pub fn add(&mut self, steps: K::Steps) {
-        let mut kept = self.kept();
-        kept.add(steps);
-        self.words = kept.pack();
+    pub fn add(&mut self, steps: S::Steps) {
+        let mut sums = self.sums();
+        sums.add(steps);
+        self.words = sums.pack();
     }
 
     /// Takes in a row with a value that is not NaN. Cannot panic.
     #[inline(always)]
     pub fn take(&mut self, x: f64) {
-        self.add(K::steps(&self.grid, x));
+        self.add(S::steps(&self.grid, x));
     }
 
     /// Takes in other rows of the same group.
-    pub fn merge(&mut self, other: &K) {
-        let mut kept = self.kept();
-        kept.merge(other);
-        self.words = kept.pack();
+    pub fn merge(&mut self, other: &S) {
+        let mut sums = self.sums();
+        sums.merge(other);
+        self.words = sums.pack();
     }
 
     /// The state behind a datum, or `None` where the bytes are not a state of this version.
@@ -188,9 +188,9 @@ impl<K: Kept> State<K> {
     pub fn into_datum(self) -> Datum {
         // SAFETY: palloc gives so many bytes aligned to 8, or raises.
         unsafe {
-            let place = pg_sys::palloc(size_of::<Self>()).cast::<Self>();
-            place.write(self);
-            Datum::from(place)
+            let copy = pg_sys::palloc(size_of::<Self>()).cast::<Self>();
+            copy.write(self);
+            Datum::from(copy)
         }
     }
 }

@@ -1,26 +1,20 @@
 //! What the aggregates that count each row in one bin share. As in `scalars.rs`, the per-row
 //! functions run unguarded and leave everything but the plain case to a guarded one.
 
-use dp_core::buckets::Buckets;
-use dp_core::magnitudes::{self, BINS};
 use dp_core::mechanism::Mechanism;
-use dp_core::mechanism::bounds::geometric::BoundsFinder;
-use dp_core::mechanism::clamped::geometric::Clamped;
-use dp_core::mechanism::histogram::geometric::Histogram;
 use dp_core::mechanism::vector::Rows;
-use dp_core::sides::{SIDES, side};
 use dp_core::sums::Totals;
-use pgrx::pg_sys::{Datum, FunctionCallInfo, NullableDatum};
+use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::aggregates::shared::scalars::value;
 use crate::call::aggregate::Aggregate;
 use crate::call::release::release;
-use crate::call::signature::row;
+use crate::call::signature::at;
 use crate::call::site::CallSite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
 use crate::pg::plan::SupportFunction;
-use crate::state::vector::{Kind, Layout, VectorState};
+use crate::state::vector::{Layout, VectorState};
 
 /// A mechanism of counts, of which each row is in one.
 pub trait Binned: Mechanism<Totals> {
@@ -33,52 +27,8 @@ pub trait Binned: Mechanism<Totals> {
     fn bin(layout: &Layout, x: f64) -> Option<usize>;
 }
 
-impl Binned for Histogram {
-    fn layout(&self) -> Layout {
-        let kind = if self.drops() {
-            Kind::BucketsWithin
-        } else {
-            Kind::Buckets
-        };
-        let count = self.buckets().count();
-        Layout::new(kind, one_of(count), Some(self.buckets().grid()))
-    }
-
-    #[inline(always)]
-    fn bin(layout: &Layout, x: f64) -> Option<usize> {
-        let buckets = Buckets::of(*layout.grid(), layout.length());
-        if layout.kind() == Kind::BucketsWithin {
-            buckets.bucket_within(x)
-        } else {
-            Some(buckets.bucket(x))
-        }
-    }
-}
-
-impl Binned for BoundsFinder {
-    fn layout(&self) -> Layout {
-        Layout::new(Kind::Magnitudes, one_of(BINS), None)
-    }
-
-    #[inline(always)]
-    fn bin(_layout: &Layout, x: f64) -> Option<usize> {
-        Some(magnitudes::bin(x))
-    }
-}
-
-impl Binned for Clamped {
-    fn layout(&self) -> Layout {
-        Layout::new(Kind::Sides, one_of(SIDES), self.grid())
-    }
-
-    #[inline(always)]
-    fn bin(layout: &Layout, x: f64) -> Option<usize> {
-        Some(side(layout.grid(), x))
-    }
-}
-
 /// Rows that are in one of so many bins.
-fn one_of(length: usize) -> Rows {
+pub fn one_of(length: usize) -> Rows {
     Rows { length, most: 1 }
 }
 
@@ -92,7 +42,7 @@ impl<M: Binned> Aggregate<M> {
         let layout = CallSite::with(call, SupportFunction::Transition, self, |site| {
             Ok(site.mechanism_of_row(call)?.layout())
         })?;
-        let mut state = match call.datum(row::STATE) {
+        let mut state = match call.datum(at::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
             Some(datum) => unsafe { self.vector_state(datum, &layout) }?,
             // The executor copies it into the aggregate's own memory.
@@ -110,7 +60,7 @@ impl<M: Binned> Aggregate<M> {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             let layout = mechanism.layout();
-            let totals = match call.datum(row::STATE) {
+            let totals = match call.datum(at::STATE) {
                 // SAFETY: the SQL declaration makes argument 0 a dp_state.
                 Some(datum) => unsafe { self.vector_state(datum, &layout) }?.totals(),
                 None => Totals::new(layout.length()),
@@ -121,80 +71,14 @@ impl<M: Binned> Aggregate<M> {
     }
 }
 
-/// The transition function of histograms, `(state, x, lo, hi, buckets, ...)`: NULL and NaN are
-/// ignored.
-///
-/// # Safety
-/// PostgreSQL's own fcinfo, of a function that is declared `(dp_state, float8, float8, float8,
-/// int4, ...)`.
-#[inline(always)]
-pub unsafe fn add_to_bucket(
-    fcinfo: FunctionCallInfo,
-    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
-) -> Datum {
-    // SAFETY: by the declaration; a non-NULL state is a varlena.
-    unsafe {
-        let as_called = |layout: &Layout| {
-            let [lo, hi, buckets] =
-                [row::LO, row::HI, row::BUCKETS].map(|i| argument(fcinfo, i).value.value());
-            matches!(layout.kind(), Kind::Buckets | Kind::BucketsWithin)
-                && layout.grid().lo().to_bits() == lo as u64
-                && layout.grid().hi().to_bits() == hi as u64
-                && layout.length() == buckets as u32 as usize
-        };
-        let [state, x] = [argument(fcinfo, row::STATE), argument(fcinfo, row::X)];
-        add_to_bin::<Histogram>(fcinfo, [state, x], as_called, rest)
-    }
-}
-
-/// The transition function of bounds, `(state, x, ...)`: NULL and NaN are ignored.
-///
-/// # Safety
-/// PostgreSQL's own fcinfo, of a function that is declared `(dp_state, float8, ...)`.
-#[inline(always)]
-pub unsafe fn add_to_magnitude(
-    fcinfo: FunctionCallInfo,
-    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
-) -> Datum {
-    // SAFETY: by the declaration.
-    unsafe {
-        let [state, x] = [argument(fcinfo, row::STATE), argument(fcinfo, row::X)];
-        let as_called = |layout: &Layout| layout.kind() == Kind::Magnitudes;
-        add_to_bin::<BoundsFinder>(fcinfo, [state, x], as_called, rest)
-    }
-}
-
-/// The transition function of what clamping does, `(state, x, lo, hi, ...)`: NULL and NaN are ignored.
-///
-/// # Safety
-/// PostgreSQL's own fcinfo, of a function that is declared `(dp_state, float8, float8, float8, ...)`.
-#[inline(always)]
-pub unsafe fn add_to_side(
-    fcinfo: FunctionCallInfo,
-    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
-) -> Datum {
-    // SAFETY: by the declaration; a non-NULL state is a varlena.
-    unsafe {
-        let as_called = |layout: &Layout| {
-            let [lo, hi] = [row::LO, row::HI].map(|i| argument(fcinfo, i).value.value());
-            layout.kind() == Kind::Sides
-                && layout.grid().lo().to_bits() == lo as u64
-                && layout.grid().hi().to_bits() == hi as u64
-        };
-        let [state, x] = [argument(fcinfo, row::STATE), argument(fcinfo, row::X)];
-        add_to_bin::<Clamped>(fcinfo, [state, x], as_called, rest)
-    }
-}
-
 /// The transition function of `(state, x, ...)`, where the state is one of a group that was called
 /// with the same arguments.
 ///
 /// # Safety
-/// The first two arguments of `fcinfo`, declared `dp_state` and `float8`.
+/// PostgreSQL's own fcinfo, of a function that is declared `(dp_state, float8, ...)`.
 #[inline(always)]
-unsafe fn add_to_bin<M: Binned>(
+pub unsafe fn add_to_bin<M: Binned>(
     fcinfo: FunctionCallInfo,
-    [state, x]: [NullableDatum; 2],
     as_called: impl Fn(&Layout) -> bool,
     rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
 ) -> Datum {
@@ -203,6 +87,7 @@ unsafe fn add_to_bin<M: Binned>(
         if !fmgr::in_aggregate(fcinfo) {
             return rest(fcinfo);
         }
+        let [state, x] = [argument(fcinfo, at::STATE), argument(fcinfo, at::X)];
         if x.isnull || float8(x.value).is_nan() {
             (*fcinfo).isnull = state.isnull;
             return state.value;

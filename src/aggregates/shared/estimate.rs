@@ -19,7 +19,7 @@ pub unsafe fn estimate<A: 'static, const N: usize>(
     call: Call,
     numbers: impl FnOnce(A, [f64; 2]) -> [Option<Datum>; N],
 ) -> Option<Datum> {
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees it.
     let Estimate {
         answer,
         interval,
@@ -33,6 +33,6 @@ pub unsafe fn estimate<A: 'static, const N: usize>(
         mechanism,
     ];
     let columns = numbers(answer, interval).into_iter().chain(cost);
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees it.
     Some(unsafe { composite(call, columns) })
 }

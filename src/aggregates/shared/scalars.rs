@@ -12,13 +12,13 @@ use dp_core::sums::Sums;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::call::aggregate::Aggregate;
-use crate::call::signature::{Role, row};
+use crate::call::signature::{Role, at};
 use crate::call::site::CallSite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
 use crate::pg::plan::SupportFunction;
 use crate::state::cells::CellState;
-use crate::state::scalar::{Kept, State};
+use crate::state::scalar::{RowSums, State};
 
 impl<A: 'static> Aggregate<Scalar<A>> {
     /// What a transition function does beyond the plain case: the first row of a group, and
@@ -36,7 +36,7 @@ impl<A: 'static> Aggregate<Scalar<A>> {
         } else {
             state.add(0);
         }
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees it.
         unsafe { self.first_row(call, state) }
     }
 
@@ -47,7 +47,7 @@ impl<A: 'static> Aggregate<Scalar<A>> {
     pub unsafe fn release(&'static self, call: Call) -> A {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
-            // SAFETY: by the caller's word.
+            // SAFETY: the caller guarantees it.
             unsafe { self.release_state(call, mechanism) }
         })
         .unwrap_or_else(|refusal| refusal.raise())
@@ -56,7 +56,7 @@ impl<A: 'static> Aggregate<Scalar<A>> {
 
 /// The argument `x` of a row that is not in the plain case: not NULL, which the plain case ignores.
 pub fn value(call: Call) -> f64 {
-    float8(call.datum(row::X).expect("the plain case ignores NULL"))
+    float8(call.datum(at::X).expect("the plain case ignores NULL"))
 }
 
 /// The transition function of an aggregate of values, `(state, x, lo, hi, ...)`: NULL and NaN are
@@ -66,9 +66,10 @@ pub fn value(call: Call) -> f64 {
 /// PostgreSQL's own fcinfo, of a function that is declared with at least four arguments, the
 /// first four `dp_state`, `float8`, `float8`, `float8`.
 ///
-/// The state of plain rows keeps a `K`. With `CELLS`, for an aggregate whose mechanisms may know no bounds, the state may be one of cells.
+/// The state of plain rows holds an `S`. With `CELLS`, for an aggregate whose mechanisms may know no bounds, the
+/// state may be one of cells.
 #[inline(always)]
-pub unsafe fn add_value<K: Kept, const CELLS: bool>(
+pub unsafe fn add_value<S: RowSums, const CELLS: bool>(
     fcinfo: FunctionCallInfo,
     rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
 ) -> Datum {
@@ -77,7 +78,7 @@ pub unsafe fn add_value<K: Kept, const CELLS: bool>(
         if !fmgr::in_aggregate(fcinfo) {
             return rest(fcinfo);
         }
-        let [state, x] = [argument(fcinfo, row::STATE), argument(fcinfo, row::X)];
+        let [state, x] = [argument(fcinfo, at::STATE), argument(fcinfo, at::X)];
         if x.isnull || float8(x.value).is_nan() {
             (*fcinfo).isnull = state.isnull;
             return state.value;
@@ -85,8 +86,8 @@ pub unsafe fn add_value<K: Kept, const CELLS: bool>(
         if state.isnull {
             return rest(fcinfo);
         }
-        let [lo, hi] = [argument(fcinfo, row::LO), argument(fcinfo, row::HI)];
-        match State::<K>::of(state.value) {
+        let [lo, hi] = [argument(fcinfo, at::LO), argument(fcinfo, at::HI)];
+        match State::<S>::of(state.value) {
             Some(group)
                 if group.grid().lo().to_bits() == lo.value.value() as u64
                     && group.grid().hi().to_bits() == hi.value.value() as u64 =>
@@ -96,8 +97,8 @@ pub unsafe fn add_value<K: Kept, const CELLS: bool>(
             }
             None if CELLS => match CellState::of(state.value) {
                 Some(mut group) if !group.is_coined() => {
-                    let place = group.line().place(float8(x.value));
-                    if group.add_to_known(place) {
+                    let cell = group.line().place(float8(x.value));
+                    if group.add_to_known(cell) {
                         state.value
                     } else {
                         rest(fcinfo)
@@ -121,7 +122,7 @@ pub unsafe fn count_row(
 ) -> Datum {
     // SAFETY: one argument, by the declaration; a non-NULL one is a varlena.
     unsafe {
-        let state = argument(fcinfo, row::STATE);
+        let state = argument(fcinfo, at::STATE);
         if !fmgr::in_aggregate(fcinfo) || state.isnull {
             return rest(fcinfo);
         }
@@ -146,7 +147,7 @@ pub unsafe fn count_value(
 ) -> Datum {
     // SAFETY: two arguments, by the declaration.
     unsafe {
-        let [state, x] = [argument(fcinfo, row::STATE), argument(fcinfo, row::X)];
+        let [state, x] = [argument(fcinfo, at::STATE), argument(fcinfo, at::X)];
         if fmgr::in_aggregate(fcinfo) && x.isnull {
             (*fcinfo).isnull = state.isnull;
             return state.value;

@@ -9,7 +9,7 @@ use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::call::aggregate::Aggregate;
 use crate::call::release::release;
-use crate::call::signature::{Input, row};
+use crate::call::signature::{Input, at};
 use crate::call::site::{self, CallSite};
 use crate::pg::array::Array;
 use crate::pg::composite::composite;
@@ -39,7 +39,7 @@ impl Estimate {
             spread.total_sd.into_datum(),
             spread.total_covariance.into_datum(),
         ];
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees it.
         unsafe { composite(call, columns) }
     }
 }
@@ -55,7 +55,7 @@ impl Aggregate<Vector> {
             let input = site.input();
             Ok(layout(input, site.mechanism_of_row(call)?))
         })?;
-        let mut state = match call.datum(row::STATE) {
+        let mut state = match call.datum(at::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
             Some(datum) => unsafe { self.vector_state(datum, &layout) }?,
             // The executor copies it into the aggregate's own memory.
@@ -66,13 +66,13 @@ impl Aggregate<Vector> {
         unsafe {
             match layout.kind() {
                 Kind::Predicates => add_predicates(&mut state, call.fcinfo()),
-                Kind::Booleans => match call.datum(row::PREDICATES) {
+                Kind::Booleans => match call.datum(at::PREDICATES) {
                     Some(array) => add_booleans(&mut state, Array::detoasted(array)),
                     None => state.count_row(),
                 },
                 // The plain case ignores NULL. (A row of one number has no layout here.)
                 _ => {
-                    if let Some(array) = call.datum(row::X) {
+                    if let Some(array) = call.datum(at::X) {
                         add_values(&mut state, Array::detoasted(array));
                     }
                 }
@@ -90,7 +90,7 @@ impl Aggregate<Vector> {
             let input = site.input();
             let mechanism = site.mechanism_of_plan()?;
             let layout = layout(input, mechanism);
-            let totals = match call.datum(row::STATE) {
+            let totals = match call.datum(at::STATE) {
                 // SAFETY: the SQL declaration makes argument 0 a dp_state.
                 Some(datum) => unsafe { self.vector_state(datum, &layout) }?.totals(),
                 None => Totals::new(layout.length()),
@@ -127,7 +127,7 @@ pub unsafe fn count_predicates(
     // SAFETY: by the declaration; a non-NULL state is a varlena. Where this call site has a record,
     // its arguments were checked to be predicates, or one boolean[], and so was the first state.
     unsafe {
-        let datum = argument(fcinfo, row::STATE);
+        let datum = argument(fcinfo, at::STATE);
         if !fmgr::in_aggregate(fcinfo) || datum.isnull || !site::is_known(fcinfo) {
             return rest(fcinfo);
         }
@@ -136,11 +136,11 @@ pub unsafe fn count_predicates(
         };
         let arguments = usize::try_from((*fcinfo).nargs).unwrap_or(0);
         match state.layout().kind() {
-            Kind::Predicates if arguments == row::PREDICATES + state.layout().length() => {
+            Kind::Predicates if arguments == at::PREDICATES + state.layout().length() => {
                 add_predicates(&mut state, fcinfo);
             }
-            Kind::Booleans if arguments == row::PREDICATES + 1 => {
-                let array = argument(fcinfo, row::PREDICATES);
+            Kind::Booleans if arguments == at::PREDICATES + 1 => {
+                let array = argument(fcinfo, at::PREDICATES);
                 if array.isnull {
                     state.count_row();
                 } else if let Some(array) = Array::of(array.value) {
@@ -168,7 +168,7 @@ pub unsafe fn add_vector(
 ) -> Datum {
     // SAFETY: by the declaration; a non-NULL state is a varlena.
     unsafe {
-        let [datum, array] = [argument(fcinfo, row::STATE), argument(fcinfo, row::X)];
+        let [datum, array] = [argument(fcinfo, at::STATE), argument(fcinfo, at::X)];
         if !fmgr::in_aggregate(fcinfo) {
             return rest(fcinfo);
         }
@@ -179,7 +179,7 @@ pub unsafe fn add_vector(
         if datum.isnull {
             return rest(fcinfo);
         }
-        let [lo, hi] = [argument(fcinfo, row::LO), argument(fcinfo, row::HI)];
+        let [lo, hi] = [argument(fcinfo, at::LO), argument(fcinfo, at::HI)];
         match (VectorState::of(datum.value), Array::of(array.value)) {
             (Some(mut state), Some(array))
                 if state.layout().kind() == Kind::Values
@@ -207,9 +207,9 @@ fn among_the_first(left: &mut u32, other_than_0: bool) -> bool {
 #[inline(always)]
 unsafe fn add_predicates(state: &mut VectorState, fcinfo: FunctionCallInfo) {
     state.count_row();
-    // SAFETY: by the caller's word there is an argument for each count.
+    // SAFETY: the caller guarantees that there is an argument for each count.
     let yes = |i: usize| unsafe {
-        let answer = argument(fcinfo, row::PREDICATES + i);
+        let answer = argument(fcinfo, at::PREDICATES + i);
         !answer.isnull & (answer.value.value() != 0)
     };
     match state.layout().most() {
@@ -263,7 +263,7 @@ unsafe fn add_values(state: &mut VectorState, array: Array) {
     let (length, grid) = (state.layout().length(), *state.layout().grid());
     let mut left = state.layout().most().unwrap_or(u32::MAX);
     let missing = grid.steps(0.0);
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees it.
     let values = unsafe { array.numbers(length) };
     let values = values.chain(std::iter::repeat(None));
     for (sum, value) in state.sums().zip(values) {
