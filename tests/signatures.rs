@@ -42,6 +42,25 @@ fn the_library_and_the_catalog_agree_on_every_argument() {
     assert!(declared.len() > 30, "{declared:?}");
 }
 
+/// The lists of calls that hold all aggregates to the same rules leave none out.
+#[test]
+fn every_aggregate_is_attacked_and_answers_without_rows() {
+    let (_database, mut client) = session(Build::Testing);
+    for aggregate in declared(&mut client) {
+        let (name, _) = aggregate.split_once('(').expect("arguments");
+        let call = format!("{name}(");
+        assert!(
+            include_str!("attacks.rs").contains(&call),
+            "tests/attacks.rs has no call of {name}"
+        );
+        // Without rows dp_keep always says no.
+        assert!(
+            include_str!("zero_rows.rs").contains(&call) || name == "dp_keep",
+            "tests/zero_rows.rs has no call of {name}"
+        );
+    }
+}
+
 /// The comparison sees names, types, their order, and calls with more arguments or fewer.
 #[test]
 fn another_declaration_is_seen() {
