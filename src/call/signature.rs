@@ -80,18 +80,6 @@ impl Role {
     const fn is_data(self) -> bool {
         matches!(self, Self::X | Self::Predicates)
     }
-
-    /// Where the per-row functions read it, if they do.
-    const fn in_row(self) -> Option<usize> {
-        match self {
-            Self::X => Some(at::X),
-            Self::Predicates => Some(at::PREDICATES),
-            Self::Lo => Some(at::LO),
-            Self::Hi => Some(at::HI),
-            Self::Buckets => Some(at::BUCKETS),
-            Self::Epsilon | Self::Delta | Self::Mechanism | Self::Confidence => None,
-        }
-    }
 }
 
 /// The arguments of transition functions that are read for each row. What reads them runs unguarded and looks
@@ -128,7 +116,12 @@ impl SqlType {
         }
     }
 
-    /// A value, in memory of our own. Not for data.
+    /// Whether [`value`](Self::value) reads it. Other types are those of data.
+    const fn has_values(self) -> bool {
+        matches!(self, Self::Float8 | Self::Integer | Self::Mechanism)
+    }
+
+    /// A value, in memory of our own.
     ///
     /// # Safety
     /// `datum` is of this type.
@@ -139,7 +132,7 @@ impl SqlType {
             // SAFETY: the caller guarantees it.
             Self::Mechanism => Value::Text(unsafe { mechanism::text_of(datum) }),
             Self::Float8Array | Self::Any | Self::AnyVariadic => {
-                unreachable!("types of data")
+                unreachable!("a signature with such a public argument does not compile")
             }
         }
     }
@@ -152,6 +145,8 @@ pub struct Parameter {
     sql_type: SqlType,
     /// Calls with at least so many arguments have it.
     from: usize,
+    /// Which argument of the transition function it is, where the per-row functions read it.
+    at: Option<usize>,
 }
 
 impl Parameter {
@@ -160,6 +155,15 @@ impl Parameter {
             role,
             sql_type,
             from: 0,
+            at: None,
+        }
+    }
+
+    /// The same, where the per-row functions read it as argument `at`.
+    const fn read(self, at: usize) -> Self {
+        Self {
+            at: Some(at),
+            ..self
         }
     }
 
@@ -173,13 +177,14 @@ impl Parameter {
     }
 }
 
-pub const X: Parameter = Parameter::new(Role::X, SqlType::Float8);
-pub const X_ARRAY: Parameter = Parameter::new(Role::X, SqlType::Float8Array);
-pub const X_OF_ANY_TYPE: Parameter = Parameter::new(Role::X, SqlType::Any);
-pub const PREDICATES: Parameter = Parameter::new(Role::Predicates, SqlType::AnyVariadic);
-pub const LO: Parameter = Parameter::new(Role::Lo, SqlType::Float8);
-pub const HI: Parameter = Parameter::new(Role::Hi, SqlType::Float8);
-pub const BUCKETS: Parameter = Parameter::new(Role::Buckets, SqlType::Integer);
+pub const X: Parameter = Parameter::new(Role::X, SqlType::Float8).read(at::X);
+pub const X_ARRAY: Parameter = Parameter::new(Role::X, SqlType::Float8Array).read(at::X);
+pub const X_OF_ANY_TYPE: Parameter = Parameter::new(Role::X, SqlType::Any).read(at::X);
+pub const PREDICATES: Parameter =
+    Parameter::new(Role::Predicates, SqlType::AnyVariadic).read(at::PREDICATES);
+pub const LO: Parameter = Parameter::new(Role::Lo, SqlType::Float8).read(at::LO);
+pub const HI: Parameter = Parameter::new(Role::Hi, SqlType::Float8).read(at::HI);
+pub const BUCKETS: Parameter = Parameter::new(Role::Buckets, SqlType::Integer).read(at::BUCKETS);
 pub const EPS: Parameter = Parameter::new(Role::Epsilon, SqlType::Float8);
 pub const DELTA: Parameter = Parameter::new(Role::Delta, SqlType::Float8);
 pub const MECH: Parameter = Parameter::new(Role::Mechanism, SqlType::Mechanism);
@@ -195,17 +200,15 @@ impl Signature {
     pub const fn new(parameters: &'static [Parameter]) -> Self {
         let mut i = 0;
         while i < parameters.len() {
-            let Parameter { role, sql_type, .. } = parameters[i];
-            if let Some(read) = role.in_row() {
+            let Parameter {
+                role, sql_type, at, ..
+            } = parameters[i];
+            if let Some(read) = at {
                 assert!(read == i + 1, "the per-row functions read another argument");
             }
-            let is_read = matches!(
-                sql_type,
-                SqlType::Float8 | SqlType::Integer | SqlType::Mechanism
-            );
             assert!(
-                is_read || role.is_data(),
-                "a type whose values are not read"
+                sql_type.has_values() || role.is_data(),
+                "a public argument whose values are not read"
             );
             assert!(
                 i + 1 == parameters.len() || !matches!(sql_type, SqlType::AnyVariadic),
@@ -220,7 +223,7 @@ impl Signature {
     /// such call.
     pub fn of_call(&self, arguments: usize) -> Option<impl Iterator<Item = &'static Parameter>> {
         let given = self.0.iter().filter(move |given| given.from <= arguments);
-        let (count, last) = (given.clone().count(), given.clone().last());
+        let (count, last) = (given.clone().count(), given.clone().next_back());
         let is_variadic = last.is_some_and(|last| last.sql_type == SqlType::AnyVariadic);
         (count == arguments || is_variadic && count < arguments).then_some(given)
     }
