@@ -1,8 +1,8 @@
 //! `dp_bounds(x, eps [, mech])`.
 
-use dp_core::magnitudes::{self, BINS};
-use dp_core::mechanism;
+use dp_core::encoding::magnitudes::{self, BINS};
 use dp_core::mechanism::bounds::geometric::BoundsFinder;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
@@ -17,7 +17,7 @@ use crate::state::vector::{Kind, Layout};
 pub static BOUNDS: Aggregate<BoundsFinder> = Aggregate {
     name: "dp_bounds",
     signature: Signature::new(&[X, EPS, MECH.given_from(3)]),
-    mechanisms: &mechanism::BOUNDS,
+    mechanisms: &registry::BOUNDS,
 };
 
 impl Binned for BoundsFinder {

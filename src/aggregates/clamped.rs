@@ -1,8 +1,9 @@
 //! `dp_clamped(x, lo, hi, eps [, mech])`.
 
+use dp_core::encoding::sides::{SIDES, side};
 use dp_core::mechanism::clamped::geometric::Clamped;
-use dp_core::mechanism::{self, Mechanism};
-use dp_core::sides::{SIDES, side};
+use dp_core::mechanism::definition::Mechanism;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
@@ -17,7 +18,7 @@ use crate::state::vector::{Kind, Layout};
 pub static CLAMPED: Aggregate<Clamped> = Aggregate {
     name: "dp_clamped",
     signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5)]),
-    mechanisms: &mechanism::CLAMPED,
+    mechanisms: &registry::CLAMPED,
 };
 
 impl Binned for Clamped {

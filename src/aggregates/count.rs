@@ -1,8 +1,9 @@
 //! `dp_count(eps)` counts rows; `dp_count(x, eps [, mech])` counts rows where `x` is not NULL; and
 //! `dp_count_estimate` with the interval.
 
-use dp_core::mechanism::estimate::{Estimate, Estimates};
-use dp_core::mechanism::{self, Scalar};
+use dp_core::estimate::{Estimate, Estimates};
+use dp_core::mechanism::definition::Scalar;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -16,7 +17,7 @@ use crate::pg::fmgr::Call;
 pub static COUNT: Aggregate<Scalar<i64>> = Aggregate {
     name: "dp_count",
     signature: Signature::new(&[X_OF_ANY_TYPE.given_from(2), EPS, MECH.given_from(3)]),
-    mechanisms: &mechanism::COUNT,
+    mechanisms: &registry::COUNT,
 };
 
 transition_function!(
@@ -42,7 +43,7 @@ pub static ESTIMATE: Aggregate<Scalar<Estimate<i64>>> = Aggregate {
         MECH.given_from(3),
         CONFIDENCE.given_from(4),
     ]),
-    mechanisms: &Estimates(&mechanism::COUNT),
+    mechanisms: &Estimates(&registry::COUNT),
 };
 
 transition_function!(

@@ -1,6 +1,7 @@
 //! `dp_counts(eps, mech, predicates ...)` and `dp_counts_estimate` with the same arguments.
 
-use dp_core::mechanism::{self, Vector};
+use dp_core::mechanism::vector::items::Vector;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -13,7 +14,7 @@ use crate::pg::fmgr::Call;
 pub static COUNTS: Aggregate<Vector> = Aggregate {
     name: "dp_counts",
     signature: Signature::new(&[EPS, MECH, PREDICATES]),
-    mechanisms: &mechanism::COUNTS,
+    mechanisms: &registry::COUNTS,
 };
 
 transition_function!(

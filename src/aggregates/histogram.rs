@@ -1,8 +1,8 @@
 //! `dp_histogram(x, lo, hi, buckets, eps [, mech])`.
 
-use dp_core::buckets::Buckets;
-use dp_core::mechanism;
+use dp_core::encoding::buckets::Buckets;
 use dp_core::mechanism::histogram::geometric::Histogram;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
@@ -16,7 +16,7 @@ use crate::state::vector::{Kind, Layout};
 pub static HISTOGRAM: Aggregate<Histogram> = Aggregate {
     name: "dp_histogram",
     signature: Signature::new(&[X, LO, HI, BUCKETS, EPS, MECH.given_from(6)]),
-    mechanisms: &mechanism::HISTOGRAM,
+    mechanisms: &registry::HISTOGRAM,
 };
 
 impl Binned for Histogram {

@@ -1,6 +1,7 @@
 //! `dp_keep(eps, delta [, mech])`, for HAVING: whether a group may be shown.
 
-use dp_core::mechanism::{self, Scalar};
+use dp_core::mechanism::definition::Scalar;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -13,7 +14,7 @@ use crate::pg::fmgr::Call;
 pub static KEEP: Aggregate<Scalar<bool>> = Aggregate {
     name: "dp_keep",
     signature: Signature::new(&[EPS, DELTA, MECH.given_from(3)]),
-    mechanisms: &mechanism::KEEP,
+    mechanisms: &registry::KEEP,
 };
 
 transition_function!(dp_keep_trans, pg_finfo_dp_keep_trans, KEEP, count_row);

@@ -1,6 +1,7 @@
 //! `dp_means(x, lo, hi, eps, mech)`.
 
-use dp_core::mechanism::{self, Vector};
+use dp_core::mechanism::vector::items::Vector;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -13,7 +14,7 @@ use crate::pg::fmgr::Call;
 pub static MEANS: Aggregate<Vector> = Aggregate {
     name: "dp_means",
     signature: Signature::new(&[X_ARRAY, LO, HI, EPS, MECH]),
-    mechanisms: &mechanism::MEANS,
+    mechanisms: &registry::MEANS,
 };
 
 transition_function!(dp_means_trans, pg_finfo_dp_means_trans, MEANS, add_vector);

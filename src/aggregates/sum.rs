@@ -1,8 +1,9 @@
 //! `dp_sum(x, lo, hi, eps [, mech])`, and `dp_sum_estimate` with its interval.
 
-use dp_core::mechanism::estimate::{Estimate, Estimates};
-use dp_core::mechanism::{self, Scalar};
-use dp_core::sums::Sums;
+use dp_core::encoding::sums::Sums;
+use dp_core::estimate::{Estimate, Estimates};
+use dp_core::mechanism::definition::Scalar;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -16,7 +17,7 @@ use crate::pg::fmgr::Call;
 pub static SUM: Aggregate<Scalar<f64>> = Aggregate {
     name: "dp_sum",
     signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5)]),
-    mechanisms: &mechanism::SUM,
+    mechanisms: &registry::SUM,
 };
 
 transition_function!(
@@ -36,7 +37,7 @@ final_function!(dp_sum_final, pg_finfo_dp_sum_final, SUM, sum);
 pub static ESTIMATE: Aggregate<Scalar<Estimate<f64>>> = Aggregate {
     name: "dp_sum_estimate",
     signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5), CONFIDENCE.given_from(6)]),
-    mechanisms: &Estimates(&mechanism::SUM),
+    mechanisms: &Estimates(&registry::SUM),
 };
 
 transition_function!(

@@ -1,6 +1,7 @@
 //! `dp_sums(x, lo, hi, eps, mech)` and `dp_sums_estimate` with the same arguments.
 
-use dp_core::mechanism::{self, Vector};
+use dp_core::mechanism::vector::items::Vector;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -13,7 +14,7 @@ use crate::pg::fmgr::Call;
 pub static SUMS: Aggregate<Vector> = Aggregate {
     name: "dp_sums",
     signature: Signature::new(&[X_ARRAY, LO, HI, EPS, MECH]),
-    mechanisms: &mechanism::SUMS,
+    mechanisms: &registry::SUMS,
 };
 
 transition_function!(dp_sums_trans, pg_finfo_dp_sums_trans, SUMS, add_vector);

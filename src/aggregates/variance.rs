@@ -1,10 +1,10 @@
 //! `dp_variance(x, lo, hi, eps [, mech])`, and `dp_stddev` and `dp_variance_estimate` with the same
 //! arguments.
 
-use dp_core::grid::Grid;
-use dp_core::mechanism;
-use dp_core::mechanism::variance::{OfMoments, VarianceAnswer};
-use dp_core::sums::Moments;
+use dp_core::encoding::grid::Grid;
+use dp_core::encoding::sums::Moments;
+use dp_core::mechanism::variance::moments::{VarianceAnswer, VarianceMechanism};
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -19,13 +19,13 @@ use crate::pg::fmgr::Call;
 use crate::pg::plan::SupportFunction;
 use crate::state::scalar::State;
 
-pub static VARIANCE: Aggregate<OfMoments> = Aggregate {
+pub static VARIANCE: Aggregate<VarianceMechanism> = Aggregate {
     name: "dp_variance",
     signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5)]),
-    mechanisms: &mechanism::VARIANCE,
+    mechanisms: &registry::VARIANCE,
 };
 
-impl Aggregate<OfMoments> {
+impl Aggregate<VarianceMechanism> {
     /// What the transition function does beyond the plain case: the first row of a group, and
     /// everything that must not be.
     ///

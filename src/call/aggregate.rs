@@ -1,6 +1,6 @@
 //! An aggregate: what its SQL declaration says of it.
 
-use dp_core::mechanism::Make;
+use dp_core::registry::Factory;
 
 use crate::call::signature::Signature;
 
@@ -11,5 +11,5 @@ pub struct Aggregate<M: ?Sized + 'static> {
     /// Its arguments.
     pub signature: Signature,
     /// What makes its mechanisms.
-    pub mechanisms: &'static dyn Make<M>,
+    pub mechanisms: &'static dyn Factory<M>,
 }

@@ -1,8 +1,8 @@
 //! A group of a call: the state of its rows, checked against the call, and its release.
 
-use dp_core::grid::Grid;
-use dp_core::mechanism::Mechanism;
-use dp_core::sums::Sums;
+use dp_core::encoding::grid::Grid;
+use dp_core::encoding::sums::Sums;
+use dp_core::mechanism::definition::Mechanism;
 use pgrx::pg_sys::Datum;
 
 use crate::call::aggregate::Aggregate;

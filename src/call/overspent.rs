@@ -1,6 +1,6 @@
 //! How much of its budget a mechanism spends: all of it and no more, but where a test wants the noise too small.
 
-use dp_core::mechanism::Overspent;
+use dp_core::request::checked::Overspent;
 
 #[cfg(feature = "testing")]
 thread_local! {

@@ -5,7 +5,7 @@
 //! A new argument is a [`Role`] with its name in [`ROLES`], a [`Parameter`], and what
 //! [`Values::arguments`] makes of it.
 
-use dp_core::mechanism::{Arguments, MechanismArgument};
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 use pgrx::pg_sys::{Datum, Oid};
 
 use crate::pg::errors::{self, Refusal};
@@ -367,7 +367,7 @@ impl Values {
             bounds,
             epsilon: self.number(Role::Epsilon).flatten(),
             delta: self.number(Role::Delta),
-            questions: match input {
+            length: match input {
                 Input::Predicates(count) => Some(count),
                 Input::Value => self.count(Role::Buckets),
                 Input::BooleanArray => None,

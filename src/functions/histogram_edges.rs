@@ -1,7 +1,7 @@
 //! `dp_histogram_edges(lo, hi, buckets)`: where the buckets of a histogram begin and end.
 
-use dp_core::buckets::Buckets;
-use dp_core::grid::Bounds;
+use dp_core::encoding::buckets::Buckets;
+use dp_core::encoding::grid::Bounds;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 

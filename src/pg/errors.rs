@@ -4,8 +4,8 @@ use std::any::Any;
 use std::panic::resume_unwind;
 
 use dp_core::error::{Kind, ParameterError};
-use dp_core::mechanism;
 use dp_core::memory::OutOfMemory;
+use dp_core::registry;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReport, ErrorReportWithLevel};
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 
@@ -135,7 +135,7 @@ pub fn hidden_arguments(aggregate: &str) -> Refusal {
 
 /// A support function called by hand, or by an aggregate that is not of this extension.
 pub fn not_our_aggregate(function: &str) -> Refusal {
-    let mut names: Vec<&str> = mechanism::catalog()
+    let mut names: Vec<&str> = registry::catalog()
         .map(|(aggregate, ..)| aggregate)
         .collect();
     names.dedup();

@@ -1,6 +1,6 @@
 //! One state for the rows of two.
 
-use dp_core::sums::{Moments, Sums};
+use dp_core::encoding::sums::{Moments, Sums};
 use pgrx::pg_sys::Datum;
 
 use crate::pg::errors;

@@ -8,12 +8,12 @@
 
 use std::f64::consts::TAU;
 
-use dp_core::accounting::normal_cdf;
-use dp_core::epsilon::Epsilon;
-use dp_core::grid::{Bounds, Grid, STEPS};
+use dp_core::encoding::grid::{Bounds, Grid, STEPS};
+use dp_core::encoding::sums::Sums;
 use dp_core::mechanism::mean::clipped::Clipped;
+use dp_core::privacy::accounting::normal_cdf;
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::sampler::staircase::least_variance;
-use dp_core::sums::Sums;
 
 use crate::drawing::{
     Axis, BLACK, BLUE, Dash, GREEN, Mark, ORANGE, Panel, Picture, Series, Style, VERMILION,
@@ -62,7 +62,7 @@ pub struct Errors {
     pub rmse: f64,
 }
 
-/// The mean of the law.
+/// The mean of the distribution.
 pub fn mean() -> f64 {
     MEDIAN * 0.5f64.exp()
 }

@@ -9,10 +9,10 @@
 
 use std::thread;
 
-use dp_core::cells::Histogram;
-use dp_core::epsilon::Epsilon;
-use dp_core::mechanism::mean::place::{Place, Shape};
+use dp_core::encoding::cells::CellCounts;
+use dp_core::mechanism::mean::location::{Bins, Location};
 use dp_core::mechanism::mean::symmetric::Symmetric;
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Bits;
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
 
@@ -80,8 +80,8 @@ fn curves(clip: f64, means: impl Iterator<Item = f64>, runs: u32, words: &mut Wo
 }
 
 struct Estimators {
-    shape: Shape,
-    place: Place,
+    bins: Bins,
+    location: Location,
     noise: DiscreteLaplace,
     symmetric: Symmetric,
 }
@@ -89,14 +89,14 @@ struct Estimators {
 impl Estimators {
     fn new(clip: f64) -> Self {
         let epsilon = |value| Epsilon::new(Some(value)).expect("an epsilon of a figure");
-        let shape = Shape::new(BIN, clip);
+        let bins = Bins::new(BIN, clip);
         let (coarse, fine) = (epsilon(SHARE * EPSILON), epsilon((1.0 - SHARE) * EPSILON));
         Self {
-            shape,
+            bins,
             // Neighbours replace a row: two bins change.
-            place: Place::new(shape, epsilon(EPSILON), DELTA, 2).expect("enough for a place"),
-            noise: DiscreteLaplace::new(shape.steps(), epsilon(EPSILON)),
-            symmetric: Symmetric::new(shape, coarse, fine, DELTA).expect("enough for a place"),
+            location: Location::new(bins, epsilon(EPSILON), DELTA, 2).expect("enough for a place"),
+            noise: DiscreteLaplace::new(bins.steps(), epsilon(EPSILON)),
+            symmetric: Symmetric::new(bins, coarse, fine, DELTA).expect("enough for a place"),
         }
     }
 
@@ -124,11 +124,11 @@ impl Estimators {
         }
     }
 
-    fn histogram(&self, rows: &[f64], offset: u64) -> Histogram {
-        let line = self.shape.line(offset);
-        let mut histogram = Histogram::new(line);
+    fn histogram(&self, rows: &[f64], offset: u64) -> CellCounts {
+        let line = self.bins.line(offset);
+        let mut histogram = CellCounts::new(line);
         for x in rows {
-            histogram.add(line.place(*x));
+            histogram.add(line.cell_of(*x));
         }
         histogram
     }
@@ -137,11 +137,11 @@ impl Estimators {
     /// other makes the mean, each at the whole epsilon.
     fn in_two_parts(&self, rows: &[f64], offset: u64, words: &mut Words) -> Option<f64> {
         let (first, second) = rows.split_at(ROWS / 2);
-        let from = self.place.find(&self.histogram(first, offset), words)?;
+        let from = self.location.find(&self.histogram(first, offset), words)?;
         let second_part = self.histogram(second, offset);
-        let sum = second_part.sum_between(from, from + i64::from(self.shape.span));
+        let sum = second_part.sum_between(from, from + i64::from(self.bins.span));
         let noisy = sum + self.noise.draw(words);
-        let steps_of_a_cell = self.shape.steps() / u64::from(self.shape.span);
+        let steps_of_a_cell = self.bins.steps() / u64::from(self.bins.span);
         let cells = noisy as f64 / steps_of_a_cell as f64 / second.len() as f64;
         Some(second_part.line.value(from as f64 + cells))
     }

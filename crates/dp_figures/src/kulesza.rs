@@ -1,22 +1,22 @@
 //! What the figures of Kulesza, Suresh and Wang 2024 share: the algorithms, and their error.
 
-use dp_core::epsilon::Epsilon;
-use dp_core::grid::{Bounds, STEPS};
-use dp_core::mechanism::MeanAnswer;
+use dp_core::encoding::grid::{Bounds, STEPS};
+use dp_core::encoding::sums::Sums;
 use dp_core::mechanism::mean::hourglass::Hourglass;
 use dp_core::mechanism::mean::independent::Independent;
+use dp_core::mechanism::mean::kinds::MeanAnswer;
 use dp_core::mechanism::mean::laplace::Laplace;
+use dp_core::mechanism::mean::pair::{Complement, PairNoise};
 use dp_core::mechanism::mean::shifted::Shifted;
 use dp_core::mechanism::mean::staircase::Staircase;
-use dp_core::mechanism::mean::{Complement, PairNoise};
-use dp_core::sampler::staircase::least_variance;
-use dp_core::sampler::{staircase, staircase2};
-use dp_core::sums::Sums;
+use dp_core::privacy::epsilon::Epsilon;
+use dp_core::sampler::staircase::{self, least_variance};
+use dp_core::sampler::staircase2;
 
+use crate::distributions::{self, Ratio};
 use crate::drawing::{BLACK, BLUE, Dash, GREEN, Mark, ORANGE, PURPLE, Series, Style, VERMILION};
 use crate::estimate::{Estimate, Tally};
 use crate::figure::{Table, cells};
-use crate::laws::{self, Ratio};
 use crate::words::Words;
 
 /// Rows and runs of section 6.
@@ -105,12 +105,12 @@ impl Algorithm {
     }
 
     /// The closed form of its error.
-    fn law(self, epsilon: f64) -> Box<dyn Ratio> {
+    fn distribution(self, epsilon: f64) -> Box<dyn Ratio> {
         match self {
-            Self::Independent => Box::new(laws::Laplace::Independent(epsilon)),
-            Self::Shifted => Box::new(laws::Laplace::Shifted(epsilon)),
-            Self::Transformed => Box::new(laws::Laplace::Transformed(epsilon)),
-            Self::Hourglass => Box::new(laws::Hourglass {
+            Self::Independent => Box::new(distributions::Laplace::Independent(epsilon)),
+            Self::Shifted => Box::new(distributions::Laplace::Shifted(epsilon)),
+            Self::Transformed => Box::new(distributions::Laplace::Transformed(epsilon)),
+            Self::Hourglass => Box::new(distributions::Hourglass {
                 epsilon,
                 gamma: staircase::best_gamma(epsilon),
             }),
@@ -118,7 +118,7 @@ impl Algorithm {
                 let gamma = staircase2::best_gamma(epsilon);
                 let rounded = Epsilon::new(Some(epsilon)).expect("an epsilon of a figure");
                 let core = staircase::core_of(gamma, STEPS);
-                Box::new(laws::Staircase2 {
+                Box::new(distributions::Staircase2 {
                     epsilon,
                     gamma,
                     variance: Staircase::new(STEPS, core, rounded).variance(),
@@ -130,7 +130,7 @@ impl Algorithm {
     /// What its error should be, in the figures' unit: the mean squared error of `n` rows of mean
     /// `m` times `n^2 eps^2 / 2`, to leading order in `1 / n`.
     pub fn expected(self, epsilon: f64, m: f64, n: f64) -> f64 {
-        self.law(epsilon).error(m, n) * epsilon * epsilon / 2.0
+        self.distribution(epsilon).error(m, n) * epsilon * epsilon / 2.0
     }
 }
 
@@ -281,8 +281,9 @@ pub mod tests {
     #[test]
     fn the_closed_forms_are_those_of_the_paper() {
         for m in [0.0, 0.01, 0.1, 0.3, 0.5, 0.77, 1.0] {
-            let unclipped =
-                |law: &dyn Ratio, epsilon: f64| law.variance(m) * epsilon * epsilon / 2.0;
+            let unclipped = |distribution: &dyn Ratio, epsilon: f64| {
+                distribution.variance(m) * epsilon * epsilon / 2.0
+            };
             let near = |found: f64, expected: f64| {
                 assert!(
                     (found / expected - 1.0).abs() < 1e-9,
@@ -291,20 +292,23 @@ pub mod tests {
             };
             let bow = 4.0 * (m - 0.5).powi(2);
             near(
-                unclipped(&laws::Laplace::Independent(0.3), 0.3),
+                unclipped(&distributions::Laplace::Independent(0.3), 0.3),
                 4.0 + 4.0 * m * m,
             );
-            near(unclipped(&laws::Laplace::Shifted(0.3), 0.3), 1.0 + bow);
             near(
-                unclipped(&laws::Laplace::Transformed(0.3), 0.3),
+                unclipped(&distributions::Laplace::Shifted(0.3), 0.3),
+                1.0 + bow,
+            );
+            near(
+                unclipped(&distributions::Laplace::Transformed(0.3), 0.3),
                 0.5 + bow / 2.0,
             );
         }
         // At the ends clipping takes half of the error, in the middle nothing.
         for algorithm in ALL_LAPLACE.into_iter().chain(BOTH_STAIRCASES) {
             for (m, part) in [(0.0, 0.5), (0.5, 1.0), (1.0, 0.5)] {
-                let whole = algorithm.law(1.0).variance(m);
-                let ratio = algorithm.law(1.0).error(m, 1e4) / whole;
+                let whole = algorithm.distribution(1.0).variance(m);
+                let ratio = algorithm.distribution(1.0).error(m, 1e4) / whole;
                 assert!((ratio - part).abs() < 1e-9, "{algorithm:?} {m}: {ratio}");
             }
         }
@@ -315,12 +319,12 @@ pub mod tests {
     #[test]
     fn the_hourglass_meets_the_bound_at_an_end() {
         for epsilon in [0.05, 0.5, 1.0, 4.0, 10.0] {
-            let at_end = Algorithm::Hourglass.law(epsilon).variance(0.0);
+            let at_end = Algorithm::Hourglass.distribution(epsilon).variance(0.0);
             assert!((at_end / least_variance(epsilon) - 1.0).abs() < 1e-12);
             for algorithm in BOTH_STAIRCASES {
-                let law = algorithm.law(epsilon);
+                let distribution = algorithm.distribution(epsilon);
                 // Half of the variance lies beyond 0, counted from the levels.
-                let ratio = 2.0 * law.clipped(0.0, 0.0) / law.variance(0.0);
+                let ratio = 2.0 * distribution.clipped(0.0, 0.0) / distribution.variance(0.0);
                 assert!(
                     (ratio - 1.0).abs() < 1e-6,
                     "{algorithm:?} {epsilon}: {ratio}"

@@ -2,18 +2,18 @@
 //! Laplace mechanisms at epsilon 1 and the staircases at 4.
 //!
 //! The errors are times `eps^2 / 2`, without the `n^2` of Figure 2, as the paper says. It does not
-//! say how many runs there are, nor the law of the rows. Here the rows' mean is just 0.01, and
+//! say how many runs there are, nor the distribution of the rows. Here the rows' mean is just 0.01, and
 //! beside it, in the table, rows are 1 with probability 0.01 and else 0, drawn anew for each run.
 
-use dp_core::sums::Sums;
+use dp_core::encoding::sums::Sums;
 
+use crate::distributions::clipped_staircase;
 use crate::drawing::{Axis, BLACK, Dash, Mark, Panel, Picture, Series, Style};
 use crate::estimate::{Estimate, Tally};
 use crate::figure::{Figure, Table, cells};
 use crate::kulesza::{
     ALL_LAPLACE, Algorithm, BOTH_STAIRCASES, BOUND, lower_bound, rows, squared_error,
 };
-use crate::laws::clipped_staircase;
 use crate::words::Words;
 
 /// Not given by the paper.
@@ -297,8 +297,8 @@ mod tests {
     /// The closed form of a public number of rows, by its own noise.
     #[test]
     fn a_public_number_of_rows_is_as_its_closed_form() {
-        use dp_core::epsilon::Epsilon;
-        use dp_core::grid::STEPS;
+        use dp_core::encoding::grid::STEPS;
+        use dp_core::privacy::epsilon::Epsilon;
         use dp_core::sampler::staircase::{Staircase, best_gamma, core_of};
 
         let mut words = Words::new(33);

@@ -4,10 +4,11 @@
 //! lines are how uncertain the mechanisms themselves say that they are; the marks are what releases
 //! show.
 
+use dp_core::encoding::sums::Totals;
+use dp_core::mechanism::vector::additive::VectorNoise;
 use dp_core::mechanism::vector::correlated::Correlated;
 use dp_core::mechanism::vector::gaussian::Gaussian;
-use dp_core::mechanism::vector::{Items, Relation, VectorMechanism, VectorNoise};
-use dp_core::sums::Totals;
+use dp_core::mechanism::vector::items::{Items, Relation, VectorMechanism};
 
 use crate::drawing::{Axis, BLACK, BLUE, Dash, GREEN, Mark, Note, Panel, Series, Style};
 use crate::estimate::{Estimate, Tally};

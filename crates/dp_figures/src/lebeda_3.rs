@@ -3,11 +3,12 @@
 //!
 //! All is for `mu = 1`, as in Figure 2.
 
+use dp_core::encoding::sums::Totals;
+use dp_core::mechanism::vector::additive::VectorNoise;
 use dp_core::mechanism::vector::correlated::Correlated;
 use dp_core::mechanism::vector::ellipse::Ellipse;
 use dp_core::mechanism::vector::gaussian::Gaussian;
-use dp_core::mechanism::vector::{Items, Relation, VectorMechanism, VectorNoise};
-use dp_core::sums::Totals;
+use dp_core::mechanism::vector::items::{Items, Relation, VectorMechanism};
 
 use crate::drawing::{Axis, BLACK, BLUE, Dash, Mark, Panel, Picture, Series, Style, VERMILION};
 use crate::estimate::{Estimate, Tally};

@@ -6,6 +6,7 @@
 //! they show. Noise is drawn by the mechanisms themselves, from seeds that are fixed, so that the
 //! same files come out each time.
 
+mod distributions;
 mod drawing;
 mod estimate;
 mod figure;
@@ -15,7 +16,6 @@ mod kulesza;
 mod kulesza_2;
 mod kulesza_3;
 mod kulesza_h;
-mod laws;
 mod lebeda_2;
 mod lebeda_3;
 mod words;

@@ -1,9 +1,9 @@
 //! What the aggregates that count each row in one bin share. As in `scalars.rs`, the per-row
 //! functions run unguarded and leave everything but the plain case to a guarded one.
 
-use dp_core::mechanism::Mechanism;
-use dp_core::mechanism::vector::Rows;
-use dp_core::sums::Totals;
+use dp_core::encoding::sums::Totals;
+use dp_core::mechanism::definition::Mechanism;
+use dp_core::mechanism::vector::items::Rows;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::aggregates::shared::scalars::value;

@@ -1,7 +1,7 @@
 //! What the aggregates called `..._estimate` share: their final function, up to their own numbers.
 
-use dp_core::mechanism::Scalar;
-use dp_core::mechanism::estimate::Estimate;
+use dp_core::estimate::Estimate;
+use dp_core::mechanism::definition::Scalar;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 

@@ -6,9 +6,9 @@
 //! everything but the plain case to a guarded function that is never inlined. A test disassembles
 //! them and allows no other call.
 
-use dp_core::grid::Grid;
-use dp_core::mechanism::Scalar;
-use dp_core::sums::Sums;
+use dp_core::encoding::grid::Grid;
+use dp_core::encoding::sums::Sums;
+use dp_core::mechanism::definition::Scalar;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::call::aggregate::Aggregate;
@@ -97,7 +97,7 @@ pub unsafe fn add_value<S: RowSums, const CELLS: bool>(
             }
             None if CELLS => match CellState::of(state.value) {
                 Some(mut group) if !group.is_coined() => {
-                    let cell = group.line().place(float8(x.value));
+                    let cell = group.line().cell_of(float8(x.value));
                     if group.add_to_known(cell) {
                         state.value
                     } else {

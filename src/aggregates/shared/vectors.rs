@@ -1,9 +1,9 @@
 //! What the aggregates of vectors share. As in `scalars.rs`, the per-row functions run unguarded
 //! and leave everything but the plain case to a guarded one.
 
-use dp_core::mechanism::Vector;
-use dp_core::mechanism::vector::{Spread, VectorAnswer};
-use dp_core::sums::Totals;
+use dp_core::encoding::sums::Totals;
+use dp_core::mechanism::vector::items::Vector;
+use dp_core::mechanism::vector::items::{Spread, VectorAnswer};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 

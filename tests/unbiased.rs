@@ -1,13 +1,14 @@
 //! The mechanisms that promise an average without bias, through SQL: `smooth` and `clipped`; the
 //! means without bounds, and their states of cells; the means that show rows, and what allows them;
-//! and the count that is never too large. `honest_audit` asks how private they are.
+//! and the count that is never too large. `unbiased_audit` asks how private they are.
 
 use std::collections::BTreeSet;
 
-use dp_core::cells::{Histogram, Line, MOST};
-use dp_core::mechanism::mean::{Mean, OfCells};
-use dp_core::mechanism::{Arguments, MEAN, MechanismArgument};
+use dp_core::encoding::cells::{CellCounts, Line, MOST};
+use dp_core::mechanism::mean::kinds::{CellsMean, Mean};
 use dp_core::random::{Bits, Generator};
+use dp_core::registry::MEAN;
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_mean_tests::releases::Releases;
 use dp_mean_tests::statistics::{ALPHA, STANDARD_ERRORS, mean, mean_square, normal_deviations};
 use dp_mean_tests::{
@@ -41,8 +42,8 @@ fn normal(words: &mut Generator) -> f64 {
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-fn row_of(law: &str, words: &mut Generator) -> f64 {
-    let centred = match law {
+fn row_of(distribution: &str, words: &mut Generator) -> f64 {
+    let centred = match distribution {
         "normal" => normal(words),
         "laplace" => (unit(words).ln() - unit(words).ln()) / 2f64.sqrt(),
         "uniform" => (unit(words) - 0.5) * 12f64.sqrt(),
@@ -65,9 +66,9 @@ fn population() -> (Database, Client) {
              exponential float8)",
     );
     let mut words = Generator::from_seed(71);
-    let columns = LAWS.map(|law| -> Vec<f64> {
+    let columns = LAWS.map(|distribution| -> Vec<f64> {
         (0..GROUPS * SIZE)
-            .map(|_| row_of(law, &mut words))
+            .map(|_| row_of(distribution, &mut words))
             .collect()
     });
     let insert = format!(
@@ -81,7 +82,7 @@ fn population() -> (Database, Client) {
     (database, client)
 }
 
-/// The clipping cuts off a good part of each law, so that a place that leaned to one side would be
+/// The clipping cuts off a good part of each distribution, so that a place that leaned to one side would be
 /// seen; how much the exponential is biased is what the test can see.
 #[test]
 fn means_without_bounds_are_unbiased_where_the_law_is_symmetric() {
@@ -90,14 +91,18 @@ fn means_without_bounds_are_unbiased_where_the_law_is_symmetric() {
         "symmetric(delta=1e-3, scale=1, share=0.4, bin=1, clip=1)",
         "symmetric_known_n(n=60, delta=1e-3, scale=1, share=0.4, bin=1, clip=1)",
     ] {
-        for law in LAWS {
+        for distribution in LAWS {
             let sql = format!(
-                "SELECT (dp_mean_and_count({law}, NULL, NULL, 8, '{mechanism}')).* \
+                "SELECT (dp_mean_and_count({distribution}, NULL, NULL, 8, '{mechanism}')).* \
                  FROM population GROUP BY g"
             );
             let answers = rows(&mut client, &sql);
             assert_eq!(answers.len(), GROUPS);
-            let truth = if law == "exponential" { 1.0 } else { CENTRE };
+            let truth = if distribution == "exponential" {
+                1.0
+            } else {
+                CENTRE
+            };
             let errors: Vec<f64> = answers
                 .iter()
                 .filter_map(|row| row.get::<_, Option<f64>>(0))
@@ -109,12 +114,15 @@ fn means_without_bounds_are_unbiased_where_the_law_is_symmetric() {
                 mean(&errors),
                 (mean_square(&errors, 0.0) / errors.len() as f64).sqrt(),
             );
-            println!("{mechanism}, {law}: {bias:.5} +- {error:.5}");
-            if law == "exponential" {
+            println!("{mechanism}, {distribution}: {bias:.5} +- {error:.5}");
+            if distribution == "exponential" {
                 assert!(bias < -10.0 * error, "{mechanism}: {bias} +- {error}");
             } else {
                 let far = STANDARD_ERRORS * error;
-                assert!(bias.abs() < far, "{mechanism}, {law}: {bias} +- {error}");
+                assert!(
+                    bias.abs() < far,
+                    "{mechanism}, {distribution}: {bias} +- {error}"
+                );
             }
             let counts: Vec<f64> = answers.iter().map(|row| row.get(1)).collect();
             let count_error = (mean_square(&counts, 60.0) / GROUPS as f64).sqrt();
@@ -176,12 +184,12 @@ const SHAPES: [&str; 6] = [
     "symmetric(delta=1e-6, scale=1e280)",
 ];
 
-fn mechanism(text: &str) -> Box<dyn OfCells> {
+fn mechanism(text: &str) -> Box<dyn CellsMean> {
     let arguments = Arguments {
         bounds: Some((None, None)),
         epsilon: Some(1.0),
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
     };
@@ -205,10 +213,10 @@ fn offset(state: &str) -> f64 {
 
 /// The state of these rows on the offset of `state`, as it is shown, by this process.
 fn expected(shape: &str, rows: &[Option<f64>], state: &str) -> String {
-    let line = Line::new(mechanism(shape).place().shape().width, offset(state));
-    let mut histogram = Histogram::new(line);
+    let line = Line::new(mechanism(shape).location().bins().width, offset(state));
+    let mut histogram = CellCounts::new(line);
     for x in rows.iter().flatten().filter(|x| !x.is_nan()) {
-        histogram.add(line.place(*x));
+        histogram.add(line.cell_of(*x));
     }
     let cells = histogram.cells.iter();
     let cells = cells.map(|(cell, held)| format!(" {cell}:{}:{}", held.count, held.steps));

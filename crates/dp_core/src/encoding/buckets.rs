@@ -1,8 +1,8 @@
 //! Where a row is counted: the buckets of a histogram, and bins of magnitudes. Each row is in one,
 //! by a fixed function of its value and of public numbers.
 
+use crate::encoding::grid::{Bounds, Grid, STEPS};
 use crate::error::ParameterError;
-use crate::grid::{Bounds, Grid, STEPS};
 use crate::memory;
 
 /// The most buckets of a histogram.

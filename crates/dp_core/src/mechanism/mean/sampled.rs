@@ -1,26 +1,28 @@
 //! What the means share that show a row, as it is, with a small probability.
 
-use super::super::{MeanAnswer, Mechanism, Request};
+use crate::accuracy::forecast::{Forecast, Planned};
+use crate::encoding::grid::{Bounds, Grid, STEPS};
+use crate::encoding::sums::Sums;
 use crate::error::ParameterError;
-use crate::grid::{Bounds, Grid, STEPS};
-use crate::planning::{Forecast, Planned};
+use crate::mechanism::definition::Mechanism;
+use crate::mechanism::mean::kinds::MeanAnswer;
 use crate::random::{Bits, Generator, add_noise};
+use crate::request::checked::Request;
 use crate::sampler::staircase::Staircase;
 use crate::sampler::uniform::below;
-use crate::sums::Sums;
 
 /// A coin that comes up once in so many tosses: with probability `1 / one_in`, at most delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Coin {
+pub struct Sampling {
     one_in: u64,
 }
 
-impl Coin {
+impl Sampling {
     /// The coin nearest to probability `delta` from below.
     ///
     /// # Errors
     /// A delta below 2^-40: what such a coin chooses would not fit the sums.
-    pub(super) fn new(delta: f64) -> Result<Self, ParameterError> {
+    pub(crate) fn new(delta: f64) -> Result<Self, ParameterError> {
         let one_in = (1.0 / delta).ceil();
         if one_in > (1u64 << 40) as f64 {
             return Err(ParameterError::new(
@@ -50,9 +52,9 @@ impl Coin {
 
 impl Request<'_> {
     /// The parameter `delta`, for a coin.
-    pub(super) fn coin(&self) -> Result<(f64, Coin), ParameterError> {
-        match self.delta()? {
-            Some(delta) => Ok((delta, Coin::new(delta)?)),
+    pub(crate) fn coin(&self) -> Result<(f64, Sampling), ParameterError> {
+        match self.row_delta()? {
+            Some(delta) => Ok((delta, Sampling::new(delta)?)),
             None => Err(ParameterError::new(
                 "mech",
                 "does not say with what probability a row may be shown",
@@ -63,7 +65,7 @@ impl Request<'_> {
     }
 
     /// An error unless mechanisms that show rows are allowed.
-    pub(super) fn allow_pathological(&self) -> Result<(), ParameterError> {
+    pub(crate) fn allow_pathological(&self) -> Result<(), ParameterError> {
         if self.pathological {
             return Ok(());
         }
@@ -87,27 +89,27 @@ const FARTHEST: f64 = (1u64 << 62) as f64;
 /// its noise is symmetric; the mean of any fixed rows, as far as they are within 2^30 widths of the
 /// bounds, is right on average.
 #[derive(Clone, Debug)]
-pub struct Coined {
-    pub(super) bounds: Bounds,
-    pub(super) coin: Coin,
-    pub(super) rows: f64,
+pub struct SampledMean {
+    pub(crate) bounds: Bounds,
+    pub(crate) coin: Sampling,
+    pub(crate) rows: f64,
     /// Without it there are no heads, and all of a row is its tail.
-    pub(super) heads: Option<Box<Heads>>,
+    pub(crate) heads: Option<Box<ClippedPart>>,
 }
 
 /// Rows clipped to bounds, and noise on their sum.
 #[derive(Clone, Debug)]
-pub struct Heads {
-    pub(super) noise: Staircase,
+pub struct ClippedPart {
+    pub(crate) noise: Staircase,
     /// How far beyond the range of the mean rows are clipped, and the moment that it was chosen for.
-    pub(super) radius: f64,
-    pub(super) moment: f64,
-    pub(super) psi: f64,
+    pub(crate) radius: f64,
+    pub(crate) moment: f64,
+    pub(crate) psi: f64,
 }
 
-impl Coined {
+impl SampledMean {
     /// The coin that is tossed for each row.
-    pub fn coin(&self) -> Coin {
+    pub fn coin(&self) -> Sampling {
         self.coin
     }
 
@@ -152,11 +154,11 @@ impl Coined {
     }
 }
 
-impl Coined {
+impl SampledMean {
     /// Without heads the coins' variance is `(1 - delta) / (delta n)` times the mean square of the
     /// rows (proposition 3.6 of Kamath et al. 2023), at most that of a mean at the bound farther from
     /// 0; with them it is bounded as in their proposition 3.7.
-    pub(super) fn forecast(&self, planned: &Planned) -> Forecast {
+    pub(crate) fn forecast(&self, planned: &Planned) -> Forecast {
         let (delta, width) = (1.0 / self.coin.one_in as f64, self.bounds.width());
         let chosen = delta * self.rows;
         let (sampling, noise) = match &self.heads {
@@ -166,7 +168,7 @@ impl Coined {
                 (sampling, (1.0 - delta) / chosen * square)
             }
             Some(heads) => {
-                let Heads {
+                let ClippedPart {
                     radius,
                     moment,
                     psi,
@@ -187,7 +189,7 @@ impl Coined {
     }
 }
 
-impl Mechanism for Coined {
+impl Mechanism for SampledMean {
     type Answer = MeanAnswer;
 
     fn grid(&self) -> Option<Grid> {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::ParameterError;
-use crate::mechanism::{Info, Parameter, Takes, catalog};
+use crate::request::parameter::{Parameter, ParameterKind};
 
 /// The longest text that is looked at, in bytes.
 const LONGEST: usize = 1024;
@@ -19,11 +19,24 @@ pub enum Value {
     Word(&'static str),
 }
 
+/// The mechanisms that a text may name.
+pub(crate) trait Known {
+    /// The name that is written so, if a mechanism has it.
+    fn name(&self, text: &str) -> Option<&'static str>;
+
+    /// The parameters that a mechanism of this name takes, in any aggregate. Parameters of one key are the
+    /// same in all of them.
+    fn parameters(&self, name: &str) -> Vec<Parameter>;
+
+    /// All names, for a hint.
+    fn listed(&self) -> String;
+}
+
 /// A mechanism's name with parameters, parsed and checked against the registry: the name is one
 /// of some aggregate's mechanisms, and each key is one that a mechanism of that name takes.
 ///
 /// Whether the name fits the aggregate of a call, and whether a value lies in its domain, is
-/// for [`Registry::build`](crate::mechanism::Registry::build) to say.
+/// for [`Registry::build`](crate::registry::Registry::build) to say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     name: &'static str,
@@ -37,7 +50,7 @@ impl Choice {
     ///
     /// # Errors
     /// Anything else. The message never holds a piece of the text.
-    pub fn parse(text: &str) -> Result<Self, ParameterError> {
+    pub(crate) fn parse(text: &str, known: &dyn Known) -> Result<Self, ParameterError> {
         if text.len() > LONGEST {
             return Err(form("is too long for the name of a mechanism"));
         }
@@ -50,17 +63,14 @@ impl Choice {
                 None => return Err(form("has no closing parenthesis")),
             },
         };
-        let Some(name) = catalog()
-            .map(|(_, _, info)| info.name)
-            .find(|known| *known == name)
-        else {
+        let Some(name) = known.name(name) else {
             return Err(ParameterError::new(
                 "mech",
                 "is not the name of a mechanism",
-                by_aggregate(),
+                known.listed(),
             ));
         };
-        let parameters = parameters_of(name);
+        let parameters = known.parameters(name);
         let mut values: Vec<(&'static str, Value)> = Vec::new();
         let items = inside.filter(|inside| !inside.is_empty());
         for item in items.into_iter().flat_map(|inside| inside.split(',')) {
@@ -82,9 +92,9 @@ impl Choice {
     }
 
     /// The mechanism that runs when none is named, with its default parameters.
-    pub(crate) fn of_default(info: &Info) -> Self {
+    pub(crate) fn of_default(name: &'static str) -> Self {
         Self {
-            name: info.name,
+            name,
             values: Vec::new(),
         }
     }
@@ -158,10 +168,10 @@ impl fmt::Display for Value {
 impl Parameter {
     /// Reads a value of this parameter.
     fn read(&self, text: &str) -> Result<Value, ParameterError> {
-        let value = match self.takes {
-            Takes::Number => finite_decimal(text).map(Value::Number),
-            Takes::Whole => finite_decimal(text).and_then(whole).map(Value::Whole),
-            Takes::Word(words) => words
+        let value = match self.kind {
+            ParameterKind::Number => finite_decimal(text).map(Value::Number),
+            ParameterKind::Whole => finite_decimal(text).and_then(whole).map(Value::Whole),
+            ParameterKind::Word(words) => words
                 .iter()
                 .find(|word| **word == text)
                 .map(|w| Value::Word(w)),
@@ -169,10 +179,12 @@ impl Parameter {
         value.ok_or_else(|| {
             let (name, wanted) = (
                 self.name,
-                match self.takes {
-                    Takes::Number => "finite number".to_owned(),
-                    Takes::Whole => "whole number".to_owned(),
-                    Takes::Word(words) => format!("value that it takes ({})", listed(words)),
+                match self.kind {
+                    ParameterKind::Number => "finite number".to_owned(),
+                    ParameterKind::Whole => "whole number".to_owned(),
+                    ParameterKind::Word(words) => {
+                        format!("value that it takes ({})", listed(words))
+                    }
                 },
             );
             form(format!("gives the parameter {name} no {wanted}"))
@@ -194,44 +206,6 @@ fn finite_decimal(text: &str) -> Option<f64> {
 fn whole(number: f64) -> Option<u64> {
     let fits = number.fract() == 0.0 && (0.0..(1u64 << 53) as f64).contains(&number);
     fits.then_some(number as u64)
-}
-
-/// The mechanisms of each aggregate, for a hint; aggregates with the same ones stand together. It is the same
-/// whatever text was refused: that may be of a row, so not even the names nearest to it are singled out.
-fn by_aggregate() -> String {
-    let mut aggregates: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (aggregate, _, info) in catalog() {
-        match aggregates.last_mut() {
-            Some((last, names)) if *last == aggregate => names.push(info.name),
-            _ => aggregates.push((aggregate, vec![info.name])),
-        }
-    }
-    let mut groups: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
-    for (aggregate, names) in aggregates {
-        match groups.iter_mut().find(|(_, same)| *same == names) {
-            Some((together, _)) => together.push(aggregate),
-            None => groups.push((vec![aggregate], names)),
-        }
-    }
-    let lines: Vec<String> = groups
-        .iter()
-        .map(|(together, names)| format!("of {}: {}", together.join(" and "), listed(names)))
-        .collect();
-    format!("The mechanisms are, {}.", lines.join("; "))
-}
-
-/// The parameters that a mechanism of this name takes, in any aggregate. Parameters of one key
-/// are the same in all of them.
-fn parameters_of(name: &str) -> Vec<Parameter> {
-    let mut seen: Vec<Parameter> = Vec::new();
-    for (_, _, info) in catalog().filter(|(_, _, info)| info.name == name) {
-        for parameter in info.all_parameters() {
-            if !seen.iter().any(|known| known.name == parameter.name) {
-                seen.push(*parameter);
-            }
-        }
-    }
-    seen
 }
 
 /// Words for a list in a hint.

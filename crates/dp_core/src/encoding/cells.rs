@@ -2,12 +2,12 @@
 //!
 //! A row becomes the number of its cell and the steps from that cell's lower edge, by a fixed
 //! function of that row alone; a group is the number of rows in each cell, and the sum of their
-//! steps. As with [`grid`](crate::grid) these are integers, so that no order of rows and no split
+//! steps. As with [`grid`](crate::encoding::grid) these are integers, so that no order of rows and no split
 //! into parts changes them.
 //!
 //! The cells start at an offset that was drawn at random, without a look at the rows. Rows are
 //! rounded down to steps from there, so the rounding does not favour any place: half a step more,
-//! which [`Histogram::sum_between`] adds, makes it even.
+//! which [`CellCounts::sum_between`] adds, makes it even.
 
 use crate::memory;
 
@@ -62,7 +62,7 @@ impl Line {
     ///
     /// Depends on `x` and the line alone. Cannot panic: the hot path calls it for each row.
     #[inline(always)]
-    pub fn place(&self, x: f64) -> (i64, u64) {
+    pub fn cell_of(&self, x: f64) -> (i64, u64) {
         let z = x * self.per_unit - self.offset;
         let z = if z > -FARTHEST { z } else { -FARTHEST };
         let z = if z < FARTHEST { z } else { FARTHEST };
@@ -128,7 +128,7 @@ impl Cells {
 
 /// What a group is: how its rows lie in cells.
 #[derive(Clone, Debug)]
-pub struct Histogram {
+pub struct CellCounts {
     /// Where the cells lie.
     pub line: Line,
     /// Rows, in cells or not.
@@ -174,7 +174,7 @@ impl Chosen {
     }
 }
 
-impl Histogram {
+impl CellCounts {
     /// No rows yet.
     pub fn new(line: Line) -> Self {
         Self {
@@ -242,7 +242,7 @@ mod tests {
             for offset in [0.0, 0.3, 9.99] {
                 let line = Line::new(width, offset);
                 for x in NUMBERS.into_iter().chain([f64::NAN]) {
-                    let (cell, steps) = line.place(x);
+                    let (cell, steps) = line.cell_of(x);
                     assert!(cell.unsigned_abs() <= 1 << 50 && steps < STEPS);
                     assert!(line.value(cell as f64).is_finite());
                     let position = cell as f64 + steps as f64 / STEPS as f64;
@@ -261,8 +261,8 @@ mod tests {
         // Off the edges: a step's lower edge belongs to it, and in a mirror the upper one would.
         let (line, mirror) = (Line::new(1.0, 0.3), Line::new(1.0, -0.3));
         for x in NUMBERS.into_iter().filter(|x| x.abs() < 1e6) {
-            let (cell, steps) = line.place(x);
-            assert_eq!(mirror.place(-x), (-1 - cell, STEPS - 1 - steps), "{x}");
+            let (cell, steps) = line.cell_of(x);
+            assert_eq!(mirror.cell_of(-x), (-1 - cell, STEPS - 1 - steps), "{x}");
         }
     }
 
@@ -284,7 +284,7 @@ mod tests {
         let (mut one, mut other) = (Chosen::default(), Chosen::default());
         for (i, x) in rows.into_iter().enumerate() {
             let part = if i % 3 == 0 { &mut one } else { &mut other };
-            part.add(line.place(x));
+            part.add(line.cell_of(x));
         }
         one.merge(&other);
         assert_eq!(one.count, 9);
@@ -296,10 +296,10 @@ mod tests {
     #[test]
     fn sums_between_clamp_each_row() {
         let line = Line::new(2.0, 0.125);
-        let mut histogram = Histogram::new(line);
+        let mut histogram = CellCounts::new(line);
         let rows = [-9.0, -3.5, -0.5, 0.0, 0.75, 2.0, 3.0, 3.25, 8.0, 1e12];
         for x in rows {
-            histogram.add(line.place(x));
+            histogram.add(line.cell_of(x));
         }
         for (from, to) in [(-1, 1), (0, 2), (-8, -4), (3, 9), (-100, 100)] {
             let (lo, hi) = (line.value(from as f64), line.value(to as f64));

@@ -44,8 +44,8 @@ impl Ratio for Laplace {
         2.0 * (a * a + c * c)
     }
 
-    /// The law of `x - y` is `(a^2 L(a) - c^2 L(c)) / (a^2 - c^2)`, `L` the Laplace law of a scale;
-    /// for one such law it is `a (t + a) e^(-t/a)`.
+    /// The distribution of `x - y` is `(a^2 L(a) - c^2 L(c)) / (a^2 - c^2)`, `L` the Laplace distribution of a scale;
+    /// for one such distribution it is `a (t + a) e^(-t/a)`.
     fn clipped(&self, m: f64, t: f64) -> f64 {
         let (a, c) = self.scales(m);
         if (a - c).abs() < 1e-4 * (a + c) {
@@ -117,7 +117,7 @@ pub struct Staircase2 {
 }
 
 impl Ratio for Staircase2 {
-    /// The two are uncorrelated: the law stays the same where one changes its sign.
+    /// The two are uncorrelated: the distribution stays the same where one changes its sign.
     fn variance(&self, m: f64) -> f64 {
         ((1.0 - m).powi(2) + m * m) * self.variance
     }

@@ -1,7 +1,7 @@
 //! Where a row is by two public bounds: below, inside or above. Each row is in one of the three, by
 //! a fixed function of its value and the bounds.
 
-use crate::grid::Grid;
+use crate::encoding::grid::Grid;
 
 /// Below, inside, above.
 pub const SIDES: usize = 3;

@@ -1,57 +1,58 @@
 //! What the means without bounds share: where the rows lie, found from how they fall into bins.
 //!
-//! More of it: docs/proofs/place.md.
+//! More of it: docs/proofs/location.md.
 
-use super::super::budget::{self, DELTA, outside};
-use super::super::{Parameter, Request, Takes};
-use super::SCALE;
-use crate::cells::{Content, Histogram, Line, MOST, STEPS};
-use crate::epsilon::Epsilon;
+use crate::accuracy::forecast::{Forecast, Planned, bias_of_clamping};
+use crate::encoding::cells::{CellCounts, Content, Line, MOST, STEPS};
 use crate::error::ParameterError;
-use crate::planning::{Forecast, Planned, bias_of_clamping};
+use crate::mechanism::mean::parameters::SCALE;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, add_noise, noted};
+use crate::request::budget::{self, DELTA, outside};
+use crate::request::checked::Request;
+use crate::request::parameter::{Parameter, ParameterKind};
 use crate::sampler::staircase::Staircase;
 use crate::sampler::uniform::below;
 
 /// The parameter `bin`.
-pub(super) const BIN: Parameter = Parameter {
+pub(crate) const BIN: Parameter = Parameter {
     name: "bin",
-    takes: Takes::Number,
+    kind: ParameterKind::Number,
     domain: "scale / 10 <= bin <= 1000 * scale",
-    description: "the width of the bins that find the place of the mean, in the rows' unit; by \
+    description: "the width of the bins that find the location of the mean, in the rows' unit; by \
                   default 10 * scale",
 };
 
 /// The parameter `clip`.
-pub(super) const CLIP: Parameter = Parameter {
+pub(crate) const CLIP: Parameter = Parameter {
     name: "clip",
-    takes: Takes::Number,
+    kind: ParameterKind::Number,
     domain: "bin / 2 <= clip <= 6 * bin",
-    description: "rows are clipped this far from the place found, in the rows' unit; rounded up to \
+    description: "rows are clipped this far from the location found, in the rows' unit; rounded up to \
                   a tenth of a bin; by default 1.5 * bin. The noise is proportional to it",
 };
 
 /// The parameter `share`.
-pub(super) const SHARE: Parameter = Parameter {
+pub(crate) const SHARE: Parameter = Parameter {
     name: "share",
-    takes: Takes::Number,
+    kind: ParameterKind::Number,
     domain: "0.01 <= share <= 0.9",
-    description: "the part of eps that finds the place; by default 0.125. More finds it among fewer \
+    description: "the part of eps that finds the location; by default 0.125. More finds it among fewer \
                   rows, and leaves less for the mean",
 };
 
 /// Parameters that say what no mean without bounds can do.
-pub(super) const NO_MU: Parameter = Parameter {
+pub(crate) const NO_MU: Parameter = Parameter {
     name: budget::MU.name,
-    takes: Takes::Number,
+    kind: ParameterKind::Number,
     domain: "none",
     description: "refused: without bounds no unbiased mean is Gaussian differentially private",
 };
 
 /// See [`NO_MU`].
-pub(super) const NO_RHO: Parameter = Parameter {
+pub(crate) const NO_RHO: Parameter = Parameter {
     name: budget::RHO.name,
-    takes: Takes::Number,
+    kind: ParameterKind::Number,
     domain: "none",
     description: "refused: without bounds no unbiased mean is zero-concentrated differentially \
                   private",
@@ -59,7 +60,7 @@ pub(super) const NO_RHO: Parameter = Parameter {
 
 /// What such a mean may be asked for: see the parameters.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct Bins {
     /// Cells in a bin.
     pub bin: u32,
     /// Cells between the ends that rows are clipped to.
@@ -68,9 +69,9 @@ pub struct Shape {
     pub width: f64,
 }
 
-impl Shape {
+impl Bins {
     /// Bins of this width, and rows clipped this far from the middle of one, rounded up to where a
-    /// cell ends: the clipped sum is then known from the cells, wherever the place is.
+    /// cell ends: the clipped sum is then known from the cells, wherever the location is.
     ///
     /// That is a whole bin a cell where `clip` is an odd number of half bins, half a bin where it
     /// is an even one, and else a tenth.
@@ -108,7 +109,7 @@ impl Shape {
         Line::new(self.width, fraction * f64::from(self.bin))
     }
 
-    /// The cell at whose lower edge rows are clipped from below, where the place is in this bin.
+    /// The cell at whose lower edge rows are clipped from below, where the location is in this bin.
     fn first(&self, bin: i64) -> i64 {
         let (cells, span) = (i64::from(self.bin), i64::from(self.span));
         // Both are even, or both are odd.
@@ -116,7 +117,7 @@ impl Shape {
     }
 }
 
-/// More occupied cells than about this many, and no place is looked for.
+/// More occupied cells than about this many, and no location is looked for.
 const CROWD: u32 = 1 << 17;
 
 /// Of delta, what the test for a crowd of cells may take.
@@ -126,8 +127,8 @@ const CROWD_DELTA: f64 = 0.125;
 ///
 /// Algorithm 1 of Kamath, Mouzakis, Regehr, Singhal, Steinke and Ullman (2023), a stable histogram
 /// with a random offset, on integers. The bins that hold a row get two-sided geometric noise; of
-/// those that then reach a threshold the one with the most is the place, and a tie is broken at
-/// random. If there is none, there is no place.
+/// those that then reach a threshold the one with the most is the location, and a tie is broken at
+/// random. If there is none, there is no location.
 ///
 /// **Why it is private** ((epsilon, delta), all of it for this step; the offset is public). Say one
 /// row is added: the votes of one bin rise by 1.
@@ -138,23 +139,23 @@ const CROWD_DELTA: f64 = 0.125;
 ///   which is at most 7/8 delta by the choice of the threshold, and otherwise nothing changes.
 ///
 /// So the noisy votes that reach the threshold, with their bins, are (votes, 7/8 delta)-private; the
-/// place is a function of them, and of coins. Where a row is *replaced*, two bins change, and
+/// location is a function of them, and of coins. Where a row is *replaced*, two bins change, and
 /// `votes` is halved for it; of the two directions each has at most one bin that is new.
 ///
 /// **Memory.** Bins are at most as many as rows, but no memory may grow with rows alone, and where it
-/// ends must not show a row. So no place is looked for where more than about 2^17 cells are
+/// ends must not show a row. So no location is looked for where more than about 2^17 cells are
 /// occupied: their number, which one row changes by at most 1, is compared with two-sided geometric
 /// noise at `crowd`, a small part of epsilon. At 2^18 cells ([`MOST`]) rows are left out, and there
-/// never is a place; a neighbour with just 2^18 would find one only if the noise fell below -2^17,
+/// never is a location; a neighbour with just 2^18 would find one only if the noise fell below -2^17,
 /// with probability at most `e^(-2^17 crowd)`, which is delta / 8 by the choice of `crowd`.
 ///
-/// **Why it is unbiased.** Mirror the rows about their law's centre: cells, votes, noise and ties are
-/// mirrored with them, the offset is as likely as its mirror image, so the place, if there is one,
+/// **Why it is unbiased.** Mirror the rows about their distribution's centre: cells, votes, noise and ties are
+/// mirrored with them, the offset is as likely as its mirror image, so the location, if there is one,
 /// is as likely to lie to the left of the centre as to the right (lemmas 4.5 and 4.6 there). Without
 /// the random offset it would lean towards multiples of the bin's width (Karwa and Vadhan 2018).
 #[derive(Clone, Debug)]
-pub struct Place {
-    shape: Shape,
+pub struct Location {
+    bins: Bins,
     crowd: Staircase,
     votes: Staircase,
     threshold: i128,
@@ -163,26 +164,26 @@ pub struct Place {
     votes_scale: f64,
 }
 
-impl Place {
-    /// Bins of `shape`, with `epsilon` to spend. A row changes `bins` bins: 1 if it is added or
+impl Location {
+    /// `bins`, with `epsilon` to spend. A row changes so many bins: 1 if it is added or
     /// removed, 2 if it is replaced.
     ///
     /// # Errors
     /// An epsilon too small to tell a crowd of cells by.
     pub fn new(
-        shape: Shape,
+        bins: Bins,
         epsilon: Epsilon,
         delta: f64,
-        bins: u32,
+        changed: u32,
     ) -> Result<Self, ParameterError> {
         let crowd = (1.0 / (CROWD_DELTA * delta)).ln() / f64::from(CROWD);
         let parts = epsilon.split(crowd);
         let (crowd, votes) = parts
             .filter(|(crowd, votes)| crowd.value() < votes.value())
             .ok_or_else(too_small)?;
-        let votes = if bins == 2 { votes.half() } else { votes };
+        let votes = if changed == 2 { votes.half() } else { votes };
         Ok(Self {
-            shape,
+            bins,
             crowd: Staircase::two_sided_geometric(crowd),
             votes: Staircase::two_sided_geometric(votes),
             threshold: threshold(votes.value(), (1.0 - CROWD_DELTA) * delta),
@@ -191,25 +192,25 @@ impl Place {
         })
     }
 
-    /// The fewest noisy votes that make a place.
+    /// The fewest noisy votes that make a location.
     pub fn threshold(&self) -> i128 {
         self.threshold
     }
 
     /// What it counts.
-    pub fn shape(&self) -> &Shape {
-        &self.shape
+    pub fn bins(&self) -> &Bins {
+        &self.bins
     }
 
-    /// The cell at whose lower edge rows are clipped from below, or `None` where there is no place.
-    pub fn find<B: Bits>(&self, histogram: &Histogram, bits: &mut B) -> Option<i64> {
+    /// The cell at whose lower edge rows are clipped from below, or `None` where there is no location.
+    pub fn find<B: Bits>(&self, histogram: &CellCounts, bits: &mut B) -> Option<i64> {
         let noise = self.crowd.draw(bits).value;
         let cells = add_noise(histogram.cells.count() as i128, noise, bits);
         if histogram.full || cells > i128::from(CROWD) {
             return None;
         }
-        let bin_of = |cell: i64| cell.div_euclid(i64::from(self.shape.bin));
-        let (mut most, mut place, mut ties) = (self.threshold, None, 0);
+        let bin_of = |cell: i64| cell.div_euclid(i64::from(self.bins.bin));
+        let (mut most, mut location, mut ties) = (self.threshold, None, 0);
         // The cells of a bin follow one another.
         let mut cells = histogram.cells.iter().peekable();
         while let Some((cell, Content { count, .. })) = cells.next() {
@@ -220,29 +221,29 @@ impl Place {
             let votes = i128::from(votes);
             let noisy = votes.saturating_add(self.votes.draw(bits).value);
             let noisy = noted(&[votes, i128::from(bin)], noisy, bits);
-            if noisy > most || noisy == most && place.is_none() {
-                (most, place, ties) = (noisy, Some(bin), 1);
+            if noisy > most || noisy == most && location.is_none() {
+                (most, location, ties) = (noisy, Some(bin), 1);
             } else if noisy == most {
                 // Each of those that tie has the same chance to be the one.
                 ties += 1;
                 if below(ties, bits) == 0 {
-                    place = Some(bin);
+                    location = Some(bin);
                 }
             }
         }
-        place.map(|bin| self.shape.first(bin))
+        location.map(|bin| self.bins.first(bin))
     }
 }
 
-impl Place {
-    /// How far from the mean of the population the answer may be, for rows of a symmetric law whose
+impl Location {
+    /// How far from the mean of the population the answer may be, for rows of a symmetric distribution whose
     /// standard deviation `psi`, or else half a bin, bounds.
     ///
-    /// Clipping makes no bias on average over the places, but for each place one of the size that it
-    /// has for any law: `clip - bin` from the mean, for a place within a bin of it.
-    pub(super) fn forecast(&self, planned: &Planned, noise_sd: f64) -> Forecast {
-        let bin = f64::from(self.shape.bin) * self.shape.width;
-        let slack = self.shape.distance() / 2.0 - bin;
+    /// Clipping makes no bias on average over the locations, but for each location one of the size that it
+    /// has for any distribution: `clip - bin` from the mean, for a location within a bin of it.
+    pub(crate) fn forecast(&self, planned: &Planned, noise_sd: f64) -> Forecast {
+        let bin = f64::from(self.bins.bin) * self.bins.width;
+        let slack = self.bins.distance() / 2.0 - bin;
         let clipping = planned.moment.map_or(0.0, |(moment, psi)| {
             if slack > 0.0 {
                 bias_of_clamping(moment, psi, slack)
@@ -254,18 +255,18 @@ impl Place {
             noise_sd,
             bias: 0.0,
             rmse: planned.sampling_sd(bin).hypot(noise_sd).hypot(clipping),
-            null: self.no_place(planned.rows, planned.moment.map(|(_, psi)| psi / bin)),
+            null: self.no_location(planned.rows, planned.moment.map(|(_, psi)| psi / bin)),
         }
     }
 
-    /// A bound on the probability that there is no place among so many rows of any law whose standard
+    /// A bound on the probability that there is no location among so many rows of any distribution whose standard
     /// deviation is at most `spread` bins: to leading order in `1 / rows`.
     ///
     /// Two bins at most meet the rows within half a bin of the mean, `1 - 4 spread^2` of all
     /// (Chebyshev), so one has half of them, `p`. It has fewer than `p n - m` rows with probability at
     /// most `exp(-2 m^2 / n)` (Hoeffding), and then misses the threshold if its noise is below
     /// `threshold - (p n - m)`. Besides, few cells are taken for a crowd now and then.
-    pub fn no_place(&self, rows: f64, spread: Option<f64>) -> f64 {
+    pub fn no_location(&self, rows: f64, spread: Option<f64>) -> f64 {
         let share = (1.0 - 4.0 * spread.unwrap_or(0.0).powi(2)) / 2.0;
         if share <= 0.0 {
             return 1.0;
@@ -292,16 +293,16 @@ fn threshold(epsilon: f64, delta: f64) -> i128 {
 }
 
 /// The parameters that all of them take, checked.
-pub(super) struct Wanted {
-    pub shape: Shape,
+pub(crate) struct Wanted {
+    pub bins: Bins,
     pub delta: f64,
-    /// What of epsilon finds the place, and the rest.
+    /// What of epsilon finds the location, and the rest.
     pub epsilons: (Epsilon, Epsilon),
 }
 
 impl Request<'_> {
     /// The parameters of a mean without bounds.
-    pub(super) fn wanted(&self) -> Result<Wanted, ParameterError> {
+    pub(crate) fn wanted(&self) -> Result<Wanted, ParameterError> {
         let get = |parameter: &Parameter| self.choice.get(parameter.name);
         if get(&NO_MU).or(get(&NO_RHO)).is_some() {
             return Err(impossible(
@@ -333,11 +334,11 @@ impl Request<'_> {
         let bin = within(&BIN, 10.0 * scale, scale / 10.0, 1000.0 * scale)?;
         let clip = within(&CLIP, 1.5 * bin, bin / 2.0, 6.0 * bin)?;
         let share = within(&SHARE, 0.125, 0.01, 0.9)?;
-        let epsilon = self.epsilon()?;
+        let epsilon = self.row_epsilon()?;
         let epsilons = epsilon.split(share * epsilon.value());
         Ok(Wanted {
-            shape: Shape::new(bin, clip),
-            delta: self.delta()?.ok_or_else(|| outside(&DELTA))?,
+            bins: Bins::new(bin, clip),
+            delta: self.row_delta()?.ok_or_else(|| outside(&DELTA))?,
             epsilons: epsilons.ok_or_else(too_small)?,
         })
     }
@@ -346,7 +347,7 @@ impl Request<'_> {
 fn too_small() -> ParameterError {
     ParameterError::new(
         "eps",
-        "is too small to find the place of the mean with this delta",
+        "is too small to find the location of the mean with this delta",
         "Give a larger eps, or a mechanism that knows its bounds, such as hourglass.",
     )
 }

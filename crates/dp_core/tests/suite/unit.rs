@@ -1,22 +1,21 @@
 //! What all mechanisms take to protect a person with several rows: `rows` and `groups`.
 
-use dp_core::epsilon::Epsilon;
+use dp_core::encoding::sums::{Moments, Sums};
 use dp_core::mechanism::count::undercount::Undercount;
-use dp_core::mechanism::{
-    Arguments, COUNT, COUNTS, MEAN, MechanismArgument, Registry, SUM, SUMS, VARIANCE, catalog,
-    person,
-};
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Generator;
-use dp_core::sums::{Moments, Sums};
+use dp_core::registry::{COUNT, COUNTS, MEAN, Registry, SUM, SUMS, VARIANCE, catalog};
+use dp_core::request::arguments::{Arguments, MechanismArgument};
+use dp_core::request::unit;
 
-use crate::law;
+use crate::distribution;
 
 fn arguments<'a>(bounds: Option<(f64, f64)>, eps: Option<f64>, text: &'a str) -> Arguments<'a> {
     Arguments {
         bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
         epsilon: eps,
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: true,
     }
@@ -93,7 +92,7 @@ fn mu_is_divided_by_rows_and_by_the_root_of_groups() {
         near("rows=5, groups=9", 15.0);
     }
     // A budget of (eps, delta) is turned into mu first, whole.
-    let whole = dp_core::accounting::mu(1.0, 1e-6).unwrap();
+    let whole = dp_core::privacy::accounting::mu(1.0, 1e-6).unwrap();
     let sd_of = |eps, text: &str| {
         let counts = COUNTS.build(&arguments(None, eps, text)).unwrap();
         counts.spread().sd
@@ -139,7 +138,7 @@ fn a_share_of_mu_is_never_too_small_for_the_noise() {
     assert!(answer.variance >= 0.0);
 }
 
-/// As far as the laws below are looked at.
+/// As far as the distributions below are looked at.
 const REACH: i64 = 600;
 
 /// Two-sided geometric noise, clipped to `[-v, v]`.
@@ -147,16 +146,16 @@ fn clipped_geometric(z: i64, step: f64, v: i64) -> f64 {
     match z.abs() {
         far if far > v => 0.0,
         end if end == v => (-step * v as f64).exp() / (1.0 + (-step).exp()),
-        _ => law::two_sided_geometric(z, step),
+        _ => distribution::two_sided_geometric(z, step),
     }
 }
 
-/// Two tables that differ by a person's rows, for the count: the law of each, and what the worse of
+/// Two tables that differ by a person's rows, for the count: the distribution of each, and what the worse of
 /// them exceeds `e^eps` times the other by.
-fn excess(eps: f64, distance: i64, law: impl Fn(i64) -> f64) -> f64 {
+fn excess(eps: f64, distance: i64, distribution: impl Fn(i64) -> f64) -> f64 {
     let sum = |shift: i64| -> f64 {
         (-REACH..=REACH)
-            .map(|x| (law(x) - eps.exp() * law(x - shift)).max(0.0))
+            .map(|x| (distribution(x) - eps.exp() * distribution(x - shift)).max(0.0))
             .sum()
     };
     sum(distance).max(sum(-distance))
@@ -166,12 +165,12 @@ fn excess(eps: f64, distance: i64, law: impl Fn(i64) -> f64) -> f64 {
 fn a_person_of_many_rows_is_as_private_as_the_call_says() {
     for eps in [0.3, 1.0, 4.0] {
         for rows in [1, 2, 7] {
-            let law = |x: i64| law::two_sided_geometric(x, eps / rows as f64);
-            assert!(excess(eps, rows, law) < 1e-12, "{eps} {rows}");
+            let distribution = |x: i64| distribution::two_sided_geometric(x, eps / rows as f64);
+            assert!(excess(eps, rows, distribution) < 1e-12, "{eps} {rows}");
             // With a row more than was said, or without the factor, it is not.
-            assert!(excess(eps, rows + 1, law) > 1e-3, "{eps} {rows}");
+            assert!(excess(eps, rows + 1, distribution) > 1e-3, "{eps} {rows}");
             if rows > 1 {
-                let careless = |x: i64| law::two_sided_geometric(x, eps);
+                let careless = |x: i64| distribution::two_sided_geometric(x, eps);
                 assert!(excess(eps, rows, careless) > 1e-3, "{eps} {rows}");
             }
         }
@@ -198,19 +197,19 @@ fn delta_is_shared_out_as_group_privacy_asks() {
                 assert_eq!(count.release(&sums, &mut one), expected, "{text}");
             }
             // A person's rows apart, what it answers is as private as the call says.
-            let law = |v: i64| move |x: i64| clipped_geometric(x + v, step, v);
-            let found = excess(eps, rows, law(undercount(share).reach() as i64));
+            let distribution = |v: i64| move |x: i64| clipped_geometric(x + v, step, v);
+            let found = excess(eps, rows, distribution(undercount(share).reach() as i64));
             assert!(found <= delta, "{text}: {found}");
             // With the whole delta for each row it often is not.
             let careless = undercount(delta).reach() as i64;
-            caught += usize::from(excess(eps, rows, law(careless)) > delta);
+            caught += usize::from(excess(eps, rows, distribution(careless)) > delta);
         }
     }
     assert!(caught >= 3, "{caught}");
 }
 
 /// What the answers of all groups of a person together exceed `e^eps` times those of the other table by,
-/// where each group follows the law `one` in the first table and `other` in the second: the law of a group's
+/// where each group follows the distribution `one` in the first table and `other` in the second: the distribution of a group's
 /// log-likelihood ratio, convolved. Exact but for the roundings of floats.
 fn excess_of_groups(
     eps: f64,
@@ -276,8 +275,11 @@ fn delta_is_shared_by_rows_and_groups_together() {
             // All groups of the person together, which each lose all rows of theirs.
             let together = |share: f64| {
                 let reach = undercount(share).reach() as i64;
-                let law = |x: i64| clipped_geometric(x, step, reach);
-                let (with, without) = (|x: i64| law(x - rows as i64), |x: i64| law(x));
+                let distribution = |x: i64| clipped_geometric(x, step, reach);
+                let (with, without) = (
+                    |x: i64| distribution(x - rows as i64),
+                    |x: i64| distribution(x),
+                );
                 let lost = excess_of_groups(eps, groups, with, without);
                 lost.max(excess_of_groups(eps, groups, without, with))
             };
@@ -307,7 +309,7 @@ fn all_mechanisms_take_them_and_their_values_are_checked() {
         assert_eq!(keys.len(), names.len(), "{}", info.name);
     }
     assert_eq!(
-        person::PARAMETERS.map(|parameter| parameter.name),
+        unit::PARAMETERS.map(|parameter| parameter.name),
         ["rows", "groups"]
     );
     for (text, argument, word) in [

@@ -1,31 +1,32 @@
-//! People with several rows: what every mechanism takes to protect a person instead of a row.
+//! The privacy unit: what every mechanism takes to protect a person with several rows instead of a row.
 //!
-//! More of it: docs/proofs/persons.md.
+//! More of it: docs/proofs/unit.md.
 
-use super::budget::{DELTA, outside};
-use super::{Parameter, Request, Takes};
-use crate::epsilon::Epsilon;
 use crate::error::ParameterError;
+use crate::privacy::epsilon::Epsilon;
+use crate::request::budget::{DELTA, outside};
+use crate::request::checked::{CallEpsilon, Request};
+use crate::request::parameter::{Parameter, ParameterKind};
 
 /// The parameter `rows`.
-pub(super) const ROWS: Parameter = Parameter {
+pub(crate) const MOST_ROWS: Parameter = Parameter {
     name: "rows",
-    takes: Takes::Whole,
+    kind: ParameterKind::Whole,
     domain: "1 to 1000000",
     description: "the most rows that a person has in a group; by default 1. The query must keep to it",
 };
 
 /// The parameter `groups`.
-pub(super) const GROUPS: Parameter = Parameter {
+pub(crate) const MOST_GROUPS: Parameter = Parameter {
     name: "groups",
-    takes: Takes::Whole,
+    kind: ParameterKind::Whole,
     domain: "1 to 1000000",
     description: "the most groups of the query that a person has rows in; by default 1. The query must \
                   keep to it",
 };
 
 /// The parameters that all mechanisms take.
-pub const PARAMETERS: [Parameter; 2] = [ROWS, GROUPS];
+pub const PARAMETERS: [Parameter; 2] = [MOST_ROWS, MOST_GROUPS];
 
 const MOST: f64 = 1e6;
 
@@ -33,19 +34,45 @@ const MOST: f64 = 1e6;
 /// on `G n`, for 100,000 values with the smallest weight: below 2^62 over this, which is below 2^100.
 const LEAST_MU: f64 = 1e-11;
 
+/// The privacy unit: a person who has at most so many rows in each of at most so many groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// The most rows of a person in a group.
+    pub rows: u32,
+    /// The most groups that a person has rows in.
+    pub groups: u32,
+}
+
+impl Unit {
+    /// Whether a person is a row.
+    fn is_row(self) -> bool {
+        self.rows == 1 && self.groups == 1
+    }
+}
+
 impl Request<'_> {
+    /// The privacy unit, as the mechanism's parameters have it.
+    pub(crate) fn unit(&self) -> Result<Unit, ParameterError> {
+        Ok(Unit {
+            rows: self.at_most(&MOST_ROWS)?,
+            groups: self.at_most(&MOST_GROUPS)?,
+        })
+    }
+
     /// What was given for one of the two parameters.
-    pub(super) fn at_most(&self, parameter: &Parameter) -> Result<u64, ParameterError> {
+    fn at_most(&self, parameter: &Parameter) -> Result<u32, ParameterError> {
         match self.choice.get(parameter.name) {
             None => Ok(1),
-            Some(most) if (1.0..=MOST).contains(&most) => Ok(most as u64),
+            Some(most) if (1.0..=MOST).contains(&most) => Ok(most as u32),
             Some(_) => Err(outside(parameter)),
         }
     }
 
     /// The call's epsilon, for a mechanism that shares it out in its own way.
-    pub(super) fn whole_epsilon(&self) -> Result<Epsilon, ParameterError> {
-        Epsilon::new(self.epsilon.map(|epsilon| epsilon.value() * self.overspent))
+    pub(crate) fn call_epsilon(&self) -> Result<CallEpsilon, ParameterError> {
+        let factor = self.overspent.factor();
+        let given = self.call_epsilon.map(|epsilon| epsilon.value() * factor);
+        Epsilon::new(given).map(CallEpsilon::new)
     }
 
     /// What a mechanism may spend on one row in one group, for the call's epsilon to be what a person
@@ -55,10 +82,10 @@ impl Request<'_> {
     /// the person has rows in, at most `groups`, each gets its share: basic composition. In one group
     /// the two tables are at most `rows` steps apart, each step a row: group privacy, which at
     /// `epsilon` a step gives `rows epsilon`.
-    pub(super) fn epsilon(&self) -> Result<Epsilon, ParameterError> {
-        let whole = self.whole_epsilon()?;
-        let (rows, groups) = (self.at_most(&ROWS)?, self.at_most(&GROUPS)?);
-        whole.shared(rows * groups).ok_or_else(|| {
+    pub(crate) fn row_epsilon(&self) -> Result<Epsilon, ParameterError> {
+        let (whole, unit) = (self.call_epsilon()?.of_person(), self.unit()?);
+        let steps = u64::from(unit.rows) * u64::from(unit.groups);
+        whole.shared(steps).ok_or_else(|| {
             ParameterError::new(
                 "eps",
                 "is too small for so many rows and groups of a person",
@@ -72,22 +99,22 @@ impl Request<'_> {
     /// Of `k` steps at `(epsilon, delta)` each, the last adds `delta`, the one before is followed by one
     /// that may make it `e^epsilon` times as large, and so on: `delta (e^(k epsilon) - 1) / (e^epsilon
     /// - 1)` in all.
-    pub(super) fn delta(&self) -> Result<Option<f64>, ParameterError> {
+    pub(crate) fn row_delta(&self) -> Result<Option<f64>, ParameterError> {
         let Some(delta) = self.choice.get(DELTA.name) else {
             return Ok(None);
         };
         if !(delta > 0.0 && delta < 1.0) {
             return Err(outside(&DELTA));
         }
-        let (rows, groups) = (self.at_most(&ROWS)?, self.at_most(&GROUPS)?);
-        if rows * groups == 1 {
+        let unit = self.unit()?;
+        if unit.is_row() {
             return Ok(Some(delta));
         }
-        let step = self.epsilon()?.value();
-        let steps = (rows as f64 * step).exp_m1() / step.exp_m1();
+        let step = self.row_epsilon()?.value();
+        let steps = (f64::from(unit.rows) * step).exp_m1() / step.exp_m1();
         // Less by more than the roundings above could have added; where a float has fewer digits they
         // would be larger.
-        let share = delta / groups as f64 / steps * (1.0 - 1e-12);
+        let share = delta / f64::from(unit.groups) / steps * (1.0 - 1e-12);
         if share.is_normal() {
             Ok(Some(share))
         } else {
@@ -101,12 +128,12 @@ impl Request<'_> {
 
     /// The same of `mu` of Gaussian differential privacy, in which the squares of the groups' add up, and
     /// `k` steps at `mu` are one of `k mu` (Dong, Roth, Su 2022, corollary 3.3 and theorem 2.14).
-    pub(super) fn share_of_mu(&self, mu: f64) -> Result<f64, ParameterError> {
-        let (rows, groups) = (self.at_most(&ROWS)?, self.at_most(&GROUPS)?);
-        if rows * groups == 1 {
+    pub(crate) fn share_of_mu(&self, mu: f64) -> Result<f64, ParameterError> {
+        let unit = self.unit()?;
+        if unit.is_row() {
             return Ok(mu);
         }
-        let share = mu / (rows as f64 * (groups as f64).sqrt()) * (1.0 - 1e-15);
+        let share = mu / (f64::from(unit.rows) * f64::from(unit.groups).sqrt()) * (1.0 - 1e-15);
         if share >= LEAST_MU {
             Ok(share)
         } else {
@@ -122,7 +149,8 @@ impl Request<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::choice::Choice;
+    use crate::registry;
+    use crate::request::checked::Overspent;
 
     #[test]
     fn a_share_of_delta_is_below_what_floats_can_tell() {
@@ -131,17 +159,17 @@ mod tests {
                 let text = format!("undercount(delta={delta:?}, rows={rows}, groups={groups})");
                 let request = Request {
                     bounds: None,
-                    epsilon: Some(Epsilon::new(Some(eps)).unwrap()),
-                    delta: None,
-                    questions: None,
-                    choice: &Choice::parse(&text).unwrap(),
+                    call_epsilon: Some(CallEpsilon::new(Epsilon::new(Some(eps)).unwrap())),
+                    call_delta: None,
+                    length: None,
+                    choice: &registry::parse(&text).unwrap(),
                     pathological: false,
-                    overspent: 1.0,
+                    overspent: Overspent::NOT,
                 };
-                let step = request.epsilon().unwrap().value();
+                let step = request.row_epsilon().unwrap().value();
                 let steps: f64 = (0..rows).map(|i| (f64::from(i) * step).exp()).sum();
                 let whole = delta / f64::from(groups) / steps;
-                let share = request.delta().unwrap().unwrap() / whole;
+                let share = request.row_delta().unwrap().unwrap() / whole;
                 assert!(share < 1.0 - 9e-13 && share > 1.0 - 11e-13, "{text}");
             }
         }

@@ -4,17 +4,20 @@
 use std::f64::consts::PI;
 use std::panic::{RefUnwindSafe, catch_unwind};
 
-use dp_core::epsilon::Epsilon;
-use dp_core::grid::{Bounds, Grid, STEPS};
+use dp_core::encoding::grid::{Bounds, Grid, STEPS};
+use dp_core::encoding::sums::Sums;
 use dp_core::mechanism::count::undercount::Undercount;
-use dp_core::mechanism::mean::{OfSums, clipped::Clipped, smooth::Smooth};
-use dp_core::mechanism::{Arguments, COUNT, MEAN, MechanismArgument};
+use dp_core::mechanism::mean::clipped::Clipped;
+use dp_core::mechanism::mean::kinds::SumsMean;
+use dp_core::mechanism::mean::smooth::Smooth;
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Bits;
+use dp_core::registry::{COUNT, MEAN};
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::sampler::staircase::{best_gamma, core_of, least_variance};
 use dp_core::sampler::student::RoundedStudent;
-use dp_core::sums::Sums;
 
-use crate::law;
+use crate::distribution;
 use crate::samplers::by_quantile;
 use crate::stats::{Moments, Z_ALPHA, assert_law};
 use crate::words::{Narrow, Seeded};
@@ -191,7 +194,7 @@ fn student(z: f64) -> f64 {
     0.5 + (angle.sin() * angle.cos() + angle) / PI
 }
 
-/// The law of a rounded draw, `P(X <= k)`.
+/// The distribution of a rounded draw, `P(X <= k)`.
 fn rounded_student(k: i128, centre: f64, scale: f64, places: u32) -> f64 {
     let edge = (k as f64 + 0.5) / f64::from(places).exp2();
     student((edge - centre) / scale * 3f64.sqrt())
@@ -327,7 +330,7 @@ fn smooth_means_have_no_bias_and_the_noise_they_say() {
                     (answer.mean.unwrap() - truth) / sd
                 })
                 .collect();
-            // The law has no third moment, so a plain average of squares would not settle.
+            // The distribution has no third moment, so a plain average of squares would not settle.
             let above = noise.iter().filter(|noise| **noise > 0.0).count() as f64;
             let off = (above / DRAWS as f64 - 0.5).abs();
             assert!(off < Z_ALPHA * 0.5 / (DRAWS as f64).sqrt(), "{table:?}");
@@ -400,9 +403,9 @@ fn clipped_means_are_private_and_tight() {
     for value in [0.1, 1.0, 2.5, 8.0] {
         for (steps, core) in (1..=8i64).flat_map(|steps| (1..=steps).map(move |core| (steps, core)))
         {
-            // The noise is even: the law of 2 Z. Its levels are as wide as `wide`.
+            // The noise is even: the distribution of 2 Z. Its levels are as wide as `wide`.
             let loss = |x: i64, wide: i64| {
-                (x % 2 == 0).then(|| law::level((x / 2).abs(), wide, core) as f64)
+                (x % 2 == 0).then(|| distribution::level((x / 2).abs(), wide, core) as f64)
             };
             let worst = |moves: &dyn Fn(i64) -> Vec<i64>, wide: i64| {
                 let mut worst: f64 = 0.0;
@@ -455,11 +458,16 @@ fn clipped_noise_is_that_law_and_does_not_depend_on_the_data() {
                 *count += 1;
             }
         }
-        let law = (-most..).map(|x| law::staircase(x, steps as i64, core, value));
-        assert_law("clipped", DRAWS, counts.clone().into_iter().zip(law));
+        let distribution = (-most..).map(|x| distribution::staircase(x, steps as i64, core, value));
+        assert_law(
+            "clipped",
+            DRAWS,
+            counts.clone().into_iter().zip(distribution),
+        );
         // Noise for a step too few is caught where a step is a part of the noise to speak of.
         if (4..100).contains(&steps) {
-            let wrong = (-most..).map(|x| law::staircase(x, steps as i64 - 1, core, value));
+            let wrong =
+                (-most..).map(|x| distribution::staircase(x, steps as i64 - 1, core, value));
             assert!(fails(move || assert_law(
                 "clipped",
                 DRAWS,
@@ -501,7 +509,7 @@ fn clipped_means_have_the_noise_they_say_and_no_bias() {
     }
 }
 
-/// Two values whose mean is 0, one far out: of all laws with this moment, clipping moves the mean
+/// Two values whose mean is 0, one far out: of all distributions with this moment, clipping moves the mean
 /// of one like it most. The bias is below the bound, and not far below.
 #[test]
 fn the_bias_of_clipping_is_the_bound_for_the_worst_law() {
@@ -566,12 +574,12 @@ fn clipped_noise(epsilon: f64, reach: i64) -> Vec<f64> {
     let beyond = (60.0 / epsilon) as i64;
     let end: f64 = (reach..reach + beyond)
         .rev()
-        .map(|k| law::two_sided_geometric(k, epsilon))
+        .map(|k| distribution::two_sided_geometric(k, epsilon))
         .sum();
     (-reach..=reach)
         .map(|k| match k.abs() == reach {
             true => end,
-            false => law::two_sided_geometric(k, epsilon),
+            false => distribution::two_sided_geometric(k, epsilon),
         })
         .collect()
 }
@@ -672,13 +680,13 @@ fn undercounts_are_never_above_the_rows_and_follow_their_law() {
                 assert!(answer <= n && answer >= n - 2 * reach);
                 counts[(answer - n + 2 * reach) as usize] += 1;
             }
-            let law = clipped_noise(epsilon(value).value(), reach);
-            let cells: Vec<_> = counts.iter().copied().zip(law).collect();
+            let distribution = clipped_noise(epsilon(value).value(), reach);
+            let cells: Vec<_> = counts.iter().copied().zip(distribution).collect();
             assert_law("undercount", DRAWS, cells.clone());
             // Noise that is not clipped, or clipped one sooner, is caught.
             if delta > 0.1 {
                 let wrong: Vec<_> = (-reach..=reach)
-                    .map(|k| law::two_sided_geometric(k, value))
+                    .map(|k| distribution::two_sided_geometric(k, value))
                     .zip(counts)
                     .map(|(p, count)| (count, p))
                     .collect();
@@ -698,7 +706,7 @@ fn parameters_have_their_domains() {
         bounds: Some((Some(0.0), Some(1.0))),
         epsilon: Some(1.0),
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
     };
@@ -764,7 +772,7 @@ fn releases_through_the_registry_are_those_of_the_mechanism() {
                 bounds: Some((Some(lo), Some(hi))),
                 epsilon: Some(2.0),
                 delta: None,
-                questions: None,
+                length: None,
                 mechanism: MechanismArgument::Given(Some(text)),
                 pathological: false,
             })

@@ -1,10 +1,10 @@
 //! How likely noise is to be far from 0: what intervals and forecasts are made of.
 //!
 //! All lengths are in units of sensitivity (`G` grid steps), in which the integers that noise is
-//! drawn on are so close that the laws here are those of real numbers; what uses them allows for a
+//! drawn on are so close that the distributions here are those of real numbers; what uses them allows for a
 //! step more. Each function gives `P(|X| > t)` for `t >= 0`.
 
-use crate::accounting::normal_cdf;
+use crate::privacy::accounting::normal_cdf;
 
 /// Of Laplace noise.
 pub fn laplace(scale: f64, t: f64) -> f64 {
@@ -52,7 +52,7 @@ pub fn two_sided_geometric(epsilon: f64, k: f64) -> f64 {
     2.0 * (-epsilon * (k + 1.0)).exp() / (1.0 + (-epsilon).exp())
 }
 
-/// What Laplace noise is off by as a stand-in for a law of levels, at the epsilons where it is used: a
+/// What Laplace noise is off by as a stand-in for a distribution of levels, at the epsilons where it is used: a
 /// test compares.
 const NEAR: f64 = 0.003;
 
@@ -134,7 +134,7 @@ fn clamped_levels(epsilon: f64, a: f64, r: f64) -> f64 {
 /// Of `(1 - m) x - m y` for the noise `(x, y)` of the two-dimensional staircase with its first step
 /// at `gamma`, for `m` from 0 to 1.
 ///
-/// Its law is a mixture of uniform ones on the squares `|x| + |y| < L + gamma`, on which `x + y` and
+/// Its distribution is a mixture of uniform ones on the squares `|x| + |y| < L + gamma`, on which `x + y` and
 /// `x - y` are independent and uniform.
 pub fn staircase2(epsilon: f64, gamma: f64, m: f64, t: f64) -> f64 {
     if epsilon < 1.0 / 128.0 {
@@ -176,7 +176,7 @@ pub fn normal_pair(sigma: f64, u: f64, t: f64) -> f64 {
     normal(sigma * 1f64.hypot(u), t)
 }
 
-/// The least `t` beyond which a law lies with at most this probability, or more by a relative 1e-7 at
+/// The least `t` beyond which a distribution lies with at most this probability, or more by a relative 1e-7 at
 /// most: `tail` gives `P(|X| > t)`, which never rises.
 ///
 /// By false position in the logarithm, near which tails are straight lines, with the Illinois rule.

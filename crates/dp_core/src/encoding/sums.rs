@@ -32,7 +32,7 @@ impl Sums {
 }
 
 /// The same, with the sum of the squares of the steps. Of rows on the grid of
-/// [`COARSE_STEPS`](crate::grid::COARSE_STEPS) steps, so that the squares of 2^63 rows fit.
+/// [`COARSE_STEPS`](crate::encoding::grid::COARSE_STEPS) steps, so that the squares of 2^63 rows fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
     /// Rows.

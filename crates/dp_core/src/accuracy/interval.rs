@@ -16,8 +16,8 @@
 //! brings it no farther from any `u w`; so the answer itself serves as `s / w`. Where `w` is not
 //! positive, the interval is all there is between the bounds.
 
+use crate::accuracy::tail::quantile;
 use crate::error::ParameterError;
-use crate::tail::quantile;
 
 /// From an answer to the ends of its interval.
 pub type Intervals<A> = Box<dyn Fn(&A) -> [f64; 2]>;

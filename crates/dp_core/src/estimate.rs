@@ -2,13 +2,17 @@
 
 use std::rc::Rc;
 
-use super::mean::Mean;
-use super::{Arguments, Built, Make, MeanAnswer, Mechanism, Overspent, Registry, Scalar};
+use crate::accuracy::interval::{self, Intervals};
+use crate::encoding::grid::Grid;
+use crate::encoding::sums::Sums;
 use crate::error::ParameterError;
-use crate::grid::Grid;
-use crate::interval::{self, Intervals};
+use crate::mechanism::definition::{Built, Mechanism, Scalar};
+use crate::mechanism::mean::kinds::{Mean, MeanAnswer};
 use crate::random::Generator;
-use crate::sums::Sums;
+use crate::registry::{Factory, Registry};
+use crate::request::arguments::Arguments;
+use crate::request::budget::DELTA;
+use crate::request::checked::Overspent;
 
 /// What a release of an estimate hands back.
 #[derive(Clone, Debug)]
@@ -74,7 +78,7 @@ impl<M: ?Sized> Estimates<M> {
         let miss = interval::miss(confidence)?;
         let estimator = scalar(mechanism).and_then(|mechanism| {
             let intervals = mechanism.intervals(miss)?;
-            let delta = choice.get(super::budget::DELTA.name);
+            let delta = choice.get(DELTA.name);
             let epsilon = arguments.epsilon;
             Some(Estimator {
                 mechanism,
@@ -101,7 +105,7 @@ impl<M: ?Sized> Estimates<M> {
     }
 }
 
-impl<A: 'static> Make<Scalar<Estimate<A>>> for Estimates<Scalar<A>> {
+impl<A: 'static> Factory<Scalar<Estimate<A>>> for Estimates<Scalar<A>> {
     fn make(
         &self,
         arguments: &Arguments,
@@ -112,7 +116,7 @@ impl<A: 'static> Make<Scalar<Estimate<A>>> for Estimates<Scalar<A>> {
     }
 }
 
-impl Make<Scalar<Estimate<MeanAnswer>>> for Estimates<Mean> {
+impl Factory<Scalar<Estimate<MeanAnswer>>> for Estimates<Mean> {
     fn make(
         &self,
         arguments: &Arguments,

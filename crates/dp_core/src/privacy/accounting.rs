@@ -369,7 +369,7 @@ impl Curve {
     }
 }
 
-/// The distribution function of the standard normal law.
+/// The distribution function of the standard normal distribution.
 ///
 /// The relative error is below 1e-13 down to -37; from -38.6 down it is 0.
 pub fn normal_cdf(x: f64) -> f64 {

@@ -1,50 +1,35 @@
 //! What one release of a Gaussian mechanism may spend.
 
-use super::{ADD_REMOVE, Info, Parameter, Request, Takes};
-use crate::accounting;
-use crate::choice::Choice;
 use crate::error::ParameterError;
-
-/// The guarantee of a Gaussian mechanism.
-pub(super) const GAUSSIAN: &str = "mu-Gaussian differential privacy; with delta= it is \
-                                   (eps, delta)-differential privacy, with rho= it is rho-zCDP";
+use crate::privacy::accounting;
+use crate::request::checked::Request;
+use crate::request::choice::Choice;
+use crate::request::parameter::{Parameter, ParameterKind};
 
 /// The parameter `delta`.
-pub(super) const DELTA: Parameter = Parameter {
+pub(crate) const DELTA: Parameter = Parameter {
     name: "delta",
-    takes: Takes::Number,
+    kind: ParameterKind::Number,
     domain: "0 < delta < 1",
     description: "the budget is (eps, delta), with the eps of the call",
 };
 
 /// The parameter `mu`.
-pub(super) const MU: Parameter = Parameter {
+pub(crate) const MU: Parameter = Parameter {
     name: "mu",
-    takes: Takes::Number,
+    kind: ParameterKind::Number,
     domain: "1e-9 <= mu <= 1000",
     description: "the budget is mu (Gaussian differential privacy); the eps of the call is NULL",
 };
 
 /// The parameter `rho`.
-pub(super) const RHO: Parameter = Parameter {
+pub(crate) const RHO: Parameter = Parameter {
     name: "rho",
-    takes: Takes::Number,
+    kind: ParameterKind::Number,
     domain: "1e-18 <= rho <= 500000",
     description: "the budget is rho (zero-concentrated differential privacy); the eps of the call \
                   is NULL",
 };
-
-/// What to tell users of the Gaussian mechanism of a single number.
-pub(super) const fn gaussian(source: &'static str) -> Info {
-    Info {
-        name: "gaussian",
-        guarantee: GAUSSIAN,
-        neighbours: ADD_REMOVE,
-        parameters: &[DELTA, MU, RHO],
-        example: "gaussian(delta=1e-6)",
-        source,
-    }
-}
 
 const HINT: &str = "Give one of them: delta= to spend (eps, delta), or mu= or rho= with NULL for \
                     eps, as in gaussian(delta=1e-6).";
@@ -55,7 +40,7 @@ pub(crate) fn replaces_epsilon(choice: &Choice) -> bool {
 }
 
 /// The error for an eps beside another budget.
-pub(super) fn epsilon_besides() -> ParameterError {
+pub(crate) fn epsilon_besides() -> ParameterError {
     ParameterError::new(
         "eps",
         "must be NULL where the mechanism gives mu or rho",
@@ -64,15 +49,16 @@ pub(super) fn epsilon_besides() -> ParameterError {
 }
 
 impl Request<'_> {
-    /// What one release may spend, as the `mu` of Gaussian differential privacy, rounded down.
-    pub(super) fn mu(&self) -> Result<f64, ParameterError> {
+    /// What a mechanism may spend on one row in one group, as the `mu` of Gaussian differential privacy,
+    /// rounded down.
+    pub(crate) fn row_mu(&self) -> Result<f64, ParameterError> {
         let [delta, mu, rho] = [DELTA, MU, RHO].map(|parameter| self.choice.get(parameter.name));
         let mu = match (delta, mu, rho) {
             (Some(delta), None, None) => {
                 if !(delta > 0.0 && delta < 1.0) {
                     return Err(outside(&DELTA));
                 }
-                let epsilon = self.epsilon.map_or(0.0, |epsilon| epsilon.value());
+                let epsilon = self.call_epsilon.map_or(0.0, |epsilon| epsilon.value());
                 accounting::mu(epsilon, delta)?
             }
             (None, Some(mu), None) if (1e-9..=1e3).contains(&mu) => mu,
@@ -82,7 +68,7 @@ impl Request<'_> {
             (None, None, None) => return Err(unclear("gives none of delta, mu and rho")),
             _ => return Err(unclear("gives more than one of delta, mu and rho")),
         };
-        Ok(self.share_of_mu(mu)? * self.overspent)
+        Ok(self.share_of_mu(mu)? * self.overspent.factor())
     }
 }
 
@@ -91,7 +77,7 @@ fn unclear(message: &str) -> ParameterError {
 }
 
 /// The error for a parameter with a value outside its domain.
-pub(super) fn outside(parameter: &Parameter) -> ParameterError {
+pub(crate) fn outside(parameter: &Parameter) -> ParameterError {
     ParameterError::new(
         "mech",
         format!(
@@ -100,11 +86,4 @@ pub(super) fn outside(parameter: &Parameter) -> ParameterError {
         ),
         format!("The parameter {}: {}.", parameter.name, parameter.domain),
     )
-}
-
-/// A standard deviation computed in floats, made larger than their roundings could have made it
-/// smaller: too much noise is private, too little is not. The mechanisms need fewer than 16
-/// operations, each of which rounds by a relative 2^-53 at most.
-pub(super) fn no_less(sigma: f64) -> f64 {
-    sigma * (1.0 + 1.0 / (1u64 << 48) as f64)
 }
