@@ -11,6 +11,7 @@ mod accounting;
 mod accuracy;
 mod bounds;
 mod clamped;
+mod cost;
 mod distribution;
 mod extremes;
 mod histogram;
