@@ -201,16 +201,25 @@ build() {
 	install -D "target/$1/lib$EXTENSION.so" "$(library "$1")"
 }
 
+# sql_script COMMAND FILE...: a script that only this command can run, of these files.
+sql_script() {
+	local file
+	printf '\\echo Use "%s" to load this file. \\quit\n' "$1"
+	for file in "${@:2}"; do
+		echo
+		cat "$file"
+	done
+}
+
 # place LIBRARY LIBDIR EXTENSIONDIR: what an installation is made of.
 place() {
+	local subjects
+	mapfile -t subjects < <(sed -n 's,^\([a-z_]\+\).*,sql/\1.sql,p' sql/subjects)
 	install -d "$2" "$3"
 	install -m 755 "$1" "$2/$EXTENSION.so"
 	install -m 644 "$EXTENSION.control" "$3/"
-	install -m 644 "sql/$EXTENSION.sql" "$3/$EXTENSION--$VERSION.sql"
-	local upgrade
-	for upgrade in sql/"$EXTENSION"--*--*.sql; do
-		[ ! -f "$upgrade" ] || install -m 644 "$upgrade" "$3/"
-	done
+	sql_script "CREATE EXTENSION $EXTENSION" "${subjects[@]}" >"$WORK/script.sql"
+	install -m 644 "$WORK/script.sql" "$3/$EXTENSION--$VERSION.sql"
 }
 
 ## Python packages, from PyPI

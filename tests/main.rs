@@ -28,6 +28,7 @@ mod randomness;
 mod record;
 mod reference;
 mod rescans;
+mod script;
 mod subselects;
 mod values;
 mod variance;
