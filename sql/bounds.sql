@@ -7,29 +7,29 @@ COMMENT ON TYPE dp_bounds_answer IS
 COMMENT ON COLUMN dp_bounds_answer.lower IS 'the lower bound, or NULL';
 COMMENT ON COLUMN dp_bounds_answer.upper IS 'the upper bound, or NULL';
 
-CREATE FUNCTION dp_bounds_trans(state dp_state, x float8, eps float8) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_bounds_trans(state dp_mean.dp_state, x float8, eps float8) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_bounds_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_bounds_trans(dp_state, float8, float8) IS
+COMMENT ON FUNCTION dp_mean.dp_bounds_trans(dp_mean.dp_state, float8, float8) IS
     'support function of dp_bounds: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_bounds_trans(dp_state, float8, float8) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_bounds_trans(dp_mean.dp_state, float8, float8) FROM PUBLIC;
 
-CREATE FUNCTION dp_bounds_trans(state dp_state, x float8, eps float8, mech dp_mechanism)
-    RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_bounds_trans(state dp_mean.dp_state, x float8, eps float8, mech dp_mechanism)
+    RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_bounds_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_bounds_trans(dp_state, float8, float8, dp_mechanism) IS
+COMMENT ON FUNCTION dp_mean.dp_bounds_trans(dp_mean.dp_state, float8, float8, dp_mechanism) IS
     'support function of dp_bounds: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_bounds_trans(dp_state, float8, float8, dp_mechanism) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_bounds_trans(dp_mean.dp_state, float8, float8, dp_mechanism) FROM PUBLIC;
 
-CREATE FUNCTION dp_bounds_final(state dp_state) RETURNS dp_bounds_answer
+CREATE FUNCTION dp_mean.dp_bounds_final(state dp_mean.dp_state) RETURNS dp_bounds_answer
     AS 'MODULE_PATHNAME', 'dp_bounds_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_bounds_final(dp_state) IS
+COMMENT ON FUNCTION dp_mean.dp_bounds_final(dp_mean.dp_state) IS
     'support function of dp_bounds: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_bounds_final(dp_state) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_bounds_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_bounds(x float8, eps float8) (
-    SFUNC = dp_bounds_trans, STYPE = dp_state, SSPACE = 2120,
-    FINALFUNC = dp_bounds_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_bounds_trans, STYPE = dp_mean.dp_state, SSPACE = 2120,
+    FINALFUNC = dp_mean.dp_bounds_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_bounds(float8, float8) IS
     'Private bounds of x that most rows lie between, (lower, upper), for a mean or a histogram with these as '
@@ -47,9 +47,9 @@ COMMENT ON AGGREGATE dp_bounds(float8, float8) IS
     'Gipson 2020).';
 
 CREATE AGGREGATE dp_bounds(x float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_bounds_trans, STYPE = dp_state, SSPACE = 2120,
-    FINALFUNC = dp_bounds_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_bounds_trans, STYPE = dp_mean.dp_state, SSPACE = 2120,
+    FINALFUNC = dp_mean.dp_bounds_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_bounds(float8, float8, dp_mechanism) IS
     'Private bounds of x by the mechanism mech, geometric: as without mech, and with geometric(beta=...) noise alone '

@@ -8,32 +8,32 @@ COMMENT ON COLUMN dp_clamped_answer.inside IS
     'the noisy number of rows from lo to hi, both included; it can be negative';
 COMMENT ON COLUMN dp_clamped_answer.above IS 'the noisy number of rows above hi; it can be negative';
 
-CREATE FUNCTION dp_clamped_trans(state dp_state, x float8, lo float8, hi float8, eps float8)
-    RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_clamped_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
+    RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_clamped_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_clamped_trans(dp_state, float8, float8, float8, float8) IS
+COMMENT ON FUNCTION dp_mean.dp_clamped_trans(dp_mean.dp_state, float8, float8, float8, float8) IS
     'support function of dp_clamped: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_clamped_trans(dp_state, float8, float8, float8, float8) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_clamped_trans(dp_mean.dp_state, float8, float8, float8, float8) FROM PUBLIC;
 
-CREATE FUNCTION dp_clamped_trans(
-    state dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_clamped_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_clamped_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_clamped_trans(dp_state, float8, float8, float8, float8, dp_mechanism) IS
+COMMENT ON FUNCTION dp_mean.dp_clamped_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism) IS
     'support function of dp_clamped: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_clamped_trans(dp_state, float8, float8, float8, float8, dp_mechanism)
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_clamped_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
     FROM PUBLIC;
 
-CREATE FUNCTION dp_clamped_final(state dp_state) RETURNS dp_clamped_answer
+CREATE FUNCTION dp_mean.dp_clamped_final(state dp_mean.dp_state) RETURNS dp_clamped_answer
     AS 'MODULE_PATHNAME', 'dp_clamped_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_clamped_final(dp_state) IS
+COMMENT ON FUNCTION dp_mean.dp_clamped_final(dp_mean.dp_state) IS
     'support function of dp_clamped: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_clamped_final(dp_state) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_clamped_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_clamped(x float8, lo float8, hi float8, eps float8) (
-    SFUNC = dp_clamped_trans, STYPE = dp_state, SSPACE = 88,
-    FINALFUNC = dp_clamped_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_clamped_trans, STYPE = dp_mean.dp_state, SSPACE = 88,
+    FINALFUNC = dp_mean.dp_clamped_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_clamped(float8, float8, float8, float8) IS
     'What these bounds would clamp, to ask before a mean or a sum with them: the noisy numbers of rows below lo, '
@@ -51,9 +51,9 @@ COMMENT ON AGGREGATE dp_clamped(float8, float8, float8, float8) IS
     'Roughgarden, Sundararajan 2009).';
 
 CREATE AGGREGATE dp_clamped(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_clamped_trans, STYPE = dp_state, SSPACE = 88,
-    FINALFUNC = dp_clamped_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_clamped_trans, STYPE = dp_mean.dp_state, SSPACE = 88,
+    FINALFUNC = dp_mean.dp_clamped_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_clamped(float8, float8, float8, float8, dp_mechanism) IS
     'What these bounds would clamp, by the mechanism mech, geometric: as without mech; with rows= and groups= eps is '

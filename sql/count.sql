@@ -1,33 +1,33 @@
 -- dp_count, dp_count_estimate.
 
-CREATE FUNCTION dp_count_rows_trans(state dp_state, eps float8) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_count_rows_trans(state dp_mean.dp_state, eps float8) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_rows_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_count_rows_trans(dp_state, float8) IS
+COMMENT ON FUNCTION dp_mean.dp_count_rows_trans(dp_mean.dp_state, float8) IS
     'support function of dp_count: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_count_rows_trans(dp_state, float8) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_rows_trans(dp_mean.dp_state, float8) FROM PUBLIC;
 
-CREATE FUNCTION dp_count_trans(state dp_state, x "any", eps float8) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_count_trans(state dp_mean.dp_state, x "any", eps float8) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_count_trans(dp_state, "any", float8) IS
+COMMENT ON FUNCTION dp_mean.dp_count_trans(dp_mean.dp_state, "any", float8) IS
     'support function of dp_count: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_count_trans(dp_state, "any", float8) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_trans(dp_mean.dp_state, "any", float8) FROM PUBLIC;
 
-CREATE FUNCTION dp_count_trans(state dp_state, x "any", eps float8, mech dp_mechanism)
-    RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_count_trans(state dp_mean.dp_state, x "any", eps float8, mech dp_mechanism)
+    RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_count_trans(dp_state, "any", float8, dp_mechanism) IS
+COMMENT ON FUNCTION dp_mean.dp_count_trans(dp_mean.dp_state, "any", float8, dp_mechanism) IS
     'support function of dp_count: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_count_trans(dp_state, "any", float8, dp_mechanism) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_trans(dp_mean.dp_state, "any", float8, dp_mechanism) FROM PUBLIC;
 
-CREATE FUNCTION dp_count_final(state dp_state) RETURNS bigint
+CREATE FUNCTION dp_mean.dp_count_final(state dp_mean.dp_state) RETURNS bigint
     AS 'MODULE_PATHNAME', 'dp_count_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_count_final(dp_state) IS 'support function of dp_count: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_count_final(dp_state) FROM PUBLIC;
+COMMENT ON FUNCTION dp_mean.dp_count_final(dp_mean.dp_state) IS 'support function of dp_count: draws noise and answers';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_count(eps float8) (
-    SFUNC = dp_count_rows_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_count_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_count_rows_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_count_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_count(float8) IS
     'Private number of rows; never NULL. '
@@ -38,9 +38,9 @@ COMMENT ON AGGREGATE dp_count(float8) IS
     'Mechanism geometric, two-sided: optimal for counts (Ghosh, Roughgarden, Sundararajan 2009).';
 
 CREATE AGGREGATE dp_count(x "any", eps float8) (
-    SFUNC = dp_count_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_count_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_count_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_count_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_count("any", float8) IS
     'Private number of rows where x is not NULL (x of any type; a constant counts all rows); never NULL. '
@@ -51,9 +51,9 @@ COMMENT ON AGGREGATE dp_count("any", float8) IS
     'Mechanism geometric, two-sided: optimal for counts (Ghosh, Roughgarden, Sundararajan 2009).';
 
 CREATE AGGREGATE dp_count(x "any", eps float8, mech dp_mechanism) (
-    SFUNC = dp_count_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_count_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_count_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_count_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_count("any", float8, dp_mechanism) IS
     'Private number of rows where x is not NULL by the mechanism mech, geometric, gaussian (with its own budget) or '
@@ -81,44 +81,44 @@ COMMENT ON COLUMN dp_count_estimate_answer.delta IS
     'the delta that it cost beside that, 0 for pure differential privacy; NULL where epsilon is';
 COMMENT ON COLUMN dp_count_estimate_answer.mechanism IS 'the mechanism of the release';
 
-CREATE FUNCTION dp_count_estimate_rows_trans(state dp_state, eps float8) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_count_estimate_rows_trans(state dp_mean.dp_state, eps float8) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_estimate_rows_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_count_estimate_rows_trans(dp_state, float8) IS
+COMMENT ON FUNCTION dp_mean.dp_count_estimate_rows_trans(dp_mean.dp_state, float8) IS
     'support function of dp_count_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_count_estimate_rows_trans(dp_state, float8) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_estimate_rows_trans(dp_mean.dp_state, float8) FROM PUBLIC;
 
-CREATE FUNCTION dp_count_estimate_trans(state dp_state, x "any", eps float8) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_count_estimate_trans(state dp_mean.dp_state, x "any", eps float8) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_count_estimate_trans(dp_state, "any", float8) IS
+COMMENT ON FUNCTION dp_mean.dp_count_estimate_trans(dp_mean.dp_state, "any", float8) IS
     'support function of dp_count_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_count_estimate_trans(dp_state, "any", float8) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_estimate_trans(dp_mean.dp_state, "any", float8) FROM PUBLIC;
 
-CREATE FUNCTION dp_count_estimate_trans(state dp_state, x "any", eps float8, mech dp_mechanism)
-    RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_count_estimate_trans(state dp_mean.dp_state, x "any", eps float8, mech dp_mechanism)
+    RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_count_estimate_trans(dp_state, "any", float8, dp_mechanism) IS
+COMMENT ON FUNCTION dp_mean.dp_count_estimate_trans(dp_mean.dp_state, "any", float8, dp_mechanism) IS
     'support function of dp_count_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_count_estimate_trans(dp_state, "any", float8, dp_mechanism) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_estimate_trans(dp_mean.dp_state, "any", float8, dp_mechanism) FROM PUBLIC;
 
-CREATE FUNCTION dp_count_estimate_trans(
-    state dp_state, x "any", eps float8, mech dp_mechanism, confidence float8
-) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_count_estimate_trans(
+    state dp_mean.dp_state, x "any", eps float8, mech dp_mechanism, confidence float8
+) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_count_estimate_trans(dp_state, "any", float8, dp_mechanism, float8) IS
+COMMENT ON FUNCTION dp_mean.dp_count_estimate_trans(dp_mean.dp_state, "any", float8, dp_mechanism, float8) IS
     'support function of dp_count_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_count_estimate_trans(dp_state, "any", float8, dp_mechanism, float8)
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_estimate_trans(dp_mean.dp_state, "any", float8, dp_mechanism, float8)
     FROM PUBLIC;
 
-CREATE FUNCTION dp_count_estimate_final(state dp_state) RETURNS dp_count_estimate_answer
+CREATE FUNCTION dp_mean.dp_count_estimate_final(state dp_mean.dp_state) RETURNS dp_count_estimate_answer
     AS 'MODULE_PATHNAME', 'dp_count_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_count_estimate_final(dp_state) IS
+COMMENT ON FUNCTION dp_mean.dp_count_estimate_final(dp_mean.dp_state) IS
     'support function of dp_count_estimate: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_count_estimate_final(dp_state) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_estimate_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_count_estimate(eps float8) (
-    SFUNC = dp_count_estimate_rows_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_count_estimate_rows_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_count_estimate(float8) IS
     'Private number of rows, with an interval around it, from one release: (dp_count_estimate(...)).* is one release '
@@ -132,9 +132,9 @@ COMMENT ON AGGREGATE dp_count_estimate(float8) IS
     'Sources: Ghosh, Roughgarden, Sundararajan 2009; Dong, Roth, Su 2022; Kamath et al. 2023.';
 
 CREATE AGGREGATE dp_count_estimate(x "any", eps float8) (
-    SFUNC = dp_count_estimate_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_count_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_count_estimate("any", float8) IS
     'Private number of rows where x, of any type, is not NULL, with an interval around it, from one release: '
@@ -148,9 +148,9 @@ COMMENT ON AGGREGATE dp_count_estimate("any", float8) IS
     'Sources: Ghosh, Roughgarden, Sundararajan 2009; Dong, Roth, Su 2022; Kamath et al. 2023.';
 
 CREATE AGGREGATE dp_count_estimate(x "any", eps float8, mech dp_mechanism) (
-    SFUNC = dp_count_estimate_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_count_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_count_estimate("any", float8, dp_mechanism) IS
     'Private number of rows where x, of any type, is not NULL, with an interval around it, from one release: '
@@ -166,9 +166,9 @@ COMMENT ON AGGREGATE dp_count_estimate("any", float8, dp_mechanism) IS
     'Sources: Ghosh, Roughgarden, Sundararajan 2009; Dong, Roth, Su 2022; Kamath et al. 2023.';
 
 CREATE AGGREGATE dp_count_estimate(x "any", eps float8, mech dp_mechanism, confidence float8) (
-    SFUNC = dp_count_estimate_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_count_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_count_estimate("any", float8, dp_mechanism, float8) IS
     'Private number of rows where x, of any type, is not NULL, with an interval around it, from one release: '

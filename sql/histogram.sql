@@ -1,36 +1,36 @@
 -- dp_histogram, dp_histogram_edges.
 
-CREATE FUNCTION dp_histogram_trans(
-    state dp_state, x float8, lo float8, hi float8, buckets integer, eps float8
-) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_histogram_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, buckets integer, eps float8
+) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_histogram_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_histogram_trans(dp_state, float8, float8, float8, integer, float8) IS
+COMMENT ON FUNCTION dp_mean.dp_histogram_trans(dp_mean.dp_state, float8, float8, float8, integer, float8) IS
     'support function of dp_histogram: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_histogram_trans(dp_state, float8, float8, float8, integer, float8)
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_histogram_trans(dp_mean.dp_state, float8, float8, float8, integer, float8)
     FROM PUBLIC;
 
-CREATE FUNCTION dp_histogram_trans(
-    state dp_state, x float8, lo float8, hi float8, buckets integer, eps float8, mech dp_mechanism
-) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_histogram_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, buckets integer, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_histogram_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_histogram_trans(
-    dp_state, float8, float8, float8, integer, float8, dp_mechanism
+COMMENT ON FUNCTION dp_mean.dp_histogram_trans(
+    dp_mean.dp_state, float8, float8, float8, integer, float8, dp_mechanism
 ) IS
     'support function of dp_histogram: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_histogram_trans(
-    dp_state, float8, float8, float8, integer, float8, dp_mechanism
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_histogram_trans(
+    dp_mean.dp_state, float8, float8, float8, integer, float8, dp_mechanism
 ) FROM PUBLIC;
 
-CREATE FUNCTION dp_histogram_final(state dp_state) RETURNS bigint[]
+CREATE FUNCTION dp_mean.dp_histogram_final(state dp_mean.dp_state) RETURNS bigint[]
     AS 'MODULE_PATHNAME', 'dp_histogram_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_histogram_final(dp_state) IS
+COMMENT ON FUNCTION dp_mean.dp_histogram_final(dp_mean.dp_state) IS
     'support function of dp_histogram: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_histogram_final(dp_state) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_histogram_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_histogram(x float8, lo float8, hi float8, buckets integer, eps float8) (
-    SFUNC = dp_histogram_trans, STYPE = dp_state, SSPACE = 576,
-    FINALFUNC = dp_histogram_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_histogram_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
+    FINALFUNC = dp_mean.dp_histogram_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_histogram(float8, float8, float8, integer, float8) IS
     'Private histogram of x: the number of rows in each of so many buckets of equal width between lo and hi, an array '
@@ -48,9 +48,9 @@ COMMENT ON AGGREGATE dp_histogram(float8, float8, float8, integer, float8) IS
     'Roughgarden, Sundararajan 2009).';
 
 CREATE AGGREGATE dp_histogram(x float8, lo float8, hi float8, buckets integer, eps float8, mech dp_mechanism) (
-    SFUNC = dp_histogram_trans, STYPE = dp_state, SSPACE = 576,
-    FINALFUNC = dp_histogram_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_histogram_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
+    FINALFUNC = dp_mean.dp_histogram_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_histogram(float8, float8, float8, integer, float8, dp_mechanism) IS
     'Private histogram of x by the mechanism mech, geometric: as without mech; with geometric(outside=drop), values '

@@ -1,30 +1,30 @@
 -- dp_mean, dp_mean_and_count, dp_mean_estimate.
 
-CREATE FUNCTION dp_mean_trans(state dp_state, x float8, lo float8, hi float8, eps float8)
-    RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_mean_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
+    RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_mean_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean_trans(dp_state, float8, float8, float8, float8) IS
+COMMENT ON FUNCTION dp_mean.dp_mean_trans(dp_mean.dp_state, float8, float8, float8, float8) IS
     'support function of dp_mean: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean_trans(dp_state, float8, float8, float8, float8) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_trans(dp_mean.dp_state, float8, float8, float8, float8) FROM PUBLIC;
 
-CREATE FUNCTION dp_mean_trans(
-    state dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_mean_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_mean_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean_trans(dp_state, float8, float8, float8, float8, dp_mechanism) IS
+COMMENT ON FUNCTION dp_mean.dp_mean_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism) IS
     'support function of dp_mean: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean_trans(dp_state, float8, float8, float8, float8, dp_mechanism)
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
     FROM PUBLIC;
 
-CREATE FUNCTION dp_mean_final(state dp_state) RETURNS float8
+CREATE FUNCTION dp_mean.dp_mean_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_mean_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean_final(dp_state) IS 'support function of dp_mean: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean_final(dp_state) FROM PUBLIC;
+COMMENT ON FUNCTION dp_mean.dp_mean_final(dp_mean.dp_state) IS 'support function of dp_mean: draws noise and answers';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_mean(x float8, lo float8, hi float8, eps float8) (
-    SFUNC = dp_mean_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_mean_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_mean(float8, float8, float8, float8) IS
     'Private mean of x clamped to [lo, hi], in the unit of x; never outside [lo, hi], never NULL: without rows it is '
@@ -37,9 +37,9 @@ COMMENT ON AGGREGATE dp_mean(float8, float8, float8, float8) IS
     'Mechanism hourglass: min-max optimal (Kulesza, Suresh, Wang 2024, Algorithm 3 and Theorem 3).';
 
 CREATE AGGREGATE dp_mean(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_mean_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_mean_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_mean(float8, float8, float8, float8, dp_mechanism) IS
     'Private mean of x clamped to [lo, hi] by the mechanism mech, in the unit of x: hourglass, laplace, staircase, '
@@ -62,16 +62,16 @@ COMMENT ON TYPE dp_mean_answer IS
 COMMENT ON COLUMN dp_mean_answer.mean IS 'the private mean, inside [lo, hi]';
 COMMENT ON COLUMN dp_mean_answer.count IS 'the noisy number of non-NULL rows; it can be negative or a fraction';
 
-CREATE FUNCTION dp_mean_and_count_final(state dp_state) RETURNS dp_mean_answer
+CREATE FUNCTION dp_mean.dp_mean_and_count_final(state dp_mean.dp_state) RETURNS dp_mean_answer
     AS 'MODULE_PATHNAME', 'dp_mean_and_count_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean_and_count_final(dp_state) IS
+COMMENT ON FUNCTION dp_mean.dp_mean_and_count_final(dp_mean.dp_state) IS
     'support function of dp_mean_and_count: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean_and_count_final(dp_state) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_and_count_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_mean_and_count(x float8, lo float8, hi float8, eps float8) (
-    SFUNC = dp_mean_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean_and_count_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_mean_and_count_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_mean_and_count(float8, float8, float8, float8) IS
     'Private mean of x clamped to [lo, hi], and the noisy number of rows that the same release gives at no further '
@@ -85,9 +85,9 @@ COMMENT ON AGGREGATE dp_mean_and_count(float8, float8, float8, float8) IS
     'Mechanism hourglass (Kulesza, Suresh, Wang 2024, Algorithm 3).';
 
 CREATE AGGREGATE dp_mean_and_count(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_mean_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean_and_count_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_mean_and_count_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_mean_and_count(float8, float8, float8, float8, dp_mechanism) IS
     'Private mean of x clamped to [lo, hi] and the noisy number of rows, from one release of the mechanism mech, one '
@@ -120,45 +120,45 @@ COMMENT ON COLUMN dp_mean_estimate_answer.delta IS
     'the delta that it cost beside that, 0 for pure differential privacy; NULL where epsilon is';
 COMMENT ON COLUMN dp_mean_estimate_answer.mechanism IS 'the mechanism of the release';
 
-CREATE FUNCTION dp_mean_estimate_trans(state dp_state, x float8, lo float8, hi float8, eps float8)
-    RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_mean_estimate_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
+    RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_mean_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean_estimate_trans(dp_state, float8, float8, float8, float8) IS
+COMMENT ON FUNCTION dp_mean.dp_mean_estimate_trans(dp_mean.dp_state, float8, float8, float8, float8) IS
     'support function of dp_mean_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean_estimate_trans(dp_state, float8, float8, float8, float8) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_estimate_trans(dp_mean.dp_state, float8, float8, float8, float8) FROM PUBLIC;
 
-CREATE FUNCTION dp_mean_estimate_trans(
-    state dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_mean_estimate_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_mean_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism) IS
+COMMENT ON FUNCTION dp_mean.dp_mean_estimate_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism) IS
     'support function of dp_mean_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean_estimate_trans(
-    dp_state, float8, float8, float8, float8, dp_mechanism
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_estimate_trans(
+    dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism
 ) FROM PUBLIC;
 
-CREATE FUNCTION dp_mean_estimate_trans(
-    state dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
-) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_mean_estimate_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
+) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_mean_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean_estimate_trans(
-    dp_state, float8, float8, float8, float8, dp_mechanism, float8
+COMMENT ON FUNCTION dp_mean.dp_mean_estimate_trans(
+    dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism, float8
 ) IS
     'support function of dp_mean_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean_estimate_trans(
-    dp_state, float8, float8, float8, float8, dp_mechanism, float8
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_estimate_trans(
+    dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism, float8
 ) FROM PUBLIC;
 
-CREATE FUNCTION dp_mean_estimate_final(state dp_state) RETURNS dp_mean_estimate_answer
+CREATE FUNCTION dp_mean.dp_mean_estimate_final(state dp_mean.dp_state) RETURNS dp_mean_estimate_answer
     AS 'MODULE_PATHNAME', 'dp_mean_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean_estimate_final(dp_state) IS
+COMMENT ON FUNCTION dp_mean.dp_mean_estimate_final(dp_mean.dp_state) IS
     'support function of dp_mean_estimate: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean_estimate_final(dp_state) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_estimate_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_mean_estimate(x float8, lo float8, hi float8, eps float8) (
-    SFUNC = dp_mean_estimate_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_mean_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_mean_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_mean_estimate(float8, float8, float8, float8) IS
     'Private mean of x clamped to [lo, hi], with an interval around it and the noisy number of rows, from one '
@@ -175,9 +175,9 @@ COMMENT ON AGGREGATE dp_mean_estimate(float8, float8, float8, float8) IS
     'Sources: Kulesza, Suresh, Wang 2024; for the interval, Fieller 1954.';
 
 CREATE AGGREGATE dp_mean_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_mean_estimate_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_mean_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_mean_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_mean_estimate(float8, float8, float8, float8, dp_mechanism) IS
     'Private mean of x clamped to [lo, hi], with an interval around it and the noisy number of rows, from one '
@@ -196,9 +196,9 @@ COMMENT ON AGGREGATE dp_mean_estimate(float8, float8, float8, float8, dp_mechani
     'Sources: Kulesza, Suresh, Wang 2024; for the interval, Fieller 1954.';
 
 CREATE AGGREGATE dp_mean_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8) (
-    SFUNC = dp_mean_estimate_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_mean_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_mean_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_mean_estimate(float8, float8, float8, float8, dp_mechanism, float8) IS
     'Private mean of x clamped to [lo, hi], with an interval around it and the noisy number of rows, from one '

@@ -1,30 +1,30 @@
 -- dp_sum, dp_sum_estimate.
 
-CREATE FUNCTION dp_sum_trans(state dp_state, x float8, lo float8, hi float8, eps float8)
-    RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_sum_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
+    RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_sum_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_sum_trans(dp_state, float8, float8, float8, float8) IS
+COMMENT ON FUNCTION dp_mean.dp_sum_trans(dp_mean.dp_state, float8, float8, float8, float8) IS
     'support function of dp_sum: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_sum_trans(dp_state, float8, float8, float8, float8) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_trans(dp_mean.dp_state, float8, float8, float8, float8) FROM PUBLIC;
 
-CREATE FUNCTION dp_sum_trans(
-    state dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_sum_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_sum_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_sum_trans(dp_state, float8, float8, float8, float8, dp_mechanism) IS
+COMMENT ON FUNCTION dp_mean.dp_sum_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism) IS
     'support function of dp_sum: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_sum_trans(dp_state, float8, float8, float8, float8, dp_mechanism)
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
     FROM PUBLIC;
 
-CREATE FUNCTION dp_sum_final(state dp_state) RETURNS float8
+CREATE FUNCTION dp_mean.dp_sum_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_sum_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_sum_final(dp_state) IS 'support function of dp_sum: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_sum_final(dp_state) FROM PUBLIC;
+COMMENT ON FUNCTION dp_mean.dp_sum_final(dp_mean.dp_state) IS 'support function of dp_sum: draws noise and answers';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_sum(x float8, lo float8, hi float8, eps float8) (
-    SFUNC = dp_sum_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_sum_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_sum_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_sum_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_sum(float8, float8, float8, float8) IS
     'Private sum of x clamped to [lo, hi], in the unit of x; never NULL: without rows it is noise. '
@@ -37,9 +37,9 @@ COMMENT ON AGGREGATE dp_sum(float8, float8, float8, float8) IS
     'Mechanism staircase: the least variance (Geng, Viswanath 2014).';
 
 CREATE AGGREGATE dp_sum(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_sum_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_sum_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_sum_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_sum_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_sum(float8, float8, float8, float8, dp_mechanism) IS
     'Private sum of x clamped to [lo, hi] by the mechanism mech, in the unit of x: staircase, laplace or gaussian '
@@ -67,44 +67,44 @@ COMMENT ON COLUMN dp_sum_estimate_answer.delta IS
     'the delta that it cost beside that, 0 for pure differential privacy; NULL where epsilon is';
 COMMENT ON COLUMN dp_sum_estimate_answer.mechanism IS 'the mechanism of the release';
 
-CREATE FUNCTION dp_sum_estimate_trans(state dp_state, x float8, lo float8, hi float8, eps float8)
-    RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_sum_estimate_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
+    RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_sum_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_sum_estimate_trans(dp_state, float8, float8, float8, float8) IS
+COMMENT ON FUNCTION dp_mean.dp_sum_estimate_trans(dp_mean.dp_state, float8, float8, float8, float8) IS
     'support function of dp_sum_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_sum_estimate_trans(dp_state, float8, float8, float8, float8) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_estimate_trans(dp_mean.dp_state, float8, float8, float8, float8) FROM PUBLIC;
 
-CREATE FUNCTION dp_sum_estimate_trans(
-    state dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_sum_estimate_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_sum_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_sum_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism) IS
+COMMENT ON FUNCTION dp_mean.dp_sum_estimate_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism) IS
     'support function of dp_sum_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_sum_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism)
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_estimate_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
     FROM PUBLIC;
 
-CREATE FUNCTION dp_sum_estimate_trans(
-    state dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
-) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_sum_estimate_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
+) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_sum_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_sum_estimate_trans(
-    dp_state, float8, float8, float8, float8, dp_mechanism, float8
+COMMENT ON FUNCTION dp_mean.dp_sum_estimate_trans(
+    dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism, float8
 ) IS
     'support function of dp_sum_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_sum_estimate_trans(
-    dp_state, float8, float8, float8, float8, dp_mechanism, float8
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_estimate_trans(
+    dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism, float8
 ) FROM PUBLIC;
 
-CREATE FUNCTION dp_sum_estimate_final(state dp_state) RETURNS dp_sum_estimate_answer
+CREATE FUNCTION dp_mean.dp_sum_estimate_final(state dp_mean.dp_state) RETURNS dp_sum_estimate_answer
     AS 'MODULE_PATHNAME', 'dp_sum_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_sum_estimate_final(dp_state) IS
+COMMENT ON FUNCTION dp_mean.dp_sum_estimate_final(dp_mean.dp_state) IS
     'support function of dp_sum_estimate: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_sum_estimate_final(dp_state) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_estimate_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_sum_estimate(x float8, lo float8, hi float8, eps float8) (
-    SFUNC = dp_sum_estimate_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_sum_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_sum_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_sum_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_sum_estimate(float8, float8, float8, float8) IS
     'Private sum of x clamped to [lo, hi], with an interval around it, from one release: (dp_sum_estimate(...)).* is '
@@ -120,9 +120,9 @@ COMMENT ON AGGREGATE dp_sum_estimate(float8, float8, float8, float8) IS
     'Sources: Geng, Viswanath 2014; Dong, Roth, Su 2022.';
 
 CREATE AGGREGATE dp_sum_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_sum_estimate_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_sum_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_sum_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_sum_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_sum_estimate(float8, float8, float8, float8, dp_mechanism) IS
     'Private sum of x clamped to [lo, hi], with an interval around it, from one release: (dp_sum_estimate(...)).* is '
@@ -139,9 +139,9 @@ COMMENT ON AGGREGATE dp_sum_estimate(float8, float8, float8, float8, dp_mechanis
     'Sources: Geng, Viswanath 2014; Dong, Roth, Su 2022.';
 
 CREATE AGGREGATE dp_sum_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8) (
-    SFUNC = dp_sum_estimate_trans, STYPE = dp_state, SSPACE = 64,
-    FINALFUNC = dp_sum_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_sum_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_sum_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_sum_estimate(float8, float8, float8, float8, dp_mechanism, float8) IS
     'Private sum of x clamped to [lo, hi], with an interval around it, from one release: (dp_sum_estimate(...)).* is '

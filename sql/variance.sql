@@ -1,31 +1,31 @@
 -- dp_variance, dp_stddev.
 
-CREATE FUNCTION dp_variance_trans(state dp_state, x float8, lo float8, hi float8, eps float8)
-    RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_variance_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
+    RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_variance_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_variance_trans(dp_state, float8, float8, float8, float8) IS
+COMMENT ON FUNCTION dp_mean.dp_variance_trans(dp_mean.dp_state, float8, float8, float8, float8) IS
     'support function of dp_variance: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_variance_trans(dp_state, float8, float8, float8, float8) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_trans(dp_mean.dp_state, float8, float8, float8, float8) FROM PUBLIC;
 
-CREATE FUNCTION dp_variance_trans(
-    state dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_variance_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_variance_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_variance_trans(dp_state, float8, float8, float8, float8, dp_mechanism) IS
+COMMENT ON FUNCTION dp_mean.dp_variance_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism) IS
     'support function of dp_variance: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_variance_trans(dp_state, float8, float8, float8, float8, dp_mechanism)
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
     FROM PUBLIC;
 
-CREATE FUNCTION dp_variance_final(state dp_state) RETURNS float8
+CREATE FUNCTION dp_mean.dp_variance_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_variance_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_variance_final(dp_state) IS
+COMMENT ON FUNCTION dp_mean.dp_variance_final(dp_mean.dp_state) IS
     'support function of dp_variance: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_variance_final(dp_state) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_variance(x float8, lo float8, hi float8, eps float8) (
-    SFUNC = dp_variance_trans, STYPE = dp_state, SSPACE = 80,
-    FINALFUNC = dp_variance_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    FINALFUNC = dp_mean.dp_variance_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_variance(float8, float8, float8, float8) IS
     'Private population variance of x clamped to [lo, hi], in the square of the unit of x; from 0 to (hi - lo)^2 / 4, '
@@ -38,9 +38,9 @@ COMMENT ON AGGREGATE dp_variance(float8, float8, float8, float8) IS
     'Mechanism laplace, on three sums (Kulesza, Suresh, Wang 2024, Algorithm 3, one degree up).';
 
 CREATE AGGREGATE dp_variance(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_variance_trans, STYPE = dp_state, SSPACE = 80,
-    FINALFUNC = dp_variance_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    FINALFUNC = dp_mean.dp_variance_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_variance(float8, float8, float8, float8, dp_mechanism) IS
     'Private population variance of x clamped to [lo, hi], in the square of the unit of x, by the mechanism mech: '
@@ -53,16 +53,16 @@ COMMENT ON AGGREGATE dp_variance(float8, float8, float8, float8, dp_mechanism) I
     'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
     'Sources: Kulesza, Suresh, Wang 2024; Dong, Roth, Su 2022.';
 
-CREATE FUNCTION dp_stddev_final(state dp_state) RETURNS float8
+CREATE FUNCTION dp_mean.dp_stddev_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_stddev_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_stddev_final(dp_state) IS
+COMMENT ON FUNCTION dp_mean.dp_stddev_final(dp_mean.dp_state) IS
     'support function of dp_stddev: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_stddev_final(dp_state) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_stddev_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_stddev(x float8, lo float8, hi float8, eps float8) (
-    SFUNC = dp_variance_trans, STYPE = dp_state, SSPACE = 80,
-    FINALFUNC = dp_stddev_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    FINALFUNC = dp_mean.dp_stddev_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_stddev(float8, float8, float8, float8) IS
     'Private population standard deviation of x clamped to [lo, hi], in the unit of x: the root of what dp_variance '
@@ -75,9 +75,9 @@ COMMENT ON AGGREGATE dp_stddev(float8, float8, float8, float8) IS
     'Mechanism laplace, on three sums (Kulesza, Suresh, Wang 2024, Algorithm 3, one degree up).';
 
 CREATE AGGREGATE dp_stddev(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_variance_trans, STYPE = dp_state, SSPACE = 80,
-    FINALFUNC = dp_stddev_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    FINALFUNC = dp_mean.dp_stddev_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_stddev(float8, float8, float8, float8, dp_mechanism) IS
     'Private population standard deviation of x clamped to [lo, hi], in the unit of x: the root of what dp_variance '

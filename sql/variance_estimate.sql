@@ -9,16 +9,16 @@ COMMENT ON COLUMN dp_variance_answer.stddev IS 'its root, as dp_stddev answers';
 COMMENT ON COLUMN dp_variance_answer.mean IS 'the private mean, inside [lo, hi]';
 COMMENT ON COLUMN dp_variance_answer.count IS 'the noisy number of non-NULL rows; it can be negative or a fraction';
 
-CREATE FUNCTION dp_variance_estimate_final(state dp_state) RETURNS dp_variance_answer
+CREATE FUNCTION dp_mean.dp_variance_estimate_final(state dp_mean.dp_state) RETURNS dp_variance_answer
     AS 'MODULE_PATHNAME', 'dp_variance_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_variance_estimate_final(dp_state) IS
+COMMENT ON FUNCTION dp_mean.dp_variance_estimate_final(dp_mean.dp_state) IS
     'support function of dp_variance_estimate: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_variance_estimate_final(dp_state) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_variance_estimate(x float8, lo float8, hi float8, eps float8) (
-    SFUNC = dp_variance_trans, STYPE = dp_state, SSPACE = 80,
-    FINALFUNC = dp_variance_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    FINALFUNC = dp_mean.dp_variance_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8) IS
     'Private population variance and standard deviation of x clamped to [lo, hi], their mean and their noisy number, '
@@ -32,9 +32,9 @@ COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8) IS
     'Mechanism laplace, on three sums (Kulesza, Suresh, Wang 2024, Algorithm 3, one degree up).';
 
 CREATE AGGREGATE dp_variance_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_variance_trans, STYPE = dp_state, SSPACE = 80,
-    FINALFUNC = dp_variance_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    FINALFUNC = dp_mean.dp_variance_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8, dp_mechanism) IS
     'Private population variance and standard deviation of x clamped to [lo, hi], their mean and their noisy number, '

@@ -18,16 +18,16 @@ COMMENT ON COLUMN dp_vector_answer.total_sd IS 'the standard deviation of the no
 COMMENT ON COLUMN dp_vector_answer.total_covariance IS
     'the covariance of the noise in the total and in one of the estimates';
 
-CREATE FUNCTION dp_counts_estimate_final(state dp_state) RETURNS dp_vector_answer
+CREATE FUNCTION dp_mean.dp_counts_estimate_final(state dp_mean.dp_state) RETURNS dp_vector_answer
     AS 'MODULE_PATHNAME', 'dp_counts_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_counts_estimate_final(dp_state) IS
+COMMENT ON FUNCTION dp_mean.dp_counts_estimate_final(dp_mean.dp_state) IS
     'support function of dp_counts_estimate: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_counts_estimate_final(dp_state) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_counts_estimate_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_counts_estimate(eps float8, mech dp_mechanism, VARIADIC questions "any") (
-    SFUNC = dp_counts_trans, STYPE = dp_state, SSPACE = 576,
-    FINALFUNC = dp_counts_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_counts_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
+    FINALFUNC = dp_mean.dp_counts_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_counts_estimate(float8, dp_mechanism, "any") IS
     'The counts of dp_counts with the same arguments, the noisy number of rows that the same release gives at no '
@@ -40,16 +40,16 @@ COMMENT ON AGGREGATE dp_counts_estimate(float8, dp_mechanism, "any") IS
     'A question of another type: 42804; none of eps and mech may depend on the rows: 22023, the same with and without '
     'rows.';
 
-CREATE FUNCTION dp_sums_estimate_final(state dp_state) RETURNS dp_vector_answer
+CREATE FUNCTION dp_mean.dp_sums_estimate_final(state dp_mean.dp_state) RETURNS dp_vector_answer
     AS 'MODULE_PATHNAME', 'dp_sums_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_sums_estimate_final(dp_state) IS
+COMMENT ON FUNCTION dp_mean.dp_sums_estimate_final(dp_mean.dp_state) IS
     'support function of dp_sums_estimate: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_sums_estimate_final(dp_state) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_sums_estimate_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_sums_estimate(x float8[], lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_sums_trans, STYPE = dp_state, SSPACE = 1088,
-    FINALFUNC = dp_sums_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_sums_trans, STYPE = dp_mean.dp_state, SSPACE = 1088,
+    FINALFUNC = dp_mean.dp_sums_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_sums_estimate(float8[], float8, float8, float8, dp_mechanism) IS
     'The sums of dp_sums with the same arguments, the noisy number of rows that the same release gives at no further '

@@ -1,23 +1,23 @@
 -- dp_counts, dp_sums, dp_means: many numbers from one release.
 
 -- COST: one row may cost what dozens of counts cost, and the planner chooses JIT by what it adds up.
-CREATE FUNCTION dp_counts_trans(state dp_state, eps float8, mech dp_mechanism, VARIADIC questions "any")
-    RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_counts_trans(state dp_mean.dp_state, eps float8, mech dp_mechanism, VARIADIC questions "any")
+    RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_counts_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
-COMMENT ON FUNCTION dp_counts_trans(dp_state, float8, dp_mechanism, "any") IS
+COMMENT ON FUNCTION dp_mean.dp_counts_trans(dp_mean.dp_state, float8, dp_mechanism, "any") IS
     'support function of dp_counts: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_counts_trans(dp_state, float8, dp_mechanism, "any") FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_counts_trans(dp_mean.dp_state, float8, dp_mechanism, "any") FROM PUBLIC;
 
-CREATE FUNCTION dp_counts_final(state dp_state) RETURNS float8[]
+CREATE FUNCTION dp_mean.dp_counts_final(state dp_mean.dp_state) RETURNS float8[]
     AS 'MODULE_PATHNAME', 'dp_counts_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_counts_final(dp_state) IS
+COMMENT ON FUNCTION dp_mean.dp_counts_final(dp_mean.dp_state) IS
     'support function of dp_counts: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_counts_final(dp_state) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_counts_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_counts(eps float8, mech dp_mechanism, VARIADIC questions "any") (
-    SFUNC = dp_counts_trans, STYPE = dp_state, SSPACE = 576,
-    FINALFUNC = dp_counts_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_counts_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
+    FINALFUNC = dp_mean.dp_counts_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_counts(float8, dp_mechanism, "any") IS
     'Private numbers of rows that say yes to each of d yes/no questions, from one release: an array of d numbers, '
@@ -35,24 +35,24 @@ COMMENT ON AGGREGATE dp_counts(float8, dp_mechanism, "any") IS
     'Mechanisms: correlated (the one to start with: variance (sqrt(d) + 1)^2 / (4 mu^2) each; Lebeda 2024, Algorithm '
     '1), gaussian, known_n, laplace, ellipse; see dp_mechanisms().';
 
-CREATE FUNCTION dp_sums_trans(
-    state dp_state, x float8[], lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_sums_trans(
+    state dp_mean.dp_state, x float8[], lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_sums_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
-COMMENT ON FUNCTION dp_sums_trans(dp_state, float8[], float8, float8, float8, dp_mechanism) IS
+COMMENT ON FUNCTION dp_mean.dp_sums_trans(dp_mean.dp_state, float8[], float8, float8, float8, dp_mechanism) IS
     'support function of dp_sums: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_sums_trans(dp_state, float8[], float8, float8, float8, dp_mechanism)
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_sums_trans(dp_mean.dp_state, float8[], float8, float8, float8, dp_mechanism)
     FROM PUBLIC;
 
-CREATE FUNCTION dp_sums_final(state dp_state) RETURNS float8[]
+CREATE FUNCTION dp_mean.dp_sums_final(state dp_mean.dp_state) RETURNS float8[]
     AS 'MODULE_PATHNAME', 'dp_sums_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_sums_final(dp_state) IS 'support function of dp_sums: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_sums_final(dp_state) FROM PUBLIC;
+COMMENT ON FUNCTION dp_mean.dp_sums_final(dp_mean.dp_state) IS 'support function of dp_sums: draws noise and answers';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_sums_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_sums(x float8[], lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_sums_trans, STYPE = dp_state, SSPACE = 1088,
-    FINALFUNC = dp_sums_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_sums_trans, STYPE = dp_mean.dp_state, SSPACE = 1088,
+    FINALFUNC = dp_mean.dp_sums_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_sums(float8[], float8, float8, float8, dp_mechanism) IS
     'Private sums of the d numbers of each row, clamped to [lo, hi], from one release: an array of d numbers in the '
@@ -68,24 +68,24 @@ COMMENT ON AGGREGATE dp_sums(float8[], float8, float8, float8, dp_mechanism) IS
     'Mechanisms as those of dp_counts (ellipse only where lo or hi is 0); see dp_mechanisms(). '
     'Source: Lebeda 2024, Algorithm 1, for values.';
 
-CREATE FUNCTION dp_means_trans(
-    state dp_state, x float8[], lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_state
+CREATE FUNCTION dp_mean.dp_means_trans(
+    state dp_mean.dp_state, x float8[], lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_means_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
-COMMENT ON FUNCTION dp_means_trans(dp_state, float8[], float8, float8, float8, dp_mechanism) IS
+COMMENT ON FUNCTION dp_mean.dp_means_trans(dp_mean.dp_state, float8[], float8, float8, float8, dp_mechanism) IS
     'support function of dp_means: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_means_trans(dp_state, float8[], float8, float8, float8, dp_mechanism)
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_means_trans(dp_mean.dp_state, float8[], float8, float8, float8, dp_mechanism)
     FROM PUBLIC;
 
-CREATE FUNCTION dp_means_final(state dp_state) RETURNS float8[]
+CREATE FUNCTION dp_mean.dp_means_final(state dp_mean.dp_state) RETURNS float8[]
     AS 'MODULE_PATHNAME', 'dp_means_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_means_final(dp_state) IS 'support function of dp_means: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_means_final(dp_state) FROM PUBLIC;
+COMMENT ON FUNCTION dp_mean.dp_means_final(dp_mean.dp_state) IS 'support function of dp_means: draws noise and answers';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_means_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_means(x float8[], lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_means_trans, STYPE = dp_state, SSPACE = 1088,
-    FINALFUNC = dp_means_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_means_trans, STYPE = dp_mean.dp_state, SSPACE = 1088,
+    FINALFUNC = dp_mean.dp_means_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_means(float8[], float8, float8, float8, dp_mechanism) IS
     'Private means of the d numbers of each row, clamped to [lo, hi], from one release: the noisy sums over the noisy '

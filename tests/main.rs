@@ -30,6 +30,7 @@ mod reference;
 mod rescans;
 mod script;
 mod subselects;
+mod upgrade;
 mod values;
 mod variance;
 mod vector_accuracy;

@@ -56,8 +56,7 @@ fn functions(client: &mut Client) -> Vec<Function> {
               AND t.oid IN ({MEMBERS} AND classid = 'pg_type'::regclass)), \
          obj_description(p.oid, 'pg_proc') \
          FROM pg_proc p WHERE p.oid IN ({MEMBERS} AND classid = 'pg_proc'::regclass) \
-           AND p.prorettype <> 'dp_state'::regtype AND 'dp_state'::regtype <> ALL (p.proargtypes) \
-           AND p.proname NOT LIKE 'dp\\_mechanism\\_%' ORDER BY p.oid"
+           AND p.pronamespace <> 'dp_mean'::regnamespace ORDER BY p.oid"
     );
     let mut functions = Vec::new();
     for row in rows(client, &sql) {
@@ -307,7 +306,8 @@ fn write_types(page: &mut String, client: &mut Client) {
     page.push_str("## Types\n\n");
     let sql = format!(
         "SELECT t.typname::text, t.typtype = 'c', obj_description(t.oid, 'pg_type') FROM pg_type t \
-         WHERE t.oid IN ({MEMBERS} AND classid = 'pg_type'::regclass) AND t.typcategory <> 'A' ORDER BY t.oid"
+         WHERE t.oid IN ({MEMBERS} AND classid = 'pg_type'::regclass) AND t.typcategory <> 'A' \
+           AND t.typnamespace <> 'dp_mean'::regnamespace ORDER BY t.oid"
     );
     for row in rows(client, &sql) {
         let (name, composite): (&str, bool) = (row.get(0), row.get(1));

@@ -645,8 +645,8 @@ fn items() -> (Database, Client) {
     run(&mut client, ITEMS);
     // No plan but those that the cases ask for.
     let settings = "SET jit = off; SET max_parallel_workers_per_gather = 0; \
-         ALTER FUNCTION dp_counts_trans(dp_state, float8, dp_mechanism, \"any\") COST 1; \
-         ALTER FUNCTION dp_sums_trans(dp_state, float8[], float8, float8, float8, dp_mechanism) COST 1";
+         ALTER FUNCTION dp_mean.dp_counts_trans(dp_mean.dp_state, float8, dp_mechanism, \"any\") COST 1; \
+         ALTER FUNCTION dp_mean.dp_sums_trans(dp_mean.dp_state, float8[], float8, float8, float8, dp_mechanism) COST 1";
     run(&mut client, settings);
     (database, client)
 }
