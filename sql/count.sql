@@ -66,7 +66,7 @@ COMMENT ON AGGREGATE dp_count("any", float8, dp_mechanism) IS
     'Mechanism geometric, two-sided: optimal for counts (Ghosh, Roughgarden, Sundararajan 2009).';
 
 CREATE TYPE dp_count_estimate_answer AS (
-    value bigint, lower bigint, upper bigint, epsilon float8, delta float8, mechanism dp_mechanism
+    value bigint, lower bigint, upper bigint, epsilon float8, delta float8, mechanism text
 );
 COMMENT ON TYPE dp_count_estimate_answer IS
     'The answer of dp_count_estimate: the private answer, an interval, and what the release cost. '
@@ -79,7 +79,7 @@ COMMENT ON COLUMN dp_count_estimate_answer.epsilon IS
     'the epsilon that the release cost; NULL where the mechanism has mu= or rho= in its place';
 COMMENT ON COLUMN dp_count_estimate_answer.delta IS
     'the delta that it cost beside that, 0 for pure differential privacy; NULL where epsilon is';
-COMMENT ON COLUMN dp_count_estimate_answer.mechanism IS 'the mechanism of the release';
+COMMENT ON COLUMN dp_count_estimate_answer.mechanism IS 'the mechanism of the release, as its text';
 
 CREATE FUNCTION dp_mean.dp_count_estimate_rows_trans(state dp_mean.dp_state, eps float8) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_estimate_rows_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;

@@ -103,7 +103,7 @@ COMMENT ON AGGREGATE dp_mean_and_count(float8, float8, float8, float8, dp_mechan
     'Sources: Kulesza, Suresh, Wang 2024; Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023.';
 
 CREATE TYPE dp_mean_estimate_answer AS (
-    value float8, lower float8, upper float8, count float8, epsilon float8, delta float8, mechanism dp_mechanism
+    value float8, lower float8, upper float8, count float8, epsilon float8, delta float8, mechanism text
 );
 COMMENT ON TYPE dp_mean_estimate_answer IS
     'The answer of dp_mean_estimate: the private answer, an interval, and what the release cost. '
@@ -118,7 +118,7 @@ COMMENT ON COLUMN dp_mean_estimate_answer.epsilon IS
     'the epsilon that the release cost; NULL where the mechanism has mu= or rho= in its place';
 COMMENT ON COLUMN dp_mean_estimate_answer.delta IS
     'the delta that it cost beside that, 0 for pure differential privacy; NULL where epsilon is';
-COMMENT ON COLUMN dp_mean_estimate_answer.mechanism IS 'the mechanism of the release';
+COMMENT ON COLUMN dp_mean_estimate_answer.mechanism IS 'the mechanism of the release, as its text';
 
 CREATE FUNCTION dp_mean.dp_mean_estimate_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
     RETURNS dp_mean.dp_state

@@ -1,13 +1,13 @@
 -- dp_mean_plan: the mechanisms of dp_mean compared, before anything is spent.
 
 CREATE FUNCTION dp_mean_plan(
-    n float8, eps float8, lo float8, hi float8,
+    n float8, lo float8, hi float8, eps float8,
     delta float8 DEFAULT NULL, moment float8 DEFAULT NULL, psi float8 DEFAULT NULL
 ) RETURNS TABLE (
     mechanism text, noise_sd float8, bias_bound float8, rmse_bound float8, null_bound float8,
     neighbours text, guarantee text, needs text
 )
-    AS 'MODULE_PATHNAME', 'dp_mean_plan_wrapper' LANGUAGE C STABLE PARALLEL SAFE ROWS 13;
+    AS 'MODULE_PATHNAME', 'dp_mean_plan_0_2_wrapper' LANGUAGE C STABLE PARALLEL SAFE ROWS 13;
 COMMENT ON FUNCTION dp_mean_plan(float8, float8, float8, float8, float8, float8, float8) IS
     'How accurate each mechanism of dp_mean will be, to ORDER BY rmse_bound: its text, ready to be the argument mech '
     '(with NULL for lo and hi where it has a scale); the standard deviation of its noise, the largest over where the '
@@ -23,7 +23,7 @@ COMMENT ON FUNCTION dp_mean_plan(float8, float8, float8, float8, float8, float8,
     'are clamped. '
     'A row that needs a number that was not given (delta, moment and psi) has NULL for numbers, and says so in needs. '
     'n is a public number of rows to plan with; it looks at no data. '
-    'n a whole number from 1 to 2^53 - 1; eps, lo and hi as for dp_mean; 0 < delta < 1; moment >= 2, psi > 0, one of '
+    'n a whole number from 1 to 2^53 - 1; lo, hi and eps as for dp_mean; 0 < delta < 1; moment >= 2, psi > 0, one of '
     'them not without the other: else 22023. '
     'Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, Lemma 3.2, Propositions 3.5 to 3.7; the mechanisms'' '
     'own sources for their noise.';

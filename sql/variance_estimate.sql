@@ -1,16 +1,23 @@
 -- dp_variance_estimate.
 
-CREATE TYPE dp_variance_answer AS (variance float8, stddev float8, mean float8, count float8);
+CREATE TYPE dp_variance_answer AS (
+    value float8, stddev float8, mean float8, count float8, epsilon float8, delta float8, mechanism text
+);
 COMMENT ON TYPE dp_variance_answer IS
     'The answer of dp_variance_estimate: the private variance, its root, the private mean and the noisy number of '
-    'rows, from one release.';
-COMMENT ON COLUMN dp_variance_answer.variance IS 'the private variance, as dp_variance answers';
+    'rows, from one release, and what it cost.';
+COMMENT ON COLUMN dp_variance_answer.value IS 'the private variance, as dp_variance answers';
 COMMENT ON COLUMN dp_variance_answer.stddev IS 'its root, as dp_stddev answers';
 COMMENT ON COLUMN dp_variance_answer.mean IS 'the private mean, inside [lo, hi]';
 COMMENT ON COLUMN dp_variance_answer.count IS 'the noisy number of non-NULL rows; it can be negative or a fraction';
+COMMENT ON COLUMN dp_variance_answer.epsilon IS
+    'the epsilon that the release cost; NULL where the mechanism has mu= or rho= in its place';
+COMMENT ON COLUMN dp_variance_answer.delta IS
+    'the delta that it cost beside that, 0 for pure differential privacy; NULL where epsilon is';
+COMMENT ON COLUMN dp_variance_answer.mechanism IS 'the mechanism of the release, as its text';
 
 CREATE FUNCTION dp_mean.dp_variance_estimate_final(state dp_mean.dp_state) RETURNS dp_variance_answer
-    AS 'MODULE_PATHNAME', 'dp_variance_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+    AS 'MODULE_PATHNAME', 'dp_variance_estimate_final_0_2' LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_variance_estimate_final(dp_mean.dp_state) IS
     'support function of dp_variance_estimate: draws noise and answers';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_final(dp_mean.dp_state) FROM PUBLIC;

@@ -1,25 +1,31 @@
 -- dp_counts_estimate, dp_sums_estimate.
 
 CREATE TYPE dp_vector_answer AS (
-    estimates float8[], total float8,
-    sd float8, covariance float8, total_sd float8, total_covariance float8
+    value float8[], total float8, sd float8, covariance float8, total_sd float8, total_covariance float8,
+    epsilon float8, delta float8, mechanism text
 );
 COMMENT ON TYPE dp_vector_answer IS
-    'The answer of dp_counts_estimate and dp_sums_estimate: noisy numbers, and how uncertain the noise makes them. '
-    'All but estimates and total are public: they follow from the arguments.';
-COMMENT ON COLUMN dp_vector_answer.estimates IS 'the noisy counts or sums, one for each position';
+    'The answer of dp_counts_estimate and dp_sums_estimate: noisy numbers, how uncertain the noise makes them, and '
+    'what the release cost. '
+    'All but value and total are public: they follow from the arguments.';
+COMMENT ON COLUMN dp_vector_answer.value IS 'the noisy counts or sums, one for each position';
 COMMENT ON COLUMN dp_vector_answer.total IS
     'the noisy number of rows from the same release, at no further cost; the given one of known_n; NULL where the '
     'mechanism has none';
-COMMENT ON COLUMN dp_vector_answer.sd IS 'the standard deviation of the noise in each of the estimates';
+COMMENT ON COLUMN dp_vector_answer.sd IS 'the standard deviation of the noise in each number of value';
 COMMENT ON COLUMN dp_vector_answer.covariance IS
-    'the covariance of the noise in two of the estimates: their difference has variance 2 (sd^2 - covariance)';
+    'the covariance of the noise in two numbers of value: their difference has variance 2 (sd^2 - covariance)';
 COMMENT ON COLUMN dp_vector_answer.total_sd IS 'the standard deviation of the noise in the total';
 COMMENT ON COLUMN dp_vector_answer.total_covariance IS
-    'the covariance of the noise in the total and in one of the estimates';
+    'the covariance of the noise in the total and in one number of value';
+COMMENT ON COLUMN dp_vector_answer.epsilon IS
+    'the epsilon that the release cost; NULL where the mechanism has mu= or rho= in its place';
+COMMENT ON COLUMN dp_vector_answer.delta IS
+    'the delta that it cost beside that, 0 for pure differential privacy; NULL where epsilon is';
+COMMENT ON COLUMN dp_vector_answer.mechanism IS 'the mechanism of the release, as its text';
 
 CREATE FUNCTION dp_mean.dp_counts_estimate_final(state dp_mean.dp_state) RETURNS dp_vector_answer
-    AS 'MODULE_PATHNAME', 'dp_counts_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+    AS 'MODULE_PATHNAME', 'dp_counts_estimate_final_0_2' LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_counts_estimate_final(dp_mean.dp_state) IS
     'support function of dp_counts_estimate: draws noise and answers';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_counts_estimate_final(dp_mean.dp_state) FROM PUBLIC;
@@ -41,7 +47,7 @@ COMMENT ON AGGREGATE dp_counts_estimate(float8, dp_mechanism, "any") IS
     'rows.';
 
 CREATE FUNCTION dp_mean.dp_sums_estimate_final(state dp_mean.dp_state) RETURNS dp_vector_answer
-    AS 'MODULE_PATHNAME', 'dp_sums_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+    AS 'MODULE_PATHNAME', 'dp_sums_estimate_final_0_2' LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_sums_estimate_final(dp_mean.dp_state) IS
     'support function of dp_sums_estimate: draws noise and answers';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_sums_estimate_final(dp_mean.dp_state) FROM PUBLIC;

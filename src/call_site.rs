@@ -4,7 +4,8 @@
 //! Nothing here trusts that the record lives: a caller may bring a fresh one for every row.
 
 use dp_core::error::ParameterError;
-use dp_core::mechanism::{Arguments, MechanismArgument};
+use dp_core::mechanism::estimate::Spent;
+use dp_core::mechanism::{Arguments, MechanismArgument, Registry};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
@@ -75,6 +76,11 @@ impl Known {
         let confidence = values.confidence.flatten();
         let numbers = [lo, hi, buckets, values.epsilon, delta, confidence];
         numbers.map(|value| value.map(|datum| datum.value() as u64))
+    }
+
+    fn epsilon(&self) -> Option<f64> {
+        let [_, _, _, epsilon, ..] = self.numbers;
+        epsilon.map(f64::from_bits)
     }
 }
 
@@ -290,6 +296,20 @@ impl<M: ?Sized> CallSite<M> {
             self.build(&values)?;
         }
         Ok(self.mechanism())
+    }
+
+    /// What a release by the mechanism that was built last costs; `mechanisms` are those of the aggregate.
+    ///
+    /// # Errors
+    /// None, once a mechanism was built.
+    pub fn spent(&self, mechanisms: &Registry<M>) -> Result<Spent, Refusal> {
+        let (known, _) = self.built.as_ref().expect("built before it is asked for");
+        let mechanism = match &known.mechanism {
+            Some(text) => MechanismArgument::Given(Some(text)),
+            None => MechanismArgument::Omitted,
+        };
+        let spent = mechanisms.spent(known.epsilon(), mechanism);
+        spent.map_err(|error| errors::parameter(self.aggregate.name, &error))
     }
 
     fn check(&self) -> Result<(), Refusal> {

@@ -1,7 +1,7 @@
 //! What the aggregates called `..._estimate` share: their final function, up to their own numbers.
 
 use dp_core::mechanism::Scalar;
-use dp_core::mechanism::estimate::Estimate;
+use dp_core::mechanism::estimate::{Estimate, Spent};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -12,7 +12,7 @@ use crate::fmgr::{Call, composite};
 ///
 /// # Safety
 /// `call` is a call of this aggregate's final function, which is declared to return columns of the
-/// types of `numbers`, then `float8`, `float8` and `dp_mechanism`.
+/// types of `numbers`, then `float8`, `float8` and `text` (in 0.1.0 `dp_mechanism`, which is laid out as one).
 pub unsafe fn estimate<A: 'static, const N: usize>(
     aggregate: &'static Aggregate<Scalar<Estimate<A>>>,
     call: Call,
@@ -24,14 +24,16 @@ pub unsafe fn estimate<A: 'static, const N: usize>(
         interval,
         spent,
     } = unsafe { aggregate.release(call) };
-    // A dp_mechanism is its text, laid out as one.
-    let mechanism = spent.mechanism.as_str().into_datum();
-    let cost = [
-        spent.epsilon.into_datum(),
-        spent.delta.into_datum(),
-        mechanism,
-    ];
-    let columns = numbers(answer, interval).into_iter().chain(cost);
+    let columns = numbers(answer, interval).into_iter().chain(cost(&spent));
     // SAFETY: by the caller's word.
     Some(unsafe { composite(call, columns) })
+}
+
+/// What every estimate ends with: epsilon, delta and mechanism.
+pub fn cost(spent: &Spent) -> [Option<Datum>; 3] {
+    [
+        spent.epsilon.into_datum(),
+        spent.delta.into_datum(),
+        spent.mechanism.as_str().into_datum(),
+    ]
 }

@@ -285,7 +285,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "dp_counts(1, 'laplace(d=2)', VARIADIC ARRAY[x > 0.3])",
         "(dp_counts_estimate(1, 'correlated(delta=1e-6)', x > 0.3)).total",
         "dp_sums(ARRAY[x], 0, 1, 1, 'laplace(d=1)')",
-        "(dp_sums_estimate(ARRAY[x], 0, 1, 1, 'correlated(delta=1e-6, d=2)')).estimates",
+        "(dp_sums_estimate(ARRAY[x], 0, 1, 1, 'correlated(delta=1e-6, d=2)')).value",
         "dp_means(ARRAY[x], 0, 1, NULL, 'correlated(rho=0.1, d=2)')",
         "dp_histogram(x, 0, 1, 3, 1)",
         "dp_histogram(x, 0, 1, 3, 1, 'geometric(outside=drop)')",
@@ -319,12 +319,37 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "SELECT dp_clip_bias(2, 1, 5) + dp_clip_radius(2, 1, 0.1) > 0",
         "SELECT possible FROM dp_trilemma(100, 1, 1e-6, 0.01)",
         "SELECT dp_histogram_edges(0, 1, 2) = '{0,0.5,1}'",
-        "SELECT count(rmse_bound) > 0 FROM dp_mean_plan(100, 1, 0, 1)",
+        "SELECT count(rmse_bound) > 0 FROM dp_mean_plan(100, 0, 1, 1)",
         "SELECT rmse < half_width FROM dp_mean_error(100, 0, 1, 1)",
         "SELECT dp_epsilon_for(100, 0, 1, 0.01) > 0",
     ] {
         assert!(value::<bool>(&mut nobody, sql), "{sql}");
     }
+}
+
+#[test]
+fn every_argument_has_a_name() {
+    let (_database, mut client) = session(Build::Release);
+    let sql = format!(
+        "SELECT signature FROM ({}) f WHERE pronargs > 0 AND (proargnames IS NULL OR '' = ANY (proargnames))",
+        functions()
+    );
+    assert_eq!(strings(&mut client, &sql), [""; 0]);
+    // psql shows them, and functions take them. Aggregates do not: that is PostgreSQL's rule.
+    let sql = "SELECT pg_get_function_arguments('dp_mean(float8, float8, float8, float8, dp_mechanism)'::regprocedure)";
+    let shown = "x double precision, lo double precision, hi double precision, eps double precision, mech dp_mechanism";
+    assert_eq!(value::<String>(&mut client, sql), shown);
+    let sql = "SELECT dp_mu(delta => 1e-6, eps => 1) = dp_mu(1, 1e-6)";
+    assert!(value::<bool>(&mut client, sql));
+    let refusal = refused(
+        &mut client,
+        "SELECT dp_mean(x => 0.5, lo => 0, hi => 1, eps => 1)",
+    );
+    let expected = "aggregates cannot use named arguments";
+    assert_eq!(
+        (refusal.code.as_str(), refusal.message.as_str()),
+        ("0A000", expected)
+    );
 }
 
 #[test]
@@ -363,15 +388,27 @@ fn every_object_has_a_comment() {
     for (name, expected) in [
         ("dp_mean_answer", "mean float8, count float8"),
         ("dp_bounds_answer", "lower float8, upper float8"),
+        (
+            "dp_mean_estimate_answer",
+            "value float8, lower float8, upper float8, count float8, epsilon float8, delta float8, mechanism text",
+        ),
+        (
+            "dp_sum_estimate_answer",
+            "value float8, lower float8, upper float8, epsilon float8, delta float8, mechanism text",
+        ),
+        (
+            "dp_count_estimate_answer",
+            "value int8, lower int8, upper int8, epsilon float8, delta float8, mechanism text",
+        ),
         ("dp_clamped_answer", "below int8, inside int8, above int8"),
         (
             "dp_variance_answer",
-            "variance float8, stddev float8, mean float8, count float8",
+            "value float8, stddev float8, mean float8, count float8, epsilon float8, delta float8, mechanism text",
         ),
         (
             "dp_vector_answer",
-            "estimates _float8, total float8, sd float8, covariance float8, total_sd float8, \
-             total_covariance float8",
+            "value _float8, total float8, sd float8, covariance float8, total_sd float8, \
+             total_covariance float8, epsilon float8, delta float8, mechanism text",
         ),
     ] {
         let sql = format!(
@@ -666,7 +703,7 @@ fn a_dump_restores() {
              dp_count(x, 50) AS n, dp_count(DISTINCT x, 50) FILTER (WHERE x > 0.5) AS half, \
              (dp_mean_and_count(x, 0, 1, 50)).count, \
              dp_counts(50, 'laplace(relation=replace)', x > 0.5, x > 0.75) AS counts, \
-             (dp_sums_estimate(ARRAY[x::float8], 0, 1, 50, 'laplace(d=1)')).estimates AS sums, \
+             (dp_sums_estimate(ARRAY[x::float8], 0, 1, 50, 'laplace(d=1)')).value AS sums, \
              dp_counts(50, 'laplace(d=2)', VARIADIC ARRAY[x > 0.5, true]) AS of_array FROM t",
     );
     let first = dump(database.name());

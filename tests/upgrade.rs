@@ -230,3 +230,100 @@ fn what_users_made_lives_on() {
     let refusal = refused(&mut nobody, "SELECT dp_sum(x, 0, 1, 50) FROM t");
     assert_eq!(refusal.code, "42501", "{refusal:?}");
 }
+
+/// What an update changes, as views and columns of users hold it: each stops the update with PostgreSQL's own error.
+const STOPS: [(&str, &str); 8] = [
+    (
+        "CREATE VIEW kept AS SELECT (dp_variance_estimate(x, 0, 1, 1)).variance FROM t",
+        "2BP01",
+    ),
+    (
+        "CREATE MATERIALIZED VIEW kept AS SELECT (dp_counts_estimate(1, 'laplace', x > 0)).estimates FROM t",
+        "2BP01",
+    ),
+    (
+        "CREATE VIEW kept AS SELECT dp_sums_estimate(ARRAY[x], 0, 1, 1, 'laplace(d=1)') FROM t",
+        "2BP01",
+    ),
+    ("CREATE TABLE kept (answer dp_vector_answer)", "2BP01"),
+    (
+        "CREATE VIEW kept AS SELECT noise_sd FROM dp_mean_plan(100, 1, 0, 1)",
+        "2BP01",
+    ),
+    (
+        "CREATE VIEW kept AS SELECT (dp_mean_estimate(x, 0, 1, 1)).* FROM t",
+        "0A000",
+    ),
+    (
+        "CREATE VIEW kept AS SELECT (dp_count_estimate(1)).mechanism::text FROM t",
+        "0A000",
+    ),
+    ("CREATE TABLE kept (answer dp_sum_estimate_answer)", "0A000"),
+];
+
+#[test]
+fn a_view_over_what_changes_stops_the_update() {
+    for (create, code) in STOPS {
+        let (_database, mut client) = old(Build::Release);
+        run(&mut client, "CREATE TABLE t AS SELECT 0.5::float8 AS x");
+        run(&mut client, create);
+        let before = catalog(&mut client);
+        let refusal = refused(&mut client, "ALTER EXTENSION dp_mean UPDATE");
+        assert_eq!(refusal.code, code, "{refusal:?}: {create}");
+        assert!(
+            format!("{refusal:?}").contains("kept"),
+            "{refusal:?}: {create}"
+        );
+        assert_same(&catalog(&mut client), &before);
+        assert_eq!(version(&mut client), OLD);
+        rows(&mut client, "SELECT * FROM kept");
+        let kind = create.split(" kept").next().expect("a kind");
+        let drop = kind.replace("CREATE", "DROP");
+        run(
+            &mut client,
+            &format!("{drop} kept; ALTER EXTENSION dp_mean UPDATE"),
+        );
+    }
+    // Columns that stay what they are do not, nor does a view of a whole answer.
+    let (_database, mut client) = old(Build::Release);
+    run(
+        &mut client,
+        "CREATE TABLE t AS SELECT i / 1000.0 :: float8 AS x FROM generate_series(1, 1000) i;
+         CREATE VIEW v AS SELECT s.e, (s.e).value, (s.e).lower, (s.e).upper FROM
+             (SELECT dp_mean_estimate(x, 0, 1, 50) AS e FROM t) s;
+         ALTER EXTENSION dp_mean UPDATE",
+    );
+    let sql = "SELECT lower <= value AND value <= upper AND (e).mechanism = 'hourglass' \
+         AND pg_typeof((e).mechanism) = 'text'::regtype FROM v";
+    assert!(value::<bool>(&mut client, sql));
+}
+
+/// The new files are installed first, and each database is updated when somebody does it: until then, and for sessions
+/// that are there already, the new library serves the SQL of the old version.
+#[test]
+fn the_new_library_serves_the_old_sql() {
+    let (_database, mut client) = old(Build::Release);
+    run(
+        &mut client,
+        "CREATE TABLE t AS SELECT i / 1000.0 :: float8 AS x FROM generate_series(1, 1000) i",
+    );
+    for sql in [
+        // eps stood before lo and hi.
+        "SELECT noise_sd BETWEEN 0.02 AND 0.03 FROM dp_mean_plan(1000, 0.5, 0, 10) WHERE mechanism = 'hourglass'",
+        "SELECT abs(variance - 1 / 12.0) < 1e-3 AND abs(count - 1000) < 1 AND stddev > 0 AND mean > 0.4 \
+         FROM (SELECT (dp_variance_estimate(x, 0, 1, 50)).* FROM t) s",
+        "SELECT estimates = '{500}' AND total IS NULL AND sd > 0 AND covariance = 0 \
+         FROM (SELECT (dp_counts_estimate(50, 'laplace', x > 0.5)).* FROM t) s",
+        "SELECT abs(estimates[1] - 500.5) < 1 FROM \
+         (SELECT (dp_sums_estimate(ARRAY[x], 0, 1, 50, 'laplace(d=1)')).* FROM t) s",
+        "SELECT mechanism = 'hourglass'::dp_mechanism AND lower < upper FROM \
+         (SELECT (dp_mean_estimate(x, 0, 1, 1)).* FROM t) s",
+        "SELECT mechanism::text = 'geometric' FROM (SELECT (dp_count_estimate(1)).* FROM t) s",
+        "SELECT mechanism = 'laplace' FROM (SELECT (dp_sum_estimate(x, 0, 1, 1, 'laplace')).* FROM t) s",
+    ] {
+        assert!(value::<bool>(&mut client, sql), "{sql}");
+    }
+    // Every C function that it names is there.
+    let sql = "SELECT count(*) FROM pg_proc WHERE probin = '$libdir/dp_mean'";
+    assert_eq!(value::<i64>(&mut client, sql), 79);
+}

@@ -1,5 +1,28 @@
 -- From 0.1.0 to 0.2.0: what changed. What is new, or was made anew, follows: the files of sql/subjects.
 
+-- Made anew: the columns of these answers, and the order of the arguments of dp_mean_plan. A view over one of them
+-- stops the update.
+
+DROP AGGREGATE @extschema@.dp_variance_estimate(float8, float8, float8, float8);
+DROP AGGREGATE @extschema@.dp_variance_estimate(float8, float8, float8, float8, dp_mechanism);
+DROP FUNCTION @extschema@.dp_variance_estimate_final(dp_state);
+DROP TYPE @extschema@.dp_variance_answer;
+DROP AGGREGATE @extschema@.dp_counts_estimate(float8, dp_mechanism, VARIADIC "any");
+DROP FUNCTION @extschema@.dp_counts_estimate_final(dp_state);
+DROP AGGREGATE @extschema@.dp_sums_estimate(float8[], float8, float8, float8, dp_mechanism);
+DROP FUNCTION @extschema@.dp_sums_estimate_final(dp_state);
+DROP TYPE @extschema@.dp_vector_answer;
+DROP FUNCTION @extschema@.dp_mean_plan(float8, float8, float8, float8, float8, float8, float8);
+
+-- A mechanism in a result is its text: what is kept of it does not need the extension.
+
+ALTER TYPE @extschema@.dp_mean_estimate_answer ALTER ATTRIBUTE mechanism TYPE text;
+COMMENT ON COLUMN @extschema@.dp_mean_estimate_answer.mechanism IS 'the mechanism of the release, as its text';
+ALTER TYPE @extschema@.dp_sum_estimate_answer ALTER ATTRIBUTE mechanism TYPE text;
+COMMENT ON COLUMN @extschema@.dp_sum_estimate_answer.mechanism IS 'the mechanism of the release, as its text';
+ALTER TYPE @extschema@.dp_count_estimate_answer ALTER ATTRIBUTE mechanism TYPE text;
+COMMENT ON COLUMN @extschema@.dp_count_estimate_answer.mechanism IS 'the mechanism of the release, as its text';
+
 -- The schema of what nobody calls by name: sql/schema.sql.
 
 CREATE SCHEMA dp_mean;
@@ -62,7 +85,6 @@ ALTER FUNCTION @extschema@.dp_variance_trans(dp_mean.dp_state, float8, float8, f
     SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_variance_final(dp_mean.dp_state) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_stddev_final(dp_mean.dp_state) SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_variance_estimate_final(dp_mean.dp_state) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_counts_trans(dp_mean.dp_state, float8, dp_mechanism, "any") SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_counts_final(dp_mean.dp_state) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_sums_trans(dp_mean.dp_state, float8[], float8, float8, float8, dp_mechanism)
@@ -71,8 +93,6 @@ ALTER FUNCTION @extschema@.dp_sums_final(dp_mean.dp_state) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_means_trans(dp_mean.dp_state, float8[], float8, float8, float8, dp_mechanism)
     SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_means_final(dp_mean.dp_state) SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_counts_estimate_final(dp_mean.dp_state) SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_sums_estimate_final(dp_mean.dp_state) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_histogram_trans(dp_mean.dp_state, float8, float8, float8, integer, float8)
     SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_histogram_trans(dp_mean.dp_state, float8, float8, float8, integer, float8, dp_mechanism)
@@ -207,8 +227,6 @@ CREATE OR REPLACE FUNCTION dp_mean.dp_variance_final(state dp_mean.dp_state) RET
     AS 'MODULE_PATHNAME', 'dp_variance_final' LANGUAGE C VOLATILE PARALLEL SAFE;
 CREATE OR REPLACE FUNCTION dp_mean.dp_stddev_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_stddev_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_variance_estimate_final(state dp_mean.dp_state) RETURNS dp_variance_answer
-    AS 'MODULE_PATHNAME', 'dp_variance_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
 CREATE OR REPLACE FUNCTION dp_mean.dp_counts_trans(
     state dp_mean.dp_state, eps float8, mech dp_mechanism, VARIADIC questions "any"
 ) RETURNS dp_mean.dp_state
@@ -227,10 +245,6 @@ CREATE OR REPLACE FUNCTION dp_mean.dp_means_trans(
     AS 'MODULE_PATHNAME', 'dp_means_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
 CREATE OR REPLACE FUNCTION dp_mean.dp_means_final(state dp_mean.dp_state) RETURNS float8[]
     AS 'MODULE_PATHNAME', 'dp_means_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_counts_estimate_final(state dp_mean.dp_state) RETURNS dp_vector_answer
-    AS 'MODULE_PATHNAME', 'dp_counts_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_sums_estimate_final(state dp_mean.dp_state) RETURNS dp_vector_answer
-    AS 'MODULE_PATHNAME', 'dp_sums_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
 CREATE OR REPLACE FUNCTION dp_mean.dp_histogram_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, buckets integer, eps float8
 ) RETURNS dp_mean.dp_state

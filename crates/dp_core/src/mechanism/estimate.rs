@@ -3,6 +3,8 @@
 use std::rc::Rc;
 
 use super::mean::Mean;
+use crate::choice::Choice;
+
 use super::{Arguments, Built, Make, MeanAnswer, Mechanism, Overspent, Registry, Scalar};
 use crate::error::ParameterError;
 use crate::grid::Grid;
@@ -30,6 +32,18 @@ pub struct Spent {
     pub delta: Option<f64>,
     /// The mechanism's canonical text.
     pub mechanism: String,
+}
+
+impl Spent {
+    /// What a release by the mechanism `choice` costs, beside an eps.
+    pub(super) fn of(epsilon: Option<f64>, choice: &Choice) -> Self {
+        let delta = choice.get(super::budget::DELTA.name);
+        Self {
+            epsilon,
+            delta: epsilon.map(|_| delta.unwrap_or(0.0)),
+            mechanism: choice.text(),
+        }
+    }
 }
 
 /// A mechanism with the intervals of its answers.
@@ -74,16 +88,10 @@ impl<M: ?Sized> Estimates<M> {
         let miss = interval::miss(confidence)?;
         let estimator = scalar(mechanism).and_then(|mechanism| {
             let intervals = mechanism.intervals(miss)?;
-            let delta = choice.get(super::budget::DELTA.name);
-            let epsilon = arguments.epsilon;
             Some(Estimator {
                 mechanism,
                 intervals,
-                spent: Rc::new(Spent {
-                    epsilon,
-                    delta: epsilon.map(|_| delta.unwrap_or(0.0)),
-                    mechanism: choice.text(),
-                }),
+                spent: Rc::new(Spent::of(arguments.epsilon, &choice)),
             })
         });
         match estimator {

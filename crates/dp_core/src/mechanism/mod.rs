@@ -414,6 +414,19 @@ impl<M: ?Sized + 'static> Registry<M> {
         self.make(arguments, None, Overspent::times(factor))
     }
 
+    /// What a release by the mechanism of these arguments costs.
+    ///
+    /// # Errors
+    /// The argument names no mechanism of this aggregate.
+    pub fn spent(
+        &self,
+        epsilon: Option<f64>,
+        mechanism: MechanismArgument,
+    ) -> Result<estimate::Spent, ParameterError> {
+        let (_, choice) = self.choose(mechanism)?;
+        Ok(estimate::Spent::of(epsilon, &choice))
+    }
+
     fn make_chosen(
         &self,
         arguments: &Arguments,
