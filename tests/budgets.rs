@@ -243,11 +243,12 @@ const CALLS: [&str; 12] = [
     "dp_count(x, {eps}, 'gaussian({})')",
     "dp_counts({eps}, 'gaussian({})', x > 3, x > 7)",
     "dp_counts({eps}, 'correlated({}, relation=replace)', x > 3, x > 7)",
-    "dp_counts_estimate({eps}, 'correlated({}, d=3)', VARIADIC ARRAY[x > 3])",
+    "(dp_counts_estimate({eps}, 'correlated({}, d=3)', VARIADIC ARRAY[x > 3])).value || \
+     (dp_counts_estimate({eps}, 'correlated({}, d=3)', VARIADIC ARRAY[x > 3])).total",
     "dp_counts({eps}, 'known_n({}, n=100)', x > 3, x > 7)",
     "dp_counts({eps}, 'ellipse({}, k=1)', x > 3, x > 7)",
     "dp_sums(ARRAY[x, 1], 0, 10, {eps}, 'correlated({}, d=2)')",
-    "dp_sums_estimate(ARRAY[x, 1], 0, 10, {eps}, 'gaussian({}, d=2)')",
+    "(dp_sums_estimate(ARRAY[x, 1], 0, 10, {eps}, 'gaussian({}, d=2)')).value",
     "dp_means(ARRAY[x, 1], 0, 10, {eps}, 'correlated({}, d=2)')",
 ];
 

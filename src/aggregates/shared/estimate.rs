@@ -2,6 +2,7 @@
 
 use dp_core::estimate::Estimate;
 use dp_core::mechanism::definition::Scalar;
+use dp_core::registry::Spent;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -13,26 +14,25 @@ use crate::pg::fmgr::Call;
 ///
 /// # Safety
 /// `call` is a call of this aggregate's final function, which is declared to return columns of the
-/// types of `numbers`, then `float8`, `float8` and `dp_mechanism`.
+/// types of `numbers`, then `float8`, `float8` and `text` (in 0.1.0 `dp_mechanism`, which is laid out as one).
 pub unsafe fn estimate<A: 'static, const N: usize>(
     aggregate: &'static Aggregate<Scalar<Estimate<A>>>,
     call: Call,
     numbers: impl FnOnce(A, [f64; 2]) -> [Option<Datum>; N],
 ) -> Option<Datum> {
     // SAFETY: the caller guarantees it.
-    let Estimate {
-        answer,
-        interval,
-        spent,
-    } = unsafe { aggregate.release(call) };
-    // A dp_mechanism is its text, laid out as one.
-    let mechanism = spent.mechanism.as_str().into_datum();
-    let cost = [
-        spent.cost.epsilon.into_datum(),
-        spent.cost.delta.into_datum(),
-        mechanism,
-    ];
-    let columns = numbers(answer, interval).into_iter().chain(cost);
+    let (estimate, spent) = unsafe { aggregate.release_and_cost(call) };
+    let Estimate { answer, interval } = estimate;
+    let columns = numbers(answer, interval).into_iter().chain(cost(&spent));
     // SAFETY: the caller guarantees it.
     Some(unsafe { composite(call, columns) })
+}
+
+/// What every estimate ends with: epsilon, delta and mechanism.
+pub fn cost(spent: &Spent) -> [Option<Datum>; 3] {
+    [
+        spent.cost.epsilon.into_datum(),
+        spent.cost.delta.into_datum(),
+        spent.mechanism.as_str().into_datum(),
+    ]
 }

@@ -21,7 +21,6 @@ use dp_core::mechanism::mean::symmetric::Mirrored;
 use dp_core::mechanism::{count, sum};
 use dp_core::planning::{epsilon_for, mean_error};
 use dp_core::privacy::epsilon::Epsilon;
-use dp_core::random::Generator;
 use dp_core::registry::{Factory, MEAN};
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::request::checked::Overspent;
@@ -694,7 +693,7 @@ fn an_estimate_has_the_grid_of_its_mechanism() {
         pathological: false,
     };
     let estimator = Estimates(&MEAN).make(&arguments, None, Overspent::NOT);
-    let grid = estimator.unwrap().grid();
+    let grid = estimator.unwrap().mechanism.grid();
     assert_eq!(grid, Some(Grid::unit(&bounds(-2.0, 6.0))));
 }
 
@@ -710,15 +709,10 @@ fn what_a_release_cost_stands_beside_it() {
             pathological: false,
         };
         let made = Estimates(&MEAN).make(&arguments, None, Overspent::NOT);
-        let mut generator = Generator::from_seed(1);
-        made.map(|estimator| estimator.release(&Sums::default(), &mut generator))
-            .map(|estimate| {
-                (
-                    estimate.spent.cost.epsilon,
-                    estimate.spent.cost.delta,
-                    estimate.spent.mechanism.clone(),
-                )
-            })
+        made.map(|made| {
+            let cost = made.spent.cost;
+            (cost.epsilon, cost.delta, made.spent.mechanism.clone())
+        })
     };
     let text = |text: &str| text.to_owned();
     assert_eq!(
