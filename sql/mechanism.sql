@@ -1,4 +1,4 @@
--- dp_mechanism: the name of a mechanism and its parameters; dp_mechanisms() lists them.
+-- dp_mechanism: the name of a mechanism and its parameters.
 
 CREATE TYPE dp_mechanism;
 COMMENT ON TYPE dp_mechanism IS
@@ -119,12 +119,3 @@ CREATE OPERATOR CLASS dp_mechanism_ops DEFAULT FOR TYPE dp_mechanism USING btree
     FUNCTION 1 dp_mean.dp_mechanism_cmp(dp_mechanism, dp_mechanism);
 COMMENT ON OPERATOR CLASS dp_mechanism_ops USING btree IS 'the order of the canonical texts; DISTINCT needs it';
 COMMENT ON OPERATOR FAMILY dp_mechanism_ops USING btree IS 'the order of the canonical texts; DISTINCT needs it';
-
-CREATE FUNCTION dp_mechanisms(
-    OUT aggregate text, OUT mechanism text, OUT is_default boolean, OUT guarantee text,
-    OUT neighbours text, OUT parameters text, OUT example text, OUT source text
-) RETURNS SETOF record
-    AS 'MODULE_PATHNAME', 'dp_mechanisms_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 36;
-COMMENT ON FUNCTION dp_mechanisms() IS
-    'The mechanisms of each aggregate: which is the default, its guarantee, its neighbours (what two tables may '
-    'differ by), its parameters, a text that works, and the paper it comes from.';

@@ -1,7 +1,8 @@
 -- dp_variance_estimate.
 
 CREATE TYPE dp_variance_answer AS (
-    value float8, stddev float8, mean float8, count float8, epsilon float8, delta float8, mechanism text
+    value float8, stddev float8, mean float8, count float8, rho float8, mu float8, epsilon float8, delta float8,
+    mechanism text
 );
 COMMENT ON TYPE dp_variance_answer IS
     'The answer of dp_variance_estimate: the private variance, its root, the private mean and the noisy number of '
@@ -10,6 +11,11 @@ COMMENT ON COLUMN dp_variance_answer.value IS 'the private variance, as dp_varia
 COMMENT ON COLUMN dp_variance_answer.stddev IS 'its root, as dp_stddev answers';
 COMMENT ON COLUMN dp_variance_answer.mean IS 'the private mean, inside [lo, hi]';
 COMMENT ON COLUMN dp_variance_answer.count IS 'the noisy number of non-NULL rows; it can be negative or a fraction';
+COMMENT ON COLUMN dp_variance_answer.rho IS
+    'the rho of zero-concentrated differential privacy that the release cost a person, all groups of the query '
+    'together';
+COMMENT ON COLUMN dp_variance_answer.mu IS
+    'the mu of Gaussian differential privacy that it cost; NULL of mechanisms that are not Gaussian';
 COMMENT ON COLUMN dp_variance_answer.epsilon IS
     'the epsilon that the release cost; NULL where the mechanism has mu= or rho= in its place';
 COMMENT ON COLUMN dp_variance_answer.delta IS

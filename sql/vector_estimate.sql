@@ -2,7 +2,8 @@
 
 CREATE TYPE dp_vector_answer AS (
     value float8[], total float8, sd float8, covariance float8, total_sd float8, total_covariance float8,
-    epsilon float8, delta float8, mechanism text
+    rho float8, mu float8, epsilon float8, delta float8,
+    mechanism text
 );
 COMMENT ON TYPE dp_vector_answer IS
     'The answer of dp_counts_estimate and dp_sums_estimate: noisy numbers, how uncertain the noise makes them, and '
@@ -18,6 +19,11 @@ COMMENT ON COLUMN dp_vector_answer.covariance IS
 COMMENT ON COLUMN dp_vector_answer.total_sd IS 'the standard deviation of the noise in the total';
 COMMENT ON COLUMN dp_vector_answer.total_covariance IS
     'the covariance of the noise in the total and in one number of value';
+COMMENT ON COLUMN dp_vector_answer.rho IS
+    'the rho of zero-concentrated differential privacy that the release cost a person, all groups of the query '
+    'together';
+COMMENT ON COLUMN dp_vector_answer.mu IS
+    'the mu of Gaussian differential privacy that it cost; NULL of mechanisms that are not Gaussian';
 COMMENT ON COLUMN dp_vector_answer.epsilon IS
     'the epsilon that the release cost; NULL where the mechanism has mu= or rho= in its place';
 COMMENT ON COLUMN dp_vector_answer.delta IS

@@ -13,12 +13,14 @@ use dp_mean_tests::{Build, Database, Role, explain, refused, rows, run, session,
 use postgres::Client;
 
 /// The functions that convert budgets.
-const CONVERSIONS: [&str; 6] = [
+const CONVERSIONS: [&str; 8] = [
     "dp_delta(double precision,double precision)",
     "dp_eps(double precision,double precision)",
+    "dp_eps_of_rho(double precision,double precision)",
     "dp_mu(double precision,double precision)",
     "dp_mu_of_rho(double precision)",
     "dp_rdp_of_mu(double precision,double precision)",
+    "dp_rho_of_eps(double precision)",
     "dp_rho_of_mu(double precision)",
 ];
 
@@ -33,7 +35,7 @@ const PLANS: [&str; 6] = [
 ];
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 117;
+const FUNCTIONS: usize = 119;
 
 /// How many of them anybody calls beside the aggregates; the others are in the schema of what works inside.
 const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + 2;

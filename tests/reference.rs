@@ -63,6 +63,8 @@ const PURPOSES: [(&str, &[&str]); 9] = [
             "dp_delta",
             "dp_eps",
             "dp_rho_of_mu",
+            "dp_rho_of_eps",
+            "dp_eps_of_rho",
             "dp_mu_of_rho",
             "dp_rdp_of_mu",
         ],

@@ -3,6 +3,32 @@
 -- Made anew: the columns of these answers, and the order of the arguments of dp_mean_plan. A view over one of them
 -- stops the update.
 
+DROP AGGREGATE @extschema@.dp_mean_estimate(float8, float8, float8, float8);
+DROP AGGREGATE @extschema@.dp_mean_estimate(float8, float8, float8, float8, dp_mechanism);
+DROP AGGREGATE @extschema@.dp_mean_estimate(float8, float8, float8, float8, dp_mechanism, float8);
+DROP FUNCTION @extschema@.dp_mean_estimate_final(dp_state);
+DROP FUNCTION @extschema@.dp_mean_estimate_trans(dp_state, float8, float8, float8, float8);
+DROP FUNCTION @extschema@.dp_mean_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism);
+DROP FUNCTION @extschema@.dp_mean_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism, float8);
+DROP TYPE @extschema@.dp_mean_estimate_answer;
+DROP AGGREGATE @extschema@.dp_sum_estimate(float8, float8, float8, float8);
+DROP AGGREGATE @extschema@.dp_sum_estimate(float8, float8, float8, float8, dp_mechanism);
+DROP AGGREGATE @extschema@.dp_sum_estimate(float8, float8, float8, float8, dp_mechanism, float8);
+DROP FUNCTION @extschema@.dp_sum_estimate_final(dp_state);
+DROP FUNCTION @extschema@.dp_sum_estimate_trans(dp_state, float8, float8, float8, float8);
+DROP FUNCTION @extschema@.dp_sum_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism);
+DROP FUNCTION @extschema@.dp_sum_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism, float8);
+DROP TYPE @extschema@.dp_sum_estimate_answer;
+DROP AGGREGATE @extschema@.dp_count_estimate(float8);
+DROP AGGREGATE @extschema@.dp_count_estimate("any", float8);
+DROP AGGREGATE @extschema@.dp_count_estimate("any", float8, dp_mechanism);
+DROP AGGREGATE @extschema@.dp_count_estimate("any", float8, dp_mechanism, float8);
+DROP FUNCTION @extschema@.dp_count_estimate_final(dp_state);
+DROP FUNCTION @extschema@.dp_count_estimate_rows_trans(dp_state, float8);
+DROP FUNCTION @extschema@.dp_count_estimate_trans(dp_state, "any", float8);
+DROP FUNCTION @extschema@.dp_count_estimate_trans(dp_state, "any", float8, dp_mechanism);
+DROP FUNCTION @extschema@.dp_count_estimate_trans(dp_state, "any", float8, dp_mechanism, float8);
+DROP TYPE @extschema@.dp_count_estimate_answer;
 DROP AGGREGATE @extschema@.dp_variance_estimate(float8, float8, float8, float8);
 DROP AGGREGATE @extschema@.dp_variance_estimate(float8, float8, float8, float8, dp_mechanism);
 DROP FUNCTION @extschema@.dp_variance_estimate_final(dp_state);
@@ -12,16 +38,8 @@ DROP FUNCTION @extschema@.dp_counts_estimate_final(dp_state);
 DROP AGGREGATE @extschema@.dp_sums_estimate(float8[], float8, float8, float8, dp_mechanism);
 DROP FUNCTION @extschema@.dp_sums_estimate_final(dp_state);
 DROP TYPE @extschema@.dp_vector_answer;
+DROP FUNCTION @extschema@.dp_mechanisms();
 DROP FUNCTION @extschema@.dp_mean_plan(float8, float8, float8, float8, float8, float8, float8);
-
--- A mechanism in a result is its text: what is kept of it does not need the extension.
-
-ALTER TYPE @extschema@.dp_mean_estimate_answer ALTER ATTRIBUTE mechanism TYPE text;
-COMMENT ON COLUMN @extschema@.dp_mean_estimate_answer.mechanism IS 'the mechanism of the release, as its text';
-ALTER TYPE @extschema@.dp_sum_estimate_answer ALTER ATTRIBUTE mechanism TYPE text;
-COMMENT ON COLUMN @extschema@.dp_sum_estimate_answer.mechanism IS 'the mechanism of the release, as its text';
-ALTER TYPE @extschema@.dp_count_estimate_answer ALTER ATTRIBUTE mechanism TYPE text;
-COMMENT ON COLUMN @extschema@.dp_count_estimate_answer.mechanism IS 'the mechanism of the release, as its text';
 
 -- The schema of what nobody calls by name: sql/schema.sql.
 
@@ -53,33 +71,14 @@ ALTER FUNCTION @extschema@.dp_mean_trans(dp_mean.dp_state, float8, float8, float
     SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_mean_final(dp_mean.dp_state) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_mean_and_count_final(dp_mean.dp_state) SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_mean_estimate_trans(dp_mean.dp_state, float8, float8, float8, float8) SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_mean_estimate_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
-    SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_mean_estimate_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism, float8
-) SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_mean_estimate_final(dp_mean.dp_state) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_sum_trans(dp_mean.dp_state, float8, float8, float8, float8) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_sum_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
     SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_sum_final(dp_mean.dp_state) SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_sum_estimate_trans(dp_mean.dp_state, float8, float8, float8, float8) SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_sum_estimate_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
-    SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_sum_estimate_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism, float8)
-    SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_sum_estimate_final(dp_mean.dp_state) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_count_rows_trans(dp_mean.dp_state, float8) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_count_trans(dp_mean.dp_state, "any", float8) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_count_trans(dp_mean.dp_state, "any", float8, dp_mechanism) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_count_final(dp_mean.dp_state) SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_count_estimate_rows_trans(dp_mean.dp_state, float8) SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_count_estimate_trans(dp_mean.dp_state, "any", float8) SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_count_estimate_trans(dp_mean.dp_state, "any", float8, dp_mechanism) SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_count_estimate_trans(dp_mean.dp_state, "any", float8, dp_mechanism, float8)
-    SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_count_estimate_final(dp_mean.dp_state) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_variance_trans(dp_mean.dp_state, float8, float8, float8, float8) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_variance_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
     SET SCHEMA dp_mean;
@@ -154,20 +153,6 @@ CREATE OR REPLACE FUNCTION dp_mean.dp_mean_final(state dp_mean.dp_state) RETURNS
     AS 'MODULE_PATHNAME', 'dp_mean_final' LANGUAGE C VOLATILE PARALLEL SAFE;
 CREATE OR REPLACE FUNCTION dp_mean.dp_mean_and_count_final(state dp_mean.dp_state) RETURNS dp_mean_answer
     AS 'MODULE_PATHNAME', 'dp_mean_and_count_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_mean_estimate_trans(
-    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_mean_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_mean_estimate_trans(
-    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_mean_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_mean_estimate_trans(
-    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_mean_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_mean_estimate_final(state dp_mean.dp_state) RETURNS dp_mean_estimate_answer
-    AS 'MODULE_PATHNAME', 'dp_mean_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
 CREATE OR REPLACE FUNCTION dp_mean.dp_sum_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
     RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_sum_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -177,20 +162,6 @@ CREATE OR REPLACE FUNCTION dp_mean.dp_sum_trans(
     AS 'MODULE_PATHNAME', 'dp_sum_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE OR REPLACE FUNCTION dp_mean.dp_sum_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_sum_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_sum_estimate_trans(
-    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_sum_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_sum_estimate_trans(
-    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_sum_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_sum_estimate_trans(
-    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_sum_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_sum_estimate_final(state dp_mean.dp_state) RETURNS dp_sum_estimate_answer
-    AS 'MODULE_PATHNAME', 'dp_sum_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
 CREATE OR REPLACE FUNCTION dp_mean.dp_count_rows_trans(state dp_mean.dp_state, eps float8) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_rows_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE OR REPLACE FUNCTION dp_mean.dp_count_trans(state dp_mean.dp_state, x "any", eps float8) RETURNS dp_mean.dp_state
@@ -200,22 +171,6 @@ CREATE OR REPLACE FUNCTION dp_mean.dp_count_trans(state dp_mean.dp_state, x "any
     AS 'MODULE_PATHNAME', 'dp_count_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE OR REPLACE FUNCTION dp_mean.dp_count_final(state dp_mean.dp_state) RETURNS bigint
     AS 'MODULE_PATHNAME', 'dp_count_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_count_estimate_rows_trans(state dp_mean.dp_state, eps float8)
-    RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_count_estimate_rows_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_count_estimate_trans(state dp_mean.dp_state, x "any", eps float8)
-    RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_count_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_count_estimate_trans(
-    state dp_mean.dp_state, x "any", eps float8, mech dp_mechanism
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_count_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_count_estimate_trans(
-    state dp_mean.dp_state, x "any", eps float8, mech dp_mechanism, confidence float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_count_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_count_estimate_final(state dp_mean.dp_state) RETURNS dp_count_estimate_answer
-    AS 'MODULE_PATHNAME', 'dp_count_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
 CREATE OR REPLACE FUNCTION dp_mean.dp_variance_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
     RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_variance_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;

@@ -10,7 +10,7 @@ use dp_core::registry::{self, Spent};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregates::shared::estimate::cost;
+use crate::aggregates::shared::estimate::row;
 use crate::aggregates::shared::scalars::{add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
@@ -102,10 +102,7 @@ fn estimate(call: Call) -> Option<Datum> {
     // what it cost.
     unsafe {
         let (answer, spent) = VARIANCE.release_and_cost(call);
-        Some(composite(
-            call,
-            columns(&answer).into_iter().chain(cost(&spent)),
-        ))
+        Some(row(call, columns(&answer), &spent))
     }
 }
 

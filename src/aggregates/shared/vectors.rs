@@ -9,7 +9,7 @@ use dp_core::registry::Spent;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
-use crate::aggregates::shared::estimate::cost;
+use crate::aggregates::shared::estimate::row;
 use crate::call::aggregate::Aggregate;
 use crate::call::release::release;
 use crate::call::signature::{Input, at};
@@ -105,7 +105,7 @@ impl Aggregate<Vector> {
         // SAFETY: the caller guarantees it.
         unsafe {
             let (released, spent) = self.release_and_cost(call);
-            composite(call, released.columns().into_iter().chain(cost(&spent)))
+            row(call, released.columns(), &spent)
         }
     }
 
