@@ -15,7 +15,7 @@ from collections import Counter
 # What decides how much may be spent, what a row counts, and which mechanisms there are.
 CORE = [
     f"crates/dp_core/src/{name}.rs"
-    for name in ("mechanism/person", "mechanism/budget", "mechanism/mod", "epsilon", "delta", "grid", "sums")
+    for name in ("request/unit", "request/budget", "registry", "privacy/epsilon", "privacy/delta", "encoding/grid", "encoding/sums")
 ]
 ACCEPTED = pathlib.Path("tests/mutants/accepted.txt")
 

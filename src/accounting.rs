@@ -1,7 +1,7 @@
 //! Conversions between budgets, for planning: they look at no data.
 
-use dp_core::accounting;
 use dp_core::error::ParameterError;
+use dp_core::privacy::accounting;
 use pgrx::prelude::*;
 
 use crate::errors;

@@ -7,9 +7,10 @@
 //! everything but the plain case to a guarded function that is never inlined. A test disassembles
 //! them and allows no other call.
 
-use dp_core::grid::Grid;
-use dp_core::mechanism::{Make, Mechanism, Scalar};
-use dp_core::sums::{Moments, Sums};
+use dp_core::encoding::grid::Grid;
+use dp_core::encoding::sums::{Moments, Sums};
+use dp_core::mechanism::definition::{Mechanism, Scalar};
+use dp_core::registry::Factory;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::call_site::CallSite;
@@ -26,7 +27,7 @@ pub struct Aggregate<M: ?Sized + 'static> {
     /// Its SQL name.
     pub name: &'static str,
     /// What makes its mechanisms.
-    pub mechanisms: &'static dyn Make<M>,
+    pub mechanisms: &'static dyn Factory<M>,
     /// Where its arguments stand.
     pub shape: Shape,
 }
@@ -302,7 +303,7 @@ pub unsafe fn add_value<K: Kept, const CELLS: bool>(
             }
             None if CELLS => match CellState::of(state.value) {
                 Some(mut group) if !group.is_coined() => {
-                    let place = group.line().place(float8(x.value));
+                    let place = group.line().cell_of(float8(x.value));
                     if group.add_to_known(place) {
                         state.value
                     } else {

@@ -1,15 +1,15 @@
 //! What the aggregates that count each row in one bin share. As in `aggregate.rs`, the per-row
 //! functions run unguarded and leave everything but the plain case to a guarded one.
 
-use dp_core::buckets::Buckets;
-use dp_core::magnitudes::{self, BINS};
-use dp_core::mechanism::Mechanism;
+use dp_core::encoding::buckets::Buckets;
+use dp_core::encoding::magnitudes::{self, BINS};
+use dp_core::encoding::sides::{SIDES, side};
+use dp_core::encoding::sums::Totals;
 use dp_core::mechanism::bounds::geometric::BoundsFinder;
 use dp_core::mechanism::clamped::geometric::Clamped;
+use dp_core::mechanism::definition::Mechanism;
 use dp_core::mechanism::histogram::geometric::Histogram;
-use dp_core::mechanism::vector::Rows;
-use dp_core::sides::{SIDES, side};
-use dp_core::sums::Totals;
+use dp_core::mechanism::vector::items::Rows;
 use pgrx::pg_sys::{Datum, FunctionCallInfo, NullableDatum};
 
 use crate::aggregate::{Aggregate, value};

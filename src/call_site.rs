@@ -4,17 +4,16 @@
 //! Nothing here trusts that the record lives: a caller may bring a fresh one for every row.
 
 use dp_core::error::ParameterError;
-use dp_core::mechanism::estimate::Spent;
-use dp_core::mechanism::{Arguments, MechanismArgument, Registry};
+use dp_core::registry::{Asked, Registry};
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::aggregate::{Aggregate, Positions, Shape};
 use crate::errors::{self, Refusal};
 use crate::fmgr::{Call, float8};
-use crate::mechanism_type;
 use crate::plan::{self, Argument, Computation, Computations, Missing, PlannedCall, Role};
-use crate::settings;
+use crate::{mechanism_type, settings};
 
 /// The public arguments of a call, with `T` for each: an expression, or a value.
 #[derive(Clone, Copy)]
@@ -116,7 +115,7 @@ impl Input {
     }
 }
 
-/// The arguments before the questions: eps, mech.
+/// The arguments before the length: eps, mech.
 pub const QUESTIONS: usize = 2;
 
 /// Whether there is a record of the call site, without a call.
@@ -298,18 +297,18 @@ impl<M: ?Sized> CallSite<M> {
         Ok(self.mechanism())
     }
 
-    /// What a release by the mechanism that was built last costs; `mechanisms` are those of the aggregate.
+    /// What the call whose mechanism was built last asks to spend; `mechanisms` are those of the aggregate.
     ///
     /// # Errors
     /// None, once a mechanism was built.
-    pub fn spent(&self, mechanisms: &Registry<M>) -> Result<Spent, Refusal> {
+    pub fn asked(&self, mechanisms: &Registry<M>) -> Result<Asked, Refusal> {
         let (known, _) = self.built.as_ref().expect("built before it is asked for");
         let mechanism = match &known.mechanism {
             Some(text) => MechanismArgument::Given(Some(text)),
             None => MechanismArgument::Omitted,
         };
-        let spent = mechanisms.spent(known.epsilon(), mechanism);
-        spent.map_err(|error| errors::parameter(self.aggregate.name, &error))
+        let asked = mechanisms.asked(known.epsilon(), mechanism);
+        asked.map_err(|error| errors::parameter(self.aggregate.name, &error))
     }
 
     fn check(&self) -> Result<(), Refusal> {
@@ -369,7 +368,7 @@ impl<M: ?Sized> CallSite<M> {
             bounds: values.bounds.map(|[lo, hi]| (number(lo), number(hi))),
             epsilon: number(values.epsilon),
             delta: values.delta.map(number),
-            questions: match self.input {
+            length: match self.input {
                 Input::Questions(count) => Some(count),
                 // An integer, where the aggregate has buckets.
                 Input::Value => {
@@ -385,7 +384,7 @@ impl<M: ?Sized> CallSite<M> {
             pathological: settings::allow_pathological(),
         };
         #[cfg(not(feature = "testing"))]
-        let overspent = dp_core::mechanism::Overspent::NOT;
+        let overspent = dp_core::request::checked::Overspent::NOT;
         #[cfg(feature = "testing")]
         let overspent = crate::testing::overspent();
         let confidence = values.confidence.map(number);

@@ -1,6 +1,6 @@
 //! `dp_mechanisms()`: the mechanisms of every aggregate.
 
-use dp_core::mechanism;
+use dp_core::registry;
 use pgrx::prelude::*;
 
 #[pg_extern(sql = false)]
@@ -18,7 +18,7 @@ fn dp_mechanisms() -> TableIterator<
         name!(source, &'static str),
     ),
 > {
-    TableIterator::new(mechanism::catalog().map(|(aggregate, is_default, info)| {
+    TableIterator::new(registry::catalog().map(|(aggregate, is_default, info)| {
         let parameters: Vec<String> = info
             .all_parameters()
             .map(|parameter| {

@@ -1,7 +1,7 @@
 //! `dp_state` of a mean without bounds: a head, and a table of the cells that hold a row. It grows
 //! with the number of those cells, never with that of the rows, and not beyond `cells::MOST`.
 
-use dp_core::cells::{Cells, Chosen, Content, Histogram, LAST, Line, MOST};
+use dp_core::encoding::cells::{CellCounts, Cells, Chosen, Content, LAST, Line, MOST};
 use pgrx::pg_sys::{self, Datum};
 
 use crate::state::{is_plain, length_word};
@@ -234,17 +234,17 @@ impl<'a> CellState<'a> {
     }
 
     /// What a mechanism releases.
-    pub fn histogram(&self) -> Histogram {
+    pub fn histogram(&self) -> CellCounts {
         let occupied = self.slots.iter().filter(|slot| slot.content.count != 0);
         // Only of forged bytes is there a cell beyond the last, or another number of them than the head's.
         let (count, cells) = (occupied.clone().count(), occupied);
         let cells = cells.map(|slot| (slot.cell.clamp(-LAST, LAST), slot.content));
-        Histogram {
+        CellCounts {
             n: self.head.n,
             cells: Cells::of(count, cells),
             full: self.head.full != 0,
             chosen: self.chosen(),
-            ..Histogram::new(self.head.line)
+            ..CellCounts::new(self.head.line)
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What the aggregates called `..._estimate` share: their final function, up to their own numbers.
 
-use dp_core::mechanism::Scalar;
-use dp_core::mechanism::estimate::{Estimate, Spent};
+use dp_core::estimate::Estimate;
+use dp_core::mechanism::definition::Scalar;
+use dp_core::registry::Asked;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -24,16 +25,21 @@ pub unsafe fn estimate<A: 'static, const N: usize>(
         interval,
         spent,
     } = unsafe { aggregate.release(call) };
-    let columns = numbers(answer, interval).into_iter().chain(cost(&spent));
+    let asked = Asked {
+        epsilon: spent.cost.epsilon,
+        delta: spent.cost.delta,
+        mechanism: spent.mechanism.clone(),
+    };
+    let columns = numbers(answer, interval).into_iter().chain(cost(&asked));
     // SAFETY: by the caller's word.
     Some(unsafe { composite(call, columns) })
 }
 
 /// What every estimate ends with: epsilon, delta and mechanism.
-pub fn cost(spent: &Spent) -> [Option<Datum>; 3] {
+pub fn cost(asked: &Asked) -> [Option<Datum>; 3] {
     [
-        spent.epsilon.into_datum(),
-        spent.delta.into_datum(),
-        spent.mechanism.as_str().into_datum(),
+        asked.epsilon.into_datum(),
+        asked.delta.into_datum(),
+        asked.mechanism.as_str().into_datum(),
     ]
 }

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use dp_core::choice::Choice;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
 
@@ -28,7 +28,7 @@ pub unsafe fn text_of(datum: Datum) -> String {
 /// Checks a text and makes a `dp_mechanism` of it. What is not UTF-8 names no mechanism; a copy in which it
 /// is would be as long as whoever wrote it wants.
 fn make(text: &[u8]) -> Option<Datum> {
-    match Choice::parse(std::str::from_utf8(text).unwrap_or("\u{fffd}")) {
+    match registry::parse(std::str::from_utf8(text).unwrap_or("\u{fffd}")) {
         Ok(choice) => choice.to_string().as_bytes().into_datum(),
         Err(error) => errors::mechanism_text(&error),
     }

@@ -2,8 +2,8 @@
 //! no data.
 
 use dp_core::error::ParameterError;
-use dp_core::mechanism::{Arguments, MechanismArgument};
 use dp_core::planning;
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 use pgrx::prelude::*;
@@ -54,7 +54,7 @@ fn mean_error(call: Call) -> Option<Datum> {
         bounds: Some((number(1), number(2))),
         epsilon: number(3),
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(mechanism.as_deref()),
         pathological: true,
     };

@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 
-use dp_core::mechanism::Mechanism;
+use dp_core::mechanism::definition::Mechanism;
 use dp_core::random::{Bits, Generator};
 #[cfg(feature = "testing")]
 use dp_core::recorder::Record;

@@ -4,8 +4,8 @@
 //! can carry it. Its layout is private: it has no text or binary form, and privileges keep every
 //! function that takes it away from users.
 
-use dp_core::grid::Grid;
-use dp_core::sums::{Moments, Sums};
+use dp_core::encoding::grid::Grid;
+use dp_core::encoding::sums::{Moments, Sums};
 use pgrx::pg_sys::{self, Datum};
 
 use crate::errors;

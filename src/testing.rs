@@ -3,10 +3,10 @@
 
 use std::cell::Cell;
 
-use dp_core::cells::Histogram;
-use dp_core::mechanism::Overspent;
+use dp_core::encoding::cells::CellCounts;
+use dp_core::encoding::sums::{Moments, Sums};
 use dp_core::recorder::Record;
-use dp_core::sums::{Moments, Sums};
+use dp_core::request::checked::Overspent;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
 
@@ -67,7 +67,7 @@ fn state(call: Call) -> Option<Datum> {
 }
 
 /// A histogram, as `n full offset cell:count:steps ...`, the cells in order.
-fn cells(histogram: &Histogram) -> String {
+fn cells(histogram: &CellCounts) -> String {
     let (n, full, offset) = (histogram.n, histogram.full, histogram.line.offset());
     let cells = histogram.cells.iter();
     let cells = cells.map(|(cell, held)| format!(" {cell}:{}:{}", held.count, held.steps));

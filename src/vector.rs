@@ -1,9 +1,9 @@
 //! What the aggregates of vectors share. As in `aggregate.rs`, the per-row functions run unguarded
 //! and leave everything but the plain case to a guarded one.
 
-use dp_core::mechanism::vector::{Spread, VectorAnswer};
-use dp_core::mechanism::{Registry, Vector};
-use dp_core::sums::Totals;
+use dp_core::encoding::sums::Totals;
+use dp_core::mechanism::vector::items::{Spread, Vector, VectorAnswer};
+use dp_core::registry::Registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
@@ -106,8 +106,8 @@ impl Aggregate<Vector> {
     pub unsafe fn estimate(&'static self, call: Call, mechanisms: &Registry<Vector>) -> Datum {
         // SAFETY: by the caller's word.
         unsafe {
-            let (released, spent) = self.release_and(call, |site| site.spent(mechanisms));
-            fmgr::composite(call, released.columns().into_iter().chain(cost(&spent)))
+            let (released, asked) = self.release_and(call, |site| site.asked(mechanisms));
+            fmgr::composite(call, released.columns().into_iter().chain(cost(&asked)))
         }
     }
 

@@ -1,10 +1,10 @@
 //! `dp_state` of rows that are vectors: a head of 64 bytes, then a sum for each position. It grows
 //! with the length of the vectors alone, and is updated in place.
 
-use dp_core::grid::Grid;
-use dp_core::mechanism::vector::{LONGEST, Rows};
+use dp_core::encoding::grid::Grid;
+use dp_core::encoding::sums::Totals;
+use dp_core::mechanism::vector::items::{LONGEST, Rows};
 use dp_core::memory;
-use dp_core::sums::Totals;
 use pgrx::pg_sys::{self, Datum};
 
 use crate::state::{is_plain, length_word};

@@ -1,9 +1,9 @@
-//! The errors of the answers are as small as the laws of the noise say, and those laws as good as
+//! The errors of the answers are as small as the distributions of the noise say, and those distributions as good as
 //! the papers prove.
 //!
 //! With `n` rows of mean `m` in [0, 1], and noise `x` on their sum and `k` on their number, a mean
 //! errs by `(x - m k) / (n + k)`: to first order its mean squared error, times `n^2`, is the
-//! variance of `x - m k`. The laws below give that and the fourth moment, hence the standard
+//! variance of `x - m k`. The distributions below give that and the fourth moment, hence the standard
 //! error of what is measured, from the definitions in the papers: of the continuous noise, which
 //! the grid of 2^32 steps stays nearer to than 1e-9.
 
@@ -14,7 +14,7 @@ use dp_mean_tests::statistics::{
     ALPHA, STANDARD_ERRORS, mean, mean_square, normal_chance, normal_deviations,
 };
 
-/// Variance and fourth moment of noise with a symmetric law.
+/// Variance and fourth moment of noise with a symmetric distribution.
 #[derive(Clone, Copy, Debug)]
 pub struct Moments {
     pub second: f64,
@@ -213,7 +213,7 @@ fn errors(mechanism: &str, eps: f64, m: f64) -> Errors {
             mean: laplace(2.0 / eps).plus(laplace(2.0 / eps).times(m)),
             count: laplace(2.0 / eps),
         },
-        _ => panic!("no law is known for {mechanism}"),
+        _ => panic!("no distribution is known for {mechanism}"),
     }
 }
 
@@ -285,19 +285,26 @@ fn the_expected_errors_are_the_published_ones() {
 }
 
 /// Fails if the mean square of `answers` around `truth`, in units of `unit^2`, is not that of the
-/// law, or is farther from it than by the standard errors and `allowance`.
-fn check(what: &str, answers: &[f64], truth: f64, unit: f64, law: Moments, allowance: f64) {
+/// distribution, or is farther from it than by the standard errors and `allowance`.
+fn check(
+    what: &str,
+    answers: &[f64],
+    truth: f64,
+    unit: f64,
+    distribution: Moments,
+    allowance: f64,
+) {
     let measured = mean_square(answers, truth) / unit.powi(2);
-    let error = law.standard_error(answers.len());
-    let deviation = (measured - law.second) / error;
+    let error = distribution.standard_error(answers.len());
+    let deviation = (measured - distribution.second) / error;
     println!(
         "{what}: mean squared error {measured:.6}, expected {:.6} +- {error:.6}: {deviation:+.2}",
-        law.second
+        distribution.second
     );
     assert!(
-        (measured - law.second).abs() <= STANDARD_ERRORS * error + allowance,
+        (measured - distribution.second).abs() <= STANDARD_ERRORS * error + allowance,
         "{what}: {measured}, expected {} +- {error}",
-        law.second
+        distribution.second
     );
 }
 
@@ -322,20 +329,28 @@ fn means_err_as_little_as_their_laws_say() {
             let mut of = Vec::new();
             for mechanism in MECHANISMS {
                 // There the noise on the sum often exceeds the sum, and clipping takes 2% of
-                // the error away, which the law leaves out. Elsewhere less than 0.1% goes.
+                // the error away, which the distribution leaves out. Elsewhere less than 0.1% goes.
                 if (mechanism, n, eps) == ("independent", 1_000, 0.1) {
                     continue;
                 }
                 let call = format!("dp_mean(x, 0, 1, {eps}, '{mechanism}')");
                 let answers = releases.draw(&call, &[], &table, count);
-                let law = errors(mechanism, eps, MEAN);
+                let distribution = errors(mechanism, eps, MEAN);
                 // (x - m k)^2 / (1 + k/n)^2: the term in k/n has mean 0, for (x, k) and (-x, -k)
                 // are equally likely; that in (k/n)^2 is 3 (x - m k)^2 k^2 / n^2, and Cauchy
                 // and Schwarz bound its mean. Clipping takes away less than 0.1%, as said.
-                let second_order = (law.mean.fourth * law.count.fourth).sqrt() / (n * n) as f64;
-                let allowance = 3.0 * second_order + 0.001 * law.mean.second;
+                let second_order =
+                    (distribution.mean.fourth * distribution.count.fourth).sqrt() / (n * n) as f64;
+                let allowance = 3.0 * second_order + 0.001 * distribution.mean.second;
                 let what = format!("{mechanism}, n {n}, eps {eps}");
-                check(&what, &answers, MEAN, 1.0 / n as f64, law.mean, allowance);
+                check(
+                    &what,
+                    &answers,
+                    MEAN,
+                    1.0 / n as f64,
+                    distribution.mean,
+                    allowance,
+                );
                 of.push(mean_square(&answers, MEAN) * (n * n) as f64 / least_variance(eps));
             }
             println!("n {n}, eps {eps}: over the least variance {of:.3?} ({MECHANISMS:?})");
@@ -349,14 +364,14 @@ fn the_default_mean_scales_with_its_bounds() {
     let mut releases = Releases::seeded(12);
     let table = fill(&mut releases, 1_000);
     let answers = releases.draw("dp_mean(20 * x - 5, -5, 15, 1.0)", &[], &table, 100_000);
-    let law = errors("hourglass", 1.0, MEAN).mean;
+    let distribution = errors("hourglass", 1.0, MEAN).mean;
     check(
         "dp_mean in [-5, 15]",
         &answers,
         -3.0,
         20.0 / 1_000.0,
-        law,
-        0.001 * law.second,
+        distribution,
+        0.001 * distribution.second,
     );
 }
 
@@ -383,15 +398,20 @@ fn sums_err_as_little_as_their_laws_say() {
             ("2 * x - 1", -1, 1, -80.0),
         ] {
             let sensitivity = f64::from(i32::max(-lo, hi));
-            for (mechanism, law) in [
+            for (mechanism, distribution) in [
                 ("", optimal),
                 (", 'staircase'", optimal),
                 (", 'laplace'", laplace(1.0 / eps)),
             ] {
                 let call = format!("dp_sum({value}, {lo}, {hi}, {eps}{mechanism})");
                 let answers = releases.draw(&call, &[], &table, 50_000);
-                check(&call, &answers, truth, sensitivity, law, 0.0);
-                check_unbiased(&call, &answers, truth, law.second * sensitivity.powi(2));
+                check(&call, &answers, truth, sensitivity, distribution, 0.0);
+                check_unbiased(
+                    &call,
+                    &answers,
+                    truth,
+                    distribution.second * sensitivity.powi(2),
+                );
             }
         }
     }
@@ -415,11 +435,11 @@ fn means_of_a_public_number_of_rows_err_as_little_as_one_sum() {
     releases.client().batch_execute(setting).expect("a setting");
     let table = fill(&mut releases, 1_000);
     for (eps, published, digit) in [(2.0, 1.18, 0.01), (4.0, 1.92, 0.01), (8.0, 9.2, 0.1)] {
-        let law = staircase(eps, best_staircase(eps), 0.0);
-        assert!((law.second / least_variance(eps) - 1.0).abs() < 1e-9);
-        let gain = laplace(1.0 / eps).second / law.second;
+        let distribution = staircase(eps, best_staircase(eps), 0.0);
+        assert!((distribution.second / least_variance(eps) - 1.0).abs() < 1e-9);
+        let gain = laplace(1.0 / eps).second / distribution.second;
         assert!(rounds_to(gain, published, digit), "eps {eps}: {gain}");
-        let count = enough(law.standard_error(1) / law.second);
+        let count = enough(distribution.standard_error(1) / distribution.second);
         for (call, width) in [
             (format!("dp_mean(x, 0, 1, {eps}, 'clipped(n=1000)')"), 1.0),
             // Half of twice eps finds the place, 3 bins of 10 wide.
@@ -441,8 +461,8 @@ fn means_of_a_public_number_of_rows_err_as_little_as_one_sum() {
         ] {
             let answers = releases.draw(&call, &[], &table, count);
             let unit = width / 1_000.0;
-            check(&call, &answers, MEAN, unit, law, 0.0);
-            check_unbiased(&call, &answers, MEAN, law.second * unit.powi(2));
+            check(&call, &answers, MEAN, unit, distribution, 0.0);
+            check_unbiased(&call, &answers, MEAN, distribution.second * unit.powi(2));
             let found = laplace(1.0 / eps).second / (mean_square(&answers, MEAN) / unit.powi(2));
             println!("{call}: {count} releases, {found:.3} times less than with Laplace noise");
             assert!((found / gain - 1.0).abs() < WITHIN, "{call}: {found}");
@@ -451,7 +471,7 @@ fn means_of_a_public_number_of_rows_err_as_little_as_one_sum() {
 }
 
 /// Noise of the proof's scale: `100 S / (43 eps)`, where theorem E.6 of Kamath et al. (2023) has
-/// `3 S / eps`. The fourth moment of Student's law with three degrees of freedom is infinite, so that
+/// `3 S / eps`. The fourth moment of Student's distribution with three degrees of freedom is infinite, so that
 /// mean squares do not settle; the median of the distance from the mean does, and its square is as
 /// many times smaller.
 #[test]
@@ -489,7 +509,7 @@ fn counts_err_as_little_as_their_laws_say() {
     let mut releases = Releases::seeded(14);
     let table = fill(&mut releases, 100);
     for eps in [0.01, 0.1, 1.0, 4.0, 8.0] {
-        let law = geometric(eps);
+        let distribution = geometric(eps);
         for (call, truth) in [
             (format!("dp_count({eps})"), 100.0),
             (format!("dp_count(nullif(x, 1), {eps})"), 90.0),
@@ -500,8 +520,8 @@ fn counts_err_as_little_as_their_laws_say() {
         ] {
             let answers = releases.draw(&call, &[], &table, 100_000);
             assert!(answers.iter().all(|answer| answer.fract() == 0.0), "{call}");
-            check(&call, &answers, truth, 1.0, law, 0.0);
-            check_unbiased(&call, &answers, truth, law.second);
+            check(&call, &answers, truth, 1.0, distribution, 0.0);
+            check_unbiased(&call, &answers, truth, distribution.second);
         }
     }
 }
@@ -514,9 +534,9 @@ fn the_count_beside_a_mean_errs_as_its_law_says() {
         for mechanism in MECHANISMS {
             let call = format!("dp_mean_and_count(x, 0, 1, {eps}, '{mechanism}')");
             let answers = releases.draw(&call, &["count"], &table, 50_000);
-            let law = errors(mechanism, eps, MEAN).count;
-            check(&call, &answers, 1_000.0, 1.0, law, 0.0);
-            check_unbiased(&call, &answers, 1_000.0, law.second);
+            let distribution = errors(mechanism, eps, MEAN).count;
+            check(&call, &answers, 1_000.0, 1.0, distribution, 0.0);
+            check_unbiased(&call, &answers, 1_000.0, distribution.second);
         }
     }
 }
@@ -535,10 +555,17 @@ fn gaussian_answers_err_as_little_as_their_laws_say() {
 
         let call = format!("dp_mean(20 * x - 5, -5, 15, {mechanism})");
         let answers = releases.draw(&call, &[], &table, 20_000);
-        let law = part.times(0.5).plus(part.times(0.5 - MEAN));
-        let second_order = (law.fourth * part.fourth).sqrt() / f64::from(n * n);
+        let distribution = part.times(0.5).plus(part.times(0.5 - MEAN));
+        let second_order = (distribution.fourth * part.fourth).sqrt() / f64::from(n * n);
         let allowance = 3.0 * second_order;
-        check(&call, &answers, -3.0, 20.0 / f64::from(n), law, allowance);
+        check(
+            &call,
+            &answers,
+            -3.0,
+            20.0 / f64::from(n),
+            distribution,
+            allowance,
+        );
 
         let call = format!("dp_mean_and_count(x, 0, 1, {mechanism})");
         let answers = releases.draw(&call, &["count"], &table, 50_000);
@@ -556,9 +583,9 @@ fn gaussian_answers_err_as_little_as_their_laws_say() {
 
         let call = format!("dp_count(nullif(x, 1), {mechanism})");
         let answers = releases.draw(&call, &[], &table, 100_000);
-        let law = rounded_normal(unit.second);
+        let distribution = rounded_normal(unit.second);
         assert!(answers.iter().all(|answer| answer.fract() == 0.0), "{call}");
-        check(&call, &answers, 900.0, 1.0, law, 0.0);
-        check_unbiased(&call, &answers, 900.0, law.second);
+        check(&call, &answers, 900.0, 1.0, distribution, 0.0);
+        check_unbiased(&call, &answers, 900.0, distribution.second);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dp_core::grid::STEPS;
+use dp_core::encoding::grid::STEPS;
 use dp_core::random::{Bits, Generator};
 use dp_mean_tests::{
     Build, Database, PARALLEL, explain, memory, refusal, refused, rows, run, session, value,

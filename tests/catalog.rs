@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::process::{Command, Output};
 
-use dp_core::mechanism::{Info, Parameter, Takes, catalog};
+use dp_core::mechanism::definition::Info;
+use dp_core::registry::catalog;
+use dp_core::request::parameter::{Parameter, ParameterKind};
 use dp_mean_tests::{Build, Database, Role, explain, refused, rows, run, session, value, variable};
 use postgres::Client;
 
@@ -833,7 +835,7 @@ fn takes_scale(info: &Info) -> bool {
 /// The example of a mechanism with one parameter more, or another value for it: a value that every
 /// mechanism takes. Whether eps is NULL with it.
 fn example_with(example: &str, parameter: &Parameter) -> (String, bool) {
-    let value = match (parameter.name, parameter.takes) {
+    let value = match (parameter.name, parameter.kind) {
         ("n", _) => "7",
         ("rows" | "groups", _) => "2",
         ("moment", _) => "3",
@@ -841,10 +843,10 @@ fn example_with(example: &str, parameter: &Parameter) -> (String, bool) {
         ("delta", _) => "1e-9",
         // For the scale of the examples, 10.
         ("bin" | "clip", _) => "70",
-        (_, Takes::Number) => "0.5",
-        ("k", Takes::Whole) => "2",
-        (_, Takes::Whole) => "7",
-        (_, Takes::Word(words)) => words[words.len() - 1],
+        (_, ParameterKind::Number) => "0.5",
+        ("k", ParameterKind::Whole) => "2",
+        (_, ParameterKind::Whole) => "7",
+        (_, ParameterKind::Word(words)) => words[words.len() - 1],
     };
     let (name, inside) = match example.split_once('(') {
         Some((name, inside)) => (name, inside.trim_end_matches(')')),

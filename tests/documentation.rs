@@ -291,7 +291,7 @@ fn numbers(cell: &str) -> (String, Vec<(f64, f64)>) {
 const RELEASES: usize = 200;
 
 /// How many standard deviations a sample may lie from the mean: beyond 4 are one in 286 of Laplace's noise, one in
-/// 15,787 of Gaussian noise, at most one in 16 of any law.
+/// 15,787 of Gaussian noise, at most one in 16 of any distribution.
 const DEVIATIONS: f64 = 4.0;
 
 /// What in a printed table is not likely to be an answer like these: a number more than [`DEVIATIONS`] standard

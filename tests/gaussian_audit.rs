@@ -5,7 +5,7 @@
 //! with the total where there is one, projected on the inverse of the noise's covariance times the
 //! difference of the two answers without noise. Each table's number is then normal, with one
 //! variance, and the two means are `mu` apart at most, in standard deviations. The pairs of tables
-//! that are called worst below are exactly so far apart, by the laws of `vector_accuracy`.
+//! that are called worst below are exactly so far apart, by the distributions of `vector_accuracy`.
 //!
 //! One half of the answers says which threshold tells best. The other half bounds how often each
 //! table's number is above it, and hence `mu`, and the `delta` of an `epsilon`: neither bound may
@@ -156,7 +156,7 @@ impl Pair {
 /// What a row adds to the values, and to the total, of an answer.
 fn worth(items: &Items, mechanism: &Mechanism, row: &[f64]) -> Vec<f64> {
     let mut values = items.values(row, mechanism.most);
-    if mechanism.law.total == Some(0.0) {
+    if mechanism.distribution.total == Some(0.0) {
         // The total stays as given, and values are measured from where it puts them.
         for value in &mut values {
             *value -= items.middle();
@@ -170,23 +170,24 @@ fn worth(items: &Items, mechanism: &Mechanism, row: &[f64]) -> Vec<f64> {
 
 /// The weights of the numbers of an answer that tell best where its means moved by `difference`,
 /// of which the last is that of the total.
-fn direction(law: &Law, difference: &[f64]) -> Vec<f64> {
+fn direction(distribution: &Law, difference: &[f64]) -> Vec<f64> {
     let (total, values) = difference.split_last().expect("a total");
-    let own = law.own.second;
-    match law.total {
+    let own = distribution.own.second;
+    match distribution.total {
         // The shared noise is seen in the sum of all.
         None => {
             let sum: f64 = values.iter().sum();
-            let shared = sum * law.shared / (own + values.len() as f64 * law.shared);
+            let shared =
+                sum * distribution.shared / (own + values.len() as f64 * distribution.shared);
             values.iter().map(|value| (value - shared) / own).collect()
         }
         // Without what comes from the total, values have noise of their own alone.
         Some(variance) => {
             let apart = values
                 .iter()
-                .map(|value| (value - law.middle * total) / own);
+                .map(|value| (value - distribution.middle * total) / own);
             let mut weights: Vec<_> = apart.collect();
-            let with_values = law.middle * weights.iter().sum::<f64>();
+            let with_values = distribution.middle * weights.iter().sum::<f64>();
             let alone = if variance > 0.0 {
                 total / variance
             } else {
@@ -331,7 +332,7 @@ fn counts() -> Vec<Case> {
             // The values alone.
             |items, budget| {
                 let mut mechanism = items.correlated(budget, None, AddRemove);
-                mechanism.law.total = None;
+                mechanism.distribution.total = None;
                 mechanism
             },
             vec![],
@@ -464,7 +465,7 @@ fn audit_vectors(seed: i64, noise: Noise, cases: &[Case]) {
                 let what = format!("{} of {items:?}, {pair:?}", mechanism.text);
                 let (mut weights, mut square) = (Vec::new(), 0.0);
                 for difference in pair.differences(items, &mechanism) {
-                    let direction = direction(&mechanism.law, &difference);
+                    let direction = direction(&mechanism.distribution, &difference);
                     let products = direction.iter().zip(&difference).map(|(a, b)| a * b);
                     square += products.sum::<f64>();
                     weights.extend(direction);
@@ -473,7 +474,7 @@ fn audit_vectors(seed: i64, noise: Noise, cases: &[Case]) {
                 let is_worst = (apart - 1.0).abs() < 1e-9;
                 assert_eq!(is_worst, j < worst.len(), "{what}: {apart} of mu apart");
                 assert!(apart < 1.0 + 1e-9, "{what}: {apart} of mu apart");
-                let answer = match mechanism.law.total {
+                let answer = match mechanism.distribution.total {
                     Some(_) => items.whole_answer(&mechanism),
                     None => items.call("", &mechanism),
                 };

@@ -1,8 +1,8 @@
 //! `dp_keep`: which groups are shown, in every kind of query.
 
-use dp_core::delta::Delta;
-use dp_core::epsilon::Epsilon;
 use dp_core::mechanism::keep::optimal::Optimal;
+use dp_core::privacy::delta::Delta;
+use dp_core::privacy::epsilon::Epsilon;
 use dp_mean_tests::statistics::{ALPHA, clopper_pearson};
 use dp_mean_tests::{Build, Database, PARALLEL, assert_plan, explain, rows, run, session, value};
 use postgres::Client;
@@ -42,7 +42,7 @@ fn kept(client: &mut Client, call: &str) -> Vec<(i32, u64)> {
         .collect()
 }
 
-fn law(epsilon: f64, delta: f64, rows: u32, groups: u32) -> Optimal {
+fn distribution(epsilon: f64, delta: f64, rows: u32, groups: u32) -> Optimal {
     let epsilon = Epsilon::new(Some(epsilon)).expect("an epsilon");
     Optimal::new(
         epsilon,
@@ -55,19 +55,25 @@ fn law(epsilon: f64, delta: f64, rows: u32, groups: u32) -> Optimal {
 #[test]
 fn groups_are_kept_as_often_as_the_law_says() {
     let (_database, mut client) = groups(&[1, 3, 5, 14, 20]);
-    for (call, law) in [
-        ("dp_keep(1, 1e-6)", law(1.0, 1e-6, 1, 1)),
-        ("dp_keep(1, 0.01)", law(1.0, 0.01, 1, 1)),
-        ("dp_keep(0.2, 0.05, 'keep')", law(0.2, 0.05, 1, 1)),
-        ("dp_keep(1, 0.01, 'keep(rows=3)')", law(1.0, 0.01, 3, 1)),
-        ("dp_keep(1, 0.1, 'keep(groups=2)')", law(1.0, 0.1, 1, 2)),
+    for (call, distribution) in [
+        ("dp_keep(1, 1e-6)", distribution(1.0, 1e-6, 1, 1)),
+        ("dp_keep(1, 0.01)", distribution(1.0, 0.01, 1, 1)),
+        ("dp_keep(0.2, 0.05, 'keep')", distribution(0.2, 0.05, 1, 1)),
+        (
+            "dp_keep(1, 0.01, 'keep(rows=3)')",
+            distribution(1.0, 0.01, 3, 1),
+        ),
+        (
+            "dp_keep(1, 0.1, 'keep(groups=2)')",
+            distribution(1.0, 0.1, 1, 2),
+        ),
         (
             "dp_keep(2, 0.05, 'keep(groups=2, rows=4)')",
-            law(2.0, 0.05, 4, 2),
+            distribution(2.0, 0.05, 4, 2),
         ),
     ] {
         for (n, hits) in kept(&mut client, call) {
-            let p = law.probability(i64::from(n));
+            let p = distribution.probability(i64::from(n));
             let (low, high) = clopper_pearson(hits, GROUPS, ALPHA / 2.0);
             assert!(low <= p && p <= high, "{call}, {n}: {hits}, {p}");
         }

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use dp_core::grid::{Bounds, Grid};
-use dp_core::sums::Sums;
+use dp_core::encoding::grid::{Bounds, Grid};
+use dp_core::encoding::sums::Sums;
 use dp_mean_tests::mix::Mix;
 use dp_mean_tests::{Build, Database, explain, run, value};
 use postgres::Client;

@@ -1,7 +1,7 @@
 //! Plans for means through SQL: what clamping may cost, what cannot be had, and how accurate each
 //! mechanism will be.
 
-use dp_core::mechanism::MEAN;
+use dp_core::registry::MEAN;
 use dp_mean_tests::{Build, refused, rows, run, session, value};
 use postgres::Client;
 

@@ -31,9 +31,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dp_core::epsilon::Epsilon;
-use dp_core::grid::{COARSE_STEPS, STEPS};
-use dp_core::magnitudes::BINS;
+use dp_core::encoding::grid::{COARSE_STEPS, STEPS};
+use dp_core::encoding::magnitudes::BINS;
+use dp_core::encoding::sides::SIDES;
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::{Bits, Generator};
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
 use dp_core::sampler::hourglass::Hourglass;
@@ -41,7 +42,6 @@ use dp_core::sampler::normal::{RoundedNormal, RoundedSums};
 use dp_core::sampler::staircase::{Staircase, best_gamma, core_of};
 use dp_core::sampler::staircase2::{self, Staircase2};
 use dp_core::sampler::uniform::below;
-use dp_core::sides::SIDES;
 use dp_mean_tests::mix::Mix;
 use dp_mean_tests::{Build, assert_covers_the_catalog, rows, run, session, value};
 use postgres::Client;
@@ -399,14 +399,14 @@ fn epsilon(eps: f64) -> Epsilon {
 
 /// Independent discrete Laplace noise of scale `distance / eps`.
 fn laplace(numbers: usize, distance: u64, eps: f64, words: &mut Generator) -> Vec<i128> {
-    let law = DiscreteLaplace::new(distance, epsilon(eps));
-    (0..numbers).map(|_| law.draw(words)).collect()
+    let distribution = DiscreteLaplace::new(distance, epsilon(eps));
+    (0..numbers).map(|_| distribution.draw(words)).collect()
 }
 
 /// At half of eps each.
 fn halves(words: &mut Generator) -> Vec<i128> {
-    let law = DiscreteLaplace::new(STEPS, epsilon(EPS).half());
-    vec![law.draw(words), law.draw(words)]
+    let distribution = DiscreteLaplace::new(STEPS, epsilon(EPS).half());
+    vec![distribution.draw(words), distribution.draw(words)]
 }
 
 /// Staircase noise of the least variance for a sensitivity of `G`.
@@ -433,15 +433,17 @@ fn around_a_place() -> i128 {
 
 /// Two-sided geometric noise.
 fn geometric(numbers: usize, words: &mut Generator) -> Vec<i128> {
-    let law = Staircase::two_sided_geometric(epsilon(EPS));
-    (0..numbers).map(|_| law.draw(words).value).collect()
+    let distribution = Staircase::two_sided_geometric(epsilon(EPS));
+    (0..numbers)
+        .map(|_| distribution.draw(words).value)
+        .collect()
 }
 
 /// Rounded normal noise of the standard deviation `distance`, as `mu` is 1; with what is added for
 /// the roundings of floats.
 fn normal(numbers: usize, distance: f64, words: &mut Generator) -> Vec<i128> {
-    let law = RoundedNormal::new(no_less(distance));
-    (0..numbers).map(|_| law.draw(words)).collect()
+    let distribution = RoundedNormal::new(no_less(distance));
+    (0..numbers).map(|_| distribution.draw(words)).collect()
 }
 
 fn no_less(sigma: f64) -> f64 {
@@ -458,8 +460,8 @@ fn correlated(unit: f64, words: &mut Generator) -> Vec<i128> {
     // c is 2, whose square is the root of d times 2.
     let sigma = no_less((D as f64 + 4.0).sqrt() * unit);
     let mut noise: Vec<_> = {
-        let law = RoundedNormal::new(sigma);
-        (0..D).map(|_| law.draw(words)).collect()
+        let distribution = RoundedNormal::new(sigma);
+        (0..D).map(|_| distribution.draw(words)).collect()
     };
     noise.extend(normal(1, sigma / 2.0, words));
     noise
@@ -560,7 +562,7 @@ fn cases() -> Vec<Case> {
             normal(2, 2f64.sqrt() * STEPS as f64, words)
         }),
         mean("gaussian(delta=1e-6)", Space::Centred, |words| {
-            let mu = dp_core::accounting::mu(EPS, 1e-6).expect("a mu");
+            let mu = dp_core::privacy::accounting::mu(EPS, 1e-6).expect("a mu");
             normal(2, 2f64.sqrt() * STEPS as f64 / mu, words)
         }),
         mean("shifted", Space::Centred, halves),
@@ -769,8 +771,8 @@ fn cases() -> Vec<Case> {
             Space::VectorReplace(UNIT),
             Some(|words| {
                 let sigma = no_less(16f64.sqrt() * UNIT as f64);
-                let law = RoundedNormal::new(sigma);
-                let mut noise: Vec<_> = (0..D).map(|_| law.draw(words)).collect();
+                let distribution = RoundedNormal::new(sigma);
+                let mut noise: Vec<_> = (0..D).map(|_| distribution.draw(words)).collect();
                 noise.extend(normal(1, sigma / 2.0, words));
                 noise
             }),

@@ -1,7 +1,7 @@
 //! What a value does: NULL and NaN are ignored, what lies outside the bounds is clamped, and no
 //! value raises an error.
 
-use dp_core::grid::{Bounds, Grid, STEPS};
+use dp_core::encoding::grid::{Bounds, Grid, STEPS};
 use dp_mean_tests::{Build, run, session, value};
 use postgres::Client;
 

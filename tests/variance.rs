@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use dp_core::grid::{Bounds, Grid};
-use dp_core::sums::Moments;
+use dp_core::encoding::grid::{Bounds, Grid};
+use dp_core::encoding::sums::Moments;
 use dp_mean_tests::auditing::bound;
 use dp_mean_tests::releases::Releases;
 use dp_mean_tests::statistics::{ALPHA, clopper_pearson, mu_of_event};
@@ -130,7 +130,7 @@ fn no_rows_are_answered_with_noise() {
     assert!(empty.iter().any(|answer| *answer != empty[0]), "{empty:?}");
     assert_eq!(seeded("t WHERE id < 200", "nothing"), empty);
     assert_eq!(seeded("t WHERE id < 200", "'NaN'::float8"), empty);
-    // Where the noisy number of rows is not positive, it is the uniform law's.
+    // Where the noisy number of rows is not positive, it is the uniform distribution's.
     let uniform = 85.0f64.powi(2) / 12.0;
     let lost = rows(
         &mut client,

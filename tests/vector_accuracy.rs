@@ -1,8 +1,8 @@
-//! The noise in the answers of vectors is as small as the laws say, correlated as they say, around
+//! The noise in the answers of vectors is as small as the distributions say, correlated as they say, around
 //! the truth, and described as it is: the standard deviations and covariances that come with an
 //! answer are those of its noise.
 //!
-//! The laws are written here from the papers and from what the comments in SQL promise, and not
+//! The distributions are written here from the papers and from what the comments in SQL promise, and not
 //! taken from the code. A value is the sum of a number of its own and `middle` times the number of
 //! rows, so its noise has two parts, one of its own and one that all values share; of `correlated`
 //! the number of rows comes with the answer.
@@ -104,14 +104,14 @@ impl Law {
     }
 }
 
-/// A mechanism as a call gives it, and its law.
+/// A mechanism as a call gives it, and its distribution.
 #[derive(Clone, Debug)]
 pub struct Mechanism {
     pub eps: String,
     pub text: String,
     /// How many numbers of a row may be other than 0.
     pub most: usize,
-    pub law: Law,
+    pub distribution: Law,
 }
 
 impl Items {
@@ -173,7 +173,13 @@ impl Items {
         self.bounds.is_none() && self.length <= 97
     }
 
-    fn mechanism(&self, name: &str, eps: &str, parameters: &[String], law: Law) -> Mechanism {
+    fn mechanism(
+        &self,
+        name: &str,
+        eps: &str,
+        parameters: &[String],
+        distribution: Law,
+    ) -> Mechanism {
         let mut parameters = parameters.to_vec();
         if !self.are_arguments() {
             parameters.push(format!("d={}", self.length));
@@ -186,7 +192,7 @@ impl Items {
             eps: eps.to_owned(),
             text,
             most: self.length,
-            law,
+            distribution,
         }
     }
 
@@ -216,13 +222,13 @@ impl Items {
         };
         let own = distance / (budget.mu * budget.mu);
         let total = own / square;
-        let law = Law {
+        let distribution = Law {
             own: normal(own).times(half),
             shared: total * middle * middle,
             middle,
             total: Some(total),
         };
-        self.mechanism("correlated", &budget.eps, &parameters, law)
+        self.mechanism("correlated", &budget.eps, &parameters, distribution)
     }
 
     /// Lebeda 2024, Lemmas 2.1 and 4.1.
@@ -238,23 +244,23 @@ impl Items {
             }
         };
         let unit = normal(factor * self.length as f64 / (budget.mu * budget.mu));
-        let law = Law::of_own(unit.times(self.magnitude()));
-        self.mechanism("gaussian", &budget.eps, &parameters, law)
+        let distribution = Law::of_own(unit.times(self.magnitude()));
+        self.mechanism("gaussian", &budget.eps, &parameters, distribution)
     }
 
     /// Lebeda 2024, Lemma 3.6.
     pub fn known_n(&self, budget: &Budget, n: usize) -> Mechanism {
         let unit = normal(self.length as f64 / (budget.mu * budget.mu));
-        let law = Law {
+        let distribution = Law {
             middle: self.middle(),
             total: Some(0.0),
             ..Law::of_own(unit.times(self.half()))
         };
         let parameters = [budget.parameter.clone(), format!("n={n}")];
-        self.mechanism("known_n", &budget.eps, &parameters, law)
+        self.mechanism("known_n", &budget.eps, &parameters, distribution)
     }
 
-    /// The two-sided geometric law on counts; on sums steps are too small to be seen.
+    /// The two-sided geometric distribution on counts; on sums steps are too small to be seen.
     pub fn laplace(&self, eps: f64, relation: Relation) -> Mechanism {
         let (mut distance, mut parameters) = (self.length as f64, Vec::new());
         if relation == Relation::Replace {
@@ -275,12 +281,12 @@ impl Items {
         let whole = p.sqrt() + (q * (d - 1.0)).sqrt();
         let (along, across) = (p.sqrt() * whole, (q / (d - 1.0)).sqrt() * whole);
         let unit = self.magnitude() / budget.mu;
-        let law = Law {
+        let distribution = Law {
             shared: (along - across) / d * unit * unit,
             ..Law::of_own(normal(across).times(unit))
         };
         let parameters = [budget.parameter.clone(), format!("k={most}")];
-        let mechanism = self.mechanism("ellipse", &budget.eps, &parameters, law);
+        let mechanism = self.mechanism("ellipse", &budget.eps, &parameters, distribution);
         Mechanism { most, ..mechanism }
     }
 
@@ -328,7 +334,7 @@ impl Items {
     /// The values of one release, and the total if it has one, as one array.
     pub fn whole_answer(&self, mechanism: &Mechanism) -> String {
         let call = self.call("_estimate", mechanism);
-        match mechanism.law.total {
+        match mechanism.distribution.total {
             Some(_) => format!("({call}).value || ({call}).total"),
             None => format!("({call}).value"),
         }
@@ -458,14 +464,18 @@ fn the_expected_variances_are_the_published_ones() {
     ] {
         let (items, d) = (Items::counts(length), length as f64);
         let is = |what: &str, mechanism: Mechanism, expected: f64| {
-            let variance = mechanism.law.variance();
+            let variance = mechanism.distribution.variance();
             assert!(
                 (variance / expected - 1.0).abs() < 1e-12,
                 "{what}, d {length}: {variance}"
             );
         };
         let correlated = items.correlated(&budget, None, AddRemove);
-        assert!(rounds_to(correlated.law.variance(), variance, digit));
+        assert!(rounds_to(
+            correlated.distribution.variance(),
+            variance,
+            digit
+        ));
         is("correlated", correlated, (d.sqrt() + 1.0).powi(2) / 4.0);
         let replace = items.correlated(&budget, None, Replace);
         is("correlated, replace", replace, d + 1.0);
@@ -478,22 +488,27 @@ fn the_expected_variances_are_the_published_ones() {
         is("known_n", items.known_n(&budget, 0), d / 4.0);
         let half = items.ellipse(&budget, length / 2);
         is("ellipse", half, (d + 2.0 * (d - 1.0).sqrt()) / 4.0);
-        // All but the first: of a continuous law, or nearly.
-        let laplace = items.laplace(1.0, AddRemove).law.variance();
+        // All but the first: of a continuous distribution, or nearly.
+        let laplace = items.laplace(1.0, AddRemove).distribution.variance();
         assert!((laplace / (2.0 * d * d) - 1.0).abs() < 0.1 / (d * d));
-        let laplace = items.laplace(1.0, Replace).law.variance();
+        let laplace = items.laplace(1.0, Replace).distribution.variance();
         assert!((laplace / (8.0 * d * d) - 1.0).abs() < 0.1 / (d * d));
     }
     // Lebeda 2024, after Lemma 3.5: a good total for twice the variance of the counts.
-    let law = Items::counts(10_000)
+    let distribution = Items::counts(10_000)
         .correlated(&budget, Some(100.0), AddRemove)
-        .law;
-    assert_eq!((law.variance(), law.total), (5_000.5, Some(2.0)));
-    let law = Items::counts(64).correlated(&budget, None, Replace).law;
-    assert_eq!((law.total, law.shared), (Some(4.0), 1.0));
+        .distribution;
+    assert_eq!(
+        (distribution.variance(), distribution.total),
+        (5_000.5, Some(2.0))
+    );
+    let distribution = Items::counts(64)
+        .correlated(&budget, None, Replace)
+        .distribution;
+    assert_eq!((distribution.total, distribution.shared), (Some(4.0), 1.0));
 }
 
-/// All values of a release have the same law, and their sum tells what they share.
+/// All values of a release have the same distribution, and their sum tells what they share.
 #[test]
 fn counts_err_as_little_as_their_laws_say() {
     for (length, count) in [
@@ -514,16 +529,21 @@ fn counts_err_as_little_as_their_laws_say() {
                 let call = items.call("", &mechanism);
                 let errors = errors(&mut releases, &call, table, truth, count);
 
-                let (law, d) = (mechanism.law, length as f64);
+                let (distribution, d) = (mechanism.distribution, length as f64);
                 let squares = errors.iter().map(|errors| mean_square(errors, 0.0));
-                let one = law.excess() + 2.0 * law.variance().powi(2);
-                let two = 2.0 * law.shared.powi(2);
+                let one = distribution.excess() + 2.0 * distribution.variance().powi(2);
+                let two = 2.0 * distribution.shared.powi(2);
                 let error = ((one + (d - 1.0) * two) / (d * count as f64)).sqrt();
-                agree(&what, squares.sum::<f64>() / d, law.variance(), error);
+                agree(
+                    &what,
+                    squares.sum::<f64>() / d,
+                    distribution.variance(),
+                    error,
+                );
 
                 let sum = (0..count).map(|i| errors.iter().map(|errors| errors[i]).sum());
-                let variance = d * law.own.second + d * d * law.shared;
-                let excess = d * law.excess();
+                let variance = d * distribution.own.second + d * d * distribution.shared;
+                let excess = d * distribution.excess();
                 let what = format!("{what}, sum");
                 check_matrix(&what, &[sum.collect()], |_, _| variance, excess);
             }
@@ -548,13 +568,13 @@ fn check_answers(seed: i64, items: &Items, count: usize) {
             } else {
                 items.call("", &mechanism)
             };
-            let law = mechanism.law;
-            if !total || law.total.is_none() {
+            let distribution = mechanism.distribution;
+            if !total || distribution.total.is_none() {
                 truth.truncate(items.length);
             }
             let errors = errors(&mut releases, &answer, table, &truth, count);
-            let covariance = |i, j| law.covariance(items.length, i, j);
-            check_matrix(&what, &errors, covariance, law.excess());
+            let covariance = |i, j| distribution.covariance(items.length, i, j);
+            check_matrix(&what, &errors, covariance, distribution.excess());
         }
     }
 }
@@ -593,7 +613,8 @@ fn an_estimate_describes_its_noise() {
             .iter()
             .flat_map(|mu| items.mechanisms(*mu, 3))
         {
-            let (call, law) = (items.call("_estimate", &mechanism), mechanism.law);
+            let (call, distribution) =
+                (items.call("_estimate", &mechanism), mechanism.distribution);
             let sql = format!(
                 "SELECT e.sd, e.covariance, e.total_sd, e.total_covariance \
                  FROM (SELECT ({call}).* FROM nothing) e"
@@ -608,11 +629,14 @@ fn an_estimate_describes_its_noise() {
                 let what = answer.columns()[column].name();
                 assert!(near, "{call}: {what} is {number:?}, not {expected:?}");
             };
-            let (sd, total_sd) = (law.variance().sqrt(), law.total.map(f64::sqrt));
+            let (sd, total_sd) = (
+                distribution.variance().sqrt(),
+                distribution.total.map(f64::sqrt),
+            );
             near(0, Some(sd), sd);
-            near(1, Some(law.shared), law.variance());
+            near(1, Some(distribution.shared), distribution.variance());
             near(2, total_sd, total_sd.unwrap_or(0.0));
-            let covariance = law.total.map(|total| law.middle * total);
+            let covariance = distribution.total.map(|total| distribution.middle * total);
             near(3, covariance, covariance.unwrap_or(0.0).abs());
         }
     }
@@ -648,7 +672,7 @@ fn the_budget_sets_the_noise() {
             let call = items.call("_estimate", &mechanism);
             let sql = format!("SELECT ({call}).sd FROM nothing");
             let sd: f64 = value(releases.client(), &sql);
-            let expected = mechanism.law.variance().sqrt();
+            let expected = mechanism.distribution.variance().sqrt();
             // The digits that are published.
             let error = 0.5e-9 / mu + 1e-9;
             assert!(
@@ -698,7 +722,11 @@ fn intervals_of_two_standard_deviations_hold_the_truth() {
                     "2 * (e.sd ^ 2 + e.covariance)",
                 ),
             ];
-            if mechanism.law.total.is_some_and(|total| total > 0.0) {
+            if mechanism
+                .distribution
+                .total
+                .is_some_and(|total| total > 0.0)
+            {
                 quantities.extend([
                     ("e.total", total, "e.total_sd ^ 2"),
                     (
@@ -746,13 +774,18 @@ fn means_err_as_their_parts_say() {
             items.correlated(&budget, None, Relation::Replace),
             items.known_n(&budget, ROWS),
         ] {
-            let Mechanism { eps, text, law, .. } = mechanism;
+            let Mechanism {
+                eps,
+                text,
+                distribution,
+                ..
+            } = mechanism;
             let call = format!("dp_means(x, {lo}, {hi}, {eps}, '{text}')");
             let errors = errors(&mut releases, &call, "data", &means, COUNT);
-            let per_row = |mean: f64| law.middle - mean;
+            let per_row = |mean: f64| distribution.middle - mean;
             let covariance = |i, j| {
-                let own = if i == j { law.own.second } else { 0.0 };
-                let total = law.total.unwrap_or(0.0);
+                let own = if i == j { distribution.own.second } else { 0.0 };
+                let total = distribution.total.unwrap_or(0.0);
                 (own + per_row(means[i]) * per_row(means[j]) * total) / (n * n)
             };
             check_matrix(&call, &errors, covariance, 0.0);

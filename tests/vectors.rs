@@ -8,10 +8,11 @@
 
 use std::io::Read;
 
-use dp_core::mechanism::vector::VectorAnswer;
-use dp_core::mechanism::{Arguments, COUNTS, MEANS, MechanismArgument, Registry, SUMS, Vector};
+use dp_core::encoding::sums::Totals;
+use dp_core::mechanism::vector::items::{Vector, VectorAnswer};
 use dp_core::random::Generator;
-use dp_core::sums::Totals;
+use dp_core::registry::{COUNTS, MEANS, Registry, SUMS};
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_mean_tests::statistics::{ALPHA, normal_deviations};
 use dp_mean_tests::{
     Build, Database, PARALLEL, assert_plan, explain, memory, refused, rows, run, session, value,
@@ -1139,7 +1140,7 @@ struct Call {
     bounds: Option<Bounds>,
     eps: Option<f64>,
     mechanism: &'static str,
-    questions: Option<usize>,
+    length: Option<usize>,
     answer: fn(&VectorAnswer) -> Vec<f64>,
 }
 
@@ -1150,7 +1151,7 @@ static NO_ROWS: [Call; 6] = [
         bounds: None,
         eps: None,
         mechanism: "correlated(mu=1)",
-        questions: Some(5),
+        length: Some(5),
         answer: VectorAnswer::values,
     },
     Call {
@@ -1159,7 +1160,7 @@ static NO_ROWS: [Call; 6] = [
         bounds: None,
         eps: Some(1.0),
         mechanism: "ellipse(delta=1e-6, k=2, d=7)",
-        questions: None,
+        length: None,
         answer: VectorAnswer::values,
     },
     Call {
@@ -1168,7 +1169,7 @@ static NO_ROWS: [Call; 6] = [
         bounds: None,
         eps: Some(1.0),
         mechanism: "laplace(relation=replace)",
-        questions: Some(2),
+        length: Some(2),
         answer: VectorAnswer::values,
     },
     Call {
@@ -1177,7 +1178,7 @@ static NO_ROWS: [Call; 6] = [
         bounds: Some((-2.0, 6.0)),
         eps: Some(1.0),
         mechanism: "gaussian(delta=1e-6, d=3)",
-        questions: None,
+        length: None,
         answer: VectorAnswer::values,
     },
     Call {
@@ -1186,7 +1187,7 @@ static NO_ROWS: [Call; 6] = [
         bounds: Some((2.0, 6.0)),
         eps: None,
         mechanism: "known_n(mu=1, n=0, d=4)",
-        questions: None,
+        length: None,
         answer: VectorAnswer::values,
     },
     Call {
@@ -1195,7 +1196,7 @@ static NO_ROWS: [Call; 6] = [
         bounds: Some((-2.0, 6.0)),
         eps: None,
         mechanism: "correlated(rho=0.5, d=3)",
-        questions: None,
+        length: None,
         answer: VectorAnswer::means,
     },
 ];
@@ -1221,7 +1222,7 @@ impl Call {
             bounds: self.bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
             epsilon: self.eps,
             delta: None,
-            questions: self.questions,
+            length: self.length,
             mechanism: MechanismArgument::Given(Some(self.mechanism)),
             pathological: false,
         };
@@ -1249,7 +1250,7 @@ fn seeded(client: &mut Client, sql: &str) -> Vec<Vec<f64>> {
 }
 
 /// The noise is that of the mechanism for no rows, bit for bit: neither NULL nor another length nor
-/// another law.
+/// another distribution.
 fn answers_like_no_rows(client: &mut Client, sql: impl Fn(&Call) -> String, groups: usize) {
     for call in &NO_ROWS {
         let sql = sql(call);
@@ -1688,7 +1689,7 @@ fn answers_with_little_noise_are_the_truth() {
             }
         }
     }
-    // Noise of a discrete law, of scale 2/50: it is 0 but with a chance of 2 e^-25 for each count.
+    // Noise of a discrete distribution, of scale 2/50: it is 0 but with a chance of 2 e^-25 for each count.
     let sql = "SELECT dp_counts(50, 'laplace', q1, q2) = \
                    ARRAY[count(*) FILTER (WHERE q1), count(*) FILTER (WHERE q2)]::float8[] \
                FROM items";

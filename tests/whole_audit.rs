@@ -15,10 +15,9 @@
 //! * `hybrid` is one row, far below the bounds or far above: its head is at an end either way.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::{fs, thread};
 
 use dp_mean_tests::auditing::{bound, bound_beside, delta_bound, threshold_bound};
 use dp_mean_tests::releases::Releases;

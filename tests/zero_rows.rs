@@ -2,14 +2,13 @@
 //! would tell with certainty that no row matched. (A mean without bounds is NULL for few rows too,
 //! and its count is not.)
 
-use dp_core::cells::Histogram;
-use dp_core::mechanism::mean::Mean;
-use dp_core::mechanism::{
-    Arguments, CLAMPED, COUNT, COUNTS, HISTOGRAM, MEAN, MEANS, Mechanism, MechanismArgument, SUM,
-    SUMS, VARIANCE,
-};
+use dp_core::encoding::cells::CellCounts;
+use dp_core::encoding::sums::{Moments, Sums, Totals};
+use dp_core::mechanism::definition::Mechanism;
+use dp_core::mechanism::mean::kinds::Mean;
 use dp_core::random::Generator;
-use dp_core::sums::{Moments, Sums, Totals};
+use dp_core::registry::{CLAMPED, COUNT, COUNTS, HISTOGRAM, MEAN, MEANS, SUM, SUMS, VARIANCE};
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_mean_tests::{Build, PARALLEL, explain, rows, run, session, value};
 use postgres::Client;
 
@@ -90,7 +89,7 @@ fn arguments(mechanism: &str) -> Arguments<'_> {
         bounds: Some((Some(-3.0), Some(7.0))),
         epsilon: Some(0.7),
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
         pathological: false,
     }
@@ -130,9 +129,9 @@ fn the_answer_is_that_of_no_rows() {
             };
             let expected = match *MEAN.build(&of_mean).expect("a mean") {
                 Mean::Sums(mechanism) => mechanism.release(&nobody, &mut generator()),
-                Mean::Coins(mechanism) => mechanism.release(&nobody, &mut generator()),
+                Mean::Sampled(mechanism) => mechanism.release(&nobody, &mut generator()),
                 Mean::Cells(mechanism) => {
-                    let no_cells = Histogram::new(mechanism.line(0));
+                    let no_cells = CellCounts::new(mechanism.line(0));
                     let expected = mechanism.release(&no_cells, &mut generator());
                     // Where too few rows are seen to say where they are, no rows are no other case.
                     assert_eq!(expected.mean, None, "{name}");
@@ -170,7 +169,7 @@ fn the_answer_is_that_of_no_rows() {
         }
         for text in ["geometric", "geometric(outside=drop)"] {
             let of_buckets = Arguments {
-                questions: Some(9),
+                length: Some(9),
                 ..arguments(text)
             };
             let mechanism = HISTOGRAM.build(&of_buckets).expect("a histogram");

@@ -1,7 +1,7 @@
 //! `dp_bounds(x, eps [, mech])`.
 
-use dp_core::mechanism;
 use dp_core::mechanism::bounds::geometric::BoundsFinder;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -11,7 +11,7 @@ use crate::fmgr::{Call, composite, final_function};
 
 static BOUNDS: Aggregate<BoundsFinder> = Aggregate {
     name: "dp_bounds",
-    mechanisms: &mechanism::BOUNDS,
+    mechanisms: &registry::BOUNDS,
     shape: Shape::Counted,
 };
 

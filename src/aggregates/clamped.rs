@@ -1,7 +1,7 @@
 //! `dp_clamped(x, lo, hi, eps [, mech])`.
 
-use dp_core::mechanism;
 use dp_core::mechanism::clamped::geometric::Clamped;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -11,7 +11,7 @@ use crate::fmgr::{Call, composite, final_function};
 
 static CLAMPED: Aggregate<Clamped> = Aggregate {
     name: "dp_clamped",
-    mechanisms: &mechanism::CLAMPED,
+    mechanisms: &registry::CLAMPED,
     shape: Shape::Bounded,
 };
 

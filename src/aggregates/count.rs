@@ -1,8 +1,9 @@
 //! `dp_count(eps)` counts rows; `dp_count(x, eps [, mech])` counts rows where `x` is not NULL; and
 //! `dp_count_estimate` with the interval.
 
-use dp_core::mechanism::estimate::{Estimate, Estimates};
-use dp_core::mechanism::{self, Scalar};
+use dp_core::estimate::{Estimate, Estimates};
+use dp_core::mechanism::definition::Scalar;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -12,7 +13,7 @@ use crate::fmgr::{Call, final_function};
 
 static COUNT: Aggregate<Scalar<i64>> = Aggregate {
     name: "dp_count",
-    mechanisms: &mechanism::COUNT,
+    mechanisms: &registry::COUNT,
     shape: Shape::Counted,
 };
 
@@ -33,7 +34,7 @@ final_function!(dp_count_final, pg_finfo_dp_count_final, COUNT, count);
 
 static ESTIMATE: Aggregate<Scalar<Estimate<i64>>> = Aggregate {
     name: "dp_count_estimate",
-    mechanisms: &Estimates(&mechanism::COUNT),
+    mechanisms: &Estimates(&registry::COUNT),
     shape: Shape::Counted,
 };
 

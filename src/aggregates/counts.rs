@@ -1,6 +1,7 @@
 //! `dp_counts(eps, mech, questions ...)` and `dp_counts_estimate` with the same arguments.
 
-use dp_core::mechanism::{self, Vector};
+use dp_core::mechanism::vector::items::Vector;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -10,7 +11,7 @@ use crate::vector::count_questions;
 
 static COUNTS: Aggregate<Vector> = Aggregate {
     name: "dp_counts",
-    mechanisms: &mechanism::COUNTS,
+    mechanisms: &registry::COUNTS,
     shape: Shape::Questions,
 };
 
@@ -31,7 +32,7 @@ final_function!(dp_counts_final, pg_finfo_dp_counts_final, COUNTS, counts);
 fn estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_counts_estimate's final function, which returns a
     // dp_vector_answer.
-    Some(unsafe { COUNTS.estimate(call, &mechanism::COUNTS) })
+    Some(unsafe { COUNTS.estimate(call, &registry::COUNTS) })
 }
 
 final_function!(

@@ -1,9 +1,9 @@
 //! `dp_histogram(x, lo, hi, buckets, eps [, mech])`, and the edges of its buckets.
 
-use dp_core::buckets::Buckets;
-use dp_core::grid::Bounds;
-use dp_core::mechanism;
+use dp_core::encoding::buckets::Buckets;
+use dp_core::encoding::grid::Bounds;
 use dp_core::mechanism::histogram::geometric::Histogram;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -14,7 +14,7 @@ use crate::fmgr::{Call, final_function, float8, sql_function};
 
 static HISTOGRAM: Aggregate<Histogram> = Aggregate {
     name: "dp_histogram",
-    mechanisms: &mechanism::HISTOGRAM,
+    mechanisms: &registry::HISTOGRAM,
     shape: Shape::Buckets,
 };
 

@@ -1,6 +1,7 @@
 //! `dp_keep(eps, delta [, mech])`, for HAVING: whether a group may be shown.
 
-use dp_core::mechanism::{self, Scalar};
+use dp_core::mechanism::definition::Scalar;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -9,7 +10,7 @@ use crate::fmgr::{Call, final_function};
 
 static KEEP: Aggregate<Scalar<bool>> = Aggregate {
     name: "dp_keep",
-    mechanisms: &mechanism::KEEP,
+    mechanisms: &registry::KEEP,
     shape: Shape::Kept,
 };
 

@@ -1,12 +1,13 @@
 //! `dp_mean(x, lo, hi, eps [, mech])` and `dp_mean_and_count` with the same arguments.
 
-use dp_core::cells::Histogram;
-use dp_core::grid::Grid;
-use dp_core::mechanism::estimate::{Estimate, Estimates};
-use dp_core::mechanism::mean::coins::Coined;
-use dp_core::mechanism::mean::{Mean, OfCells};
-use dp_core::mechanism::{self, MeanAnswer, Mechanism, Scalar};
-use dp_core::sums::Sums;
+use dp_core::encoding::cells::CellCounts;
+use dp_core::encoding::grid::Grid;
+use dp_core::encoding::sums::Sums;
+use dp_core::estimate::{Estimate, Estimates};
+use dp_core::mechanism::definition::{Mechanism, Scalar};
+use dp_core::mechanism::mean::kinds::{CellsMean, Mean, MeanAnswer};
+use dp_core::mechanism::mean::sampled::SampledMean;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -23,7 +24,7 @@ use crate::state::State;
 
 static MEAN: Aggregate<Mean> = Aggregate {
     name: "dp_mean",
-    mechanisms: &mechanism::MEAN,
+    mechanisms: &registry::MEAN,
     shape: Shape::Bounded,
 };
 
@@ -43,21 +44,21 @@ impl Aggregate<Mean> {
                         state.take(value(call));
                         self.first_row(call, state)
                     }
-                    Mean::Coins(mechanism) => self.row_with_coin(call, mechanism),
+                    Mean::Sampled(mechanism) => self.row_with_coin(call, mechanism),
                     Mean::Cells(mechanism) => self.row_in_cell(call, &**mechanism),
                 }
             }
         })
     }
 
-    unsafe fn row_with_coin(&self, call: Call, mechanism: &Coined) -> Result<Datum, Refusal> {
+    unsafe fn row_with_coin(&self, call: Call, mechanism: &SampledMean) -> Result<Datum, Refusal> {
         let steps = with_coins(|generator| mechanism.steps(value(call), generator));
         let grid = mechanism.grid().unwrap_or(Grid::NONE);
         // SAFETY: see `other_row`.
         unsafe { self.any_row(call, grid, steps) }
     }
 
-    unsafe fn row_in_cell(&self, call: Call, mechanism: &dyn OfCells) -> Result<Datum, Refusal> {
+    unsafe fn row_in_cell(&self, call: Call, mechanism: &dyn CellsMean) -> Result<Datum, Refusal> {
         let state = match call.datum(0) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
             Some(datum) => unsafe { self.cells(datum, mechanism) }?,
@@ -72,7 +73,7 @@ impl Aggregate<Mean> {
                 CellState::new(mechanism.line(word), mechanism.coin().is_some())
             }
         };
-        let place = state.line().place(value(call));
+        let place = state.line().cell_of(value(call));
         let is_chosen = mechanism
             .coin()
             .is_some_and(|coin| with_coins(|generator| coin.toss(generator)));
@@ -84,7 +85,7 @@ impl Aggregate<Mean> {
     unsafe fn cells<'a>(
         &self,
         datum: Datum,
-        mechanism: &dyn OfCells,
+        mechanism: &dyn CellsMean,
     ) -> Result<CellState<'a>, Refusal> {
         // SAFETY: the SQL declaration makes it a dp_state.
         let state = unsafe { self.found(CellState::of(datum), datum) }?;
@@ -106,11 +107,11 @@ impl Aggregate<Mean> {
             unsafe {
                 match site.mechanism_of_plan()? {
                     Mean::Sums(mechanism) => self.release_state(call, &**mechanism),
-                    Mean::Coins(mechanism) => self.release_state(call, mechanism),
+                    Mean::Sampled(mechanism) => self.release_state(call, mechanism),
                     Mean::Cells(mechanism) => {
                         let histogram = match call.datum(0) {
                             Some(datum) => self.cells(datum, &**mechanism)?.histogram(),
-                            None => Histogram::new(mechanism.line(0)),
+                            None => CellCounts::new(mechanism.line(0)),
                         };
                         Ok(release(&**mechanism, &histogram))
                     }
@@ -152,7 +153,7 @@ final_function!(
 
 static ESTIMATE: Aggregate<Scalar<Estimate<MeanAnswer>>> = Aggregate {
     name: "dp_mean_estimate",
-    mechanisms: &Estimates(&mechanism::MEAN),
+    mechanisms: &Estimates(&registry::MEAN),
     shape: Shape::Bounded,
 };
 

@@ -1,6 +1,7 @@
 //! `dp_means(x, lo, hi, eps, mech)`.
 
-use dp_core::mechanism::{self, Vector};
+use dp_core::mechanism::vector::items::Vector;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -10,7 +11,7 @@ use crate::vector::add_vector;
 
 static MEANS: Aggregate<Vector> = Aggregate {
     name: "dp_means",
-    mechanisms: &mechanism::MEANS,
+    mechanisms: &registry::MEANS,
     shape: Shape::Bounded,
 };
 

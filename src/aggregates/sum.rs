@@ -1,8 +1,9 @@
 //! `dp_sum(x, lo, hi, eps [, mech])`, and `dp_sum_estimate` with its interval.
 
-use dp_core::mechanism::estimate::{Estimate, Estimates};
-use dp_core::mechanism::{self, Scalar};
-use dp_core::sums::Sums;
+use dp_core::encoding::sums::Sums;
+use dp_core::estimate::{Estimate, Estimates};
+use dp_core::mechanism::definition::Scalar;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -12,7 +13,7 @@ use crate::fmgr::{Call, final_function};
 
 static SUM: Aggregate<Scalar<f64>> = Aggregate {
     name: "dp_sum",
-    mechanisms: &mechanism::SUM,
+    mechanisms: &registry::SUM,
     shape: Shape::Bounded,
 };
 
@@ -32,7 +33,7 @@ final_function!(dp_sum_final, pg_finfo_dp_sum_final, SUM, sum);
 
 static ESTIMATE: Aggregate<Scalar<Estimate<f64>>> = Aggregate {
     name: "dp_sum_estimate",
-    mechanisms: &Estimates(&mechanism::SUM),
+    mechanisms: &Estimates(&registry::SUM),
     shape: Shape::Bounded,
 };
 

@@ -1,6 +1,7 @@
 //! `dp_sums(x, lo, hi, eps, mech)` and `dp_sums_estimate` with the same arguments.
 
-use dp_core::mechanism::{self, Vector};
+use dp_core::mechanism::vector::items::Vector;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -10,7 +11,7 @@ use crate::vector::add_vector;
 
 static SUMS: Aggregate<Vector> = Aggregate {
     name: "dp_sums",
-    mechanisms: &mechanism::SUMS,
+    mechanisms: &registry::SUMS,
     shape: Shape::Bounded,
 };
 
@@ -26,7 +27,7 @@ final_function!(dp_sums_final, pg_finfo_dp_sums_final, SUMS, sums);
 fn estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_sums_estimate's final function, which returns a
     // dp_vector_answer.
-    Some(unsafe { SUMS.estimate(call, &mechanism::SUMS) })
+    Some(unsafe { SUMS.estimate(call, &registry::SUMS) })
 }
 
 final_function!(

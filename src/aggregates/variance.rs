@@ -1,10 +1,10 @@
 //! `dp_variance(x, lo, hi, eps [, mech])`, and `dp_stddev` and `dp_variance_estimate` with the same
 //! arguments.
 
-use dp_core::grid::Grid;
-use dp_core::mechanism;
-use dp_core::mechanism::variance::{OfMoments, VarianceAnswer};
-use dp_core::sums::Moments;
+use dp_core::encoding::grid::Grid;
+use dp_core::encoding::sums::Moments;
+use dp_core::mechanism::variance::moments::{VarianceAnswer, VarianceMechanism};
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -16,13 +16,13 @@ use crate::fmgr::{Call, composite, final_function};
 use crate::plan::Role;
 use crate::state::State;
 
-static VARIANCE: Aggregate<OfMoments> = Aggregate {
+static VARIANCE: Aggregate<VarianceMechanism> = Aggregate {
     name: "dp_variance",
-    mechanisms: &mechanism::VARIANCE,
+    mechanisms: &registry::VARIANCE,
     shape: Shape::Bounded,
 };
 
-impl Aggregate<OfMoments> {
+impl Aggregate<VarianceMechanism> {
     /// What the transition function does beyond the plain case: the first row of a group, and
     /// everything that must not be.
     ///
@@ -51,7 +51,7 @@ impl Aggregate<OfMoments> {
     unsafe fn release_and<R>(
         &'static self,
         call: Call,
-        then: impl FnOnce(&CallSite<OfMoments>) -> Result<R, Refusal>,
+        then: impl FnOnce(&CallSite<VarianceMechanism>) -> Result<R, Refusal>,
     ) -> (VarianceAnswer, R) {
         CallSite::with(call, Role::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
@@ -99,10 +99,10 @@ fn estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_variance_estimate's final function, which returns four float8 and
     // what it cost.
     unsafe {
-        let (answer, spent) = VARIANCE.release_and(call, |site| site.spent(&mechanism::VARIANCE));
+        let (answer, asked) = VARIANCE.release_and(call, |site| site.asked(&registry::VARIANCE));
         Some(composite(
             call,
-            columns(&answer).into_iter().chain(cost(&spent)),
+            columns(&answer).into_iter().chain(cost(&asked)),
         ))
     }
 }

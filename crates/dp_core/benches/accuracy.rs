@@ -5,14 +5,17 @@
 //! Suresh and Wang 2024, theorem 4); the worst case is at the ends of the bounds, so an error
 //! below it elsewhere is no contradiction.
 
-use dp_core::epsilon::Epsilon;
-use dp_core::grid::STEPS;
-use dp_core::magnitudes::{BINS, bin};
+use dp_core::encoding::grid::STEPS;
+use dp_core::encoding::magnitudes::{BINS, bin};
+use dp_core::encoding::sums::{Sums, Totals};
 use dp_core::mechanism::bounds::geometric::BoundsFinder;
-use dp_core::mechanism::{Arguments, MEAN, MeanAnswer, MechanismArgument, Scalar};
+use dp_core::mechanism::definition::Scalar;
+use dp_core::mechanism::mean::kinds::MeanAnswer;
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::{Bits, Generator};
+use dp_core::registry::MEAN;
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::sampler::staircase::least_variance;
-use dp_core::sums::{Sums, Totals};
 
 const ROWS: i64 = 10_000;
 const RELEASES: u32 = 100_000;
@@ -47,7 +50,7 @@ fn build(mechanism: &str, epsilon: f64) -> Option<Box<Scalar<MeanAnswer>>> {
         bounds: Some((Some(0.0), Some(1.0))),
         epsilon: Some(epsilon),
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
         pathological: false,
     };
@@ -77,15 +80,15 @@ const TABLES: u32 = 200;
 const OF_A_TABLE: u32 = 10;
 
 /// The mean between bounds that `dp_bounds` finds for half of epsilon, at the other half, against the
-/// mean at all of epsilon between the best bounds there are: quantiles of the law, the pair with the
-/// least error, which nobody knows. Errors are about the mean of the law, of 10,000 rows, and of what
+/// mean at all of epsilon between the best bounds there are: quantiles of the distribution, the pair with the
+/// least error, which nobody knows. Errors are about the mean of the distribution, of 10,000 rows, and of what
 /// the rows themselves leave open.
 fn with_found_bounds(generator: &mut Generator) {
     println!("\nn = {ROWS}, eps 1: root mean squared error over that of the rows themselves\n");
     println!("| rows | best fixed bounds | bounds found at 0.5, mean at 0.5 |");
     println!("| --- | --- | --- |");
     let normal = |u: f64, v: f64| (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos();
-    let laws: [(&str, f64, Law); 3] = [
+    let distributions: [(&str, f64, Law); 3] = [
         ("normal, mean 50, sd 10", 50.0, &|u, v| {
             50.0 + 10.0 * normal(u, v)
         }),
@@ -96,10 +99,10 @@ fn with_found_bounds(generator: &mut Generator) {
         ),
         ("uniform, 0 to 100", 50.0, &|u, _| 100.0 * u),
     ];
-    for (name, mean, law) in laws {
+    for (name, mean, distribution) in distributions {
         let mut unit = || ((generator.word() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
         let tables: Vec<Vec<f64>> = (0..TABLES)
-            .map(|_| (0..ROWS).map(|_| law(unit(), unit())).collect())
+            .map(|_| (0..ROWS).map(|_| distribution(unit(), unit())).collect())
             .collect();
         let rmse = |errors: &[f64]| {
             (errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64).sqrt()
@@ -165,7 +168,7 @@ fn means(
         bounds: Some((Some(lo), Some(hi))),
         epsilon: Some(epsilon),
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Omitted,
         pathological: false,
     };

@@ -1,12 +1,13 @@
 //! How often intervals hold what they estimate, and how wide they are:
 //! `cargo bench -p dp_core --bench intervals` prints the tables of docs/intervals.md.
 
-use dp_core::grid::STEPS;
-use dp_core::mechanism::mean::{Mean, OfSums};
-use dp_core::mechanism::{Arguments, MEAN, MechanismArgument};
+use dp_core::accuracy::tail::quantile;
+use dp_core::encoding::grid::STEPS;
+use dp_core::encoding::sums::Sums;
+use dp_core::mechanism::mean::kinds::{Mean, SumsMean};
 use dp_core::random::Generator;
-use dp_core::sums::Sums;
-use dp_core::tail::quantile;
+use dp_core::registry::MEAN;
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 
 const RELEASES: u32 = 40_000;
 const EPSILONS: [f64; 6] = [0.01, 0.1, 0.5, 1.0, 4.0, 8.0];
@@ -19,12 +20,12 @@ fn main() {
 }
 
 /// A mechanism for a column between 0 and 1.
-fn build(mechanism: &str, epsilon: f64) -> Box<dyn OfSums> {
+fn build(mechanism: &str, epsilon: f64) -> Box<dyn SumsMean> {
     let arguments = Arguments {
         bounds: Some((Some(0.0), Some(1.0))),
         epsilon: Some(epsilon),
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
         pathological: false,
     };
@@ -36,7 +37,7 @@ fn build(mechanism: &str, epsilon: f64) -> Box<dyn OfSums> {
 
 /// Hits and the average width of the intervals of releases, for rows at `mean`.
 fn release(
-    mechanism: &dyn OfSums,
+    mechanism: &dyn SumsMean,
     rows: i64,
     mean: f64,
     miss: f64,

@@ -4,23 +4,21 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use dp_core::epsilon::Epsilon;
-use dp_core::grid::STEPS;
-use dp_core::mechanism::{self, Arguments, MechanismArgument, Registry, Scalar};
+use dp_core::encoding::grid::STEPS;
+use dp_core::encoding::sums::Sums;
+use dp_core::mechanism::definition::Scalar;
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::{Bits, Generator};
+use dp_core::registry::{self, Registry};
+use dp_core::request::arguments::{Arguments, MechanismArgument};
+use dp_core::sampler::discrete_laplace::DiscreteLaplace;
+use dp_core::sampler::geometric::Geometric;
+use dp_core::sampler::hourglass::Hourglass;
+use dp_core::sampler::normal::{RoundedNormal, RoundedSums};
+use dp_core::sampler::staircase::{self, Staircase};
+use dp_core::sampler::staircase2::{self, Staircase2};
 use dp_core::sampler::student::RoundedStudent;
-use dp_core::sampler::{
-    discrete_laplace::DiscreteLaplace,
-    geometric::Geometric,
-    hourglass::Hourglass,
-    normal::{RoundedNormal, RoundedSums},
-    staircase,
-    staircase::Staircase,
-    staircase2,
-    staircase2::Staircase2,
-    uniform,
-};
-use dp_core::sums::Sums;
+use dp_core::sampler::uniform;
 
 const ROUNDS: usize = 25;
 const DRAWS: u32 = 4000;
@@ -67,7 +65,7 @@ fn releases<M: ?Sized, A: 'static>(
                 bounds,
                 epsilon: Some(epsilon),
                 delta: None,
-                questions: None,
+                length: None,
                 mechanism: MechanismArgument::Given(Some(name)),
                 pathological: true,
             };
@@ -142,9 +140,9 @@ fn cases(value: f64) -> Vec<Case> {
             black_box(sums.draw(1000, generator));
         }
     }));
-    releases(&mut cases, &mechanism::MEAN, |mean| mean.sums(), value);
-    releases(&mut cases, &mechanism::SUM, Some, value);
-    releases(&mut cases, &mechanism::COUNT, Some, value);
+    releases(&mut cases, &registry::MEAN, |mean| mean.sums(), value);
+    releases(&mut cases, &registry::SUM, Some, value);
+    releases(&mut cases, &registry::COUNT, Some, value);
     cases
 }
 

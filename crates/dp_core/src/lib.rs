@@ -1,8 +1,8 @@
 //! The mathematics of `dp_mean`, without PostgreSQL: an integer grid, exact samplers,
 //! and mechanisms that turn exact integer sums into differentially private answers.
 //!
-//! How a value travels: [`grid::Grid`] maps a row to an integer number of grid steps;
-//! [`sums::Sums`] adds integers; a [`mechanism::Mechanism`] adds integer noise drawn exactly
+//! How a value travels: [`encoding::grid::Grid`] maps a row to an integer number of grid steps;
+//! [`encoding::sums::Sums`] adds integers; a [`mechanism::definition::Mechanism`] adds integer noise drawn exactly
 //! (by the samplers in [`sampler`], from the words of a [`random::Bits`] source) and only then
 //! turns the noisy integers into a floating-point answer, which is post-processing.
 //!
@@ -10,15 +10,16 @@
 //! rows, and such noise leaks (Mironov 2012; Casacuberta et al. 2022; Haney et al. 2022).
 //!
 //! ```
-//! use dp_core::mechanism::{Arguments, MEAN, MechanismArgument};
+//! use dp_core::encoding::sums::Sums;
 //! use dp_core::random::Generator;
-//! use dp_core::sums::Sums;
+//! use dp_core::registry::MEAN;
+//! use dp_core::request::arguments::{Arguments, MechanismArgument};
 //!
 //! let mechanism = MEAN.build(&Arguments {
 //!     bounds: Some((Some(0.0), Some(200_000.0))),
 //!     epsilon: Some(1.0),
 //!     delta: None,
-//!     questions: None,
+//!     length: None,
 //!     mechanism: MechanismArgument::Omitted,
 //!     pathological: false, // the default, hourglass
 //! })?;
@@ -41,23 +42,17 @@ compile_error!(
     "the feature `testing` lets a caller choose the noise: it cannot be in a release build"
 );
 
-pub mod accounting;
-pub mod buckets;
-pub mod cells;
-pub mod choice;
-pub mod delta;
-pub mod epsilon;
+pub mod accuracy;
+pub mod encoding;
 pub mod error;
-pub mod grid;
-pub mod interval;
-pub mod magnitudes;
+pub mod estimate;
 pub mod mechanism;
 pub mod memory;
 pub mod planning;
+pub mod privacy;
 pub mod random;
 #[cfg(feature = "testing")]
 pub mod recorder;
+pub mod registry;
+pub mod request;
 pub mod sampler;
-pub mod sides;
-pub mod sums;
-pub mod tail;

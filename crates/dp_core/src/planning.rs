@@ -1,8 +1,8 @@
 //! Bias, accuracy and privacy of means, planned before anything is spent: public numbers in, public
 //! numbers out. Nothing here looks at data.
 //!
-//! Bias and error are those of the *population*: the rows are independent draws from one law, and
-//! bias is how far the answer is from that law's mean on average, over rows and noise. `psi` bounds
+//! Bias and error are those of the *population*: the rows are independent draws from one distribution, and
+//! bias is how far the answer is from that distribution's mean on average, over rows and noise. `psi` bounds
 //! its moment of order `moment`, as in
 //!
 //! ```text
@@ -23,18 +23,21 @@
 //! assert!(!trilemma(10_000.0, 1.0, 0.0, 0.0)?.possible);
 //! # Ok::<(), dp_core::error::ParameterError>(())
 //! ```
-
-use crate::accounting::{check_delta, check_positive};
-use crate::choice::Choice;
-use crate::epsilon::Epsilon;
-use crate::error::ParameterError;
-use crate::grid::Bounds;
-use crate::interval;
-use crate::mechanism::mean::{Mean, replaces_bounds};
-use crate::mechanism::{
-    Arguments, Entry, HOLDING_BOUNDS, MEAN, MechanismArgument, Plan, replaces_epsilon,
+use crate::accuracy::forecast::{
+    Forecast, Planned, bias_of_clamping, exp_above_0, log_kappa, log_ratio,
 };
-use crate::tail::quantile;
+use crate::accuracy::interval;
+use crate::accuracy::tail::quantile;
+use crate::encoding::grid::Bounds;
+use crate::error::ParameterError;
+use crate::mechanism::definition::{Entry, HOLDING_BOUNDS, Plan};
+use crate::mechanism::mean::kinds::Mean;
+use crate::mechanism::mean::parameters::replaces_bounds;
+use crate::privacy::accounting::{check_delta, check_positive};
+use crate::privacy::epsilon::Epsilon;
+use crate::registry::{self, MEAN};
+use crate::request::arguments::{Arguments, MechanismArgument};
+use crate::request::budget::replaces_epsilon;
 
 const MOMENT_HINT: &str = "The order of the moment that psi bounds: 2 where psi is a bound on the \
                            standard deviation; more for lighter tails.";
@@ -52,7 +55,7 @@ const ROWS_HINT: &str = "Plan with a public number of rows, never with one count
 /// kappa psi^moment / c^(moment - 1),    kappa = (moment - 1)^(moment - 1) / moment^moment
 /// ```
 ///
-/// Guarantee: for every law whose moment `psi` bounds; no smaller bound holds for all of them but
+/// Guarantee: for every distribution whose moment `psi` bounds; no smaller bound holds for all of them but
 /// for a factor that is 0.941 at moment 2 and `c = 2 psi`, and closer to 1 farther out. Computed
 /// to a relative error of 1e-12; never 0.
 ///
@@ -107,31 +110,6 @@ pub fn clip_radius(moment: f64, psi: f64, beta: f64) -> Result<f64, ParameterErr
     Ok(c)
 }
 
-/// [`clip_bias`] of arguments that are in order; infinite where it is too large for a `float8`.
-pub(crate) fn bias_of_clamping(moment: f64, psi: f64, c: f64) -> f64 {
-    exp_above_0(psi.ln() + log_kappa(moment) + (moment - 1.0) * log_ratio(psi, c))
-}
-
-/// The logarithm of `kappa`, in a form that keeps its digits for large moments.
-fn log_kappa(moment: f64) -> f64 {
-    (moment - 1.0) * (-1.0 / moment).ln_1p() - moment.ln()
-}
-
-/// The logarithm of `a / b`, which may be outside the range of floats.
-fn log_ratio(a: f64, b: f64) -> f64 {
-    let ratio = a / b;
-    if ratio.is_normal() {
-        ratio.ln()
-    } else {
-        a.ln() - b.ln()
-    }
-}
-
-/// No bound is 0.
-fn exp_above_0(log: f64) -> f64 {
-    log.exp().max(f64::from_bits(1))
-}
-
 /// What the trilemma says of the means of many rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trilemma {
@@ -147,7 +125,7 @@ pub struct Trilemma {
 }
 
 /// The least root mean squared error that a method of this privacy and this bias can have, over
-/// all laws of rows with mean between 0 and 1 and variance at most 1: so in standard deviations.
+/// all distributions of rows with mean between 0 and 1 and variance at most 1: so in standard deviations.
 ///
 /// The methods: any function of `n` rows, `n` public, with (`eps`, `delta`)-differential privacy
 /// for neighbours that replace one row and a bias of at most `beta`. For `beta <= 1/80` the error
@@ -275,14 +253,14 @@ pub fn epsilon_for(
             bounds: Some(bounds),
             epsilon: Some(epsilon),
             delta: None,
-            questions: None,
+            length: None,
             mechanism,
             pathological: true,
         })?;
         Ok(mean.rmse(rows))
     };
     if let MechanismArgument::Given(Some(text)) = mechanism
-        && replaces_epsilon(&Choice::parse(text)?)
+        && replaces_epsilon(&registry::parse(text)?)
     {
         return Err(ParameterError::new(
             "mech",
@@ -309,70 +287,6 @@ pub fn epsilon_for(
     let at = |excess: f64| (LEAST + excess).min(MOST);
     let excess = quantile(rmse, |excess| error_at(at(excess)).unwrap_or(f64::INFINITY));
     Ok(at(excess))
-}
-
-/// What a forecast is made for: public numbers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Planned {
-    /// The number of rows, at least 1.
-    pub rows: f64,
-    /// A moment of the rows: its order, at least 2, and `psi`.
-    pub moment: Option<(f64, f64)>,
-}
-
-impl Planned {
-    /// The standard deviation of the mean of the rows, of a column with bounds `width` apart: at
-    /// most `psi / sqrt(n)` (a moment of order 2 or higher bounds the variance by `psi^2`), or,
-    /// where all that is known are the bounds, `width / (2 sqrt(n))` (Popoviciu).
-    pub fn sampling_sd(&self, width: f64) -> f64 {
-        self.moment.map_or(width / 2.0, |(_, psi)| psi) / self.rows.sqrt()
-    }
-
-    /// The forecast of a mechanism that clamps rows to bounds `width` apart.
-    ///
-    /// `answer_bias` bounds the bias where the rows lie between the bounds: this is all of it where
-    /// no moment is given, by the promise that they do. With a moment, rows may lie outside and the
-    /// promise is that the mean lies in the middle of the bounds: then clamping the rows has the
-    /// bias of [`clip_bias`] at half the width, and an answer so far from both bounds has no other
-    /// to leading order in `1 / rows`.
-    ///
-    /// An answer kept between bounds that the mean lies between is never farther from it, so the
-    /// error needs no more than the noise. (Clamping rows does not raise their variance either:
-    /// Lemma 3.2 of the paper.)
-    pub fn of_clamped(&self, width: f64, noise_sd: f64, answer_bias: f64) -> Forecast {
-        let sampling = self.sampling_sd(width);
-        match self.moment {
-            None => Forecast {
-                noise_sd,
-                bias: answer_bias,
-                rmse: sampling.hypot(noise_sd),
-                null: 0.0,
-            },
-            Some((moment, psi)) => {
-                let bias = bias_of_clamping(moment, psi, width / 2.0);
-                Forecast {
-                    noise_sd,
-                    bias,
-                    rmse: sampling.hypot(noise_sd).hypot(bias),
-                    null: 0.0,
-                }
-            }
-        }
-    }
-}
-
-/// How far from the mean of the population the answer of a mechanism may be, in the unit of the
-/// column.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Forecast {
-    /// The standard deviation of the noise.
-    pub noise_sd: f64,
-    /// A bound on the bias.
-    pub bias: f64,
-    /// A bound on the root mean squared error: rows, noise and bias together.
-    pub rmse: f64,
-    /// A bound on the probability that there is no answer.
-    pub null: f64,
 }
 
 /// A mechanism of means, planned for.
@@ -420,7 +334,7 @@ pub fn plan(
         bounds: Some((lo, hi)),
         epsilon: eps,
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Omitted,
         pathological: true,
     };
@@ -490,7 +404,7 @@ fn plan_row(
     };
     PlanRow {
         // As the type dp_mechanism would print it.
-        mechanism: Choice::parse(&text).map_or(text, |choice| choice.to_string()),
+        mechanism: registry::parse(&text).map_or(text, |choice| choice.to_string()),
         forecast,
         neighbours: entry.info.neighbours,
         guarantee: entry.info.guarantee,

@@ -1,9 +1,9 @@
 //! A coin whose probability is a known function of `e^epsilon`, decided exactly.
 
-use super::enclosure::Enclosure;
-use super::natural::Natural;
-use crate::epsilon::Epsilon;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
+use crate::sampler::enclosure::Enclosure;
+use crate::sampler::natural::Natural;
 
 /// A polynomial in `z = e^epsilon - 1`, of degree at most 2: the coefficients of 1, `z`, `z^2`.
 pub type Weight = [u128; 3];
@@ -108,7 +108,7 @@ impl Natural {
 
 /// `part / whole * 2^64` rounded down, or, where `up` is set, one less than rounded up; cut to
 /// 64 bits. For `part <= whole`. May be off by one outwards: only the top 127 bits are looked at.
-pub(super) fn ratio_64(part: &Natural, whole: &Natural, up: bool) -> u64 {
+pub(crate) fn ratio_64(part: &Natural, whole: &Natural, up: bool) -> u64 {
     let cut = whole.length().saturating_sub(126);
     let widen = u128::from(cut > 0);
     let (mut remainder, divisor) = (part.down(cut).low_128(), whole.down(cut).low_128());

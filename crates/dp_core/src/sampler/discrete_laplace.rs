@@ -1,8 +1,8 @@
 //! The discrete Laplace distribution.
 
-use super::exponential::Floor;
-use crate::epsilon::Epsilon;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
+use crate::sampler::exponential::Floor;
 
 /// On all integers: `P(x)` proportional to `exp(-|x| epsilon / steps)`.
 ///

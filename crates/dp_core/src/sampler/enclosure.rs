@@ -1,11 +1,11 @@
 //! Intervals around functions of epsilon, as narrow as asked for.
 
-use super::natural::Natural;
-use crate::epsilon::Epsilon;
+use crate::privacy::epsilon::Epsilon;
+use crate::sampler::natural::Natural;
 
 /// A real number between `low * 2^-digits` and `high * 2^-digits`.
 #[derive(Clone, Debug)]
-pub(super) struct Enclosure {
+pub(crate) struct Enclosure {
     pub low: Natural,
     pub high: Natural,
     pub digits: u32,

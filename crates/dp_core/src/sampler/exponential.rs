@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use super::natural::Natural;
 use crate::random::Bits;
+use crate::sampler::natural::Natural;
 
 /// A real number uniform on [0, 1): its first word of binary digits, and the words after it, which
 /// are drawn when they are first needed, and kept.
 #[derive(Debug)]
-pub(super) struct Lazy {
+pub(crate) struct Lazy {
     pub first: u64,
     rest: Option<Vec<u64>>,
 }
@@ -118,7 +118,7 @@ fn decided(difference: i128, toss: u64) -> Option<bool> {
 /// A standard exponential variable `E`, as the real number that it is: its digits are drawn when
 /// they are first needed.
 #[derive(Debug)]
-pub(super) struct Exponential {
+pub(crate) struct Exponential {
     pub integer: u64,
     pub fraction: Lazy,
 }

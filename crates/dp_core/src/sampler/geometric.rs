@@ -1,8 +1,8 @@
 //! The geometric distribution.
 
-use super::exponential::Floor;
-use crate::epsilon::Epsilon;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
+use crate::sampler::exponential::Floor;
 
 /// On 0, 1, 2, ...: `P(k) = (1 - b) b^k` with `b = e^-epsilon`.
 ///

@@ -1,8 +1,8 @@
 //! The hourglass distribution on pairs of integers.
 
-use super::staircase::Staircase;
-use crate::epsilon::Epsilon;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
+use crate::sampler::staircase::Staircase;
 
 /// The hourglass distribution of Kulesza, Suresh and Wang (2024), in coordinates `(x, k)`: noise
 /// for a sum of grid steps and for a number of rows.

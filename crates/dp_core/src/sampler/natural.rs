@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 /// Limbs of 64 bits, lowest first, the last one not 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Natural(Vec<u64>);
+pub(crate) struct Natural(Vec<u64>);
 
 impl Natural {
     pub fn new(value: u128) -> Self {

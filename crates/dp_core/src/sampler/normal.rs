@@ -1,9 +1,9 @@
 //! Gaussian noise on the integers: real Gaussian numbers, drawn lazily and rounded exactly.
 
-use super::exponential::{Exponential, Lazy};
-use super::natural::Natural;
 use crate::memory;
 use crate::random::Bits;
+use crate::sampler::exponential::{Exponential, Lazy};
+use crate::sampler::natural::Natural;
 
 /// Binary digits after the point of the fixed-point numbers that decide nearly every draw.
 const PLACES: u32 = 56;

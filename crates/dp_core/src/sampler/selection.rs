@@ -3,12 +3,12 @@
 
 use std::cell::OnceCell;
 
-use super::branch::ratio_64;
-use super::enclosure::Enclosure;
-use super::natural::Natural;
-use crate::delta::Delta;
-use crate::epsilon::Epsilon;
+use crate::privacy::delta::Delta;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
+use crate::sampler::branch::ratio_64;
+use crate::sampler::enclosure::Enclosure;
+use crate::sampler::natural::Natural;
 
 /// The coin that shows a group of `n` rows with the largest probabilities `pi(n)` there are with
 /// `pi(0) = 0` and

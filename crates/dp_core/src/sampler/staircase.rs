@@ -1,12 +1,12 @@
 //! The staircase distribution on the integers, and the two-sided geometric distribution.
 
-use super::branch::Branch;
-use super::geometric::Geometric;
-use super::staircase2::moments;
-use super::uniform::below;
-use crate::epsilon::Epsilon;
+use crate::accuracy::tail;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
-use crate::tail;
+use crate::sampler::branch::Branch;
+use crate::sampler::geometric::Geometric;
+use crate::sampler::staircase2::moments;
+use crate::sampler::uniform::below;
 
 /// The staircase distribution of Geng and Viswanath (2014) on the integers: steps of width
 /// `steps` around a core of half-width `core`.
@@ -125,7 +125,7 @@ pub fn core_of(gamma: f64, steps: u64) -> u64 {
 
 /// The variance, in squares of `steps`: exact but for rounding.
 ///
-/// A law that is constant on levels is a mixture of uniform laws on the integers below the levels'
+/// A distribution that is constant on levels is a mixture of uniform distributions on the integers below the levels'
 /// borders `r = core + L steps` in magnitude, each with weight `2 r - 1` times that of a geometric
 /// `L`; the squares of these integers sum to `(r - 1) r (2 r - 1) / 3`.
 pub fn variance(steps: u64, core: u64, epsilon: f64) -> f64 {

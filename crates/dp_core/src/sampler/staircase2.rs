@@ -1,10 +1,10 @@
 //! The staircase distribution on pairs of integers.
 
-use super::branch::Branch;
-use super::geometric::Geometric;
-use super::uniform::{below, below_wide};
-use crate::epsilon::Epsilon;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
+use crate::sampler::branch::Branch;
+use crate::sampler::geometric::Geometric;
+use crate::sampler::uniform::{below, below_wide};
 
 /// The two-dimensional staircase of Geng, Kairouz, Oh and Viswanath (2015) on pairs of integers:
 /// rings of width `steps` in the norm `m = |x| + |y|` around a core of radius `core`.
@@ -142,7 +142,7 @@ pub fn variance(steps: u64, core: u64, epsilon: f64) -> f64 {
 }
 
 /// The means of `(L + gamma)^k` for `k` from 1 to 4, with `P(L)` proportional to `e^(-L epsilon)`.
-pub(super) fn moments(epsilon: f64, gamma: f64) -> [f64; 4] {
+pub(crate) fn moments(epsilon: f64, gamma: f64) -> [f64; 4] {
     let m = 1.0 / epsilon.exp_m1();
     let l1 = m;
     let l2 = m * (1.0 + m * 2.0);

@@ -1,8 +1,8 @@
 //! Student's t distribution with three degrees of freedom, scaled, moved and rounded exactly.
 
-use super::exponential::Lazy;
-use super::natural::Natural;
 use crate::random::Bits;
+use crate::sampler::exponential::Lazy;
+use crate::sampler::natural::Natural;
 
 /// `Z / sqrt(3)` for a `Z` with Student's t distribution of three degrees of freedom, as the real
 /// number that it is: `u / sqrt(1 - u^2)` with a sign, where the digits of `u` are drawn when they
@@ -108,7 +108,7 @@ const MOST: i128 = 1 << 120;
 /// Exact: the integer `k` has the probability that the real number falls in `[k - 1/2, k + 1/2)`,
 /// for the rational numbers that the centre and the scale are. `Z` is drawn to as many digits as
 /// tell in which of these it falls; that it falls on an end has probability 0. No rounding is
-/// anywhere: the distance from the ideal law, rounded, is 0 in total variation.
+/// anywhere: the distance from the ideal distribution, rounded, is 0 in total variation.
 ///
 /// But integers of 2^120 and more become the largest below. `|Z / sqrt(3)|` is above `x` with
 /// probability `(4 / (3 pi)) x^-3` at most: at a scale of 2^62 units, which is the largest that a

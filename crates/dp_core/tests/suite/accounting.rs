@@ -1,6 +1,8 @@
 //! Gaussian accounting against references of 50 digits, on the private side of each.
 
-use dp_core::accounting::{RELATIVE_ERROR, delta, epsilon, mu, mu_of_rho, rdp_of_mu, rho_of_mu};
+use dp_core::privacy::accounting::{
+    RELATIVE_ERROR, delta, epsilon, mu, mu_of_rho, rdp_of_mu, rho_of_mu,
+};
 
 /// The relative error that the accounting promises.
 const PROMISED: f64 = 1e-12;

@@ -1,15 +1,17 @@
 //! Accuracy against the numbers of the literature.
 
-use dp_core::epsilon::Epsilon;
-use dp_core::grid::{Bounds, STEPS};
-use dp_core::mechanism::MeanAnswer;
-use dp_core::mechanism::mean::{
-    Complement, PairNoise, hourglass::Hourglass, independent::Independent, laplace::Laplace,
-    shifted::Shifted, staircase::Staircase,
-};
+use dp_core::encoding::grid::{Bounds, STEPS};
+use dp_core::encoding::sums::Sums;
+use dp_core::mechanism::mean::hourglass::Hourglass;
+use dp_core::mechanism::mean::independent::Independent;
+use dp_core::mechanism::mean::kinds::MeanAnswer;
+use dp_core::mechanism::mean::laplace::Laplace;
+use dp_core::mechanism::mean::pair::{Complement, PairNoise};
+use dp_core::mechanism::mean::shifted::Shifted;
+use dp_core::mechanism::mean::staircase::Staircase;
 use dp_core::mechanism::{count, sum};
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::sampler::{staircase, staircase2};
-use dp_core::sums::Sums;
 
 use crate::stats::Moments;
 use crate::words::Seeded;
@@ -44,7 +46,7 @@ fn geometric_moments(epsilon: f64) -> [f64; 4] {
 
 /// Variance of the staircase on a grid, in units of sensitivity: exact but for rounding.
 ///
-/// A law that is constant on levels is a mixture of uniform laws on the numbers below the levels'
+/// A distribution that is constant on levels is a mixture of uniform distributions on the numbers below the levels'
 /// borders `r`: by parts, sums over levels become geometric means of sums up to a border.
 fn grid_variance(steps: f64, core: f64, epsilon: f64) -> f64 {
     let [l1, l2, l3, _] = geometric_moments(epsilon);
@@ -268,7 +270,8 @@ fn sums_have_the_least_variance_in_the_unit_of_the_column() {
     for (value, ..) in TABLE {
         let epsilon = Epsilon::new(Some(value)).unwrap();
         let core = staircase::core_of(staircase::best_gamma(value), STEPS);
-        let noise = sum::Sum::new(bounds, sum::staircase::Staircase::new(STEPS, core, epsilon));
+        let noise =
+            sum::noise::Sum::new(bounds, sum::staircase::Staircase::new(STEPS, core, epsilon));
         let mut words = Seeded::new(12);
         // 1000 rows of -5: a quarter of the way down.
         let sums = Sums {
@@ -277,7 +280,7 @@ fn sums_have_the_least_variance_in_the_unit_of_the_column() {
         };
         let draws = (0..DRAWS).map(|_| (noise.release_from(&sums, &mut words) + 5000.0) / 20.0);
         Moments::of(draws).assert_mean_square("staircase sum", least_variance(value), 1e-6);
-        let noise = sum::Sum::new(bounds, sum::laplace::Laplace::new(STEPS, epsilon));
+        let noise = sum::noise::Sum::new(bounds, sum::laplace::Laplace::new(STEPS, epsilon));
         let draws = (0..DRAWS).map(|_| (noise.release_from(&sums, &mut words) + 5000.0) / 20.0);
         Moments::of(draws).assert_mean_square("laplace sum", 2.0 / (value * value), 1e-6);
     }
@@ -287,8 +290,9 @@ fn sums_have_the_least_variance_in_the_unit_of_the_column() {
 #[cfg(feature = "testing")]
 #[test]
 fn releases_through_the_registry_have_the_variance_they_should() {
-    use dp_core::mechanism::{Arguments, COUNT, MEAN, MechanismArgument, SUM};
     use dp_core::random::Generator;
+    use dp_core::registry::{COUNT, MEAN, SUM};
+    use dp_core::request::arguments::{Arguments, MechanismArgument};
 
     let (lo, hi, m) = (-50.0, 150.0, 0.1);
     for (value, ..) in TABLE {
@@ -296,7 +300,7 @@ fn releases_through_the_registry_have_the_variance_they_should() {
             bounds: Some((Some(lo), Some(hi))),
             epsilon: Some(value),
             delta: None,
-            questions: None,
+            length: None,
             mechanism: MechanismArgument::Omitted,
             pathological: false,
         };

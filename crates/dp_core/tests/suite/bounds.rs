@@ -1,14 +1,15 @@
 //! Bounds from magnitudes: the bin of a row, privacy by enumeration, the threshold, and how good the
 //! bounds are.
 
-use dp_core::epsilon::Epsilon;
-use dp_core::magnitudes::{BINS, bin, ends};
+use dp_core::encoding::magnitudes::{BINS, bin, ends};
+use dp_core::encoding::sums::Totals;
 use dp_core::mechanism::bounds::geometric::BoundsFinder;
-use dp_core::mechanism::{Arguments, BOUNDS, MechanismArgument};
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Bits;
-use dp_core::sums::Totals;
+use dp_core::registry::BOUNDS;
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 
-use crate::law;
+use crate::distribution;
 use crate::stats::assert_law;
 use crate::words::Seeded;
 
@@ -74,7 +75,9 @@ fn a_row_moves_one_count_by_one_and_noise_hides_it() {
         .collect();
     for e in [0.1, 1.0, 3.0] {
         let value = epsilon(e).value();
-        let loss = |from: i128, to: i128| -law::two_sided_geometric((to - from) as i64, value).ln();
+        let loss = |from: i128, to: i128| {
+            -distribution::two_sided_geometric((to - from) as i64, value).ln()
+        };
         let mut worst = 0.0f64;
         for x in &values {
             let [here, there] = [totals([3.0, -1.0]), totals([3.0, -1.0, *x])];
@@ -161,7 +164,7 @@ fn refused(epsilon: Option<f64>, text: &str) -> &'static str {
         bounds: None,
         epsilon,
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
     };
@@ -182,11 +185,11 @@ fn parameters_are_checked() {
     assert_eq!(refused(Some(1.0), "geometric(outside=drop)"), "mech");
 }
 
-/// A table of 10,000 rows of a law, sorted: what it makes of two uniform numbers.
-fn rows(law: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+/// A table of 10,000 rows of a distribution, sorted: what it makes of two uniform numbers.
+fn rows(distribution: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     let mut words = Seeded::new(11);
     let mut unit = || ((words.word() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-    let mut rows: Vec<f64> = (0..10_000).map(|_| law(unit(), unit())).collect();
+    let mut rows: Vec<f64> = (0..10_000).map(|_| distribution(unit(), unit())).collect();
     rows.sort_by(f64::total_cmp);
     rows
 }

@@ -1,16 +1,18 @@
-//! What clamping does: the side of a row, privacy by enumeration, the law of the noise.
+//! What clamping does: the side of a row, privacy by enumeration, the distribution of the noise.
 
 use std::collections::BTreeMap;
 
-use dp_core::epsilon::Epsilon;
-use dp_core::grid::{Bounds, Grid};
+use dp_core::encoding::grid::{Bounds, Grid};
+use dp_core::encoding::sides::{SIDES, side};
+use dp_core::encoding::sums::Totals;
 use dp_core::mechanism::clamped::geometric::Clamped;
-use dp_core::mechanism::{Arguments, CLAMPED, Mechanism, MechanismArgument};
+use dp_core::mechanism::definition::Mechanism;
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Bits;
-use dp_core::sides::{SIDES, side};
-use dp_core::sums::Totals;
+use dp_core::registry::CLAMPED;
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 
-use crate::law;
+use crate::distribution;
 use crate::stats::assert_law;
 use crate::words::Seeded;
 
@@ -83,7 +85,7 @@ fn built(epsilon: f64, text: &str, factor: f64) -> Box<Clamped> {
         bounds: Some((Some(0.0), Some(1.0))),
         epsilon: Some(epsilon),
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
     };
@@ -115,7 +117,7 @@ fn probability(totals: &Totals, noisy: &[i64; SIDES], noise: f64) -> f64 {
         .map(|count| i64::try_from(*count).expect("few rows"));
     let terms = counts
         .zip(noisy)
-        .map(|(count, noisy)| law::two_sided_geometric(noisy - count, noise));
+        .map(|(count, noisy)| distribution::two_sided_geometric(noisy - count, noise));
     terms.product()
 }
 
@@ -204,7 +206,7 @@ fn noise_does_not_depend_on_the_data() {
     assert_eq!((wide[0], wide[1]), (i64::MAX, i64::MIN));
 }
 
-/// How far the noise of the sides is from the law of three independent ones: draws in cells.
+/// How far the noise of the sides is from the distribution of three independent ones: draws in cells.
 fn triples(epsilon: f64, text: &str, factor: f64) -> (u64, BTreeMap<[i64; SIDES], u64>) {
     let clamped = built(epsilon, text, factor);
     let totals = totals(&clamped, &[-1.0, 0.5, 0.6, 1.0]);
@@ -222,7 +224,7 @@ fn cells(epsilon: f64, seen: &BTreeMap<[i64; SIDES], u64>) -> Vec<(u64, f64)> {
     let all = reach().flat_map(|a| reach().flat_map(move |b| reach().map(move |c| [a, b, c])));
     let cell = |noise: [i64; SIDES]| {
         let p = noise
-            .map(|x| law::two_sided_geometric(x, epsilon))
+            .map(|x| distribution::two_sided_geometric(x, epsilon))
             .iter()
             .product();
         (seen.get(&noise).copied().unwrap_or(0), p)
@@ -269,7 +271,7 @@ fn bounds_are_checked_as_those_of_means() {
                 bounds: Some(bounds),
                 epsilon: Some(1.0),
                 delta: None,
-                questions: None,
+                length: None,
                 mechanism: MechanismArgument::Omitted,
                 pathological: false,
             })

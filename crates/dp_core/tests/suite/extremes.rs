@@ -1,14 +1,15 @@
 //! The far ends: bounds, sums, epsilons and randomness at their worst.
 
-use dp_core::epsilon::Epsilon;
-use dp_core::grid::STEPS;
-use dp_core::mechanism::{
-    Arguments, COUNT, COUNTS, Entry, MEAN, MechanismArgument, Registry, SUM, SUMS, Scalar, Vector,
-};
+use dp_core::encoding::grid::STEPS;
+use dp_core::encoding::sums::{Sums, Totals};
+use dp_core::mechanism::definition::{Entry, Scalar};
+use dp_core::mechanism::vector::items::Vector;
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::{Bits, Generator};
+use dp_core::registry::{COUNT, COUNTS, MEAN, Registry, SUM, SUMS};
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::sampler::hourglass::Hourglass;
 use dp_core::sampler::staircase2::Staircase2;
-use dp_core::sums::{Sums, Totals};
 
 use crate::words::Seeded;
 
@@ -75,7 +76,7 @@ fn each<M: ?Sized, A: 'static>(
                             bounds: Some((Some(lo), Some(hi))),
                             epsilon: Some(epsilon),
                             delta: None,
-                            questions: None,
+                            length: None,
                             mechanism: MechanismArgument::Given(Some(&text)),
                             pathological: true,
                         })
@@ -205,7 +206,7 @@ fn check_vector(
         bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
         epsilon,
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
     });
@@ -266,7 +267,7 @@ fn vectors_do_not_panic_and_are_never_nan() {
 #[test]
 fn the_longest_vectors_do_not_panic_and_are_never_nan() {
     let mut generator = generator();
-    let d = dp_core::mechanism::vector::LONGEST;
+    let d = dp_core::mechanism::vector::items::LONGEST;
     // What differs between budgets is how much noise there is: its ends are those of mu.
     let ends = vectors(d).filter(|(_, text)| text.contains("mu=") || text.contains("laplace"));
     for (position, (epsilon, text)) in ends.enumerate() {
@@ -292,7 +293,7 @@ fn the_largest_mu_gives_nearly_the_exact_answer() {
                     bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
                     epsilon: None,
                     delta: None,
-                    questions: None,
+                    length: None,
                     mechanism: MechanismArgument::Given(Some(&text)),
                     pathological: false,
                 })
@@ -334,7 +335,7 @@ fn large_epsilon_gives_the_exact_answer_nearly_always() {
             bounds: Some((Some(lo), Some(hi))),
             epsilon: Some(50.0),
             delta: None,
-            questions: None,
+            length: None,
             mechanism: MechanismArgument::Omitted,
             pathological: false,
         };

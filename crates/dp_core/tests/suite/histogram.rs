@@ -1,16 +1,17 @@
-//! Histograms: the bucket of a row against its edges, privacy by enumeration, the law of the noise.
+//! Histograms: the bucket of a row against its edges, privacy by enumeration, the distribution of the noise.
 
 use std::collections::BTreeMap;
 
-use dp_core::buckets::{Buckets, MOST};
-use dp_core::epsilon::Epsilon;
-use dp_core::grid::Bounds;
+use dp_core::encoding::buckets::{Buckets, MOST};
+use dp_core::encoding::grid::Bounds;
+use dp_core::encoding::sums::Totals;
 use dp_core::mechanism::histogram::geometric::Histogram;
-use dp_core::mechanism::{Arguments, HISTOGRAM, MechanismArgument};
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Bits;
-use dp_core::sums::Totals;
+use dp_core::registry::HISTOGRAM;
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 
-use crate::law;
+use crate::distribution;
 use crate::stats::assert_law;
 use crate::words::Seeded;
 
@@ -130,7 +131,7 @@ fn built(epsilon: f64, buckets: usize, text: &str, factor: f64) -> Box<Histogram
         bounds: Some((Some(0.0), Some(1.0))),
         epsilon: Some(epsilon),
         delta: None,
-        questions: Some(buckets),
+        length: Some(buckets),
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
     };
@@ -236,7 +237,7 @@ fn noise_does_not_depend_on_the_data() {
     assert_eq!((wide[0], wide[1]), (i64::MAX, i64::MIN));
 }
 
-/// How far the noise of two buckets is from the law of two independent ones: draws in cells.
+/// How far the noise of two buckets is from the distribution of two independent ones: draws in cells.
 fn pairs(epsilon: f64, factor: f64) -> (u64, Vec<(u64, f64)>) {
     let histogram = built(epsilon, 2, "geometric", factor);
     let (totals, mut words) = (totals(&histogram, &[0.1, 0.7, 0.8]), Seeded::new(6));
@@ -252,7 +253,8 @@ fn pairs(epsilon: f64, factor: f64) -> (u64, Vec<(u64, f64)>) {
         .clone()
         .flat_map(|x| reach.clone().map(move |y| (x, y)));
     let cells = cells.map(|(x, y)| {
-        let p = law::two_sided_geometric(x, epsilon) * law::two_sided_geometric(y, epsilon);
+        let p = distribution::two_sided_geometric(x, epsilon)
+            * distribution::two_sided_geometric(y, epsilon);
         (seen.get(&(x, y)).copied().unwrap_or(0), p)
     });
     (draws, cells.collect())

@@ -1,25 +1,33 @@
 //! Intervals cover what they say, for every mechanism that has them, and are no wider than they must be;
 //! forecasts of errors agree with releases.
 
-use dp_core::epsilon::Epsilon;
-use dp_core::grid::{Bounds, Grid, STEPS};
-use dp_core::interval::Ratio;
-use dp_core::mechanism::estimate::Estimates;
-use dp_core::mechanism::mean::{
-    Complement, OfSums, clipped::Clipped, gaussian::Gaussian, hourglass::Hourglass,
-    independent::Independent, laplace::Laplace, shifted::Shifted, smooth::Smooth,
-    staircase::Staircase, symmetric::Mirrored,
-};
-use dp_core::mechanism::{
-    Arguments, MEAN, Make, MeanAnswer, Mechanism, MechanismArgument, Overspent, count, sum,
-};
+use dp_core::accuracy::interval::Ratio;
+use dp_core::accuracy::tail::{self, quantile};
+use dp_core::encoding::grid::{Bounds, Grid, STEPS};
+use dp_core::encoding::sums::Sums;
+use dp_core::estimate::Estimates;
+use dp_core::mechanism::definition::Mechanism;
+use dp_core::mechanism::mean::clipped::Clipped;
+use dp_core::mechanism::mean::gaussian::Gaussian;
+use dp_core::mechanism::mean::hourglass::Hourglass;
+use dp_core::mechanism::mean::independent::Independent;
+use dp_core::mechanism::mean::kinds::{MeanAnswer, SumsMean};
+use dp_core::mechanism::mean::laplace::Laplace;
+use dp_core::mechanism::mean::pair::Complement;
+use dp_core::mechanism::mean::shifted::Shifted;
+use dp_core::mechanism::mean::smooth::Smooth;
+use dp_core::mechanism::mean::staircase::Staircase;
+use dp_core::mechanism::mean::symmetric::Mirrored;
+use dp_core::mechanism::{count, sum};
 use dp_core::planning::{epsilon_for, mean_error};
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Generator;
+use dp_core::registry::{Factory, MEAN};
+use dp_core::request::arguments::{Arguments, MechanismArgument};
+use dp_core::request::checked::Overspent;
 use dp_core::sampler::{staircase, staircase2};
-use dp_core::sums::Sums;
-use dp_core::tail::{self, quantile};
 
-use crate::law;
+use crate::distribution;
 use crate::words::Seeded;
 
 /// How many standard errors more than its share an interval may miss: over the some thousand settings
@@ -41,7 +49,7 @@ type Release = dyn Fn(&Sums, &mut Seeded) -> MeanAnswer;
 /// A mechanism of means, and how to release from chosen words.
 struct Case {
     name: &'static str,
-    mechanism: Box<dyn OfSums>,
+    mechanism: Box<dyn SumsMean>,
     release: Box<Release>,
 }
 
@@ -82,7 +90,7 @@ fn cases(eps: f64, bounds: Bounds, rows: f64) -> Vec<Case> {
 
 /// Sums of `n` rows at `mean` of the way from `lo` to `hi`, on the mechanism's grid, and the value of
 /// their mean.
-fn table(mechanism: &dyn OfSums, n: i64, mean: f64) -> (Sums, f64) {
+fn table(mechanism: &dyn SumsMean, n: i64, mean: f64) -> (Sums, f64) {
     let grid = mechanism.grid().unwrap();
     let value = grid.lo() + mean * (grid.hi() - grid.lo());
     let steps = grid.steps(value);
@@ -300,7 +308,9 @@ fn tails_at_small_epsilons_are_no_nearer_than_those_of_the_levels() {
 fn the_tail_of_a_count_is_that_of_its_law() {
     for eps in [0.01, 0.3, 1.0, 4.0] {
         for k in [0, 1, 2, 7, 40] {
-            let inside: f64 = (-k..=k).map(|x| law::two_sided_geometric(x, eps)).sum();
+            let inside: f64 = (-k..=k)
+                .map(|x| distribution::two_sided_geometric(x, eps))
+                .sum();
             let found = tail::two_sided_geometric(eps, k as f64);
             assert!((found - (1.0 - inside)).abs() < 1e-13, "{eps} {k}: {found}");
         }
@@ -446,19 +456,22 @@ fn intervals_of_sums_and_counts_cover() {
                     for (missed, least) in [
                         check!(
                             "laplace",
-                            sum::Sum::new(bounds, sum::laplace::Laplace::new(STEPS, e)),
+                            sum::noise::Sum::new(bounds, sum::laplace::Laplace::new(STEPS, e)),
                             sums,
                             truth
                         ),
                         check!(
                             "staircase",
-                            sum::Sum::new(bounds, sum::staircase::Staircase::new(STEPS, core, e)),
+                            sum::noise::Sum::new(
+                                bounds,
+                                sum::staircase::Staircase::new(STEPS, core, e)
+                            ),
                             sums,
                             truth
                         ),
                         check!(
                             "gaussian",
-                            sum::Sum::new(bounds, sum::gaussian::Gaussian::new(STEPS, eps)),
+                            sum::noise::Sum::new(bounds, sum::gaussian::Gaussian::new(STEPS, eps)),
                             sums,
                             truth
                         ),
@@ -593,7 +606,7 @@ fn the_smallest_epsilon_reaches_the_error_and_no_smaller_one_does() {
             bounds: Some(bounds),
             epsilon: Some(epsilon),
             delta: None,
-            questions: None,
+            length: None,
             mechanism: MechanismArgument::Given(Some(text)),
             pathological: false,
         };
@@ -654,7 +667,7 @@ fn what_is_wrong_with_a_forecast_is_said() {
         bounds: Some(unit),
         epsilon,
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Omitted,
         pathological: false,
     };
@@ -676,7 +689,7 @@ fn an_estimate_has_the_grid_of_its_mechanism() {
         bounds: Some((Some(-2.0), Some(6.0))),
         epsilon: Some(1.0),
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some("laplace")),
         pathological: false,
     };
@@ -692,7 +705,7 @@ fn what_a_release_cost_stands_beside_it() {
             bounds: Some((Some(0.0), Some(1.0))),
             epsilon,
             delta: None,
-            questions: None,
+            length: None,
             mechanism: MechanismArgument::Given(Some(text)),
             pathological: false,
         };
@@ -701,8 +714,8 @@ fn what_a_release_cost_stands_beside_it() {
         made.map(|estimator| estimator.release(&Sums::default(), &mut generator))
             .map(|estimate| {
                 (
-                    estimate.spent.epsilon,
-                    estimate.spent.delta,
+                    estimate.spent.cost.epsilon,
+                    estimate.spent.cost.delta,
                     estimate.spent.mechanism.clone(),
                 )
             })

@@ -1,14 +1,16 @@
 //! Which groups are shown: the closed form against the recursion it is from, privacy by
-//! enumeration, and the coin against the law.
+//! enumeration, and the coin against the distribution.
 
-use dp_core::delta::Delta;
-use dp_core::epsilon::Epsilon;
+use dp_core::encoding::sums::Sums;
 use dp_core::error::ParameterError;
+use dp_core::mechanism::definition::Scalar;
 use dp_core::mechanism::keep::optimal::Optimal;
-use dp_core::mechanism::{Arguments, KEEP, MechanismArgument, Scalar};
+use dp_core::privacy::delta::Delta;
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::{Bits, Generator};
+use dp_core::registry::KEEP;
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::sampler::selection::Selection;
-use dp_core::sums::Sums;
 
 use crate::stats::assert_law;
 use crate::words::{Narrow, Seeded};
@@ -186,8 +188,8 @@ fn groups_share_the_budget() {
         let mut choose = 1.0;
         let mut delta = 0.0;
         for k in 0..=l {
-            let law = |p: f64| choose * p.powi(k) * (1.0 - p).powi(l - k);
-            delta += (law(p) - epsilon.exp() * law(q)).max(0.0);
+            let distribution = |p: f64| choose * p.powi(k) * (1.0 - p).powi(l - k);
+            delta += (distribution(p) - epsilon.exp() * distribution(q)).max(0.0);
             choose *= f64::from(l - k) / f64::from(k + 1);
         }
         delta
@@ -315,7 +317,7 @@ fn build(
         bounds: None,
         epsilon,
         delta: Some(delta),
-        questions: None,
+        length: None,
         mechanism: text.map_or(MechanismArgument::Omitted, |text| {
             MechanismArgument::Given(Some(text))
         }),
@@ -369,9 +371,9 @@ fn the_default_is_one_row_in_one_group() {
         let hits = (0..20_000).filter(|_| mechanism.release(&sums, &mut generator));
         hits.count() as f64 / 20_000.0
     };
-    let law = optimal(1.0, 1e-6, 1, 1).probability(15);
+    let distribution = optimal(1.0, 1e-6, 1, 1).probability(15);
     for text in [None, Some("keep"), Some("keep(rows=1, groups=1)")] {
-        assert!((share(text) - law).abs() < 0.02, "{text:?}");
+        assert!((share(text) - distribution).abs() < 0.02, "{text:?}");
     }
     assert_eq!(share(Some("keep(rows=3)")), 0.0);
     assert!(share(Some("keep(groups=3)")) < 0.001);

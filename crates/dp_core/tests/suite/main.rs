@@ -1,7 +1,7 @@
 //! What the crate promises, checked from outside: privacy by enumeration (`privacy`, `vectors`),
-//! samplers against the laws that the enumeration is about (`samplers`, `tapes`), accuracy against
+//! samplers against the distributions that the enumeration is about (`samplers`, `tapes`), accuracy against
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
-//! (`accounting`), what the mechanisms without bias of their own promise (`honest`, `symmetric`),
+//! (`accounting`), what the mechanisms without bias of their own promise (`unbiased`, `symmetric`),
 //! which groups are shown (`keep`), variances (`variance`), forecasts against releases (`planning`),
 //! what intervals cover (`intervals`), behaviour at the edges (`order`, `parsing`, `extremes`), and
 //! that every mechanism has a page with its proof (`proofs`).
@@ -10,18 +10,16 @@ mod accounting;
 mod accuracy;
 mod bounds;
 mod clamped;
+mod cost;
+mod distribution;
 mod extremes;
 mod histogram;
-mod honest;
 #[cfg(feature = "testing")]
 mod intervals;
 mod keep;
-mod law;
 mod normal;
 mod order;
 mod parsing;
-#[cfg(feature = "testing")]
-mod person;
 mod planning;
 mod privacy;
 mod proofs;
@@ -29,6 +27,9 @@ mod samplers;
 mod stats;
 mod symmetric;
 mod tapes;
+mod unbiased;
+#[cfg(feature = "testing")]
+mod unit;
 mod variance;
 #[cfg(feature = "testing")]
 mod vectors;

@@ -1,4 +1,4 @@
-//! Rounded normal variables against their laws: one, sums that share a part, words of all widths,
+//! Rounded normal variables against their distributions: one, sums that share a part, words of all widths,
 //! the far tails, all short tapes.
 
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ fn edges(sigma: f64) -> Vec<i128> {
     edges
 }
 
-/// Checks values against a normal law with this deviation, rounded.
+/// Checks values against a normal distribution with this deviation, rounded.
 fn check(what: &str, sigma: f64, values: impl IntoIterator<Item = i128>) {
     let edges = edges(sigma);
     let mut counts = vec![0; edges.len() + 1];
@@ -180,17 +180,17 @@ fn check_pairs(
     what: &str,
     draws: u64,
     pairs: impl IntoIterator<Item = (i128, i128)>,
-    law: impl IntoIterator<Item = ((i128, i128), f64)>,
+    distribution: impl IntoIterator<Item = ((i128, i128), f64)>,
 ) {
     let mut counts: BTreeMap<(i128, i128), u64> = BTreeMap::new();
     for pair in pairs {
         *counts.entry(pair).or_default() += 1;
     }
-    let mut law: Vec<_> = law.into_iter().collect();
-    law.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let all: f64 = law.iter().map(|(_, p)| p).sum();
+    let mut distribution: Vec<_> = distribution.into_iter().collect();
+    distribution.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let all: f64 = distribution.iter().map(|(_, p)| p).sum();
     assert!((all - 1.0).abs() < 1e-6, "{what}: {all}");
-    let cells = law
+    let cells = distribution
         .into_iter()
         .map(|(pair, p)| (counts.remove(&pair).unwrap_or(0), p));
     assert_law(what, draws, cells.collect::<Vec<_>>());
@@ -202,7 +202,7 @@ fn check_joint<B: Bits>(own: f64, shared: f64, draws: u64, mut bits: B) {
     let sampler = RoundedSums::new(own, shared);
     let reach = (6.0 * own.hypot(shared)) as i128 + 1;
     let step = 0.02;
-    let mut law = BTreeMap::new();
+    let mut distribution = BTreeMap::new();
     for y in -400..=400 {
         let y = f64::from(y) * step;
         let weight = step * (-y * y / 2.0).exp() / std::f64::consts::TAU.sqrt();
@@ -213,7 +213,7 @@ fn check_joint<B: Bits>(own: f64, shared: f64, draws: u64, mut bits: B) {
         let cells: Vec<_> = (-reach..=reach).map(cell).collect();
         for (first, p) in &cells {
             for (last, q) in &cells {
-                *law.entry((*first, *last)).or_default() += weight * p * q;
+                *distribution.entry((*first, *last)).or_default() += weight * p * q;
             }
         }
     }
@@ -222,7 +222,7 @@ fn check_joint<B: Bits>(own: f64, shared: f64, draws: u64, mut bits: B) {
         let sums = sampler.draw(draw as usize % 2 + 2, &mut bits);
         (sums[0], sums[sums.len() - 1])
     };
-    check_pairs(&what, draws, (0..draws).map(pair), law);
+    check_pairs(&what, draws, (0..draws).map(pair), distribution);
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn check_differences<B: Bits>(shared: f64, draws: u64, mut bits: B) {
     // A fraction f and the rounding take the difference d of the normals to k with probability
     // 1 - |d - k|: the mean of that over N(0, 2 own^2), by a rule that bends at the bends.
     let (deviation, step) = (own * 2f64.sqrt(), 1.0 / 512.0);
-    let law = |k: i32| {
+    let distribution = |k: i32| {
         let weigh = |i: i32| {
             let off = f64::from(i) * step;
             let d = (f64::from(k) + off) / deviation;
@@ -283,7 +283,7 @@ fn check_differences<B: Bits>(shared: f64, draws: u64, mut bits: B) {
         (sums[2] - sums[0], 0)
     };
     let pairs: Vec<_> = (0..draws).map(difference).collect();
-    check_pairs(&what, draws, pairs, (-9..=9).map(law));
+    check_pairs(&what, draws, pairs, (-9..=9).map(distribution));
     let sampler = RoundedSums::new(0.0, shared);
     for _ in 0..draws / 10 {
         let sums = sampler.draw(4, &mut bits);
@@ -368,13 +368,13 @@ fn tails_to_eight_deviations() {
 fn short_tapes_give_lower_bounds() {
     for sigma in [0.5, 1.0, 1.7] {
         let sampler = RoundedNormal::new(sigma);
-        let law = |value: &i128| {
+        let distribution = |value: &i128| {
             let end = |side: f64| (*value as f64 + side) / sigma;
             between(end(-0.5), end(0.5))
         };
         let what = format!("rounded normal {sigma}");
-        explore::<1, _>(16, |tape| sampler.draw(tape)).assert_law(&what, 0.55, law);
-        explore::<2, _>(16, |tape| sampler.draw(tape)).assert_law(&what, 0.55, law);
+        explore::<1, _>(16, |tape| sampler.draw(tape)).assert_law(&what, 0.55, distribution);
+        explore::<2, _>(16, |tape| sampler.draw(tape)).assert_law(&what, 0.55, distribution);
     }
 }
 

@@ -1,9 +1,9 @@
 //! Any order of the rows, any split into parts and any order of merging gives the same sums.
 
-use dp_core::grid::{Bounds, COARSE_STEPS, Grid, STEPS};
+use dp_core::encoding::grid::{Bounds, COARSE_STEPS, Grid, STEPS};
+use dp_core::encoding::sums::{Moments, Sums};
 use dp_core::random::Bits;
 use dp_core::sampler::uniform::below;
-use dp_core::sums::{Moments, Sums};
 
 use crate::words::Seeded;
 

@@ -1,17 +1,17 @@
 //! Texts of mechanisms and the arguments of calls.
 
-use dp_core::choice::Choice;
 use dp_core::error::ParameterError;
-use dp_core::mechanism::{
-    self, Arguments, COUNTS, MechanismArgument, Registry, SUMS, Takes, Vector, catalog,
-};
+use dp_core::mechanism::vector::items::Vector;
 use dp_core::random::Bits;
+use dp_core::registry::{self, COUNTS, Registry, SUMS, catalog};
+use dp_core::request::arguments::{Arguments, MechanismArgument};
+use dp_core::request::parameter::ParameterKind;
 use dp_core::sampler::uniform::below;
 
 use crate::words::Seeded;
 
 fn refused(text: &str) -> ParameterError {
-    let error = Choice::parse(text).expect_err(text);
+    let error = registry::parse(text).expect_err(text);
     assert_eq!(error.argument, "mech");
     assert!(!error.hint.is_empty());
     error
@@ -59,16 +59,16 @@ fn good_texts_have_one_canonical_form() {
         ),
         ("laplace(relation=\treplace\n)", "laplace(relation=replace)"),
     ] {
-        let choice = Choice::parse(text).unwrap();
+        let choice = registry::parse(text).unwrap();
         assert_eq!(choice.text(), canonical);
-        assert_eq!(Choice::parse(&choice.text()), Ok(choice));
+        assert_eq!(registry::parse(&choice.text()), Ok(choice));
     }
-    let choice = Choice::parse("hourglass(gamma=0.4)").unwrap();
+    let choice = registry::parse("hourglass(gamma=0.4)").unwrap();
     assert_eq!(
         (choice.name(), choice.get("gamma"), choice.get("beta")),
         ("hourglass", Some(0.4), None)
     );
-    let choice = Choice::parse("gaussian(d=64, relation=replace)").unwrap();
+    let choice = registry::parse("gaussian(d=64, relation=replace)").unwrap();
     assert_eq!((choice.get("d"), choice.word("d")), (Some(64.0), None));
     let relation = (choice.get("relation"), choice.word("relation"));
     assert_eq!(relation, (None, Some("replace")));
@@ -123,7 +123,7 @@ fn bad_texts_are_refused_with_a_hint() {
     ] {
         refused(text);
     }
-    // Not of the kind that the parameter takes: the message names it, and says what it takes.
+    // Not of the kind that the parameter kind: the message names it, and says what it takes.
     for (text, message) in [
         ("laplace(d=)", "the parameter d no whole number"),
         ("laplace(d=2.5)", "the parameter d no whole number"),
@@ -229,7 +229,7 @@ fn long_texts_are_refused_at_once() {
     assert!(refused(&million).message.contains("too long"));
     refused(&"(".repeat(1 << 20));
     let longest = format!("{:<1024}", "hourglass");
-    assert!(Choice::parse(&longest).is_ok());
+    assert!(registry::parse(&longest).is_ok());
     refused(&format!("{longest} "));
 }
 
@@ -271,13 +271,13 @@ fn no_text_makes_the_parser_panic_and_texts_round_trip() {
         let text: String = (0..below(9, &mut words))
             .map(|_| pieces[below(pieces.len() as u64, &mut words) as usize])
             .collect();
-        if let Ok(choice) = Choice::parse(&text) {
+        if let Ok(choice) = registry::parse(&text) {
             good += 1;
-            assert_eq!(Choice::parse(&choice.text()).as_ref(), Ok(&choice));
+            assert_eq!(registry::parse(&choice.text()).as_ref(), Ok(&choice));
         }
         let value = f64::from_bits(words.word());
         let text = format!("hourglass(gamma={value:?})");
-        match Choice::parse(&text) {
+        match registry::parse(&text) {
             Ok(choice) => {
                 assert_eq!(choice.get("gamma").map(f64::to_bits), Some(value.to_bits()));
                 assert_eq!(choice.text(), text);
@@ -299,8 +299,8 @@ fn every_parameter_is_read_and_written_in_one_form() {
             let mut given = Vec::new();
             for _ in 0..below(left.len() as u64 + 1, &mut words) {
                 let parameter = left.swap_remove(below(left.len() as u64, &mut words) as usize);
-                let (written, canonical) = match parameter.takes {
-                    Takes::Number => {
+                let (written, canonical) = match parameter.kind {
+                    ParameterKind::Number => {
                         let number = loop {
                             let number = f64::from_bits(words.word());
                             if number.is_finite() {
@@ -309,11 +309,11 @@ fn every_parameter_is_read_and_written_in_one_form() {
                         };
                         (format!("{number:e}"), format!("{number:?}"))
                     }
-                    Takes::Whole => {
+                    ParameterKind::Whole => {
                         let number = words.word() >> 11 >> below(53, &mut words);
                         (format!("{number}.0"), number.to_string())
                     }
-                    Takes::Word(known) => {
+                    ParameterKind::Word(known) => {
                         let word = known[below(known.len() as u64, &mut words) as usize];
                         (word.to_owned(), word.to_owned())
                     }
@@ -338,10 +338,10 @@ fn every_parameter_is_read_and_written_in_one_form() {
                 0 => info.name.to_owned(),
                 _ => format!("{}({})", info.name, items.join(", ")),
             };
-            let choice = Choice::parse(&text).unwrap_or_else(|e| panic!("{round} {text}: {e}"));
+            let choice = registry::parse(&text).unwrap_or_else(|e| panic!("{round} {text}: {e}"));
             assert_eq!(choice.text(), canonical);
             assert_eq!(choice.values().len(), given.len());
-            assert_eq!(Choice::parse(&canonical), Ok(choice));
+            assert_eq!(registry::parse(&canonical), Ok(choice));
         }
     }
 }
@@ -351,7 +351,7 @@ fn arguments(lo: Option<f64>, hi: Option<f64>, epsilon: Option<f64>, text: &str)
         bounds: Some((lo, hi)),
         epsilon,
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
     }
@@ -360,7 +360,7 @@ fn arguments(lo: Option<f64>, hi: Option<f64>, epsilon: Option<f64>, text: &str)
 #[test]
 fn arguments_are_checked_in_a_fixed_order() {
     let blamed = |lo, hi, epsilon, text| {
-        mechanism::MEAN
+        registry::MEAN
             .build(&arguments(lo, hi, epsilon, text))
             .err()
             .map(|error| error.argument)
@@ -383,7 +383,7 @@ fn arguments_are_checked_in_a_fixed_order() {
         pathological: false,
         ..arguments(one, two, one, "")
     };
-    let error = mechanism::MEAN.build(&null).err().unwrap();
+    let error = registry::MEAN.build(&null).err().unwrap();
     assert_eq!(
         (error.argument, error.message.as_str()),
         ("mech", "must not be NULL")
@@ -393,11 +393,11 @@ fn arguments_are_checked_in_a_fixed_order() {
         ..arguments(one, two, one, "laplace")
     };
     assert_eq!(
-        mechanism::MEAN.build(&unbounded).err().unwrap().argument,
+        registry::MEAN.build(&unbounded).err().unwrap().argument,
         "lo"
     );
     assert_eq!(
-        mechanism::SUM.build(&unbounded).err().unwrap().argument,
+        registry::SUM.build(&unbounded).err().unwrap().argument,
         "lo"
     );
 }
@@ -414,7 +414,7 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
         ..*arguments
     };
     let (one, two) = (Some(1.0), Some(2.0));
-    let error = mechanism::SUM
+    let error = registry::SUM
         .build(&arguments(one, two, one, "hourglass"))
         .err()
         .unwrap();
@@ -424,7 +424,7 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
         error.hint
     );
     assert!(
-        mechanism::COUNT
+        registry::COUNT
             .build(&arguments(one, two, one, "laplace"))
             .is_err()
     );
@@ -439,26 +439,26 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
             ..arguments(lo, hi, one, info.example)
         };
         let built = match aggregate {
-            "dp_mean" => mechanism::MEAN.build(&arguments).is_ok(),
-            "dp_sum" => mechanism::SUM.build(&arguments).is_ok(),
-            "dp_count" => mechanism::COUNT.build(&arguments).is_ok(),
+            "dp_mean" => registry::MEAN.build(&arguments).is_ok(),
+            "dp_sum" => registry::SUM.build(&arguments).is_ok(),
+            "dp_count" => registry::COUNT.build(&arguments).is_ok(),
             "dp_keep" => {
                 let delta = Some(Some(1e-6));
                 let arguments = Arguments { delta, ..arguments };
-                mechanism::KEEP.build(&arguments).is_ok()
+                registry::KEEP.build(&arguments).is_ok()
             }
-            "dp_counts" => mechanism::COUNTS.build(&unbounded(&arguments)).is_ok(),
-            "dp_sums" => mechanism::SUMS.build(&zero_based(&arguments)).is_ok(),
-            "dp_variance" => mechanism::VARIANCE.build(&arguments).is_ok(),
-            "dp_means" => mechanism::MEANS.build(&arguments).is_ok(),
-            "dp_histogram" => mechanism::HISTOGRAM
+            "dp_counts" => registry::COUNTS.build(&unbounded(&arguments)).is_ok(),
+            "dp_sums" => registry::SUMS.build(&zero_based(&arguments)).is_ok(),
+            "dp_variance" => registry::VARIANCE.build(&arguments).is_ok(),
+            "dp_means" => registry::MEANS.build(&arguments).is_ok(),
+            "dp_histogram" => registry::HISTOGRAM
                 .build(&Arguments {
-                    questions: Some(10),
+                    length: Some(10),
                     ..arguments
                 })
                 .is_ok(),
-            "dp_bounds" => mechanism::BOUNDS.build(&unbounded(&arguments)).is_ok(),
-            "dp_clamped" => mechanism::CLAMPED.build(&arguments).is_ok(),
+            "dp_bounds" => registry::BOUNDS.build(&unbounded(&arguments)).is_ok(),
+            "dp_clamped" => registry::CLAMPED.build(&arguments).is_ok(),
             _ => false,
         };
         assert!(built, "{aggregate} {}", info.name);
@@ -470,14 +470,14 @@ fn vectors(
     registry: &Registry<Vector>,
     bounds: Option<(f64, f64)>,
     epsilon: Option<f64>,
-    questions: Option<usize>,
+    length: Option<usize>,
     text: &str,
 ) -> Result<Box<Vector>, ParameterError> {
     registry.build(&Arguments {
         bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
         epsilon,
         delta: None,
-        questions,
+        length,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
     })
@@ -561,9 +561,9 @@ fn one_budget_is_given_and_eps_is_null_beside_mu_and_rho() {
         // One number at a time has the same budgets.
         let text = format!("gaussian({parameters})");
         for build in [
-            |arguments: &Arguments| mechanism::MEAN.build(arguments).err(),
-            |arguments: &Arguments| mechanism::SUM.build(arguments).err(),
-            |arguments: &Arguments| mechanism::COUNT.build(arguments).err(),
+            |arguments: &Arguments| registry::MEAN.build(arguments).err(),
+            |arguments: &Arguments| registry::SUM.build(arguments).err(),
+            |arguments: &Arguments| registry::COUNT.build(arguments).err(),
         ] {
             let error = build(&arguments(Some(0.0), one, epsilon, &text));
             let found = error
@@ -693,7 +693,7 @@ fn parameters_of_vectors_have_their_domains() {
         ("gaussian(mu=1, d=4)", false),
         ("ellipse(mu=1, d=4, k=1)", false),
     ] {
-        let built = vectors(&mechanism::MEANS, Some((0.0, 1.0)), None, None, name);
+        let built = vectors(&registry::MEANS, Some((0.0, 1.0)), None, None, name);
         assert_eq!(built.is_ok(), fits, "{name}");
     }
 }

@@ -1,12 +1,12 @@
-//! Plans: bounds against laws that nearly meet them, the trilemma against its numbers, forecasts
+//! Plans: bounds against distributions that nearly meet them, the trilemma against its numbers, forecasts
 //! against releases.
 
-use dp_core::accounting::normal_cdf;
-use dp_core::epsilon::Epsilon;
 use dp_core::error::ParameterError;
-use dp_core::mechanism::mean::PairNoise;
 use dp_core::mechanism::mean::hourglass::Hourglass;
+use dp_core::mechanism::mean::pair::PairNoise;
 use dp_core::planning::{PlanRow, clip_bias, clip_radius, plan, trilemma};
+use dp_core::privacy::accounting::normal_cdf;
+use dp_core::privacy::epsilon::Epsilon;
 
 fn near(found: f64, expected: f64, relative: f64) {
     assert!(
@@ -218,7 +218,7 @@ fn row<'a>(rows: &'a [PlanRow], name: &str) -> &'a PlanRow {
 #[test]
 fn a_plan_has_a_row_for_each_mechanism() {
     let rows = planned(None, None, None);
-    let planned_for = dp_core::mechanism::MEAN.entries.iter();
+    let planned_for = dp_core::registry::MEAN.entries.iter();
     let planned_for = planned_for.filter(|entry| entry.plan.is_some());
     assert_eq!(rows.len(), planned_for.count());
     let gaussian = row(&rows, "gaussian");
@@ -279,7 +279,7 @@ fn a_plan_has_a_row_for_each_mechanism() {
 }
 
 #[test]
-fn how_often_there_is_no_place() {
+fn how_often_there_is_no_location() {
     // 10,000 rows are many, 100 are not enough; the bound holds of what is found.
     let null = |n: f64, eps: f64, psi: f64| {
         let moment = Some(4.0);
@@ -397,11 +397,12 @@ fn the_variance_of_the_hourglass_is_that_of_its_law() {
 mod releases {
     use std::panic::catch_unwind;
 
-    use dp_core::mechanism::mean::Mean;
-    use dp_core::mechanism::{Arguments, MEAN, MechanismArgument};
-    use dp_core::planning::{Forecast, Planned};
+    use dp_core::accuracy::forecast::{Forecast, Planned};
+    use dp_core::encoding::sums::Sums;
+    use dp_core::mechanism::mean::kinds::Mean;
     use dp_core::random::Generator;
-    use dp_core::sums::Sums;
+    use dp_core::registry::MEAN;
+    use dp_core::request::arguments::{Arguments, MechanismArgument};
 
     use crate::stats::{Moments, Z_ALPHA};
 
@@ -420,7 +421,7 @@ mod releases {
             bounds: Some((Some(bounds.0), Some(bounds.1))),
             epsilon: (!own_budget).then_some(eps),
             delta: None,
-            questions: None,
+            length: None,
             mechanism: MechanismArgument::Given(Some(text)),
             pathological: true,
         };

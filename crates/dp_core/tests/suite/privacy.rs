@@ -1,21 +1,24 @@
 //! Privacy by enumeration: all neighbours, all outputs in a window.
 //!
 //! A mechanism adds noise to a pair (or a number), so the ratio of an output's probabilities for
-//! two neighbours is that of the noise's law at two points one neighbour's move apart. The laws
+//! two neighbours is that of the noise's distribution at two points one neighbour's move apart. The distributions
 //! have the form `e^-loss(point)` with a constant factor that cancels. Outside the window they
 //! repeat: every loss here is, away from the axes, the same after a move by a whole unit
 //! of sensitivity but for a constant.
 
-use dp_core::epsilon::Epsilon;
-use dp_core::grid::Bounds;
-use dp_core::mechanism::mean::{
-    Complement, hourglass::Hourglass, independent::Independent, laplace::Laplace, shifted::Shifted,
-    staircase::Staircase,
-};
-use dp_core::mechanism::{count::geometric::Geometric, sum};
-use dp_core::sums::Sums;
+use dp_core::encoding::grid::Bounds;
+use dp_core::encoding::sums::Sums;
+use dp_core::mechanism::count::geometric::Geometric;
+use dp_core::mechanism::mean::hourglass::Hourglass;
+use dp_core::mechanism::mean::independent::Independent;
+use dp_core::mechanism::mean::laplace::Laplace;
+use dp_core::mechanism::mean::pair::Complement;
+use dp_core::mechanism::mean::shifted::Shifted;
+use dp_core::mechanism::mean::staircase::Staircase;
+use dp_core::mechanism::sum;
+use dp_core::privacy::epsilon::Epsilon;
 
-use crate::law;
+use crate::distribution;
 use crate::words::Seeded;
 
 const EPSILONS: [f64; 4] = [0.1, 1.0, 2.5, 8.0];
@@ -74,12 +77,12 @@ fn shapes() -> impl Iterator<Item = (f64, i64, i64)> {
 #[test]
 fn hourglass_is_private_and_tight() {
     for (epsilon, steps, core) in shapes() {
-        let loss = |(x, k)| law::hourglass(x, k, steps, core) as f64;
+        let loss = |(x, k)| distribution::hourglass(x, k, steps, core) as f64;
         let ratio = worst(epsilon, steps, &counted(steps), loss);
         assert_tight(&format!("hourglass {steps} {core}"), epsilon, ratio);
         // The same in the coordinates of the two sums: the second is G k - x.
         let loss = |(x, y): Point| match (x + y) % steps {
-            0 => law::hourglass(x, (x + y) / steps, steps, core) as f64,
+            0 => distribution::hourglass(x, (x + y) / steps, steps, core) as f64,
             _ => 0.0,
         };
         let on_lattice = |(x, y): Point| (x + y) % steps == 0;
@@ -108,7 +111,7 @@ fn laplace_is_private_and_tight() {
 #[test]
 fn staircases_are_private_and_tight() {
     for (epsilon, steps, core) in shapes() {
-        let loss = |(x, y): Point| law::level(x.abs() + y.abs(), steps, core) as f64;
+        let loss = |(x, y): Point| distribution::level(x.abs() + y.abs(), steps, core) as f64;
         let ratio = worst(epsilon, steps, &complement(steps), loss);
         assert_tight(
             &format!("staircase of pairs {steps} {core}"),
@@ -116,7 +119,7 @@ fn staircases_are_private_and_tight() {
             ratio,
         );
         let moves: Vec<Point> = (-steps..=steps).map(|t| (t, 0)).collect();
-        let loss = |(x, _): Point| law::level(x.abs(), steps, core) as f64;
+        let loss = |(x, _): Point| distribution::level(x.abs(), steps, core) as f64;
         let ratio = worst(epsilon, steps, &moves, loss);
         assert_tight(&format!("staircase {steps} {core}"), epsilon, ratio);
     }
@@ -145,7 +148,7 @@ fn baselines_sums_and_counts_are_private_and_tight() {
     }
 }
 
-/// The enumeration must be able to fail: wrong variants of each law do break the bound.
+/// The enumeration must be able to fail: wrong variants of each distribution do break the bound.
 #[test]
 fn wrong_laws_are_caught() {
     let mut tried = 0;
@@ -163,7 +166,7 @@ fn wrong_laws_are_caught() {
             );
         };
         let with_center = |center: &dyn Fn(i64) -> i64, (x, k): Point| {
-            (law::level(x.abs(), steps, core) + (k - center(x)).abs()) as f64
+            (distribution::level(x.abs(), steps, core) + (k - center(x)).abs()) as f64
         };
         let rows = counted(steps);
         caught("hourglass without a core", &rows, &|(x, k)| {
@@ -176,11 +179,12 @@ fn wrong_laws_are_caught() {
             (k0.abs() + (k - k0).abs()) as f64
         });
         caught("hourglass, center one further out", &rows, &|point| {
-            let center = |x: i64| law::signed_level(x, steps, core) + x.signum();
+            let center = |x: i64| distribution::signed_level(x, steps, core) + x.signum();
             with_center(&center, point)
         });
         caught("hourglass, center one further in", &rows, &|point| {
-            let center = |x: i64| x.signum() * (law::level(x.abs(), steps, core) - 1).max(0);
+            let center =
+                |x: i64| x.signum() * (distribution::level(x.abs(), steps, core) - 1).max(0);
             with_center(&center, point)
         });
         caught("hourglass, center by division", &rows, &|point| {
@@ -193,12 +197,12 @@ fn wrong_laws_are_caught() {
                 &pairs,
                 &|(x, y)| match (x, y) {
                     (0, 0) => -f64::ln(origin) / epsilon,
-                    _ => law::level(x.abs() + y.abs(), steps, core) as f64,
+                    _ => distribution::level(x.abs() + y.abs(), steps, core) as f64,
                 },
             );
         }
         caught("staircase of pairs, wide core", &pairs, &|(x, y)| {
-            law::level(x.abs() + y.abs(), steps - 1, core) as f64
+            distribution::level(x.abs() + y.abs(), steps - 1, core) as f64
         });
         caught("laplace, scale too small", &pairs, &|(x, y)| {
             (x.abs() + y.abs()) as f64 / (steps - 1) as f64
@@ -207,7 +211,7 @@ fn wrong_laws_are_caught() {
     assert!(tried > 50);
 }
 
-/// The step from the laws to the mechanisms: the same words give the same noise, whatever the
+/// The step from the distributions to the mechanisms: the same words give the same noise, whatever the
 /// data is.
 #[test]
 fn noise_does_not_depend_on_the_data() {
@@ -221,8 +225,9 @@ fn noise_does_not_depend_on_the_data() {
         let staircase = Complement::new(bounds, Staircase::new(steps, core, epsilon));
         let shifted = Shifted::new(bounds, steps, epsilon);
         let independent = Independent::new(bounds, steps, epsilon);
-        let sum = sum::Sum::new(bounds, sum::staircase::Staircase::new(steps, core, epsilon));
-        let sum_laplace = sum::Sum::new(bounds, sum::laplace::Laplace::new(steps, epsilon));
+        let sum =
+            sum::noise::Sum::new(bounds, sum::staircase::Staircase::new(steps, core, epsilon));
+        let sum_laplace = sum::noise::Sum::new(bounds, sum::laplace::Laplace::new(steps, epsilon));
         let count = Geometric::new(epsilon);
         for seed in 0..20 {
             let words = || Seeded::new(seed);

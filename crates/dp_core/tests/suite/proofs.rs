@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dp_core::mechanism::catalog;
+use dp_core::registry::catalog;
 
 /// The parts of a mechanism's page, in this order.
 const HEADINGS: [&str; 6] = [
@@ -138,7 +138,7 @@ fn the_tests_that_pages_name_exist() {
         }
         if sources.contains_key(page) {
             let (_, tests) = parts(text).pop().unwrap_or_default();
-            // Of the law or of the samplers, and of what comes out of the server.
+            // Of the distribution or of the samplers, and of what comes out of the server.
             let named = named_tests(&tests);
             for folder in ["crates/dp_core/", "tests/"] {
                 let some = named.iter().any(|(file, _)| file.starts_with(folder));
@@ -166,7 +166,7 @@ fn the_index_lists_what_the_registries_hold() {
         let code = read(&repository().join(source));
         let named = code.contains(&format!("name: {name:?}"));
         assert!(
-            named || name == "gaussian" && code.contains("budget::gaussian("),
+            named || name == "gaussian" && code.contains("gaussian::info("),
             "{row}"
         );
         used.push(page);

@@ -1,9 +1,9 @@
-//! Each sampler against its law by chi-square, on words of 64 bits and on narrow ones.
+//! Each sampler against its distribution by chi-square, on words of 64 bits and on narrow ones.
 
 use std::collections::HashMap;
 
-use dp_core::epsilon::Epsilon;
-use dp_core::grid::STEPS;
+use dp_core::encoding::grid::STEPS;
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Bits;
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
 use dp_core::sampler::geometric::Geometric;
@@ -12,7 +12,7 @@ use dp_core::sampler::staircase::{Staircase, best_gamma, core_of};
 use dp_core::sampler::staircase2::Staircase2;
 use dp_core::sampler::uniform::{below, below_wide};
 
-use crate::law;
+use crate::distribution;
 use crate::stats::assert_law;
 use crate::words::{Narrow, Seeded};
 
@@ -24,7 +24,7 @@ fn epsilon(value: f64) -> Epsilon {
     Epsilon::new(Some(value)).unwrap()
 }
 
-/// Points of a small law, drawn and counted one by one; `points` lists enough of them that the
+/// Points of a small distribution, drawn and counted one by one; `points` lists enough of them that the
 /// rest has next to no weight.
 fn by_point<B: Bits, T: Eq + std::hash::Hash + std::fmt::Debug>(
     what: &str,
@@ -49,7 +49,7 @@ fn by_point<B: Bits, T: Eq + std::hash::Hash + std::fmt::Debug>(
     );
 }
 
-/// A law on the integers, in 64 cells of about the same probability, by its distribution
+/// A distribution on the integers, in 64 cells of about the same probability, by its distribution
 /// function `P(X <= x)`.
 pub fn by_quantile<B: Bits>(
     what: &str,
@@ -111,12 +111,12 @@ macro_rules! on_all_words {
 #[test]
 fn uniform_numbers() {
     for n in [1, 2, 3, 5, 7, 8, 10, 13, 16, 17, 40] {
-        let law = move || (0..n).map(move |value| (value, 1.0 / n as f64));
+        let distribution = move || (0..n).map(move |value| (value, 1.0 / n as f64));
         on_all_words!(n, |source| by_point(
             &format!("below {n}"),
             source,
             |bits| below(n, bits),
-            law()
+            distribution()
         ));
     }
     // Above one word, and close to a power of two from both sides.
@@ -154,8 +154,8 @@ fn geometrics() {
         // The low digits, which the quantiles do not show.
         on_all_words!(100 * seed + 50, |source| {
             let all = -(-7.0 * value).exp_m1();
-            let law = (0..7).map(|k| (k, law::geometric(k as i64, value) / all));
-            by_point(&what, source, |bits| geometric.draw(bits) % 7, law)
+            let distribution = (0..7).map(|k| (k, distribution::geometric(k as i64, value) / all));
+            by_point(&what, source, |bits| geometric.draw(bits) % 7, distribution)
         });
     }
 }
@@ -239,11 +239,13 @@ fn hourglass_pairs() {
                 let (wide, g) = (steps as i64, core as i64);
                 let levels = (25.0 / value).ceil() as i64;
                 let reach = levels.min(30) * wide + g;
-                let law = || {
+                let distribution = || {
                     let row = move |x: i64| {
-                        let center = law::signed_level(x, wide, g);
+                        let center = distribution::signed_level(x, wide, g);
                         let column = center - levels.min(30)..=center + levels.min(30);
-                        column.map(move |k| ((x, k), law::hourglass_pair(x, k, wide, g, value)))
+                        column.map(move |k| {
+                            ((x, k), distribution::hourglass_pair(x, k, wide, g, value))
+                        })
                     };
                     (-reach..=reach).flat_map(row)
                 };
@@ -252,7 +254,7 @@ fn hourglass_pairs() {
                         let (x, k) = sampler.draw(bits);
                         (x as i64, k as i64)
                     };
-                    by_point(&what, source, draw, law())
+                    by_point(&what, source, draw, distribution())
                 });
             }
         }
@@ -268,10 +270,11 @@ fn pairs_of_the_two_dimensional_staircase() {
                 let what = format!("two-dimensional staircase {value} {steps} {core}");
                 let (wide, g) = (steps as i64, core as i64);
                 let reach = (25.0 / value).ceil() as i64 * wide + g;
-                let law = || {
+                let distribution = || {
                     let row = move |x: i64| {
                         let column = x.abs() - reach..=reach - x.abs();
-                        column.map(move |y| ((x, y), law::staircase2(x, y, wide, g, value)))
+                        column
+                            .map(move |y| ((x, y), distribution::staircase2(x, y, wide, g, value)))
                     };
                     (-reach..=reach).flat_map(row)
                 };
@@ -280,7 +283,7 @@ fn pairs_of_the_two_dimensional_staircase() {
                         let (x, y) = sampler.draw(bits);
                         (x as i64, y as i64)
                     };
-                    by_point(&what, source, draw, law())
+                    by_point(&what, source, draw, distribution())
                 });
             }
         }
@@ -358,7 +361,7 @@ fn check_laplace<B: Bits>(steps: u64, epsilon: Epsilon, draws: u64, mut bits: B)
         "discrete Laplace {steps} {epsilon:?}, words of {}",
         B::WIDTH
     );
-    // The scale is so large here that the real law serves.
+    // The scale is so large here that the real distribution serves.
     assert!(scale > 1e8);
     let p = 1.0 / (2 * CELLS) as f64;
     assert_law(&what, draws, counts.map(|count| (count, p)));

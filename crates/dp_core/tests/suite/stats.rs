@@ -9,7 +9,7 @@ pub const Z_ALPHA: f64 = 4.891638;
 /// Cells of a chi-square test are pooled up to this many expected draws.
 const POOL: f64 = 10.0;
 
-/// Checks draws against a law by chi-square, at level [`ALPHA`].
+/// Checks draws against a distribution by chi-square, at level [`ALPHA`].
 ///
 /// `cells` holds, per cell, how many draws fell in it and its probability; draws that fell in no
 /// cell are in `draws` all the same, and the probability left over belongs to them.

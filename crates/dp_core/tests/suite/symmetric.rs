@@ -2,21 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use dp_core::cells::{Cells, Chosen, Content, Histogram, Line, MOST};
-use dp_core::delta::Delta;
-use dp_core::epsilon::Epsilon;
+use dp_core::encoding::cells::{CellCounts, Cells, Chosen, Content, Line, MOST};
+use dp_core::encoding::sums::Sums;
 use dp_core::error::{Kind, ParameterError};
-use dp_core::mechanism::mean::coins::Coined;
-use dp_core::mechanism::mean::place::{Place, Shape};
+use dp_core::mechanism::mean::hourglass::Hourglass;
+use dp_core::mechanism::mean::kinds::{CellsMean, Mean};
+use dp_core::mechanism::mean::location::{Bins, Location};
+use dp_core::mechanism::mean::pair::PairNoise;
+use dp_core::mechanism::mean::sampled::SampledMean;
 use dp_core::mechanism::mean::symmetric::{Mirrored, Symmetric};
-use dp_core::mechanism::mean::{Mean, OfCells, PairNoise, hourglass::Hourglass};
-use dp_core::mechanism::{Arguments, MEAN, MechanismArgument};
+use dp_core::privacy::delta::Delta;
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::{Bits, Generator};
+use dp_core::registry::MEAN;
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
 use dp_core::sampler::staircase::least_variance;
-use dp_core::sums::Sums;
 
-use crate::law;
+use crate::distribution;
 use crate::stats::{ALPHA, Moments, Z_ALPHA, assert_law};
 use crate::words::Seeded;
 
@@ -36,14 +39,14 @@ fn build(
         bounds: Some((lo, hi)),
         epsilon: Some(eps),
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological,
     });
     built.map(|mechanism| *mechanism)
 }
 
-fn cells(text: &str, eps: f64) -> Box<dyn OfCells> {
+fn cells(text: &str, eps: f64) -> Box<dyn CellsMean> {
     match build(text, None, eps, true) {
         Ok(Mean::Cells(mechanism)) => mechanism,
         Ok(_) => panic!("{text} sees no cells"),
@@ -54,25 +57,25 @@ fn cells(text: &str, eps: f64) -> Box<dyn OfCells> {
 // What the place is found by.
 
 /// Bins of one cell each.
-fn bins() -> Shape {
-    Shape::new(1.0, 0.5)
+fn bins() -> Bins {
+    Bins::new(1.0, 0.5)
 }
 
 /// A table with so many rows in each of the first bins.
-fn table(votes: &[u64]) -> Histogram {
+fn table(votes: &[u64]) -> CellCounts {
     let occupied = votes.iter().enumerate().filter(|(_, votes)| **votes > 0);
     let cells = occupied.map(|(bin, &count)| (bin as i64, Content { count, steps: 0 }));
-    Histogram {
+    CellCounts {
         n: votes.iter().sum::<u64>() as i64,
         cells: Cells::of(votes.len(), cells),
-        ..Histogram::new(Line::new(1.0, 0.0))
+        ..CellCounts::new(Line::new(1.0, 0.0))
     }
 }
 
-/// The law of the place: the probability of each bin, the rest is none. `at` is what noise the votes
+/// The distribution of the place: the probability of each bin, the rest is none. `at` is what noise the votes
 /// get: written down from algorithm 1, not from the code.
 fn law_of_place(votes: &[u64], at: f64, threshold: i64) -> Vec<f64> {
-    let noise = |x: i64| law::two_sided_geometric(x, at);
+    let noise = |x: i64| distribution::two_sided_geometric(x, at);
     let below = |x: i64| {
         // P(Z < x).
         let tail = (-at * x.abs() as f64).exp() / (1.0 + (-at).exp());
@@ -113,9 +116,9 @@ fn law_of_place(votes: &[u64], at: f64, threshold: i64) -> Vec<f64> {
         .collect()
 }
 
-/// How far the law of one table exceeds `e^eps` times that of another: the delta between them.
+/// How far the distribution of one table exceeds `e^eps` times that of another: the delta between them.
 fn excess(one: &[f64], other: &[f64], eps: f64) -> f64 {
-    let none = |law: &[f64]| 1.0 - law.iter().sum::<f64>();
+    let none = |distribution: &[f64]| 1.0 - distribution.iter().sum::<f64>();
     let outcomes = one.iter().zip(other).map(|(p, q)| (*p, *q));
     outcomes
         .chain([(none(one), none(other))])
@@ -143,25 +146,28 @@ const TABLES: [&[u64]; 8] = [
 fn the_place_is_private() {
     let mut tight = 0.0f64;
     for (eps, delta) in [(0.5, 1e-3), (1.0, 1e-4), (1.0, 0.1), (3.0, 1e-6)] {
-        let place = Place::new(bins(), epsilon(eps), delta, 1).unwrap();
+        let place = Location::new(bins(), epsilon(eps), delta, 1).unwrap();
         let threshold = place.threshold() as i64;
         let at = eps - crowd(delta);
         for votes in TABLES {
             for bin in 0..votes.len() {
                 let mut more = votes.to_vec();
                 more[bin] += 1;
-                let laws = [votes, &more].map(|votes| law_of_place(votes, at, threshold));
+                let distributions = [votes, &more].map(|votes| law_of_place(votes, at, threshold));
                 for (one, other) in [(0, 1), (1, 0)] {
-                    let found = excess(&laws[one], &laws[other], at);
+                    let found = excess(&distributions[one], &distributions[other], at);
                     assert!(
                         found <= delta * 0.875,
                         "{eps} {delta} {votes:?} {bin}: {found}"
                     );
                     tight = tight.max(found / (delta * 0.875));
                     // A threshold one lower would not do, where a bin is new.
-                    let laws = [votes, &more].map(|votes| law_of_place(votes, at, threshold - 1));
+                    let distributions =
+                        [votes, &more].map(|votes| law_of_place(votes, at, threshold - 1));
                     if votes.iter().all(|votes| *votes == 0) && one == 1 {
-                        assert!(excess(&laws[one], &laws[other], at) > delta * 0.875);
+                        assert!(
+                            excess(&distributions[one], &distributions[other], at) > delta * 0.875
+                        );
                     }
                 }
             }
@@ -173,8 +179,8 @@ fn the_place_is_private() {
 #[test]
 fn the_place_is_private_where_a_row_is_replaced() {
     for (eps, delta) in [(0.5, 1e-3), (1.0, 1e-4), (3.0, 1e-6)] {
-        let place = Place::new(bins(), epsilon(eps), delta, 2).unwrap();
-        let single = Place::new(bins(), epsilon(eps), delta, 1).unwrap();
+        let place = Location::new(bins(), epsilon(eps), delta, 2).unwrap();
+        let single = Location::new(bins(), epsilon(eps), delta, 1).unwrap();
         let at = eps - crowd(delta);
         let (mut worst, mut worst_single) = (0.0f64, 0.0f64);
         for votes in TABLES {
@@ -186,9 +192,9 @@ fn the_place_is_private_where_a_row_is_replaced() {
                 moved[from] -= 1;
                 moved[to] += 1;
                 let delta_of = |at: f64, threshold: i128| {
-                    let laws =
+                    let distributions =
                         [votes, &moved].map(|votes| law_of_place(votes, at, threshold as i64));
-                    excess(&laws[0], &laws[1], eps)
+                    excess(&distributions[0], &distributions[1], eps)
                 };
                 worst = worst.max(delta_of(at / 2.0, place.threshold()));
                 worst_single = worst_single.max(delta_of(at, single.threshold()));
@@ -208,8 +214,8 @@ fn places_follow_their_law() {
         (3, 3.0, 1e-3, [4, 5, 0, 3]),
         (4, 1.0, 0.5, [1, 1, 1, 1]),
     ] {
-        let place = Place::new(bins(), epsilon(eps), delta, 1).unwrap();
-        let law = law_of_place(&votes, eps - crowd(delta), place.threshold() as i64);
+        let place = Location::new(bins(), epsilon(eps), delta, 1).unwrap();
+        let distribution = law_of_place(&votes, eps - crowd(delta), place.threshold() as i64);
         // Now and then a few cells are taken for a crowd: P(Z > 2^17 - cells).
         let few = (1 << 17) - votes.iter().filter(|votes| **votes > 0).count() + 1;
         let crowded = (-crowd(delta) * few as f64).exp() / (1.0 + (-crowd(delta)).exp());
@@ -224,7 +230,7 @@ fn places_follow_their_law() {
         }
         let cells = (0..4).map(|bin| {
             let drawn = found.get(&bin).copied().unwrap_or(0);
-            (drawn, law[bin as usize] * (1.0 - crowded))
+            (drawn, distribution[bin as usize] * (1.0 - crowded))
         });
         assert_law(&format!("{eps} {votes:?}"), draws, cells);
     }
@@ -232,8 +238,8 @@ fn places_follow_their_law() {
 
 /// A table of rows that are alone in their bins nearly never has a place.
 #[test]
-fn rows_alone_find_no_place() {
-    let place = Place::new(bins(), epsilon(1.0), 1e-3, 1).unwrap();
+fn rows_alone_find_no_location() {
+    let place = Location::new(bins(), epsilon(1.0), 1e-3, 1).unwrap();
     let table = table(&[1; 100]);
     let mut words = Seeded::new(5);
     let found = (0..20_000).filter(|_| place.find(&table, &mut words).is_some());
@@ -244,8 +250,8 @@ fn rows_alone_find_no_place() {
 }
 
 #[test]
-fn a_crowd_of_cells_has_no_place() {
-    let place = Place::new(bins(), epsilon(1.0), 1e-6, 1).unwrap();
+fn a_crowd_of_cells_has_no_location() {
+    let place = Location::new(bins(), epsilon(1.0), 1e-6, 1).unwrap();
     let crowd_of = |cells: usize, full: bool| {
         let mut histogram = table(&[1_000_000]);
         histogram.full = full;
@@ -265,7 +271,7 @@ fn a_crowd_of_cells_has_no_place() {
 
 #[test]
 fn a_histogram_stops_growing() {
-    let mut histogram = Histogram::new(Line::new(1.0, 0.5));
+    let mut histogram = CellCounts::new(Line::new(1.0, 0.5));
     for cell in 0..MOST as i64 + 10 {
         histogram.add((cell, 0));
     }
@@ -284,7 +290,9 @@ fn exchanged_noise_is_private() {
         for (steps, core) in [(1, 1), (4, 1), (5, 2), (6, 6), (8, 3)] {
             let reach = 4 * steps;
             let of = |x: i64, y: i64| {
-                let at = |x: i64, y: i64| law::hourglass_pair(x, (x + y) / steps, steps, core, eps);
+                let at = |x: i64, y: i64| {
+                    distribution::hourglass_pair(x, (x + y) / steps, steps, core, eps)
+                };
                 (at(x, y) + at(y, x)) / 2.0
             };
             let mut worst = 1.0f64;
@@ -320,7 +328,7 @@ fn exchanged_noise_follows_its_law() {
         let (x, y) = noise.draw(&mut words);
         *seen.entry((x as i64, y as i64)).or_default() += 1;
     }
-    let at = |x: i64, y: i64| law::hourglass_pair(x, (x + y) / steps, steps, core, eps);
+    let at = |x: i64, y: i64| distribution::hourglass_pair(x, (x + y) / steps, steps, core, eps);
     let near = (-30..=30).flat_map(|x| (-30..=30).map(move |y| (x, y)));
     let cells: Vec<(u64, f64)> = near
         .filter(|(x, y)| (x + y) % steps == 0)
@@ -338,7 +346,7 @@ fn noise_does_not_depend_on_the_rows() {
     let mechanism = Symmetric::new(bins(), epsilon(1.0), epsilon(2.0), 1e-6).unwrap();
     for seed in 0..50 {
         let count = |n: i64| {
-            let histogram = Histogram {
+            let histogram = CellCounts {
                 n,
                 ..table(&[2 + n as u64])
             };
@@ -410,10 +418,10 @@ fn bias(mut run: impl FnMut(&mut Seeded) -> Option<f64>, runs: usize, seed: u64)
 }
 
 /// A table of rows on a line.
-fn fill(line: Line, rows: Rows, count: usize, words: &mut Seeded) -> Histogram {
-    let mut histogram = Histogram::new(line);
+fn fill(line: Line, rows: Rows, count: usize, words: &mut Seeded) -> CellCounts {
+    let mut histogram = CellCounts::new(line);
     for _ in 0..count {
-        histogram.add(line.place(rows.draw(words)));
+        histogram.add(line.cell_of(rows.draw(words)));
     }
     histogram
 }
@@ -427,8 +435,8 @@ const SYMMETRIC: [Rows; 4] = [Rows::Normal, Rows::Laplace, Rows::Uniform, Rows::
 /// mean, with noise of all of epsilon for each; with the offset drawn at random, or fixed so that
 /// the bins' middles are whole multiples of their width, as Karwa and Vadhan have it.
 fn of_the_paper((bin, clip): (f64, f64), rows: Rows, random: bool, seed: u64) -> (f64, f64) {
-    let shape = Shape::new(bin, clip);
-    let place = Place::new(shape, epsilon(1.0), 1e-6, 2).unwrap();
+    let shape = Bins::new(bin, clip);
+    let place = Location::new(shape, epsilon(1.0), 1e-6, 2).unwrap();
     let noise = DiscreteLaplace::new(shape.steps(), epsilon(1.0));
     let run = |words: &mut Seeded| {
         let word = if random { words.word() } else { 1 << 63 };
@@ -443,7 +451,7 @@ fn of_the_paper((bin, clip): (f64, f64), rows: Rows, random: bool, seed: u64) ->
     bias(run, RUNS, seed)
 }
 
-/// The bias with fixed bins, of each law at each setting, as simulated for the literature's
+/// The bias with fixed bins, of each distribution at each setting, as simulated for the literature's
 /// algorithm with continuous noise; and the standard error that it is known to.
 const FIXED: [(Rows, [f64; 3]); 5] = [
     (Rows::Normal, [-0.0439, -0.0050, 0.0005]),
@@ -467,7 +475,7 @@ fn fixed_bins_are_biased_as_the_literature_says_and_random_ones_are_not() {
             );
         }
     }
-    // With the random offset only the law that is not symmetric is biased.
+    // With the random offset only the distribution that is not symmetric is biased.
     for (rows, setting, expected) in [
         (Rows::Exponential, SETTINGS[0], -0.2342),
         (Rows::Exponential, SETTINGS[1], -0.0867),
@@ -522,7 +530,7 @@ fn symmetric_means_are_unbiased() {
                     "{text} {rows:?}: {found} +- {error}"
                 );
             }
-            // What the test can see: a law that is not symmetric, and an offset that is fixed.
+            // What the test can see: a distribution that is not symmetric, and an offset that is fixed.
             if clip == 1.0 {
                 let (found, error) = of_ours(&text, Rows::Exponential, None, 14);
                 assert!(found < -10.0 * error, "{text}: {found} +- {error}");
@@ -534,7 +542,7 @@ fn symmetric_means_are_unbiased() {
 }
 
 /// The largest distance of two empirical distribution functions, over what chance makes of it at level
-/// [`ALPHA`] where they are of one law (Kolmogorov and Smirnov).
+/// [`ALPHA`] where they are of one distribution (Kolmogorov and Smirnov).
 fn distance(mut one: Vec<f64>, mut other: Vec<f64>) -> f64 {
     one.sort_by(f64::total_cmp);
     other.sort_by(f64::total_cmp);
@@ -565,9 +573,9 @@ fn answers_move_with_the_rows() {
     let mut answers = |map: &dyn Fn(f64) -> f64, back: &dyn Fn(f64) -> f64, random: bool| {
         let mut draw = || {
             let word = if random { words.word() } else { 1 << 63 };
-            let mut histogram = Histogram::new(mechanism.line(word));
+            let mut histogram = CellCounts::new(mechanism.line(word));
             for x in &rows {
-                histogram.add(histogram.line.place(map(*x)));
+                histogram.add(histogram.line.cell_of(map(*x)));
             }
             mechanism.release(&histogram, &mut generator).mean
         };
@@ -598,16 +606,16 @@ fn the_fallback_is_unbiased() {
     let (mut errors, mut fallbacks) = (Vec::new(), 0);
     for _ in 0..100_000 {
         let line = mechanism.line(words.word());
-        let mut histogram = Histogram::new(line);
+        let mut histogram = CellCounts::new(line);
         for _ in 0..30 {
-            let place = line.place(Rows::Normal.draw(&mut words));
+            let place = line.cell_of(Rows::Normal.draw(&mut words));
             histogram.add(place);
             if coin.toss(&mut words) {
                 histogram.chosen.add(place);
             }
         }
         // The same words with and without what was chosen: they differ where it was needed.
-        let bare = Histogram {
+        let bare = CellCounts {
             chosen: Chosen::default(),
             ..histogram.clone()
         };
@@ -639,10 +647,10 @@ fn noise_is_as_said() {
     ] {
         let mechanism = cells(text, eps);
         let rows = 100_000;
-        let mut histogram = Histogram::new(mechanism.line(0));
+        let mut histogram = CellCounts::new(mechanism.line(0));
         let middle = histogram.line.value(0.5 * 1.0);
         for _ in 0..rows {
-            histogram.add(histogram.line.place(middle));
+            histogram.add(histogram.line.cell_of(middle));
         }
         let mut generator = generator(17);
         let errors = (0..20_000).map(|_| {
@@ -657,7 +665,7 @@ fn noise_is_as_said() {
 
 /// No place is found at most as often as is said.
 #[test]
-fn no_place_is_as_rare_as_said() {
+fn no_location_is_as_rare_as_said() {
     let mechanism = cells("symmetric(delta=1e-6, scale=1)", 1.0);
     let (mut words, mut generator) = (Seeded::new(21), generator(21));
     let mut seen = 0;
@@ -669,7 +677,7 @@ fn no_place_is_as_rare_as_said() {
             mechanism.release(&histogram, &mut generator).mean.is_none()
         });
         let rate = misses.count() as f64 / f64::from(runs);
-        let said = mechanism.place().no_place(rows as f64, Some(0.1));
+        let said = mechanism.location().no_location(rows as f64, Some(0.1));
         println!("{rows} rows: no place {rate}, said {said}");
         let slack = Z_ALPHA * (said.min(0.5) / f64::from(runs)).sqrt();
         assert!(rate <= said + slack, "{rows}: {rate} {said}");
@@ -683,9 +691,9 @@ fn no_place_is_as_rare_as_said() {
 /// Fixed rows, skewed.
 const SKEWED: [f64; 8] = [0.0, 0.1, 0.1, 0.2, 0.4, 0.9, 3.0, 12.0];
 
-fn coined(text: &str) -> Coined {
+fn coined(text: &str) -> SampledMean {
     match build(text, Some((0.0, 1.0)), 1.0, true) {
-        Ok(Mean::Coins(mechanism)) => mechanism,
+        Ok(Mean::Sampled(mechanism)) => mechanism,
         _ => panic!("{text} tosses no coins"),
     }
 }
@@ -796,10 +804,10 @@ fn no_rows_and_no_parameters_are_too_much() {
             };
             for count in [0, 1, 2, 1000] {
                 for x in rows {
-                    let mut histogram = Histogram::new(mechanism.line(u64::MAX));
+                    let mut histogram = CellCounts::new(mechanism.line(u64::MAX));
                     for _ in 0..count {
-                        histogram.add(histogram.line.place(x));
-                        histogram.chosen.add(histogram.line.place(x));
+                        histogram.add(histogram.line.cell_of(x));
+                        histogram.chosen.add(histogram.line.cell_of(x));
                     }
                     let answer = mechanism.release(&histogram, &mut generator);
                     assert!(answer.mean.is_none_or(f64::is_finite), "{text} {x} {count}");
@@ -813,13 +821,13 @@ fn no_rows_and_no_parameters_are_too_much() {
                 count: u64::MAX,
                 steps: u64::MAX,
             };
-            let hostile = Histogram {
+            let hostile = CellCounts {
                 n: i64::MIN,
                 cells: Cells::of(
                     2,
                     [(i64::MIN / 4, steps), (0, Content { steps: 0, ..steps })],
                 ),
-                ..Histogram::new(mechanism.line(0))
+                ..CellCounts::new(mechanism.line(0))
             };
             let answer = mechanism.release(&hostile, &mut generator);
             assert!(answer.mean.is_none_or(f64::is_finite));
@@ -841,7 +849,7 @@ fn clips_are_rounded_up_to_where_cells_end() {
         (1.0, 6.0, 2, 24),
         (0.3, 0.9, 2, 12),
     ] {
-        let shape = Shape::new(bin, clip);
+        let shape = Bins::new(bin, clip);
         assert_eq!((shape.bin, shape.span), (cells, span), "{bin} {clip}");
         assert!(shape.distance() / 2.0 >= clip * (1.0 - 1e-9));
         assert!(shape.distance() / 2.0 < clip + bin / 10.0 + 1e-9);
@@ -871,7 +879,7 @@ fn what_cannot_be_is_refused() {
         bounds: Some((None, None)),
         epsilon: None,
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some("symmetric(scale=1, rho=0.1)")),
         pathological: false,
     };

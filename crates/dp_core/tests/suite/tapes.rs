@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use dp_core::epsilon::Epsilon;
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::sampler::branch::Branch;
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
 use dp_core::sampler::geometric::Geometric;
 use dp_core::sampler::staircase::Staircase;
 use dp_core::sampler::uniform::{below, below_wide};
 
-use crate::law;
+use crate::distribution;
 use crate::words::Tape;
 
 /// The longest tapes: with these the tests take seconds.
@@ -63,13 +63,13 @@ fn extend<const W: u32, T: Ord>(
 }
 
 impl<T: std::fmt::Debug> Explored<T> {
-    /// Each probability found is a lower bound of the law's, and no further from it than what is
+    /// Each probability found is a lower bound of the distribution's, and no further from it than what is
     /// open.
-    pub fn assert_law(&self, what: &str, most_open: f64, law: impl Fn(&T) -> f64) {
+    pub fn assert_law(&self, what: &str, most_open: f64, distribution: impl Fn(&T) -> f64) {
         assert!(self.open <= most_open, "{what}: {} is open", self.open);
         let mut missing = 1.0;
         for (value, found) in &self.found {
-            let p = law(value);
+            let p = distribution(value);
             assert!(
                 *found <= p * (1.0 + 1e-12),
                 "{what}: {value:?} {found} > {p}"
@@ -108,10 +108,10 @@ fn branches() {
             let branch = Branch::new(epsilon, yes, no);
             let at = |w: [u128; 3]| w[0] as f64 + z * (w[1] as f64 + z * w[2] as f64);
             let all = at(yes) + at(no);
-            let law = |heads: &bool| if *heads { at(yes) / all } else { at(no) / all };
+            let distribution = |heads: &bool| if *heads { at(yes) / all } else { at(no) / all };
             let what = format!("branch {value} {yes:?}");
-            explore::<1, _>(60, |tape| branch.toss(tape)).assert_law(&what, 1e-15, law);
-            explore::<4, _>(60, |tape| branch.toss(tape)).assert_law(&what, 1e-15, law);
+            explore::<1, _>(60, |tape| branch.toss(tape)).assert_law(&what, 1e-15, distribution);
+            explore::<4, _>(60, |tape| branch.toss(tape)).assert_law(&what, 1e-15, distribution);
         }
     }
 }
@@ -121,11 +121,11 @@ fn geometrics() {
     for value in [0.1, 0.9, 2.0, 7.0] {
         let epsilon = Epsilon::new(Some(value)).unwrap();
         let geometric = Geometric::new(epsilon);
-        let law = |k: &u128| law::geometric(*k as i64, epsilon.value());
+        let distribution = |k: &u128| distribution::geometric(*k as i64, epsilon.value());
         let narrow = explore::<1, _>(BITS, |tape| geometric.draw(tape));
-        narrow.assert_law(&format!("geometric {value}, 1"), MOST_OPEN, law);
+        narrow.assert_law(&format!("geometric {value}, 1"), MOST_OPEN, distribution);
         let wider = explore::<2, _>(BITS, |tape| geometric.draw(tape));
-        wider.assert_law(&format!("geometric {value}, 2"), MOST_OPEN, law);
+        wider.assert_law(&format!("geometric {value}, 2"), MOST_OPEN, distribution);
     }
 }
 
@@ -136,8 +136,12 @@ fn discrete_laplaces() {
         let sampler = DiscreteLaplace::new(steps, epsilon);
         let explored = explore::<1, _>(BITS, |tape| sampler.draw(tape));
         let per_step = epsilon.value() / steps as f64;
-        let law = |x: &i128| law::two_sided_geometric(*x as i64, per_step);
-        explored.assert_law(&format!("discrete Laplace {value} {steps}"), MOST_OPEN, law);
+        let distribution = |x: &i128| distribution::two_sided_geometric(*x as i64, per_step);
+        explored.assert_law(
+            &format!("discrete Laplace {value} {steps}"),
+            MOST_OPEN,
+            distribution,
+        );
     }
 }
 
@@ -155,8 +159,8 @@ fn staircases() {
             &format!("staircase {value} {steps} {core}"),
             MOST_OPEN,
             |(x, level)| {
-                assert_eq!(*level, law::signed_level(*x, steps, core));
-                law::staircase(*x, steps, core, epsilon.value())
+                assert_eq!(*level, distribution::signed_level(*x, steps, core));
+                distribution::staircase(*x, steps, core, epsilon.value())
             },
         );
     }

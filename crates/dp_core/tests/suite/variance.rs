@@ -1,15 +1,18 @@
 //! Variances: privacy by enumeration, the error against the usual way, and the far ends.
 
-use dp_core::accounting;
-use dp_core::epsilon::Epsilon;
-use dp_core::grid::{Bounds, COARSE_STEPS, Grid};
-use dp_core::mechanism::variance::{
-    MomentNoise, OfMoments, Variance, VarianceAnswer, gaussian::Gaussian, laplace::Laplace,
+use dp_core::encoding::grid::{Bounds, COARSE_STEPS, Grid};
+use dp_core::encoding::sums::Moments;
+use dp_core::mechanism::variance::gaussian::Gaussian;
+use dp_core::mechanism::variance::laplace::Laplace;
+use dp_core::mechanism::variance::moments::{
+    MomentNoise, Variance, VarianceAnswer, VarianceMechanism,
 };
-use dp_core::mechanism::{Arguments, MechanismArgument, VARIANCE};
+use dp_core::privacy::accounting;
+use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::{Bits, Generator};
+use dp_core::registry::VARIANCE;
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
-use dp_core::sums::Moments;
 
 use crate::stats::{self, Z_ALPHA};
 use crate::words::Seeded;
@@ -186,15 +189,15 @@ fn the_sums_lead_back_to_the_bernstein_sums() {
     }
 }
 
-/// 10,000 rows in [0, 1], drawn from a law.
+/// 10,000 rows in [0, 1], drawn from a distribution.
 fn rows(seed: u64, draw: impl Fn(&mut dyn FnMut() -> f64) -> f64) -> Vec<f64> {
     let mut words = Seeded::new(seed);
     let mut uniform = move || ((words.word() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     (0..10_000).map(|_| draw(&mut uniform)).collect()
 }
 
-/// Each law, with how many times better than the usual way it must be.
-fn laws() -> [(&'static str, Vec<f64>, f64); 4] {
+/// Each distribution, with how many times better than the usual way it must be.
+fn distributions() -> [(&'static str, Vec<f64>, f64); 4] {
     let gamma = |shape: u32, uniform: &mut dyn FnMut() -> f64| -> f64 {
         (0..shape).map(|_| -uniform().ln()).sum()
     };
@@ -259,7 +262,7 @@ fn usual(rows: &[f64], value: f64, words: &mut Seeded) -> stats::Moments {
 
 #[test]
 fn it_beats_the_usual_split_of_epsilon() {
-    for (name, rows, better) in laws() {
+    for (name, rows, better) in distributions() {
         let (mean, variance) = truth(&rows);
         let moments = on_grid(&rows);
         for value in [0.1, 1.0] {
@@ -296,8 +299,8 @@ fn it_beats_the_usual_split_of_epsilon() {
 
 #[test]
 fn gaussian_noise_is_what_its_budget_asks_for() {
-    let moments = on_grid(&laws()[3].1);
-    let (mean, variance) = truth(&laws()[3].1);
+    let moments = on_grid(&distributions()[3].1);
+    let (mean, variance) = truth(&distributions()[3].1);
     for mu in [0.05, 1.0] {
         let mut words = Seeded::new(23);
         let mechanism = Variance::new(unit_bounds(), false, Gaussian::new(COARSE_STEPS, mu));
@@ -321,7 +324,7 @@ fn gaussian_noise_is_what_its_budget_asks_for() {
 #[test]
 fn the_count_is_unbiased_and_the_mean_right() {
     for (value, rows) in [(0.1, 0), (1.0, 3), (1.0, 10_000)] {
-        let all = &laws()[0].1;
+        let all = &distributions()[0].1;
         let rows = &all[..rows];
         let mechanism = Variance::new(
             unit_bounds(),
@@ -361,13 +364,13 @@ fn arguments<'a>(lo: f64, hi: f64, epsilon: Option<f64>, mechanism: &'a str) -> 
         bounds: Some((Some(lo), Some(hi))),
         epsilon,
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
         pathological: false,
     }
 }
 
-fn build(lo: f64, hi: f64, epsilon: Option<f64>, mechanism: &str) -> Box<OfMoments> {
+fn build(lo: f64, hi: f64, epsilon: Option<f64>, mechanism: &str) -> Box<VarianceMechanism> {
     VARIANCE
         .build(&arguments(lo, hi, epsilon, mechanism))
         .unwrap()
@@ -430,7 +433,7 @@ fn of_a_sample_it_is_larger() {
     let moments = on_grid(&[0.1, 0.9, 0.3, 0.4]);
     let (mut small, mut large) = (0, 0);
     for seed in 0..1000 {
-        let release = |mechanism: &OfMoments| -> VarianceAnswer {
+        let release = |mechanism: &VarianceMechanism| -> VarianceAnswer {
             mechanism.release(&moments, &mut Generator::from_seed(seed))
         };
         let (one, other) = (release(&*population), release(&*sample));
@@ -453,7 +456,7 @@ fn of_a_sample_it_is_larger() {
 #[test]
 fn a_budget_is_spent_as_it_was_given() {
     let mu = accounting::mu(1.0, 1e-6).unwrap();
-    let moments = on_grid(&laws()[0].1[..100]);
+    let moments = on_grid(&distributions()[0].1[..100]);
     let release = |epsilon: Option<f64>, text: &str, factor: f64| {
         let arguments = arguments(0.0, 1.0, epsilon, text);
         let mechanism = VARIANCE

@@ -7,13 +7,15 @@
 //! space among them; what they move and how much noise there is comes from the mechanisms. The
 //! worst neighbour must use the whole budget and no more.
 
-use dp_core::grid::{Bounds, Grid};
+use dp_core::encoding::grid::{Bounds, Grid};
+use dp_core::encoding::sums::Totals;
+use dp_core::mechanism::definition::Mechanism;
 use dp_core::mechanism::vector::correlated::Correlated;
+use dp_core::mechanism::vector::items::{Items, Relation, Spread, Vector, VectorAnswer};
 use dp_core::mechanism::vector::known_n::KnownN;
-use dp_core::mechanism::vector::{Items, Relation, Spread, VectorAnswer};
-use dp_core::mechanism::{Arguments, COUNTS, Mechanism, MechanismArgument, SUMS, Vector};
 use dp_core::random::Generator;
-use dp_core::sums::Totals;
+use dp_core::registry::{COUNTS, SUMS};
+use dp_core::request::arguments::{Arguments, MechanismArgument};
 
 use crate::stats::Moments;
 use crate::words::Seeded;
@@ -94,7 +96,7 @@ fn overspent(factor: f64, kind: Kind, epsilon: Option<f64>, text: &str) -> Box<V
         bounds: kind.map(|(lo, hi)| (Some(lo), Some(hi))),
         epsilon,
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
     };
@@ -326,7 +328,7 @@ fn laplace_of(factor: f64, kind: Kind, d: usize, relation: Relation, epsilon: f6
             (lo.abs().max(hi.abs()) / steps as f64, steps)
         }
     };
-    // The variance of a discrete Laplace law is 1 / (2 sinh^2(rate / 2)).
+    // The variance of a discrete Laplace distribution is 1 / (2 sinh^2(rate / 2)).
     let rate = 2.0 * (0.5f64.sqrt() * step / mechanism.spread().sd).asinh();
     Subject {
         cost: Box::new(move |moves| moves.iter().map(|moved| moved.abs()).sum::<f64>() * rate),
@@ -556,7 +558,7 @@ fn mechanisms(kind: Kind, d: usize) -> Vec<(Box<Vector>, String)> {
 /// The number of rows that `known_n` is told.
 const KNOWN: i64 = 1000;
 
-/// The step from the laws to the mechanisms: the same words give the same noise, whatever the
+/// The step from the distributions to the mechanisms: the same words give the same noise, whatever the
 /// data is.
 #[test]
 fn noise_does_not_depend_on_the_data() {
@@ -727,7 +729,7 @@ fn spreads_follow_from_the_noise() {
                 let text = format!("laplace(d={d}, relation={})", word(relation));
                 let steps = if kind.is_none() { 1.0 } else { 2f64.powi(32) };
                 let b = (-1.25 / (factor * length * steps)).exp();
-                // The variance of the discrete law; 1 - b is exact where b is near 1.
+                // The variance of the discrete distribution; 1 - b is exact where b is near 1.
                 let variance = 2.0 * b / (-1.25 / (factor * length * steps)).exp_m1().powi(2);
                 let sources: Vec<_> = alone(variance / (steps * steps), 1.0).collect();
                 assert_spread(&*built(kind, Some(1.25), &text), &sources, &text);

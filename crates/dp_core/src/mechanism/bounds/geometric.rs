@@ -2,29 +2,32 @@
 //!
 //! The proof: docs/proofs/bounds-geometric.md.
 
-use super::super::budget::outside;
-use super::super::histogram::noisy_counts;
-use super::super::{ADD_REMOVE, Entry, Info, Mechanism, PURE, Parameter, Takes};
-use crate::epsilon::Epsilon;
-use crate::grid::Grid;
-use crate::magnitudes::{BINS, ends};
+use crate::encoding::grid::Grid;
+use crate::encoding::magnitudes::{BINS, ends};
+use crate::encoding::sums::Totals;
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, PURE};
+use crate::mechanism::histogram::counts::noisy_counts;
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator};
+use crate::request::budget::outside;
+use crate::request::parameter::{Parameter, ParameterKind};
 use crate::sampler::staircase::Staircase;
-use crate::sums::Totals;
 
 /// The parameter `beta`, and what it is by default.
 const BETA: Parameter = Parameter {
     name: "beta",
-    takes: Takes::Number,
+    kind: ParameterKind::Number,
     domain: "1e-300 <= beta < 1",
     description: "the probability that noise alone makes a bin without rows count; 1e-9 by default",
 };
 const USUAL_BETA: f64 = 1e-9;
 
-pub(in crate::mechanism) const ENTRY: Entry<BoundsFinder> = Entry {
+pub(crate) const ENTRY: Entry<BoundsFinder> = Entry {
     info: Info {
         name: "geometric",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: ADD_REMOVE,
         parameters: &[BETA],
         example: "geometric",
@@ -37,7 +40,7 @@ pub(in crate::mechanism) const ENTRY: Entry<BoundsFinder> = Entry {
         if !(1e-300..1.0).contains(&beta) {
             return Err(outside(&BETA));
         }
-        Ok(Box::new(BoundsFinder::new(request.epsilon()?, beta)))
+        Ok(Box::new(BoundsFinder::new(request.row_epsilon()?, beta)))
     },
 };
 

@@ -2,19 +2,21 @@
 //!
 //! The proof: docs/proofs/clamped-geometric.md.
 
-use super::super::histogram::noisy_counts;
-use super::super::{ADD_REMOVE, Entry, Info, Mechanism, PURE};
-use crate::epsilon::Epsilon;
-use crate::grid::{Bounds, Grid};
+use crate::encoding::grid::{Bounds, Grid};
+use crate::encoding::sides::SIDES;
+use crate::encoding::sums::Totals;
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, PURE};
+use crate::mechanism::histogram::counts::noisy_counts;
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator};
 use crate::sampler::staircase::Staircase;
-use crate::sides::SIDES;
-use crate::sums::Totals;
 
-pub(in crate::mechanism) const ENTRY: Entry<Clamped> = Entry {
+pub(crate) const ENTRY: Entry<Clamped> = Entry {
     info: Info {
         name: "geometric",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: ADD_REMOVE,
         parameters: &[],
         example: "geometric",
@@ -25,7 +27,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Clamped> = Entry {
     build: |request| {
         Ok(Box::new(Clamped::new(
             &request.bounds()?,
-            request.epsilon()?,
+            request.row_epsilon()?,
         )))
     },
 };

@@ -2,23 +2,23 @@
 //!
 //! The proof: docs/proofs/count-gaussian.md.
 
-use super::super::budget;
-use super::super::{Entry, Mechanism, Scalar};
-use super::{noisy_count, within};
-use crate::grid::Grid;
-use crate::interval::Intervals;
+use crate::accuracy::interval::Intervals;
+use crate::accuracy::tail::{self, quantile};
+use crate::encoding::grid::Grid;
+use crate::encoding::sums::Sums;
+use crate::mechanism::count::number::{noisy_count, within};
+use crate::mechanism::definition::{Entry, Mechanism, Scalar};
+use crate::mechanism::gaussian;
 use crate::random::{Bits, Generator};
 use crate::sampler::normal::RoundedNormal;
-use crate::sums::Sums;
-use crate::tail::{self, quantile};
 
-pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
-    info: budget::gaussian(
+pub(crate) const ENTRY: Entry<Scalar<i64>> = Entry {
+    info: gaussian::info(
         "Dong, Roth, Su 2022, Gaussian differential privacy: the Gaussian mechanism; calibrated as \
          in Balle, Wang 2018",
     ),
     plan: None,
-    build: |request| Ok(Box::new(Gaussian::new(request.mu()?))),
+    build: |request| Ok(Box::new(Gaussian::new(request.row_mu()?))),
 };
 
 /// The number of rows plus Gaussian noise of standard deviation `1 / mu`, rounded.
@@ -40,7 +40,7 @@ impl Gaussian {
     pub fn new(mu: f64) -> Self {
         Self {
             mu,
-            noise: RoundedNormal::new(budget::no_less(1.0 / mu)),
+            noise: RoundedNormal::new(gaussian::no_less(1.0 / mu)),
         }
     }
 

@@ -2,20 +2,22 @@
 //!
 //! The proof: docs/proofs/count-geometric.md.
 
-use super::super::{ADD_REMOVE, Entry, Info, Mechanism, PURE, Scalar};
-use super::{noisy_count, within};
-use crate::epsilon::Epsilon;
-use crate::grid::Grid;
-use crate::interval::Intervals;
+use crate::accuracy::interval::Intervals;
+use crate::accuracy::tail::{self, quantile};
+use crate::encoding::grid::Grid;
+use crate::encoding::sums::Sums;
+use crate::mechanism::count::number::{noisy_count, within};
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, PURE, Scalar};
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator};
 use crate::sampler::staircase::Staircase;
-use crate::sums::Sums;
-use crate::tail::{self, quantile};
 
-pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
+pub(crate) const ENTRY: Entry<Scalar<i64>> = Entry {
     info: Info {
         name: "geometric",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: ADD_REMOVE,
         parameters: &[],
         example: "geometric",
@@ -23,7 +25,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
                  mechanisms",
     },
     plan: None,
-    build: |request| Ok(Box::new(Geometric::new(request.epsilon()?))),
+    build: |request| Ok(Box::new(Geometric::new(request.row_epsilon()?))),
 };
 
 /// The number of rows plus two-sided geometric noise.

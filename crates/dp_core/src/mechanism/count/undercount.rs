@@ -2,22 +2,24 @@
 //!
 //! The proof: docs/proofs/count-undercount.md.
 
-use super::super::budget::DELTA;
-use super::super::{ADD_REMOVE, Entry, Info, Mechanism, Scalar};
-use super::{noisy_count, within};
-use crate::epsilon::Epsilon;
+use crate::accuracy::interval::Intervals;
+use crate::accuracy::tail::{self, quantile};
+use crate::encoding::grid::Grid;
+use crate::encoding::sums::Sums;
 use crate::error::ParameterError;
-use crate::grid::Grid;
-use crate::interval::Intervals;
+use crate::mechanism::count::number::{noisy_count, within};
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, Scalar};
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator};
+use crate::request::budget::DELTA;
 use crate::sampler::staircase::Staircase;
-use crate::sums::Sums;
-use crate::tail::{self, quantile};
 
-pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
+pub(crate) const ENTRY: Entry<Scalar<i64>> = Entry {
     info: Info {
         name: "undercount",
         guarantee: "(eps, delta)-differential privacy",
+        loss: Loss::Approximate,
         neighbours: ADD_REMOVE,
         parameters: &[DELTA],
         example: "undercount(delta=1e-6)",
@@ -26,8 +28,8 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<i64>> = Entry {
                  that its exact delta allows",
     },
     plan: None,
-    build: |request| match request.delta()? {
-        Some(delta) => Ok(Box::new(Undercount::new(request.epsilon()?, delta))),
+    build: |request| match request.row_delta()? {
+        Some(delta) => Ok(Box::new(Undercount::new(request.row_epsilon()?, delta))),
         None => Err(ParameterError::new(
             "mech",
             "does not give delta",

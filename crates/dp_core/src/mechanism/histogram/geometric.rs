@@ -2,28 +2,31 @@
 //!
 //! The proof: docs/proofs/histogram-geometric.md.
 
-use super::super::{ADD_REMOVE, Entry, Info, Mechanism, PURE, Parameter, Takes};
-use super::noisy_counts;
-use crate::buckets::Buckets;
-use crate::epsilon::Epsilon;
-use crate::grid::Grid;
+use crate::encoding::buckets::Buckets;
+use crate::encoding::grid::Grid;
+use crate::encoding::sums::Totals;
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, PURE};
+use crate::mechanism::histogram::counts::noisy_counts;
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator};
+use crate::request::parameter::{Parameter, ParameterKind};
 use crate::sampler::staircase::Staircase;
-use crate::sums::Totals;
 
 /// The parameter `outside`.
 const OUTSIDE: Parameter = Parameter {
     name: "outside",
-    takes: Takes::Word(&["clamp", "drop"]),
+    kind: ParameterKind::Word(&["clamp", "drop"]),
     domain: "clamp or drop",
     description: "where values outside of [lo, hi] go: to the first and the last bucket (the \
                   default), or to none",
 };
 
-pub(in crate::mechanism) const ENTRY: Entry<Histogram> = Entry {
+pub(crate) const ENTRY: Entry<Histogram> = Entry {
     info: Info {
         name: "geometric",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: ADD_REMOVE,
         parameters: &[OUTSIDE],
         example: "geometric",
@@ -32,9 +35,13 @@ pub(in crate::mechanism) const ENTRY: Entry<Histogram> = Entry {
     },
     plan: None,
     build: |request| {
-        let buckets = Buckets::new(&request.bounds()?, request.questions)?;
+        let buckets = Buckets::new(&request.bounds()?, request.length)?;
         let drops = request.choice.word(OUTSIDE.name) == Some("drop");
-        Ok(Box::new(Histogram::new(buckets, drops, request.epsilon()?)))
+        Ok(Box::new(Histogram::new(
+            buckets,
+            drops,
+            request.row_epsilon()?,
+        )))
     },
 };
 

@@ -2,19 +2,20 @@
 //!
 //! The proof: docs/proofs/keep-optimal.md.
 
-use super::super::person::{GROUPS, ROWS};
-use super::super::{ADD_REMOVE, Entry, Info, Mechanism, Scalar};
-use crate::delta::Delta;
-use crate::epsilon::Epsilon;
-use crate::grid::Grid;
+use crate::encoding::grid::Grid;
+use crate::encoding::sums::Sums;
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, Scalar};
+use crate::privacy::cost::Loss;
+use crate::privacy::delta::Delta;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator, noted};
 use crate::sampler::selection::Selection;
-use crate::sums::Sums;
 
-pub(in crate::mechanism) const ENTRY: Entry<Scalar<bool>> = Entry {
+pub(crate) const ENTRY: Entry<Scalar<bool>> = Entry {
     info: Info {
         name: "keep",
         guarantee: "(eps, delta)-differential privacy",
+        loss: Loss::Approximate,
         neighbours: ADD_REMOVE,
         parameters: &[],
         example: "keep(rows=3, groups=2)",
@@ -23,13 +24,15 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<bool>> = Entry {
     },
     plan: None,
     build: |request| {
-        let (epsilon, delta) = (request.whole_epsilon()?, request.given_delta()?);
-        let [rows, groups] = [request.at_most(&ROWS)?, request.at_most(&GROUPS)?];
+        // It bounds people itself: see `Optimal`.
+        let epsilon = request.call_epsilon()?.of_person();
+        let delta = request.call_delta()?.of_person();
+        let unit = request.unit()?;
         Ok(Box::new(Optimal::new(
             epsilon,
             delta,
-            rows as u32,
-            groups as u32,
+            unit.rows,
+            unit.groups,
         )))
     },
 };

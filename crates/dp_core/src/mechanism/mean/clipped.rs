@@ -2,22 +2,26 @@
 //!
 //! The proof: docs/proofs/mean-clipped.md.
 
-use super::super::{Entry, Info, MeanAnswer, Mechanism, PURE, Plan};
-use super::{Mean, OfSums, REPLACE, ROWS, from_midpoint, midpoint};
-use crate::epsilon::Epsilon;
-use crate::grid::{self, Bounds, Grid};
-use crate::interval::{Intervals, STEP};
+use crate::accuracy::interval::{Intervals, STEP};
+use crate::accuracy::tail::quantile;
+use crate::encoding::grid::{self, Bounds, Grid};
+use crate::encoding::sums::Sums;
+use crate::mechanism::definition::{Entry, Info, Mechanism, PURE, Plan};
+use crate::mechanism::mean::kinds::{Mean, MeanAnswer, SumsMean};
+use crate::mechanism::mean::pair::{from_midpoint, midpoint};
+use crate::mechanism::mean::parameters::{PUBLIC_N, REPLACE};
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator, add_noise};
 use crate::sampler::staircase::Staircase;
-use crate::sums::Sums;
-use crate::tail::quantile;
 
-pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
+pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "clipped",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: REPLACE,
-        parameters: &[ROWS],
+        parameters: &[PUBLIC_N],
         example: "clipped(n=10000)",
         source: "Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, A bias-accuracy-privacy \
                  trilemma for statistical estimation: the noisy clipped mean, proposition 3.5; \
@@ -29,7 +33,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
         needs: "lo and hi between which the rows lie, and a number of rows that is public",
     }),
     build: |request| {
-        let (bounds, rows, epsilon) = (request.bounds()?, request.rows()?, request.epsilon()?);
+        let (bounds, rows, epsilon) = (request.bounds()?, request.rows()?, request.row_epsilon()?);
         Mean::of_sums(Clipped::new(bounds, grid::STEPS, rows, epsilon))
     },
 };
@@ -94,7 +98,7 @@ impl Clipped {
     }
 }
 
-impl OfSums for Clipped {
+impl SumsMean for Clipped {
     /// To the grid's digits; of the number of rows that was given.
     fn noise_sd(&self, _: f64) -> f64 {
         self.bounds.width() / self.rows * self.noise.variance().sqrt()

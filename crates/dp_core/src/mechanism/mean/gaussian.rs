@@ -2,20 +2,21 @@
 //!
 //! The proof: docs/proofs/mean-gaussian.md.
 
-use super::super::budget;
-use super::super::{Entry, HOLDING_BOUNDS, MeanAnswer, Mechanism, Plan};
-use super::{Mean, OfSums, intervals_between, mean_between, midpoint};
-use crate::grid::{self, Bounds, Grid};
-use crate::interval::{Intervals, Ratio};
+use crate::accuracy::interval::{Intervals, Ratio};
+use crate::accuracy::tail;
+use crate::encoding::grid::{self, Bounds, Grid};
+use crate::encoding::sums::Sums;
+use crate::mechanism::definition::{Entry, HOLDING_BOUNDS, Mechanism, Plan};
+use crate::mechanism::gaussian;
+use crate::mechanism::mean::kinds::{Mean, MeanAnswer, SumsMean};
+use crate::mechanism::mean::pair::{intervals_between, mean_between, midpoint};
 use crate::random::{Bits, Generator, add_noise};
 use crate::sampler::normal::RoundedNormal;
-use crate::sums::Sums;
-use crate::tail;
 
-pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
-    info: budget::gaussian(
+pub(crate) const ENTRY: Entry<Mean> = Entry {
+    info: gaussian::info(
         "Lebeda 2024, Better Gaussian mechanism using correlated noise: algorithm 1 with \
-         d = 1; the same law as Fitzsimons, Honaker, Shoemate, Singhal 2024",
+         d = 1; the same distribution as Fitzsimons, Honaker, Shoemate, Singhal 2024",
     ),
     plan: Some(Plan {
         text: "gaussian(delta={delta})",
@@ -23,7 +24,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     }),
     build: |request| {
         let bounds = request.bounds()?;
-        Mean::of_sums(Gaussian::new(bounds, grid::STEPS, request.mu()?))
+        Mean::of_sums(Gaussian::new(bounds, grid::STEPS, request.row_mu()?))
     },
 };
 
@@ -51,7 +52,7 @@ impl Gaussian {
             bounds,
             steps,
             mu,
-            noise: RoundedNormal::new(budget::no_less(sigma)),
+            noise: RoundedNormal::new(gaussian::no_less(sigma)),
         }
     }
 
@@ -78,7 +79,7 @@ impl Gaussian {
     }
 }
 
-impl OfSums for Gaussian {
+impl SumsMean for Gaussian {
     /// With noise `x` of the centred sum and `y` of the rows, both of variance `2 / mu^2`, a mean
     /// at `m` of the way between the bounds moves by `(x - (2 m - 1) y) / (2 n)` of it: by most at
     /// an end.

@@ -1,9 +1,9 @@
 //! What the two baselines share: half of epsilon on a sum, half on the number of rows.
 
-use crate::epsilon::Epsilon;
+use crate::accuracy::tail;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, add_noise};
 use crate::sampler::discrete_laplace::DiscreteLaplace;
-use crate::tail;
 
 /// Independent discrete Laplace noise of scale `G / (epsilon / 2)` on a sum of sensitivity `G` and
 /// on `G` times the number of rows.
@@ -12,7 +12,7 @@ use crate::tail;
 /// moves the sum by at most `G`, and `G n` by `G`. Each is private at `epsilon / 2`, both together
 /// at epsilon.
 #[derive(Clone, Debug)]
-pub(super) struct Halves {
+pub(crate) struct Halves {
     steps: u64,
     epsilon: Epsilon,
     noise: DiscreteLaplace,

@@ -2,21 +2,25 @@
 //!
 //! The proof: docs/proofs/mean-hybrid.md.
 
-use super::super::budget::{DELTA, outside};
-use super::super::{Entry, Info, Parameter, Plan, Takes};
-use super::coins::{Coined, Heads};
-use super::symmetric::APPROXIMATE;
-use super::{Mean, REPLACE, ROWS};
+use crate::encoding::grid::{self, Bounds};
 use crate::error::ParameterError;
-use crate::grid::{self, Bounds};
+use crate::mechanism::definition::{Entry, Info, Plan};
+use crate::mechanism::mean::kinds::Mean;
+use crate::mechanism::mean::parameters::{PUBLIC_N, REPLACE};
+use crate::mechanism::mean::sampled::{ClippedPart, SampledMean};
+use crate::mechanism::mean::symmetric::APPROXIMATE;
+use crate::privacy::cost::Loss;
+use crate::request::budget::{DELTA, outside};
+use crate::request::parameter::{Parameter, ParameterKind};
 use crate::sampler::staircase::Staircase;
 
-pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
+pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "hybrid",
         guarantee: APPROXIMATE,
+        loss: Loss::Approximate,
         neighbours: REPLACE,
-        parameters: &[DELTA, ROWS, MOMENT, PSI],
+        parameters: &[DELTA, PUBLIC_N, MOMENT, PSI],
         example: "hybrid(delta=1e-9, n=10000, moment=4, psi=10)",
         source: "Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, A bias-accuracy-privacy \
                  trilemma for statistical estimation: proposition 3.7, a device of proofs; with the \
@@ -55,16 +59,16 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
             }
         };
         request.allow_pathological()?;
-        let (bounds, epsilon) = (request.bounds()?, request.epsilon()?);
+        let (bounds, epsilon) = (request.bounds()?, request.row_epsilon()?);
         let noise = Staircase::least(grid::STEPS, epsilon);
         let spread = rows * (moment - 2.0) / (2.0 * moment.powi(2) * delta * noise.variance());
         let radius = psi * spread.powf(1.0 / moment);
         let clipped = Bounds::new(Some(bounds.lo() - radius), Some(bounds.hi() + radius));
-        Mean::of_coins(Coined {
+        Mean::of_sampled(SampledMean {
             bounds: clipped.map_err(|_| outside(&PSI))?,
             coin,
             rows,
-            heads: Some(Box::new(Heads {
+            heads: Some(Box::new(ClippedPart {
                 noise,
                 radius,
                 moment,
@@ -76,14 +80,14 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
 
 const MOMENT: Parameter = Parameter {
     name: "moment",
-    takes: Takes::Number,
+    kind: ParameterKind::Number,
     domain: "2 < moment <= 1000",
     description: "the order of a moment of the rows about their mean that is bounded",
 };
 
 const PSI: Parameter = Parameter {
     name: "psi",
-    takes: Takes::Number,
+    kind: ParameterKind::Number,
     domain: "1e-290 <= psi <= 1e290",
     description: "a public bound on that moment's root, in the rows' unit: \
                   E|x - mean|^moment <= psi^moment",

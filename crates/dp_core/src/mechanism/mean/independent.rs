@@ -2,19 +2,24 @@
 //!
 //! The proof: docs/proofs/mean-independent.md.
 
-use super::super::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, MeanAnswer, Mechanism, PURE, Plan};
-use super::halves::Halves;
-use super::{Mean, OfSums, intervals_between, midpoint};
-use crate::epsilon::Epsilon;
-use crate::grid::{self, Bounds, Grid};
-use crate::interval::{Intervals, Ratio};
+use crate::accuracy::interval::{Intervals, Ratio};
+use crate::encoding::grid::{self, Bounds, Grid};
+use crate::encoding::sums::Sums;
+use crate::mechanism::definition::{
+    ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, Mechanism, PURE, Plan,
+};
+use crate::mechanism::mean::halves::Halves;
+use crate::mechanism::mean::kinds::{Mean, MeanAnswer, SumsMean};
+use crate::mechanism::mean::pair::{intervals_between, midpoint};
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator};
-use crate::sums::Sums;
 
-pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
+pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "independent",
         guarantee: PURE,
+        loss: Loss::TwoLaplaces { steps: grid::STEPS },
         neighbours: ADD_REMOVE,
         parameters: &[],
         example: "independent",
@@ -27,7 +32,11 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     }),
     build: |request| {
         let bounds = request.bounds()?;
-        Mean::of_sums(Independent::new(bounds, grid::STEPS, request.epsilon()?))
+        Mean::of_sums(Independent::new(
+            bounds,
+            grid::STEPS,
+            request.row_epsilon()?,
+        ))
     },
 };
 
@@ -74,7 +83,7 @@ impl Independent {
     }
 }
 
-impl OfSums for Independent {
+impl SumsMean for Independent {
     /// With noise `x` of the sum and `y` of the rows, in units of the larger bound, a mean of `m`
     /// such units moves by `(x - m y) / n` of them: by most at the larger bound.
     fn noise_sd(&self, rows: f64) -> f64 {

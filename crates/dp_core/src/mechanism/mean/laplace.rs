@@ -2,18 +2,21 @@
 //!
 //! The proof: docs/proofs/mean-laplace.md.
 
-use super::super::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, PURE, Plan};
-use super::{Complement, Mean, PairNoise};
-use crate::epsilon::Epsilon;
-use crate::grid;
+use crate::accuracy::tail;
+use crate::encoding::grid;
+use crate::mechanism::definition::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, PURE, Plan};
+use crate::mechanism::mean::kinds::Mean;
+use crate::mechanism::mean::pair::{Complement, PairNoise};
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
-use crate::tail;
 
-pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
+pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "laplace",
         guarantee: PURE,
+        loss: Loss::Laplace { steps: grid::STEPS },
         neighbours: ADD_REMOVE,
         parameters: &[],
         example: "laplace",
@@ -25,7 +28,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
         needs: HOLDING_BOUNDS,
     }),
     build: |request| {
-        let noise = Laplace::new(grid::STEPS, request.epsilon()?);
+        let noise = Laplace::new(grid::STEPS, request.row_epsilon()?);
         Mean::of_sums(Complement::new(request.bounds()?, noise))
     },
 };

@@ -2,18 +2,21 @@
 //!
 //! The proof: docs/proofs/mean-name-and-shame.md.
 
-use super::super::budget::DELTA;
-use super::super::{Entry, Info, Plan};
-use super::coins::Coined;
-use super::{Mean, REPLACE, ROWS};
+use crate::mechanism::definition::{Entry, Info, Plan};
+use crate::mechanism::mean::kinds::Mean;
+use crate::mechanism::mean::parameters::{PUBLIC_N, REPLACE};
+use crate::mechanism::mean::sampled::SampledMean;
+use crate::privacy::cost::Loss;
+use crate::request::budget::DELTA;
 
-pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
+pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "name_and_shame",
         guarantee: "(0, delta)-differential privacy, by showing a row with probability delta; \
                     refused unless dp_mean.allow_pathological is on",
+        loss: Loss::Approximate,
         neighbours: REPLACE,
-        parameters: &[DELTA, ROWS],
+        parameters: &[DELTA, PUBLIC_N],
         example: "name_and_shame(delta=1e-9, n=10000)",
         source: "Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, A bias-accuracy-privacy \
                  trilemma for statistical estimation: proposition 3.6, a device of proofs",
@@ -31,7 +34,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
         let (_, coin) = request.coin()?;
         let rows = request.rows()?;
         request.allow_pathological()?;
-        Mean::of_coins(Coined {
+        Mean::of_sampled(SampledMean {
             bounds: request.bounds()?,
             coin,
             rows,

@@ -2,19 +2,24 @@
 //!
 //! The proof: docs/proofs/mean-shifted.md.
 
-use super::super::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, MeanAnswer, Mechanism, PURE, Plan};
-use super::halves::Halves;
-use super::{Mean, OfSums, intervals_between, mean_between, midpoint};
-use crate::epsilon::Epsilon;
-use crate::grid::{self, Bounds, Grid};
-use crate::interval::{Intervals, Ratio};
+use crate::accuracy::interval::{Intervals, Ratio};
+use crate::encoding::grid::{self, Bounds, Grid};
+use crate::encoding::sums::Sums;
+use crate::mechanism::definition::{
+    ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, Mechanism, PURE, Plan,
+};
+use crate::mechanism::mean::halves::Halves;
+use crate::mechanism::mean::kinds::{Mean, MeanAnswer, SumsMean};
+use crate::mechanism::mean::pair::{intervals_between, mean_between, midpoint};
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator};
-use crate::sums::Sums;
 
-pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
+pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "shifted",
         guarantee: PURE,
+        loss: Loss::TwoLaplaces { steps: grid::STEPS },
         neighbours: ADD_REMOVE,
         parameters: &[],
         example: "shifted",
@@ -27,7 +32,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     }),
     build: |request| {
         let bounds = request.bounds()?;
-        Mean::of_sums(Shifted::new(bounds, grid::STEPS, request.epsilon()?))
+        Mean::of_sums(Shifted::new(bounds, grid::STEPS, request.row_epsilon()?))
     },
 };
 
@@ -73,7 +78,7 @@ impl Shifted {
     }
 }
 
-impl OfSums for Shifted {
+impl SumsMean for Shifted {
     /// With noise `x` of the centred sum and `y` of the rows, a mean at `m` of the way between the
     /// bounds moves by `(x - (2 m - 1) y) / (2 n)` of it: by most at an end.
     fn noise_sd(&self, rows: f64) -> f64 {

@@ -2,20 +2,23 @@
 //!
 //! The proof: docs/proofs/mean-smooth.md.
 
-use super::super::{
-    ADD_REMOVE_REPLACE, Entry, HOLDING_BOUNDS, Info, MeanAnswer, Mechanism, PURE, Plan,
+use crate::encoding::grid::{self, Bounds, Grid};
+use crate::encoding::sums::Sums;
+use crate::mechanism::definition::{
+    ADD_REMOVE_REPLACE, Entry, HOLDING_BOUNDS, Info, Mechanism, PURE, Plan,
 };
-use super::{Mean, OfSums, from_midpoint};
-use crate::epsilon::Epsilon;
-use crate::grid::{self, Bounds, Grid};
+use crate::mechanism::mean::kinds::{Mean, MeanAnswer, SumsMean};
+use crate::mechanism::mean::pair::from_midpoint;
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator, noted};
 use crate::sampler::student::RoundedStudent;
-use crate::sums::Sums;
 
-pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
+pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "smooth",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: ADD_REMOVE_REPLACE,
         parameters: &[],
         example: "smooth",
@@ -29,7 +32,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     }),
     build: |request| {
         let bounds = request.bounds()?;
-        Mean::of_sums(Smooth::new(bounds, grid::STEPS, request.epsilon()?))
+        Mean::of_sums(Smooth::new(bounds, grid::STEPS, request.row_epsilon()?))
     },
 };
 
@@ -80,7 +83,7 @@ const SCALE: (u64, u64) = (100, 43);
 ///
 /// **What is exact.** The real number `mean + c S(n) / epsilon * Z / sqrt(3)`, for the rational
 /// numbers that the mean, epsilon and this `S(n)` are, is rounded to the nearest multiple of the width
-/// times 2^-40, which is a public grid: post-processing. What comes out has just the law of that: see
+/// times 2^-40, which is a public grid: post-processing. What comes out has just the distribution of that: see
 /// [`RoundedStudent`]. `S` is computed in floats; see [`Smooth::sensitivity`] for why it is smooth
 /// all the same.
 ///
@@ -158,7 +161,7 @@ fn dyadic(value: f64) -> (u64, u32) {
     (mantissa, 1075u32.saturating_sub((bits >> 52) as u32))
 }
 
-impl OfSums for Smooth {
+impl SumsMean for Smooth {
     fn noise_sd(&self, rows: f64) -> f64 {
         let scale = SCALE.0 as f64 / SCALE.1 as f64;
         scale * self.sensitivity(rows) / self.epsilon.value() * self.bounds.width()

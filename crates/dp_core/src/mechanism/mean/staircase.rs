@@ -2,19 +2,23 @@
 //!
 //! The proof: docs/proofs/mean-staircase.md.
 
-use super::super::{ADD_REMOVE, Entry, GAMMA, HOLDING_BOUNDS, Info, PURE, Plan};
-use super::{Complement, Mean, PairNoise};
-use crate::epsilon::Epsilon;
-use crate::grid;
+use crate::accuracy::tail;
+use crate::encoding::grid;
+use crate::mechanism::definition::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, PURE, Plan};
+use crate::mechanism::gamma::GAMMA;
+use crate::mechanism::mean::kinds::Mean;
+use crate::mechanism::mean::pair::{Complement, PairNoise};
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::staircase::core_of;
 use crate::sampler::staircase2::{self, Staircase2, best_gamma};
-use crate::tail;
 
-pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
+pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "staircase",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: ADD_REMOVE,
         parameters: &[GAMMA],
         example: "staircase",
@@ -27,7 +31,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     }),
     build: |request| {
         let core = core_of(request.gamma(best_gamma)?, grid::STEPS);
-        let noise = Staircase::new(grid::STEPS, core, request.epsilon()?);
+        let noise = Staircase::new(grid::STEPS, core, request.row_epsilon()?);
         Mean::of_sums(Complement::new(request.bounds()?, noise))
     },
 };

@@ -1,30 +1,34 @@
-//! An unbiased mean without bounds, for rows whose law is symmetric.
+//! An unbiased mean without bounds, for rows whose distribution is symmetric.
 //!
 //! The proof: docs/proofs/mean-symmetric.md.
 
-use super::super::budget::DELTA;
-use super::super::{ADD_REMOVE, Entry, Info, MeanAnswer, Mechanism, Plan};
-use super::hourglass::Hourglass;
-use super::place::{BIN, CLIP, NO_MU, NO_RHO, Place, SHARE, Shape, Wanted};
-use super::{Mean, OfCells, PairNoise, SCALE};
-use crate::cells::Histogram;
-use crate::epsilon::Epsilon;
+use crate::encoding::cells::CellCounts;
+use crate::encoding::grid::Grid;
 use crate::error::ParameterError;
-use crate::grid::Grid;
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, Plan};
+use crate::mechanism::mean::hourglass::Hourglass;
+use crate::mechanism::mean::kinds::{CellsMean, Mean, MeanAnswer};
+use crate::mechanism::mean::location::{BIN, Bins, CLIP, Location, NO_MU, NO_RHO, SHARE, Wanted};
+use crate::mechanism::mean::pair::PairNoise;
+use crate::mechanism::mean::parameters::SCALE;
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator, add_noise};
+use crate::request::budget::DELTA;
 use crate::sampler::staircase;
 
 /// The guarantee of a mean without bounds.
-pub(super) const APPROXIMATE: &str = "(eps, delta)-differential privacy";
+pub(crate) const APPROXIMATE: &str = "(eps, delta)-differential privacy";
 
 /// What the promise asks of the rows.
-pub(super) const SYMMETRIC: &str = "rows of a symmetric distribution, in their own unit, and a public bound \
+pub(crate) const SYMMETRIC: &str = "rows of a symmetric distribution, in their own unit, and a public bound \
                                     on their standard deviation; rows enough for a place";
 
-pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
+pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "symmetric",
         guarantee: APPROXIMATE,
+        loss: Loss::Approximate,
         neighbours: ADD_REMOVE,
         parameters: &[DELTA, SCALE, BIN, CLIP, SHARE, NO_MU, NO_RHO],
         example: "symmetric(delta=1e-6, scale=10)",
@@ -38,11 +42,11 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     }),
     build: |request| {
         let Wanted {
-            shape,
+            bins,
             delta,
             epsilons: (coarse, fine),
         } = request.wanted()?;
-        Mean::of_cells(Symmetric::new(shape, coarse, fine, delta)?)
+        Mean::of_cells(Symmetric::new(bins, coarse, fine, delta)?)
     },
 };
 
@@ -60,13 +64,13 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
 /// to smooth sensitivity, whose standard deviation is `3 * 2c / (epsilon n)`. That of the mean used
 /// here is `2c / (epsilon n)` in the middle between the ends, which is where the rows are.
 ///
-/// **Why it is private** ((epsilon, delta); neighbours by adding or removing one row). [`Place`] says
+/// **Why it is private** ((epsilon, delta); neighbours by adding or removing one row). [`Location`] says
 /// why the place is private at its part of epsilon and delta. For any place, public once it is
 /// released, the rows are clipped to public ends and the pair of sums gets noise at the rest: see
 /// `hourglass`, and [`Mirrored`]. Both parts add up (basic composition, adaptive). The count is a
 /// function of the noisy pair whether there is a place or not.
 ///
-/// **Why it is unbiased**, given that there is a place, for independent rows of any law symmetric
+/// **Why it is unbiased**, given that there is a place, for independent rows of any distribution symmetric
 /// about its mean. Mirror all rows about that centre, and the offset and the noise with them, which
 /// are as likely as their mirror images: the place is mirrored, so are the clipped rows, the noisy
 /// fraction `s1 / (s1 + s2)` becomes `s2 / (s1 + s2)`, its clamping and the middle where there are no
@@ -74,11 +78,11 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
 /// below by it. It takes no independence of the place from the mean. (The offset is a multiple of
 /// 2^-53 of a bin, and floats are rounded: that is the size of the exceptions.)
 ///
-/// For a law that is not symmetric, with the place within a bin of the mean, the bias is at most
+/// For a distribution that is not symmetric, with the place within a bin of the mean, the bias is at most
 /// `dp_clip_bias(moment, psi, clip - bin)`.
 #[derive(Clone, Debug)]
 pub struct Symmetric {
-    place: Place,
+    location: Location,
     noise: Mirrored<Hourglass>,
 }
 
@@ -86,29 +90,29 @@ impl Symmetric {
     /// With so much of epsilon for the place, and for the mean.
     ///
     /// # Errors
-    /// As [`Place::new`].
+    /// As [`Location::new`].
     pub fn new(
-        shape: Shape,
+        bins: Bins,
         coarse: Epsilon,
         fine: Epsilon,
         delta: f64,
     ) -> Result<Self, ParameterError> {
-        let core = staircase::core_of(staircase::best_gamma(fine.value()), shape.steps());
+        let core = staircase::core_of(staircase::best_gamma(fine.value()), bins.steps());
         Ok(Self {
-            place: Place::new(shape, coarse, delta, 1)?,
-            noise: Mirrored(Hourglass::new(shape.steps(), core, fine)),
+            location: Location::new(bins, coarse, delta, 1)?,
+            noise: Mirrored(Hourglass::new(bins.steps(), core, fine)),
         })
     }
 
     /// One release from any source of words.
-    pub fn release_from<B: Bits>(&self, histogram: &Histogram, bits: &mut B) -> MeanAnswer {
-        let place = self.place.find(histogram, bits);
-        let shape = self.place.shape();
+    pub fn release_from<B: Bits>(&self, histogram: &CellCounts, bits: &mut B) -> MeanAnswer {
+        let place = self.location.find(histogram, bits);
+        let bins = self.location.bins();
         let (x1, x2) = self.noise.draw(bits);
         let steps = i128::from(self.noise.steps());
         let whole = steps * i128::from(histogram.n);
         // Without a place all rows count as at the lower end: only their number is looked at.
-        let to = |from| from + i64::from(shape.span);
+        let to = |from| from + i64::from(bins.span);
         let sum = place.map_or(0, |from| histogram.sum_between(from, to(from)));
         let part = add_noise(sum, x1, bits);
         let whole = part.saturating_add(add_noise(whole.saturating_sub(sum), x2, bits));
@@ -118,7 +122,7 @@ impl Symmetric {
             } else {
                 0.5
             };
-            let cells = from as f64 + fraction * f64::from(shape.span);
+            let cells = from as f64 + fraction * f64::from(bins.span);
             histogram.line.value(cells)
         });
         MeanAnswer {
@@ -128,27 +132,27 @@ impl Symmetric {
     }
 }
 
-impl Mechanism<Histogram> for Symmetric {
+impl Mechanism<CellCounts> for Symmetric {
     type Answer = MeanAnswer;
 
     fn grid(&self) -> Option<Grid> {
         None
     }
 
-    fn release(&self, histogram: &Histogram, generator: &mut Generator) -> MeanAnswer {
+    fn release(&self, histogram: &CellCounts, generator: &mut Generator) -> MeanAnswer {
         self.release_from(histogram, generator)
     }
 }
 
-impl OfCells for Symmetric {
-    fn place(&self) -> &Place {
-        &self.place
+impl CellsMean for Symmetric {
+    fn location(&self) -> &Location {
+        &self.location
     }
 
     /// In the middle between the ends, half of the difference of the pair's noises moves the mean. The
     /// two are all but uncorrelated, so its variance is half of that of one.
     fn noise_sd(&self, rows: f64) -> f64 {
-        self.place.shape().distance() * (self.noise.variance() / 2.0).sqrt() / rows
+        self.location.bins().distance() * (self.noise.variance() / 2.0).sqrt() / rows
     }
 }
 

@@ -2,24 +2,28 @@
 //!
 //! The proof: docs/proofs/mean-symmetric-known-n.md.
 
-use super::super::budget::DELTA;
-use super::super::{Entry, Info, MeanAnswer, Mechanism, Parameter, Plan, Takes};
-use super::coins::Coin;
-use super::place::{BIN, CLIP, NO_MU, NO_RHO, Place, SHARE, Wanted};
-use super::symmetric::{APPROXIMATE, SYMMETRIC};
-use super::{Mean, OfCells, REPLACE, ROWS, SCALE};
-use crate::cells::Histogram;
-use crate::grid::Grid;
+use crate::encoding::cells::CellCounts;
+use crate::encoding::grid::Grid;
+use crate::mechanism::definition::{Entry, Info, Mechanism, Plan};
+use crate::mechanism::mean::kinds::{CellsMean, Mean, MeanAnswer};
+use crate::mechanism::mean::location::{BIN, CLIP, Location, NO_MU, NO_RHO, SHARE, Wanted};
+use crate::mechanism::mean::parameters::{PUBLIC_N, REPLACE, SCALE};
+use crate::mechanism::mean::sampled::Sampling;
+use crate::mechanism::mean::symmetric::{APPROXIMATE, SYMMETRIC};
+use crate::privacy::cost::Loss;
 use crate::random::{Bits, Generator, add_noise};
+use crate::request::budget::DELTA;
+use crate::request::parameter::{Parameter, ParameterKind};
 use crate::sampler::staircase::Staircase;
 
-pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
+pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "symmetric_known_n",
         guarantee: APPROXIMATE,
+        loss: Loss::Approximate,
         neighbours: REPLACE,
         parameters: &[
-            DELTA, SCALE, ROWS, BIN, CLIP, SHARE, FALLBACK, NO_MU, NO_RHO,
+            DELTA, SCALE, PUBLIC_N, BIN, CLIP, SHARE, FALLBACK, NO_MU, NO_RHO,
         ],
         example: "symmetric_known_n(delta=1e-6, scale=10, n=10000)",
         source: "Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023, A bias-accuracy-privacy \
@@ -32,7 +36,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
     }),
     build: |request| {
         let Wanted {
-            shape,
+            bins,
             delta,
             epsilons: (coarse, fine),
         } = request.wanted()?;
@@ -40,13 +44,13 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
         let raw = request.choice.word(FALLBACK.name) == Some("raw");
         let (delta, coin) = if raw {
             request.allow_pathological()?;
-            (delta / 2.0, Some(Coin::new(delta / 2.0)?))
+            (delta / 2.0, Some(Sampling::new(delta / 2.0)?))
         } else {
             (delta, None)
         };
         Mean::of_cells(SymmetricKnownN {
-            place: Place::new(shape, coarse, delta, 2)?,
-            noise: Staircase::least(shape.steps(), fine),
+            location: Location::new(bins, coarse, delta, 2)?,
+            noise: Staircase::least(bins.steps(), fine),
             rows,
             coin,
         })
@@ -55,9 +59,9 @@ pub(in crate::mechanism) const ENTRY: Entry<Mean> = Entry {
 
 const FALLBACK: Parameter = Parameter {
     name: "fallback",
-    takes: Takes::Word(&["none", "raw"]),
+    kind: ParameterKind::Word(&["none", "raw"]),
     domain: "none or raw",
-    description: "where there is no place: none (the default) answers NULL; raw adds up rows as they \
+    description: "where there is no location: none (the default) answers NULL; raw adds up rows as they \
                   are, each with probability delta / 2, which dp_mean.allow_pathological must allow",
 };
 
@@ -68,7 +72,7 @@ const FALLBACK: Parameter = Parameter {
 /// al. gives some rows to each. Their noise on the mean is Laplace's; this is the one of the least
 /// variance.
 ///
-/// **Why it is private** ((epsilon, delta); neighbours by replacing one row). [`Place`] says why the
+/// **Why it is private** ((epsilon, delta); neighbours by replacing one row). [`Location`] says why the
 /// place is private. For any place, replacing a row moves the sum of the clipped rows by at most `G`
 /// and leaves their number; staircase noise with steps of `G` on the sum covers that, as
 /// [`Clipped`](super::clipped::Clipped) says.
@@ -81,31 +85,31 @@ const FALLBACK: Parameter = Parameter {
 /// probability of being chosen, add up to the sum of all rows on average.
 #[derive(Clone, Debug)]
 pub struct SymmetricKnownN {
-    place: Place,
+    location: Location,
     noise: Staircase,
     rows: f64,
-    coin: Option<Coin>,
+    coin: Option<Sampling>,
 }
 
 impl SymmetricKnownN {
     /// One release from any source of words.
-    pub fn release_from<B: Bits>(&self, histogram: &Histogram, bits: &mut B) -> MeanAnswer {
-        let shape = self.place.shape();
+    pub fn release_from<B: Bits>(&self, histogram: &CellCounts, bits: &mut B) -> MeanAnswer {
+        let bins = self.location.bins();
         let noise = self.noise.draw(bits).value;
-        let mean = if let Some(from) = self.place.find(histogram, bits) {
+        let mean = if let Some(from) = self.location.find(histogram, bits) {
             // Counted from the middle: should there be another number of rows than was said, the
             // answer is drawn towards the middle, not towards an end.
-            let sum = histogram.sum_between(from, from + i64::from(shape.span));
-            let whole = i128::from(shape.steps()) * i128::from(histogram.n);
+            let sum = histogram.sum_between(from, from + i64::from(bins.span));
+            let whole = i128::from(bins.steps()) * i128::from(histogram.n);
             let noisy = add_noise(sum, noise, bits);
             let centred = noisy.saturating_mul(2).saturating_sub(whole);
-            let half_spans = centred as f64 / shape.steps() as f64 / self.rows;
-            let cells = from as f64 + f64::from(shape.span) * (0.5 + half_spans / 2.0);
+            let half_spans = centred as f64 / bins.steps() as f64 / self.rows;
+            let cells = from as f64 + f64::from(bins.span) * (0.5 + half_spans / 2.0);
             Some(histogram.line.value(cells))
         } else {
             self.coin.map(|coin| {
                 let cells = histogram.chosen.sum(&histogram.line) * coin.one_in() as f64;
-                (cells / self.rows * shape.width).clamp(f64::MIN, f64::MAX)
+                (cells / self.rows * bins.width).clamp(f64::MIN, f64::MAX)
             })
         };
         MeanAnswer {
@@ -115,28 +119,28 @@ impl SymmetricKnownN {
     }
 }
 
-impl Mechanism<Histogram> for SymmetricKnownN {
+impl Mechanism<CellCounts> for SymmetricKnownN {
     type Answer = MeanAnswer;
 
     fn grid(&self) -> Option<Grid> {
         None
     }
 
-    fn release(&self, histogram: &Histogram, generator: &mut Generator) -> MeanAnswer {
+    fn release(&self, histogram: &CellCounts, generator: &mut Generator) -> MeanAnswer {
         self.release_from(histogram, generator)
     }
 }
 
-impl OfCells for SymmetricKnownN {
-    fn place(&self) -> &Place {
-        &self.place
+impl CellsMean for SymmetricKnownN {
+    fn location(&self) -> &Location {
+        &self.location
     }
 
-    fn coin(&self) -> Option<Coin> {
+    fn coin(&self) -> Option<Sampling> {
         self.coin
     }
 
     fn noise_sd(&self, _: f64) -> f64 {
-        self.place.shape().distance() / self.rows * self.noise.variance().sqrt()
+        self.location.bins().distance() / self.rows * self.noise.variance().sqrt()
     }
 }

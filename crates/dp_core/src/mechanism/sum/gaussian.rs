@@ -2,22 +2,22 @@
 //!
 //! The proof: docs/proofs/sum-gaussian.md.
 
-use super::super::budget;
-use super::super::{Entry, Scalar};
-use super::{Sum, SumNoise};
-use crate::grid;
+use crate::accuracy::tail;
+use crate::encoding::grid;
+use crate::mechanism::definition::{Entry, Scalar};
+use crate::mechanism::gaussian;
+use crate::mechanism::sum::noise::{Sum, SumNoise};
 use crate::random::Bits;
 use crate::sampler::normal::RoundedNormal;
-use crate::tail;
 
-pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
-    info: budget::gaussian(
+pub(crate) const ENTRY: Entry<Scalar<f64>> = Entry {
+    info: gaussian::info(
         "Dong, Roth, Su 2022, Gaussian differential privacy: the Gaussian mechanism; calibrated as \
          in Balle, Wang 2018",
     ),
     plan: None,
     build: |request| {
-        let noise = Gaussian::new(grid::STEPS, request.mu()?);
+        let noise = Gaussian::new(grid::STEPS, request.row_mu()?);
         Ok(Box::new(Sum::new(request.bounds()?, noise)))
     },
 };
@@ -41,7 +41,7 @@ impl Gaussian {
         Self {
             steps,
             mu,
-            noise: RoundedNormal::new(budget::no_less(steps as f64 / mu)),
+            noise: RoundedNormal::new(gaussian::no_less(steps as f64 / mu)),
         }
     }
 }

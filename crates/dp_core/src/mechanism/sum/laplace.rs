@@ -2,18 +2,20 @@
 //!
 //! The proof: docs/proofs/sum-laplace.md.
 
-use super::super::{ADD_REMOVE, Entry, Info, PURE, Scalar};
-use super::{Sum, SumNoise};
-use crate::epsilon::Epsilon;
-use crate::grid;
+use crate::accuracy::tail;
+use crate::encoding::grid;
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE, Scalar};
+use crate::mechanism::sum::noise::{Sum, SumNoise};
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
-use crate::tail;
 
-pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
+pub(crate) const ENTRY: Entry<Scalar<f64>> = Entry {
     info: Info {
         name: "laplace",
         guarantee: PURE,
+        loss: Loss::Laplace { steps: grid::STEPS },
         neighbours: ADD_REMOVE,
         parameters: &[],
         example: "laplace",
@@ -21,7 +23,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
     },
     plan: None,
     build: |request| {
-        let noise = Laplace::new(grid::STEPS, request.epsilon()?);
+        let noise = Laplace::new(grid::STEPS, request.row_epsilon()?);
         Ok(Box::new(Sum::new(request.bounds()?, noise)))
     },
 };

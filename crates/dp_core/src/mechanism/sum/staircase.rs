@@ -2,18 +2,21 @@
 //!
 //! The proof: docs/proofs/sum-staircase.md.
 
-use super::super::{ADD_REMOVE, Entry, GAMMA, Info, PURE, Scalar};
-use super::{Sum, SumNoise};
-use crate::epsilon::Epsilon;
-use crate::grid;
+use crate::accuracy::tail;
+use crate::encoding::grid;
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE, Scalar};
+use crate::mechanism::gamma::GAMMA;
+use crate::mechanism::sum::noise::{Sum, SumNoise};
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::{self, staircase};
-use crate::tail;
 
-pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
+pub(crate) const ENTRY: Entry<Scalar<f64>> = Entry {
     info: Info {
         name: "staircase",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: ADD_REMOVE,
         parameters: &[GAMMA],
         example: "staircase",
@@ -22,7 +25,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Scalar<f64>> = Entry {
     plan: None,
     build: |request| {
         let core = staircase::core_of(request.gamma(staircase::best_gamma)?, grid::STEPS);
-        let noise = Staircase::new(grid::STEPS, core, request.epsilon()?);
+        let noise = Staircase::new(grid::STEPS, core, request.row_epsilon()?);
         Ok(Box::new(Sum::new(request.bounds()?, noise)))
     },
 };

@@ -2,24 +2,25 @@
 //!
 //! The proof: docs/proofs/variance-gaussian.md.
 
-use super::super::budget::{self, DELTA, MU, RHO};
-use super::super::{Entry, Info};
-use super::{MomentNoise, OfMoments, SAMPLE, Variance};
-use crate::grid;
+use crate::encoding::grid;
+use crate::mechanism::definition::{Entry, Info};
+use crate::mechanism::gaussian;
+use crate::mechanism::variance::moments::{MomentNoise, SAMPLE, Variance, VarianceMechanism};
 use crate::random::Bits;
+use crate::request::budget::{DELTA, MU, RHO};
 use crate::sampler::normal::RoundedNormal;
 
-pub(in crate::mechanism) const ENTRY: Entry<OfMoments> = Entry {
+pub(crate) const ENTRY: Entry<VarianceMechanism> = Entry {
     info: Info {
         parameters: &[DELTA, MU, RHO, SAMPLE],
-        ..budget::gaussian(
+        ..gaussian::info(
             "Dong, Roth, Su 2022, Gaussian differential privacy: the Gaussian mechanism; on the \
              sums that the D-optimal design of Kiefer, Wolfowitz 1960 leads to",
         )
     },
     plan: None,
     build: |request| {
-        let noise = Gaussian::new(grid::COARSE_STEPS, request.mu()?);
+        let noise = Gaussian::new(grid::COARSE_STEPS, request.row_mu()?);
         let (bounds, is_sample) = (request.bounds()?, request.is_sample());
         Ok(Box::new(Variance::new(bounds, is_sample, noise)))
     },
@@ -42,7 +43,7 @@ pub(in crate::mechanism) const ENTRY: Entry<OfMoments> = Entry {
 ///
 /// The Bernstein sums are moved by at most `G^2` as well. But `b0` and `b2` take noise on the
 /// variance as `l0` and `l2` do, and the middle one by `(1/2 - mean)^2 - variance - 1/4` where `l1`
-/// does by `(1/2 - mean)^2 - variance`: for the uniform law -1/3 against -1/12, and the variance of
+/// does by `(1/2 - mean)^2 - variance`: for the uniform distribution -1/3 against -1/12, and the variance of
 /// the noise is 2.7 times smaller. Of all Gaussian noise this has the smallest volume: the three
 /// points are the D-optimal design for quadratics (Kiefer, Wolfowitz 1960).
 #[derive(Clone, Debug)]
@@ -57,7 +58,7 @@ impl Gaussian {
         let sensitivity = (steps * steps) as f64;
         Self {
             steps,
-            noise: RoundedNormal::new(budget::no_less(sensitivity / mu)),
+            noise: RoundedNormal::new(gaussian::no_less(sensitivity / mu)),
         }
     }
 }

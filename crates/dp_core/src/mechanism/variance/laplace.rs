@@ -2,17 +2,21 @@
 //!
 //! The proof: docs/proofs/variance-laplace.md.
 
-use super::super::{ADD_REMOVE, Entry, Info, PURE};
-use super::{MomentNoise, OfMoments, SAMPLE, Variance};
-use crate::epsilon::Epsilon;
-use crate::grid;
+use crate::encoding::grid;
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE};
+use crate::mechanism::variance::moments::{MomentNoise, SAMPLE, Variance, VarianceMechanism};
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
 
-pub(in crate::mechanism) const ENTRY: Entry<OfMoments> = Entry {
+pub(crate) const ENTRY: Entry<VarianceMechanism> = Entry {
     info: Info {
         name: "laplace",
         guarantee: PURE,
+        loss: Loss::Laplace {
+            steps: grid::COARSE_STEPS,
+        },
         neighbours: ADD_REMOVE,
         parameters: &[SAMPLE],
         example: "laplace",
@@ -21,7 +25,7 @@ pub(in crate::mechanism) const ENTRY: Entry<OfMoments> = Entry {
     },
     plan: None,
     build: |request| {
-        let noise = Laplace::new(grid::COARSE_STEPS, request.epsilon()?);
+        let noise = Laplace::new(grid::COARSE_STEPS, request.row_epsilon()?);
         let (bounds, is_sample) = (request.bounds()?, request.is_sample());
         Ok(Box::new(Variance::new(bounds, is_sample, noise)))
     },
@@ -49,7 +53,7 @@ pub(in crate::mechanism) const ENTRY: Entry<OfMoments> = Entry {
 /// b2` is `x^2` and lower powers). Here a quarter of `b1` is taken off the outer ones. That leaves
 /// `c0` and `c2` as they are, and as `b0 = f0 / 2 + f1 / 8` and so on, `c1` becomes `3 (c0 + c2) /
 /// 4 - 1/2`. The variance of the answer goes with `c0^2 + c1^2 + c2^2`. That is 1/16 more at most
-/// (all rows at a bound), and less wherever `c0 + c2 < 4/5`: 1.41 times less for the uniform law,
+/// (all rows at a bound), and less wherever `c0 + c2 < 4/5`: 1.41 times less for the uniform distribution,
 /// 1.33 times for one narrow around the middle. Half of `b1` is private too; it is 2 and 1.5 times
 /// better there, but makes it 1/4 more for rows at a bound. The price is paid by the number of
 /// rows, whose variance is 4.25 times `2 / epsilon^2` instead of 3 times.

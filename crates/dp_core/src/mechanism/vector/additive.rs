@@ -1,11 +1,11 @@
 //! Noise that is added to each sum, and no noisy number of rows.
 
-use super::super::Mechanism;
-use super::{Items, Origin, Rows, Spread, VectorAnswer, VectorMechanism};
-use crate::grid::Grid;
+use crate::encoding::grid::Grid;
+use crate::encoding::sums::Totals;
+use crate::mechanism::definition::Mechanism;
+use crate::mechanism::vector::items::{Items, Origin, Rows, Spread, VectorAnswer, VectorMechanism};
 use crate::memory;
 use crate::random::{Bits, Generator, add_noise};
-use crate::sums::Totals;
 
 /// Noise for all positions of a vector, in steps.
 pub trait VectorNoise {
@@ -27,7 +27,7 @@ pub struct Additive<N> {
 
 impl<N: VectorNoise> Additive<N> {
     /// For rows of which at most `most` positions are other than 0.
-    pub(super) fn new(items: Items, most: usize, noise: N) -> Self {
+    pub(crate) fn new(items: Items, most: usize, noise: N) -> Self {
         Self { items, most, noise }
     }
 

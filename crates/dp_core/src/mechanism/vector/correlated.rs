@@ -2,20 +2,25 @@
 //!
 //! The proof: docs/proofs/vector-correlated.md.
 
-use super::super::budget::{self, DELTA, GAUSSIAN, MU, RHO, outside};
-use super::super::{Entry, Info, Mechanism, Parameter, Takes, Vector};
-use super::{
-    EITHER, Items, LENGTH, Origin, RELATION, Relation, Rows, Spread, VectorAnswer, VectorMechanism,
+use crate::encoding::grid::Grid;
+use crate::encoding::sums::Totals;
+use crate::mechanism::definition::{Entry, Info, Mechanism};
+use crate::mechanism::gaussian::{self, GAUSSIAN};
+use crate::mechanism::vector::items::{
+    EITHER, Items, LENGTH, Origin, RELATION, Relation, Rows, Spread, Vector, VectorAnswer,
+    VectorMechanism,
 };
-use crate::grid::Grid;
+use crate::privacy::cost::Loss;
 use crate::random::{Bits, Generator, add_noise};
+use crate::request::budget::{DELTA, MU, RHO, outside};
+use crate::request::parameter::{Parameter, ParameterKind};
 use crate::sampler::normal::RoundedNormal;
-use crate::sums::Totals;
 
-pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
+pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "correlated",
         guarantee: GAUSSIAN,
+        loss: Loss::Gaussian,
         neighbours: EITHER,
         parameters: &[DELTA, MU, RHO, WEIGHT, LENGTH, RELATION],
         example: "correlated(delta=1e-6, d=64)",
@@ -24,7 +29,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
     },
     plan: None,
     build: |request| {
-        let (items, relation, mu) = (request.items()?, request.relation(), request.mu()?);
+        let (items, relation, mu) = (request.items()?, request.relation(), request.row_mu()?);
         let weight = match request.choice.get(WEIGHT.name) {
             None => best_weight(&items, relation),
             Some(weight) if (LEAST..=MOST).contains(&weight) => weight,
@@ -39,7 +44,7 @@ const MOST: f64 = (1 << 20) as f64;
 
 const WEIGHT: Parameter = Parameter {
     name: "c",
-    takes: Takes::Number,
+    kind: ParameterKind::Number,
     domain: "2^-20 <= c <= 2^20",
     description: "how much of the budget goes to the number of rows: by default what makes the \
                   counts best, the fourth root of d (with relation=replace the square root), and \
@@ -108,8 +113,8 @@ impl Correlated {
             Relation::Replace => (4.0 * length).max(2.0 * (length + square)),
         }
         .sqrt();
-        let sigma = budget::no_less(distance * items.steps as f64 / mu);
-        let sigma_whole = budget::no_less(sigma / weight);
+        let sigma = gaussian::no_less(distance * items.steps as f64 / mu);
+        let sigma_whole = gaussian::no_less(sigma / weight);
         Self {
             items,
             sigma,

@@ -2,18 +2,23 @@
 //!
 //! The proof: docs/proofs/vector-ellipse.md.
 
-use super::super::budget::{self, DELTA, GAUSSIAN, MU, RHO, outside};
-use super::super::{ADD_REMOVE, Entry, Info, Parameter, Takes, Vector};
-use super::{Additive, Items, LENGTH, VectorNoise};
+use crate::encoding::grid::Bounds;
 use crate::error::ParameterError;
-use crate::grid::Bounds;
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info};
+use crate::mechanism::gaussian::{self, GAUSSIAN};
+use crate::mechanism::vector::additive::{Additive, VectorNoise};
+use crate::mechanism::vector::items::{Items, LENGTH, Vector};
+use crate::privacy::cost::Loss;
 use crate::random::Bits;
+use crate::request::budget::{DELTA, MU, RHO, outside};
+use crate::request::parameter::{Parameter, ParameterKind};
 use crate::sampler::normal::RoundedSums;
 
-pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
+pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "ellipse",
         guarantee: GAUSSIAN,
+        loss: Loss::Gaussian,
         neighbours: ADD_REMOVE,
         parameters: &[DELTA, MU, RHO, MOST, LENGTH],
         example: "ellipse(delta=1e-6, k=3, d=64)",
@@ -22,7 +27,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
     },
     plan: None,
     build: |request| {
-        let (items, mu) = (request.items()?, request.mu()?);
+        let (items, mu) = (request.items()?, request.row_mu()?);
         // With any other bounds a missing number, which counts as 0, would not be 0 steps.
         let from_0 = |bounds: Bounds| bounds.lo() == 0.0 || bounds.hi() == 0.0;
         if !items.bounds.is_none_or(from_0) {
@@ -52,7 +57,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
 
 const MOST: Parameter = Parameter {
     name: "k",
-    takes: Takes::Whole,
+    kind: ParameterKind::Whole,
     domain: "1 <= k <= d/2",
     description: "how many numbers of a row may be other than 0: in a row with more, the first k \
                   count",
@@ -92,8 +97,8 @@ impl Ellipse {
         let longer =
             (most * (most - 1.0) / (length - 1.0)) / (p.sqrt() + (q / (length - 1.0)).sqrt());
         let unit = items.steps as f64 / mu;
-        let own = budget::no_less(across.sqrt() * unit);
-        let shared = budget::no_less((longer * whole / length).sqrt() * unit);
+        let own = gaussian::no_less(across.sqrt() * unit);
+        let shared = gaussian::no_less((longer * whole / length).sqrt() * unit);
         Self {
             own,
             shared,

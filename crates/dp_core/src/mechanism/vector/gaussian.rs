@@ -2,17 +2,21 @@
 //!
 //! The proof: docs/proofs/vector-gaussian.md.
 
-use super::super::budget::{self, DELTA, GAUSSIAN, MU, RHO};
-use super::super::{Entry, Info, Vector};
-use super::{Additive, EITHER, Items, LENGTH, RELATION, Relation, VectorNoise};
+use crate::mechanism::definition::{Entry, Info};
+use crate::mechanism::gaussian::{self, GAUSSIAN};
+use crate::mechanism::vector::additive::{Additive, VectorNoise};
+use crate::mechanism::vector::items::{EITHER, Items, LENGTH, RELATION, Relation, Vector};
 use crate::memory;
+use crate::privacy::cost::Loss;
 use crate::random::Bits;
+use crate::request::budget::{DELTA, MU, RHO};
 use crate::sampler::normal::RoundedNormal;
 
-pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
+pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "gaussian",
         guarantee: GAUSSIAN,
+        loss: Loss::Gaussian,
         neighbours: EITHER,
         parameters: &[DELTA, MU, RHO, LENGTH, RELATION],
         example: "gaussian(delta=1e-6, d=64)",
@@ -21,7 +25,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
     },
     plan: None,
     build: |request| {
-        let (items, relation, mu) = (request.items()?, request.relation(), request.mu()?);
+        let (items, relation, mu) = (request.items()?, request.relation(), request.row_mu()?);
         let noise = Gaussian::new(&items, relation, mu);
         Ok(Box::new(Additive::new(items, items.length, noise)))
     },
@@ -49,7 +53,7 @@ impl Gaussian {
             Relation::Replace => 2f64.sqrt().max(items.most_apart()),
         };
         let distance = one * (items.length as f64).sqrt() * items.steps as f64;
-        let sigma = budget::no_less(distance / mu);
+        let sigma = gaussian::no_less(distance / mu);
         Self {
             sigma,
             noise: RoundedNormal::new(sigma),

@@ -2,19 +2,25 @@
 //!
 //! The proof: docs/proofs/vector-known-n.md.
 
-use super::super::budget::{self, DELTA, GAUSSIAN, MU, RHO, outside};
-use super::super::{ADD_REMOVE, Entry, Info, Mechanism, Parameter, Takes, Vector};
-use super::{Items, LENGTH, Origin, Rows, Spread, VectorAnswer, VectorMechanism};
+use crate::encoding::grid::Grid;
+use crate::encoding::sums::Totals;
 use crate::error::ParameterError;
-use crate::grid::Grid;
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism};
+use crate::mechanism::gaussian::{self, GAUSSIAN};
+use crate::mechanism::vector::items::{
+    Items, LENGTH, Origin, Rows, Spread, Vector, VectorAnswer, VectorMechanism,
+};
+use crate::privacy::cost::Loss;
 use crate::random::{Bits, Generator, add_noise};
+use crate::request::budget::{DELTA, MU, RHO, outside};
+use crate::request::parameter::{Parameter, ParameterKind};
 use crate::sampler::normal::RoundedNormal;
-use crate::sums::Totals;
 
-pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
+pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "known_n",
         guarantee: GAUSSIAN,
+        loss: Loss::Gaussian,
         neighbours: ADD_REMOVE,
         parameters: &[DELTA, MU, RHO, TOTAL, LENGTH],
         example: "known_n(delta=1e-6, n=12345, d=64)",
@@ -22,7 +28,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
     },
     plan: None,
     build: |request| {
-        let (items, mu) = (request.items()?, request.mu()?);
+        let (items, mu) = (request.items()?, request.row_mu()?);
         match request.choice.get(TOTAL.name) {
             Some(total) if (0.0..=MOST).contains(&total) => {
                 Ok(Box::new(KnownN::new(items, total, mu)))
@@ -43,7 +49,7 @@ const MOST: f64 = 9_007_199_254_740_992.0;
 
 const TOTAL: Parameter = Parameter {
     name: "n",
-    takes: Takes::Number,
+    kind: ParameterKind::Number,
     domain: "0 <= n <= 2^53",
     description: "the number of rows, as it is public or was released before; its error goes into \
                   the answers, half of it into each count",
@@ -68,7 +74,7 @@ impl KnownN {
     /// For vectors of these items, with `total` rows for all anybody knows.
     pub fn new(items: Items, total: f64, mu: f64) -> Self {
         let distance = (items.length as f64).sqrt() * items.steps as f64;
-        let sigma = budget::no_less(distance / mu);
+        let sigma = gaussian::no_less(distance / mu);
         Self {
             items,
             total,

@@ -2,17 +2,20 @@
 //!
 //! The proof: docs/proofs/vector-laplace.md.
 
-use super::super::{Entry, Info, PURE, Vector};
-use super::{Additive, EITHER, Items, LENGTH, RELATION, Relation, VectorNoise};
-use crate::epsilon::Epsilon;
+use crate::mechanism::definition::{Entry, Info, PURE};
+use crate::mechanism::vector::additive::{Additive, VectorNoise};
+use crate::mechanism::vector::items::{EITHER, Items, LENGTH, RELATION, Relation, Vector};
 use crate::memory;
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
 
-pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
+pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "laplace",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: EITHER,
         parameters: &[LENGTH, RELATION],
         example: "laplace(d=64)",
@@ -21,7 +24,7 @@ pub(in crate::mechanism) const ENTRY: Entry<Vector> = Entry {
     plan: None,
     build: |request| {
         let items = request.items()?.coarse();
-        let noise = Laplace::new(&items, request.relation(), request.epsilon()?);
+        let noise = Laplace::new(&items, request.relation(), request.row_epsilon()?);
         Ok(Box::new(Additive::new(items, items.length, noise)))
     },
 };
@@ -61,7 +64,7 @@ impl VectorNoise for Laplace {
     }
 
     fn spread(&self) -> (f64, f64) {
-        // The variance of the discrete law, 2 p / (1 - p)^2 with p = e^-rate.
+        // The variance of the discrete distribution, 2 p / (1 - p)^2 with p = e^-rate.
         (0.5f64.sqrt() / (self.rate / 2.0).sinh(), 0.0)
     }
 }

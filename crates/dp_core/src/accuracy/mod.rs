@@ -1,0 +1,6 @@
+//! How far an answer may be from the truth: tails of the noise, intervals, forecasts. Public numbers
+//! in, public numbers out.
+
+pub mod forecast;
+pub mod interval;
+pub mod tail;

@@ -1,0 +1,9 @@
+//! How a row becomes integers, and what a state adds up: no floating-point number is ever added to
+//! private data.
+
+pub mod buckets;
+pub mod cells;
+pub mod grid;
+pub mod magnitudes;
+pub mod sides;
+pub mod sums;

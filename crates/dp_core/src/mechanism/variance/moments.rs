@@ -1,0 +1,144 @@
+//! What the mechanisms of variances share: noise on sums of powers, and the answer that follows.
+
+use crate::encoding::grid::{Bounds, Grid};
+use crate::encoding::sums::Moments;
+use crate::mechanism::definition::Mechanism;
+use crate::random::{Bits, Generator, add_noise};
+use crate::request::checked::Request;
+use crate::request::parameter::{Parameter, ParameterKind};
+
+/// A mechanism that sees the number of rows, and the sums of their steps and of the squares.
+pub type VarianceMechanism = dyn Mechanism<Moments, Answer = VarianceAnswer>;
+
+/// What a variance's release hands back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VarianceAnswer {
+    /// The private variance; infinite where it is too large for a float.
+    pub variance: f64,
+    /// Its root, in the column's own unit.
+    pub stddev: f64,
+    /// The private mean, inside the bounds.
+    pub mean: f64,
+    /// The noisy number of rows. It can be negative.
+    pub count: f64,
+}
+
+/// The parameter `sample`.
+pub(crate) const SAMPLE: Parameter = Parameter {
+    name: "sample",
+    kind: ParameterKind::Word(&["no", "yes"]),
+    domain: "no or yes",
+    description: "whether the rows are a sample, so that the variance is n / (n - 1) times as \
+                  large, with the noisy n if that is above 2; by default they are all there is",
+};
+
+impl Request<'_> {
+    /// Whether the rows are a sample of more.
+    pub(crate) fn is_sample(&self) -> bool {
+        self.choice.word(SAMPLE.name) == Some("yes")
+    }
+}
+
+/// Three sums of the rows to put noise on, and the noise.
+pub trait MomentNoise {
+    /// Grid steps between the bounds.
+    fn steps(&self) -> u64;
+
+    /// The three sums, of the Bernstein sums `B0`, `B1` (which is even), `B2`.
+    fn sums(&self, bernstein: [i128; 3]) -> [i128; 3];
+
+    /// Eight times the Bernstein sums, of the three sums: an integer.
+    fn eightfold_bernstein(&self, sums: [i128; 3]) -> [i128; 3];
+
+    /// One draw of the noise of one of the three sums; they are independent.
+    fn draw<B: Bits>(&self, bits: &mut B) -> i128;
+}
+
+/// The variance of the rows, with the noise `N`.
+#[derive(Clone, Debug)]
+pub struct Variance<N> {
+    bounds: Bounds,
+    is_sample: bool,
+    noise: N,
+}
+
+impl<N: MomentNoise> Variance<N> {
+    /// For a column with these bounds, of rows that are a sample or all there are.
+    pub fn new(bounds: Bounds, is_sample: bool, noise: N) -> Self {
+        Self {
+            bounds,
+            is_sample,
+            noise,
+        }
+    }
+
+    /// The three noisy sums: this is what the guarantee is about.
+    #[inline]
+    pub fn noisy<B: Bits>(&self, moments: &Moments, bits: &mut B) -> [i128; 3] {
+        let bernstein = bernstein(moments, self.noise.steps());
+        self.noise
+            .sums(bernstein)
+            .map(|sum| add_noise(sum, self.noise.draw(bits), bits))
+    }
+
+    /// One release from any source of words.
+    #[inline]
+    pub fn release_from<B: Bits>(&self, moments: &Moments, bits: &mut B) -> VarianceAnswer {
+        self.answer(self.noisy(moments, bits))
+    }
+
+    /// What follows from the noisy sums, and from nothing else of the rows.
+    fn answer(&self, noisy: [i128; 3]) -> VarianceAnswer {
+        let eightfold = self.noise.eightfold_bernstein(noisy);
+        let whole = eightfold.into_iter().fold(0, i128::saturating_add);
+        let steps = self.noise.steps() as f64;
+        let count = whole as f64 / (8.0 * steps * steps);
+        let (place, variance) = if whole > 0 {
+            let positive = eightfold.map(|sum| sum.max(0) as f64);
+            // Not 0: one of them is above 0.
+            let whole: f64 = positive.iter().sum();
+            let [p0, p1, p2] = positive.map(|sum| sum / whole);
+            (p2 + p1 / 2.0, (p0 * p2 - p1 * p1 / 4.0).clamp(0.0, 0.25))
+        } else {
+            (0.5, 1.0 / 12.0)
+        };
+        let variance = match self.is_sample && count > 2.0 {
+            true => variance * (count / (count - 1.0)),
+            false => variance,
+        };
+        let (lo, hi, width) = (self.bounds.lo(), self.bounds.hi(), self.bounds.width());
+        VarianceAnswer {
+            // In this order, so that no infinity meets a 0.
+            variance: width * (width * variance),
+            stddev: width * variance.sqrt(),
+            // Rounding can leave the bounds by a digit, and even overflow at the largest floats.
+            mean: (lo + width * place).clamp(lo, hi),
+            count,
+        }
+    }
+}
+
+/// The Bernstein sums `B0`, `B1`, `B2`.
+pub(crate) fn bernstein(moments: &Moments, steps: u64) -> [i128; 3] {
+    let steps = i128::from(steps);
+    // Twice 2^63 rows of 2^24 steps are far below what an i128 holds.
+    let squares = steps * steps * i128::from(moments.n);
+    let crossed = moments.s.saturating_mul(2 * steps);
+    [
+        squares.saturating_sub(crossed).saturating_add(moments.q),
+        crossed.saturating_sub(moments.q.saturating_mul(2)),
+        moments.q,
+    ]
+}
+
+impl<N: MomentNoise> Mechanism<Moments> for Variance<N> {
+    type Answer = VarianceAnswer;
+
+    fn grid(&self) -> Option<Grid> {
+        Some(Grid::unit(&self.bounds))
+    }
+
+    fn release(&self, moments: &Moments, generator: &mut Generator) -> VarianceAnswer {
+        self.release_from(moments, generator)
+    }
+}

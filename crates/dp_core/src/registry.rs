@@ -1,0 +1,365 @@
+//! The registries: which mechanisms each aggregate has, the default first.
+//!
+//! To add a mechanism: write its file under `mechanism/` (with the reason it is private beside the
+//! code), add its `ENTRY` to the registry of its aggregate here, and its tests and documentation.
+
+use crate::encoding::grid::Bounds;
+use crate::error::ParameterError;
+use crate::mechanism::bounds::geometric::BoundsFinder;
+use crate::mechanism::clamped::geometric::Clamped;
+use crate::mechanism::definition::{Built, Entry, Info, Scalar};
+use crate::mechanism::histogram::geometric::Histogram;
+use crate::mechanism::mean::kinds::Mean;
+use crate::mechanism::mean::parameters::{refuse_bounds, replaces_bounds};
+use crate::mechanism::variance::moments::VarianceMechanism;
+use crate::mechanism::vector::items::Vector;
+use crate::mechanism::{bounds, clamped, count, histogram, keep, mean, sum, variance, vector};
+use crate::privacy::cost::Cost;
+use crate::privacy::delta::Delta;
+use crate::request::arguments::{Arguments, MechanismArgument};
+use crate::request::budget::{DELTA, epsilon_besides, replaces_epsilon};
+use crate::request::checked::{CallDelta, CallEpsilon, Overspent, Request};
+use crate::request::choice::{self, Choice, Known};
+use crate::request::parameter::Parameter;
+
+/// The mechanisms of an aggregate. The first one is the default.
+pub struct Registry<M: ?Sized + 'static> {
+    /// The aggregate's name.
+    pub aggregate: &'static str,
+    /// Its mechanisms, the default first.
+    pub entries: &'static [Entry<M>],
+}
+
+/// The mechanisms of means.
+pub static MEAN: Registry<Mean> = Registry {
+    aggregate: "dp_mean",
+    entries: &[
+        mean::hourglass::ENTRY,
+        mean::laplace::ENTRY,
+        mean::staircase::ENTRY,
+        mean::gaussian::ENTRY,
+        mean::smooth::ENTRY,
+        mean::clipped::ENTRY,
+        mean::shifted::ENTRY,
+        mean::independent::ENTRY,
+        mean::symmetric::ENTRY,
+        mean::symmetric_known_n::ENTRY,
+        mean::hybrid::ENTRY,
+        mean::name_and_shame::ENTRY,
+    ],
+};
+
+/// The mechanisms of sums. An answer may be infinite: where the bounds are near the largest
+/// floats.
+pub static SUM: Registry<Scalar<f64>> = Registry {
+    aggregate: "dp_sum",
+    entries: &[
+        sum::staircase::ENTRY,
+        sum::laplace::ENTRY,
+        sum::gaussian::ENTRY,
+    ],
+};
+
+/// The mechanisms of counts. An answer may be negative.
+pub static COUNT: Registry<Scalar<i64>> = Registry {
+    aggregate: "dp_count",
+    entries: &[
+        count::geometric::ENTRY,
+        count::gaussian::ENTRY,
+        count::undercount::ENTRY,
+    ],
+};
+
+/// The mechanisms that say whether a group may be shown.
+pub static KEEP: Registry<Scalar<bool>> = Registry {
+    aggregate: "dp_keep",
+    entries: &[keep::optimal::ENTRY],
+};
+
+/// The mechanisms of variances, and of what else their release gives.
+pub static VARIANCE: Registry<VarianceMechanism> = Registry {
+    aggregate: "dp_variance",
+    entries: &[variance::laplace::ENTRY, variance::gaussian::ENTRY],
+};
+
+/// The mechanisms of many counts at once. Answers may be negative.
+pub static COUNTS: Registry<Vector> = Registry {
+    aggregate: "dp_counts",
+    entries: VECTORS,
+};
+
+/// The mechanisms of sums of vectors. Answers may be infinite, as those of [`SUM`].
+pub static SUMS: Registry<Vector> = Registry {
+    aggregate: "dp_sums",
+    entries: VECTORS,
+};
+
+const VECTORS: &[Entry<Vector>] = &[
+    vector::correlated::ENTRY,
+    vector::gaussian::ENTRY,
+    vector::known_n::ENTRY,
+    vector::laplace::ENTRY,
+    vector::ellipse::ENTRY,
+];
+
+/// The mechanisms of means of vectors: those that know the number of rows.
+pub static MEANS: Registry<Vector> = Registry {
+    aggregate: "dp_means",
+    entries: &[vector::correlated::ENTRY, vector::known_n::ENTRY],
+};
+
+/// The mechanisms of histograms. Answers may be negative.
+pub static HISTOGRAM: Registry<Histogram> = Registry {
+    aggregate: "dp_histogram",
+    entries: &[histogram::geometric::ENTRY],
+};
+
+/// The mechanisms that find bounds. An answer may be that there are none.
+pub static BOUNDS: Registry<BoundsFinder> = Registry {
+    aggregate: "dp_bounds",
+    entries: &[bounds::geometric::ENTRY],
+};
+
+/// The mechanisms that say what clamping does. Answers may be negative.
+pub static CLAMPED: Registry<Clamped> = Registry {
+    aggregate: "dp_clamped",
+    entries: &[clamped::geometric::ENTRY],
+};
+
+/// The mechanism of a call, with what its text says and what a release costs.
+pub(crate) struct Chosen<M: ?Sized> {
+    pub(crate) mechanism: Box<M>,
+    pub(crate) cost: Cost,
+    pub(crate) choice: Choice,
+}
+
+/// What a call asks to spend, as an answer tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// Epsilon; `None` where the mechanism has a budget of its own.
+    pub epsilon: Option<f64>,
+    /// The delta beside it, 0 of pure differential privacy; `None` where there is no epsilon.
+    pub delta: Option<f64>,
+    /// The mechanism's canonical text.
+    pub mechanism: String,
+}
+
+/// What makes the mechanism of a call from its arguments.
+pub trait Factory<M: ?Sized>: Sync {
+    /// Checks the arguments and makes the mechanism. `confidence` is that argument; `None` where the
+    /// call has none.
+    ///
+    /// # Errors
+    /// The first argument that breaks its rule.
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Built<M>;
+}
+
+impl<M: ?Sized + 'static> Factory<M> for Registry<M> {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        _confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Built<M> {
+        self.make_chosen(arguments, overspent)
+            .map(|chosen| chosen.mechanism)
+    }
+}
+
+/// Reads the text of a mechanism, as in `hourglass(gamma=0.4)`: see [`Choice`].
+///
+/// # Errors
+/// A text of another form, or that names no mechanism or a parameter it does not take.
+pub fn parse(text: &str) -> Result<Choice, ParameterError> {
+    Choice::parse(text, &Catalog)
+}
+
+/// All mechanisms, as a text may name them.
+struct Catalog;
+
+impl Known for Catalog {
+    fn name(&self, text: &str) -> Option<&'static str> {
+        let mut names = catalog().map(|(_, _, info)| info.name);
+        names.find(|known| *known == text)
+    }
+
+    fn parameters(&self, name: &str) -> Vec<Parameter> {
+        let mut seen: Vec<Parameter> = Vec::new();
+        for (_, _, info) in catalog().filter(|(_, _, info)| info.name == name) {
+            for parameter in info.all_parameters() {
+                if !seen.iter().any(|known| known.name == parameter.name) {
+                    seen.push(*parameter);
+                }
+            }
+        }
+        seen
+    }
+
+    /// The mechanisms of each aggregate; aggregates with the same ones stand together. It is the same
+    /// whatever text was refused: that may be of a row, so not even the names nearest to it are singled out.
+    fn listed(&self) -> String {
+        let mut aggregates: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (aggregate, _, info) in catalog() {
+            match aggregates.last_mut() {
+                Some((last, names)) if *last == aggregate => names.push(info.name),
+                _ => aggregates.push((aggregate, vec![info.name])),
+            }
+        }
+        let mut groups: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+        for (aggregate, names) in aggregates {
+            match groups.iter_mut().find(|(_, same)| *same == names) {
+                Some((together, _)) => together.push(aggregate),
+                None => groups.push((vec![aggregate], names)),
+            }
+        }
+        let lines: Vec<String> = groups
+            .iter()
+            .map(|(together, names)| {
+                format!("of {}: {}", together.join(" and "), choice::listed(names))
+            })
+            .collect();
+        format!("The mechanisms are, {}.", lines.join("; "))
+    }
+}
+
+/// All mechanisms of all aggregates: the aggregate's name, whether the mechanism is its
+/// default, and the mechanism.
+pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
+    let scalars = MEAN.infos().chain(SUM.infos()).chain(COUNT.infos());
+    let vectors = COUNTS.infos().chain(SUMS.infos()).chain(MEANS.infos());
+    let kept = KEEP.infos().chain(HISTOGRAM.infos());
+    let kept = kept.chain(VARIANCE.infos());
+    let found = BOUNDS.infos().chain(CLAMPED.infos());
+    scalars.chain(kept).chain(vectors).chain(found)
+}
+
+impl<M: ?Sized + 'static> Registry<M> {
+    fn infos(&'static self) -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
+        let entries = self.entries.iter().enumerate();
+        entries.map(|(position, entry)| (self.aggregate, position == 0, &entry.info))
+    }
+
+    /// Checks the arguments of a call, always in the order `lo`, `hi`, `eps`, `delta`, `mech`, and
+    /// makes the mechanism. Nothing here depends on data.
+    ///
+    /// # Errors
+    /// The first argument that breaks its rule.
+    pub fn build(&self, arguments: &Arguments) -> Built<M> {
+        self.make(arguments, None, Overspent::NOT)
+    }
+
+    /// The same with noise for `factor` times the budget, which an audit must notice.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    #[cfg(feature = "testing")]
+    pub fn build_with_budget_times(&self, factor: f64, arguments: &Arguments) -> Built<M> {
+        self.make(arguments, None, Overspent::times(factor))
+    }
+
+    /// What a release with these arguments costs a person.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn cost(&self, arguments: &Arguments) -> Result<Cost, ParameterError> {
+        let chosen = self.make_chosen(arguments, Overspent::NOT)?;
+        Ok(chosen.cost)
+    }
+
+    /// What a call asks to spend, from these arguments alone.
+    ///
+    /// # Errors
+    /// The argument names no mechanism of this aggregate.
+    pub fn asked(
+        &self,
+        epsilon: Option<f64>,
+        mechanism: MechanismArgument,
+    ) -> Result<Asked, ParameterError> {
+        let (_, choice) = self.choose(mechanism)?;
+        let delta = choice.get(DELTA.name);
+        Ok(Asked {
+            epsilon,
+            delta: epsilon.map(|_| delta.unwrap_or(0.0)),
+            mechanism: choice.text(),
+        })
+    }
+
+    pub(crate) fn make_chosen(
+        &self,
+        arguments: &Arguments,
+        overspent: Overspent,
+    ) -> Result<Chosen<M>, ParameterError> {
+        let chosen = self.choose(arguments.mechanism);
+        let own_scale = matches!(&chosen, Ok((entry, _)) if replaces_bounds(&entry.info));
+        let bounds = match arguments.bounds {
+            Some((lo, hi)) if own_scale => {
+                refuse_bounds(lo, hi)?;
+                None
+            }
+            Some((lo, hi)) => Some(Bounds::new(lo, hi)?),
+            None => None,
+        };
+        let own_budget = matches!(&chosen, Ok((_, choice)) if replaces_epsilon(choice));
+        let epsilon = match arguments.epsilon {
+            None if own_budget => None,
+            // A mechanism with a scale refuses any other budget, by a better reason.
+            Some(_) if own_budget && !own_scale => return Err(epsilon_besides()),
+            epsilon => Some(CallEpsilon::new(epsilon)?),
+        };
+        let delta = arguments.delta.map(Delta::new).transpose()?;
+        let (entry, choice) = chosen?;
+        let request = Request {
+            bounds,
+            call_epsilon: epsilon,
+            call_delta: delta.map(CallDelta::new),
+            length: arguments.length,
+            choice: &choice,
+            pathological: arguments.pathological,
+            overspent,
+        };
+        let mechanism = (entry.build)(&request)?;
+        let cost = request.cost(entry.info.loss)?;
+        Ok(Chosen {
+            mechanism,
+            cost,
+            choice,
+        })
+    }
+
+    fn choose(&self, argument: MechanismArgument) -> Result<(&Entry<M>, Choice), ParameterError> {
+        let names = || {
+            let names: Vec<_> = self.entries.iter().map(|entry| entry.info.name).collect();
+            format!(
+                "The mechanisms of {} are: {}.",
+                self.aggregate,
+                choice::listed(&names)
+            )
+        };
+        let choice = match argument {
+            MechanismArgument::Given(Some(text)) => parse(text)?,
+            MechanismArgument::Given(None) => {
+                return Err(ParameterError::new("mech", "must not be NULL", names()));
+            }
+            MechanismArgument::Omitted => Choice::of_default(self.entries[0].info.name),
+        };
+        let Some(entry) = self
+            .entries
+            .iter()
+            .find(|entry| entry.info.name == choice.name())
+        else {
+            let message = format!("is not a mechanism of {}", self.aggregate);
+            return Err(ParameterError::new("mech", message, names()));
+        };
+        let parameters: Vec<Parameter> = entry.info.all_parameters().copied().collect();
+        let taken = |key| parameters.iter().any(|parameter| parameter.name == key);
+        if !choice.values().iter().all(|(key, _)| taken(*key)) {
+            return Err(choice::unknown_key(entry.info.name, &parameters));
+        }
+        Ok((entry, choice))
+    }
+}

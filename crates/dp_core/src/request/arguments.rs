@@ -1,0 +1,28 @@
+//! The arguments of a call as they stand, before anything is checked.
+
+/// The mechanism argument of a call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MechanismArgument<'a> {
+    /// The call has no such argument.
+    Omitted,
+    /// The text of a mechanism, or NULL.
+    Given(Option<&'a str>),
+}
+
+/// The arguments of a call as they stand; `None` is NULL.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arguments<'a> {
+    /// `None` where the aggregate takes no bounds.
+    pub bounds: Option<(Option<f64>, Option<f64>)>,
+    /// The argument `eps`.
+    pub epsilon: Option<f64>,
+    /// The argument `delta`; `None` where the aggregate takes none.
+    pub delta: Option<Option<f64>>,
+    /// How many numbers the call asks for: yes/no questions, `None` where they come as an array; or
+    /// buckets, `None` for NULL.
+    pub length: Option<usize>,
+    /// The argument `mech`.
+    pub mechanism: MechanismArgument<'a>,
+    /// Whether mechanisms are allowed that show a row, as it is, with probability delta.
+    pub pathological: bool,
+}

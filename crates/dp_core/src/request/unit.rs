@@ -1,0 +1,177 @@
+//! The privacy unit: what every mechanism takes to protect a person with several rows instead of a row.
+//!
+//! More of it: docs/proofs/unit.md.
+
+use crate::error::ParameterError;
+use crate::privacy::epsilon::Epsilon;
+use crate::request::budget::{DELTA, outside};
+use crate::request::checked::{CallEpsilon, Request};
+use crate::request::parameter::{Parameter, ParameterKind};
+
+/// The parameter `rows`.
+pub(crate) const MOST_ROWS: Parameter = Parameter {
+    name: "rows",
+    kind: ParameterKind::Whole,
+    domain: "1 to 1000000",
+    description: "the most rows that a person has in a group; by default 1. The query must keep to it",
+};
+
+/// The parameter `groups`.
+pub(crate) const MOST_GROUPS: Parameter = Parameter {
+    name: "groups",
+    kind: ParameterKind::Whole,
+    domain: "1 to 1000000",
+    description: "the most groups of the query that a person has rows in; by default 1. The query must \
+                  keep to it",
+};
+
+/// The parameters that all mechanisms take.
+pub const PARAMETERS: [Parameter; 2] = [MOST_ROWS, MOST_GROUPS];
+
+const MOST: f64 = 1e6;
+
+/// The smallest share of `mu`. The most noise that a mechanism asks for is then that of `correlated`
+/// on `G n`, for 100,000 values with the smallest weight: below 2^62 over this, which is below 2^100.
+const LEAST_MU: f64 = 1e-11;
+
+/// The privacy unit: a person who has at most so many rows in each of at most so many groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// The most rows of a person in a group.
+    pub rows: u32,
+    /// The most groups that a person has rows in.
+    pub groups: u32,
+}
+
+impl Unit {
+    /// Whether a person is a row.
+    fn is_row(self) -> bool {
+        self.rows == 1 && self.groups == 1
+    }
+}
+
+impl Request<'_> {
+    /// The privacy unit, as the mechanism's parameters have it.
+    pub(crate) fn unit(&self) -> Result<Unit, ParameterError> {
+        Ok(Unit {
+            rows: self.at_most(&MOST_ROWS)?,
+            groups: self.at_most(&MOST_GROUPS)?,
+        })
+    }
+
+    /// What was given for one of the two parameters.
+    fn at_most(&self, parameter: &Parameter) -> Result<u32, ParameterError> {
+        match self.choice.get(parameter.name) {
+            None => Ok(1),
+            Some(most) if (1.0..=MOST).contains(&most) => Ok(most as u32),
+            Some(_) => Err(outside(parameter)),
+        }
+    }
+
+    /// The call's epsilon, for a mechanism that shares it out in its own way.
+    pub(crate) fn call_epsilon(&self) -> Result<CallEpsilon, ParameterError> {
+        let factor = self.overspent.factor();
+        let given = self.call_epsilon.map(|epsilon| epsilon.value() * factor);
+        CallEpsilon::new(given)
+    }
+
+    /// What a mechanism may spend on one row in one group, for the call's epsilon to be what a person
+    /// loses in all.
+    ///
+    /// **Why it is private**, for neighbours that differ by all rows of one person. Of the groups that
+    /// the person has rows in, at most `groups`, each gets its share: basic composition. In one group
+    /// the two tables are at most `rows` steps apart, each step a row: group privacy, which at
+    /// `epsilon` a step gives `rows epsilon`.
+    pub(crate) fn row_epsilon(&self) -> Result<Epsilon, ParameterError> {
+        let (whole, unit) = (self.call_epsilon()?.of_person(), self.unit()?);
+        let steps = u64::from(unit.rows) * u64::from(unit.groups);
+        whole.shared(steps).ok_or_else(|| {
+            ParameterError::new(
+                "eps",
+                "is too small for so many rows and groups of a person",
+                "Over rows and groups it must be at least 2^-20; let the query keep fewer.",
+            )
+        })
+    }
+
+    /// The same of the parameter `delta`; `None` where it was not given.
+    ///
+    /// Of `k` steps at `(epsilon, delta)` each, the last adds `delta`, the one before is followed by one
+    /// that may make it `e^epsilon` times as large, and so on: `delta (e^(k epsilon) - 1) / (e^epsilon
+    /// - 1)` in all.
+    pub(crate) fn row_delta(&self) -> Result<Option<f64>, ParameterError> {
+        let Some(delta) = self.choice.get(DELTA.name) else {
+            return Ok(None);
+        };
+        if !(delta > 0.0 && delta < 1.0) {
+            return Err(outside(&DELTA));
+        }
+        let unit = self.unit()?;
+        if unit.is_row() {
+            return Ok(Some(delta));
+        }
+        let step = self.row_epsilon()?.value();
+        let steps = (f64::from(unit.rows) * step).exp_m1() / step.exp_m1();
+        // Less by more than the roundings above could have added; where a float has fewer digits they
+        // would be larger.
+        let share = delta / f64::from(unit.groups) / steps * (1.0 - 1e-12);
+        if share.is_normal() {
+            Ok(Some(share))
+        } else {
+            Err(ParameterError::new(
+                "mech",
+                "gives a delta too small to be shared by so many rows and groups of a person",
+                "Give a larger delta, or let the query keep fewer rows and groups of a person.",
+            ))
+        }
+    }
+
+    /// The same of `mu` of Gaussian differential privacy, in which the squares of the groups' add up, and
+    /// `k` steps at `mu` are one of `k mu` (Dong, Roth, Su 2022, corollary 3.3 and theorem 2.14).
+    pub(crate) fn share_of_mu(&self, mu: f64) -> Result<f64, ParameterError> {
+        let unit = self.unit()?;
+        if unit.is_row() {
+            return Ok(mu);
+        }
+        let share = mu / (f64::from(unit.rows) * f64::from(unit.groups).sqrt()) * (1.0 - 1e-15);
+        if share >= LEAST_MU {
+            Ok(share)
+        } else {
+            Err(ParameterError::new(
+                "mech",
+                "leaves too little of its budget for so many rows and groups of a person",
+                "Over rows and the root of groups mu must be at least 1e-11; let the query keep fewer.",
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+    use crate::request::checked::Overspent;
+
+    #[test]
+    fn a_share_of_delta_is_below_what_floats_can_tell() {
+        for (rows, groups) in [(1, 3), (2, 1), (5, 7), (100, 10)] {
+            for (eps, delta) in [(0.5, 1e-9), (3.0, 1e-6), (50.0, 1e-2)] {
+                let text = format!("undercount(delta={delta:?}, rows={rows}, groups={groups})");
+                let request = Request {
+                    bounds: None,
+                    call_epsilon: Some(CallEpsilon::new(Some(eps)).unwrap()),
+                    call_delta: None,
+                    length: None,
+                    choice: &registry::parse(&text).unwrap(),
+                    pathological: false,
+                    overspent: Overspent::NOT,
+                };
+                let step = request.row_epsilon().unwrap().value();
+                let steps: f64 = (0..rows).map(|i| (f64::from(i) * step).exp()).sum();
+                let whole = delta / f64::from(groups) / steps;
+                let share = request.row_delta().unwrap().unwrap() / whole;
+                assert!(share < 1.0 - 9e-13 && share > 1.0 - 11e-13, "{text}");
+            }
+        }
+    }
+}
