@@ -243,12 +243,11 @@ const CALLS: [&str; 12] = [
     "dp_count(x, {eps}, 'gaussian({})')",
     "dp_counts({eps}, 'gaussian({})', x > 3, x > 7)",
     "dp_counts({eps}, 'correlated({}, relation=replace)', x > 3, x > 7)",
-    "(dp_counts_estimate({eps}, 'correlated({}, d=3)', VARIADIC ARRAY[x > 3])).value || \
-     (dp_counts_estimate({eps}, 'correlated({}, d=3)', VARIADIC ARRAY[x > 3])).total",
+    "dp_counts_estimate({eps}, 'correlated({}, d=3)', VARIADIC ARRAY[x > 3])",
     "dp_counts({eps}, 'known_n({}, n=100)', x > 3, x > 7)",
     "dp_counts({eps}, 'ellipse({}, k=1)', x > 3, x > 7)",
     "dp_sums(ARRAY[x, 1], 0, 10, {eps}, 'correlated({}, d=2)')",
-    "(dp_sums_estimate(ARRAY[x, 1], 0, 10, {eps}, 'gaussian({}, d=2)')).value",
+    "dp_sums_estimate(ARRAY[x, 1], 0, 10, {eps}, 'gaussian({}, d=2)')",
     "dp_means(ARRAY[x, 1], 0, 10, {eps}, 'correlated({}, d=2)')",
 ];
 
@@ -289,7 +288,13 @@ fn equal_budgets_make_equal_noise() {
             for line in &lines {
                 let same = line.iter().map(|(eps, text)| {
                     let call = call.replace("{eps}", eps).replace("{}", text);
-                    let sql = format!("SELECT ({call})::text FROM {table}");
+                    let mut sql = format!("SELECT ({call})::text FROM {table}");
+                    if call.contains("_estimate") {
+                        // Its numbers, and not the words of its budget.
+                        sql = format!(
+                            "SELECT ((a).value || (a).total || (a).sd)::text FROM (SELECT {call} AS a FROM {table}) s"
+                        );
+                    }
                     // Sixteen releases: a bounded answer is often at a bound.
                     run(&mut client, "SELECT dp_test_seed(11)");
                     let answers = (0..16).map(|_| value::<String>(&mut client, &sql));

@@ -431,7 +431,7 @@ const SETTINGS: [(f64, f64); 3] = [(1.0, 1.0), (1.0, 2.0), (10.0, 13.0)];
 
 const SYMMETRIC: [Rows; 4] = [Rows::Normal, Rows::Laplace, Rows::Uniform, Rows::T5];
 
-/// Algorithm 2 of Kamath et al. with its split: half of the rows find the place, the others make the
+/// Algorithm 2 of Kamath et al. with its split: half of the rows find the location, the others make the
 /// mean, with noise of all of epsilon for each; with the offset drawn at random, or fixed so that
 /// the bins' middles are whole multiples of their width, as Karwa and Vadhan have it.
 fn of_the_paper((bin, clip): (f64, f64), rows: Rows, random: bool, seed: u64) -> (f64, f64) {
