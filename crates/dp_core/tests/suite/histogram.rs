@@ -6,7 +6,7 @@ use dp_core::buckets::{Buckets, MOST};
 use dp_core::epsilon::Epsilon;
 use dp_core::grid::Bounds;
 use dp_core::mechanism::histogram::geometric::Histogram;
-use dp_core::mechanism::{Arguments, HISTOGRAM, MechanismArgument};
+use dp_core::mechanism::{Arguments, HISTOGRAM, Mechanism, MechanismArgument};
 use dp_core::random::Bits;
 use dp_core::sums::Totals;
 
@@ -102,6 +102,14 @@ fn edges_of_whole_numbers_are_where_they_are_expected() {
         assert_eq!(from_one.bucket(x + 1.0), i as usize, "{text}");
     }
     assert_eq!(visits.bucket(49.0), 48);
+}
+
+#[test]
+fn a_histogram_has_the_grid_of_its_buckets() {
+    let buckets = buckets(-3.0, 7.0, 5);
+    let grid = buckets.grid();
+    let histogram = Histogram::new(buckets, false, Epsilon::new(Some(1.0)).expect("epsilon"));
+    assert_eq!(histogram.grid(), Some(grid));
 }
 
 #[test]
