@@ -896,6 +896,7 @@ fn what_cannot_be_is_refused() {
         ("symmetric(delta=1e-6, scale=1, bin=0.01)", "bin"),
         ("symmetric(delta=1e-6, scale=1, bin=1000.5)", "bin"),
         ("symmetric(delta=1e-6, scale=1, clip=1)", "clip"),
+        ("symmetric(delta=1e-6, scale=1, bin=1, clip=6.5)", "clip"),
         ("symmetric(delta=1e-6, scale=1, share=1)", "share"),
         ("symmetric_known_n(delta=1e-6, scale=1)", "how many rows"),
         ("symmetric_known_n(delta=1e-6, scale=1, n=0)", "n"),
