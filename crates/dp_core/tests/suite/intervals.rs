@@ -524,6 +524,20 @@ fn bounds_far_from_zero_are_kept() {
     }
 }
 
+/// Where the number of rows is public, too, an interval reaches as far as the noise, and grid steps more.
+#[test]
+fn intervals_of_clipped_reach_beyond_the_noise() {
+    for eps in [0.01, 1.0, 8.0] {
+        let noise = staircase::Staircase::least(STEPS, epsilon(eps));
+        let clipped = Clipped::new(bounds(0.0, 1.0), STEPS, 1.0, epsilon(eps));
+        for miss in [0.5, 0.05, 1e-3] {
+            let reach = quantile(miss, |t| noise.tail(t));
+            let more = clipped.half_width(1.0, miss).unwrap() - reach;
+            assert!(more > 0.0 && more < 1e-8, "{eps} {miss}: {more}");
+        }
+    }
+}
+
 /// Far from zero, floats are far from each other: answer and ends are rounded by that much.
 #[test]
 fn intervals_allow_for_the_rounding_of_answers() {

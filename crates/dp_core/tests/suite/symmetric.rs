@@ -904,10 +904,15 @@ fn what_cannot_be_is_refused() {
         let error = error(text, 1.0);
         assert!(error.message.contains(word), "{text}: {error}");
     }
-    for psi in ["1e-291", "1e291"] {
-        let text = format!("hybrid(delta=1e-6, n=9, moment=4, psi={psi})");
+    for (moment, psi, word) in [
+        ("4", "1e-291", "psi"),
+        ("4", "1e291", "psi"),
+        ("2", "1", "moment"),
+        ("1000.5", "1", "moment"),
+    ] {
+        let text = format!("hybrid(delta=1e-6, n=9, moment={moment}, psi={psi})");
         let refused = build(&text, Some((0.0, 1.0)), 1.0, true).err().unwrap();
-        assert!(refused.message.contains("psi"), "{text}: {refused}");
+        assert!(refused.message.contains(word), "{text}: {refused}");
     }
     assert_eq!(
         error("symmetric(delta=1e-6, scale=1)", 1e-6).argument,
