@@ -128,7 +128,7 @@ fn releases_of_many_rows_are_near_what_they_are_of() {
         bounds: Some((Some(0.0), Some(1.0))),
         epsilon: Some(1.0),
         delta: None,
-        questions: None,
+        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
         pathological: false,
     };

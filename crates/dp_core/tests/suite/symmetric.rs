@@ -837,7 +837,7 @@ fn no_rows_and_no_parameters_are_too_much() {
 
 #[test]
 fn the_offset_of_cells_is_within_a_bin() {
-    for shape in [Shape::new(10.0, 15.0), Shape::new(1.0, 0.7)] {
+    for shape in [Bins::new(10.0, 15.0), Bins::new(1.0, 0.7)] {
         let bin = f64::from(shape.bin);
         let last = 1.0 - 1.0 / (1u64 << 53) as f64;
         for (word, part) in [(0, 0.0), (1 << 63, 0.5), (u64::MAX, last)] {
