@@ -4,6 +4,7 @@
 //! Nothing here trusts that the record lives: a caller may bring a fresh one for every row.
 
 use dp_core::error::ParameterError;
+use dp_core::registry::{Asked, Registry};
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
@@ -74,6 +75,11 @@ impl Known {
         let confidence = values.confidence.flatten();
         let numbers = [lo, hi, buckets, values.epsilon, delta, confidence];
         numbers.map(|value| value.map(|datum| datum.value() as u64))
+    }
+
+    fn epsilon(&self) -> Option<f64> {
+        let [_, _, _, epsilon, ..] = self.numbers;
+        epsilon.map(f64::from_bits)
     }
 }
 
@@ -289,6 +295,20 @@ impl<M: ?Sized> CallSite<M> {
             self.build(&values)?;
         }
         Ok(self.mechanism())
+    }
+
+    /// What the call whose mechanism was built last asks to spend; `mechanisms` are those of the aggregate.
+    ///
+    /// # Errors
+    /// None, once a mechanism was built.
+    pub fn asked(&self, mechanisms: &Registry<M>) -> Result<Asked, Refusal> {
+        let (known, _) = self.built.as_ref().expect("built before it is asked for");
+        let mechanism = match &known.mechanism {
+            Some(text) => MechanismArgument::Given(Some(text)),
+            None => MechanismArgument::Omitted,
+        };
+        let asked = mechanisms.asked(known.epsilon(), mechanism);
+        asked.map_err(|error| errors::parameter(self.aggregate.name, &error))
     }
 
     fn check(&self) -> Result<(), Refusal> {

@@ -2,6 +2,7 @@
 
 use dp_core::estimate::Estimate;
 use dp_core::mechanism::definition::Scalar;
+use dp_core::registry::Asked;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -12,7 +13,7 @@ use crate::fmgr::{Call, composite};
 ///
 /// # Safety
 /// `call` is a call of this aggregate's final function, which is declared to return columns of the
-/// types of `numbers`, then `float8`, `float8` and `dp_mechanism`.
+/// types of `numbers`, then `float8`, `float8` and `text` (in 0.1.0 `dp_mechanism`, which is laid out as one).
 pub unsafe fn estimate<A: 'static, const N: usize>(
     aggregate: &'static Aggregate<Scalar<Estimate<A>>>,
     call: Call,
@@ -24,14 +25,21 @@ pub unsafe fn estimate<A: 'static, const N: usize>(
         interval,
         spent,
     } = unsafe { aggregate.release(call) };
-    // A dp_mechanism is its text, laid out as one.
-    let mechanism = spent.mechanism.as_str().into_datum();
-    let cost = [
-        spent.cost.epsilon.into_datum(),
-        spent.cost.delta.into_datum(),
-        mechanism,
-    ];
-    let columns = numbers(answer, interval).into_iter().chain(cost);
+    let asked = Asked {
+        epsilon: spent.cost.epsilon,
+        delta: spent.cost.delta,
+        mechanism: spent.mechanism.clone(),
+    };
+    let columns = numbers(answer, interval).into_iter().chain(cost(&asked));
     // SAFETY: by the caller's word.
     Some(unsafe { composite(call, columns) })
+}
+
+/// What every estimate ends with: epsilon, delta and mechanism.
+pub fn cost(asked: &Asked) -> [Option<Datum>; 3] {
+    [
+        asked.epsilon.into_datum(),
+        asked.delta.into_datum(),
+        asked.mechanism.as_str().into_datum(),
+    ]
 }

@@ -3,6 +3,7 @@
 
 use dp_core::encoding::sums::Totals;
 use dp_core::mechanism::vector::items::{Spread, Vector, VectorAnswer};
+use dp_core::registry::Registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
@@ -10,6 +11,7 @@ use crate::aggregate::Aggregate;
 use crate::array::Array;
 use crate::call_site::{self, CallSite, Input};
 use crate::errors::Refusal;
+use crate::estimate::cost;
 use crate::fmgr::{self, Call, argument};
 use crate::plan::Role;
 use crate::release::release;
@@ -27,22 +29,26 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// A `dp_vector_answer`: estimates, total, sd, covariance, total_sd, total_covariance.
-    ///
-    /// # Safety
-    /// The function that `call` calls is declared to return one.
-    pub unsafe fn into_row(self, call: Call) -> Datum {
+    /// What a `dp_vector_answer` begins with: value, total, sd, covariance, total_sd, total_covariance.
+    fn columns(self) -> [Option<Datum>; 6] {
         let Self { answer, spread } = self;
-        let columns = [
+        [
             answer.values().into_datum(),
             answer.total.into_datum(),
             spread.sd.into_datum(),
             spread.covariance.into_datum(),
             spread.total_sd.into_datum(),
             spread.total_covariance.into_datum(),
-        ];
+        ]
+    }
+
+    /// A `dp_vector_answer` of 0.1.0: these alone.
+    ///
+    /// # Safety
+    /// The function that `call` calls is declared to return one.
+    pub unsafe fn into_row_0_1(self, call: Call) -> Datum {
         // SAFETY: by the caller's word.
-        unsafe { fmgr::composite(call, columns) }
+        unsafe { fmgr::composite(call, self.columns()) }
     }
 }
 
@@ -88,6 +94,28 @@ impl Aggregate<Vector> {
     /// # Safety
     /// `call` is a call of this aggregate's final function.
     pub unsafe fn release(&'static self, call: Call) -> Estimate {
+        // SAFETY: by the caller's word.
+        unsafe { self.release_and(call, |_| Ok(())) }.0
+    }
+
+    /// The same, as the row of an estimate: a `dp_vector_answer`.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's final function, which is declared to return one. The mechanisms are
+    /// those of the aggregate.
+    pub unsafe fn estimate(&'static self, call: Call, mechanisms: &Registry<Vector>) -> Datum {
+        // SAFETY: by the caller's word.
+        unsafe {
+            let (released, asked) = self.release_and(call, |site| site.asked(mechanisms));
+            fmgr::composite(call, released.columns().into_iter().chain(cost(&asked)))
+        }
+    }
+
+    unsafe fn release_and<R>(
+        &'static self,
+        call: Call,
+        then: impl FnOnce(&CallSite<Vector>) -> Result<R, Refusal>,
+    ) -> (Estimate, R) {
         CallSite::with(call, Role::Final, self, |site| {
             let input = site.input();
             let mechanism = site.mechanism_of_plan()?;
@@ -97,10 +125,11 @@ impl Aggregate<Vector> {
                 Some(datum) => unsafe { self.vector_state(datum, &layout) }?.totals(),
                 None => Totals::new(layout.length()),
             };
-            Ok(Estimate {
+            let released = Estimate {
                 answer: release(mechanism, &totals),
                 spread: mechanism.spread(),
-            })
+            };
+            Ok((released, then(site)?))
         })
         .unwrap_or_else(|refusal| refusal.raise())
     }

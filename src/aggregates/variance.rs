@@ -11,6 +11,7 @@ use pgrx::pg_sys::Datum;
 use crate::aggregate::{Aggregate, Shape, add_value, transition_function, value};
 use crate::call_site::CallSite;
 use crate::errors::Refusal;
+use crate::estimate::cost;
 use crate::fmgr::{Call, composite, final_function};
 use crate::plan::Role;
 use crate::state::State;
@@ -42,10 +43,21 @@ impl Aggregate<VarianceMechanism> {
     /// # Safety
     /// `call` is a call of a final function of dp_variance or its like.
     unsafe fn release(&'static self, call: Call) -> VarianceAnswer {
+        // SAFETY: by the caller's word.
+        unsafe { self.release_and(call, |_| Ok(())) }.0
+    }
+
+    /// The same, and what follows from the call site.
+    unsafe fn release_and<R>(
+        &'static self,
+        call: Call,
+        then: impl FnOnce(&CallSite<VarianceMechanism>) -> Result<R, Refusal>,
+    ) -> (VarianceAnswer, R) {
         CallSite::with(call, Role::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             // SAFETY: by the caller's word.
-            unsafe { self.release_state(call, mechanism) }
+            let answer = unsafe { self.release_state(call, mechanism) }?;
+            Ok((answer, then(site)?))
         })
         .unwrap_or_else(|refusal| refusal.raise())
     }
@@ -77,17 +89,39 @@ fn stddev(call: Call) -> Option<Datum> {
 
 final_function!(dp_stddev_final, pg_finfo_dp_stddev_final, VARIANCE, stddev);
 
-fn estimate(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_variance_estimate's final function.
-    let answer = unsafe { VARIANCE.release(call) };
+/// What a dp_variance_answer begins with.
+fn columns(answer: &VarianceAnswer) -> [Option<Datum>; 4] {
     let columns = [answer.variance, answer.stddev, answer.mean, answer.count];
-    // SAFETY: the SQL declaration makes it return four float8.
-    Some(unsafe { composite(call, columns.map(IntoDatum::into_datum)) })
+    columns.map(IntoDatum::into_datum)
+}
+
+fn estimate(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_variance_estimate's final function, which returns four float8 and
+    // what it cost.
+    unsafe {
+        let (answer, asked) = VARIANCE.release_and(call, |site| site.asked(&registry::VARIANCE));
+        Some(composite(
+            call,
+            columns(&answer).into_iter().chain(cost(&asked)),
+        ))
+    }
+}
+
+final_function!(
+    dp_variance_estimate_final_0_2,
+    pg_finfo_dp_variance_estimate_final_0_2,
+    VARIANCE,
+    estimate
+);
+
+fn estimate_0_1(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL of 0.1.0 makes it dp_variance_estimate's final function, which returns four float8.
+    unsafe { Some(composite(call, columns(&VARIANCE.release(call)))) }
 }
 
 final_function!(
     dp_variance_estimate_final,
     pg_finfo_dp_variance_estimate_final,
     VARIANCE,
-    estimate
+    estimate_0_1
 );

@@ -17,7 +17,7 @@ use crate::mechanism::{bounds, clamped, count, histogram, keep, mean, sum, varia
 use crate::privacy::cost::Cost;
 use crate::privacy::delta::Delta;
 use crate::request::arguments::{Arguments, MechanismArgument};
-use crate::request::budget::{epsilon_besides, replaces_epsilon};
+use crate::request::budget::{DELTA, epsilon_besides, replaces_epsilon};
 use crate::request::checked::{CallDelta, CallEpsilon, Overspent, Request};
 use crate::request::choice::{self, Choice, Known};
 use crate::request::parameter::Parameter;
@@ -131,6 +131,17 @@ pub(crate) struct Chosen<M: ?Sized> {
     pub(crate) mechanism: Box<M>,
     pub(crate) cost: Cost,
     pub(crate) choice: Choice,
+}
+
+/// What a call asks to spend, as an answer tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// Epsilon; `None` where the mechanism has a budget of its own.
+    pub epsilon: Option<f64>,
+    /// The delta beside it, 0 of pure differential privacy; `None` where there is no epsilon.
+    pub delta: Option<f64>,
+    /// The mechanism's canonical text.
+    pub mechanism: String,
 }
 
 /// What makes the mechanism of a call from its arguments.
@@ -258,6 +269,24 @@ impl<M: ?Sized + 'static> Registry<M> {
     pub fn cost(&self, arguments: &Arguments) -> Result<Cost, ParameterError> {
         let chosen = self.make_chosen(arguments, Overspent::NOT)?;
         Ok(chosen.cost)
+    }
+
+    /// What a call asks to spend, from these arguments alone.
+    ///
+    /// # Errors
+    /// The argument names no mechanism of this aggregate.
+    pub fn asked(
+        &self,
+        epsilon: Option<f64>,
+        mechanism: MechanismArgument,
+    ) -> Result<Asked, ParameterError> {
+        let (_, choice) = self.choose(mechanism)?;
+        let delta = choice.get(DELTA.name);
+        Ok(Asked {
+            epsilon,
+            delta: epsilon.map(|_| delta.unwrap_or(0.0)),
+            mechanism: choice.text(),
+        })
     }
 
     pub(crate) fn make_chosen(
