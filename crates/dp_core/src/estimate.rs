@@ -2,7 +2,6 @@
 
 use crate::accuracy::interval::{self, Intervals};
 use crate::encoding::grid::Grid;
-use crate::encoding::sums::Sums;
 use crate::error::ParameterError;
 use crate::mechanism::definition::{Mechanism, Scalar};
 use crate::mechanism::mean::answer::MeanAnswer;
@@ -24,20 +23,20 @@ pub struct Estimate<A> {
 /// A mechanism with the intervals of its answers.
 ///
 /// **Why it is private**: the interval is a function of the answer and of public numbers: post-processing.
-struct Estimator<A> {
-    mechanism: Box<Scalar<A>>,
+struct Estimator<D, A> {
+    mechanism: Box<dyn Mechanism<D, Answer = A>>,
     intervals: Intervals<A>,
 }
 
-impl<A> Mechanism for Estimator<A> {
+impl<D, A> Mechanism<D> for Estimator<D, A> {
     type Answer = Estimate<A>;
 
     fn grid(&self) -> Option<Grid> {
         self.mechanism.grid()
     }
 
-    fn release(&self, sums: &Sums, generator: &mut Generator) -> Estimate<A> {
-        let answer = self.mechanism.release(sums, generator);
+    fn release(&self, data: &D, generator: &mut Generator) -> Estimate<A> {
+        let answer = self.mechanism.release(data, generator);
         Estimate {
             interval: (self.intervals)(&answer),
             answer,
@@ -49,16 +48,16 @@ impl<A> Mechanism for Estimator<A> {
 pub struct Estimates<M: ?Sized + 'static>(pub &'static Registry<M>);
 
 impl<M: ?Sized> Estimates<M> {
-    fn with<A: 'static>(
+    fn with<D: 'static, A: 'static>(
         &self,
         arguments: &Arguments,
         confidence: Option<Option<f64>>,
         overspent: Overspent,
-        scalar: impl FnOnce(Box<M>) -> Option<Box<Scalar<A>>>,
-    ) -> Result<Made<Scalar<Estimate<A>>>, ParameterError> {
+        plain: impl FnOnce(Box<M>) -> Option<Box<dyn Mechanism<D, Answer = A>>>,
+    ) -> Result<Made<dyn Mechanism<D, Answer = Estimate<A>>>, ParameterError> {
         let Made { mechanism, spent } = self.0.make_chosen(arguments, overspent)?;
         let miss = interval::miss(confidence)?;
-        let estimator = scalar(mechanism).and_then(|mechanism| {
+        let estimator = plain(mechanism).and_then(|mechanism| {
             let intervals = mechanism.intervals(miss)?;
             Some(Estimator {
                 mechanism,
@@ -83,13 +82,15 @@ impl<M: ?Sized> Estimates<M> {
     }
 }
 
-impl<A: 'static> Factory<Scalar<Estimate<A>>> for Estimates<Scalar<A>> {
+impl<D: 'static, A: 'static> Factory<dyn Mechanism<D, Answer = Estimate<A>>>
+    for Estimates<dyn Mechanism<D, Answer = A>>
+{
     fn make(
         &self,
         arguments: &Arguments,
         confidence: Option<Option<f64>>,
         overspent: Overspent,
-    ) -> Result<Made<Scalar<Estimate<A>>>, ParameterError> {
+    ) -> Result<Made<dyn Mechanism<D, Answer = Estimate<A>>>, ParameterError> {
         self.with(arguments, confidence, overspent, Some)
     }
 }
