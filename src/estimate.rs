@@ -20,11 +20,23 @@ pub unsafe fn estimate<A: 'static, const N: usize>(
     numbers: impl FnOnce(A, [f64; 2]) -> [Option<Datum>; N],
 ) -> Option<Datum> {
     // SAFETY: by the caller's word.
+    unsafe { row(call, aggregate.release(call), numbers) }
+}
+
+/// An estimate as such a row.
+///
+/// # Safety
+/// As of [`estimate`].
+pub unsafe fn row<A, const N: usize>(
+    call: Call,
+    released: Estimate<A>,
+    numbers: impl FnOnce(A, [f64; 2]) -> [Option<Datum>; N],
+) -> Option<Datum> {
     let Estimate {
         answer,
         interval,
         spent,
-    } = unsafe { aggregate.release(call) };
+    } = released;
     let asked = Asked {
         epsilon: spent.cost.epsilon,
         delta: spent.cost.delta,

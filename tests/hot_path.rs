@@ -7,7 +7,7 @@ use std::process::Command;
 
 use dp_mean_tests::variable;
 
-const PER_ROW: [&str; 16] = [
+const PER_ROW: [&str; 17] = [
     "dp_mean_trans",
     "dp_sum_trans",
     "dp_count_trans",
@@ -20,6 +20,7 @@ const PER_ROW: [&str; 16] = [
     "dp_bounds_trans",
     "dp_clamped_trans",
     "dp_variance_trans",
+    "dp_variance_estimate_trans",
     "dp_mean_estimate_trans",
     "dp_sum_estimate_trans",
     "dp_count_estimate_trans",
