@@ -3,7 +3,7 @@
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
 //! (`accounting`), what the mechanisms without bias of their own promise (`unbiased`, `symmetric`),
 //! which groups are shown (`keep`), variances (`variance`), forecasts against releases (`planning`),
-//! what intervals cover (`intervals`), behaviour at the edges (`order`, `parsing`, `extremes`), and
+//! what intervals cover (`intervals`), budgets against the best analyst (`spending`), behaviour at the edges (`order`, `parsing`, `extremes`), and
 //! that every mechanism has a page with its proof (`proofs`).
 
 mod accounting;
@@ -24,6 +24,7 @@ mod planning;
 mod privacy;
 mod proofs;
 mod samplers;
+mod spending;
 mod stats;
 mod symmetric;
 mod tapes;
