@@ -1,25 +1,27 @@
-//! `dp_counts(eps, mech, questions ...)` and `dp_counts_estimate` with the same arguments.
+//! `dp_counts(eps, mech, predicates ...)` and `dp_counts_estimate` with the same arguments.
 
 use dp_core::mechanism::vector::items::Vector;
 use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, transition_function};
-use crate::fmgr::{Call, final_function};
-use crate::vector::count_questions;
+use crate::aggregates::shared::vectors::count_predicates;
+use crate::call::aggregate::Aggregate;
+use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{EPS, MECH, PREDICATES, Signature};
+use crate::pg::fmgr::Call;
 
-static COUNTS: Aggregate<Vector> = Aggregate {
+pub static COUNTS: Aggregate<Vector> = Aggregate {
     name: "dp_counts",
+    signature: Signature::new(&[EPS, MECH, PREDICATES]),
     mechanisms: &registry::COUNTS,
-    shape: Shape::Questions,
 };
 
 transition_function!(
     dp_counts_trans,
     pg_finfo_dp_counts_trans,
     COUNTS,
-    count_questions
+    count_predicates
 );
 
 fn counts(call: Call) -> Option<Datum> {
@@ -32,12 +34,25 @@ final_function!(dp_counts_final, pg_finfo_dp_counts_final, COUNTS, counts);
 fn estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_counts_estimate's final function, which returns a
     // dp_vector_answer.
-    Some(unsafe { COUNTS.release(call).into_row(call) })
+    Some(unsafe { COUNTS.estimate(call) })
+}
+
+final_function!(
+    dp_counts_estimate_final_0_2,
+    pg_finfo_dp_counts_estimate_final_0_2,
+    COUNTS,
+    estimate
+);
+
+fn estimate_0_1(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL of 0.1.0 makes it dp_counts_estimate's final function, which returns a
+    // dp_vector_answer of that version.
+    Some(unsafe { COUNTS.release(call).into_row_0_1(call) })
 }
 
 final_function!(
     dp_counts_estimate_final,
     pg_finfo_dp_counts_estimate_final,
     COUNTS,
-    estimate
+    estimate_0_1
 );

@@ -5,14 +5,16 @@ use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, transition_function};
-use crate::fmgr::{Call, final_function};
-use crate::vector::add_vector;
+use crate::aggregates::shared::vectors::add_vector;
+use crate::call::aggregate::Aggregate;
+use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{EPS, HI, LO, MECH, Signature, X_ARRAY};
+use crate::pg::fmgr::Call;
 
-static SUMS: Aggregate<Vector> = Aggregate {
+pub static SUMS: Aggregate<Vector> = Aggregate {
     name: "dp_sums",
+    signature: Signature::new(&[X_ARRAY, LO, HI, EPS, MECH]),
     mechanisms: &registry::SUMS,
-    shape: Shape::Bounded,
 };
 
 transition_function!(dp_sums_trans, pg_finfo_dp_sums_trans, SUMS, add_vector);
@@ -27,12 +29,25 @@ final_function!(dp_sums_final, pg_finfo_dp_sums_final, SUMS, sums);
 fn estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_sums_estimate's final function, which returns a
     // dp_vector_answer.
-    Some(unsafe { SUMS.release(call).into_row(call) })
+    Some(unsafe { SUMS.estimate(call) })
+}
+
+final_function!(
+    dp_sums_estimate_final_0_2,
+    pg_finfo_dp_sums_estimate_final_0_2,
+    SUMS,
+    estimate
+);
+
+fn estimate_0_1(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL of 0.1.0 makes it dp_sums_estimate's final function, which returns a
+    // dp_vector_answer of that version.
+    Some(unsafe { SUMS.release(call).into_row_0_1(call) })
 }
 
 final_function!(
     dp_sums_estimate_final,
     pg_finfo_dp_sums_estimate_final,
     SUMS,
-    estimate
+    estimate_0_1
 );

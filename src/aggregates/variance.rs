@@ -1,24 +1,31 @@
 //! `dp_variance(x, lo, hi, eps [, mech])`, and `dp_stddev` and `dp_variance_estimate` with the same
 //! arguments.
 
+use std::rc::Rc;
+
 use dp_core::encoding::grid::Grid;
 use dp_core::encoding::sums::Moments;
 use dp_core::mechanism::variance::moments::{VarianceAnswer, VarianceMechanism};
-use dp_core::registry;
+use dp_core::registry::{self, Spent};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, add_value, transition_function, value};
-use crate::call_site::CallSite;
-use crate::errors::Refusal;
-use crate::fmgr::{Call, composite, final_function};
-use crate::plan::Role;
-use crate::state::State;
+use crate::aggregates::shared::estimate::row;
+use crate::aggregates::shared::scalars::{add_value, value};
+use crate::call::aggregate::Aggregate;
+use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{EPS, HI, LO, MECH, Signature, X};
+use crate::call::site::CallSite;
+use crate::pg::composite::composite;
+use crate::pg::errors::Refusal;
+use crate::pg::fmgr::Call;
+use crate::pg::plan::SupportFunction;
+use crate::state::scalar::State;
 
-static VARIANCE: Aggregate<VarianceMechanism> = Aggregate {
+pub static VARIANCE: Aggregate<VarianceMechanism> = Aggregate {
     name: "dp_variance",
+    signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5)]),
     mechanisms: &registry::VARIANCE,
-    shape: Shape::Bounded,
 };
 
 impl Aggregate<VarianceMechanism> {
@@ -28,12 +35,12 @@ impl Aggregate<VarianceMechanism> {
     /// # Safety
     /// `call` is a call of dp_variance's transition function.
     unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
-        let grid = CallSite::with(call, Role::Transition, self, |site| {
+        let grid = CallSite::with(call, SupportFunction::Transition, self, |site| {
             Ok(site.mechanism_of_row(call)?.grid())
         })?;
         let mut state = State::<Moments>::new(grid.unwrap_or(Grid::NONE));
         state.take(value(call));
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees it.
         unsafe { self.first_row(call, state) }
     }
 
@@ -42,10 +49,17 @@ impl Aggregate<VarianceMechanism> {
     /// # Safety
     /// `call` is a call of a final function of dp_variance or its like.
     unsafe fn release(&'static self, call: Call) -> VarianceAnswer {
-        CallSite::with(call, Role::Final, self, |site| {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.release_and_cost(call) }.0
+    }
+
+    /// The same, and what it costs.
+    unsafe fn release_and_cost(&'static self, call: Call) -> (VarianceAnswer, Rc<Spent>) {
+        CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
-            // SAFETY: by the caller's word.
-            unsafe { self.release_state(call, mechanism) }
+            // SAFETY: the caller guarantees it.
+            let answer = unsafe { self.release_state(call, mechanism) }?;
+            Ok((answer, site.spent()))
         })
         .unwrap_or_else(|refusal| refusal.raise())
     }
@@ -77,17 +91,36 @@ fn stddev(call: Call) -> Option<Datum> {
 
 final_function!(dp_stddev_final, pg_finfo_dp_stddev_final, VARIANCE, stddev);
 
-fn estimate(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_variance_estimate's final function.
-    let answer = unsafe { VARIANCE.release(call) };
+/// What a dp_variance_answer begins with.
+fn columns(answer: &VarianceAnswer) -> [Option<Datum>; 4] {
     let columns = [answer.variance, answer.stddev, answer.mean, answer.count];
-    // SAFETY: the SQL declaration makes it return four float8.
-    Some(unsafe { composite(call, columns.map(IntoDatum::into_datum)) })
+    columns.map(IntoDatum::into_datum)
+}
+
+fn estimate(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_variance_estimate's final function, which returns four float8 and
+    // what it cost.
+    unsafe {
+        let (answer, spent) = VARIANCE.release_and_cost(call);
+        Some(row(call, columns(&answer), &spent))
+    }
+}
+
+final_function!(
+    dp_variance_estimate_final_0_2,
+    pg_finfo_dp_variance_estimate_final_0_2,
+    VARIANCE,
+    estimate
+);
+
+fn estimate_0_1(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL of 0.1.0 makes it dp_variance_estimate's final function, which returns four float8.
+    unsafe { Some(composite(call, columns(&VARIANCE.release(call)))) }
 }
 
 final_function!(
     dp_variance_estimate_final,
     pg_finfo_dp_variance_estimate_final,
     VARIANCE,
-    estimate
+    estimate_0_1
 );

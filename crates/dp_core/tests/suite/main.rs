@@ -3,8 +3,10 @@
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
 //! (`accounting`), what the mechanisms without bias of their own promise (`unbiased`, `symmetric`),
 //! which groups are shown (`keep`), variances (`variance`), forecasts against releases (`planning`),
-//! what intervals cover (`intervals`), budgets against the best analyst (`spending`), behaviour at the edges (`order`, `parsing`, `extremes`), and
-//! that every mechanism has a page with its proof (`proofs`).
+//! what intervals cover (`intervals`, `spread`), budgets against the best analyst (`spending`),
+//! behaviour at the edges (`order`, `parsing`, `extremes`),
+//! that every mechanism has a page with its proof (`proofs`), and that no file imports itself through others
+//! (`imports`).
 
 mod accounting;
 mod accuracy;
@@ -14,6 +16,7 @@ mod cost;
 mod distribution;
 mod extremes;
 mod histogram;
+mod imports;
 #[cfg(feature = "testing")]
 mod intervals;
 mod keep;
@@ -25,6 +28,8 @@ mod privacy;
 mod proofs;
 mod samplers;
 mod spending;
+#[cfg(feature = "testing")]
+mod spread;
 mod stats;
 mod symmetric;
 mod tapes;

@@ -1,0 +1,150 @@
+//! Bias, accuracy and privacy of means, planned before anything is spent: these functions look at
+//! no data.
+
+use dp_core::error::ParameterError;
+use dp_core::planning;
+use dp_core::request::arguments::{Arguments, MechanismArgument};
+use pgrx::IntoDatum;
+use pgrx::pg_sys::Datum;
+use pgrx::prelude::*;
+
+use crate::pg::composite::composite;
+use crate::pg::errors;
+use crate::pg::fmgr::{Call, float8, sql_function};
+use crate::types::mechanism::text_of;
+
+/// What a function answers, or the ERROR that says what is wrong with an argument of it.
+fn answer<T>(function: &str, result: Result<T, ParameterError>) -> T {
+    result.unwrap_or_else(|error| errors::parameter(function, &error).raise())
+}
+
+#[pg_extern(sql = false)]
+fn dp_clip_bias(moment: f64, psi: f64, c: f64) -> f64 {
+    answer("dp_clip_bias", planning::clip_bias(moment, psi, c))
+}
+
+#[pg_extern(sql = false)]
+fn dp_clip_radius(moment: f64, psi: f64, beta: f64) -> f64 {
+    answer("dp_clip_radius", planning::clip_radius(moment, psi, beta))
+}
+
+fn trilemma(call: Call) -> Option<Datum> {
+    let [n, eps, delta, beta] =
+        [0, 1, 2, 3].map(|i| float8(call.datum(i).expect("the function is declared STRICT")));
+    let least = answer("dp_trilemma", planning::trilemma(n, eps, delta, beta));
+    let errors = [least.least_rmse, least.sampling, least.privacy].map(IntoDatum::into_datum);
+    let [least_rmse, sampling, privacy] = errors;
+    let columns = [least_rmse, sampling, privacy, least.possible.into_datum()];
+    // SAFETY: the SQL declaration makes it return (float8, float8, float8, boolean).
+    Some(unsafe { composite(call, columns) })
+}
+
+sql_function!(dp_trilemma, pg_finfo_dp_trilemma, trilemma);
+
+/// The text of argument 4, `mech`.
+fn mechanism(call: Call) -> Option<String> {
+    // SAFETY: the SQL declarations make it a dp_mechanism.
+    call.datum(4).map(|datum| unsafe { text_of(datum) })
+}
+
+/// `dp_mean_error(n, lo, hi, eps, mech, confidence)`
+fn mean_error(call: Call) -> Option<Datum> {
+    let number = |i: usize| call.datum(i).map(float8);
+    let mechanism = mechanism(call);
+    let arguments = Arguments {
+        bounds: Some((number(1), number(2))),
+        epsilon: number(3),
+        delta: None,
+        length: None,
+        mechanism: MechanismArgument::Given(mechanism.as_deref()),
+        pathological: true,
+    };
+    let error = planning::mean_error(number(0), &arguments, Some(number(5)));
+    let error = answer("dp_mean_error", error);
+    let columns = [error.rmse.into_datum(), error.half_width.into_datum()];
+    // SAFETY: the SQL declaration makes it return (float8, float8).
+    Some(unsafe { composite(call, columns) })
+}
+
+sql_function!(dp_mean_error, pg_finfo_dp_mean_error, mean_error);
+
+/// `dp_epsilon_for(n, lo, hi, rmse, mech)`
+fn epsilon_for(call: Call) -> Option<Datum> {
+    let number = |i: usize| call.datum(i).map(float8);
+    let mechanism = mechanism(call);
+    let epsilon = planning::epsilon_for(
+        number(0),
+        (number(1), number(2)),
+        number(3),
+        MechanismArgument::Given(mechanism.as_deref()),
+    );
+    answer("dp_epsilon_for", epsilon).into_datum()
+}
+
+sql_function!(dp_epsilon_for, pg_finfo_dp_epsilon_for, epsilon_for);
+
+/// `dp_mean_plan(n, lo, hi, eps, delta, moment, psi)`
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity)]
+fn dp_mean_plan_0_2(
+    n: Option<f64>,
+    lo: Option<f64>,
+    hi: Option<f64>,
+    eps: Option<f64>,
+    delta: Option<f64>,
+    moment: Option<f64>,
+    psi: Option<f64>,
+) -> TableIterator<
+    'static,
+    (
+        name!(mechanism, String),
+        name!(noise_sd, Option<f64>),
+        name!(bias_bound, Option<f64>),
+        name!(rmse_bound, Option<f64>),
+        name!(null_bound, Option<f64>),
+        name!(neighbours, &'static str),
+        name!(guarantee, &'static str),
+        name!(needs, String),
+    ),
+> {
+    let plan = planning::plan(n, eps, lo, hi, delta, moment, psi);
+    TableIterator::new(answer("dp_mean_plan", plan).into_iter().map(|row| {
+        (
+            row.mechanism,
+            row.forecast.map(|forecast| forecast.noise_sd),
+            row.forecast.map(|forecast| forecast.bias),
+            row.forecast.map(|forecast| forecast.rmse),
+            row.forecast.map(|forecast| forecast.null),
+            row.neighbours,
+            row.guarantee,
+            row.needs,
+        )
+    }))
+}
+
+/// `dp_mean_plan` of the SQL of 0.1.0, which has eps before lo and hi.
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity)]
+fn dp_mean_plan(
+    n: Option<f64>,
+    eps: Option<f64>,
+    lo: Option<f64>,
+    hi: Option<f64>,
+    delta: Option<f64>,
+    moment: Option<f64>,
+    psi: Option<f64>,
+) -> TableIterator<
+    'static,
+    (
+        name!(mechanism, String),
+        name!(noise_sd, Option<f64>),
+        name!(bias_bound, Option<f64>),
+        name!(rmse_bound, Option<f64>),
+        name!(null_bound, Option<f64>),
+        name!(neighbours, &'static str),
+        name!(guarantee, &'static str),
+        name!(needs, String),
+    ),
+> {
+    dp_mean_plan_0_2(n, lo, hi, eps, delta, moment, psi)
+}

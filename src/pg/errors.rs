@@ -1,0 +1,225 @@
+//! Every error this extension raises, with its SQLSTATE. No message holds a data value.
+
+use std::any::Any;
+use std::panic::resume_unwind;
+
+use dp_core::error::{Kind, ParameterError};
+use dp_core::memory::OutOfMemory;
+use dp_core::registry;
+use pgrx::pg_sys::panic::{CaughtError, ErrorReport, ErrorReportWithLevel};
+use pgrx::{PgLogLevel, PgSqlErrorCode};
+
+/// Raises an ERROR. Must run below a guard (every function that PostgreSQL calls has one, but
+/// for the per-row paths, which leave through a guarded function before they come here).
+#[track_caller]
+fn raise(code: PgSqlErrorCode, message: String, hint: &str) -> ! {
+    report(ErrorReport::new(code, message, "dp_mean").set_hint(hint))
+}
+
+#[track_caller]
+fn report(report: ErrorReport) -> ! {
+    report.report(PgLogLevel::ERROR);
+    unreachable!("an ERROR report does not return")
+}
+
+/// Why a call of an aggregate has no answer: an error that was not raised yet. It follows from the call
+/// alone, and is the same whatever the rows are.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    code: PgSqlErrorCode,
+    message: String,
+    hint: String,
+    /// The argument to blame.
+    argument: &'static str,
+}
+
+impl Refusal {
+    fn new(code: PgSqlErrorCode, message: String, hint: impl Into<String>) -> Self {
+        let (hint, argument) = (hint.into(), "mech");
+        Self {
+            code,
+            message,
+            hint,
+            argument,
+        }
+    }
+
+    /// The argument that it blames.
+    pub fn argument(&self) -> &'static str {
+        self.argument
+    }
+
+    /// Raises the ERROR.
+    #[track_caller]
+    pub fn raise(self) -> ! {
+        raise(self.code, self.message, &self.hint)
+    }
+}
+
+/// An argument that breaks its rule.
+pub fn parameter(aggregate: &str, error: &ParameterError) -> Refusal {
+    let code = match error.kind {
+        Kind::Value => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        Kind::Permission => PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+    };
+    Refusal {
+        argument: error.argument,
+        ..Refusal::new(code, format!("{aggregate}: {error}"), error.hint.as_str())
+    }
+}
+
+/// A mechanism's text that names no mechanism.
+pub fn mechanism_text(error: &ParameterError) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("dp_mechanism: the text {}", error.message),
+        &error.hint,
+    )
+}
+
+/// An argument that could differ from row to row.
+pub fn depends_on_rows(aggregate: &str, argument: &'static str) -> Refusal {
+    let refusal = Refusal::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("{aggregate}: argument \"{argument}\" must not depend on the rows"),
+        "Give a constant, a parameter, or a sub-select that does not look at the query's rows; \
+         no column and no volatile function.",
+    );
+    Refusal {
+        argument,
+        ..refusal
+    }
+}
+
+/// Warns of an argument that was looked up in the table.
+pub fn looked_up(aggregate: &str, argument: &str) {
+    let message = format!(
+        "{aggregate}: argument \"{argument}\" is looked up in a table that the call is about"
+    );
+    ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, message, "dp_mean")
+        .set_hint(
+            "The answer reveals what was looked up, and no epsilon covers that. Give a constant, or the answer of \
+             a private aggregate, such as dp_bounds.",
+        )
+        .report(PgLogLevel::WARNING);
+}
+
+/// A predicate that is not a boolean expression.
+pub fn not_boolean(aggregate: &str, predicate: usize) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+        format!("{aggregate}: predicate {predicate} is not of type boolean"),
+        "Write a condition, as in age >= 65, or NULL::boolean; give an array of predicates as \
+         VARIADIC, with its length d in the mechanism.",
+    )
+}
+
+/// An array of predicates that is no array of booleans.
+pub fn not_boolean_array(aggregate: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+        format!("{aggregate}: the VARIADIC argument is not of type boolean[]"),
+        "Give an array of booleans, with its length d in the mechanism.",
+    )
+}
+
+/// The plan hides the arguments of the call.
+pub fn hidden_arguments(aggregate: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("{aggregate}: the query plan hides the arguments of the call"),
+        "Run the query without the extension that changes the plan, or without parallel and \
+         partial aggregation (SET max_parallel_workers_per_gather = 0).",
+    )
+}
+
+/// A support function called by hand, or by an aggregate that is not of this extension.
+pub fn not_our_aggregate(function: &str) -> Refusal {
+    let mut names: Vec<&str> = registry::catalog()
+        .map(|(aggregate, ..)| aggregate)
+        .collect();
+    names.dedup();
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("{function} works inside the aggregates of dp_mean only"),
+        format!(
+            "Call an aggregate of dp_mean, such as {}.",
+            names.join(", ")
+        ),
+    )
+}
+
+/// A `dp_state` that no support function of this version made.
+pub fn bad_state() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+        "dp_state: not a state of this version of dp_mean".into(),
+        "States are made and read by the aggregates of dp_mean alone.",
+    )
+}
+
+/// The text or binary form of a `dp_state`.
+pub fn no_external_state() -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        "dp_state has no text and no binary form".into(),
+        "A state holds the true sum and count; only the aggregates of dp_mean read it.",
+    )
+}
+
+/// Memory has ended.
+pub fn out_of_memory() -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+        "out of memory".into(),
+        "Ask for fewer groups or shorter vectors at a time, or lower work_mem.",
+    )
+}
+
+/// Raises what unwound up to a guard, as an ERROR that says no more than PostgreSQL would: pgrx adds a
+/// backtrace where the server's environment asks for one, and that tells which function was running.
+pub fn caught(payload: Box<dyn Any + Send>) -> ! {
+    if payload.is::<OutOfMemory>() {
+        out_of_memory();
+    }
+    match payload.downcast::<CaughtError>() {
+        Ok(caught) => match *caught {
+            CaughtError::PostgresError(raised) => {
+                let (code, message) = (raised.sql_error_code(), raised.message().to_owned());
+                let mut again = ErrorReport::new(code, message, "dp_mean");
+                if let Some(detail) = raised.detail() {
+                    again = again.set_detail(detail);
+                }
+                if let Some(hint) = raised.hint() {
+                    again = again.set_hint(hint);
+                }
+                report(again)
+            }
+            other => other.rethrow(),
+        },
+        Err(payload) if is_report(&*payload) => resume_unwind(payload),
+        Err(payload) => {
+            // A mistake of ours. A message that was put together could hold a value.
+            let message = payload.downcast_ref::<&str>().unwrap_or(&"internal error");
+            raise(
+                PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                format!("dp_mean: {message}"),
+                "This is a mistake in dp_mean. Please report it, with the call but without its data.",
+            )
+        }
+    }
+}
+
+/// Whether an ERROR of ours unwinds.
+fn is_report(payload: &(dyn Any + Send)) -> bool {
+    payload.is::<ErrorReport>() || payload.is::<ErrorReportWithLevel>()
+}
+
+/// The operating system gave no randomness.
+pub fn no_randomness() -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_SYSTEM_ERROR,
+        "dp_mean: the operating system's random source failed".into(),
+        "No answer was computed. Try again; if it persists, see the operating system's log.",
+    )
+}

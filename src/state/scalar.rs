@@ -1,0 +1,196 @@
+//! `dp_state`: what an aggregate keeps for a group. 64 bytes, or 80 for a variance, updated in place.
+//!
+//! A varlena of the extension's own rather than `internal`: as fast, and a distributed engine
+//! can carry it. Its layout is private: it has no text or binary form, and privileges keep every
+//! function that takes it away from users.
+
+use dp_core::encoding::grid::Grid;
+use dp_core::encoding::sums::{Moments, Sums};
+use pgrx::pg_sys::{self, Datum};
+
+use crate::pg::varlena::length_word;
+
+/// Marks a state, and the version of its layout. What it keeps shows in its length.
+const MAGIC: u32 = 0xd9_3a_5e_01;
+
+/// What the rows of a group add up to, by rules of its own: [`Sums`], or [`Moments`].
+pub trait RowSums: Copy + Default {
+    /// The same in words: `palloc` aligns to 8 bytes and no more, so a 128-bit sum is two halves.
+    type Words: Copy;
+    /// What a row comes to.
+    type Steps;
+
+    fn pack(self) -> Self::Words;
+    fn unpack(words: Self::Words) -> Self;
+    /// What a value that is not NaN comes to on this grid. Cannot panic.
+    fn steps(grid: &Grid, x: f64) -> Self::Steps;
+    /// Takes in one row. Cannot panic.
+    fn add(&mut self, steps: Self::Steps);
+    /// Takes in the rows of another part of the same group.
+    fn merge(&mut self, other: &Self);
+}
+
+#[inline(always)]
+fn whole(low: u64, high: u64) -> i128 {
+    (u128::from(high) << 64 | u128::from(low)) as i128
+}
+
+#[inline(always)]
+fn halves(sum: i128) -> [u64; 2] {
+    [sum as u64, (sum >> 64) as u64]
+}
+
+impl RowSums for Sums {
+    type Words = [u64; 3];
+    type Steps = i64;
+
+    #[inline(always)]
+    fn pack(self) -> [u64; 3] {
+        let [low, high] = halves(self.s);
+        [self.n as u64, low, high]
+    }
+
+    #[inline(always)]
+    fn unpack([n, low, high]: [u64; 3]) -> Self {
+        Self {
+            n: n as i64,
+            s: whole(low, high),
+        }
+    }
+
+    #[inline(always)]
+    fn steps(grid: &Grid, x: f64) -> i64 {
+        grid.steps(x)
+    }
+
+    #[inline(always)]
+    fn add(&mut self, steps: i64) {
+        Sums::add(self, steps);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        Sums::merge(self, other);
+    }
+}
+
+impl RowSums for Moments {
+    type Words = [u64; 5];
+    type Steps = u64;
+
+    #[inline(always)]
+    fn pack(self) -> [u64; 5] {
+        let [[low, high], [low_squares, high_squares]] = [self.s, self.q].map(halves);
+        [self.n as u64, low, high, low_squares, high_squares]
+    }
+
+    #[inline(always)]
+    fn unpack([n, low, high, low_squares, high_squares]: [u64; 5]) -> Self {
+        Self {
+            n: n as i64,
+            s: whole(low, high),
+            q: whole(low_squares, high_squares),
+        }
+    }
+
+    #[inline(always)]
+    fn steps(grid: &Grid, x: f64) -> u64 {
+        grid.coarse_steps(x)
+    }
+
+    #[inline(always)]
+    fn add(&mut self, steps: u64) {
+        Moments::add(self, steps);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        Moments::merge(self, other);
+    }
+}
+
+/// What a group's rows add up to, and the grid they are on.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct State<S: RowSums> {
+    header: u32,
+    magic: u32,
+    words: S::Words,
+    grid: Grid,
+}
+
+const _: () = assert!(size_of::<State<Sums>>() == 64 && align_of::<State<Sums>>() == 8);
+const _: () = assert!(size_of::<State<Moments>>() == 80 && align_of::<State<Moments>>() == 8);
+
+impl<S: RowSums> State<S> {
+    const HEADER: u32 = length_word(size_of::<Self>());
+
+    /// No rows yet.
+    pub fn new(grid: Grid) -> Self {
+        Self {
+            header: Self::HEADER,
+            magic: MAGIC,
+            words: S::default().pack(),
+            grid,
+        }
+    }
+
+    #[inline(always)]
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// What the rows add up to.
+    #[inline(always)]
+    pub fn sums(&self) -> S {
+        S::unpack(self.words)
+    }
+
+    /// Takes in one row. Cannot panic.
+    #[inline(always)]
+    pub fn add(&mut self, steps: S::Steps) {
+        let mut sums = self.sums();
+        sums.add(steps);
+        self.words = sums.pack();
+    }
+
+    /// Takes in a row with a value that is not NaN. Cannot panic.
+    #[inline(always)]
+    pub fn take(&mut self, x: f64) {
+        self.add(S::steps(&self.grid, x));
+    }
+
+    /// Takes in other rows of the same group.
+    pub fn merge(&mut self, other: &S) {
+        let mut sums = self.sums();
+        sums.merge(other);
+        self.words = sums.pack();
+    }
+
+    /// The state behind a datum, or `None` where the bytes are not a state of this version.
+    ///
+    /// # Safety
+    /// `datum` is a non-NULL varlena.
+    #[inline(always)]
+    pub unsafe fn of<'a>(datum: Datum) -> Option<&'a mut Self> {
+        let state = datum.cast_mut_ptr::<Self>();
+        // SAFETY: a varlena has at least one byte, and an aligned one with this four-byte length
+        // word has as many as it says; the check of the address comes first, then of the word, then
+        // of what follows it. Any bytes are valid numbers. No other reference exists: PostgreSQL
+        // calls one support function at a time, and none of ours keeps a state.
+        unsafe {
+            if !state.is_aligned() || (*state).header != Self::HEADER || (*state).magic != MAGIC {
+                return None;
+            }
+            Some(&mut *state)
+        }
+    }
+
+    /// A copy of this state in the current memory context, as a datum.
+    pub fn into_datum(self) -> Datum {
+        // SAFETY: palloc gives so many bytes aligned to 8, or raises.
+        unsafe {
+            let copy = pg_sys::palloc(size_of::<Self>()).cast::<Self>();
+            copy.write(self);
+            Datum::from(copy)
+        }
+    }
+}
