@@ -15,6 +15,7 @@ mod gaussian_audit;
 mod histogram;
 mod hot_path;
 mod keep;
+mod ledger;
 mod memory;
 mod order;
 mod people;
