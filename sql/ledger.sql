@@ -36,7 +36,7 @@ COMMENT ON TABLE dp_mean.promise IS
     'A row for each limit that was ever promised; the one with the largest number holds.';
 COMMENT ON COLUMN dp_mean.promise.budget IS 'The budget, by its number.';
 COMMENT ON COLUMN dp_mean.promise.role IS 'The role that it is about; 0 for all together.';
-COMMENT ON COLUMN dp_mean.promise.number IS 'The how manieth of this budget and role, from 1.';
+COMMENT ON COLUMN dp_mean.promise.number IS 'Which one it is of this budget and role, from 1.';
 COMMENT ON COLUMN dp_mean.promise.epsilon IS 'Epsilon, as it was asked for.';
 COMMENT ON COLUMN dp_mean.promise.delta IS 'Delta, as it was asked for.';
 COMMENT ON COLUMN dp_mean.promise.epsilon_units IS 'The most that the sum of epsilons may be, in units of 2^-50.';
@@ -126,9 +126,9 @@ COMMENT ON FUNCTION dp_budget(text, float8, float8) IS
     'Makes a budget, which the current role then owns, or promises another limit of one that it owns: all that is '
     'spent from it is together (epsilon, delta)-differentially private. '
     'It is a part of the transaction. What was spent stays spent, whatever the limit. '
-    'epsilon > 0 and at most 4096, 0 <= delta < 1, a name of 1 to 63 bytes: else 22023. '
-    'Another''s budget is 42501, a closed one 55000. '
-    'Superusers may call it, and who is granted EXECUTE.';
+    'Superusers may call it, and who is granted EXECUTE. '
+    'epsilon > 0 and at most 4096, 0 <= delta < 1, a name of 1 to 63 bytes: else 22023; another''s budget is 42501, a '
+    'closed one 55000.';
 REVOKE EXECUTE ON FUNCTION dp_budget(text, float8, float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_budget(name text, epsilon float8, delta float8, role regrole) RETURNS void
@@ -136,7 +136,7 @@ CREATE FUNCTION dp_budget(name text, epsilon float8, delta float8, role regrole)
 COMMENT ON FUNCTION dp_budget(text, float8, float8, regrole) IS
     'Promises a limit for what one role spends from a budget, beside the limit of the budget. '
     'A role without one has the budget''s alone. '
-    'As dp_budget(name, epsilon, delta); a budget or role that is not there is 42704.';
+    'Errors: 22023, 42501 and 55000 as above; a budget or role that is not there is 42704.';
 REVOKE EXECUTE ON FUNCTION dp_budget(text, float8, float8, regrole) FROM PUBLIC;
 
 CREATE FUNCTION dp_budget_close(name text) RETURNS void
@@ -144,8 +144,8 @@ CREATE FUNCTION dp_budget_close(name text) RETURNS void
 COMMENT ON FUNCTION dp_budget_close(text) IS
     'Ends a budget: nothing more is spent from it, and it is not opened again. '
     'A budget is never deleted: what was spent stays on record. '
-    'A name of 1 to 63 bytes: else 22023. '
-    'Another''s budget is 42501, one that is closed already 55000, one that is not there 42704.';
+    'A name of 1 to 63 bytes: else 22023; another''s budget is 42501, one that is closed already 55000, one that is '
+    'not there 42704.';
 REVOKE EXECUTE ON FUNCTION dp_budget_close(text) FROM PUBLIC;
 
 CREATE FUNCTION dp_charge(budget text, epsilon float8, delta float8) RETURNS void
@@ -154,18 +154,19 @@ COMMENT ON FUNCTION dp_charge(text, float8, float8) IS
     'Spends (epsilon, delta) from a budget that the current role owns, on its own account, for a program that stands '
     'between a user and a table. '
     'It is for good: on disk when the call returns, and no ROLLBACK, error or crash gives it back. '
-    'Past a limit it is 53400, and nothing is spent. '
-    'epsilon > 0, 0 <= delta < 1: else 22023. Another''s budget is 42501, a closed one 55000, one that is not there '
-    '42704. '
     'epsilon counts as the aggregates count it: from 2^-20 to 50, rounded down to a multiple of 2^-40. '
-    'docs/proofs/budget.md.';
+    'Past a limit it is refused, and nothing is spent. '
+    'epsilon > 0, 0 <= delta < 1: else 22023; past a limit 53400; another''s budget is 42501, a closed one or one '
+    'whose limit this transaction has set 55000, one that is not there 42704; a locked ledger is 55P03 after 5 '
+    'seconds, a standby 25006, a parallel plan 25000. '
+    'Source: docs/proofs/budget.md.';
 REVOKE EXECUTE ON FUNCTION dp_charge(text, float8, float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_charge(budget text, epsilon float8, delta float8, role regrole) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_charge' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION dp_charge(text, float8, float8, regrole) IS
     'The same, on the account of a role, and within its limit if it has one. '
-    'A role that is not there is 42704.';
+    'Errors: 22023 and the others as above; a role that is not there is 42704.';
 REVOKE EXECUTE ON FUNCTION dp_charge(text, float8, float8, regrole) FROM PUBLIC;
 
 -- Views call it in the name of whoever looks at them. It looks at its arguments alone.
@@ -279,7 +280,7 @@ COMMENT ON VIEW dp_promises IS
     'The limits that were ever promised, each raise among them: one''s own, and for the owner of a budget all.';
 COMMENT ON COLUMN dp_promises.budget IS 'The name of the budget.';
 COMMENT ON COLUMN dp_promises.role IS 'The role that the limit is for; NULL for all together.';
-COMMENT ON COLUMN dp_promises.number IS 'The how manieth of this budget and role, from 1; the last one holds.';
+COMMENT ON COLUMN dp_promises.number IS 'Which one it is of this budget and role, from 1; the last one holds.';
 COMMENT ON COLUMN dp_promises.epsilon IS 'Epsilon of the limit.';
 COMMENT ON COLUMN dp_promises.delta IS 'Delta of the limit.';
 COMMENT ON COLUMN dp_promises.closed IS 'Whether the budget ends with it.';

@@ -4,7 +4,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dp_core::privacy::spending::{Limit, Spent};
-use dp_mean_tests::{Build, Database, Refusal, Role, refusal, refused, rows, run, session, value};
+use dp_mean_tests::{
+    Build, Database, PARALLEL, Refusal, Role, assert_plan, explain, refusal, refused, rows, run,
+    session, value,
+};
 use postgres::Client;
 
 use crate::catalog::{connect, dump, program};
@@ -564,6 +567,28 @@ fn a_lock_on_the_ledger_is_not_waited_for_for_ever() {
         "SET lock_timeout = '5s'; VACUUM FULL dp_mean.spent; VACUUM FULL dp_mean.charge",
     );
     run(&mut client, "ROLLBACK");
+}
+
+/// Whatever a function that calls it claims.
+#[test]
+fn a_parallel_plan_does_not_charge() {
+    let (_database, mut client) = with_budget(1.0, 0.0);
+    run(
+        &mut client,
+        "CREATE TABLE big AS SELECT i FROM generate_series(1, 5000) i; ANALYZE big;
+         CREATE FUNCTION sly(i int) RETURNS bool LANGUAGE plpgsql PARALLEL SAFE AS $$
+         BEGIN PERFORM dp_charge('b', 0.001, 0); RETURN true; END $$",
+    );
+    run(&mut client, PARALLEL);
+    let sql = "SELECT count(*) FROM big WHERE sly(i)";
+    assert_plan(&explain(&mut client, sql), &["Gather"], sql);
+    let error = refused(&mut client, sql);
+    assert_eq!(error.code, "25000", "{error:?}");
+    assert_eq!(
+        error.message,
+        "dp_charge: a parallel plan cannot charge a budget"
+    );
+    assert_eq!(charges(&mut client), 0);
 }
 
 /// What a role with no rights, and one that may make budgets, can do.
