@@ -14,6 +14,7 @@ mod estimates;
 mod histogram;
 mod hot_path;
 mod keep;
+mod ledger;
 mod memory;
 mod order;
 mod people;
