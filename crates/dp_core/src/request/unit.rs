@@ -28,7 +28,8 @@ pub(crate) const MOST_GROUPS: Parameter = Parameter {
 /// The parameters that all mechanisms take.
 pub const PARAMETERS: [Parameter; 2] = [MOST_ROWS, MOST_GROUPS];
 
-const MOST: f64 = 1e6;
+/// The most rows, and the most groups, that a person can be said to have.
+pub const MOST_OF_A_PERSON: u32 = 1_000_000;
 
 /// The smallest share of `mu`. The most noise that a mechanism asks for is then that of `correlated`
 /// on `G n`, for 100,000 values with the smallest weight: below 2^62 over this, which is below 2^100.
@@ -63,7 +64,7 @@ impl Request<'_> {
     fn at_most(&self, parameter: &Parameter) -> Result<u32, ParameterError> {
         match self.choice.get(parameter.name) {
             None => Ok(1),
-            Some(most) if (1.0..=MOST).contains(&most) => Ok(most as u32),
+            Some(most) if (1.0..=f64::from(MOST_OF_A_PERSON)).contains(&most) => Ok(most as u32),
             Some(_) => Err(outside(parameter)),
         }
     }
