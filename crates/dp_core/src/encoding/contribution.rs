@@ -10,7 +10,6 @@
 
 use crate::encoding::grid::{Bounds, COARSE_STEPS, Grid, STEPS};
 use crate::encoding::sums::{Moments, Sums};
-use crate::error::ParameterError;
 use crate::request::unit;
 
 /// The most rows of a person that a contribution can stand for.
@@ -195,21 +194,6 @@ fn scaled(sum: u128, part: u64, whole: u64) -> u128 {
     let (part, whole) = (u128::from(part), u128::from(whole));
     // sum = a whole + r, so the quotient is a part + floor(r part / whole); it is at most `sum`.
     (sum / whole) * part + (sum % whole) * part / whole
-}
-
-/// Checks the most rows of a person, `k`, of a call: `None` is NULL, or what no number of rows can be.
-///
-/// # Errors
-/// Not from 1 to [`MOST`].
-pub fn most_rows(k: Option<u64>) -> Result<u32, ParameterError> {
-    let most = k.and_then(|k| u32::try_from(k).ok());
-    most.filter(|k| (1..=MOST).contains(k)).ok_or_else(|| {
-        ParameterError::new(
-            "k",
-            "must be a number from 1 to 1000000, and not NULL",
-            "Give the most rows that a person counts for, a constant: 1 is right for most means.",
-        )
-    })
 }
 
 #[cfg(test)]
@@ -437,15 +421,5 @@ mod tests {
             assert!((given.mean(&bounds) - total).abs() < 1e-6, "{rows:?}");
         }
         assert_eq!(PersonTotal::default().contribution(&bounds), None);
-    }
-
-    #[test]
-    fn the_most_rows_are_a_number_from_1() {
-        for (k, is) in [(Some(1), Some(1)), (Some(1_000_000), Some(MOST))] {
-            assert_eq!(most_rows(k).ok(), is);
-        }
-        for k in [None, Some(0), Some(1_000_001), Some(1 << 40)] {
-            assert_eq!(most_rows(k).unwrap_err().argument, "k");
-        }
     }
 }
