@@ -27,8 +27,8 @@ pub unsafe fn estimate<A: 'static, const N: usize>(
     // A dp_mechanism is its text, laid out as one.
     let mechanism = spent.mechanism.as_str().into_datum();
     let cost = [
-        spent.epsilon.into_datum(),
-        spent.delta.into_datum(),
+        spent.cost.epsilon.into_datum(),
+        spent.cost.delta.into_datum(),
         mechanism,
     ];
     let columns = numbers(answer, interval).into_iter().chain(cost);

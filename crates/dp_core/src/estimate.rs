@@ -8,10 +8,10 @@ use crate::encoding::sums::Sums;
 use crate::error::ParameterError;
 use crate::mechanism::definition::{Built, Mechanism, Scalar};
 use crate::mechanism::mean::kinds::{Mean, MeanAnswer};
+use crate::privacy::cost::Cost;
 use crate::random::Generator;
-use crate::registry::{Factory, Registry};
+use crate::registry::{Chosen, Factory, Registry};
 use crate::request::arguments::Arguments;
-use crate::request::budget::DELTA;
 use crate::request::checked::Overspent;
 
 /// What a release of an estimate hands back.
@@ -25,13 +25,11 @@ pub struct Estimate<A> {
     pub spent: Rc<Spent>,
 }
 
-/// The budget of a release, and its mechanism.
+/// The cost of a release, and its mechanism.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spent {
-    /// Epsilon; `None` where the mechanism has a budget of its own.
-    pub epsilon: Option<f64>,
-    /// Delta, 0 of pure differential privacy; `None` where the mechanism has a budget of its own.
-    pub delta: Option<f64>,
+    /// What it costs a person.
+    pub cost: Cost,
     /// The mechanism's canonical text.
     pub mechanism: String,
 }
@@ -74,18 +72,19 @@ impl<M: ?Sized> Estimates<M> {
         overspent: Overspent,
         scalar: impl FnOnce(Box<M>) -> Option<Box<Scalar<A>>>,
     ) -> Built<Scalar<Estimate<A>>> {
-        let (mechanism, choice) = self.0.make_chosen(arguments, overspent)?;
+        let Chosen {
+            mechanism,
+            cost,
+            choice,
+        } = self.0.make_chosen(arguments, overspent)?;
         let miss = interval::miss(confidence)?;
         let estimator = scalar(mechanism).and_then(|mechanism| {
             let intervals = mechanism.intervals(miss)?;
-            let delta = choice.get(DELTA.name);
-            let epsilon = arguments.epsilon;
             Some(Estimator {
                 mechanism,
                 intervals,
                 spent: Rc::new(Spent {
-                    epsilon,
-                    delta: epsilon.map(|_| delta.unwrap_or(0.0)),
+                    cost,
                     mechanism: choice.text(),
                 }),
             })

@@ -14,8 +14,8 @@ use crate::mechanism::mean::parameters::{refuse_bounds, replaces_bounds};
 use crate::mechanism::variance::moments::VarianceMechanism;
 use crate::mechanism::vector::items::Vector;
 use crate::mechanism::{bounds, clamped, count, histogram, keep, mean, sum, variance, vector};
+use crate::privacy::cost::Cost;
 use crate::privacy::delta::Delta;
-use crate::privacy::epsilon::Epsilon;
 use crate::request::arguments::{Arguments, MechanismArgument};
 use crate::request::budget::{epsilon_besides, replaces_epsilon};
 use crate::request::checked::{CallDelta, CallEpsilon, Overspent, Request};
@@ -127,6 +127,13 @@ pub static CLAMPED: Registry<Clamped> = Registry {
     entries: &[clamped::geometric::ENTRY],
 };
 
+/// The mechanism of a call, with what its text says and what a release costs.
+pub(crate) struct Chosen<M: ?Sized> {
+    pub(crate) mechanism: Box<M>,
+    pub(crate) cost: Cost,
+    pub(crate) choice: Choice,
+}
+
 /// What makes the mechanism of a call from its arguments.
 pub trait Factory<M: ?Sized>: Sync {
     /// Checks the arguments and makes the mechanism. `confidence` is that argument; `None` where the
@@ -150,7 +157,7 @@ impl<M: ?Sized + 'static> Factory<M> for Registry<M> {
         overspent: Overspent,
     ) -> Built<M> {
         self.make_chosen(arguments, overspent)
-            .map(|(built, _)| built)
+            .map(|chosen| chosen.mechanism)
     }
 }
 
@@ -254,11 +261,20 @@ impl<M: ?Sized + 'static> Registry<M> {
         self.make(arguments, None, Overspent::times(factor))
     }
 
+    /// What a release with these arguments costs a person.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn cost(&self, arguments: &Arguments) -> Result<Cost, ParameterError> {
+        let chosen = self.make_chosen(arguments, Overspent::NOT)?;
+        Ok(chosen.cost)
+    }
+
     pub(crate) fn make_chosen(
         &self,
         arguments: &Arguments,
         overspent: Overspent,
-    ) -> Result<(Box<M>, Choice), ParameterError> {
+    ) -> Result<Chosen<M>, ParameterError> {
         let chosen = self.choose(arguments.mechanism);
         let own_scale = matches!(&chosen, Ok((entry, _)) if replaces_bounds(&entry.info));
         let bounds = match arguments.bounds {
@@ -274,20 +290,26 @@ impl<M: ?Sized + 'static> Registry<M> {
             None if own_budget => None,
             // A mechanism with a scale refuses any other budget, by a better reason.
             Some(_) if own_budget && !own_scale => return Err(epsilon_besides()),
-            epsilon => Some(Epsilon::new(epsilon)?),
+            epsilon => Some(CallEpsilon::new(epsilon)?),
         };
         let delta = arguments.delta.map(Delta::new).transpose()?;
         let (entry, choice) = chosen?;
-        let built = (entry.build)(&Request {
+        let request = Request {
             bounds,
-            call_epsilon: epsilon.map(CallEpsilon::new),
+            call_epsilon: epsilon,
             call_delta: delta.map(CallDelta::new),
             length: arguments.length,
             choice: &choice,
             pathological: arguments.pathological,
             overspent,
-        })?;
-        Ok((built, choice))
+        };
+        let mechanism = (entry.build)(&request)?;
+        let cost = request.cost(entry.info.loss)?;
+        Ok(Chosen {
+            mechanism,
+            cost,
+            choice,
+        })
     }
 
     fn choose(&self, argument: MechanismArgument) -> Result<(&Entry<M>, Choice), ParameterError> {

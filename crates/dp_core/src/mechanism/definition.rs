@@ -4,6 +4,7 @@ use crate::accuracy::interval::Intervals;
 use crate::encoding::grid::Grid;
 use crate::encoding::sums::Sums;
 use crate::error::ParameterError;
+use crate::privacy::cost::Loss;
 use crate::random::Generator;
 use crate::request::checked::Request;
 use crate::request::parameter::Parameter;
@@ -37,6 +38,8 @@ pub struct Info {
     pub name: &'static str,
     /// The privacy guarantee of one release.
     pub guarantee: &'static str,
+    /// What bounds its privacy loss, and so what a release costs in other currencies.
+    pub loss: Loss,
     /// The pairs of tables between which the guarantee holds.
     pub neighbours: &'static str,
     /// The parameters it takes, besides those that all take.

@@ -1,6 +1,7 @@
 //! What the Gaussian mechanisms share.
 
 use crate::mechanism::definition::{ADD_REMOVE, Info};
+use crate::privacy::cost::Loss;
 use crate::request::budget::{DELTA, MU, RHO};
 
 /// The guarantee of a Gaussian mechanism.
@@ -12,6 +13,7 @@ pub(crate) const fn info(source: &'static str) -> Info {
     Info {
         name: "gaussian",
         guarantee: GAUSSIAN,
+        loss: Loss::Gaussian,
         neighbours: ADD_REMOVE,
         parameters: &[DELTA, MU, RHO],
         example: "gaussian(delta=1e-6)",

@@ -25,7 +25,7 @@
 //! where nothing cancels: the first is used for `a >= -1`, the second below.
 //!
 //! ```
-//! use dp_core::accounting::{delta, mu};
+//! use dp_core::privacy::accounting::{delta, mu};
 //!
 //! let budget = mu(1.0, 1e-6)?;
 //! assert!((budget - 0.236704381).abs() < 1e-9);

@@ -1,5 +1,7 @@
 //! What privacy costs: epsilon, delta, and how guarantees convert and add up.
 
 pub mod accounting;
+pub mod cost;
 pub mod delta;
 pub mod epsilon;
+pub mod zcdp;

@@ -2,7 +2,8 @@
 
 use crate::error::ParameterError;
 use crate::privacy::accounting;
-use crate::request::checked::Request;
+use crate::privacy::cost::{Cost, Loss};
+use crate::request::checked::{CallEpsilon, Request};
 use crate::request::choice::Choice;
 use crate::request::parameter::{Parameter, ParameterKind};
 
@@ -49,26 +50,46 @@ pub(crate) fn epsilon_besides() -> ParameterError {
 }
 
 impl Request<'_> {
-    /// What a mechanism may spend on one row in one group, as the `mu` of Gaussian differential privacy,
-    /// rounded down.
-    pub(crate) fn row_mu(&self) -> Result<f64, ParameterError> {
+    /// What the call may spend on a person in all, as the `mu` of Gaussian differential privacy, rounded
+    /// down.
+    fn call_mu(&self) -> Result<f64, ParameterError> {
         let [delta, mu, rho] = [DELTA, MU, RHO].map(|parameter| self.choice.get(parameter.name));
-        let mu = match (delta, mu, rho) {
+        match (delta, mu, rho) {
             (Some(delta), None, None) => {
                 if !(delta > 0.0 && delta < 1.0) {
                     return Err(outside(&DELTA));
                 }
                 let epsilon = self.call_epsilon.map_or(0.0, |epsilon| epsilon.value());
-                accounting::mu(epsilon, delta)?
+                accounting::mu(epsilon, delta)
             }
-            (None, Some(mu), None) if (1e-9..=1e3).contains(&mu) => mu,
-            (None, Some(_), None) => return Err(outside(&MU)),
-            (None, None, Some(rho)) if (1e-18..=5e5).contains(&rho) => accounting::mu_of_rho(rho)?,
-            (None, None, Some(_)) => return Err(outside(&RHO)),
-            (None, None, None) => return Err(unclear("gives none of delta, mu and rho")),
-            _ => return Err(unclear("gives more than one of delta, mu and rho")),
+            (None, Some(mu), None) if (1e-9..=1e3).contains(&mu) => Ok(mu),
+            (None, Some(_), None) => Err(outside(&MU)),
+            (None, None, Some(rho)) if (1e-18..=5e5).contains(&rho) => accounting::mu_of_rho(rho),
+            (None, None, Some(_)) => Err(outside(&RHO)),
+            (None, None, None) => Err(unclear("gives none of delta, mu and rho")),
+            _ => Err(unclear("gives more than one of delta, mu and rho")),
+        }
+    }
+
+    /// What a mechanism may spend on one row in one group, as `mu`, rounded down.
+    pub(crate) fn row_mu(&self) -> Result<f64, ParameterError> {
+        Ok(self.share_of_mu(self.call_mu()?)? * self.overspent.factor())
+    }
+
+    /// What a release costs a person in all, with a mechanism of this loss.
+    pub(crate) fn cost(&self, loss: Loss) -> Result<Cost, ParameterError> {
+        let epsilon = self.call_epsilon.map(CallEpsilon::asked);
+        let delta = self.choice.get(DELTA.name);
+        if loss == Loss::Gaussian {
+            return Cost::of_mu(self.call_mu()?, epsilon.zip(delta));
+        }
+        let epsilon = CallEpsilon::new(epsilon)?.asked();
+        let delta = match (loss, self.call_delta, delta) {
+            (Loss::Approximate, Some(delta), _) => delta.of_person().value(),
+            (Loss::Approximate, None, Some(delta)) => delta,
+            _ => 0.0,
         };
-        Ok(self.share_of_mu(mu)? * self.overspent.factor())
+        Ok(Cost::of_epsilon(loss, epsilon, delta, self.unit()?.groups))
     }
 }
 

@@ -10,22 +10,32 @@ use crate::request::choice::Choice;
 /// no [`Epsilon`]; the share of one row in one group is, which the privacy unit gives
 /// (`Request::row_epsilon`).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CallEpsilon(Epsilon);
+pub struct CallEpsilon {
+    asked: f64,
+    epsilon: Epsilon,
+}
 
 impl CallEpsilon {
-    /// As the argument `eps` has it.
-    pub(crate) fn new(epsilon: Epsilon) -> Self {
-        Self(epsilon)
+    /// The argument `eps`.
+    pub(crate) fn new(asked: Option<f64>) -> Result<Self, ParameterError> {
+        let epsilon = Epsilon::new(asked)?;
+        let asked = asked.unwrap_or_else(|| epsilon.value());
+        Ok(Self { asked, epsilon })
     }
 
-    /// The number.
+    /// The number as the call has it: what a release costs.
+    pub fn asked(self) -> f64 {
+        self.asked
+    }
+
+    /// The number, rounded down: what may be spent.
     pub fn value(self) -> f64 {
-        self.0.value()
+        self.epsilon.value()
     }
 
     /// For a mechanism that bounds people itself: it must be for all rows and groups of a person.
     pub(crate) fn of_person(self) -> Epsilon {
-        self.0
+        self.epsilon
     }
 }
 

@@ -79,7 +79,7 @@ impl Request<'_> {
     pub(crate) fn call_epsilon(&self) -> Result<CallEpsilon, ParameterError> {
         let factor = self.overspent.factor();
         let given = self.call_epsilon.map(|epsilon| epsilon.value() * factor);
-        Epsilon::new(given).map(CallEpsilon::new)
+        CallEpsilon::new(given)
     }
 
     /// What a mechanism may spend on one row in one group, for the call's epsilon to be what a person
@@ -186,7 +186,7 @@ mod tests {
                 let text = format!("undercount(delta={delta:?}, rows={rows}, groups={groups})");
                 let request = Request {
                     bounds: None,
-                    call_epsilon: Some(CallEpsilon::new(Epsilon::new(Some(eps)).unwrap())),
+                    call_epsilon: Some(CallEpsilon::new(Some(eps)).unwrap()),
                     call_delta: None,
                     length: None,
                     choice: &registry::parse(&text).unwrap(),

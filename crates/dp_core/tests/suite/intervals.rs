@@ -714,8 +714,8 @@ fn what_a_release_cost_stands_beside_it() {
         made.map(|estimator| estimator.release(&Sums::default(), &mut generator))
             .map(|estimate| {
                 (
-                    estimate.spent.epsilon,
-                    estimate.spent.delta,
+                    estimate.spent.cost.epsilon,
+                    estimate.spent.cost.delta,
                     estimate.spent.mechanism.clone(),
                 )
             })

@@ -10,6 +10,7 @@ mod accounting;
 mod accuracy;
 mod bounds;
 mod clamped;
+mod cost;
 mod distribution;
 mod extremes;
 mod histogram;

@@ -7,6 +7,7 @@ use crate::encoding::magnitudes::{BINS, ends};
 use crate::encoding::sums::Totals;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, PURE};
 use crate::mechanism::histogram::counts::noisy_counts;
+use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator};
 use crate::request::budget::outside;
@@ -26,6 +27,7 @@ pub(crate) const ENTRY: Entry<BoundsFinder> = Entry {
     info: Info {
         name: "geometric",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: ADD_REMOVE,
         parameters: &[BETA],
         example: "geometric",

@@ -8,6 +8,7 @@ use crate::encoding::grid::Grid;
 use crate::encoding::sums::Sums;
 use crate::mechanism::count::number::{noisy_count, within};
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, PURE, Scalar};
+use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator};
 use crate::sampler::staircase::Staircase;
@@ -16,6 +17,7 @@ pub(crate) const ENTRY: Entry<Scalar<i64>> = Entry {
     info: Info {
         name: "geometric",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: ADD_REMOVE,
         parameters: &[],
         example: "geometric",

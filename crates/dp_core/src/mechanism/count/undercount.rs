@@ -9,6 +9,7 @@ use crate::encoding::sums::Sums;
 use crate::error::ParameterError;
 use crate::mechanism::count::number::{noisy_count, within};
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, Scalar};
+use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator};
 use crate::request::budget::DELTA;
@@ -18,6 +19,7 @@ pub(crate) const ENTRY: Entry<Scalar<i64>> = Entry {
     info: Info {
         name: "undercount",
         guarantee: "(eps, delta)-differential privacy",
+        loss: Loss::Approximate,
         neighbours: ADD_REMOVE,
         parameters: &[DELTA],
         example: "undercount(delta=1e-6)",

@@ -5,6 +5,7 @@
 use crate::encoding::grid::Grid;
 use crate::encoding::sums::Sums;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, Scalar};
+use crate::privacy::cost::Loss;
 use crate::privacy::delta::Delta;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator, noted};
@@ -14,6 +15,7 @@ pub(crate) const ENTRY: Entry<Scalar<bool>> = Entry {
     info: Info {
         name: "keep",
         guarantee: "(eps, delta)-differential privacy",
+        loss: Loss::Approximate,
         neighbours: ADD_REMOVE,
         parameters: &[],
         example: "keep(rows=3, groups=2)",

@@ -10,6 +10,7 @@ use crate::mechanism::definition::{Entry, Info, Mechanism, PURE, Plan};
 use crate::mechanism::mean::kinds::{Mean, MeanAnswer, SumsMean};
 use crate::mechanism::mean::pair::{from_midpoint, midpoint};
 use crate::mechanism::mean::parameters::{PUBLIC_N, REPLACE};
+use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator, add_noise};
 use crate::sampler::staircase::Staircase;
@@ -18,6 +19,7 @@ pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "clipped",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: REPLACE,
         parameters: &[PUBLIC_N],
         example: "clipped(n=10000)",

@@ -9,6 +9,7 @@ use crate::mechanism::mean::kinds::Mean;
 use crate::mechanism::mean::parameters::{PUBLIC_N, REPLACE};
 use crate::mechanism::mean::sampled::{ClippedPart, SampledMean};
 use crate::mechanism::mean::symmetric::APPROXIMATE;
+use crate::privacy::cost::Loss;
 use crate::request::budget::{DELTA, outside};
 use crate::request::parameter::{Parameter, ParameterKind};
 use crate::sampler::staircase::Staircase;
@@ -17,6 +18,7 @@ pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "hybrid",
         guarantee: APPROXIMATE,
+        loss: Loss::Approximate,
         neighbours: REPLACE,
         parameters: &[DELTA, PUBLIC_N, MOMENT, PSI],
         example: "hybrid(delta=1e-9, n=10000, moment=4, psi=10)",

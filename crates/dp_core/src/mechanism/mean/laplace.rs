@@ -7,6 +7,7 @@ use crate::encoding::grid;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, PURE, Plan};
 use crate::mechanism::mean::kinds::Mean;
 use crate::mechanism::mean::pair::{Complement, PairNoise};
+use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
@@ -15,6 +16,7 @@ pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "laplace",
         guarantee: PURE,
+        loss: Loss::Laplace { steps: grid::STEPS },
         neighbours: ADD_REMOVE,
         parameters: &[],
         example: "laplace",

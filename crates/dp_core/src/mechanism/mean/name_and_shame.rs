@@ -6,6 +6,7 @@ use crate::mechanism::definition::{Entry, Info, Plan};
 use crate::mechanism::mean::kinds::Mean;
 use crate::mechanism::mean::parameters::{PUBLIC_N, REPLACE};
 use crate::mechanism::mean::sampled::SampledMean;
+use crate::privacy::cost::Loss;
 use crate::request::budget::DELTA;
 
 pub(crate) const ENTRY: Entry<Mean> = Entry {
@@ -13,6 +14,7 @@ pub(crate) const ENTRY: Entry<Mean> = Entry {
         name: "name_and_shame",
         guarantee: "(0, delta)-differential privacy, by showing a row with probability delta; \
                     refused unless dp_mean.allow_pathological is on",
+        loss: Loss::Approximate,
         neighbours: REPLACE,
         parameters: &[DELTA, PUBLIC_N],
         example: "name_and_shame(delta=1e-9, n=10000)",

@@ -11,6 +11,7 @@ use crate::mechanism::definition::{
 use crate::mechanism::mean::halves::Halves;
 use crate::mechanism::mean::kinds::{Mean, MeanAnswer, SumsMean};
 use crate::mechanism::mean::pair::{intervals_between, mean_between, midpoint};
+use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator};
 
@@ -18,6 +19,7 @@ pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "shifted",
         guarantee: PURE,
+        loss: Loss::TwoLaplaces { steps: grid::STEPS },
         neighbours: ADD_REMOVE,
         parameters: &[],
         example: "shifted",

@@ -9,6 +9,7 @@ use crate::mechanism::definition::{
 };
 use crate::mechanism::mean::kinds::{Mean, MeanAnswer, SumsMean};
 use crate::mechanism::mean::pair::from_midpoint;
+use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator, noted};
 use crate::sampler::student::RoundedStudent;
@@ -17,6 +18,7 @@ pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "smooth",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: ADD_REMOVE_REPLACE,
         parameters: &[],
         example: "smooth",

@@ -8,6 +8,7 @@ use crate::mechanism::definition::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, PURE
 use crate::mechanism::gamma::GAMMA;
 use crate::mechanism::mean::kinds::Mean;
 use crate::mechanism::mean::pair::{Complement, PairNoise};
+use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::staircase::core_of;
@@ -17,6 +18,7 @@ pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "staircase",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: ADD_REMOVE,
         parameters: &[GAMMA],
         example: "staircase",

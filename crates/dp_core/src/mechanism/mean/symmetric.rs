@@ -11,6 +11,7 @@ use crate::mechanism::mean::kinds::{CellsMean, Mean, MeanAnswer};
 use crate::mechanism::mean::location::{BIN, Bins, CLIP, Location, NO_MU, NO_RHO, SHARE, Wanted};
 use crate::mechanism::mean::pair::PairNoise;
 use crate::mechanism::mean::parameters::SCALE;
+use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator, add_noise};
 use crate::request::budget::DELTA;
@@ -27,6 +28,7 @@ pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "symmetric",
         guarantee: APPROXIMATE,
+        loss: Loss::Approximate,
         neighbours: ADD_REMOVE,
         parameters: &[DELTA, SCALE, BIN, CLIP, SHARE, NO_MU, NO_RHO],
         example: "symmetric(delta=1e-6, scale=10)",

@@ -10,6 +10,7 @@ use crate::mechanism::mean::location::{BIN, CLIP, Location, NO_MU, NO_RHO, SHARE
 use crate::mechanism::mean::parameters::{PUBLIC_N, REPLACE, SCALE};
 use crate::mechanism::mean::sampled::Sampling;
 use crate::mechanism::mean::symmetric::{APPROXIMATE, SYMMETRIC};
+use crate::privacy::cost::Loss;
 use crate::random::{Bits, Generator, add_noise};
 use crate::request::budget::DELTA;
 use crate::request::parameter::{Parameter, ParameterKind};
@@ -19,6 +20,7 @@ pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "symmetric_known_n",
         guarantee: APPROXIMATE,
+        loss: Loss::Approximate,
         neighbours: REPLACE,
         parameters: &[
             DELTA, SCALE, PUBLIC_N, BIN, CLIP, SHARE, FALLBACK, NO_MU, NO_RHO,

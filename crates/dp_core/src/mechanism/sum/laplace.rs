@@ -6,6 +6,7 @@ use crate::accuracy::tail;
 use crate::encoding::grid;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE, Scalar};
 use crate::mechanism::sum::noise::{Sum, SumNoise};
+use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
@@ -14,6 +15,7 @@ pub(crate) const ENTRY: Entry<Scalar<f64>> = Entry {
     info: Info {
         name: "laplace",
         guarantee: PURE,
+        loss: Loss::Laplace { steps: grid::STEPS },
         neighbours: ADD_REMOVE,
         parameters: &[],
         example: "laplace",

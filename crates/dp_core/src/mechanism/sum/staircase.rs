@@ -7,6 +7,7 @@ use crate::encoding::grid;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE, Scalar};
 use crate::mechanism::gamma::GAMMA;
 use crate::mechanism::sum::noise::{Sum, SumNoise};
+use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::{self, staircase};
@@ -15,6 +16,7 @@ pub(crate) const ENTRY: Entry<Scalar<f64>> = Entry {
     info: Info {
         name: "staircase",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: ADD_REMOVE,
         parameters: &[GAMMA],
         example: "staircase",

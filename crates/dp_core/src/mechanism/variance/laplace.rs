@@ -5,6 +5,7 @@
 use crate::encoding::grid;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE};
 use crate::mechanism::variance::moments::{MomentNoise, SAMPLE, Variance, VarianceMechanism};
+use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
@@ -13,6 +14,9 @@ pub(crate) const ENTRY: Entry<VarianceMechanism> = Entry {
     info: Info {
         name: "laplace",
         guarantee: PURE,
+        loss: Loss::Laplace {
+            steps: grid::COARSE_STEPS,
+        },
         neighbours: ADD_REMOVE,
         parameters: &[SAMPLE],
         example: "laplace",

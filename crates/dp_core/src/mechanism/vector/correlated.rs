@@ -10,6 +10,7 @@ use crate::mechanism::vector::items::{
     EITHER, Items, LENGTH, Origin, RELATION, Relation, Rows, Spread, Vector, VectorAnswer,
     VectorMechanism,
 };
+use crate::privacy::cost::Loss;
 use crate::random::{Bits, Generator, add_noise};
 use crate::request::budget::{DELTA, MU, RHO, outside};
 use crate::request::parameter::{Parameter, ParameterKind};
@@ -19,6 +20,7 @@ pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "correlated",
         guarantee: GAUSSIAN,
+        loss: Loss::Gaussian,
         neighbours: EITHER,
         parameters: &[DELTA, MU, RHO, WEIGHT, LENGTH, RELATION],
         example: "correlated(delta=1e-6, d=64)",

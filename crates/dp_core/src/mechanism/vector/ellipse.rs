@@ -8,6 +8,7 @@ use crate::mechanism::definition::{ADD_REMOVE, Entry, Info};
 use crate::mechanism::gaussian::{self, GAUSSIAN};
 use crate::mechanism::vector::additive::{Additive, VectorNoise};
 use crate::mechanism::vector::items::{Items, LENGTH, Vector};
+use crate::privacy::cost::Loss;
 use crate::random::Bits;
 use crate::request::budget::{DELTA, MU, RHO, outside};
 use crate::request::parameter::{Parameter, ParameterKind};
@@ -17,6 +18,7 @@ pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "ellipse",
         guarantee: GAUSSIAN,
+        loss: Loss::Gaussian,
         neighbours: ADD_REMOVE,
         parameters: &[DELTA, MU, RHO, MOST, LENGTH],
         example: "ellipse(delta=1e-6, k=3, d=64)",

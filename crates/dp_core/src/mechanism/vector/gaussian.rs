@@ -7,6 +7,7 @@ use crate::mechanism::gaussian::{self, GAUSSIAN};
 use crate::mechanism::vector::additive::{Additive, VectorNoise};
 use crate::mechanism::vector::items::{EITHER, Items, LENGTH, RELATION, Relation, Vector};
 use crate::memory;
+use crate::privacy::cost::Loss;
 use crate::random::Bits;
 use crate::request::budget::{DELTA, MU, RHO};
 use crate::sampler::normal::RoundedNormal;
@@ -15,6 +16,7 @@ pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "gaussian",
         guarantee: GAUSSIAN,
+        loss: Loss::Gaussian,
         neighbours: EITHER,
         parameters: &[DELTA, MU, RHO, LENGTH, RELATION],
         example: "gaussian(delta=1e-6, d=64)",

@@ -10,6 +10,7 @@ use crate::mechanism::gaussian::{self, GAUSSIAN};
 use crate::mechanism::vector::items::{
     Items, LENGTH, Origin, Rows, Spread, Vector, VectorAnswer, VectorMechanism,
 };
+use crate::privacy::cost::Loss;
 use crate::random::{Bits, Generator, add_noise};
 use crate::request::budget::{DELTA, MU, RHO, outside};
 use crate::request::parameter::{Parameter, ParameterKind};
@@ -19,6 +20,7 @@ pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "known_n",
         guarantee: GAUSSIAN,
+        loss: Loss::Gaussian,
         neighbours: ADD_REMOVE,
         parameters: &[DELTA, MU, RHO, TOTAL, LENGTH],
         example: "known_n(delta=1e-6, n=12345, d=64)",

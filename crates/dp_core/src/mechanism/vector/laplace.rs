@@ -6,6 +6,7 @@ use crate::mechanism::definition::{Entry, Info, PURE};
 use crate::mechanism::vector::additive::{Additive, VectorNoise};
 use crate::mechanism::vector::items::{EITHER, Items, LENGTH, RELATION, Relation, Vector};
 use crate::memory;
+use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
@@ -14,6 +15,7 @@ pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "laplace",
         guarantee: PURE,
+        loss: Loss::Pure,
         neighbours: EITHER,
         parameters: &[LENGTH, RELATION],
         example: "laplace(d=64)",
