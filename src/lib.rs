@@ -1,29 +1,22 @@
 //! The PostgreSQL face of `dp_mean`: it reads arguments, feeds integers to states, and asks the
 //! mechanisms of `dp_core` for answers. The SQL that declares all of it is `sql/dp_mean.sql`.
 
-mod accounting;
-mod aggregate;
 mod aggregates;
-mod array;
-mod bins;
-mod call_site;
-mod catalog;
-mod cell_state;
-mod errors;
-mod estimate;
-mod fmgr;
-mod mechanism_type;
-mod memory;
-mod offset;
-mod plan;
-mod planning;
-mod release;
-mod settings;
+mod call;
+mod functions;
+mod pg;
 mod state;
-mod subselect;
 #[cfg(feature = "testing")]
 mod testing;
-mod vector;
-mod vector_state;
+mod types;
 
 pgrx::pg_module_magic!(name, version);
+
+/// PostgreSQL calls it when it loads the library.
+#[pgrx::pg_guard]
+#[allow(non_snake_case)]
+pub extern "C-unwind" fn _PG_init() {
+    pg::settings::define();
+    #[cfg(feature = "testing")]
+    testing::loaded();
+}

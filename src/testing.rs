@@ -1,30 +1,18 @@
 //! What tests need and a release build does not have: a chosen seed, noise of the wrong size, and
 //! the integers before the noise and after it. Tests declare these functions themselves.
 
-use std::cell::Cell;
-
 use dp_core::encoding::cells::CellCounts;
 use dp_core::encoding::sums::{Moments, Sums};
 use dp_core::recorder::Record;
-use dp_core::request::checked::Overspent;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
 
-use crate::cell_state::CellState;
-use crate::fmgr::{Call, float8, sql_function};
-use crate::release;
-use crate::state::State;
-use crate::vector_state::VectorState;
-
-thread_local! {
-    /// What every budget is multiplied with before the noise is set up.
-    static BUDGET_FACTOR: Cell<f64> = const { Cell::new(1.0) };
-}
-
-/// How much of its budget a mechanism is to overspend.
-pub fn overspent() -> Overspent {
-    Overspent::times(BUDGET_FACTOR.get())
-}
+use crate::aggregates::SIGNATURES;
+use crate::call::{overspent, release};
+use crate::pg::fmgr::{Call, float8, sql_function};
+use crate::state::cells::CellState;
+use crate::state::scalar::State;
+use crate::state::vector::VectorState;
 
 /// `dp_test_seed(bigint)`: from now on this backend's noise is the same at every run.
 fn seed(call: Call) -> Option<Datum> {
@@ -34,7 +22,7 @@ fn seed(call: Call) -> Option<Datum> {
 
 /// `dp_test_budget_factor(float8)`: 2 halves the noise, which an audit must notice.
 fn budget_factor(call: Call) -> Option<Datum> {
-    BUDGET_FACTOR.set(float8(call.datum(0)?));
+    overspent::set_factor(float8(call.datum(0)?));
     None
 }
 
@@ -50,12 +38,12 @@ fn state(call: Call) -> Option<Datum> {
     }
     // SAFETY: the same.
     if let Some(state) = unsafe { State::<Moments>::of(datum) } {
-        let moments = state.kept();
+        let moments = state.sums();
         return format!("{} {} {}", moments.n, moments.s, moments.q).into_datum();
     }
     let (n, sums) = match (scalar, vector) {
         (Some(state), _) => {
-            let Sums { n, s } = state.kept();
+            let Sums { n, s } = state.sums();
             (n, vec![s])
         }
         (_, Some(state)) => (state.totals().n, state.totals().s),
@@ -99,6 +87,15 @@ fn recorded(_: Call) -> Option<Datum> {
     };
     let lines: Vec<_> = release::records().iter().map(line).collect();
     lines.join("\n").into_datum()
+}
+
+/// `dp_test_signatures()`: a line for each declaration of an aggregate that the library knows.
+fn signatures(_: Call) -> Option<Datum> {
+    let lines = SIGNATURES.iter().flat_map(|(name, signature)| {
+        let declared = signature.declarations().into_iter();
+        declared.map(move |arguments| format!("{name}({arguments})"))
+    });
+    lines.collect::<Vec<_>>().join("\n").into_datum()
 }
 
 /// `dp_test_panic()`: a panic of our own, which must end as an ordinary ERROR.
@@ -145,6 +142,7 @@ sql_function!(dp_test_state, pg_finfo_dp_test_state, state);
 sql_function!(dp_test_record, pg_finfo_dp_test_record, record);
 sql_function!(dp_test_replay, pg_finfo_dp_test_replay, replay);
 sql_function!(dp_test_recorded, pg_finfo_dp_test_recorded, recorded);
+sql_function!(dp_test_signatures, pg_finfo_dp_test_signatures, signatures);
 sql_function!(dp_test_panic, pg_finfo_dp_test_panic, panic);
 
 /// With the library in shared_preload_libraries this runs in the postmaster: every backend then

@@ -14,9 +14,9 @@ use postgres::types::private::BytesMut;
 use postgres::types::{IsNull, ToSql, Type};
 use postgres::{Client, NoTls};
 
-/// Every aggregate, every number of arguments, over a column `x` of values in [0, 100]. Their states
+/// Every aggregate of counts and sums, over a column `x` of values in [0, 100]. Their states
 /// are of 64 bytes; those of vectors are longer.
-const CALLS: [&str; 11] = [
+const CALLS: [&str; 15] = [
     "dp_mean(x, 0, 100, 1)",
     "dp_mean(x, 0, 100, 1, 'shifted')",
     "(dp_mean_and_count(x, 0, 100, 1)).mean",
@@ -28,6 +28,17 @@ const CALLS: [&str; 11] = [
     "dp_count(x, 1, 'geometric')",
     "dp_keep(1, 1e-6)",
     "dp_keep(1, 1e-6, 'keep(rows=2)')",
+    "dp_mean_estimate(x, 0, 100, 1)",
+    "dp_sum_estimate(x, 0, 100, 1, 'laplace', 0.9)",
+    "dp_count_estimate(1)",
+    "dp_count_estimate(x, 1, 'geometric')",
+];
+
+/// Every aggregate of moments, over the same column. Their states are of 80 bytes.
+const MOMENT_CALLS: [&str; 3] = [
+    "dp_variance(x, 0, 100, 1)",
+    "dp_stddev(x, 0, 100, 1, 'laplace')",
+    "(dp_variance_estimate(x, 0, 100, 1)).mean",
 ];
 
 /// Every aggregate of vectors, over the same column. Rows have two positions.
@@ -85,7 +96,7 @@ fn backend(client: &mut Client) -> i32 {
 fn no_window_draws_noise_afresh_for_each_row() {
     let (_database, mut client) = session(Build::Release);
     let calls = CALLS.into_iter().chain(VECTOR_CALLS).chain(CELL_CALLS);
-    for call in calls.chain(BIN_CALLS) {
+    for call in calls.chain(BIN_CALLS).chain(MOMENT_CALLS) {
         // Without the choice of a column.
         let call = call.trim_start_matches('(');
         let call = call.split(").").next().expect("a call");
@@ -115,7 +126,7 @@ fn no_column_is_an_eps() {
         "CREATE TABLE t AS SELECT i::float8 AS x, 1.0::float8 AS e FROM generate_series(1, 9) i",
     );
     let calls = CALLS.into_iter().chain(VECTOR_CALLS).chain(CELL_CALLS);
-    for call in calls.chain(BIN_CALLS) {
+    for call in calls.chain(BIN_CALLS).chain(MOMENT_CALLS) {
         // The eps of vectors stands before a mechanism.
         let call = if VECTOR_CALLS.contains(&call) {
             call.replace("(1, '", "(e, '").replace(", 1, '", ", e, '")
@@ -456,6 +467,7 @@ fn forged_first_states(build: Build) {
         .chain(VECTOR_CALLS)
         .chain(CELL_CALLS)
         .chain(BIN_CALLS)
+        .chain(MOMENT_CALLS)
         .collect();
     let all = calls.iter().map(|call| format!("({call})::text"));
     let all = all.collect::<Vec<_>>().join(", ");
@@ -1111,7 +1123,8 @@ fn memory_does_not_grow_with_rows() {
         // A sort would hold the rows.
         "SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_sort = off",
     );
-    let calls = [&CALLS[..], &VECTOR_CALLS, &BIN_CALLS].concat().join(", ");
+    let all = [&CALLS[..], &VECTOR_CALLS, &BIN_CALLS, &MOMENT_CALLS];
+    let calls = all.concat().join(", ");
     for grouping in ["", " GROUP BY x::int % 10"] {
         let mut held = Vec::new();
         for count in [1_000, 1_000, 200_000] {
@@ -1157,10 +1170,10 @@ fn a_group_takes_what_its_positions_take() {
     // What PostgreSQL itself adds is at most 16 bytes to a piece of memory, and a little to each block
     // of pieces; and one call leaves some kilobytes more in caches than another.
     const ADDED: f64 = 18.0 + 10_000.0 / 50_000.0;
-    // A state by value: no memory beyond the hash table's.
-    let none = held("max(k)");
+    // A state by value takes no memory beyond the hash table's. It is measured anew, as caches grow with each call.
+    let mut each_group = |call: &str| held(call) - held("max(k)");
     for call in CALLS {
-        let each = held(call) - none;
+        let each = each_group(call);
         // A state of more than 64 bytes would take 128.
         assert!(
             each > 60.0 && each <= 64.0 + ADDED,
@@ -1173,7 +1186,7 @@ fn a_group_takes_what_its_positions_take() {
         ("dp_sums(ARRAY[x], 0, 9, 1, 'laplace(d=4)')", 128.0),
         ("dp_clamped(x, 0, 9, 1)", 128.0),
     ] {
-        let each = held(call) - none;
+        let each = each_group(call);
         assert!(
             each > bytes - 4.0 && each <= bytes + ADDED,
             "{call}: {each} bytes a group"
@@ -1281,7 +1294,13 @@ fn no_plan_and_no_message_shows_a_state() {
         format!("{:x}", steps >> 8),
     ];
     run(&mut client, "SET dp_mean.allow_pathological = on");
-    let all = [&CALLS[..], &VECTOR_CALLS, &CELL_CALLS, &BIN_CALLS];
+    let all = [
+        &CALLS[..],
+        &VECTOR_CALLS,
+        &CELL_CALLS,
+        &BIN_CALLS,
+        &MOMENT_CALLS,
+    ];
     let calls = all.concat().join(", ");
     let mut seen = Vec::new();
     for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {

@@ -26,6 +26,7 @@ mod randomness;
 mod record;
 mod reference;
 mod rescans;
+mod signatures;
 mod subselects;
 mod unbiased;
 mod unbiased_audit;

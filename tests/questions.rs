@@ -373,8 +373,8 @@ fn a_length_that_breaks_its_rule_is_named() {
 fn questions_of_other_types_are_refused() {
     let (_database, mut client) = parallel_tables();
     for name in ["dp_counts", "dp_counts_estimate"] {
-        // The position of the question that is none.
-        for (questions, place) in [
+        // The position of the predicate that is none.
+        for (predicates, position) in [
             ("NULL", 1),
             ("'true'", 1),
             ("x > 30, 'f'", 2),
@@ -390,8 +390,8 @@ fn questions_of_other_types_are_refused() {
             ("$$t$$::text", 1),
             ("k, x", 1),
         ] {
-            let call = format!("{name}(1, 'correlated(delta=1e-6)', {questions})");
-            let message = format!("dp_counts: question {place} is not of type boolean");
+            let call = format!("{name}(1, 'correlated(delta=1e-6)', {predicates})");
+            let message = format!("dp_counts: predicate {position} is not of type boolean");
             refused_everywhere(&mut client, &call, "42804", &message);
         }
         for array in ["xs::int[]", "ARRAY[m]", "ARRAY[k]", "'{t,f}'::text[]"] {
@@ -674,7 +674,7 @@ fn the_first_of_several_problems_is_the_same() {
         (
             "dp_counts(NULL, NULL, k)",
             "42804",
-            "dp_counts: question 1 is not of type boolean".to_owned(),
+            "dp_counts: predicate 1 is not of type boolean".to_owned(),
         ),
         (
             "dp_counts_estimate(NULL, NULL, VARIADIC xs)",

@@ -36,7 +36,7 @@ fn sessions_draw_different_noise() {
     assert_distinct("sessions", &noises);
 }
 
-/// The testing build makes a generator in the postmaster (see `_PG_init` in `src/testing.rs`), and
+/// The testing build makes a generator in the postmaster (see `_PG_init` in `src/lib.rs`), and
 /// each backend inherits it in the same position. Did `release` not compare the process it was
 /// made in with its own, all of these backends would give the same first, second, ... noise.
 #[test]

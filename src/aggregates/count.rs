@@ -7,14 +7,17 @@ use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, count_row, count_value, transition_function};
-use crate::estimate::estimate;
-use crate::fmgr::{Call, final_function};
+use crate::aggregates::shared::estimate::estimate;
+use crate::aggregates::shared::scalars::{count_row, count_value};
+use crate::call::aggregate::Aggregate;
+use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{CONFIDENCE, EPS, MECH, Signature, X_OF_ANY_TYPE};
+use crate::pg::fmgr::Call;
 
-static COUNT: Aggregate<Scalar<i64>> = Aggregate {
+pub static COUNT: Aggregate<Scalar<i64>> = Aggregate {
     name: "dp_count",
+    signature: Signature::new(&[X_OF_ANY_TYPE.given_from(2), EPS, MECH.given_from(3)]),
     mechanisms: &registry::COUNT,
-    shape: Shape::Counted,
 };
 
 transition_function!(
@@ -32,10 +35,15 @@ fn count(call: Call) -> Option<Datum> {
 
 final_function!(dp_count_final, pg_finfo_dp_count_final, COUNT, count);
 
-static ESTIMATE: Aggregate<Scalar<Estimate<i64>>> = Aggregate {
+pub static ESTIMATE: Aggregate<Scalar<Estimate<i64>>> = Aggregate {
     name: "dp_count_estimate",
+    signature: Signature::new(&[
+        X_OF_ANY_TYPE.given_from(2),
+        EPS,
+        MECH.given_from(3),
+        CONFIDENCE.given_from(4),
+    ]),
     mechanisms: &Estimates(&registry::COUNT),
-    shape: Shape::Counted,
 };
 
 transition_function!(

@@ -1,25 +1,27 @@
-//! `dp_counts(eps, mech, questions ...)` and `dp_counts_estimate` with the same arguments.
+//! `dp_counts(eps, mech, predicates ...)` and `dp_counts_estimate` with the same arguments.
 
 use dp_core::mechanism::vector::items::Vector;
 use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, transition_function};
-use crate::fmgr::{Call, final_function};
-use crate::vector::count_questions;
+use crate::aggregates::shared::vectors::count_predicates;
+use crate::call::aggregate::Aggregate;
+use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{EPS, MECH, PREDICATES, Signature};
+use crate::pg::fmgr::Call;
 
-static COUNTS: Aggregate<Vector> = Aggregate {
+pub static COUNTS: Aggregate<Vector> = Aggregate {
     name: "dp_counts",
+    signature: Signature::new(&[EPS, MECH, PREDICATES]),
     mechanisms: &registry::COUNTS,
-    shape: Shape::Questions,
 };
 
 transition_function!(
     dp_counts_trans,
     pg_finfo_dp_counts_trans,
     COUNTS,
-    count_questions
+    count_predicates
 );
 
 fn counts(call: Call) -> Option<Datum> {

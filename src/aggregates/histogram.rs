@@ -1,22 +1,70 @@
-//! `dp_histogram(x, lo, hi, buckets, eps [, mech])`, and the edges of its buckets.
+//! `dp_histogram(x, lo, hi, buckets, eps [, mech])`.
 
 use dp_core::encoding::buckets::Buckets;
-use dp_core::encoding::grid::Bounds;
 use dp_core::mechanism::histogram::geometric::Histogram;
 use dp_core::registry;
 use pgrx::IntoDatum;
-use pgrx::pg_sys::Datum;
+use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
-use crate::aggregate::{Aggregate, Shape, transition_function};
-use crate::bins::add_to_bucket;
-use crate::errors;
-use crate::fmgr::{Call, final_function, float8, sql_function};
+use crate::aggregates::shared::bins::{Binned, add_to_bin, one_of};
+use crate::call::aggregate::Aggregate;
+use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{BUCKETS, EPS, HI, LO, MECH, Signature, X, at};
+use crate::pg::fmgr::{Call, argument};
+use crate::state::vector::{Kind, Layout};
 
-static HISTOGRAM: Aggregate<Histogram> = Aggregate {
+pub static HISTOGRAM: Aggregate<Histogram> = Aggregate {
     name: "dp_histogram",
+    signature: Signature::new(&[X, LO, HI, BUCKETS, EPS, MECH.given_from(6)]),
     mechanisms: &registry::HISTOGRAM,
-    shape: Shape::Buckets,
 };
+
+impl Binned for Histogram {
+    fn layout(&self) -> Layout {
+        let kind = if self.drops() {
+            Kind::BucketsWithin
+        } else {
+            Kind::Buckets
+        };
+        let count = self.buckets().count();
+        Layout::new(kind, one_of(count), Some(self.buckets().grid()))
+    }
+
+    #[inline(always)]
+    fn bin(layout: &Layout, x: f64) -> Option<usize> {
+        let buckets = Buckets::of(*layout.grid(), layout.length());
+        if layout.kind() == Kind::BucketsWithin {
+            buckets.bucket_within(x)
+        } else {
+            Some(buckets.bucket(x))
+        }
+    }
+}
+
+/// The transition function of histograms, `(state, x, lo, hi, buckets, ...)`: NULL and NaN are
+/// ignored.
+///
+/// # Safety
+/// PostgreSQL's own fcinfo, of a function that is declared `(dp_state, float8, float8, float8,
+/// int4, ...)`.
+#[inline(always)]
+unsafe fn add_to_bucket(
+    fcinfo: FunctionCallInfo,
+    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
+) -> Datum {
+    // SAFETY: by the declaration; a non-NULL state is a varlena.
+    unsafe {
+        let as_called = |layout: &Layout| {
+            let [lo, hi, buckets] =
+                [at::LO, at::HI, at::BUCKETS].map(|i| argument(fcinfo, i).value.value());
+            matches!(layout.kind(), Kind::Buckets | Kind::BucketsWithin)
+                && layout.grid().lo().to_bits() == lo as u64
+                && layout.grid().hi().to_bits() == hi as u64
+                && layout.length() == buckets as u32 as usize
+        };
+        add_to_bin::<Histogram>(fcinfo, as_called, rest)
+    }
+}
 
 transition_function!(
     dp_histogram_trans,
@@ -35,21 +83,4 @@ final_function!(
     pg_finfo_dp_histogram_final,
     HISTOGRAM,
     histogram
-);
-
-/// `dp_histogram_edges(lo, hi, buckets)`
-fn edges(call: Call) -> Option<Datum> {
-    let argument = |i| call.datum(i).expect("the function is declared STRICT");
-    let [lo, hi] = [0, 1].map(|i| Some(float8(argument(i))));
-    let count = usize::try_from(argument(2).value() as i32).ok();
-    match Bounds::new(lo, hi).and_then(|bounds| Buckets::new(&bounds, count)) {
-        Ok(buckets) => buckets.edges().into_datum(),
-        Err(error) => errors::parameter("dp_histogram_edges", &error).raise(),
-    }
-}
-
-sql_function!(
-    dp_histogram_edges_wrapper,
-    pg_finfo_dp_histogram_edges_wrapper,
-    edges
 );

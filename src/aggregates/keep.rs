@@ -5,13 +5,16 @@ use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, count_row, transition_function};
-use crate::fmgr::{Call, final_function};
+use crate::aggregates::shared::scalars::count_row;
+use crate::call::aggregate::Aggregate;
+use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{DELTA, EPS, MECH, Signature};
+use crate::pg::fmgr::Call;
 
-static KEEP: Aggregate<Scalar<bool>> = Aggregate {
+pub static KEEP: Aggregate<Scalar<bool>> = Aggregate {
     name: "dp_keep",
+    signature: Signature::new(&[EPS, DELTA, MECH.given_from(3)]),
     mechanisms: &registry::KEEP,
-    shape: Shape::Kept,
 };
 
 transition_function!(dp_keep_trans, pg_finfo_dp_keep_trans, KEEP, count_row);

@@ -11,21 +11,25 @@ use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, add_value, transition_function, value};
-use crate::call_site::CallSite;
-use crate::cell_state::CellState;
-use crate::errors::{self, Refusal};
-use crate::estimate::estimate;
-use crate::fmgr::{Call, composite, final_function};
-use crate::offset::word_of_query;
-use crate::plan::{self, Role};
-use crate::release::{offset_word, release, with_coins};
-use crate::state::State;
+use crate::aggregates::shared::estimate::estimate;
+use crate::aggregates::shared::scalars::{add_value, value};
+use crate::call::aggregate::Aggregate;
+use crate::call::entry::{final_function, transition_function};
+use crate::call::offset::word_of_query;
+use crate::call::release::{offset_word, release, with_coins};
+use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, at};
+use crate::call::site::CallSite;
+use crate::pg::composite::composite;
+use crate::pg::errors::{self, Refusal};
+use crate::pg::fmgr::Call;
+use crate::pg::plan::{self, SupportFunction};
+use crate::state::cells::CellState;
+use crate::state::scalar::State;
 
-static MEAN: Aggregate<Mean> = Aggregate {
+pub static MEAN: Aggregate<Mean> = Aggregate {
     name: "dp_mean",
+    signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5)]),
     mechanisms: &registry::MEAN,
-    shape: Shape::Bounded,
 };
 
 impl Aggregate<Mean> {
@@ -35,8 +39,8 @@ impl Aggregate<Mean> {
     /// # Safety
     /// `call` is a call of dp_mean's transition function.
     unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
-        CallSite::with(call, Role::Transition, self, |site| {
-            // SAFETY: by the caller's word.
+        CallSite::with(call, SupportFunction::Transition, self, |site| {
+            // SAFETY: the caller guarantees it.
             unsafe {
                 match site.mechanism_of_row(call)? {
                     Mean::Sums(mechanism) => {
@@ -59,7 +63,7 @@ impl Aggregate<Mean> {
     }
 
     unsafe fn row_in_cell(&self, call: Call, mechanism: &dyn CellsMean) -> Result<Datum, Refusal> {
-        let state = match call.datum(0) {
+        let state = match call.datum(at::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
             Some(datum) => unsafe { self.cells(datum, mechanism) }?,
             None => {
@@ -73,12 +77,12 @@ impl Aggregate<Mean> {
                 CellState::new(mechanism.line(word), mechanism.coin().is_some())
             }
         };
-        let place = state.line().cell_of(value(call));
+        let cell = state.line().cell_of(value(call));
         let is_chosen = mechanism
             .coin()
             .is_some_and(|coin| with_coins(|generator| coin.toss(generator)));
         // The executor copies it into the aggregate's own memory.
-        Ok(state.add(place, is_chosen).into_datum())
+        Ok(state.add(cell, is_chosen).into_datum())
     }
 
     /// The state of a group for this mechanism.
@@ -102,14 +106,14 @@ impl Aggregate<Mean> {
     /// # Safety
     /// `call` is a call of a final function of dp_mean or dp_mean_and_count.
     unsafe fn release(&'static self, call: Call) -> MeanAnswer {
-        CallSite::with(call, Role::Final, self, |site| {
-            // SAFETY: by the caller's word.
+        CallSite::with(call, SupportFunction::Final, self, |site| {
+            // SAFETY: the caller guarantees it.
             unsafe {
                 match site.mechanism_of_plan()? {
                     Mean::Sums(mechanism) => self.release_state(call, &**mechanism),
                     Mean::Sampled(mechanism) => self.release_state(call, mechanism),
                     Mean::Cells(mechanism) => {
-                        let histogram = match call.datum(0) {
+                        let histogram = match call.datum(at::STATE) {
                             Some(datum) => self.cells(datum, &**mechanism)?.histogram(),
                             None => CellCounts::new(mechanism.line(0)),
                         };
@@ -151,10 +155,10 @@ final_function!(
     mean_and_count
 );
 
-static ESTIMATE: Aggregate<Scalar<Estimate<MeanAnswer>>> = Aggregate {
+pub static ESTIMATE: Aggregate<Scalar<Estimate<MeanAnswer>>> = Aggregate {
     name: "dp_mean_estimate",
+    signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5), CONFIDENCE.given_from(6)]),
     mechanisms: &Estimates(&registry::MEAN),
-    shape: Shape::Bounded,
 };
 
 transition_function!(

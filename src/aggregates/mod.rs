@@ -1,13 +1,41 @@
 //! The aggregates, one a file.
 
-pub mod bounds;
-pub mod clamped;
-pub mod count;
-pub mod counts;
-pub mod histogram;
-pub mod keep;
-pub mod mean;
-pub mod means;
-pub mod sum;
-pub mod sums;
-pub mod variance;
+mod bounds;
+mod clamped;
+mod count;
+mod counts;
+mod histogram;
+mod keep;
+mod mean;
+mod means;
+mod shared;
+mod sum;
+mod sums;
+mod variance;
+
+#[cfg(feature = "testing")]
+use crate::call::signature::Signature;
+
+/// All aggregates with their signatures, for the test that holds them against the catalog.
+#[cfg(feature = "testing")]
+pub const SIGNATURES: [(&str, Signature); 19] = [
+    ("dp_bounds", bounds::BOUNDS.signature),
+    ("dp_clamped", clamped::CLAMPED.signature),
+    ("dp_count", count::COUNT.signature),
+    ("dp_count_estimate", count::ESTIMATE.signature),
+    ("dp_counts", counts::COUNTS.signature),
+    ("dp_counts_estimate", counts::COUNTS.signature),
+    ("dp_histogram", histogram::HISTOGRAM.signature),
+    ("dp_keep", keep::KEEP.signature),
+    ("dp_mean", mean::MEAN.signature),
+    ("dp_mean_and_count", mean::MEAN.signature),
+    ("dp_mean_estimate", mean::ESTIMATE.signature),
+    ("dp_means", means::MEANS.signature),
+    ("dp_stddev", variance::VARIANCE.signature),
+    ("dp_sum", sum::SUM.signature),
+    ("dp_sum_estimate", sum::ESTIMATE.signature),
+    ("dp_sums", sums::SUMS.signature),
+    ("dp_sums_estimate", sums::SUMS.signature),
+    ("dp_variance", variance::VARIANCE.signature),
+    ("dp_variance_estimate", variance::VARIANCE.signature),
+];

@@ -7,14 +7,17 @@ use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, add_value, transition_function};
-use crate::estimate::estimate;
-use crate::fmgr::{Call, final_function};
+use crate::aggregates::shared::estimate::estimate;
+use crate::aggregates::shared::scalars::add_value;
+use crate::call::aggregate::Aggregate;
+use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X};
+use crate::pg::fmgr::Call;
 
-static SUM: Aggregate<Scalar<f64>> = Aggregate {
+pub static SUM: Aggregate<Scalar<f64>> = Aggregate {
     name: "dp_sum",
+    signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5)]),
     mechanisms: &registry::SUM,
-    shape: Shape::Bounded,
 };
 
 transition_function!(
@@ -31,10 +34,10 @@ fn sum(call: Call) -> Option<Datum> {
 
 final_function!(dp_sum_final, pg_finfo_dp_sum_final, SUM, sum);
 
-static ESTIMATE: Aggregate<Scalar<Estimate<f64>>> = Aggregate {
+pub static ESTIMATE: Aggregate<Scalar<Estimate<f64>>> = Aggregate {
     name: "dp_sum_estimate",
+    signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5), CONFIDENCE.given_from(6)]),
     mechanisms: &Estimates(&registry::SUM),
-    shape: Shape::Bounded,
 };
 
 transition_function!(

@@ -5,14 +5,16 @@ use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, transition_function};
-use crate::fmgr::{Call, final_function};
-use crate::vector::add_vector;
+use crate::aggregates::shared::vectors::add_vector;
+use crate::call::aggregate::Aggregate;
+use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{EPS, HI, LO, MECH, Signature, X_ARRAY};
+use crate::pg::fmgr::Call;
 
-static SUMS: Aggregate<Vector> = Aggregate {
+pub static SUMS: Aggregate<Vector> = Aggregate {
     name: "dp_sums",
+    signature: Signature::new(&[X_ARRAY, LO, HI, EPS, MECH]),
     mechanisms: &registry::SUMS,
-    shape: Shape::Bounded,
 };
 
 transition_function!(dp_sums_trans, pg_finfo_dp_sums_trans, SUMS, add_vector);

@@ -8,17 +8,21 @@ use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::{Aggregate, Shape, add_value, transition_function, value};
-use crate::call_site::CallSite;
-use crate::errors::Refusal;
-use crate::fmgr::{Call, composite, final_function};
-use crate::plan::Role;
-use crate::state::State;
+use crate::aggregates::shared::scalars::{add_value, value};
+use crate::call::aggregate::Aggregate;
+use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{EPS, HI, LO, MECH, Signature, X};
+use crate::call::site::CallSite;
+use crate::pg::composite::composite;
+use crate::pg::errors::Refusal;
+use crate::pg::fmgr::Call;
+use crate::pg::plan::SupportFunction;
+use crate::state::scalar::State;
 
-static VARIANCE: Aggregate<VarianceMechanism> = Aggregate {
+pub static VARIANCE: Aggregate<VarianceMechanism> = Aggregate {
     name: "dp_variance",
+    signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5)]),
     mechanisms: &registry::VARIANCE,
-    shape: Shape::Bounded,
 };
 
 impl Aggregate<VarianceMechanism> {
@@ -28,12 +32,12 @@ impl Aggregate<VarianceMechanism> {
     /// # Safety
     /// `call` is a call of dp_variance's transition function.
     unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
-        let grid = CallSite::with(call, Role::Transition, self, |site| {
+        let grid = CallSite::with(call, SupportFunction::Transition, self, |site| {
             Ok(site.mechanism_of_row(call)?.grid())
         })?;
         let mut state = State::<Moments>::new(grid.unwrap_or(Grid::NONE));
         state.take(value(call));
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees it.
         unsafe { self.first_row(call, state) }
     }
 
@@ -42,9 +46,9 @@ impl Aggregate<VarianceMechanism> {
     /// # Safety
     /// `call` is a call of a final function of dp_variance or its like.
     unsafe fn release(&'static self, call: Call) -> VarianceAnswer {
-        CallSite::with(call, Role::Final, self, |site| {
+        CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
-            // SAFETY: by the caller's word.
+            // SAFETY: the caller guarantees it.
             unsafe { self.release_state(call, mechanism) }
         })
         .unwrap_or_else(|refusal| refusal.raise())

@@ -28,6 +28,10 @@ AS '$libdir/dp_mean', 'dp_test_memory_left' LANGUAGE C STRICT;
 CREATE FUNCTION dp_test_backtraces() RETURNS void
 AS '$libdir/dp_mean', 'dp_test_backtraces' LANGUAGE C;
 
+-- A line for each declaration of an aggregate that the library knows.
+CREATE FUNCTION dp_test_signatures() RETURNS text
+AS '$libdir/dp_mean', 'dp_test_signatures' LANGUAGE C;
+
 -- A panic inside the library.
 CREATE FUNCTION dp_test_panic() RETURNS void
 AS '$libdir/dp_mean', 'dp_test_panic' LANGUAGE C;

@@ -3,8 +3,9 @@
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
 //! (`accounting`), what the mechanisms without bias of their own promise (`unbiased`, `symmetric`),
 //! which groups are shown (`keep`), variances (`variance`), forecasts against releases (`planning`),
-//! what intervals cover (`intervals`), behaviour at the edges (`order`, `parsing`, `extremes`), and
-//! that every mechanism has a page with its proof (`proofs`).
+//! what intervals cover (`intervals`), behaviour at the edges (`order`, `parsing`, `extremes`),
+//! that every mechanism has a page with its proof (`proofs`), and that no file imports itself through others
+//! (`imports`).
 
 mod accounting;
 mod accuracy;
@@ -14,6 +15,7 @@ mod cost;
 mod distribution;
 mod extremes;
 mod histogram;
+mod imports;
 #[cfg(feature = "testing")]
 mod intervals;
 mod keep;

@@ -11,7 +11,7 @@ use pgrx::pg_sys::{
     Param, ParamKind, Plan, PlannedStmt, RangeTblEntry, RelabelType, Scan, SubPlan,
 };
 
-use crate::plan::{children, elements};
+use crate::pg::nodes::{children, elements, integers};
 
 /// Whether `argument` of a call whose rows come from below `plan` is looked up in one of the tables that these
 /// rows come from, by anything but the aggregates whose states have type `state`.
@@ -24,7 +24,7 @@ pub unsafe fn looks_at_the_rows(
     argument: *mut Expr,
     state: Oid,
 ) -> bool {
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees it.
     unsafe {
         let mut parameters = BTreeSet::new();
         collect_parameters(argument, &mut parameters);
@@ -206,18 +206,4 @@ unsafe fn numbered(statement: *mut PlannedStmt, number: i32) -> *mut Plan {
     // SAFETY: see `looks_at_the_rows`.
     let plan = i.and_then(|i| unsafe { elements::<Plan>((*statement).subplans).nth(i) });
     plan.unwrap_or(std::ptr::null_mut())
-}
-
-/// The elements of a list of integers; NULL is the empty list.
-unsafe fn integers(list: *mut pg_sys::List) -> Vec<i32> {
-    if list.is_null() {
-        return Vec::new();
-    }
-    // SAFETY: a List holds `length` cells behind `elements`.
-    unsafe {
-        let length = usize::try_from((*list).length).unwrap_or(0);
-        (0..length)
-            .map(|i| (*(*list).elements.add(i)).int_value)
-            .collect()
-    }
 }

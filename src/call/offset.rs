@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use dp_core::random::mixed;
 use pgrx::{PgMemoryContexts, pg_sys};
 
-use crate::fmgr::Call;
+use crate::pg::fmgr::Call;
 
 thread_local! {
     /// The running queries of this process that have a word, by the address of their state.

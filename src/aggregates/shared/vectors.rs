@@ -1,24 +1,22 @@
-//! What the aggregates of vectors share. As in `aggregate.rs`, the per-row functions run unguarded
+//! What the aggregates of vectors share. As in `scalars.rs`, the per-row functions run unguarded
 //! and leave everything but the plain case to a guarded one.
 
 use dp_core::encoding::sums::Totals;
-use dp_core::mechanism::vector::items::{Spread, Vector, VectorAnswer};
+use dp_core::mechanism::vector::items::Vector;
+use dp_core::mechanism::vector::items::{Spread, VectorAnswer};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
-use crate::aggregate::Aggregate;
-use crate::array::Array;
-use crate::call_site::{self, CallSite, Input};
-use crate::errors::Refusal;
-use crate::fmgr::{self, Call, argument};
-use crate::plan::Role;
-use crate::release::release;
-use crate::vector_state::{Kind, Layout, VectorState, add_steps};
-
-/// The first argument that holds a question: behind the state, and what comes before it in the call.
-const QUESTIONS: usize = 1 + call_site::QUESTIONS;
-/// The argument that holds the array of values: after the state.
-const VALUES: usize = 1;
+use crate::call::aggregate::Aggregate;
+use crate::call::release::release;
+use crate::call::signature::{Input, at};
+use crate::call::site::{self, CallSite};
+use crate::pg::array::Array;
+use crate::pg::composite::composite;
+use crate::pg::errors::Refusal;
+use crate::pg::fmgr::{self, Call, argument};
+use crate::pg::plan::SupportFunction;
+use crate::state::vector::{Kind, Layout, VectorState, add_steps};
 
 /// What a release of vectors hands back: the noisy numbers, and how uncertain they are.
 pub struct Estimate {
@@ -41,8 +39,8 @@ impl Estimate {
             spread.total_sd.into_datum(),
             spread.total_covariance.into_datum(),
         ];
-        // SAFETY: by the caller's word.
-        unsafe { fmgr::composite(call, columns) }
+        // SAFETY: the caller guarantees it.
+        unsafe { composite(call, columns) }
     }
 }
 
@@ -53,11 +51,11 @@ impl Aggregate<Vector> {
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
     pub unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
-        let layout = CallSite::with(call, Role::Transition, self, |site| {
+        let layout = CallSite::with(call, SupportFunction::Transition, self, |site| {
             let input = site.input();
             Ok(layout(input, site.mechanism_of_row(call)?))
         })?;
-        let mut state = match call.datum(0) {
+        let mut state = match call.datum(at::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
             Some(datum) => unsafe { self.vector_state(datum, &layout) }?,
             // The executor copies it into the aggregate's own memory.
@@ -67,14 +65,14 @@ impl Aggregate<Vector> {
         // given type boolean[] by the check of the call or float8[] by the SQL declaration.
         unsafe {
             match layout.kind() {
-                Kind::Questions => add_questions(&mut state, call.fcinfo()),
-                Kind::Booleans => match call.datum(QUESTIONS) {
+                Kind::Predicates => add_predicates(&mut state, call.fcinfo()),
+                Kind::Booleans => match call.datum(at::PREDICATES) {
                     Some(array) => add_booleans(&mut state, Array::detoasted(array)),
                     None => state.count_row(),
                 },
                 // The plain case ignores NULL. (A row of one number has no layout here.)
                 _ => {
-                    if let Some(array) = call.datum(VALUES) {
+                    if let Some(array) = call.datum(at::X) {
                         add_values(&mut state, Array::detoasted(array));
                     }
                 }
@@ -88,11 +86,11 @@ impl Aggregate<Vector> {
     /// # Safety
     /// `call` is a call of this aggregate's final function.
     pub unsafe fn release(&'static self, call: Call) -> Estimate {
-        CallSite::with(call, Role::Final, self, |site| {
+        CallSite::with(call, SupportFunction::Final, self, |site| {
             let input = site.input();
             let mechanism = site.mechanism_of_plan()?;
             let layout = layout(input, mechanism);
-            let totals = match call.datum(0) {
+            let totals = match call.datum(at::STATE) {
                 // SAFETY: the SQL declaration makes argument 0 a dp_state.
                 Some(datum) => unsafe { self.vector_state(datum, &layout) }?.totals(),
                 None => Totals::new(layout.length()),
@@ -108,29 +106,29 @@ impl Aggregate<Vector> {
 
 fn layout(input: Input, mechanism: &Vector) -> Layout {
     let kind = match input {
-        Input::Questions(_) => Kind::Questions,
-        Input::Booleans => Kind::Booleans,
+        Input::Predicates(_) => Kind::Predicates,
+        Input::BooleanArray => Kind::Booleans,
         Input::Value => Kind::Values,
     };
     Layout::new(kind, mechanism.rows(), mechanism.grid())
 }
 
-/// The transition function of counts, `(state, eps, mech, questions ...)` or `(state, eps, mech,
+/// The transition function of counts, `(state, eps, mech, predicates ...)` or `(state, eps, mech,
 /// array)`: NULL is "no".
 ///
 /// # Safety
 /// PostgreSQL's own fcinfo, of a function that is declared `(dp_state, float8, dp_mechanism,
 /// VARIADIC "any")`.
 #[inline(always)]
-pub unsafe fn count_questions(
+pub unsafe fn count_predicates(
     fcinfo: FunctionCallInfo,
     rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
 ) -> Datum {
     // SAFETY: by the declaration; a non-NULL state is a varlena. Where this call site has a record,
-    // its arguments were checked to be questions, or one boolean[], and so was the first state.
+    // its arguments were checked to be predicates, or one boolean[], and so was the first state.
     unsafe {
-        let datum = argument(fcinfo, 0);
-        if !fmgr::in_aggregate(fcinfo) || datum.isnull || !call_site::is_known(fcinfo) {
+        let datum = argument(fcinfo, at::STATE);
+        if !fmgr::in_aggregate(fcinfo) || datum.isnull || !site::is_known(fcinfo) {
             return rest(fcinfo);
         }
         let Some(mut state) = VectorState::of(datum.value) else {
@@ -138,11 +136,11 @@ pub unsafe fn count_questions(
         };
         let arguments = usize::try_from((*fcinfo).nargs).unwrap_or(0);
         match state.layout().kind() {
-            Kind::Questions if arguments == QUESTIONS + state.layout().length() => {
-                add_questions(&mut state, fcinfo);
+            Kind::Predicates if arguments == at::PREDICATES + state.layout().length() => {
+                add_predicates(&mut state, fcinfo);
             }
-            Kind::Booleans if arguments == QUESTIONS + 1 => {
-                let array = argument(fcinfo, QUESTIONS);
+            Kind::Booleans if arguments == at::PREDICATES + 1 => {
+                let array = argument(fcinfo, at::PREDICATES);
                 if array.isnull {
                     state.count_row();
                 } else if let Some(array) = Array::of(array.value) {
@@ -170,7 +168,7 @@ pub unsafe fn add_vector(
 ) -> Datum {
     // SAFETY: by the declaration; a non-NULL state is a varlena.
     unsafe {
-        let [datum, array] = [argument(fcinfo, 0), argument(fcinfo, VALUES)];
+        let [datum, array] = [argument(fcinfo, at::STATE), argument(fcinfo, at::X)];
         if !fmgr::in_aggregate(fcinfo) {
             return rest(fcinfo);
         }
@@ -181,7 +179,7 @@ pub unsafe fn add_vector(
         if datum.isnull {
             return rest(fcinfo);
         }
-        let [lo, hi] = [argument(fcinfo, VALUES + 1), argument(fcinfo, VALUES + 2)];
+        let [lo, hi] = [argument(fcinfo, at::LO), argument(fcinfo, at::HI)];
         match (VectorState::of(datum.value), Array::of(array.value)) {
             (Some(mut state), Some(array))
                 if state.layout().kind() == Kind::Values
@@ -205,13 +203,13 @@ fn among_the_first(left: &mut u32, other_than_0: bool) -> bool {
 }
 
 /// # Safety
-/// The call has as many questions as the state, all boolean.
+/// The call has as many predicates as the state, all boolean.
 #[inline(always)]
-unsafe fn add_questions(state: &mut VectorState, fcinfo: FunctionCallInfo) {
+unsafe fn add_predicates(state: &mut VectorState, fcinfo: FunctionCallInfo) {
     state.count_row();
-    // SAFETY: by the caller's word there is an argument for each count.
+    // SAFETY: the caller guarantees that there is an argument for each count.
     let yes = |i: usize| unsafe {
-        let answer = argument(fcinfo, QUESTIONS + i);
+        let answer = argument(fcinfo, at::PREDICATES + i);
         !answer.isnull & (answer.value.value() != 0)
     };
     match state.layout().most() {
@@ -265,7 +263,7 @@ unsafe fn add_values(state: &mut VectorState, array: Array) {
     let (length, grid) = (state.layout().length(), *state.layout().grid());
     let mut left = state.layout().most().unwrap_or(u32::MAX);
     let missing = grid.steps(0.0);
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees it.
     let values = unsafe { array.numbers(length) };
     let values = values.chain(std::iter::repeat(None));
     for (sum, value) in state.sums().zip(values) {

@@ -4,12 +4,12 @@
 use dp_core::encoding::cells::{CellCounts, Cells, Chosen, Content, LAST, Line, MOST};
 use pgrx::pg_sys::{self, Datum};
 
-use crate::state::{is_plain, length_word};
+use crate::pg::varlena::{is_plain, length_word};
 
 /// Marks a state of cells, and the version of its layout.
 const MAGIC: u32 = 0xd9_3a_5e_21;
 
-/// Places in the table of a new group, as a power of two.
+/// Slots in the table of a new group, as a power of two.
 const SMALLEST: u32 = 3;
 
 #[derive(Clone, Copy)]
@@ -21,8 +21,8 @@ struct Head {
     line: Line,
     /// Rows that a coin has chosen: their number, and the sum of their steps in two halves.
     chosen: [u64; 3],
-    /// Places in the table, as a power of two.
-    places: u32,
+    /// Slots in the table, as a power of two.
+    power: u32,
     /// Cells in it.
     used: u32,
     /// Whether rows were left out: 0 or 1.
@@ -33,7 +33,7 @@ struct Head {
 
 const _: () = assert!(size_of::<Head>() == 80 && align_of::<Head>() == 8);
 
-/// A place of the table: empty where its count is 0.
+/// A slot of the table: empty where its count is 0.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Slot {
@@ -67,27 +67,27 @@ impl<'a> CellState<'a> {
             }
             if !is_plain((*head).header, size_of::<Head>())
                 || (*head).magic != MAGIC
-                || !is_possible((*head).places)
-                || header((*head).places) != (*head).header
+                || !is_possible((*head).power)
+                || header((*head).power) != (*head).header
             {
                 return None;
             }
             let head = &mut *head;
             let slots = std::ptr::from_mut(head).add(1).cast::<Slot>();
-            let slots = std::slice::from_raw_parts_mut(slots, 1 << head.places);
+            let slots = std::slice::from_raw_parts_mut(slots, 1 << head.power);
             Some(Self { head, slots })
         }
     }
 
     /// A state without rows in the current memory context.
     pub fn new(line: Line, coined: bool) -> Self {
-        Self::with_places(Head {
+        Self::with_slots(Head {
             header: 0,
             magic: MAGIC,
             n: 0,
             line,
             chosen: [0; 3],
-            places: SMALLEST,
+            power: SMALLEST,
             used: 0,
             full: 0,
             coined: u32::from(coined),
@@ -95,18 +95,18 @@ impl<'a> CellState<'a> {
     }
 
     /// An empty table for this head, in the current memory context.
-    fn with_places(mut head: Head) -> Self {
-        head.header = header(head.places);
-        let slots = 1usize << head.places;
+    fn with_slots(mut head: Head) -> Self {
+        head.header = header(head.power);
+        let slots = 1usize << head.power;
         // SAFETY: palloc0 gives that many bytes, zero and aligned to 8, or raises; at most
-        // 2^20 places are far below what it gives.
+        // 2^20 slots are far below what it gives.
         unsafe {
             let size = size_of::<Head>() + slots * size_of::<Slot>();
-            let place = pg_sys::palloc0(size).cast::<Head>();
-            place.write(head);
-            let slots = std::slice::from_raw_parts_mut(place.add(1).cast(), slots);
+            let new = pg_sys::palloc0(size).cast::<Head>();
+            new.write(head);
+            let slots = std::slice::from_raw_parts_mut(new.add(1).cast(), slots);
             Self {
-                head: &mut *place,
+                head: &mut *new,
                 slots,
             }
         }
@@ -141,21 +141,21 @@ impl<'a> CellState<'a> {
         true
     }
 
-    /// The place of a cell: the one that has it, or the empty one where it goes. `None` only of
-    /// forged bytes: a table always has empty places.
+    /// The slot of a cell: the one that has it, or the empty one where it goes. `None` only of
+    /// forged bytes: a table always has empty slots.
     #[inline(always)]
     fn slot(&mut self, cell: i64) -> Option<&mut Slot> {
         let mask = self.slots.len() - 1;
         // The offset was drawn at random: nobody can choose cells that fall on one another.
         let key = cell as u64 ^ self.head.line.offset().to_bits();
-        let mut place = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
+        let mut i = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
         for _ in 0..=mask {
-            place &= mask;
-            let slot = self.slots.get(place)?;
+            i &= mask;
+            let slot = self.slots.get(i)?;
             if slot.cell == cell || slot.content.count == 0 {
-                return self.slots.get_mut(place);
+                return self.slots.get_mut(i);
             }
-            place += 1;
+            i += 1;
         }
         None
     }
@@ -183,8 +183,8 @@ impl<'a> CellState<'a> {
     }
 
     fn grown(self) -> Self {
-        let mut larger = Self::with_places(Head {
-            places: self.head.places + 1,
+        let mut larger = Self::with_slots(Head {
+            power: self.head.power + 1,
             ..*self.head
         });
         for old in self.slots.iter().filter(|slot| slot.content.count != 0) {
@@ -249,14 +249,14 @@ impl<'a> CellState<'a> {
     }
 }
 
-/// Whether a table can have so many places: of forged bytes it may not.
+/// Whether a table can have 2 to this power of slots: of forged bytes it may not.
 #[inline(always)]
-fn is_possible(places: u32) -> bool {
-    (SMALLEST..=20).contains(&places)
+fn is_possible(power: u32) -> bool {
+    (SMALLEST..=20).contains(&power)
 }
 
-/// The length word of an uncompressed varlena with a table of so many places, which are possible.
+/// The length word of an uncompressed varlena with a table of 2 to this power of slots, which is possible.
 #[inline(always)]
-fn header(places: u32) -> u32 {
-    length_word(size_of::<Head>() + (size_of::<Slot>() << places))
+fn header(power: u32) -> u32 {
+    length_word(size_of::<Head>() + (size_of::<Slot>() << power))
 }

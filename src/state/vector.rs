@@ -7,7 +7,7 @@ use dp_core::mechanism::vector::items::{LONGEST, Rows};
 use dp_core::memory;
 use pgrx::pg_sys::{self, Datum};
 
-use crate::state::{is_plain, length_word};
+use crate::pg::varlena::{is_plain, length_word};
 
 /// Marks a state of vectors, and the version of its layout.
 const MAGIC: u32 = 0xd9_3a_5e_11;
@@ -16,9 +16,9 @@ const MAGIC: u32 = 0xd9_3a_5e_11;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
-    /// Yes/no questions as arguments of the call; counts of 8 bytes.
-    Questions = 1,
-    /// Yes/no questions as an array; counts of 8 bytes.
+    /// Predicates as arguments of the call; counts of 8 bytes.
+    Predicates = 1,
+    /// Predicates as an array; counts of 8 bytes.
     Booleans = 2,
     /// Values as an array; sums of 16 bytes.
     Values = 3,
@@ -70,7 +70,7 @@ impl Layout {
     #[inline(always)]
     pub fn kind(&self) -> Kind {
         match self.kind {
-            1 => Kind::Questions,
+            1 => Kind::Predicates,
             2 => Kind::Booleans,
             4 => Kind::Buckets,
             5 => Kind::BucketsWithin,
@@ -209,7 +209,7 @@ impl<'a> VectorState<'a> {
         }
     }
 
-    /// The number of rows that said yes, for each question.
+    /// The number of rows for which it holds, for each predicate.
     #[inline(always)]
     pub fn counts(&mut self) -> std::slice::IterMut<'_, u64> {
         self.words.iter_mut()

@@ -5,6 +5,7 @@ use std::panic::resume_unwind;
 
 use dp_core::error::{Kind, ParameterError};
 use dp_core::memory::OutOfMemory;
+use dp_core::registry;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReport, ErrorReportWithLevel};
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 
@@ -103,17 +104,17 @@ pub fn looked_up(aggregate: &str, argument: &str) {
         .report(PgLogLevel::WARNING);
 }
 
-/// A question that is not a boolean expression.
-pub fn not_boolean(aggregate: &str, question: usize) -> Refusal {
+/// A predicate that is not a boolean expression.
+pub fn not_boolean(aggregate: &str, predicate: usize) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
-        format!("{aggregate}: question {question} is not of type boolean"),
-        "Write a condition, as in age >= 65, or NULL::boolean; give an array of questions as \
+        format!("{aggregate}: predicate {predicate} is not of type boolean"),
+        "Write a condition, as in age >= 65, or NULL::boolean; give an array of predicates as \
          VARIADIC, with its length d in the mechanism.",
     )
 }
 
-/// An array of questions that is no array of booleans.
+/// An array of predicates that is no array of booleans.
 pub fn not_boolean_array(aggregate: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
@@ -134,11 +135,17 @@ pub fn hidden_arguments(aggregate: &str) -> Refusal {
 
 /// A support function called by hand, or by an aggregate that is not of this extension.
 pub fn not_our_aggregate(function: &str) -> Refusal {
+    let mut names: Vec<&str> = registry::catalog()
+        .map(|(aggregate, ..)| aggregate)
+        .collect();
+    names.dedup();
     Refusal::new(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         format!("{function} works inside the aggregates of dp_mean only"),
-        "Call an aggregate of dp_mean: dp_mean, dp_sum, dp_count, dp_variance, dp_stddev, dp_keep, \
-         dp_counts, dp_sums, dp_means, dp_histogram, dp_bounds or dp_clamped.",
+        format!(
+            "Call an aggregate of dp_mean, such as {}.",
+            names.join(", ")
+        ),
     )
 }
 

@@ -4,10 +4,11 @@
 //! arguments still stand in the plan. It also shows whether an argument depends on the rows, so
 //! both the transition and the final function look here, once per call site.
 
-use pgrx::pg_sys::{self, AggState, Aggref, Datum, Expr, List, NodeTag, Plan, TargetEntry};
+use pgrx::pg_sys::{self, AggState, Aggref, Datum, Expr, NodeTag, Plan, TargetEntry};
 
-use crate::fmgr::Call;
-use crate::subselect;
+use crate::pg::fmgr::Call;
+use crate::pg::nodes::{children, elements};
+use crate::pg::subselect;
 
 /// Attributes of `pg_aggregate`, whose struct is not among the bindings.
 const AGGTRANSFN: i16 = 4;
@@ -15,7 +16,7 @@ const AGGFINALFN: i16 = 5;
 
 /// Which support function asks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum SupportFunction {
     Transition,
     Final,
 }
@@ -118,7 +119,7 @@ impl Computations {
 
 impl PlannedCall {
     /// The call that `call`, a support function, runs for.
-    pub fn find(call: Call, role: Role) -> Result<Self, Missing> {
+    pub fn find(call: Call, caller: SupportFunction) -> Result<Self, Missing> {
         if !call.in_aggregate() {
             return Err(Missing::NotOurs);
         }
@@ -127,7 +128,7 @@ impl PlannedCall {
         // a check of the node's tag.
         unsafe {
             let aggref = pg_sys::AggGetAggref(call.fcinfo()).cast::<Aggref>();
-            if aggref.is_null() || !is_ours((*aggref).aggfnoid, role, (*call.flinfo()).fn_oid) {
+            if aggref.is_null() || !is_ours((*aggref).aggfnoid, caller, (*call.flinfo()).fn_oid) {
                 return Err(Missing::NotOurs);
             }
             let aggregate = (*call.fcinfo()).context.cast::<AggState>();
@@ -237,30 +238,12 @@ pub fn is_partial(call: Call) -> bool {
     }
 }
 
-/// Whether a type is boolean, or a domain over it.
-pub fn is_boolean(kind: pg_sys::Oid) -> bool {
-    // SAFETY: a catalog look-up by oid.
-    unsafe { pg_sys::getBaseType(kind) == pg_sys::BOOLOID }
-}
-
-/// Whether a type is an array of booleans, or a domain over one.
-pub fn is_boolean_array(kind: pg_sys::Oid) -> bool {
-    // SAFETY: catalog look-ups by oid; the element type of what is no array is 0.
-    is_boolean(unsafe { pg_sys::get_element_type(pg_sys::getBaseType(kind)) })
-}
-
-/// Whether values of a type are varlenas, as those of `dp_mechanism` are: bytes with their length.
-pub fn is_varlena(kind: pg_sys::Oid) -> bool {
-    // SAFETY: a catalog look-up by oid.
-    unsafe { pg_sys::get_typlen(kind) == -1 }
-}
-
-/// Whether aggregate `aggregate` has `function` in this role: an aggregate that somebody built
+/// Whether aggregate `aggregate` has `function` as this support function: an aggregate that somebody built
 /// otherwise, and merely reaches our code, is told apart.
-unsafe fn is_ours(aggregate: pg_sys::Oid, role: Role, function: pg_sys::Oid) -> bool {
-    let attribute = match role {
-        Role::Transition => AGGTRANSFN,
-        Role::Final => AGGFINALFN,
+unsafe fn is_ours(aggregate: pg_sys::Oid, which: SupportFunction, function: pg_sys::Oid) -> bool {
+    let attribute = match which {
+        SupportFunction::Transition => AGGTRANSFN,
+        SupportFunction::Final => AGGFINALFN,
     };
     let cache = pg_sys::SysCacheIdentifier::AGGFNOID as i32;
     // SAFETY: a catalog look-up by oid; the tuple is released before its copy of an oid is used.
@@ -331,34 +314,6 @@ unsafe fn source(plan: *mut Plan, expr: *mut Expr) -> Option<(*mut Plan, i16)> {
     }
 }
 
-/// The nodes whose rows `plan` passes on or aggregates; none for a node that is not known.
-pub unsafe fn children(plan: *mut Plan) -> Box<dyn Iterator<Item = *mut Plan>> {
-    // SAFETY: see `find`; the tag says which struct it is.
-    unsafe {
-        match (*plan).type_ {
-            NodeTag::T_Agg
-            | NodeTag::T_Gather
-            | NodeTag::T_GatherMerge
-            | NodeTag::T_Sort
-            | NodeTag::T_IncrementalSort
-            | NodeTag::T_Material
-            | NodeTag::T_Result => {
-                Box::new(std::iter::once((*plan).lefttree).filter(|below| !below.is_null()))
-            }
-            NodeTag::T_Append => Box::new(elements::<Plan>(
-                (*plan.cast::<pg_sys::Append>()).appendplans,
-            )),
-            NodeTag::T_MergeAppend => Box::new(elements::<Plan>(
-                (*plan.cast::<pg_sys::MergeAppend>()).mergeplans,
-            )),
-            NodeTag::T_SubqueryScan => Box::new(std::iter::once(
-                (*plan.cast::<pg_sys::SubqueryScan>()).subplan,
-            )),
-            _ => Box::new(std::iter::empty()),
-        }
-    }
-}
-
 /// Entry `column`, counted from 1, of a node's target list.
 unsafe fn target(plan: *mut Plan, column: i16) -> Option<*mut Expr> {
     let i = usize::try_from(column).ok()?.checked_sub(1)?;
@@ -398,17 +353,4 @@ unsafe fn depends_on_rows(expr: *mut Expr) -> bool {
             || pg_sys::contain_window_function(node)
             || pg_sys::expression_returns_set(node)
     }
-}
-
-/// The elements of a list of pointers; NULL is the empty list.
-pub unsafe fn elements<T>(list: *mut List) -> impl Iterator<Item = *mut T> + 'static {
-    // SAFETY: a List holds `length` cells behind `elements`.
-    let (cells, length) = if list.is_null() {
-        (std::ptr::null_mut(), 0)
-    } else {
-        unsafe { ((*list).elements, (*list).length) }
-    };
-    // SAFETY: `i` is below the length, and the list is the plan's, which nobody changes.
-    (0..usize::try_from(length).unwrap_or(0))
-        .map(move |i| unsafe { (*cells.add(i)).ptr_value.cast() })
 }

@@ -5,8 +5,9 @@ use dp_core::mechanism::definition::Scalar;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregate::Aggregate;
-use crate::fmgr::{Call, composite};
+use crate::call::aggregate::Aggregate;
+use crate::pg::composite::composite;
+use crate::pg::fmgr::Call;
 
 /// A release of the group as a row: the numbers of its answer and its interval, and what it cost.
 ///
@@ -18,7 +19,7 @@ pub unsafe fn estimate<A: 'static, const N: usize>(
     call: Call,
     numbers: impl FnOnce(A, [f64; 2]) -> [Option<Datum>; N],
 ) -> Option<Datum> {
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees it.
     let Estimate {
         answer,
         interval,
@@ -32,6 +33,6 @@ pub unsafe fn estimate<A: 'static, const N: usize>(
         mechanism,
     ];
     let columns = numbers(answer, interval).into_iter().chain(cost);
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees it.
     Some(unsafe { composite(call, columns) })
 }

@@ -8,9 +8,10 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 use pgrx::prelude::*;
 
-use crate::errors;
-use crate::fmgr::{Call, composite, float8, sql_function};
-use crate::mechanism_type::text_of;
+use crate::pg::composite::composite;
+use crate::pg::errors;
+use crate::pg::fmgr::{Call, float8, sql_function};
+use crate::types::mechanism::text_of;
 
 /// What a function answers, or the ERROR that says what is wrong with an argument of it.
 fn answer<T>(function: &str, result: Result<T, ParameterError>) -> T {

@@ -4,7 +4,7 @@ use dp_core::error::ParameterError;
 use dp_core::privacy::accounting;
 use pgrx::prelude::*;
 
-use crate::errors;
+use crate::pg::errors;
 
 /// A budget, or the ERROR that says what is wrong with an argument of `function`.
 fn answer(function: &str, result: Result<f64, ParameterError>) -> f64 {

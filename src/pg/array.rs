@@ -61,7 +61,7 @@ impl Array {
     /// # Safety
     /// As for [`of`](Self::of).
     pub unsafe fn detoasted(datum: Datum) -> Self {
-        // SAFETY: a varlena, by the caller's word; what is made of it lives in the current memory
+        // SAFETY: a varlena, the caller guarantees it; what is made of it lives in the current memory
         // context, which the caller does not leave before it is done.
         unsafe {
             let plain = pg_sys::pg_detoast_datum(datum.cast_mut_ptr());

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, NodeTag};
 
-use crate::{errors, memory};
+use crate::pg::{errors, memory};
 
 const _: () = assert!(
     size_of::<Datum>() == 8,
@@ -96,31 +96,6 @@ pub fn float8(datum: Datum) -> f64 {
     f64::from_bits(datum.value() as u64)
 }
 
-/// A row of the composite type that the function is declared to return.
-///
-/// # Safety
-/// The columns have the types of the declared ones.
-pub unsafe fn composite(call: Call, columns: impl IntoIterator<Item = Option<Datum>>) -> Datum {
-    let (mut nulls, mut values): (Vec<bool>, Vec<Datum>) = columns
-        .into_iter()
-        .map(|column| (column.is_none(), column.unwrap_or(Datum::null())))
-        .unzip();
-    // SAFETY: the descriptor is looked up from the function's declaration; heap_form_tuple reads
-    // as many values and nulls as it has columns, which is checked.
-    unsafe {
-        let mut descriptor = std::ptr::null_mut();
-        let class = pg_sys::get_call_result_type(call.0, std::ptr::null_mut(), &mut descriptor);
-        assert!(
-            class == pg_sys::TypeFuncClass::TYPEFUNC_COMPOSITE
-                && usize::try_from((*descriptor).natts) == Ok(values.len()),
-            "the SQL declaration returns another type"
-        );
-        let descriptor = pg_sys::BlessTupleDesc(descriptor);
-        let tuple = pg_sys::heap_form_tuple(descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
-        pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data)
-    }
-}
-
 /// Runs what a function of ours does, below pgrx's guard: whatever unwinds out of it becomes an ERROR that
 /// tells nothing of the rows, and memory that has ended an ERROR too.
 pub fn guarded<R>(work: impl FnOnce() -> R) -> R {
@@ -134,7 +109,7 @@ pub fn guarded<R>(work: impl FnOnce() -> R) -> R {
 /// # Safety
 /// `fcinfo` is PostgreSQL's own, of this call; the caller is below a guard.
 pub unsafe fn answer(fcinfo: FunctionCallInfo, body: fn(Call) -> Option<Datum>) -> Datum {
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees it.
     let answer = guarded(|| body(unsafe { Call::new(fcinfo) }));
     // SAFETY: the same.
     unsafe { (*fcinfo).isnull = answer.is_none() };
@@ -145,7 +120,7 @@ pub unsafe fn answer(fcinfo: FunctionCallInfo, body: fn(Call) -> Option<Datum>) 
 /// panic or an ERROR becomes an ordinary PostgreSQL error. `None` is NULL.
 macro_rules! sql_function {
     ($name:ident, $finfo:ident, $body:path) => {
-        $crate::fmgr::finfo!($finfo);
+        $crate::pg::fmgr::finfo!($finfo);
 
         #[unsafe(no_mangle)]
         #[pgrx::pg_guard]
@@ -155,47 +130,7 @@ macro_rules! sql_function {
             fcinfo: pgrx::pg_sys::FunctionCallInfo,
         ) -> pgrx::pg_sys::Datum {
             // SAFETY: PostgreSQL's own fcinfo, for the length of this call.
-            unsafe { $crate::fmgr::answer(fcinfo, $body) }
-        }
-    };
-}
-
-/// Exports `$body` as the final function `$name` of the aggregate `$aggregate`. The call's arguments are
-/// computed before it, unguarded: see [`Computations::compute`](crate::plan::Computations::compute).
-macro_rules! final_function {
-    ($name:ident, $finfo:ident, $aggregate:expr, $body:path) => {
-        $crate::fmgr::finfo!($finfo);
-
-        #[unsafe(no_mangle)]
-        /// # Safety
-        /// PostgreSQL calls it, with the arguments that the SQL declaration names.
-        pub unsafe extern "C-unwind" fn $name(
-            fcinfo: pgrx::pg_sys::FunctionCallInfo,
-        ) -> pgrx::pg_sys::Datum {
-            #[pgrx::pg_guard]
-            unsafe extern "C-unwind" fn guarded_computations(
-                fcinfo: pgrx::pg_sys::FunctionCallInfo,
-            ) -> $crate::plan::Computations {
-                $crate::fmgr::guarded(|| {
-                    // SAFETY: PostgreSQL's own fcinfo, for the length of this call.
-                    let call = unsafe { $crate::fmgr::Call::new(fcinfo) };
-                    let found = $crate::call_site::CallSite::computations(call, &$aggregate);
-                    found.unwrap_or_else(|refusal| refusal.raise())
-                })
-            }
-            #[pgrx::pg_guard]
-            unsafe extern "C-unwind" fn guarded_answer(
-                fcinfo: pgrx::pg_sys::FunctionCallInfo,
-            ) -> pgrx::pg_sys::Datum {
-                // SAFETY: the same.
-                unsafe { $crate::fmgr::answer(fcinfo, $body) }
-            }
-            // SAFETY: the same; the computations are those of this call site, and this function, which
-            // PostgreSQL calls, owns nothing.
-            unsafe {
-                guarded_computations(fcinfo).compute(fcinfo);
-                guarded_answer(fcinfo)
-            }
+            unsafe { $crate::pg::fmgr::answer(fcinfo, $body) }
         }
     };
 }
@@ -212,4 +147,4 @@ macro_rules! finfo {
     };
 }
 
-pub(crate) use {final_function, finfo, sql_function};
+pub(crate) use {finfo, sql_function};

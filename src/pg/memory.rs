@@ -10,7 +10,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::errors;
+use crate::pg::errors;
 
 /// Blocks of the reserve have sizes of powers of two, from 2^4 to 2^13 bytes.
 const SMALLEST: u32 = 4;
@@ -134,7 +134,7 @@ impl Reserving {
 unsafe impl GlobalAlloc for Reserving {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees it.
         let block = unsafe { System.alloc(layout) };
         if block.is_null() {
             self.take(layout)
@@ -161,7 +161,7 @@ unsafe impl GlobalAlloc for Reserving {
                 return grown;
             }
         }
-        // SAFETY: the caller's word makes it a layout; both blocks have room for the smaller size, and
+        // SAFETY: the caller guarantees a layout; both blocks have room for the smaller size, and
         // are two.
         unsafe {
             let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));

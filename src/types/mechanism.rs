@@ -10,8 +10,8 @@ use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
 
-use crate::errors;
-use crate::fmgr::{Call, sql_function};
+use crate::pg::errors;
+use crate::pg::fmgr::{Call, sql_function};
 
 /// The text of a `dp_mechanism`.
 ///

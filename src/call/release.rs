@@ -12,7 +12,7 @@ use dp_core::random::{Bits, Generator};
 use dp_core::recorder::Record;
 use pgrx::pg_sys;
 
-use crate::errors;
+use crate::pg::errors;
 
 /// A generator and the process it was made in.
 struct Owned {

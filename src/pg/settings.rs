@@ -10,7 +10,7 @@ pub fn allow_pathological() -> bool {
 }
 
 /// Tells PostgreSQL of the settings.
-fn define() {
+pub fn define() {
     GucRegistry::define_bool_guc(
         c"dp_mean.allow_pathological",
         c"Allows mechanisms of dp_mean that show a row, as it is, with probability delta.",
@@ -21,13 +21,4 @@ fn define() {
     );
     // SAFETY: a name that lives for good; the function is there from PostgreSQL 15 on.
     unsafe { pg_sys::MarkGUCPrefixReserved(c"dp_mean".as_ptr()) };
-}
-
-/// PostgreSQL calls it when it loads the library.
-#[pgrx::pg_guard]
-#[allow(non_snake_case)]
-pub extern "C-unwind" fn _PG_init() {
-    define();
-    #[cfg(feature = "testing")]
-    crate::testing::loaded();
 }

@@ -1,0 +1,115 @@
+//! What the aggregates that count each row in one bin share. As in `scalars.rs`, the per-row
+//! functions run unguarded and leave everything but the plain case to a guarded one.
+
+use dp_core::encoding::sums::Totals;
+use dp_core::mechanism::definition::Mechanism;
+use dp_core::mechanism::vector::items::Rows;
+use pgrx::pg_sys::{Datum, FunctionCallInfo};
+
+use crate::aggregates::shared::scalars::value;
+use crate::call::aggregate::Aggregate;
+use crate::call::release::release;
+use crate::call::signature::at;
+use crate::call::site::CallSite;
+use crate::pg::errors::Refusal;
+use crate::pg::fmgr::{self, Call, argument, float8};
+use crate::pg::plan::SupportFunction;
+use crate::state::vector::{Layout, VectorState};
+
+/// A mechanism of counts, of which each row is in one.
+pub trait Binned: Mechanism<Totals> {
+    /// What the state holds.
+    fn layout(&self) -> Layout;
+
+    /// The bin of a row in a state with such a layout; `None` where it is in none. Of its own, and not
+    /// chosen by the layout's kind alone, so that each per-row function has no more than it needs.
+    /// Cannot panic: the hot path calls it for each row.
+    fn bin(layout: &Layout, x: f64) -> Option<usize>;
+}
+
+/// Rows that are in one of so many bins.
+pub fn one_of(length: usize) -> Rows {
+    Rows { length, most: 1 }
+}
+
+impl<M: Binned> Aggregate<M> {
+    /// What a transition function does beyond the plain case: the first row of a group, and
+    /// everything that must not be.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's transition function.
+    pub unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
+        let layout = CallSite::with(call, SupportFunction::Transition, self, |site| {
+            Ok(site.mechanism_of_row(call)?.layout())
+        })?;
+        let mut state = match call.datum(at::STATE) {
+            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            Some(datum) => unsafe { self.vector_state(datum, &layout) }?,
+            // The executor copies it into the aggregate's own memory.
+            None => VectorState::new(layout),
+        };
+        count::<M>(&mut state, value(call));
+        Ok(state.into_datum())
+    }
+
+    /// A release of the group, or of no rows where there is no state.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's final function.
+    pub unsafe fn release(&'static self, call: Call) -> M::Answer {
+        CallSite::with(call, SupportFunction::Final, self, |site| {
+            let mechanism = site.mechanism_of_plan()?;
+            let layout = mechanism.layout();
+            let totals = match call.datum(at::STATE) {
+                // SAFETY: the SQL declaration makes argument 0 a dp_state.
+                Some(datum) => unsafe { self.vector_state(datum, &layout) }?.totals(),
+                None => Totals::new(layout.length()),
+            };
+            Ok(release(mechanism, &totals))
+        })
+        .unwrap_or_else(|refusal| refusal.raise())
+    }
+}
+
+/// The transition function of `(state, x, ...)`, where the state is one of a group that was called
+/// with the same arguments.
+///
+/// # Safety
+/// PostgreSQL's own fcinfo, of a function that is declared `(dp_state, float8, ...)`.
+#[inline(always)]
+pub unsafe fn add_to_bin<M: Binned>(
+    fcinfo: FunctionCallInfo,
+    as_called: impl Fn(&Layout) -> bool,
+    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
+) -> Datum {
+    // SAFETY: by the declaration; a non-NULL state is a varlena.
+    unsafe {
+        if !fmgr::in_aggregate(fcinfo) {
+            return rest(fcinfo);
+        }
+        let [state, x] = [argument(fcinfo, at::STATE), argument(fcinfo, at::X)];
+        if x.isnull || float8(x.value).is_nan() {
+            (*fcinfo).isnull = state.isnull;
+            return state.value;
+        }
+        if state.isnull {
+            return rest(fcinfo);
+        }
+        match VectorState::of(state.value) {
+            Some(mut group) if as_called(group.layout()) => {
+                count::<M>(&mut group, float8(x.value));
+                state.value
+            }
+            _ => rest(fcinfo),
+        }
+    }
+}
+
+/// Counts a row in its bin, or in none.
+#[inline(always)]
+fn count<M: Binned>(state: &mut VectorState, x: f64) {
+    if let Some(bin) = M::bin(state.layout(), x) {
+        state.count_row();
+        state.count_in(bin);
+    }
+}

@@ -1,0 +1,6 @@
+//! What several aggregates share.
+
+pub mod bins;
+pub mod estimate;
+pub mod scalars;
+pub mod vectors;

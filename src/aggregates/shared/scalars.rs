@@ -1,0 +1,157 @@
+//! What the aggregates of single numbers share: how a row reaches the state, how a state becomes a release.
+//!
+//! The per-row functions ([`add_value`], [`count_row`], [`count_value`]) are what speed hangs on,
+//! and they run unguarded: a panic or an ERROR in them would take the whole server down. They are
+//! safe because they own nothing that needs dropping, can neither panic nor raise, and leave
+//! everything but the plain case to a guarded function that is never inlined. A test disassembles
+//! them and allows no other call.
+
+use dp_core::encoding::grid::Grid;
+use dp_core::encoding::sums::Sums;
+use dp_core::mechanism::definition::Scalar;
+use pgrx::pg_sys::{Datum, FunctionCallInfo};
+
+use crate::call::aggregate::Aggregate;
+use crate::call::signature::{Role, at};
+use crate::call::site::CallSite;
+use crate::pg::errors::Refusal;
+use crate::pg::fmgr::{self, Call, argument, float8};
+use crate::pg::plan::SupportFunction;
+use crate::state::cells::CellState;
+use crate::state::scalar::{RowSums, State};
+
+impl<A: 'static> Aggregate<Scalar<A>> {
+    /// What a transition function does beyond the plain case: the first row of a group, and
+    /// everything that must not be.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's transition function.
+    pub unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
+        let grid = CallSite::with(call, SupportFunction::Transition, self, |site| {
+            Ok(site.mechanism_of_row(call)?.grid())
+        })?;
+        let mut state = State::<Sums>::new(grid.unwrap_or(Grid::NONE));
+        if grid.is_some() && self.signature.has(Role::Lo) {
+            state.take(value(call));
+        } else {
+            state.add(0);
+        }
+        // SAFETY: the caller guarantees it.
+        unsafe { self.first_row(call, state) }
+    }
+
+    /// A release of the group, or of no rows where there is no state.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's final function.
+    pub unsafe fn release(&'static self, call: Call) -> A {
+        CallSite::with(call, SupportFunction::Final, self, |site| {
+            let mechanism = site.mechanism_of_plan()?;
+            // SAFETY: the caller guarantees it.
+            unsafe { self.release_state(call, mechanism) }
+        })
+        .unwrap_or_else(|refusal| refusal.raise())
+    }
+}
+
+/// The argument `x` of a row that is not in the plain case: not NULL, which the plain case ignores.
+pub fn value(call: Call) -> f64 {
+    float8(call.datum(at::X).expect("the plain case ignores NULL"))
+}
+
+/// The transition function of an aggregate of values, `(state, x, lo, hi, ...)`: NULL and NaN are
+/// ignored, everything else becomes grid steps. `rest` takes all but the plain case.
+///
+/// # Safety
+/// PostgreSQL's own fcinfo, of a function that is declared with at least four arguments, the
+/// first four `dp_state`, `float8`, `float8`, `float8`.
+///
+/// The state of plain rows holds an `S`. With `CELLS`, for an aggregate whose mechanisms may know no bounds, the
+/// state may be one of cells.
+#[inline(always)]
+pub unsafe fn add_value<S: RowSums, const CELLS: bool>(
+    fcinfo: FunctionCallInfo,
+    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
+) -> Datum {
+    // SAFETY: four arguments, by the declaration; a non-NULL first one is a varlena.
+    unsafe {
+        if !fmgr::in_aggregate(fcinfo) {
+            return rest(fcinfo);
+        }
+        let [state, x] = [argument(fcinfo, at::STATE), argument(fcinfo, at::X)];
+        if x.isnull || float8(x.value).is_nan() {
+            (*fcinfo).isnull = state.isnull;
+            return state.value;
+        }
+        if state.isnull {
+            return rest(fcinfo);
+        }
+        let [lo, hi] = [argument(fcinfo, at::LO), argument(fcinfo, at::HI)];
+        match State::<S>::of(state.value) {
+            Some(group)
+                if group.grid().lo().to_bits() == lo.value.value() as u64
+                    && group.grid().hi().to_bits() == hi.value.value() as u64 =>
+            {
+                group.take(float8(x.value));
+                state.value
+            }
+            None if CELLS => match CellState::of(state.value) {
+                Some(mut group) if !group.is_coined() => {
+                    let cell = group.line().cell_of(float8(x.value));
+                    if group.add_to_known(cell) {
+                        state.value
+                    } else {
+                        rest(fcinfo)
+                    }
+                }
+                _ => rest(fcinfo),
+            },
+            _ => rest(fcinfo),
+        }
+    }
+}
+
+/// The transition function of a count of rows, `(state, ...)`.
+///
+/// # Safety
+/// PostgreSQL's own fcinfo, of a function whose first argument is declared `dp_state`.
+#[inline(always)]
+pub unsafe fn count_row(
+    fcinfo: FunctionCallInfo,
+    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
+) -> Datum {
+    // SAFETY: one argument, by the declaration; a non-NULL one is a varlena.
+    unsafe {
+        let state = argument(fcinfo, at::STATE);
+        if !fmgr::in_aggregate(fcinfo) || state.isnull {
+            return rest(fcinfo);
+        }
+        match State::<Sums>::of(state.value) {
+            Some(group) if group.grid().same(&Grid::NONE) => {
+                group.add(0);
+                state.value
+            }
+            _ => rest(fcinfo),
+        }
+    }
+}
+
+/// The transition function of a count of values, `(state, x, ...)`: NULL is ignored.
+///
+/// # Safety
+/// As for [`count_row`], with a second argument.
+#[inline(always)]
+pub unsafe fn count_value(
+    fcinfo: FunctionCallInfo,
+    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
+) -> Datum {
+    // SAFETY: two arguments, by the declaration.
+    unsafe {
+        let [state, x] = [argument(fcinfo, at::STATE), argument(fcinfo, at::X)];
+        if fmgr::in_aggregate(fcinfo) && x.isnull {
+            (*fcinfo).isnull = state.isnull;
+            return state.value;
+        }
+        count_row(fcinfo, rest)
+    }
+}

@@ -1,0 +1,133 @@
+//! A group of a call: the state of its rows, checked against the call, and its release.
+
+use dp_core::encoding::grid::Grid;
+use dp_core::encoding::sums::Sums;
+use dp_core::mechanism::definition::Mechanism;
+use pgrx::pg_sys::Datum;
+
+use crate::call::aggregate::Aggregate;
+use crate::call::release::release;
+use crate::call::signature::{Role, at};
+use crate::pg::errors::{self, Refusal};
+use crate::pg::fmgr::Call;
+use crate::state::refused::Refused;
+use crate::state::scalar::{RowSums, State};
+use crate::state::vector::{Layout, VectorState};
+
+impl<M: ?Sized> Aggregate<M> {
+    /// The state of a group with its first row in it, `first`; refused where the group has one.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's transition function.
+    pub unsafe fn first_row<S: RowSums>(
+        &self,
+        call: Call,
+        first: State<S>,
+    ) -> Result<Datum, Refusal> {
+        if let Some(datum) = call.datum(at::STATE) {
+            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            unsafe { self.state_of::<S>(datum, first.grid()) }?;
+            return Err(errors::bad_state());
+        }
+        // The executor copies it into the aggregate's own memory.
+        Ok(first.into_datum())
+    }
+
+    /// The state of a group with a row of `t` steps more, its first or not.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's transition function.
+    pub unsafe fn any_row(&self, call: Call, grid: Grid, t: i128) -> Result<Datum, Refusal> {
+        let row = Sums { n: 1, s: t };
+        let Some(datum) = call.datum(at::STATE) else {
+            let mut state = State::new(grid);
+            state.merge(&row);
+            return Ok(state.into_datum());
+        };
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        unsafe { self.state_of(datum, &grid) }?.merge(&row);
+        Ok(datum)
+    }
+
+    /// A release of what the group's rows add up to.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's final function.
+    pub unsafe fn release_state<S: RowSums, A: Mechanism<S> + ?Sized>(
+        &self,
+        call: Call,
+        mechanism: &A,
+    ) -> Result<A::Answer, Refusal> {
+        let grid = mechanism.grid().unwrap_or(Grid::NONE);
+        let sums = match call.datum(at::STATE) {
+            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            Some(datum) => unsafe { self.state_of(datum, &grid) }?.sums(),
+            None => S::default(),
+        };
+        Ok(release(mechanism, &sums))
+    }
+
+    /// What was found behind a datum, or why it was not: its rows were refused, or it is no state of ours.
+    ///
+    /// # Safety
+    /// `datum` is a dp_state.
+    pub unsafe fn found<T>(&self, state: Option<T>, datum: Datum) -> Result<T, Refusal> {
+        // SAFETY: the caller guarantees it.
+        state.ok_or_else(|| match unsafe { Refused::of(datum) } {
+            Some(refused) => {
+                let blamed = Role::numbered(refused.argument()).unwrap_or(Role::Mechanism);
+                errors::depends_on_rows(self.name, blamed.name())
+            }
+            None => errors::bad_state(),
+        })
+    }
+
+    /// The state of a group on this grid. Another grid means that an argument changed on the way,
+    /// through a function that calls itself stable and is not.
+    ///
+    /// # Safety
+    /// `datum` is a dp_state.
+    unsafe fn state_of<'a, S: RowSums>(
+        &self,
+        datum: Datum,
+        grid: &Grid,
+    ) -> Result<&'a mut State<S>, Refusal> {
+        // SAFETY: the caller guarantees it.
+        let state = unsafe { self.found(State::of(datum), datum) }?;
+        if state.grid().same(grid) {
+            Ok(state)
+        } else {
+            let argument = state
+                .grid()
+                .changed_bound(grid)
+                .unwrap_or(Role::Mechanism.name());
+            Err(errors::depends_on_rows(self.name, argument))
+        }
+    }
+
+    /// The state of vectors behind a datum. Refuses one that was fed otherwise than the call says: an argument
+    /// changed on the way, through a function that calls itself stable and is not.
+    ///
+    /// # Safety
+    /// `datum` is a `dp_state`.
+    pub unsafe fn vector_state<'a>(
+        &self,
+        datum: Datum,
+        layout: &Layout,
+    ) -> Result<VectorState<'a>, Refusal> {
+        // SAFETY: the caller guarantees it.
+        let state = unsafe { self.found(VectorState::of(datum), datum) }?;
+        let fed = state.layout();
+        if fed.same(layout) {
+            return Ok(state);
+        }
+        let argument = match fed.grid().changed_bound(layout.grid()) {
+            Some(bound) => bound,
+            None if fed.length() != layout.length() && self.signature.has(Role::Buckets) => {
+                Role::Buckets.name()
+            }
+            None => Role::Mechanism.name(),
+        };
+        Err(errors::depends_on_rows(self.name, argument))
+    }
+}

@@ -1,0 +1,387 @@
+//! The signature of an aggregate: its arguments, described once. From the description come where an argument
+//! stands in a call, its name in errors, the check of its type, what `dp_core` is handed, and whether a mechanism
+//! that was made can be used again. A test holds it against the catalog.
+//!
+//! A new argument is a [`Role`] with its name in [`ROLES`], a [`Parameter`], and what
+//! [`Values::arguments`] makes of it.
+
+use dp_core::request::arguments::{Arguments, MechanismArgument};
+use pgrx::pg_sys::{Datum, Oid};
+
+use crate::pg::errors::{self, Refusal};
+use crate::pg::fmgr::float8;
+use crate::pg::plan::PlannedCall;
+use crate::pg::{settings, sql_type};
+use crate::types::mechanism;
+
+/// What an argument is to its aggregate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The value of a row.
+    X,
+    /// A condition on a row; in SQL the last argument, which stands for one and more.
+    Predicates,
+    /// The lower bound.
+    Lo,
+    /// The upper bound.
+    Hi,
+    /// The number of buckets.
+    Buckets,
+    /// The budget epsilon.
+    Epsilon,
+    /// The budget delta, of an aggregate that has it beside the mechanism.
+    Delta,
+    /// The mechanism.
+    Mechanism,
+    /// The confidence of an interval.
+    Confidence,
+}
+
+/// The names in SQL.
+const ROLES: [(Role, &str); 9] = [
+    (Role::X, "x"),
+    (Role::Predicates, "questions"),
+    (Role::Lo, "lo"),
+    (Role::Hi, "hi"),
+    (Role::Buckets, "buckets"),
+    (Role::Epsilon, "eps"),
+    (Role::Delta, "delta"),
+    (Role::Mechanism, "mech"),
+    (Role::Confidence, "confidence"),
+];
+
+const _: () = {
+    let mut i = 0;
+    while i < ROLES.len() {
+        assert!(ROLES[i].0 as usize == i, "a role without a name");
+        i += 1;
+    }
+};
+
+impl Role {
+    /// The name in SQL.
+    pub const fn name(self) -> &'static str {
+        ROLES[self as usize].1
+    }
+
+    /// A number for the argument with this name; 0 if there is none.
+    pub fn number_of(name: &str) -> u32 {
+        let position = ROLES.iter().position(|(_, of)| *of == name);
+        position.map_or(0, |i| i as u32 + 1)
+    }
+
+    /// The role with this number, if there is one.
+    pub fn numbered(number: u32) -> Option<Self> {
+        let i = usize::try_from(number).ok()?.checked_sub(1)?;
+        ROLES.get(i).map(|(role, _)| *role)
+    }
+
+    /// Whether the argument is the data: it differs from row to row, and all others may not.
+    const fn is_data(self) -> bool {
+        matches!(self, Self::X | Self::Predicates)
+    }
+}
+
+/// The arguments of transition functions that are read for each row. What reads them runs unguarded and looks
+/// nothing up; a signature that has them elsewhere does not compile.
+pub mod at {
+    pub const STATE: usize = 0;
+    pub const X: usize = 1;
+    pub const LO: usize = 2;
+    pub const HI: usize = 3;
+    pub const BUCKETS: usize = 4;
+    /// The first one.
+    pub const PREDICATES: usize = 3;
+}
+
+/// The type of an argument in SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SqlType {
+    Float8,
+    Float8Array,
+    Integer,
+    Mechanism,
+    Any,
+    /// Any, and as many as the caller likes.
+    AnyVariadic,
+}
+
+impl SqlType {
+    /// Whether an argument of type `found` can be read as one of this type. The SQL declarations see to that; an
+    /// aggregate that a superuser made of our functions may have a number where a varlena is read.
+    fn can_be(self, found: Oid) -> bool {
+        match self {
+            Self::Float8Array | Self::Mechanism => sql_type::is_varlena(found),
+            Self::Float8 | Self::Integer | Self::Any | Self::AnyVariadic => true,
+        }
+    }
+
+    /// Whether [`value`](Self::value) reads it. Other types are those of data.
+    const fn has_values(self) -> bool {
+        matches!(self, Self::Float8 | Self::Integer | Self::Mechanism)
+    }
+
+    /// A value, in memory of our own.
+    ///
+    /// # Safety
+    /// `datum` is of this type.
+    unsafe fn value(self, datum: Datum) -> Value {
+        match self {
+            Self::Float8 => Value::Float8(float8(datum).to_bits()),
+            Self::Integer => Value::Integer(datum.value() as i32),
+            // SAFETY: the caller guarantees it.
+            Self::Mechanism => Value::Text(unsafe { mechanism::text_of(datum) }),
+            Self::Float8Array | Self::Any | Self::AnyVariadic => {
+                unreachable!("a signature with such a public argument does not compile")
+            }
+        }
+    }
+}
+
+/// A parameter of an aggregate.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    pub role: Role,
+    sql_type: SqlType,
+    /// Calls with at least so many arguments have it.
+    from: usize,
+    /// Which argument of the transition function it is, where the per-row functions read it.
+    at: Option<usize>,
+}
+
+impl Parameter {
+    const fn new(role: Role, sql_type: SqlType) -> Self {
+        Self {
+            role,
+            sql_type,
+            from: 0,
+            at: None,
+        }
+    }
+
+    /// The same, where the per-row functions read it as argument `at`.
+    const fn read(self, at: usize) -> Self {
+        Self {
+            at: Some(at),
+            ..self
+        }
+    }
+
+    /// The same, where only calls with at least so many arguments have it. (In SQL these are aggregates of
+    /// one name: the arguments of an aggregate have no defaults.)
+    pub const fn given_from(self, arguments: usize) -> Self {
+        Self {
+            from: arguments,
+            ..self
+        }
+    }
+}
+
+pub const X: Parameter = Parameter::new(Role::X, SqlType::Float8).read(at::X);
+pub const X_ARRAY: Parameter = Parameter::new(Role::X, SqlType::Float8Array).read(at::X);
+pub const X_OF_ANY_TYPE: Parameter = Parameter::new(Role::X, SqlType::Any).read(at::X);
+pub const PREDICATES: Parameter =
+    Parameter::new(Role::Predicates, SqlType::AnyVariadic).read(at::PREDICATES);
+pub const LO: Parameter = Parameter::new(Role::Lo, SqlType::Float8).read(at::LO);
+pub const HI: Parameter = Parameter::new(Role::Hi, SqlType::Float8).read(at::HI);
+pub const BUCKETS: Parameter = Parameter::new(Role::Buckets, SqlType::Integer).read(at::BUCKETS);
+pub const EPS: Parameter = Parameter::new(Role::Epsilon, SqlType::Float8);
+pub const DELTA: Parameter = Parameter::new(Role::Delta, SqlType::Float8);
+pub const MECH: Parameter = Parameter::new(Role::Mechanism, SqlType::Mechanism);
+pub const CONFIDENCE: Parameter = Parameter::new(Role::Confidence, SqlType::Float8);
+
+/// The parameters of an aggregate, in the order of its SQL declaration.
+#[derive(Clone, Copy, Debug)]
+pub struct Signature(&'static [Parameter]);
+
+impl Signature {
+    /// # Panics
+    /// If the per-row functions would read something else.
+    pub const fn new(parameters: &'static [Parameter]) -> Self {
+        let mut i = 0;
+        while i < parameters.len() {
+            let Parameter {
+                role, sql_type, at, ..
+            } = parameters[i];
+            if let Some(read) = at {
+                assert!(read == i + 1, "the per-row functions read another argument");
+            }
+            assert!(
+                sql_type.has_values() || role.is_data(),
+                "a public argument whose values are not read"
+            );
+            assert!(
+                i + 1 == parameters.len() || !matches!(sql_type, SqlType::AnyVariadic),
+                "an argument behind the last one"
+            );
+            i += 1;
+        }
+        Self(parameters)
+    }
+
+    /// The parameters of a call with so many arguments, from the first argument on; `None` if there is no
+    /// such call.
+    pub fn of_call(&self, arguments: usize) -> Option<impl Iterator<Item = &'static Parameter>> {
+        let given = self.0.iter().filter(move |given| given.from <= arguments);
+        let (count, last) = (given.clone().count(), given.clone().next_back());
+        let is_variadic = last.is_some_and(|last| last.sql_type == SqlType::AnyVariadic);
+        (count == arguments || is_variadic && count < arguments).then_some(given)
+    }
+
+    /// The public parameters of a call with so many arguments, each with its argument.
+    pub fn public_of_call(
+        &self,
+        arguments: usize,
+    ) -> Option<impl Iterator<Item = (usize, &'static Parameter)>> {
+        let all = self.of_call(arguments)?.enumerate();
+        Some(all.filter(|(_, parameter)| !parameter.role.is_data()))
+    }
+
+    /// Whether a call has arguments as the declarations say.
+    pub fn fits(&self, planned: &PlannedCall) -> bool {
+        self.of_call(planned.len()).is_some_and(|mut parameters| {
+            let mut types = planned.types();
+            parameters.all(|parameter| types.next().is_some_and(|of| parameter.sql_type.can_be(of)))
+        })
+    }
+
+    /// Whether the aggregate has such an argument.
+    pub fn has(&self, role: Role) -> bool {
+        self.0.iter().any(|parameter| parameter.role == role)
+    }
+
+    /// How the data come into a call that [`fits`](Self::fits).
+    ///
+    /// # Errors
+    /// A predicate that is not boolean. The types are the same with and without rows.
+    pub fn input(&self, planned: &PlannedCall, aggregate: &str) -> Result<Input, Refusal> {
+        if !self.has(Role::Predicates) {
+            return Ok(Input::Value);
+        }
+        let mut predicates = planned.types().skip(at::PREDICATES - 1);
+        if planned.is_variadic() {
+            if !predicates.all(sql_type::is_boolean_array) {
+                return Err(errors::not_boolean_array(aggregate));
+            }
+            return Ok(Input::BooleanArray);
+        }
+        let mut count = 0;
+        for predicate in predicates {
+            count += 1;
+            if !sql_type::is_boolean(predicate) {
+                return Err(errors::not_boolean(aggregate, count));
+            }
+        }
+        Ok(Input::Predicates(count))
+    }
+
+    /// What `pg_get_function_arguments` says of each of the declarations.
+    #[cfg(feature = "testing")]
+    pub fn declarations(&self) -> Vec<String> {
+        let calls = (0..=self.0.len()).filter_map(|arguments| self.of_call(arguments));
+        let declared = |parameters| Vec::from_iter(Iterator::map(parameters, Parameter::declared));
+        calls.map(|call| declared(call).join(", ")).collect()
+    }
+}
+
+#[cfg(feature = "testing")]
+impl Parameter {
+    fn declared(&self) -> String {
+        let (mode, of) = match self.sql_type {
+            SqlType::Float8 => ("", "double precision"),
+            SqlType::Float8Array => ("", "double precision[]"),
+            SqlType::Integer => ("", "integer"),
+            SqlType::Mechanism => ("", "dp_mechanism"),
+            SqlType::Any => ("", "\"any\""),
+            SqlType::AnyVariadic => ("VARIADIC ", "\"any\""),
+        };
+        format!("{mode}{} {of}", self.role.name())
+    }
+}
+
+/// How the data come into a call.
+#[derive(Clone, Copy)]
+pub enum Input {
+    /// As the argument `x`, or not at all.
+    Value,
+    /// As so many predicates, all boolean.
+    Predicates(usize),
+    /// As one `boolean[]`.
+    BooleanArray,
+}
+
+/// The value of a public argument, in memory of our own. Values are equal if their bits are.
+#[derive(Clone, PartialEq, Eq)]
+enum Value {
+    Float8(u64),
+    Integer(i32),
+    Text(String),
+}
+
+/// The values of the public arguments of a call, by their roles: `None` for one that the call does not have,
+/// `Some(None)` for NULL.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Values([Option<Option<Value>>; ROLES.len()]);
+
+impl Values {
+    /// # Safety
+    /// Each datum is of the type that its parameter has; `None` is NULL.
+    pub unsafe fn read(
+        arguments: impl Iterator<Item = (&'static Parameter, Option<Datum>)>,
+    ) -> Self {
+        let mut values = Self([const { None }; ROLES.len()]);
+        for (parameter, datum) in arguments {
+            // SAFETY: the caller guarantees it.
+            let value = datum.map(|datum| unsafe { parameter.sql_type.value(datum) });
+            values.0[parameter.role as usize] = Some(value);
+        }
+        values
+    }
+
+    fn number(&self, role: Role) -> Option<Option<f64>> {
+        self.0[role as usize].as_ref().map(|value| match value {
+            Some(Value::Float8(bits)) => Some(f64::from_bits(*bits)),
+            _ => None,
+        })
+    }
+
+    /// An integer, if it is given and neither NULL nor negative.
+    fn count(&self, role: Role) -> Option<usize> {
+        match &self.0[role as usize] {
+            Some(Some(Value::Integer(count))) => usize::try_from(*count).ok(),
+            _ => None,
+        }
+    }
+
+    fn text(&self, role: Role) -> Option<Option<&str>> {
+        self.0[role as usize].as_ref().map(|value| match value {
+            Some(Value::Text(text)) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// What a mechanism is made from.
+    pub fn arguments(&self, input: Input) -> Arguments<'_> {
+        let bounds = self.number(Role::Lo).zip(self.number(Role::Hi));
+        Arguments {
+            bounds,
+            epsilon: self.number(Role::Epsilon).flatten(),
+            delta: self.number(Role::Delta),
+            length: match input {
+                Input::Predicates(count) => Some(count),
+                Input::Value => self.count(Role::Buckets),
+                Input::BooleanArray => None,
+            },
+            mechanism: match self.text(Role::Mechanism) {
+                Some(text) => MechanismArgument::Given(text),
+                None => MechanismArgument::Omitted,
+            },
+            pathological: settings::allow_pathological(),
+        }
+    }
+
+    /// The argument `confidence`, if the call has it.
+    pub fn confidence(&self) -> Option<Option<f64>> {
+        self.number(Role::Confidence)
+    }
+}

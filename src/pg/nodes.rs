@@ -1,0 +1,67 @@
+//! The trees that plans are: lists, and the nodes below a node.
+
+use pgrx::pg_sys::{self, List, NodeTag, Plan};
+
+/// The nodes whose rows `plan` passes on or aggregates; none for a node that is not known.
+///
+/// # Safety
+/// A node of a plan that lives.
+pub unsafe fn children(plan: *mut Plan) -> Box<dyn Iterator<Item = *mut Plan>> {
+    // SAFETY: the caller guarantees it; the tag says which struct it is.
+    unsafe {
+        match (*plan).type_ {
+            NodeTag::T_Agg
+            | NodeTag::T_Gather
+            | NodeTag::T_GatherMerge
+            | NodeTag::T_Sort
+            | NodeTag::T_IncrementalSort
+            | NodeTag::T_Material
+            | NodeTag::T_Result => {
+                Box::new(std::iter::once((*plan).lefttree).filter(|below| !below.is_null()))
+            }
+            NodeTag::T_Append => Box::new(elements::<Plan>(
+                (*plan.cast::<pg_sys::Append>()).appendplans,
+            )),
+            NodeTag::T_MergeAppend => Box::new(elements::<Plan>(
+                (*plan.cast::<pg_sys::MergeAppend>()).mergeplans,
+            )),
+            NodeTag::T_SubqueryScan => Box::new(std::iter::once(
+                (*plan.cast::<pg_sys::SubqueryScan>()).subplan,
+            )),
+            _ => Box::new(std::iter::empty()),
+        }
+    }
+}
+
+/// The elements of a list of pointers; NULL is the empty list.
+///
+/// # Safety
+/// A list of pointers to `T`, of a plan that lives.
+pub unsafe fn elements<T>(list: *mut List) -> impl Iterator<Item = *mut T> + 'static {
+    // SAFETY: a List holds `length` cells behind `elements`.
+    let (cells, length) = if list.is_null() {
+        (std::ptr::null_mut(), 0)
+    } else {
+        unsafe { ((*list).elements, (*list).length) }
+    };
+    // SAFETY: `i` is below the length, and the list is the plan's, which nobody changes.
+    (0..usize::try_from(length).unwrap_or(0))
+        .map(move |i| unsafe { (*cells.add(i)).ptr_value.cast() })
+}
+
+/// The elements of a list of integers; NULL is the empty list.
+///
+/// # Safety
+/// A list of integers, of a plan that lives.
+pub unsafe fn integers(list: *mut List) -> Vec<i32> {
+    if list.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: a List holds `length` cells behind `elements`.
+    unsafe {
+        let length = usize::try_from((*list).length).unwrap_or(0);
+        (0..length)
+            .map(|i| (*(*list).elements.add(i)).int_value)
+            .collect()
+    }
+}

@@ -1,0 +1,88 @@
+//! One state for the rows of two.
+
+use dp_core::encoding::sums::{Moments, Sums};
+use pgrx::pg_sys::Datum;
+
+use crate::pg::errors;
+use crate::pg::fmgr::{Call, sql_function};
+use crate::state::cells::CellState;
+use crate::state::refused::Refused;
+use crate::state::scalar::State;
+use crate::state::vector::VectorState;
+
+/// `dp_state_combine(dp_state, dp_state)`: one state for the rows of two. Shared by all.
+fn combine(call: Call) -> Option<Datum> {
+    if !call.in_aggregate() {
+        errors::not_our_aggregate("dp_state_combine").raise();
+    }
+    let (left, right) = (call.datum(0), call.datum(1));
+    // SAFETY: the SQL declaration makes both a dp_state.
+    let state = |datum| unsafe { AnyState::of(datum) };
+    match (left, right) {
+        (Some(into), Some(from)) => {
+            match (state(into), state(from)) {
+                (AnyState::Sums(into), AnyState::Sums(from)) if into.grid().same(from.grid()) => {
+                    into.merge(&from.sums());
+                }
+                (AnyState::Moments(into), AnyState::Moments(from))
+                    if into.grid().same(from.grid()) =>
+                {
+                    into.merge(&from.sums());
+                }
+                (AnyState::Vector(mut into), AnyState::Vector(from))
+                    if into.layout().same(from.layout()) =>
+                {
+                    into.merge(&from);
+                }
+                (AnyState::Cells(into), AnyState::Cells(from)) if into.line().same(from.line()) => {
+                    return Some(into.merge(&from).into_datum());
+                }
+                (AnyState::Refused, _) => {}
+                (_, AnyState::Refused) => return Some(from),
+                // The call was not the same in all parts.
+                _ => return Some(Refused::new(0).into_datum()),
+            }
+            Some(into)
+        }
+        // Returned as it is: the executor copies it into the aggregate's own memory.
+        (Some(one), None) | (None, Some(one)) => {
+            state(one);
+            Some(one)
+        }
+        (None, None) => None,
+    }
+}
+
+/// A state of any kind.
+enum AnyState<'a> {
+    Sums(&'a mut State<Sums>),
+    Moments(&'a mut State<Moments>),
+    Vector(VectorState<'a>),
+    Cells(CellState<'a>),
+    Refused,
+}
+
+impl AnyState<'_> {
+    /// # Safety
+    /// `datum` is a `dp_state`.
+    unsafe fn of(datum: Datum) -> Self {
+        // SAFETY: the caller guarantees it; the states are told apart by their marks.
+        unsafe {
+            if let Some(state) = State::of(datum) {
+                Self::Sums(state)
+            } else if let Some(state) = State::of(datum) {
+                Self::Moments(state)
+            } else if let Some(state) = VectorState::of(datum) {
+                Self::Vector(state)
+            } else if let Some(state) = CellState::of(datum) {
+                Self::Cells(state)
+            } else if Refused::of(datum).is_some() {
+                Self::Refused
+            } else {
+                errors::bad_state().raise()
+            }
+        }
+    }
+}
+
+sql_function!(dp_state_combine, pg_finfo_dp_state_combine, combine);

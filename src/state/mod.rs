@@ -1,0 +1,7 @@
+//! What is kept of a group's rows, as it lies in PostgreSQL's memory.
+
+pub mod cells;
+mod combine;
+pub mod refused;
+pub mod scalar;
+pub mod vector;

@@ -1,0 +1,4 @@
+//! The SQL types of the extension.
+
+pub mod mechanism;
+mod state;
