@@ -201,15 +201,41 @@ build() {
 	install -D "target/$1/lib$EXTENSION.so" "$(library "$1")"
 }
 
-# place LIBRARY LIBDIR EXTENSIONDIR: what an installation is made of.
+# sql_script COMMAND FILE...: a script that only this command can run, of these files.
+sql_script() {
+	local file
+	printf '\\echo Use "%s" to load this file. \\quit\n' "$1"
+	for file in "${@:2}"; do
+		echo
+		cat "$file"
+	done
+}
+
+# subjects [VERSION]: the files of sql/subjects in their order; of a version, those that came with it.
+subjects() {
+	local subject since
+	while read -r subject since; do
+		case $subject in '' | '#'*) continue ;; esac
+		if [ -z "${1:-}" ] || [ "$since" = "$1" ]; then echo "sql/$subject.sql"; fi
+	done <sql/subjects
+}
+
+# place LIBRARY LIBDIR EXTENSIONDIR: what an installation is made of. An update to this version ends with the subjects
+# that came with it; the scripts of older versions are kept whole.
 place() {
+	local script made
 	install -d "$2" "$3"
 	install -m 755 "$1" "$2/$EXTENSION.so"
-	install -m 644 "$EXTENSION.control" "$3/"
-	install -m 644 "sql/$EXTENSION.sql" "$3/$EXTENSION--$VERSION.sql"
-	local upgrade
-	for upgrade in sql/"$EXTENSION"--*--*.sql; do
-		[ ! -f "$upgrade" ] || install -m 644 "$upgrade" "$3/"
+	install -m 644 "$EXTENSION.control" sql/upgrade/*.sql "$3/"
+	made=$3/$EXTENSION--$VERSION.sql
+	# shellcheck disable=SC2046 # names without blanks
+	sql_script "CREATE EXTENSION $EXTENSION" $(subjects) >"$made"
+	chmod 644 "$made"
+	for script in sql/upgrade/"$EXTENSION"--*--"$VERSION.sql"; do
+		made=$3/${script##*/}
+		# shellcheck disable=SC2046
+		sql_script "ALTER EXTENSION $EXTENSION UPDATE" "$script" $(subjects "$VERSION") >"$made"
+		chmod 644 "$made"
 	done
 }
 

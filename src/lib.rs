@@ -1,5 +1,5 @@
 //! The PostgreSQL face of `dp_mean`: it reads arguments, feeds integers to states, and asks the
-//! mechanisms of `dp_core` for answers. The SQL that declares all of it is `sql/dp_mean.sql`.
+//! mechanisms of `dp_core` for answers. The SQL that declares all of it is in `sql/`.
 
 mod aggregates;
 mod call;

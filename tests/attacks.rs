@@ -475,8 +475,7 @@ fn forged_first_states(build: Build) {
     let forgeries = forgeries().into_iter().chain(forged_vectors());
     let forgeries = forgeries.chain(forged_cells());
     for (i, bytes) in forgeries.enumerate() {
-        let update =
-            "UPDATE pg_aggregate SET agginitval = '{}' WHERE aggtranstype = 'dp_state'::regtype";
+        let update = "UPDATE pg_aggregate SET agginitval = '{}' WHERE aggtranstype = 'dp_mean.dp_state'::regtype";
         run(&mut client, &update.replace("{}", &hexadecimal(&bytes)));
         let table = ["few", "none", "nulls"][i % 3];
         for call in calls.iter().copied().chain([all.as_str()]) {
@@ -494,7 +493,7 @@ fn forged_first_states(build: Build) {
     );
     run(
         &mut client,
-        "UPDATE pg_aggregate SET agginitval = NULL WHERE aggtranstype = 'dp_state'::regtype",
+        "UPDATE pg_aggregate SET agginitval = NULL WHERE aggtranstype = 'dp_mean.dp_state'::regtype",
     );
     alive(&mut client, backend);
 }
@@ -529,7 +528,7 @@ fn a_forged_first_state_does_not_stand_in_for_the_types_of_questions() {
             &[1; 2][..kind as usize / 3 + 1],
         );
         let update = format!(
-            "UPDATE pg_aggregate SET agginitval = '{}' WHERE aggtranstype = 'dp_state'::regtype",
+            "UPDATE pg_aggregate SET agginitval = '{}' WHERE aggtranstype = 'dp_mean.dp_state'::regtype",
             hexadecimal(&bytes)
         );
         run(&mut client, &update);
@@ -541,7 +540,7 @@ fn a_forged_first_state_does_not_stand_in_for_the_types_of_questions() {
         }
     }
     let back = "UPDATE pg_aggregate SET agginitval = NULL \
-                WHERE aggtranstype = 'dp_state'::regtype";
+                WHERE aggtranstype = 'dp_mean.dp_state'::regtype";
     run(&mut client, back);
     alive(&mut client, backend);
 }
@@ -552,37 +551,37 @@ fn forged_partial_states(build: Build) {
     let backend = backend(&mut client);
     run(
         &mut client,
-        "CREATE FUNCTION forge(cstring) RETURNS dp_state
+        "CREATE FUNCTION forge(cstring) RETURNS dp_mean.dp_state
              LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'byteain';
-         CREATE AGGREGATE combined(dp_state) (SFUNC = dp_state_combine, STYPE = dp_state);
-         CREATE AGGREGATE finished(dp_state)
-             (SFUNC = dp_state_combine, STYPE = dp_state, FINALFUNC = dp_mean_final);
-         CREATE FUNCTION hand_over(dp_state, float8, float8, float8, float8) RETURNS dp_state
+         CREATE AGGREGATE combined(dp_mean.dp_state) (SFUNC = dp_mean.dp_state_combine, STYPE = dp_mean.dp_state);
+         CREATE AGGREGATE finished(dp_mean.dp_state)
+             (SFUNC = dp_mean.dp_state_combine, STYPE = dp_mean.dp_state, FINALFUNC = dp_mean.dp_mean_final);
+         CREATE FUNCTION hand_over(dp_mean.dp_state, float8, float8, float8, float8) RETURNS dp_mean.dp_state
              LANGUAGE sql AS $$ SELECT forge(textout(current_setting('attack.bytes'))) $$;
-         CREATE FUNCTION hand_over(dp_state, float8, float8, float8, float8, dp_mechanism)
-             RETURNS dp_state
+         CREATE FUNCTION hand_over(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
+             RETURNS dp_mean.dp_state
              LANGUAGE sql AS $$ SELECT forge(textout(current_setting('attack.bytes'))) $$;
-         CREATE FUNCTION hand_over(dp_state, float8, float8, float8, float8, float8)
-             RETURNS dp_state
+         CREATE FUNCTION hand_over(dp_mean.dp_state, float8, float8, float8, float8, float8)
+             RETURNS dp_mean.dp_state
              LANGUAGE sql AS $$ SELECT forge(textout(current_setting('attack.bytes'))) $$;
          CREATE AGGREGATE forged_number(float8, float8, float8, float8, float8)
-             (SFUNC = hand_over, STYPE = dp_state, FINALFUNC = dp_mean_final);
-         CREATE FUNCTION hand_over(dp_state, float8[], float8, float8, float8, dp_mechanism)
-             RETURNS dp_state
+             (SFUNC = hand_over, STYPE = dp_mean.dp_state, FINALFUNC = dp_mean.dp_mean_final);
+         CREATE FUNCTION hand_over(dp_mean.dp_state, float8[], float8, float8, float8, dp_mechanism)
+             RETURNS dp_mean.dp_state
              LANGUAGE sql AS $$ SELECT forge(textout(current_setting('attack.bytes'))) $$;
          CREATE TABLE few AS SELECT i::float8 AS x FROM generate_series(1, 3) i",
     );
     for last in ["mean", "mean_and_count"] {
         let sql = format!(
             "CREATE AGGREGATE forged_{last}(float8, float8, float8, float8, dp_mechanism)
-                 (SFUNC = hand_over, STYPE = dp_state, FINALFUNC = dp_{last}_final)"
+                 (SFUNC = hand_over, STYPE = dp_mean.dp_state, FINALFUNC = dp_mean.dp_{last}_final)"
         );
         run(&mut client, &sql);
     }
     for last in ["sums", "sums_estimate", "means"] {
         let sql = format!(
             "CREATE AGGREGATE forged_{last}(float8[], float8, float8, float8, dp_mechanism)
-                 (SFUNC = hand_over, STYPE = dp_state, FINALFUNC = dp_{last}_final)"
+                 (SFUNC = hand_over, STYPE = dp_mean.dp_state, FINALFUNC = dp_mean.dp_{last}_final)"
         );
         run(&mut client, &sql);
     }
@@ -596,7 +595,7 @@ fn forged_partial_states(build: Build) {
     ] {
         let sql = format!(
             "CREATE AGGREGATE forged_{aggregate}(float8, float8, float8, float8)
-                 (SFUNC = hand_over, STYPE = dp_state, FINALFUNC = {last})"
+                 (SFUNC = hand_over, STYPE = dp_mean.dp_state, FINALFUNC = dp_mean.{last})"
         );
         run(&mut client, &sql);
     }
@@ -699,11 +698,11 @@ fn states_in_forms_that_only_tables_have_are_refused() {
     // compressed, and out of line.
     run(
         &mut client,
-        "CREATE FUNCTION forge(cstring) RETURNS dp_state
+        "CREATE FUNCTION forge(cstring) RETURNS dp_mean.dp_state
              LANGUAGE internal IMMUTABLE STRICT AS 'byteain';
-         CREATE AGGREGATE combined(dp_state) (SFUNC = dp_state_combine, STYPE = dp_state);
+         CREATE AGGREGATE combined(dp_mean.dp_state) (SFUNC = dp_mean.dp_state_combine, STYPE = dp_mean.dp_state);
          UPDATE pg_type SET typstorage = 'x', typalign = 'i' WHERE typname = 'dp_state';
-         CREATE TABLE odd (padding text, s dp_state)",
+         CREATE TABLE odd (padding text, s dp_mean.dp_state)",
     );
     let good = state(MAGIC, 1, 1, grids()[0]);
     let mut random = Random::new(1);
@@ -738,8 +737,8 @@ fn a_state_has_no_first_value_in_sql() {
     let (_database, mut client) = session(Build::Release);
     let refusal = refused(
         &mut client,
-        "CREATE AGGREGATE evil(float8, float8, float8, float8) (SFUNC = dp_mean_trans,
-             STYPE = dp_state, INITCOND = 'anything', FINALFUNC = dp_mean_final)",
+        "CREATE AGGREGATE evil(float8, float8, float8, float8) (SFUNC = dp_mean.dp_mean_trans,
+             STYPE = dp_mean.dp_state, INITCOND = 'anything', FINALFUNC = dp_mean.dp_mean_final)",
     );
     assert_eq!(refusal.code, "0A000", "{refusal:?}");
     assert_eq!(refusal.message, "dp_state has no text and no binary form");

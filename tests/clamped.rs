@@ -302,29 +302,29 @@ fn a_role_without_rights_can_ask_and_nothing_else() {
     run(&mut nobody, sql);
     assert_eq!(sides(&mut nobody, "SELECT (answer).* FROM kept"), [all]);
     for sql in [
-        "SELECT dp_clamped_trans(NULL, 1, 0, 10, 50)",
-        "SELECT dp_clamped_trans(NULL, 1, 0, 10, 50, 'geometric')",
-        "SELECT dp_clamped_final(NULL)",
-        "CREATE AGGREGATE mine(float8, float8, float8, float8) (SFUNC = dp_clamped_trans, \
-         STYPE = dp_state)",
-        "CREATE AGGREGATE mine(float8, float8, float8, float8) (SFUNC = dp_clamped_trans, \
-         STYPE = dp_state, FINALFUNC = dp_clamped_final)",
+        "SELECT dp_mean.dp_clamped_trans(NULL, 1, 0, 10, 50)",
+        "SELECT dp_mean.dp_clamped_trans(NULL, 1, 0, 10, 50, 'geometric')",
+        "SELECT dp_mean.dp_clamped_final(NULL)",
+        "CREATE AGGREGATE mine(float8, float8, float8, float8) (SFUNC = dp_mean.dp_clamped_trans, \
+         STYPE = dp_mean.dp_state)",
+        "CREATE AGGREGATE mine(float8, float8, float8, float8) (SFUNC = dp_mean.dp_clamped_trans, \
+         STYPE = dp_mean.dp_state, FINALFUNC = dp_mean.dp_clamped_final)",
     ] {
         assert_eq!(refused(&mut nobody, sql).code, "42501", "{sql}");
     }
     // And who may call them finds no aggregate around them, or another's.
     for sql in [
-        "SELECT dp_clamped_trans(NULL, 1, 0, 10, 50)",
-        "SELECT dp_clamped_trans(NULL, NULL, 0, 10, 50, 'geometric')",
-        "SELECT dp_clamped_final(NULL)",
+        "SELECT dp_mean.dp_clamped_trans(NULL, 1, 0, 10, 50)",
+        "SELECT dp_mean.dp_clamped_trans(NULL, NULL, 0, 10, 50, 'geometric')",
+        "SELECT dp_mean.dp_clamped_final(NULL)",
     ] {
         assert_eq!(refused(&mut client, sql).code, "0A000", "{sql}");
     }
     run(
         &mut client,
-        "CREATE AGGREGATE bare(float8, float8, float8, float8) (SFUNC = dp_clamped_trans, STYPE = dp_state);
-         CREATE AGGREGATE crossed(float8, float8, float8, float8) (SFUNC = dp_clamped_trans,
-             STYPE = dp_state, FINALFUNC = dp_mean_final)",
+        "CREATE AGGREGATE bare(float8, float8, float8, float8) (SFUNC = dp_mean.dp_clamped_trans, STYPE = dp_mean.dp_state);
+         CREATE AGGREGATE crossed(float8, float8, float8, float8) (SFUNC = dp_mean.dp_clamped_trans,
+             STYPE = dp_mean.dp_state, FINALFUNC = dp_mean.dp_mean_final)",
     );
     for (call, code) in [("bare", "0A000"), ("crossed", "XX001")] {
         let refusal = refused(&mut client, &format!("SELECT {call}(x, 0, 10, 50) FROM t"));

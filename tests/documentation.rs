@@ -443,9 +443,7 @@ fn the_quick_reference_names_every_public_function_and_mechanism() {
     let public = "SELECT DISTINCT p.proname::text FROM pg_proc p \
          JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e' \
          JOIN pg_extension e ON d.refobjid = e.oid AND e.extname = 'dp_mean' \
-         WHERE p.prorettype <> 'dp_state'::regtype \
-           AND 'dp_state'::regtype <> ALL (p.proargtypes) \
-           AND p.proname NOT LIKE 'dp\\_mechanism\\_%'";
+         WHERE p.pronamespace <> 'dp_mean'::regnamespace";
     let public: Vec<String> = rows(&mut client, public)
         .iter()
         .map(|row| row.get(0))

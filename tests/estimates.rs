@@ -139,7 +139,102 @@ fn what_it_cost_stands_beside_the_answer() {
         "SELECT pg_typeof((dp_count_estimate(1.0)).lower) || ' ' || pg_typeof((dp_sum_estimate(x, 0, 1, 1)).lower) \
          || ' ' || pg_typeof((dp_mean_estimate(x, 0, 1, 1)).mechanism) FROM t",
     );
-    assert_eq!(kept, "bigint double precision dp_mechanism");
+    assert_eq!(kept, "bigint double precision text");
+}
+
+#[test]
+fn what_estimates_without_an_interval_cost_stands_beside_them() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLE);
+    for (call, expected) in [
+        (
+            "dp_variance_estimate(x, 0, 10, 0.5)",
+            ["0.5", "0", "laplace"],
+        ),
+        (
+            "dp_variance_estimate(x, 0, 10, (SELECT 0.5), (SELECT 'laplace( sample=yes )'::varchar))",
+            ["0.5", "0", "laplace(sample=yes)"],
+        ),
+        (
+            "dp_variance_estimate(x, 0, 10, 2, 'gaussian(delta=0.125)')",
+            ["2", "0.125", "gaussian(delta=0.125)"],
+        ),
+        (
+            "dp_counts_estimate(NULL, 'correlated(mu=2)', x > 5, k = 1)",
+            ["NULL", "NULL", "correlated(mu=2.0)"],
+        ),
+        (
+            "dp_counts_estimate((SELECT 1), 'correlated(delta=0.125, d=1)', VARIADIC ARRAY[x > 5])",
+            ["1", "0.125", "correlated(d=1, delta=0.125)"],
+        ),
+        (
+            "dp_sums_estimate(ARRAY[x], 0, 10, 2, 'laplace(d=1)')",
+            ["2", "0", "laplace(d=1)"],
+        ),
+    ] {
+        for group in ["", " WHERE false"] {
+            let sql = format!(
+                "SELECT concat_ws(' ', coalesce(epsilon::text, 'NULL'), coalesce(delta::text, 'NULL'), mechanism) \
+                 FROM (SELECT ({call}).* FROM t{group}) s"
+            );
+            assert_eq!(
+                value::<String>(&mut client, &sql),
+                expected.join(" "),
+                "{sql}"
+            );
+        }
+    }
+}
+
+/// One order for all of them: what the aggregate without `_estimate` answers, as `value`, comes first, and what it cost
+/// last.
+#[test]
+fn every_estimate_has_its_columns_in_one_order() {
+    let (_database, mut client) = session(Build::Release);
+    let sql = "SELECT DISTINCT p.proname::text, array_agg(attname::text) OVER (PARTITION BY p.oid ORDER BY attnum \
+             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING), \
+             (SELECT bool_and(o.prorettype = (SELECT atttypid FROM pg_attribute v \
+                 WHERE v.attrelid = t.typrelid AND v.attname = 'value')) \
+              FROM pg_proc o WHERE o.proname = replace(p.proname, '_estimate', '')) \
+         FROM pg_proc p JOIN pg_type t ON t.oid = p.prorettype JOIN pg_attribute a ON attrelid = typrelid \
+         WHERE p.prokind = 'a' AND p.proname LIKE 'dp\\_%\\_estimate'";
+    let estimates = rows(&mut client, sql);
+    assert_eq!(estimates.len(), 6);
+    for row in estimates {
+        let (name, columns): (&str, Vec<&str>) = (row.get(0), row.get(1));
+        assert_eq!(columns[0], "value", "{name}");
+        assert!(row.get::<_, bool>(2), "{name}");
+        assert!(
+            columns.ends_with(&["epsilon", "delta", "mechanism"]),
+            "{name}: {columns:?}"
+        );
+        if columns.contains(&"lower") {
+            assert_eq!(columns[1..3], ["lower", "upper"], "{name}");
+        }
+    }
+}
+
+/// What is published is numbers and text: it can be read, dumped and restored where the extension is not.
+#[test]
+fn what_is_kept_does_not_need_the_extension() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLE);
+    run(
+        &mut client,
+        "CREATE TABLE means AS SELECT (dp_mean_estimate(x, 0, 10, 1)).* FROM t; \
+         CREATE TABLE sums AS SELECT (dp_sum_estimate(x, 0, 10, 1)).* FROM t; \
+         CREATE TABLE counts AS SELECT (dp_count_estimate(1)).* FROM t; \
+         CREATE TABLE variances AS SELECT (dp_variance_estimate(x, 0, 10, 1)).* FROM t; \
+         CREATE TABLE many AS SELECT (dp_counts_estimate(1, 'laplace', x > 1)).* FROM t; \
+         CREATE TABLE planned AS SELECT * FROM dp_mean_plan(1000, 0, 10, 1); \
+         CREATE TABLE mechanisms AS SELECT * FROM dp_mechanisms(); \
+         DROP EXTENSION dp_mean",
+    );
+    let sql = "SELECT string_agg(mechanism, ' ') FROM (SELECT mechanism FROM means UNION ALL SELECT mechanism FROM sums \
+         UNION ALL SELECT mechanism FROM counts UNION ALL SELECT mechanism FROM variances \
+         UNION ALL SELECT mechanism FROM many) s";
+    let kept: String = value(&mut client, sql);
+    assert_eq!(kept, "hourglass staircase geometric laplace laplace");
 }
 
 #[test]

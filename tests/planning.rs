@@ -87,8 +87,8 @@ fn what_cannot_be_had() {
     assert_eq!(value::<i64>(&mut client, sql), 20);
 }
 
-const NAMES: [&str; 7] = ["n", "eps", "lo", "hi", "delta", "moment", "psi"];
-const GOOD: [&str; 7] = ["10000", "1", "-50", "150", "1e-6", "4", "30"];
+const NAMES: [&str; 7] = ["n", "lo", "hi", "eps", "delta", "moment", "psi"];
+const GOOD: [&str; 7] = ["10000", "-50", "150", "1", "1e-6", "4", "30"];
 
 #[test]
 fn bad_arguments_are_refused() {
@@ -169,7 +169,7 @@ fn bad_arguments_are_refused() {
     );
     for (call, argument) in [
         ("dp_mean_plan(0, 0, 0, 0)", "n"),
-        ("dp_mean_plan(1, secret, 0, 0)", "eps"),
+        ("dp_mean_plan(1, 0, 0, secret)", "eps"),
         ("dp_clip_bias(secret - 654, 0, 0)", "moment"),
         ("dp_trilemma(9, 1, secret, 0)", "delta"),
     ] {
@@ -228,10 +228,10 @@ fn each_mechanism_is_planned_for() {
         .collect();
     expected.sort_unstable();
     for arguments in [
-        "10000, 1, -50, 150",
-        "n => 10000, eps => 1, lo => -50, hi => 150, delta => 1e-6",
-        "10000, 1, -50, 150, moment => 4, psi => 30",
-        "10000, 1, -50, 150, 1e-6, 4, 30",
+        "10000, -50, 150, 1",
+        "n => 10000, lo => -50, hi => 150, eps => 1, delta => 1e-6",
+        "10000, -50, 150, 1, moment => 4, psi => 30",
+        "10000, -50, 150, 1, 1e-6, 4, 30",
     ] {
         let plan = plan(&mut client, arguments);
         let mut names: Vec<_> = plan.iter().map(|row| name(&row.mechanism)).collect();
@@ -288,8 +288,8 @@ fn a_plan_has_its_numbers() {
         row.and_then(|row| row.numbers).expect("a forecast")
     };
     // Of 10,000 rows between -50 and 150.
-    let bounded = plan(&mut client, "10000, 1, -50, 150, 1e-6");
-    let moment = plan(&mut client, "10000, 1, -50, 150, 1e-6, 4, 30");
+    let bounded = plan(&mut client, "10000, -50, 150, 1, 1e-6");
+    let moment = plan(&mut client, "10000, -50, 150, 1, 1e-6, 4, 30");
     let clamping: f64 = value(&mut client, "SELECT dp_clip_bias(4, 30, 100)");
     for (wanted, noise) in [
         ("hourglass", 0.02 * 1.918_10f64.sqrt()),
@@ -326,8 +326,8 @@ fn texts_of_a_plan_run() {
     .map(|row| row.get(0))
     .collect();
     for arguments in [
-        "10000, 1, -50, 150, 1e-6",
-        "10000, 1, -50, 150, 1e-6, 4, 40",
+        "10000, -50, 150, 1, 1e-6",
+        "10000, -50, 150, 1, 1e-6, 4, 40",
     ] {
         for row in plan(&mut client, arguments) {
             let Some([noise_sd, _, _]) = row.numbers else {
@@ -361,7 +361,7 @@ fn texts_of_a_plan_run() {
         }
     }
     // The best one, without a look at the plan: it knows no rows.
-    let best = "(SELECT mechanism FROM dp_mean_plan(10000, 1, 0, 100) \
+    let best = "(SELECT mechanism FROM dp_mean_plan(10000, 0, 100, 1) \
                 WHERE neighbours = 'add or remove one row' ORDER BY rmse_bound LIMIT 1)";
     let sql = format!("SELECT dp_mean(x, 0, 100, 1, {best}) FROM t");
     let mean: f64 = value(&mut client, &sql);

@@ -6,13 +6,19 @@ use dp_mean_tests::{Build, PARALLEL, Role, explain, refused, rows, run, session,
 fn support_functions(client: &mut postgres::Client) -> Vec<(String, String)> {
     // Functions with an argument of type internal cannot be called from SQL at all.
     let sql = "SELECT p.proname::text, \
-               replace(pg_get_function_identity_arguments(p.oid), 'VARIADIC ', '') FROM pg_proc p \
-               WHERE 'internal'::regtype <> ALL (p.proargtypes) AND p.prokind = 'f' AND (p.prorettype = 'dp_state'::regtype \
-                   OR 'dp_state'::regtype = ANY (p.proargtypes)) ORDER BY 1, 2";
+               oidvectortypes(p.proargtypes) FROM pg_proc p \
+               WHERE 'internal'::regtype <> ALL (p.proargtypes) AND p.prokind = 'f' AND (p.prorettype = 'dp_mean.dp_state'::regtype \
+                   OR 'dp_mean.dp_state'::regtype = ANY (p.proargtypes)) ORDER BY 1, 2";
     rows(client, sql)
         .iter()
         .map(|row| (row.get(0), row.get(1)))
         .collect()
+}
+
+/// Makes the role see the support functions: what then refuses is that nobody may execute them.
+fn shown(role: &Role) -> String {
+    let name = role.name();
+    format!("GRANT CREATE ON SCHEMA public TO {name}; GRANT USAGE ON SCHEMA dp_mean TO {name}")
 }
 
 #[test]
@@ -86,15 +92,12 @@ fn no_support_function_can_be_called() {
     let functions = support_functions(&mut client);
     assert_eq!(functions.len(), 53, "{functions:?}");
     let role = Role::new(&database);
-    run(
-        &mut client,
-        &format!("GRANT CREATE ON SCHEMA public TO {}", role.name()),
-    );
+    run(&mut client, &shown(&role));
     let mut nobody = role.connect();
     for (name, arguments) in &functions {
         let may: bool = value(
             &mut nobody,
-            &format!("SELECT has_function_privilege('{name}({arguments})', 'EXECUTE')"),
+            &format!("SELECT has_function_privilege('dp_mean.{name}({arguments})', 'EXECUTE')"),
         );
         assert!(!may, "{name}({arguments})");
         if ["dp_state_out", "dp_state_send"].contains(&name.as_str()) {
@@ -106,11 +109,11 @@ fn no_support_function_can_be_called() {
             .map(|argument| match argument {
                 "\"any\"" => "NULL::text".to_owned(),
                 "cstring" => "'x'".to_owned(),
-                "dp_state" => "NULL".to_owned(),
+                "dp_mean.dp_state" => "NULL".to_owned(),
                 other => format!("NULL::{other}"),
             })
             .collect();
-        let call = format!("{name}({})", nulls.join(", "));
+        let call = format!("dp_mean.{name}({})", nulls.join(", "));
         let refusal = refused(&mut nobody, &format!("SELECT {call}"));
         assert_eq!(refusal.code, "42501", "{call}: {refusal:?}");
         for body in [
@@ -134,36 +137,60 @@ fn no_support_function_can_be_called() {
 }
 
 #[test]
+fn nobody_even_sees_a_support_function() {
+    let (database, mut client) = session(Build::Release);
+    let functions = support_functions(&mut client);
+    let role = Role::new(&database);
+    let mut nobody = role.connect();
+    for (name, arguments) in functions {
+        let sql = format!("SELECT 'dp_mean.{name}({arguments})'::regprocedure");
+        let refusal = refused(&mut nobody, &sql);
+        assert_eq!(refusal.code, "42501", "{refusal:?}");
+        assert_eq!(refusal.message, "permission denied for schema dp_mean");
+    }
+    for sql in [
+        "SELECT dp_mean.dp_mean_final(NULL)",
+        "SELECT dp_mean.dp_mechanism_cmp('laplace', 'laplace')",
+        "SELECT 'x'::dp_mean.dp_state",
+        "CREATE TEMP TABLE kept (s dp_mean.dp_state)",
+        "CREATE TABLE dp_mean.kept (x int)",
+    ] {
+        let refusal = refused(&mut nobody, sql);
+        assert_eq!(
+            refusal.message, "permission denied for schema dp_mean",
+            "{sql}"
+        );
+    }
+}
+
+#[test]
 fn no_aggregate_can_be_built_over_them() {
     let (database, mut client) = session(Build::Release);
     let role = Role::new(&database);
-    run(
-        &mut client,
-        &format!("GRANT CREATE ON SCHEMA public TO {}", role.name()),
-    );
+    run(&mut client, &shown(&role));
     let mut nobody = role.connect();
     for aggregate in [
         // Without its final function it would answer with the state.
-        "CREATE AGGREGATE mine(float8, float8, float8, float8) (SFUNC = dp_variance_trans, STYPE = dp_state)",
-        "CREATE AGGREGATE mine(float8, float8, float8, float8) (SFUNC = dp_mean_trans, STYPE = dp_state)",
-        "CREATE AGGREGATE mine(float8, float8, float8, float8) (SFUNC = dp_mean_trans, \
-         STYPE = dp_state, FINALFUNC = dp_mean_final)",
-        "CREATE AGGREGATE mine(dp_state) (SFUNC = dp_state_combine, STYPE = dp_state)",
-        "CREATE AGGREGATE mine(float8) (SFUNC = dp_count_rows_trans, STYPE = dp_state)",
-        "CREATE AGGREGATE mine(float8, dp_mechanism, VARIADIC \"any\") (SFUNC = dp_counts_trans, \
-         STYPE = dp_state)",
-        "CREATE AGGREGATE mine(float8, dp_mechanism, VARIADIC \"any\") (SFUNC = dp_counts_trans, \
-         STYPE = dp_state, FINALFUNC = dp_counts_final, COMBINEFUNC = dp_state_combine)",
+        "CREATE AGGREGATE mine(float8, float8, float8, float8) (SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state)",
+        "CREATE AGGREGATE mine(float8, float8, float8, float8) (SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state)",
+        "CREATE AGGREGATE mine(float8, float8, float8, float8) (SFUNC = dp_mean.dp_mean_trans, \
+         STYPE = dp_mean.dp_state, FINALFUNC = dp_mean.dp_mean_final)",
+        "CREATE AGGREGATE mine(dp_mean.dp_state) (SFUNC = dp_mean.dp_state_combine, STYPE = dp_mean.dp_state)",
+        "CREATE AGGREGATE mine(float8) (SFUNC = dp_mean.dp_count_rows_trans, STYPE = dp_mean.dp_state)",
+        "CREATE AGGREGATE mine(float8, dp_mechanism, VARIADIC \"any\") (SFUNC = dp_mean.dp_counts_trans, \
+         STYPE = dp_mean.dp_state)",
+        "CREATE AGGREGATE mine(float8, dp_mechanism, VARIADIC \"any\") (SFUNC = dp_mean.dp_counts_trans, \
+         STYPE = dp_mean.dp_state, FINALFUNC = dp_mean.dp_counts_final, COMBINEFUNC = dp_mean.dp_state_combine)",
         "CREATE AGGREGATE mine(float8[], float8, float8, float8, dp_mechanism) \
-         (SFUNC = dp_sums_trans, STYPE = dp_state)",
+         (SFUNC = dp_mean.dp_sums_trans, STYPE = dp_mean.dp_state)",
         "CREATE AGGREGATE mine(float8[], float8, float8, float8, dp_mechanism) \
-         (SFUNC = dp_means_trans, STYPE = dp_state, FINALFUNC = dp_means_final)",
+         (SFUNC = dp_mean.dp_means_trans, STYPE = dp_mean.dp_state, FINALFUNC = dp_mean.dp_means_final)",
     ] {
         assert_eq!(refused(&mut nobody, aggregate).code, "42501", "{aggregate}");
     }
     // Each of the functions that give a state, by what the catalog says of it.
-    let sql = "SELECT format('CREATE AGGREGATE mine(%s) (SFUNC = %s, STYPE = dp_state)', \
-               replace(pg_get_function_identity_arguments(oid), 'dp_state, ', ''), proname) \
+    let sql = "SELECT format('CREATE AGGREGATE mine(%s) (SFUNC = %s, STYPE = dp_mean.dp_state)', \
+               regexp_replace(pg_get_function_identity_arguments(oid), '^[a-z]+ dp_mean.dp_state, ', ''), oid::regproc) \
                FROM pg_proc WHERE proname LIKE 'dp\\_%\\_trans' OR proname = 'dp_state_combine'";
     let all = rows(&mut client, sql);
     assert_eq!(all.len(), 31);
@@ -179,30 +206,27 @@ fn no_aggregate_can_be_built_over_them() {
 fn nothing_can_be_made_of_the_state_type() {
     let (database, mut client) = session(Build::Release);
     let role = Role::new(&database);
-    run(
-        &mut client,
-        &format!("GRANT CREATE ON SCHEMA public TO {}", role.name()),
-    );
+    run(&mut client, &shown(&role));
     let mut nobody = role.connect();
     for sql in [
-        "CREATE TABLE kept (s dp_state)",
-        "CREATE TEMP TABLE kept (s dp_state[])",
-        "CREATE TEMP TABLE kept (answer dp_vector_answer, s dp_state)",
-        "CREATE TYPE kept AS (s dp_state)",
-        "CREATE DOMAIN kept AS dp_state",
-        "CREATE FUNCTION f(dp_state) RETURNS int LANGUAGE sql AS 'SELECT 1'",
-        "CREATE FUNCTION f() RETURNS dp_state LANGUAGE sql AS 'SELECT NULL::dp_state'",
-        "CREATE CAST (dp_state AS bytea) WITHOUT FUNCTION",
-        "CREATE CAST (bytea AS dp_state) WITH INOUT",
+        "CREATE TABLE kept (s dp_mean.dp_state)",
+        "CREATE TEMP TABLE kept (s dp_mean.dp_state[])",
+        "CREATE TEMP TABLE kept (answer dp_vector_answer, s dp_mean.dp_state)",
+        "CREATE TYPE kept AS (s dp_mean.dp_state)",
+        "CREATE DOMAIN kept AS dp_mean.dp_state",
+        "CREATE FUNCTION f(dp_mean.dp_state) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        "CREATE FUNCTION f() RETURNS dp_mean.dp_state LANGUAGE sql AS 'SELECT NULL::dp_mean.dp_state'",
+        "CREATE CAST (dp_mean.dp_state AS bytea) WITHOUT FUNCTION",
+        "CREATE CAST (bytea AS dp_mean.dp_state) WITH INOUT",
     ] {
         let code = refused(&mut nobody, sql).code;
         assert_eq!(code, "42501", "{sql}");
     }
     // The input function runs at parse time, before any privilege is looked at: it refuses itself.
     for (sql, code) in [
-        ("SELECT '1'::dp_state", "0A000"),
-        ("SELECT '1'::text::dp_state", "42501"),
-        ("SELECT '1'::bytea::dp_state", "42846"),
+        ("SELECT '1'::dp_mean.dp_state", "0A000"),
+        ("SELECT '1'::text::dp_mean.dp_state", "42501"),
+        ("SELECT '1'::bytea::dp_mean.dp_state", "42846"),
     ] {
         assert_eq!(refused(&mut nobody, sql).code, code, "{sql}");
     }
@@ -211,17 +235,20 @@ fn nothing_can_be_made_of_the_state_type() {
 #[test]
 fn not_even_a_superuser_reads_or_writes_a_state() {
     let (_database, mut client) = session(Build::Release);
-    for sql in ["SELECT 'x'::dp_state", "SELECT dp_state_in('x')"] {
+    for sql in [
+        "SELECT 'x'::dp_mean.dp_state",
+        "SELECT dp_mean.dp_state_in('x')",
+    ] {
         assert_eq!(refused(&mut client, sql).code, "0A000", "{sql}");
     }
     // An aggregate without a final function answers with its state.
     run(
         &mut client,
-        "CREATE AGGREGATE bare(float8, float8, float8, float8) (SFUNC = dp_mean_trans, STYPE = dp_state);
+        "CREATE AGGREGATE bare(float8, float8, float8, float8) (SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state);
          CREATE AGGREGATE bare(float8, dp_mechanism, VARIADIC \"any\")
-             (SFUNC = dp_counts_trans, STYPE = dp_state);
+             (SFUNC = dp_mean.dp_counts_trans, STYPE = dp_mean.dp_state);
          CREATE AGGREGATE bare(float8[], float8, float8, float8, dp_mechanism)
-             (SFUNC = dp_sums_trans, STYPE = dp_state)",
+             (SFUNC = dp_mean.dp_sums_trans, STYPE = dp_mean.dp_state)",
     );
     for call in [
         "bare(i, 0, 10, 1.0)",
@@ -243,7 +270,7 @@ fn not_even_a_superuser_reads_or_writes_a_state() {
         };
         assert!(failed.contains("no text and no binary form"), "{failed}");
     }
-    run(&mut client, "CREATE TABLE kept (s dp_state)");
+    run(&mut client, "CREATE TABLE kept (s dp_mean.dp_state)");
     assert_eq!(
         refused(&mut client, "INSERT INTO kept VALUES ('x')").code,
         "0A000"
@@ -256,52 +283,52 @@ fn not_even_a_superuser_reads_or_writes_a_state() {
 fn outside_an_aggregate_a_support_function_is_an_error() {
     let (_database, mut client) = session(Build::Release);
     for sql in [
-        "SELECT dp_mean_trans(NULL, 1, 0, 1, 1)",
-        "SELECT dp_mean_trans(NULL, NULL, 0, 1, 1, 'hourglass')",
-        "SELECT dp_sum_trans(NULL, 1, 0, 1, 1)",
-        "SELECT dp_count_rows_trans(NULL, 1)",
-        "SELECT dp_count_trans(NULL, 1, 1)",
-        "SELECT dp_keep_trans(NULL, 1, 0.5)",
-        "SELECT dp_keep_trans(NULL, 1, 0.5, 'keep')",
-        "SELECT dp_state_combine(NULL, NULL)",
-        "SELECT dp_mean_final(NULL)",
-        "SELECT dp_mean_and_count_final(NULL)",
-        "SELECT dp_sum_final(NULL)",
-        "SELECT dp_count_final(NULL)",
-        "SELECT dp_keep_final(NULL)",
-        "SELECT dp_counts_trans(NULL, 1, 'laplace', true)",
-        "SELECT dp_counts_trans(NULL, NULL, 'laplace(d=1)', VARIADIC ARRAY[true])",
-        "SELECT dp_counts_final(NULL)",
-        "SELECT dp_counts_estimate_final(NULL)",
-        "SELECT dp_sums_trans(NULL, '{1}', 0, 1, 1, 'laplace(d=1)')",
-        "SELECT dp_sums_trans(NULL, NULL, 0, 1, 1, 'laplace(d=1)')",
-        "SELECT dp_sums_final(NULL)",
-        "SELECT dp_sums_estimate_final(NULL)",
-        "SELECT dp_means_trans(NULL, '{1}', 0, 1, 1, 'laplace(d=1)')",
-        "SELECT dp_means_final(NULL)",
-        "SELECT dp_variance_trans(NULL, 1, 0, 1, 1)",
-        "SELECT dp_variance_trans(NULL, NULL, 0, 1, 1, 'laplace')",
-        "SELECT dp_variance_final(NULL)",
-        "SELECT dp_stddev_final(NULL)",
-        "SELECT dp_variance_estimate_final(NULL)",
-        "SELECT dp_clamped_trans(NULL, 1, 0, 1, 1)",
-        "SELECT dp_clamped_trans(NULL, NULL, 0, 1, 1, 'geometric')",
-        "SELECT dp_clamped_final(NULL)",
+        "SELECT dp_mean.dp_mean_trans(NULL, 1, 0, 1, 1)",
+        "SELECT dp_mean.dp_mean_trans(NULL, NULL, 0, 1, 1, 'hourglass')",
+        "SELECT dp_mean.dp_sum_trans(NULL, 1, 0, 1, 1)",
+        "SELECT dp_mean.dp_count_rows_trans(NULL, 1)",
+        "SELECT dp_mean.dp_count_trans(NULL, 1, 1)",
+        "SELECT dp_mean.dp_keep_trans(NULL, 1, 0.5)",
+        "SELECT dp_mean.dp_keep_trans(NULL, 1, 0.5, 'keep')",
+        "SELECT dp_mean.dp_state_combine(NULL, NULL)",
+        "SELECT dp_mean.dp_mean_final(NULL)",
+        "SELECT dp_mean.dp_mean_and_count_final(NULL)",
+        "SELECT dp_mean.dp_sum_final(NULL)",
+        "SELECT dp_mean.dp_count_final(NULL)",
+        "SELECT dp_mean.dp_keep_final(NULL)",
+        "SELECT dp_mean.dp_counts_trans(NULL, 1, 'laplace', true)",
+        "SELECT dp_mean.dp_counts_trans(NULL, NULL, 'laplace(d=1)', VARIADIC ARRAY[true])",
+        "SELECT dp_mean.dp_counts_final(NULL)",
+        "SELECT dp_mean.dp_counts_estimate_final(NULL)",
+        "SELECT dp_mean.dp_sums_trans(NULL, '{1}', 0, 1, 1, 'laplace(d=1)')",
+        "SELECT dp_mean.dp_sums_trans(NULL, NULL, 0, 1, 1, 'laplace(d=1)')",
+        "SELECT dp_mean.dp_sums_final(NULL)",
+        "SELECT dp_mean.dp_sums_estimate_final(NULL)",
+        "SELECT dp_mean.dp_means_trans(NULL, '{1}', 0, 1, 1, 'laplace(d=1)')",
+        "SELECT dp_mean.dp_means_final(NULL)",
+        "SELECT dp_mean.dp_variance_trans(NULL, 1, 0, 1, 1)",
+        "SELECT dp_mean.dp_variance_trans(NULL, NULL, 0, 1, 1, 'laplace')",
+        "SELECT dp_mean.dp_variance_final(NULL)",
+        "SELECT dp_mean.dp_stddev_final(NULL)",
+        "SELECT dp_mean.dp_variance_estimate_final(NULL)",
+        "SELECT dp_mean.dp_clamped_trans(NULL, 1, 0, 1, 1)",
+        "SELECT dp_mean.dp_clamped_trans(NULL, NULL, 0, 1, 1, 'geometric')",
+        "SELECT dp_mean.dp_clamped_final(NULL)",
     ] {
         assert_eq!(refused(&mut client, sql).code, "0A000", "{sql}");
     }
     // Inside another's aggregate they are told apart: one that calls itself ours but is not.
     run(
         &mut client,
-        "CREATE FUNCTION through(s dp_state, x float8) RETURNS dp_state LANGUAGE sql AS \
-             'SELECT dp_mean_trans(s, x, 0, 1, 1.0)';
-         CREATE AGGREGATE other(float8) (SFUNC = through, STYPE = dp_state, FINALFUNC = dp_mean_final);
-         CREATE FUNCTION through(s dp_state, x boolean) RETURNS dp_state LANGUAGE sql AS
-             $$ SELECT dp_counts_trans(s, 1, 'laplace', x) $$;
-         CREATE AGGREGATE other(boolean) (SFUNC = through, STYPE = dp_state, FINALFUNC = dp_counts_final);
-         CREATE FUNCTION through(s dp_state, x float8[]) RETURNS dp_state LANGUAGE sql AS
-             $$ SELECT dp_sums_trans(s, x, 0, 1, 1, 'laplace(d=1)') $$;
-         CREATE AGGREGATE other(float8[]) (SFUNC = through, STYPE = dp_state, FINALFUNC = dp_means_final)",
+        "CREATE FUNCTION through(s dp_mean.dp_state, x float8) RETURNS dp_mean.dp_state LANGUAGE sql AS \
+             'SELECT dp_mean.dp_mean_trans(s, x, 0, 1, 1.0)';
+         CREATE AGGREGATE other(float8) (SFUNC = through, STYPE = dp_mean.dp_state, FINALFUNC = dp_mean.dp_mean_final);
+         CREATE FUNCTION through(s dp_mean.dp_state, x boolean) RETURNS dp_mean.dp_state LANGUAGE sql AS
+             $$ SELECT dp_mean.dp_counts_trans(s, 1, 'laplace', x) $$;
+         CREATE AGGREGATE other(boolean) (SFUNC = through, STYPE = dp_mean.dp_state, FINALFUNC = dp_mean.dp_counts_final);
+         CREATE FUNCTION through(s dp_mean.dp_state, x float8[]) RETURNS dp_mean.dp_state LANGUAGE sql AS
+             $$ SELECT dp_mean.dp_sums_trans(s, x, 0, 1, 1, 'laplace(d=1)') $$;
+         CREATE AGGREGATE other(float8[]) (SFUNC = through, STYPE = dp_mean.dp_state, FINALFUNC = dp_mean.dp_means_final)",
     );
     for x in ["i::float8", "i > 3", "ARRAY[i]::float8[]"] {
         let sql = format!("SELECT other({x}) FROM generate_series(1, 10) i");

@@ -833,7 +833,7 @@ fn questions_may_be_parameters_and_sub_selects() {
             "dp_counts((SELECT eps FROM settings), (SELECT mech FROM settings), x > 30, k = 2)",
             "dp_counts(50, current_setting('dp.mech'), x > (SELECT low FROM settings), k = 2)",
             "dp_counts(50, 'laplace(d=' || (SELECT 2) || ')', VARIADIC bs)",
-            "(dp_counts_estimate((SELECT 50), (SELECT mech::varchar FROM settings), VARIADIC bs)).estimates",
+            "(dp_counts_estimate((SELECT 50), (SELECT mech::varchar FROM settings), VARIADIC bs)).value",
         ] {
             let sql = format!("SELECT {call} FROM {table}");
             assert_eq!(value::<Vec<f64>>(&mut client, &sql), truth, "{sql}");

@@ -16,6 +16,64 @@ const MEMBERS: &str = "SELECT objid FROM pg_depend WHERE refclassid = 'pg_extens
 /// The mechanism parameters that all mechanisms take.
 const EVERYWHERE: [&str; 2] = ["rows", "groups"];
 
+/// What functions are for: a title, and their names. Sections for mechanisms, types and settings follow.
+const PURPOSES: [(&str, &[&str]); 9] = [
+    (
+        "Means, sums and counts",
+        &["dp_mean", "dp_mean_and_count", "dp_sum", "dp_count"],
+    ),
+    ("Many at once", &["dp_counts", "dp_sums", "dp_means"]),
+    ("Spread", &["dp_variance", "dp_stddev"]),
+    (
+        "Histograms and bounds",
+        &[
+            "dp_histogram",
+            "dp_histogram_edges",
+            "dp_bounds",
+            "dp_clamped",
+        ],
+    ),
+    ("Showing groups", &["dp_keep"]),
+    (
+        "Intervals and costs",
+        &[
+            "dp_mean_estimate",
+            "dp_sum_estimate",
+            "dp_count_estimate",
+            "dp_variance_estimate",
+            "dp_counts_estimate",
+            "dp_sums_estimate",
+        ],
+    ),
+    (
+        "Planning",
+        &[
+            "dp_mean_plan",
+            "dp_mean_error",
+            "dp_epsilon_for",
+            "dp_clip_bias",
+            "dp_clip_radius",
+            "dp_trilemma",
+        ],
+    ),
+    (
+        "Accounting",
+        &[
+            "dp_mu",
+            "dp_delta",
+            "dp_eps",
+            "dp_rho_of_mu",
+            "dp_rho_of_eps",
+            "dp_eps_of_rho",
+            "dp_mu_of_rho",
+            "dp_rdp_of_mu",
+        ],
+    ),
+    (MECHANISMS, &["dp_mechanisms"]),
+];
+
+const MECHANISMS: &str = "Mechanisms";
+
 const HEAD: &str = "\
 # Reference
 
@@ -26,6 +84,8 @@ This page is made from the comments in the catalog by `make docs`, and a test fa
 `\\df+ dp_*` and `\\dT+ dp_*` of psql say the same, in the version that you have. Tables to look things up quickly are
 in the [quick reference](quick-reference.md); what the promises mean is in [promises](promises.md).
 
+- Functions take arguments by name too (`eps => 1`). Aggregates do not, as PostgreSQL does not allow it: there the order counts,
+  and the names say what is what.
 - `float8` takes integers, `real` and `numeric` too; `mech` is a literal, a `text` or a `varchar` parameter, without a cast.
 - An error is an SQLSTATE: 22023 is `invalid_parameter_value`, 42804 `datatype_mismatch`, 42501 `insufficient_privilege`,
   0A000 `feature_not_supported`.
@@ -35,7 +95,6 @@ in the [quick reference](quick-reference.md); what the promises mean is in [prom
 /// A function or an aggregate of one signature.
 struct Function {
     name: String,
-    aggregate: bool,
     signature: String,
     /// The type it answers with, where that is a composite type of ours.
     answer: Option<String>,
@@ -48,16 +107,15 @@ fn cell(text: &str) -> String {
 }
 
 fn functions(client: &mut Client) -> Vec<Function> {
-    // Where the extension's script made them, so that kin stand together.
+    // Namesakes in the order in which the extension's script makes them: the fewest arguments first.
     let sql = format!(
-        "SELECT p.oid, p.proname::text, p.prokind = 'a', p.proretset, \
+        "SELECT p.oid, p.proname::text, p.proretset, \
          replace(format_type(p.prorettype, NULL), 'double precision', 'float8'), \
          (SELECT t.typname::text FROM pg_type t WHERE t.oid = p.prorettype AND t.typtype = 'c' \
               AND t.oid IN ({MEMBERS} AND classid = 'pg_type'::regclass)), \
          obj_description(p.oid, 'pg_proc') \
          FROM pg_proc p WHERE p.oid IN ({MEMBERS} AND classid = 'pg_proc'::regclass) \
-           AND p.prorettype <> 'dp_state'::regtype AND 'dp_state'::regtype <> ALL (p.proargtypes) \
-           AND p.proname NOT LIKE 'dp\\_mechanism\\_%' ORDER BY p.oid"
+           AND p.pronamespace <> 'dp_mean'::regnamespace ORDER BY p.oid"
     );
     let mut functions = Vec::new();
     for row in rows(client, &sql) {
@@ -81,18 +139,17 @@ fn functions(client: &mut Client) -> Vec<Function> {
                 _ => input.push(text),
             }
         }
-        let many = if row.get(3) { "rows of " } else { "" };
+        let many = if row.get(2) { "rows of " } else { "" };
         let result = if output.is_empty() {
-            row.get::<_, String>(4)
+            row.get::<_, String>(3)
         } else {
             format!("({})", output.join(", "))
         };
         functions.push(Function {
             signature: format!("{name}({}) -> {many}{result}", input.join(", ")),
             name,
-            aggregate: row.get(2),
-            answer: row.get(5),
-            comment: row.get::<_, Option<String>>(6).expect("a comment"),
+            answer: row.get(4),
+            comment: row.get::<_, Option<String>>(5).expect("a comment"),
         });
     }
     functions
@@ -224,7 +281,7 @@ fn mechanisms(client: &mut Client) -> Vec<Mechanism> {
 
 fn write_mechanisms(page: &mut String, mechanisms: &[Mechanism]) {
     page.push_str(
-        "## Mechanisms\n\nWhat `mech` may be, by aggregate: `dp_mechanisms()`. An estimate has the mechanisms of the aggregate that it is one of \
+        "What `mech` may be, by aggregate: `dp_mechanisms()`. An estimate has the mechanisms of the aggregate that it is one of \
          (`dp_mean_and_count`: those of `dp_mean`; `dp_stddev`: those of `dp_variance`; `dp_counts_estimate`: those of `dp_counts`).\n\n",
     );
     let mut aggregate = "";
@@ -307,7 +364,8 @@ fn write_types(page: &mut String, client: &mut Client) {
     page.push_str("## Types\n\n");
     let sql = format!(
         "SELECT t.typname::text, t.typtype = 'c', obj_description(t.oid, 'pg_type') FROM pg_type t \
-         WHERE t.oid IN ({MEMBERS} AND classid = 'pg_type'::regclass) AND t.typcategory <> 'A' ORDER BY t.oid"
+         WHERE t.oid IN ({MEMBERS} AND classid = 'pg_type'::regclass) AND t.typcategory <> 'A' \
+           AND t.typnamespace <> 'dp_mean'::regnamespace ORDER BY t.oid"
     );
     for row in rows(client, &sql) {
         let (name, composite): (&str, bool) = (row.get(0), row.get(1));
@@ -364,7 +422,7 @@ fn write_settings(page: &mut String, client: &mut Client) {
 fn write_functions(
     page: &mut String,
     client: &mut Client,
-    namesakes: &[Function],
+    namesakes: &[&Function],
     mechanisms: &[Mechanism],
 ) {
     let name = &namesakes[0].name;
@@ -399,40 +457,40 @@ fn write_functions(
 /// The page that this catalog makes.
 fn reference(client: &mut Client) -> String {
     let mut functions = functions(client);
-    let names: Vec<String> = functions
-        .iter()
-        .map(|function| function.name.clone())
-        .collect();
-    functions.sort_by_key(|function| names.iter().position(|name| *name == function.name));
+    let purpose = |function: &Function| {
+        let of = |(_, names): &(&str, &[&str])| {
+            let place = names.iter().position(|name| *name == function.name)?;
+            Some(place)
+        };
+        let found: Vec<_> = (0..PURPOSES.len())
+            .filter_map(|i| Some((i, of(&PURPOSES[i])?)))
+            .collect();
+        assert_eq!(found.len(), 1, "PURPOSES: what is {} for?", function.name);
+        found[0]
+    };
+    functions.sort_by_key(purpose);
     let mechanisms = mechanisms(client);
-    let by_name: Vec<&[Function]> = functions
-        .chunk_by(|one, next| one.name == next.name)
-        .collect();
-    let (aggregates, others): (Vec<&[Function]>, Vec<&[Function]>) = by_name
-        .into_iter()
-        .partition(|namesakes| namesakes[0].aggregate);
-    let kinds = [("Aggregates", &aggregates), ("Functions", &others)];
     let mut page = HEAD.to_owned();
-    for (title, names) in kinds {
-        writeln!(page, "\n| {} | |\n| --- | --- |", title.to_lowercase()).expect("memory");
-        for namesakes in names {
-            let name = &namesakes[0].name;
-            let first = namesakes[0]
-                .comment
-                .split([';', ':'])
-                .next()
-                .unwrap_or_default();
-            let first = first.split(". ").next().unwrap_or_default();
-            let first = cell(first.trim_end_matches('.'));
-            writeln!(page, "| [`{name}`](#{name}) | {first} |").expect("memory");
-        }
+    page.push_str("\n| what for | functions |\n| --- | --- |\n");
+    let anchor = |title: &str| title.to_lowercase().replace(',', "").replace(' ', "-");
+    for (title, names) in PURPOSES {
+        let names: Vec<String> = names
+            .iter()
+            .map(|name| format!("[`{name}`](#{name})"))
+            .collect();
+        let names = names.join(", ");
+        writeln!(page, "| [{title}](#{}) | {names} |", anchor(title)).expect("memory");
     }
-    page.push_str(
-        "\nAnd [mechanisms](#mechanisms), [types](#types) and [settings](#settings).\n\n",
-    );
-    for (title, names) in kinds {
+    page.push_str("| [Types](#types), [settings](#settings) | |\n\n");
+    for (i, (title, names)) in PURPOSES.into_iter().enumerate() {
         writeln!(page, "## {title}\n").expect("memory");
-        for namesakes in names {
+        let of: Vec<&Function> = functions
+            .iter()
+            .filter(|function| purpose(function).0 == i)
+            .collect();
+        let by_name: Vec<&[&Function]> = of.chunk_by(|one, next| one.name == next.name).collect();
+        assert_eq!(by_name.len(), names.len(), "{title}: {names:?}");
+        for namesakes in by_name {
             write_functions(&mut page, client, namesakes, &mechanisms);
         }
     }

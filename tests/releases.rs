@@ -122,8 +122,8 @@ impl Releases {
             &format!(
                 "SELECT string_agg(format('CREATE AGGREGATE copy_%s_of_{name}(%s) (SFUNC = %s, \
                  STYPE = %s, FINALFUNC = %s, COMBINEFUNC = %s, FINALFUNC_MODIFY = SHAREABLE, \
-                 PARALLEL = SAFE)', copy, pg_get_function_identity_arguments(p.oid), t.proname, \
-                 aggtranstype::regtype, f.proname, c.proname), '; ') \
+                 PARALLEL = SAFE)', copy, pg_get_function_identity_arguments(p.oid), t.oid::regproc, \
+                 aggtranstype::regtype, f.oid::regproc, c.oid::regproc), '; ') \
                  FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid \
                  JOIN pg_proc t ON t.oid = aggtransfn JOIN pg_proc f ON f.oid = aggfinalfn \
                  JOIN pg_proc c ON c.oid = aggcombinefn, generate_series(1, {}) copy \

@@ -70,9 +70,9 @@ fn another_declaration_is_seen() {
          eps double precision, mech dp_mechanism, confidence double precision)";
     assert!(described.contains(known), "{described:?}");
     for sql in [
-        "CREATE AGGREGATE dp_bounds(value float8, eps float8) (SFUNC = dp_bounds_trans, STYPE = dp_state)",
+        "CREATE AGGREGATE dp_bounds(value float8, eps float8) (SFUNC = dp_mean.dp_bounds_trans, STYPE = dp_mean.dp_state)",
         "CREATE AGGREGATE dp_bounds(x int, eps float8) (SFUNC = other, STYPE = int)",
-        "CREATE AGGREGATE dp_bounds(eps float8, x float8) (SFUNC = dp_bounds_trans, STYPE = dp_state)",
+        "CREATE AGGREGATE dp_bounds(eps float8, x float8) (SFUNC = dp_mean.dp_bounds_trans, STYPE = dp_mean.dp_state)",
         "CREATE AGGREGATE dp_bounds(x float8, eps float8, mech dp_mechanism, delta float8) \
          (SFUNC = more, STYPE = int)",
     ] {

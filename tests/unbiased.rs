@@ -729,7 +729,7 @@ fn arguments_that_break_a_rule_are_refused_with_and_without_rows() {
         refuse(
             &call,
             "22023",
-            "is too small to find the place of the mean with this delta",
+            "is too small to find the location of the mean with this delta",
         );
     }
     // The bounded ones.

@@ -335,8 +335,8 @@ impl Items {
     pub fn whole_answer(&self, mechanism: &Mechanism) -> String {
         let call = self.call("_estimate", mechanism);
         match mechanism.distribution.total {
-            Some(_) => format!("({call}).estimates || ({call}).total"),
-            None => format!("({call}).estimates"),
+            Some(_) => format!("({call}).value || ({call}).total"),
+            None => format!("({call}).value"),
         }
     }
 
@@ -710,14 +710,14 @@ fn intervals_of_two_standard_deviations_hold_the_truth() {
             let call = items.call("_estimate", &mechanism);
             // The numbers, and the variances of their errors.
             let mut quantities = vec![
-                ("e.estimates[1]", one, "e.sd ^ 2"),
+                ("e.value[1]", one, "e.sd ^ 2"),
                 (
-                    "e.estimates[1] - e.estimates[2]",
+                    "e.value[1] - e.value[2]",
                     one - other,
                     "2 * (e.sd ^ 2 - e.covariance)",
                 ),
                 (
-                    "e.estimates[1] + e.estimates[2]",
+                    "e.value[1] + e.value[2]",
                     one + other,
                     "2 * (e.sd ^ 2 + e.covariance)",
                 ),
@@ -730,7 +730,7 @@ fn intervals_of_two_standard_deviations_hold_the_truth() {
                 quantities.extend([
                     ("e.total", total, "e.total_sd ^ 2"),
                     (
-                        "e.estimates[1] - e.total",
+                        "e.value[1] - e.total",
                         one - total,
                         "e.sd ^ 2 + e.total_sd ^ 2 - 2 * e.total_covariance",
                     ),

@@ -646,8 +646,8 @@ fn items() -> (Database, Client) {
     run(&mut client, ITEMS);
     // No plan but those that the cases ask for.
     let settings = "SET jit = off; SET max_parallel_workers_per_gather = 0; \
-         ALTER FUNCTION dp_counts_trans(dp_state, float8, dp_mechanism, \"any\") COST 1; \
-         ALTER FUNCTION dp_sums_trans(dp_state, float8[], float8, float8, float8, dp_mechanism) COST 1";
+         ALTER FUNCTION dp_mean.dp_counts_trans(dp_mean.dp_state, float8, dp_mechanism, \"any\") COST 1; \
+         ALTER FUNCTION dp_mean.dp_sums_trans(dp_mean.dp_state, float8[], float8, float8, float8, dp_mechanism) COST 1";
     run(&mut client, settings);
     (database, client)
 }
@@ -1164,7 +1164,7 @@ static NO_ROWS: [Call; 6] = [
         answer: VectorAnswer::values,
     },
     Call {
-        sql: "(dp_counts_estimate({eps}, {mech}, q1, q2){after}).estimates",
+        sql: "(dp_counts_estimate({eps}, {mech}, q1, q2){after}).value",
         registry: &COUNTS,
         bounds: None,
         eps: Some(1.0),
@@ -1182,7 +1182,7 @@ static NO_ROWS: [Call; 6] = [
         answer: VectorAnswer::values,
     },
     Call {
-        sql: "(dp_sums_estimate(x, 2, 6, {eps}, {mech}){after}).estimates",
+        sql: "(dp_sums_estimate(x, 2, 6, {eps}, {mech}){after}).value",
         registry: &SUMS,
         bounds: Some((2.0, 6.0)),
         eps: None,
@@ -1661,7 +1661,7 @@ fn answers_with_little_noise_are_the_truth() {
         let unit = if column == "s" { 0.25 } else { 1.0 };
         let estimate = format!("({aggregate}_estimate({arguments}))");
         let sql = format!(
-            "SELECT ARRAY[{truth}]::float8[], {aggregate}({arguments}), {estimate}.estimates, \
+            "SELECT ARRAY[{truth}]::float8[], {aggregate}({arguments}), {estimate}.value, \
                  {estimate}.sd, {number}::float8, {estimate}.total, {estimate}.total_sd \
              FROM items GROUP BY k"
         );
@@ -1780,8 +1780,8 @@ fn the_same_call_twice_is_one_release() {
             // Its columns are of one release too.
             if call.contains("_estimate") {
                 let sql = format!(
-                    "SELECT bool_and(whole = ROW(estimates, total, sd, covariance, total_sd, \
-                         total_covariance)::dp_vector_answer) FROM \
+                    "SELECT bool_and(whole = ROW(value, total, sd, covariance, total_sd, \
+                         total_covariance, epsilon, delta, mechanism)::dp_vector_answer) FROM \
                      (SELECT {call} AS whole, ({call}).* FROM items GROUP BY k) s"
                 );
                 assert!(value::<bool>(&mut client, &sql), "{call}");

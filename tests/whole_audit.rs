@@ -119,7 +119,7 @@ const ALIKE: &[(&str, &str)] = &[
 /// The questions that a row at 1 answers with "yes", one at 0 with "no".
 const COUNTS: &str = "dp_counts_estimate({eps}, '{mech}', x > 0.5, x > 0.5, x > 0.5, x > 0.5)";
 const SUMS: &str = "dp_sums_estimate(ARRAY[x, x, x, x], 0, 1, {eps}, '{mech}')";
-const WITH_TOTAL: &str = "({call}).estimates || ({call}).total";
+const WITH_TOTAL: &str = "({call}).value || ({call}).total";
 /// Of the four counts and the total.
 const CORRELATED: &[f64] = &[2.0, 2.0, 2.0, 2.0, -2.0];
 const TOGETHER: &[f64] = &[1.0; 4];
@@ -214,7 +214,7 @@ fn subjects() -> Vec<Subject> {
     // What is left of the rows' number when those at the upper bound are taken off.
     const FROM_ABOVE: &str = "ARRAY[({call}).count * (1 - ({call}).mean)]";
     const NUMBER: &str = "ARRAY[{call}]::float8[]";
-    const ESTIMATES: &str = "({call}).estimates";
+    const ESTIMATES: &str = "({call}).value";
     vec![
         mean("hourglass", Pure, vec![probe(MEAN, ADDED)]),
         mean("laplace", Pure, vec![probe(MEAN, ADDED)]),
@@ -305,15 +305,15 @@ fn subjects() -> Vec<Subject> {
             "laplace",
             Pure,
             // 2 B0 - B1 / 2 over 2 G^2
-            "ARRAY[({call}).count * ((1 - ({call}).mean) ^ 2 + ({call}).variance \
-             - (({call}).mean * (1 - ({call}).mean) - ({call}).variance) / 2)]",
+            "ARRAY[({call}).count * ((1 - ({call}).mean) ^ 2 + ({call}).value \
+             - (({call}).mean * (1 - ({call}).mean) - ({call}).value) / 2)]",
         ),
         variance(
             "gaussian(mu={eps})",
             Gaussian,
             // B0 - B1 / 2 over G^2
-            "ARRAY[({call}).count * ((1 - ({call}).mean) ^ 2 + ({call}).variance \
-             - (({call}).mean * (1 - ({call}).mean) - ({call}).variance))]",
+            "ARRAY[({call}).count * ((1 - ({call}).mean) ^ 2 + ({call}).value \
+             - (({call}).mean * (1 - ({call}).mean) - ({call}).value))]",
         ),
         counts("correlated(mu={eps})", WITH_TOTAL, CORRELATED),
         counts("gaussian(mu={eps})", ESTIMATES, TOGETHER),

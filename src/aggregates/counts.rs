@@ -34,12 +34,25 @@ final_function!(dp_counts_final, pg_finfo_dp_counts_final, COUNTS, counts);
 fn estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_counts_estimate's final function, which returns a
     // dp_vector_answer.
-    Some(unsafe { COUNTS.release(call).into_row(call) })
+    Some(unsafe { COUNTS.estimate(call) })
+}
+
+final_function!(
+    dp_counts_estimate_final_0_2,
+    pg_finfo_dp_counts_estimate_final_0_2,
+    COUNTS,
+    estimate
+);
+
+fn estimate_0_1(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL of 0.1.0 makes it dp_counts_estimate's final function, which returns a
+    // dp_vector_answer of that version.
+    Some(unsafe { COUNTS.release(call).into_row_0_1(call) })
 }
 
 final_function!(
     dp_counts_estimate_final,
     pg_finfo_dp_counts_estimate_final,
     COUNTS,
-    estimate
+    estimate_0_1
 );

@@ -29,12 +29,25 @@ final_function!(dp_sums_final, pg_finfo_dp_sums_final, SUMS, sums);
 fn estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_sums_estimate's final function, which returns a
     // dp_vector_answer.
-    Some(unsafe { SUMS.release(call).into_row(call) })
+    Some(unsafe { SUMS.estimate(call) })
+}
+
+final_function!(
+    dp_sums_estimate_final_0_2,
+    pg_finfo_dp_sums_estimate_final_0_2,
+    SUMS,
+    estimate
+);
+
+fn estimate_0_1(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL of 0.1.0 makes it dp_sums_estimate's final function, which returns a
+    // dp_vector_answer of that version.
+    Some(unsafe { SUMS.release(call).into_row_0_1(call) })
 }
 
 final_function!(
     dp_sums_estimate_final,
     pg_finfo_dp_sums_estimate_final,
     SUMS,
-    estimate
+    estimate_0_1
 );

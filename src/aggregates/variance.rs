@@ -1,13 +1,16 @@
 //! `dp_variance(x, lo, hi, eps [, mech])`, and `dp_stddev` and `dp_variance_estimate` with the same
 //! arguments.
 
+use std::rc::Rc;
+
 use dp_core::encoding::grid::Grid;
 use dp_core::encoding::sums::Moments;
 use dp_core::mechanism::variance::moments::{VarianceAnswer, VarianceMechanism};
-use dp_core::registry;
+use dp_core::registry::{self, Spent};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
+use crate::aggregates::shared::estimate::row;
 use crate::aggregates::shared::scalars::{add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
@@ -46,10 +49,17 @@ impl Aggregate<VarianceMechanism> {
     /// # Safety
     /// `call` is a call of a final function of dp_variance or its like.
     unsafe fn release(&'static self, call: Call) -> VarianceAnswer {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.release_and_cost(call) }.0
+    }
+
+    /// The same, and what it costs.
+    unsafe fn release_and_cost(&'static self, call: Call) -> (VarianceAnswer, Rc<Spent>) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             // SAFETY: the caller guarantees it.
-            unsafe { self.release_state(call, mechanism) }
+            let answer = unsafe { self.release_state(call, mechanism) }?;
+            Ok((answer, site.spent()))
         })
         .unwrap_or_else(|refusal| refusal.raise())
     }
@@ -81,17 +91,36 @@ fn stddev(call: Call) -> Option<Datum> {
 
 final_function!(dp_stddev_final, pg_finfo_dp_stddev_final, VARIANCE, stddev);
 
-fn estimate(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_variance_estimate's final function.
-    let answer = unsafe { VARIANCE.release(call) };
+/// What a dp_variance_answer begins with.
+fn columns(answer: &VarianceAnswer) -> [Option<Datum>; 4] {
     let columns = [answer.variance, answer.stddev, answer.mean, answer.count];
-    // SAFETY: the SQL declaration makes it return four float8.
-    Some(unsafe { composite(call, columns.map(IntoDatum::into_datum)) })
+    columns.map(IntoDatum::into_datum)
+}
+
+fn estimate(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_variance_estimate's final function, which returns four float8 and
+    // what it cost.
+    unsafe {
+        let (answer, spent) = VARIANCE.release_and_cost(call);
+        Some(row(call, columns(&answer), &spent))
+    }
+}
+
+final_function!(
+    dp_variance_estimate_final_0_2,
+    pg_finfo_dp_variance_estimate_final_0_2,
+    VARIANCE,
+    estimate
+);
+
+fn estimate_0_1(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL of 0.1.0 makes it dp_variance_estimate's final function, which returns four float8.
+    unsafe { Some(composite(call, columns(&VARIANCE.release(call)))) }
 }
 
 final_function!(
     dp_variance_estimate_final,
     pg_finfo_dp_variance_estimate_final,
     VARIANCE,
-    estimate
+    estimate_0_1
 );

@@ -3,6 +3,9 @@
 //!
 //! Nothing here trusts that the record lives: a caller may bring a fresh one for every row.
 
+use std::rc::Rc;
+
+use dp_core::registry::{Made, Spent};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
@@ -44,7 +47,7 @@ pub struct CallSite<M: ?Sized + 'static> {
     refused: Option<Refusal>,
     input: Input,
     /// The mechanism, and the argument values it was built from.
-    built: Option<(Values, Box<M>)>,
+    built: Option<(Values, Made<M>)>,
 }
 
 impl<M: ?Sized> CallSite<M> {
@@ -184,7 +187,17 @@ impl<M: ?Sized> CallSite<M> {
     }
 
     fn mechanism(&self) -> &M {
-        &self.built.as_ref().expect("built before it is asked for").1
+        &self.made().mechanism
+    }
+
+    /// What a release by the mechanism that was built last costs.
+    pub fn spent(&self) -> Rc<Spent> {
+        Rc::clone(&self.made().spent)
+    }
+
+    fn made(&self) -> &Made<M> {
+        let (_, made) = self.built.as_ref().expect("built before it is asked for");
+        made
     }
 
     /// Whether what was built stands for good.
@@ -200,14 +213,14 @@ impl<M: ?Sized> CallSite<M> {
         let Aggregate {
             name, mechanisms, ..
         } = self.aggregate;
-        let mechanism = mechanisms
+        let made = mechanisms
             .make(
                 &values.arguments(self.input),
                 values.confidence(),
                 overspent(),
             )
             .map_err(|error| errors::parameter(name, &error))?;
-        self.built = Some((values, mechanism));
+        self.built = Some((values, made));
         Ok(())
     }
 }

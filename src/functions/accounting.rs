@@ -1,7 +1,7 @@
 //! Conversions between budgets, for planning: they look at no data.
 
 use dp_core::error::ParameterError;
-use dp_core::privacy::accounting;
+use dp_core::privacy::{accounting, zcdp};
 use pgrx::prelude::*;
 
 use crate::pg::errors;
@@ -39,4 +39,14 @@ fn dp_mu_of_rho(rho: f64) -> f64 {
 #[pg_extern(sql = false)]
 fn dp_rdp_of_mu(mu: f64, alpha: f64) -> f64 {
     answer("dp_rdp_of_mu", accounting::rdp_of_mu(mu, alpha))
+}
+
+#[pg_extern(sql = false)]
+fn dp_rho_of_eps(eps: f64) -> f64 {
+    answer("dp_rho_of_eps", zcdp::rho_of_eps(eps))
+}
+
+#[pg_extern(sql = false)]
+fn dp_eps_of_rho(rho: f64, delta: f64) -> f64 {
+    answer("dp_eps_of_rho", zcdp::eps_of_rho(rho, delta))
 }

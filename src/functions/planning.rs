@@ -83,13 +83,14 @@ fn epsilon_for(call: Call) -> Option<Datum> {
 
 sql_function!(dp_epsilon_for, pg_finfo_dp_epsilon_for, epsilon_for);
 
+/// `dp_mean_plan(n, lo, hi, eps, delta, moment, psi)`
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity)]
-fn dp_mean_plan(
+fn dp_mean_plan_0_2(
     n: Option<f64>,
-    eps: Option<f64>,
     lo: Option<f64>,
     hi: Option<f64>,
+    eps: Option<f64>,
     delta: Option<f64>,
     moment: Option<f64>,
     psi: Option<f64>,
@@ -119,4 +120,31 @@ fn dp_mean_plan(
             row.needs,
         )
     }))
+}
+
+/// `dp_mean_plan` of the SQL of 0.1.0, which has eps before lo and hi.
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity)]
+fn dp_mean_plan(
+    n: Option<f64>,
+    eps: Option<f64>,
+    lo: Option<f64>,
+    hi: Option<f64>,
+    delta: Option<f64>,
+    moment: Option<f64>,
+    psi: Option<f64>,
+) -> TableIterator<
+    'static,
+    (
+        name!(mechanism, String),
+        name!(noise_sd, Option<f64>),
+        name!(bias_bound, Option<f64>),
+        name!(rmse_bound, Option<f64>),
+        name!(null_bound, Option<f64>),
+        name!(neighbours, &'static str),
+        name!(guarantee, &'static str),
+        name!(needs, String),
+    ),
+> {
+    dp_mean_plan_0_2(n, lo, hi, eps, delta, moment, psi)
 }

@@ -170,8 +170,9 @@ class Driver(unittest.TestCase):
             row = self.connection.execute(
                 "SELECT (dp_variance_estimate(age, 0, 100, %s)).* FROM person", (50,), binary=binary
             ).fetchone()
-            self.assertEqual([type(number) for number in row], [float] * 4)
+            self.assertEqual([type(number) for number in row], [float] * 6 + [str])
             self.assertAlmostEqual(row[2], self.age, delta=CLOSE)
+            self.assertEqual(row[4:], (50, 0, "laplace"))
 
     def test_composite_results(self):
         info = CompositeInfo.fetch(self.connection, "dp_vector_answer")
@@ -182,8 +183,9 @@ class Driver(unittest.TestCase):
                 (None, "correlated(mu=10)", 60),
                 binary=binary,
             )
-            self.assertEqual(len(answer.estimates), 2)
+            self.assertEqual(len(answer.value), 2)
             self.assertGreater(answer.sd, 0)
+            self.assertEqual((answer.epsilon, answer.delta, answer.mechanism), (None, None, "correlated(mu=10.0)"))
             without = self.one(
                 "SELECT dp_counts_estimate(%s, %s, female = 1) FROM person", (1, "laplace(d=1)"), binary=binary
             )

@@ -38,32 +38,32 @@ AS '$libdir/dp_mean', 'dp_test_panic' LANGUAGE C;
 
 -- The integers before the noise, "n s", through the very transition and combine functions of
 -- dp_mean and dp_sum.
-CREATE FUNCTION dp_test_state(dp_state) RETURNS text
+CREATE FUNCTION dp_test_state(dp_mean.dp_state) RETURNS text
 AS '$libdir/dp_mean', 'dp_test_state' LANGUAGE C STRICT;
 
 CREATE AGGREGATE dp_test_mean_state(float8, float8, float8, float8, dp_mechanism) (
-    SFUNC = dp_mean_trans, STYPE = dp_state, FINALFUNC = dp_test_state,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state, FINALFUNC = dp_test_state,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 
 CREATE AGGREGATE dp_test_sum_state(float8, float8, float8, float8, dp_mechanism) (
-    SFUNC = dp_sum_trans, STYPE = dp_state, FINALFUNC = dp_test_state,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_sum_trans, STYPE = dp_mean.dp_state, FINALFUNC = dp_test_state,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 
 -- The same, "n s q" with the sum of squares, through those of dp_variance.
 CREATE AGGREGATE dp_test_variance_state(float8, float8, float8, float8, dp_mechanism) (
-    SFUNC = dp_variance_trans, STYPE = dp_state, FINALFUNC = dp_test_state,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, FINALFUNC = dp_test_state,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 
 -- The same of vectors, "n s1 s2 ...", through those of dp_counts and dp_sums.
 CREATE AGGREGATE dp_test_counts_state(float8, dp_mechanism, VARIADIC "any") (
-    SFUNC = dp_counts_trans, STYPE = dp_state, FINALFUNC = dp_test_state,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_counts_trans, STYPE = dp_mean.dp_state, FINALFUNC = dp_test_state,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 
 CREATE AGGREGATE dp_test_sums_state(float8[], float8, float8, float8, dp_mechanism) (
-    SFUNC = dp_sums_trans, STYPE = dp_state, FINALFUNC = dp_test_state,
-    COMBINEFUNC = dp_state_combine, PARALLEL = SAFE
+    SFUNC = dp_mean.dp_sums_trans, STYPE = dp_mean.dp_state, FINALFUNC = dp_test_state,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );

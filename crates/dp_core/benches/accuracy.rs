@@ -10,7 +10,7 @@ use dp_core::encoding::magnitudes::{BINS, bin};
 use dp_core::encoding::sums::{Sums, Totals};
 use dp_core::mechanism::bounds::geometric::BoundsFinder;
 use dp_core::mechanism::definition::Scalar;
-use dp_core::mechanism::mean::kinds::MeanAnswer;
+use dp_core::mechanism::mean::answer::MeanAnswer;
 use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::{Bits, Generator};
 use dp_core::registry::MEAN;

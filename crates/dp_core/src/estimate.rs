@@ -1,16 +1,13 @@
 //! Answers with their intervals, and what they cost: what the aggregates called `..._estimate` release.
 
-use std::rc::Rc;
-
 use crate::accuracy::interval::{self, Intervals};
 use crate::encoding::grid::Grid;
-use crate::encoding::sums::Sums;
 use crate::error::ParameterError;
-use crate::mechanism::definition::{Built, Mechanism, Scalar};
-use crate::mechanism::mean::kinds::{Mean, MeanAnswer};
-use crate::privacy::cost::Cost;
+use crate::mechanism::definition::{Mechanism, Scalar};
+use crate::mechanism::mean::answer::MeanAnswer;
+use crate::mechanism::mean::kinds::Mean;
 use crate::random::Generator;
-use crate::registry::{Chosen, Factory, Registry};
+use crate::registry::{Factory, Made, Registry};
 use crate::request::arguments::Arguments;
 use crate::request::checked::Overspent;
 
@@ -21,42 +18,28 @@ pub struct Estimate<A> {
     pub answer: A,
     /// The ends of the interval that follows from it.
     pub interval: [f64; 2],
-    /// What the release cost.
-    pub spent: Rc<Spent>,
-}
-
-/// The cost of a release, and its mechanism.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Spent {
-    /// What it costs a person.
-    pub cost: Cost,
-    /// The mechanism's canonical text.
-    pub mechanism: String,
 }
 
 /// A mechanism with the intervals of its answers.
 ///
-/// **Why it is private**: the interval is a function of the answer and of public numbers, and so is
-/// what was spent: post-processing.
-struct Estimator<A> {
-    mechanism: Box<Scalar<A>>,
+/// **Why it is private**: the interval is a function of the answer and of public numbers: post-processing.
+struct Estimator<D, A> {
+    mechanism: Box<dyn Mechanism<D, Answer = A>>,
     intervals: Intervals<A>,
-    spent: Rc<Spent>,
 }
 
-impl<A> Mechanism for Estimator<A> {
+impl<D, A> Mechanism<D> for Estimator<D, A> {
     type Answer = Estimate<A>;
 
     fn grid(&self) -> Option<Grid> {
         self.mechanism.grid()
     }
 
-    fn release(&self, sums: &Sums, generator: &mut Generator) -> Estimate<A> {
-        let answer = self.mechanism.release(sums, generator);
+    fn release(&self, data: &D, generator: &mut Generator) -> Estimate<A> {
+        let answer = self.mechanism.release(data, generator);
         Estimate {
             interval: (self.intervals)(&answer),
             answer,
-            spent: Rc::clone(&self.spent),
         }
     }
 }
@@ -65,32 +48,27 @@ impl<A> Mechanism for Estimator<A> {
 pub struct Estimates<M: ?Sized + 'static>(pub &'static Registry<M>);
 
 impl<M: ?Sized> Estimates<M> {
-    fn with<A: 'static>(
+    fn with<D: 'static, A: 'static>(
         &self,
         arguments: &Arguments,
         confidence: Option<Option<f64>>,
         overspent: Overspent,
-        scalar: impl FnOnce(Box<M>) -> Option<Box<Scalar<A>>>,
-    ) -> Built<Scalar<Estimate<A>>> {
-        let Chosen {
-            mechanism,
-            cost,
-            choice,
-        } = self.0.make_chosen(arguments, overspent)?;
+        plain: impl FnOnce(Box<M>) -> Option<Box<dyn Mechanism<D, Answer = A>>>,
+    ) -> Result<Made<dyn Mechanism<D, Answer = Estimate<A>>>, ParameterError> {
+        let Made { mechanism, spent } = self.0.make_chosen(arguments, overspent)?;
         let miss = interval::miss(confidence)?;
-        let estimator = scalar(mechanism).and_then(|mechanism| {
+        let estimator = plain(mechanism).and_then(|mechanism| {
             let intervals = mechanism.intervals(miss)?;
             Some(Estimator {
                 mechanism,
                 intervals,
-                spent: Rc::new(Spent {
-                    cost,
-                    mechanism: choice.text(),
-                }),
             })
         });
         match estimator {
-            Some(estimator) => Ok(Box::new(estimator)),
+            Some(estimator) => Ok(Made {
+                mechanism: Box::new(estimator),
+                spent,
+            }),
             None => Err(ParameterError::new(
                 "mech",
                 "is a mechanism whose answers have no interval",
@@ -104,13 +82,15 @@ impl<M: ?Sized> Estimates<M> {
     }
 }
 
-impl<A: 'static> Factory<Scalar<Estimate<A>>> for Estimates<Scalar<A>> {
+impl<D: 'static, A: 'static> Factory<dyn Mechanism<D, Answer = Estimate<A>>>
+    for Estimates<dyn Mechanism<D, Answer = A>>
+{
     fn make(
         &self,
         arguments: &Arguments,
         confidence: Option<Option<f64>>,
         overspent: Overspent,
-    ) -> Built<Scalar<Estimate<A>>> {
+    ) -> Result<Made<dyn Mechanism<D, Answer = Estimate<A>>>, ParameterError> {
         self.with(arguments, confidence, overspent, Some)
     }
 }
@@ -121,7 +101,7 @@ impl Factory<Scalar<Estimate<MeanAnswer>>> for Estimates<Mean> {
         arguments: &Arguments,
         confidence: Option<Option<f64>>,
         overspent: Overspent,
-    ) -> Built<Scalar<Estimate<MeanAnswer>>> {
+    ) -> Result<Made<Scalar<Estimate<MeanAnswer>>>, ParameterError> {
         self.with(arguments, confidence, overspent, |mean| mean.sums())
     }
 }

@@ -3,6 +3,8 @@
 //! To add a mechanism: write its file under `mechanism/` (with the reason it is private beside the
 //! code), add its `ENTRY` to the registry of its aggregate here, and its tests and documentation.
 
+use std::rc::Rc;
+
 use crate::encoding::grid::Bounds;
 use crate::error::ParameterError;
 use crate::mechanism::bounds::geometric::BoundsFinder;
@@ -127,11 +129,21 @@ pub static CLAMPED: Registry<Clamped> = Registry {
     entries: &[clamped::geometric::ENTRY],
 };
 
-/// The mechanism of a call, with what its text says and what a release costs.
-pub(crate) struct Chosen<M: ?Sized> {
-    pub(crate) mechanism: Box<M>,
-    pub(crate) cost: Cost,
-    pub(crate) choice: Choice,
+/// The mechanism of a call, and what a release by it costs.
+pub struct Made<M: ?Sized> {
+    /// Ready to release.
+    pub mechanism: Box<M>,
+    /// What each release costs.
+    pub spent: Rc<Spent>,
+}
+
+/// What a release costs, and its mechanism.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spent {
+    /// What it costs a person.
+    pub cost: Cost,
+    /// The mechanism's canonical text.
+    pub mechanism: String,
 }
 
 /// What makes the mechanism of a call from its arguments.
@@ -146,7 +158,7 @@ pub trait Factory<M: ?Sized>: Sync {
         arguments: &Arguments,
         confidence: Option<Option<f64>>,
         overspent: Overspent,
-    ) -> Built<M>;
+    ) -> Result<Made<M>, ParameterError>;
 }
 
 impl<M: ?Sized + 'static> Factory<M> for Registry<M> {
@@ -155,9 +167,8 @@ impl<M: ?Sized + 'static> Factory<M> for Registry<M> {
         arguments: &Arguments,
         _confidence: Option<Option<f64>>,
         overspent: Overspent,
-    ) -> Built<M> {
+    ) -> Result<Made<M>, ParameterError> {
         self.make_chosen(arguments, overspent)
-            .map(|chosen| chosen.mechanism)
     }
 }
 
@@ -249,7 +260,8 @@ impl<M: ?Sized + 'static> Registry<M> {
     /// # Errors
     /// The first argument that breaks its rule.
     pub fn build(&self, arguments: &Arguments) -> Built<M> {
-        self.make(arguments, None, Overspent::NOT)
+        self.make_chosen(arguments, Overspent::NOT)
+            .map(|made| made.mechanism)
     }
 
     /// The same with noise for `factor` times the budget, which an audit must notice.
@@ -258,7 +270,8 @@ impl<M: ?Sized + 'static> Registry<M> {
     /// As [`build`](Self::build).
     #[cfg(feature = "testing")]
     pub fn build_with_budget_times(&self, factor: f64, arguments: &Arguments) -> Built<M> {
-        self.make(arguments, None, Overspent::times(factor))
+        self.make_chosen(arguments, Overspent::times(factor))
+            .map(|made| made.mechanism)
     }
 
     /// What a release with these arguments costs a person.
@@ -266,15 +279,15 @@ impl<M: ?Sized + 'static> Registry<M> {
     /// # Errors
     /// As [`build`](Self::build).
     pub fn cost(&self, arguments: &Arguments) -> Result<Cost, ParameterError> {
-        let chosen = self.make_chosen(arguments, Overspent::NOT)?;
-        Ok(chosen.cost)
+        let made = self.make_chosen(arguments, Overspent::NOT)?;
+        Ok(made.spent.cost)
     }
 
     pub(crate) fn make_chosen(
         &self,
         arguments: &Arguments,
         overspent: Overspent,
-    ) -> Result<Chosen<M>, ParameterError> {
+    ) -> Result<Made<M>, ParameterError> {
         let chosen = self.choose(arguments.mechanism);
         let own_scale = matches!(&chosen, Ok((entry, _)) if replaces_bounds(&entry.info));
         let bounds = match arguments.bounds {
@@ -305,10 +318,12 @@ impl<M: ?Sized + 'static> Registry<M> {
         };
         let mechanism = (entry.build)(&request)?;
         let cost = request.cost(entry.info.loss)?;
-        Ok(Chosen {
+        Ok(Made {
             mechanism,
-            cost,
-            choice,
+            spent: Rc::new(Spent {
+                cost,
+                mechanism: choice.text(),
+            }),
         })
     }
 

@@ -2,37 +2,50 @@
 
 use dp_core::estimate::Estimate;
 use dp_core::mechanism::definition::Scalar;
+use dp_core::registry::Spent;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::call::aggregate::Aggregate;
-use crate::pg::composite::composite;
+use crate::pg::composite::composite_of;
 use crate::pg::fmgr::Call;
 
 /// A release of the group as a row: the numbers of its answer and its interval, and what it cost.
 ///
 /// # Safety
-/// `call` is a call of this aggregate's final function, which is declared to return columns of the
-/// types of `numbers`, then `float8`, `float8` and `dp_mechanism`.
+/// `call` is a call of this aggregate's final function, which is declared as [`row`] has it.
 pub unsafe fn estimate<A: 'static, const N: usize>(
     aggregate: &'static Aggregate<Scalar<Estimate<A>>>,
     call: Call,
     numbers: impl FnOnce(A, [f64; 2]) -> [Option<Datum>; N],
 ) -> Option<Datum> {
     // SAFETY: the caller guarantees it.
-    let Estimate {
-        answer,
-        interval,
-        spent,
-    } = unsafe { aggregate.release(call) };
-    // A dp_mechanism is its text, laid out as one.
-    let mechanism = spent.mechanism.as_str().into_datum();
-    let cost = [
-        spent.cost.epsilon.into_datum(),
-        spent.cost.delta.into_datum(),
-        mechanism,
+    unsafe {
+        let (estimate, spent) = aggregate.release_and_cost(call);
+        let Estimate { answer, interval } = estimate;
+        Some(row(call, numbers(answer, interval), &spent))
+    }
+}
+
+/// The row of an estimate: its numbers, then rho, mu, epsilon, delta (`float8`) and the mechanism (`text`). In
+/// 0.1.0 there is no rho and no mu, and the mechanism is a `dp_mechanism`, which is laid out as a text.
+///
+/// # Safety
+/// The function that `call` calls is declared to return such a row, with columns of the types of `numbers`.
+pub unsafe fn row<const N: usize>(call: Call, numbers: [Option<Datum>; N], spent: &Spent) -> Datum {
+    let Spent { cost, mechanism } = spent;
+    let in_rho = [cost.rho.into_datum(), cost.mu.into_datum()];
+    let in_epsilon = [
+        cost.epsilon.into_datum(),
+        cost.delta.into_datum(),
+        mechanism.as_str().into_datum(),
     ];
-    let columns = numbers(answer, interval).into_iter().chain(cost);
     // SAFETY: the caller guarantees it.
-    Some(unsafe { composite(call, columns) })
+    unsafe {
+        composite_of(call, |declared| {
+            let is_old = declared == N + in_epsilon.len();
+            let in_rho = in_rho.into_iter().filter(move |_| !is_old);
+            numbers.into_iter().chain(in_rho).chain(in_epsilon)
+        })
+    }
 }

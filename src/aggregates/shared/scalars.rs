@@ -6,9 +6,12 @@
 //! everything but the plain case to a guarded function that is never inlined. A test disassembles
 //! them and allows no other call.
 
+use std::rc::Rc;
+
 use dp_core::encoding::grid::Grid;
 use dp_core::encoding::sums::Sums;
 use dp_core::mechanism::definition::Scalar;
+use dp_core::registry::Spent;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::call::aggregate::Aggregate;
@@ -45,10 +48,20 @@ impl<A: 'static> Aggregate<Scalar<A>> {
     /// # Safety
     /// `call` is a call of this aggregate's final function.
     pub unsafe fn release(&'static self, call: Call) -> A {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.release_and_cost(call) }.0
+    }
+
+    /// The same, and what it costs.
+    ///
+    /// # Safety
+    /// As for [`release`](Self::release).
+    pub unsafe fn release_and_cost(&'static self, call: Call) -> (A, Rc<Spent>) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             // SAFETY: the caller guarantees it.
-            unsafe { self.release_state(call, mechanism) }
+            let answer = unsafe { self.release_state(call, mechanism) }?;
+            Ok((answer, site.spent()))
         })
         .unwrap_or_else(|refusal| refusal.raise())
     }

@@ -1,12 +1,15 @@
 //! What the aggregates of vectors share. As in `scalars.rs`, the per-row functions run unguarded
 //! and leave everything but the plain case to a guarded one.
 
+use std::rc::Rc;
+
 use dp_core::encoding::sums::Totals;
-use dp_core::mechanism::vector::items::Vector;
-use dp_core::mechanism::vector::items::{Spread, VectorAnswer};
+use dp_core::mechanism::vector::items::{Spread, Vector, VectorAnswer};
+use dp_core::registry::Spent;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
+use crate::aggregates::shared::estimate::row;
 use crate::call::aggregate::Aggregate;
 use crate::call::release::release;
 use crate::call::signature::{Input, at};
@@ -25,22 +28,26 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// A `dp_vector_answer`: estimates, total, sd, covariance, total_sd, total_covariance.
-    ///
-    /// # Safety
-    /// The function that `call` calls is declared to return one.
-    pub unsafe fn into_row(self, call: Call) -> Datum {
+    /// What a `dp_vector_answer` begins with: value, total, sd, covariance, total_sd, total_covariance.
+    fn columns(self) -> [Option<Datum>; 6] {
         let Self { answer, spread } = self;
-        let columns = [
+        [
             answer.values().into_datum(),
             answer.total.into_datum(),
             spread.sd.into_datum(),
             spread.covariance.into_datum(),
             spread.total_sd.into_datum(),
             spread.total_covariance.into_datum(),
-        ];
+        ]
+    }
+
+    /// A `dp_vector_answer` of 0.1.0: these alone.
+    ///
+    /// # Safety
+    /// The function that `call` calls is declared to return one.
+    pub unsafe fn into_row_0_1(self, call: Call) -> Datum {
         // SAFETY: the caller guarantees it.
-        unsafe { composite(call, columns) }
+        unsafe { composite(call, self.columns()) }
     }
 }
 
@@ -86,6 +93,23 @@ impl Aggregate<Vector> {
     /// # Safety
     /// `call` is a call of this aggregate's final function.
     pub unsafe fn release(&'static self, call: Call) -> Estimate {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.release_and_cost(call) }.0
+    }
+
+    /// The same, as the row of an estimate: a `dp_vector_answer`.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's final function, which is declared to return one.
+    pub unsafe fn estimate(&'static self, call: Call) -> Datum {
+        // SAFETY: the caller guarantees it.
+        unsafe {
+            let (released, spent) = self.release_and_cost(call);
+            row(call, released.columns(), &spent)
+        }
+    }
+
+    unsafe fn release_and_cost(&'static self, call: Call) -> (Estimate, Rc<Spent>) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let input = site.input();
             let mechanism = site.mechanism_of_plan()?;
@@ -95,10 +119,11 @@ impl Aggregate<Vector> {
                 Some(datum) => unsafe { self.vector_state(datum, &layout) }?.totals(),
                 None => Totals::new(layout.length()),
             };
-            Ok(Estimate {
+            let released = Estimate {
                 answer: release(mechanism, &totals),
                 spread: mechanism.spread(),
-            })
+            };
+            Ok((released, site.spent()))
         })
         .unwrap_or_else(|refusal| refusal.raise())
     }

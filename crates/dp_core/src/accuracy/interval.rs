@@ -222,6 +222,7 @@ mod tests {
         };
         // |ratio - u| rows <= rows u, for u from half the ratio on.
         assert_eq!(reach(0.0).around(0.5, rows), [0.25, 1.0]);
+        assert_eq!(reach(0.0).around(0.0, rows), [0.0, 1.0]);
         // |ratio - u| rows <= rows (u - 1/8), for u from half of 5/8 on, if the ratio is beyond 1/8.
         assert_eq!(reach(-8.0).around(0.5, rows), [0.3125, 1.0]);
         assert_eq!(reach(-8.0).around(0.0625, rows), [0.0625; 2]);

@@ -3,4 +3,5 @@
 
 pub mod forecast;
 pub mod interval;
+pub mod spread;
 pub mod tail;

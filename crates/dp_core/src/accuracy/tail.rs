@@ -29,6 +29,27 @@ pub fn laplace_pair(a: f64, c: f64, t: f64) -> f64 {
     (-x).exp() * -exponent.exp_m1() / (less * (1.0 + ratio))
 }
 
+/// Of `a X + b Y + c Z`, for independent Laplace `X`, `Y`, `Z` of scale 1.
+///
+/// For `c` the smallest and `a` the largest, `a X` is `c X'` with probability `r = (c / a)^2` and otherwise `c X' +
+/// a Y'`: its characteristic function `1 / (1 + a^2 s^2)` is that times `r (1 + a^2 s^2) + 1 - r`, over `1 + c^2
+/// s^2`. So the tail of `a X + b Y` is `r` times that of `c X' + b Y` and `1 - r` times what is wanted.
+/// That loses digits where all three are near each other; within 1e-6 they count as equal to the largest, which
+/// is as much farther out at most.
+pub fn laplace_triple(scales: [f64; 3], t: f64) -> f64 {
+    let mut scales = scales.map(f64::abs);
+    scales.sort_by(f64::total_cmp);
+    let [c, b, a] = scales;
+    let x = t / a;
+    let less = (a - c) / a;
+    if less <= 1e-6 {
+        return (-x).exp() * (1.0 + x * (5.0 + x) / 8.0);
+    }
+    let near = if b > 0.0 { laplace_pair(b, c, t) } else { 0.0 };
+    let far = laplace_pair(a, b, t);
+    near + (far - near).max(0.0) / (less * (2.0 - less))
+}
+
 /// Of normal noise.
 pub fn normal(sigma: f64, t: f64) -> f64 {
     (2.0 * normal_cdf(-t / sigma)).min(1.0)
@@ -174,6 +195,11 @@ fn square_beyond(c: f64, s: f64) -> f64 {
 /// Of `X - u Y` for independent normal `X` and `Y` of one standard deviation.
 pub fn normal_pair(sigma: f64, u: f64, t: f64) -> f64 {
     normal(sigma * 1f64.hypot(u), t)
+}
+
+/// Of `a X + b Y + c Z`, for independent standard normal `X`, `Y`, `Z`.
+pub fn normal_triple([a, b, c]: [f64; 3], t: f64) -> f64 {
+    normal(a.hypot(b).hypot(c), t)
 }
 
 /// The least `t` beyond which a distribution lies with at most this probability, or more by a relative 1e-7 at

@@ -163,4 +163,16 @@ mod tests {
             }
         }
     }
+
+    /// Where the last digits are cut off, a threshold is moved outwards for what was lost.
+    #[test]
+    fn thresholds_enclose_fractions_of_many_digits() {
+        let number = |high: u32, low: u128| Natural::new(1).up(high).plus(&Natural::new(low));
+        // Of 127 digits, one is cut: 2^125 / (2^126 + 1) is below a half.
+        let below_half = ratio_64(&number(125, 0), &number(126, 1), false);
+        assert_eq!(below_half, (1 << 63) - 1);
+        // And (2^62 + 1) / (2^126 + 2^63) is above 2^-64.
+        let above_one = ratio_64(&number(62, 1), &number(126, 1 << 63), true);
+        assert_eq!(above_one, 1);
+    }
 }

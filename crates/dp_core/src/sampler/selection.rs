@@ -290,3 +290,36 @@ fn ln_expm1(x: f64) -> f64 {
 fn ln_1p_exp(x: f64) -> f64 {
     if x > 40.0 { x } else { x.exp().ln_1p() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `(epsilon, n, delta)`: the largest double `delta` with `a(n) <= (1 - delta) / (e^epsilon + 1)`, from
+    /// Python's decimal at 80 digits. The guess from floats is one too far at some of the next doubles,
+    /// and one too near at some of these.
+    const LARGEST: [(f64, u64, f64); 12] = [
+        (Epsilon::MIN, 3, 0.142_856_967_692_510_94),
+        (Epsilon::MIN, 20, 0.024_390_016_972_869_917),
+        (0.125, 1, 0.319_167_768_453_859_2),
+        (0.125, 30, 0.001_501_045_982_818_086_8),
+        (0.5, 5, 0.021_432_556_124_600_17),
+        (0.5, 200, 9.111_160_320_871_958e-45),
+        (1.0, 2, 0.067_450_805_866_344_82),
+        (1.0, 10, 2.098_059_882_457_884_4e-5),
+        (1.0, 60, 4.046_533_861_173_996e-27),
+        (3.0, 2, 0.002_244_165_838_673_78),
+        (3.0, 20, 7.925_940_424_877_232e-27),
+        (3.0, 200, 2.399_001_811_418_225e-261),
+    ];
+
+    #[test]
+    fn the_first_stretch_is_exact_wherever_the_guess_is() {
+        for (epsilon, n, largest) in LARGEST {
+            let epsilon = Epsilon::new(Some(epsilon)).unwrap();
+            let stretch = |delta| first_stretch(epsilon, &Delta::new(Some(delta)).unwrap());
+            assert_eq!(stretch(largest), n + 1, "{epsilon:?} {largest}");
+            assert_eq!(stretch(largest.next_up()), n, "{epsilon:?} {largest}");
+        }
+    }
+}

@@ -2,9 +2,9 @@
 
 use dp_core::encoding::grid::{Bounds, STEPS};
 use dp_core::encoding::sums::Sums;
+use dp_core::mechanism::mean::answer::MeanAnswer;
 use dp_core::mechanism::mean::hourglass::Hourglass;
 use dp_core::mechanism::mean::independent::Independent;
-use dp_core::mechanism::mean::kinds::MeanAnswer;
 use dp_core::mechanism::mean::laplace::Laplace;
 use dp_core::mechanism::mean::pair::{Complement, PairNoise};
 use dp_core::mechanism::mean::shifted::Shifted;

@@ -119,6 +119,50 @@ fn sums_and_counts_do_not_panic() {
     each(&COUNT, Some, |_, _, _| ());
 }
 
+/// As the aggregates release them: of many rows an answer is next to what it is without noise.
+#[test]
+fn releases_of_many_rows_are_near_what_they_are_of() {
+    let mut generator = generator();
+    let rows = 10_000;
+    let arguments = |text| Arguments {
+        bounds: Some((Some(0.0), Some(1.0))),
+        epsilon: Some(1.0),
+        delta: None,
+        length: None,
+        mechanism: MechanismArgument::Given(Some(text)),
+        pathological: false,
+    };
+    let sums = Sums {
+        n: rows,
+        s: i128::from(rows) * i128::from(STEPS) / 4,
+    };
+    for entry in COUNT.entries {
+        let text = entry.info.example;
+        let count = COUNT.build(&arguments(text)).unwrap();
+        let answer = count.release(&sums, &mut generator);
+        assert!((answer - rows).abs() < 100, "{text} {answer}");
+    }
+    for entry in SUM.entries {
+        let text = entry.info.example;
+        let sum = SUM.build(&arguments(text)).unwrap();
+        let answer = sum.release(&sums, &mut generator);
+        assert!((answer - 2500.0).abs() < 100.0, "{text} {answer}");
+    }
+    let with_bounds = |entry: &&Entry<_>| entry.info.parameters.iter().all(|p| p.name != "scale");
+    for entry in MEAN.entries.iter().filter(with_bounds) {
+        let text = entry.info.example;
+        let Some(mean) = MEAN
+            .build(&arguments(text))
+            .ok()
+            .and_then(|mean| mean.sums())
+        else {
+            continue;
+        };
+        let answer = mean.release(&sums, &mut generator).mean.unwrap();
+        assert!((answer - 0.25).abs() < 0.01, "{text} {answer}");
+    }
+}
+
 /// Budgets of Gaussian mechanisms: eps, and what the mechanism says.
 const BUDGETS: [(Option<f64>, &str); 7] = [
     (None, "mu=1e-9"),

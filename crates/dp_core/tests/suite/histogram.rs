@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dp_core::encoding::buckets::{Buckets, MOST};
 use dp_core::encoding::grid::Bounds;
 use dp_core::encoding::sums::Totals;
+use dp_core::mechanism::definition::Mechanism;
 use dp_core::mechanism::histogram::geometric::Histogram;
 use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Bits;
@@ -103,6 +104,14 @@ fn edges_of_whole_numbers_are_where_they_are_expected() {
         assert_eq!(from_one.bucket(x + 1.0), i as usize, "{text}");
     }
     assert_eq!(visits.bucket(49.0), 48);
+}
+
+#[test]
+fn a_histogram_has_the_grid_of_its_buckets() {
+    let buckets = buckets(-3.0, 7.0, 5);
+    let grid = buckets.grid();
+    let histogram = Histogram::new(buckets, false, Epsilon::new(Some(1.0)).expect("epsilon"));
+    assert_eq!(histogram.grid(), Some(grid));
 }
 
 #[test]

@@ -394,7 +394,6 @@ fn the_folders_of_the_extension_import_in_one_direction() {
 }
 
 #[test]
-#[ignore = "until the circles that it prints are gone"]
 fn no_file_of_the_mathematics_imports_itself_through_others() {
     let imports = imports(&sources(CORE));
     let count: usize = imports.values().map(BTreeSet::len).sum();

@@ -7,11 +7,12 @@ use dp_core::encoding::grid::{Bounds, Grid, STEPS};
 use dp_core::encoding::sums::Sums;
 use dp_core::estimate::Estimates;
 use dp_core::mechanism::definition::Mechanism;
+use dp_core::mechanism::mean::answer::MeanAnswer;
 use dp_core::mechanism::mean::clipped::Clipped;
 use dp_core::mechanism::mean::gaussian::Gaussian;
 use dp_core::mechanism::mean::hourglass::Hourglass;
 use dp_core::mechanism::mean::independent::Independent;
-use dp_core::mechanism::mean::kinds::{MeanAnswer, SumsMean};
+use dp_core::mechanism::mean::kinds::SumsMean;
 use dp_core::mechanism::mean::laplace::Laplace;
 use dp_core::mechanism::mean::pair::Complement;
 use dp_core::mechanism::mean::shifted::Shifted;
@@ -21,7 +22,6 @@ use dp_core::mechanism::mean::symmetric::Mirrored;
 use dp_core::mechanism::{count, sum};
 use dp_core::planning::{epsilon_for, mean_error};
 use dp_core::privacy::epsilon::Epsilon;
-use dp_core::random::Generator;
 use dp_core::registry::{Factory, MEAN};
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::request::checked::Overspent;
@@ -537,6 +537,38 @@ fn bounds_far_from_zero_are_kept() {
     }
 }
 
+/// Where the number of rows is public, too, an interval reaches as far as the noise, and grid steps more.
+#[test]
+fn intervals_of_clipped_reach_beyond_the_noise() {
+    for eps in [0.01, 1.0, 8.0] {
+        let noise = staircase::Staircase::least(STEPS, epsilon(eps));
+        let clipped = Clipped::new(bounds(0.0, 1.0), STEPS, 1.0, epsilon(eps));
+        for miss in [0.5, 0.05, 1e-3] {
+            let reach = quantile(miss, |t| noise.tail(t));
+            let more = clipped.half_width(1.0, miss).unwrap() - reach;
+            assert!(more > 0.0 && more < 1e-8, "{eps} {miss}: {more}");
+        }
+    }
+}
+
+/// Far from zero, floats are far from each other: answer and ends are rounded by that much.
+#[test]
+fn intervals_allow_for_the_rounding_of_answers() {
+    for lo in [1e12, -1e12 - 1.0] {
+        let ratio = Ratio {
+            origin: lo,
+            unit: 1.0,
+            range: [0.0, 1.0],
+            tail: Box::new(|_, t| tail::laplace(1.0, t)),
+        };
+        let mean = lo + 0.5;
+        // So many rows that the noise is next to nothing.
+        let [lower, upper] = ratio.intervals(0.05, lo, lo + 1.0)(mean, 1e18);
+        let [before, after] = [mean.next_down().next_down(), mean.next_up().next_up()];
+        assert!(lower <= before && after <= upper, "{lower} {upper}");
+    }
+}
+
 /// The mean squared error at the worst of some places.
 fn simulated_rmse(case: &Case, n: i64, draws: u32, words: &mut Seeded) -> f64 {
     let sd = case.mechanism.noise_sd(n as f64) / 8.0;
@@ -694,7 +726,7 @@ fn an_estimate_has_the_grid_of_its_mechanism() {
         pathological: false,
     };
     let estimator = Estimates(&MEAN).make(&arguments, None, Overspent::NOT);
-    let grid = estimator.unwrap().grid();
+    let grid = estimator.unwrap().mechanism.grid();
     assert_eq!(grid, Some(Grid::unit(&bounds(-2.0, 6.0))));
 }
 
@@ -710,15 +742,10 @@ fn what_a_release_cost_stands_beside_it() {
             pathological: false,
         };
         let made = Estimates(&MEAN).make(&arguments, None, Overspent::NOT);
-        let mut generator = Generator::from_seed(1);
-        made.map(|estimator| estimator.release(&Sums::default(), &mut generator))
-            .map(|estimate| {
-                (
-                    estimate.spent.cost.epsilon,
-                    estimate.spent.cost.delta,
-                    estimate.spent.mechanism.clone(),
-                )
-            })
+        made.map(|made| {
+            let cost = made.spent.cost;
+            (cost.epsilon, cost.delta, made.spent.mechanism.clone())
+        })
     };
     let text = |text: &str| text.to_owned();
     assert_eq!(

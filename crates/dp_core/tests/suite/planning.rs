@@ -7,6 +7,7 @@ use dp_core::mechanism::mean::pair::PairNoise;
 use dp_core::planning::{PlanRow, clip_bias, clip_radius, plan, trilemma};
 use dp_core::privacy::accounting::normal_cdf;
 use dp_core::privacy::epsilon::Epsilon;
+use dp_core::sampler::staircase;
 
 fn near(found: f64, expected: f64, relative: f64) {
     assert!(
@@ -225,6 +226,9 @@ fn a_plan_has_a_row_for_each_mechanism() {
     assert_eq!(gaussian.mechanism, "gaussian(delta={delta})");
     assert_eq!(gaussian.forecast, None);
     assert!(gaussian.needs.starts_with("not given: delta; lo and hi"));
+    // A number of rows is a whole number, whether the others are given or not.
+    let hybrid = "hybrid(delta={delta}, n=10000, moment={moment}, psi={psi})";
+    assert_eq!(row(&rows, "hybrid").mechanism, hybrid);
 
     let rows = planned(Some(1e-6), None, None);
     // 200 sigma / n, with sigma^2 = 1.91810.
@@ -276,6 +280,23 @@ fn a_plan_has_a_row_for_each_mechanism() {
         assert_eq!(forecast.null > 0.0, boundless, "{}", row.mechanism);
         assert!(forecast.null < 1e-6);
     }
+}
+
+/// What the tails that are shown add to the noise, at the radius of the least bound.
+#[test]
+fn the_noise_of_hybrid_is_that_of_its_radius() {
+    let (n, delta, moment, psi) = (10_000.0, 1e-6, 4.0, 30.0);
+    let variance = staircase::least_variance(1.0);
+    let spread: f64 = n * (moment - 2.0) / (2.0 * moment * moment * delta * variance);
+    let radius = psi * spread.powf(1.0 / moment);
+    let heads = variance * ((200.0 + 2.0 * radius) / n).powi(2);
+    let tails = radius * (psi / radius).powf(moment / 2.0) / moment;
+    let expected = (heads + 8.0 * tails * tails / (delta * n)).sqrt();
+    let rows = planned(Some(delta), Some(moment), Some(psi));
+    let forecast = row(&rows, "hybrid").forecast.unwrap();
+    // A coin has delta rounded down to 1 over a whole number.
+    near(forecast.noise_sd, expected, 2e-6);
+    near(forecast.rmse, (2.0f64.sqrt() * 0.3).hypot(expected), 2e-6);
 }
 
 #[test]

@@ -431,7 +431,7 @@ const SETTINGS: [(f64, f64); 3] = [(1.0, 1.0), (1.0, 2.0), (10.0, 13.0)];
 
 const SYMMETRIC: [Rows; 4] = [Rows::Normal, Rows::Laplace, Rows::Uniform, Rows::T5];
 
-/// Algorithm 2 of Kamath et al. with its split: half of the rows find the place, the others make the
+/// Algorithm 2 of Kamath et al. with its split: half of the rows find the location, the others make the
 /// mean, with noise of all of epsilon for each; with the offset drawn at random, or fixed so that
 /// the bins' middles are whole multiples of their width, as Karwa and Vadhan have it.
 fn of_the_paper((bin, clip): (f64, f64), rows: Rows, random: bool, seed: u64) -> (f64, f64) {
@@ -835,6 +835,17 @@ fn no_rows_and_no_parameters_are_too_much() {
     }
 }
 
+#[test]
+fn the_offset_of_cells_is_within_a_bin() {
+    for shape in [Bins::new(10.0, 15.0), Bins::new(1.0, 0.7)] {
+        let bin = f64::from(shape.bin);
+        let last = 1.0 - 1.0 / (1u64 << 53) as f64;
+        for (word, part) in [(0, 0.0), (1 << 63, 0.5), (u64::MAX, last)] {
+            assert_eq!(shape.line(word).offset(), part * bin);
+        }
+    }
+}
+
 /// One cell or many: the clipped sum does not depend on how bins are cut into cells.
 #[test]
 fn clips_are_rounded_up_to_where_cells_end() {
@@ -891,13 +902,25 @@ fn what_cannot_be_is_refused() {
         ("symmetric(delta=1e-6, scale=0)", "scale"),
         ("symmetric(delta=1e-6, scale=-1)", "scale"),
         ("symmetric(delta=1e-6, scale=1, bin=0.01)", "bin"),
+        ("symmetric(delta=1e-6, scale=1, bin=1000.5)", "bin"),
         ("symmetric(delta=1e-6, scale=1, clip=1)", "clip"),
+        ("symmetric(delta=1e-6, scale=1, bin=1, clip=6.5)", "clip"),
         ("symmetric(delta=1e-6, scale=1, share=1)", "share"),
         ("symmetric_known_n(delta=1e-6, scale=1)", "how many rows"),
         ("symmetric_known_n(delta=1e-6, scale=1, n=0)", "n"),
     ] {
         let error = error(text, 1.0);
         assert!(error.message.contains(word), "{text}: {error}");
+    }
+    for (moment, psi, word) in [
+        ("4", "1e-291", "psi"),
+        ("4", "1e291", "psi"),
+        ("2", "1", "moment"),
+        ("1000.5", "1", "moment"),
+    ] {
+        let text = format!("hybrid(delta=1e-6, n=9, moment={moment}, psi={psi})");
+        let refused = build(&text, Some((0.0, 1.0)), 1.0, true).err().unwrap();
+        assert!(refused.message.contains(word), "{text}: {refused}");
     }
     assert_eq!(
         error("symmetric(delta=1e-6, scale=1)", 1e-6).argument,

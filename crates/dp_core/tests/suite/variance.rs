@@ -502,6 +502,7 @@ fn nothing_panics_and_nothing_is_nan() {
     for (lo, hi) in bounds {
         for (epsilon, text) in budgets {
             let mechanism = build(lo, hi, epsilon, text);
+            let intervals = mechanism.intervals(0.05).unwrap();
             for n in numbers {
                 for s in sums {
                     for q in sums {
@@ -511,7 +512,14 @@ fn nothing_panics_and_nothing_is_nan() {
                             stddev,
                             mean,
                             count,
+                            sums,
                         } = answer;
+                        assert!(sums.iter().all(|sum| sum.is_finite()));
+                        let [lower, upper] = intervals(&answer);
+                        assert!(0.0 <= lower && lower <= stddev && stddev <= upper);
+                        assert!(upper.is_finite(), "{text} {lo} {hi} {answer:?}");
+                        let [lower, upper] = answer.variance_between([lower, upper]);
+                        assert!(0.0 <= lower && lower <= variance && variance <= upper);
                         assert!(variance >= 0.0, "{text} {lo} {hi} {answer:?}");
                         assert!(stddev >= 0.0 && stddev.is_finite(), "{answer:?}");
                         assert!(mean >= lo && mean <= hi, "{answer:?}");

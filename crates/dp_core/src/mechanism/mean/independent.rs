@@ -8,8 +8,9 @@ use crate::encoding::sums::Sums;
 use crate::mechanism::definition::{
     ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, Mechanism, PURE, Plan,
 };
+use crate::mechanism::mean::answer::MeanAnswer;
 use crate::mechanism::mean::halves::Halves;
-use crate::mechanism::mean::kinds::{Mean, MeanAnswer, SumsMean};
+use crate::mechanism::mean::kinds::{Mean, SumsMean};
 use crate::mechanism::mean::pair::{intervals_between, midpoint};
 use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;

@@ -5,18 +5,9 @@ use crate::accuracy::interval::Ratio;
 use crate::encoding::cells::{CellCounts, Line};
 use crate::encoding::grid::Grid;
 use crate::mechanism::definition::{Built, Mechanism, Scalar};
+use crate::mechanism::mean::answer::MeanAnswer;
 use crate::mechanism::mean::location::Location;
 use crate::mechanism::mean::sampled::{SampledMean, Sampling};
-
-/// What a mean's release hands back.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MeanAnswer {
-    /// The private mean; `None` where the mechanism found no place for it.
-    pub mean: Option<f64>,
-    /// The noisy number of rows from the same release, at no further cost; `None` where the
-    /// mechanism has none to give.
-    pub count: Option<f64>,
-}
 
 /// A mechanism of means, by what it sees of the rows.
 pub enum Mean {

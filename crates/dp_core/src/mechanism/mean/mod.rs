@@ -16,6 +16,7 @@
 //! number of rows is not positive, and the noisy number of rows are functions of the noisy pair
 //! and of public numbers.
 
+pub mod answer;
 pub mod clipped;
 pub mod gaussian;
 pub mod halves;

@@ -55,7 +55,7 @@ pub(crate) fn refuse_bounds(lo: Option<f64>, hi: Option<f64>) -> Result<(), Para
         Some((argument, _)) => Err(ParameterError::new(
             argument,
             "must be NULL where the mechanism has a scale",
-            "The mechanism finds its place by itself: write NULL for lo and hi. To clamp the \
+            "The mechanism finds its location by itself: write NULL for lo and hi. To clamp the \
              column to bounds, choose a mechanism without a scale, such as hourglass.",
         )),
     }

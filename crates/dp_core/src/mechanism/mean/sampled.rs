@@ -5,7 +5,7 @@ use crate::encoding::grid::{Bounds, Grid, STEPS};
 use crate::encoding::sums::Sums;
 use crate::error::ParameterError;
 use crate::mechanism::definition::Mechanism;
-use crate::mechanism::mean::kinds::MeanAnswer;
+use crate::mechanism::mean::answer::MeanAnswer;
 use crate::random::{Bits, Generator, add_noise};
 use crate::request::checked::Request;
 use crate::sampler::staircase::Staircase;

@@ -6,8 +6,9 @@ use crate::encoding::cells::CellCounts;
 use crate::encoding::grid::Grid;
 use crate::error::ParameterError;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, Plan};
+use crate::mechanism::mean::answer::MeanAnswer;
 use crate::mechanism::mean::hourglass::Hourglass;
-use crate::mechanism::mean::kinds::{CellsMean, Mean, MeanAnswer};
+use crate::mechanism::mean::kinds::{CellsMean, Mean};
 use crate::mechanism::mean::location::{BIN, Bins, CLIP, Location, NO_MU, NO_RHO, SHARE, Wanted};
 use crate::mechanism::mean::pair::PairNoise;
 use crate::mechanism::mean::parameters::SCALE;
@@ -53,7 +54,7 @@ pub(crate) const ENTRY: Entry<Mean> = Entry {
 /// First a place, at `share` of epsilon and all of delta; then the mean of the rows clipped around
 /// it, by algorithm 3 of Kulesza, Suresh and Wang (2024) at the rest of epsilon.
 ///
-/// Algorithm 2 of Kamath et al. splits the rows instead of epsilon: some find the place, the others
+/// Algorithm 2 of Kamath et al. splits the rows instead of epsilon: some find the location, the others
 /// make the mean, at the whole epsilon each. Here all rows do both. What finds the place is as strong
 /// (a share of the votes against noise of the whole epsilon, or all of them against noise of a share),
 /// but the mean is one of all rows; no coin is tossed for a row, so the same rows always make the

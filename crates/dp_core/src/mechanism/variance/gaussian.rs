@@ -2,6 +2,8 @@
 //!
 //! The proof: docs/proofs/variance-gaussian.md.
 
+use crate::accuracy::spread::WeightedReach;
+use crate::accuracy::tail::{self, quantile};
 use crate::encoding::grid;
 use crate::mechanism::definition::{Entry, Info};
 use crate::mechanism::gaussian;
@@ -49,6 +51,7 @@ pub(crate) const ENTRY: Entry<VarianceMechanism> = Entry {
 #[derive(Clone, Debug)]
 pub struct Gaussian {
     steps: u64,
+    mu: f64,
     noise: RoundedNormal,
 }
 
@@ -58,6 +61,7 @@ impl Gaussian {
         let sensitivity = (steps * steps) as f64;
         Self {
             steps,
+            mu,
             noise: RoundedNormal::new(gaussian::no_less(sensitivity / mu)),
         }
     }
@@ -82,5 +86,16 @@ impl MomentNoise for Gaussian {
     #[inline]
     fn draw<B: Bits>(&self, bits: &mut B) -> i128 {
         self.noise.draw(bits)
+    }
+
+    fn scale(&self) -> f64 {
+        1.0 / self.mu
+    }
+
+    const TAIL: fn([f64; 3], f64) -> f64 = tail::normal_triple;
+
+    fn reach(miss: f64) -> WeightedReach {
+        let one = quantile(miss, |t| tail::normal(1.0, t));
+        Box::new(move |[a, b, c]| one * a.hypot(b).hypot(c))
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! The proof: docs/proofs/variance-laplace.md.
 
+use crate::accuracy::spread::WeightedReach;
+use crate::accuracy::tail::{self, quantile};
 use crate::encoding::grid;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE};
 use crate::mechanism::variance::moments::{MomentNoise, SAMPLE, Variance, VarianceMechanism};
@@ -60,6 +62,7 @@ pub(crate) const ENTRY: Entry<VarianceMechanism> = Entry {
 #[derive(Clone, Debug)]
 pub struct Laplace {
     steps: u64,
+    epsilon: Epsilon,
     noise: DiscreteLaplace,
 }
 
@@ -68,6 +71,7 @@ impl Laplace {
     pub fn new(steps: u64, epsilon: Epsilon) -> Self {
         Self {
             steps,
+            epsilon,
             noise: DiscreteLaplace::new(2 * steps * steps, epsilon),
         }
     }
@@ -91,5 +95,15 @@ impl MomentNoise for Laplace {
     #[inline]
     fn draw<B: Bits>(&self, bits: &mut B) -> i128 {
         self.noise.draw(bits)
+    }
+
+    fn scale(&self) -> f64 {
+        2.0 / self.epsilon.value()
+    }
+
+    const TAIL: fn([f64; 3], f64) -> f64 = tail::laplace_triple;
+
+    fn reach(miss: f64) -> WeightedReach {
+        Box::new(move |weights| quantile(miss, |t| tail::laplace_triple(weights, t)))
     }
 }

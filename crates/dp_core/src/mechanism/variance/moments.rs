@@ -1,5 +1,9 @@
 //! What the mechanisms of variances share: noise on sums of powers, and the answer that follows.
 
+use std::cell::OnceCell;
+
+use crate::accuracy::interval::Intervals;
+use crate::accuracy::spread::{Spread, TripleNoise, WeightedReach};
 use crate::encoding::grid::{Bounds, Grid};
 use crate::encoding::sums::Moments;
 use crate::mechanism::definition::Mechanism;
@@ -21,6 +25,19 @@ pub struct VarianceAnswer {
     pub mean: f64,
     /// The noisy number of rows. It can be negative.
     pub count: f64,
+    /// The noisy Bernstein sums that the others follow from, in rows. They can be negative.
+    pub sums: [f64; 3],
+}
+
+impl VarianceAnswer {
+    /// The ends of the interval of the variance, from those of the standard deviation.
+    pub fn variance_between(&self, [lower, upper]: [f64; 2]) -> [f64; 2] {
+        // Rounding alone can leave the answer outside.
+        [
+            (lower * lower).min(self.variance),
+            (upper * upper).max(self.variance),
+        ]
+    }
 }
 
 /// The parameter `sample`.
@@ -52,6 +69,15 @@ pub trait MomentNoise {
 
     /// One draw of the noise of one of the three sums; they are independent.
     fn draw<B: Bits>(&self, bits: &mut B) -> i128;
+
+    /// The scale of that noise, in units of `G^2`.
+    fn scale(&self) -> f64;
+
+    /// `P(|w0 X0 + w1 X1 + w2 X2| > t)`, of the weights and `t`, for such noise of scale 1.
+    const TAIL: fn([f64; 3], f64) -> f64;
+
+    /// The least `t` for which that is at most this probability, of the weights.
+    fn reach(miss: f64) -> WeightedReach;
 }
 
 /// The variance of the rows, with the noise `N`.
@@ -87,12 +113,25 @@ impl<N: MomentNoise> Variance<N> {
         self.answer(self.noisy(moments, bits))
     }
 
+    /// The noise, for intervals.
+    pub fn triple_noise(&self) -> TripleNoise {
+        let one = |i| std::array::from_fn(|j| i128::from(i == j));
+        let back = |i| self.noise.eightfold_bernstein(one(i));
+        TripleNoise {
+            scale: self.noise.scale(),
+            tail: N::TAIL,
+            reach: N::reach,
+            back: std::array::from_fn(|i| back(i).map(|sum| sum as f64 / 8.0)),
+        }
+    }
+
     /// What follows from the noisy sums, and from nothing else of the rows.
     fn answer(&self, noisy: [i128; 3]) -> VarianceAnswer {
         let eightfold = self.noise.eightfold_bernstein(noisy);
         let whole = eightfold.into_iter().fold(0, i128::saturating_add);
         let steps = self.noise.steps() as f64;
-        let count = whole as f64 / (8.0 * steps * steps);
+        let unit = 8.0 * steps * steps;
+        let count = whole as f64 / unit;
         let (place, variance) = if whole > 0 {
             let positive = eightfold.map(|sum| sum.max(0) as f64);
             // Not 0: one of them is above 0.
@@ -114,6 +153,7 @@ impl<N: MomentNoise> Variance<N> {
             // Rounding can leave the bounds by a digit, and even overflow at the largest floats.
             mean: (lo + width * place).clamp(lo, hi),
             count,
+            sums: eightfold.map(|sum| sum as f64 / unit),
         }
     }
 }
@@ -140,5 +180,25 @@ impl<N: MomentNoise> Mechanism<Moments> for Variance<N> {
 
     fn release(&self, moments: &Moments, generator: &mut Generator) -> VarianceAnswer {
         self.release_from(moments, generator)
+    }
+
+    /// Of the standard deviation, which no bounds make too large or too small for a float.
+    fn intervals(&self, miss: f64) -> Option<Intervals<VarianceAnswer>> {
+        let (noise, is_sample) = (self.triple_noise(), self.is_sample);
+        let width = self.bounds.width();
+        // A row is off by half a step, their standard deviation by no more; that of a sample by the
+        // root of 2 times as much at most.
+        let step = 1.0 / self.noise.steps() as f64;
+        // Set up at the first answer: what only takes in rows, as a parallel worker, has none.
+        let spread = OnceCell::new();
+        Some(Box::new(move |answer| {
+            let spread = spread.get_or_init(|| Spread::new(noise, is_sample, miss));
+            let [lower, upper] = spread.around(answer.sums).map(f64::sqrt);
+            let most = width * spread.most().sqrt();
+            [
+                (width * (lower - step)).max(0.0).min(answer.stddev),
+                (width * (upper + step)).min(most).max(answer.stddev),
+            ]
+        }))
     }
 }

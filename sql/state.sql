@@ -1,0 +1,45 @@
+-- dp_state: what an aggregate keeps for a group.
+
+CREATE TYPE dp_mean.dp_state;
+COMMENT ON TYPE dp_mean.dp_state IS
+    'The state of an aggregate of dp_mean: exact integers, 64 bytes; of a variance 80; of vectors, 8 or 16 more for '
+    'each position. '
+    'It has no text or binary form (0A000): only the aggregates read it.';
+
+CREATE FUNCTION dp_mean.dp_state_in(input cstring) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_state_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_state_in(cstring) IS 'refuses: 0A000';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_state_in(cstring) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_state_out(state dp_mean.dp_state) RETURNS cstring
+    AS 'MODULE_PATHNAME', 'dp_state_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_state_out(dp_mean.dp_state) IS 'refuses: 0A000';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_state_out(dp_mean.dp_state) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_state_recv(input internal) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_state_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_state_recv(internal) IS 'refuses: 0A000';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_state_recv(internal) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_state_send(state dp_mean.dp_state) RETURNS bytea
+    AS 'MODULE_PATHNAME', 'dp_state_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_state_send(dp_mean.dp_state) IS 'refuses: 0A000';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_state_send(dp_mean.dp_state) FROM PUBLIC;
+
+CREATE TYPE dp_mean.dp_state (
+    INPUT = dp_mean.dp_state_in,
+    OUTPUT = dp_mean.dp_state_out,
+    RECEIVE = dp_mean.dp_state_recv,
+    SEND = dp_mean.dp_state_send,
+    INTERNALLENGTH = VARIABLE,
+    ALIGNMENT = double,
+    STORAGE = plain
+);
+
+CREATE FUNCTION dp_mean.dp_state_combine(a dp_mean.dp_state, b dp_mean.dp_state) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_state_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_state_combine(dp_mean.dp_state, dp_mean.dp_state) IS
+    'support function of the aggregates: one state for the rows of two';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_state_combine(dp_mean.dp_state, dp_mean.dp_state) FROM PUBLIC;
+
+REVOKE USAGE ON TYPE dp_mean.dp_state FROM PUBLIC;

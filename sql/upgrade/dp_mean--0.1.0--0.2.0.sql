@@ -1,0 +1,237 @@
+-- From 0.1.0 to 0.2.0: what changed. What is new, or was made anew, follows: the files of sql/subjects.
+
+-- Made anew: the columns of these answers, and the order of the arguments of dp_mean_plan. A view over one of them
+-- stops the update.
+
+DROP AGGREGATE @extschema@.dp_mean_estimate(float8, float8, float8, float8);
+DROP AGGREGATE @extschema@.dp_mean_estimate(float8, float8, float8, float8, dp_mechanism);
+DROP AGGREGATE @extschema@.dp_mean_estimate(float8, float8, float8, float8, dp_mechanism, float8);
+DROP FUNCTION @extschema@.dp_mean_estimate_final(dp_state);
+DROP FUNCTION @extschema@.dp_mean_estimate_trans(dp_state, float8, float8, float8, float8);
+DROP FUNCTION @extschema@.dp_mean_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism);
+DROP FUNCTION @extschema@.dp_mean_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism, float8);
+DROP TYPE @extschema@.dp_mean_estimate_answer;
+DROP AGGREGATE @extschema@.dp_sum_estimate(float8, float8, float8, float8);
+DROP AGGREGATE @extschema@.dp_sum_estimate(float8, float8, float8, float8, dp_mechanism);
+DROP AGGREGATE @extschema@.dp_sum_estimate(float8, float8, float8, float8, dp_mechanism, float8);
+DROP FUNCTION @extschema@.dp_sum_estimate_final(dp_state);
+DROP FUNCTION @extschema@.dp_sum_estimate_trans(dp_state, float8, float8, float8, float8);
+DROP FUNCTION @extschema@.dp_sum_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism);
+DROP FUNCTION @extschema@.dp_sum_estimate_trans(dp_state, float8, float8, float8, float8, dp_mechanism, float8);
+DROP TYPE @extschema@.dp_sum_estimate_answer;
+DROP AGGREGATE @extschema@.dp_count_estimate(float8);
+DROP AGGREGATE @extschema@.dp_count_estimate("any", float8);
+DROP AGGREGATE @extschema@.dp_count_estimate("any", float8, dp_mechanism);
+DROP AGGREGATE @extschema@.dp_count_estimate("any", float8, dp_mechanism, float8);
+DROP FUNCTION @extschema@.dp_count_estimate_final(dp_state);
+DROP FUNCTION @extschema@.dp_count_estimate_rows_trans(dp_state, float8);
+DROP FUNCTION @extschema@.dp_count_estimate_trans(dp_state, "any", float8);
+DROP FUNCTION @extschema@.dp_count_estimate_trans(dp_state, "any", float8, dp_mechanism);
+DROP FUNCTION @extschema@.dp_count_estimate_trans(dp_state, "any", float8, dp_mechanism, float8);
+DROP TYPE @extschema@.dp_count_estimate_answer;
+DROP AGGREGATE @extschema@.dp_variance_estimate(float8, float8, float8, float8);
+DROP AGGREGATE @extschema@.dp_variance_estimate(float8, float8, float8, float8, dp_mechanism);
+DROP FUNCTION @extschema@.dp_variance_estimate_final(dp_state);
+DROP TYPE @extschema@.dp_variance_answer;
+DROP AGGREGATE @extschema@.dp_counts_estimate(float8, dp_mechanism, VARIADIC "any");
+DROP FUNCTION @extschema@.dp_counts_estimate_final(dp_state);
+DROP AGGREGATE @extschema@.dp_sums_estimate(float8[], float8, float8, float8, dp_mechanism);
+DROP FUNCTION @extschema@.dp_sums_estimate_final(dp_state);
+DROP TYPE @extschema@.dp_vector_answer;
+DROP FUNCTION @extschema@.dp_mechanisms();
+DROP FUNCTION @extschema@.dp_mean_plan(float8, float8, float8, float8, float8, float8, float8);
+
+-- The schema of what nobody calls by name: sql/schema.sql.
+
+CREATE SCHEMA dp_mean;
+COMMENT ON SCHEMA dp_mean IS
+    'What works inside of the extension dp_mean: the state of its aggregates, and their support functions. '
+    'Nobody needs a right on it.';
+REVOKE ALL ON SCHEMA dp_mean FROM PUBLIC;
+
+ALTER TYPE @extschema@.dp_state SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_mechanism_in(cstring) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_mechanism_out(dp_mechanism) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_mechanism_recv(internal) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_mechanism_send(dp_mechanism) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_mechanism_lt(dp_mechanism, dp_mechanism) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_mechanism_le(dp_mechanism, dp_mechanism) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_mechanism_eq(dp_mechanism, dp_mechanism) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_mechanism_ne(dp_mechanism, dp_mechanism) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_mechanism_ge(dp_mechanism, dp_mechanism) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_mechanism_gt(dp_mechanism, dp_mechanism) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_mechanism_cmp(dp_mechanism, dp_mechanism) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_state_in(cstring) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_state_out(dp_mean.dp_state) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_state_recv(internal) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_state_send(dp_mean.dp_state) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_state_combine(dp_mean.dp_state, dp_mean.dp_state) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_mean_trans(dp_mean.dp_state, float8, float8, float8, float8) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_mean_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
+    SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_mean_final(dp_mean.dp_state) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_mean_and_count_final(dp_mean.dp_state) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_sum_trans(dp_mean.dp_state, float8, float8, float8, float8) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_sum_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
+    SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_sum_final(dp_mean.dp_state) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_count_rows_trans(dp_mean.dp_state, float8) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_count_trans(dp_mean.dp_state, "any", float8) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_count_trans(dp_mean.dp_state, "any", float8, dp_mechanism) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_count_final(dp_mean.dp_state) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_variance_trans(dp_mean.dp_state, float8, float8, float8, float8) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_variance_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
+    SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_variance_final(dp_mean.dp_state) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_stddev_final(dp_mean.dp_state) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_counts_trans(dp_mean.dp_state, float8, dp_mechanism, "any") SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_counts_final(dp_mean.dp_state) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_sums_trans(dp_mean.dp_state, float8[], float8, float8, float8, dp_mechanism)
+    SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_sums_final(dp_mean.dp_state) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_means_trans(dp_mean.dp_state, float8[], float8, float8, float8, dp_mechanism)
+    SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_means_final(dp_mean.dp_state) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_histogram_trans(dp_mean.dp_state, float8, float8, float8, integer, float8)
+    SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_histogram_trans(dp_mean.dp_state, float8, float8, float8, integer, float8, dp_mechanism)
+    SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_histogram_final(dp_mean.dp_state) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_bounds_trans(dp_mean.dp_state, float8, float8) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_bounds_trans(dp_mean.dp_state, float8, float8, dp_mechanism) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_bounds_final(dp_mean.dp_state) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_clamped_trans(dp_mean.dp_state, float8, float8, float8, float8) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_clamped_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
+    SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_clamped_final(dp_mean.dp_state) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_keep_trans(dp_mean.dp_state, float8, float8) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_keep_trans(dp_mean.dp_state, float8, float8, dp_mechanism) SET SCHEMA dp_mean;
+ALTER FUNCTION @extschema@.dp_keep_final(dp_mean.dp_state) SET SCHEMA dp_mean;
+
+-- Their arguments have names.
+
+CREATE OR REPLACE FUNCTION dp_mean.dp_mechanism_in(input cstring) RETURNS dp_mechanism
+    AS 'MODULE_PATHNAME', 'dp_mechanism_in' LANGUAGE C IMMUTABLE STRICT PARALLEL RESTRICTED;
+CREATE OR REPLACE FUNCTION dp_mean.dp_mechanism_out(mech dp_mechanism) RETURNS cstring
+    AS 'MODULE_PATHNAME', 'dp_mechanism_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_mechanism_recv(input internal) RETURNS dp_mechanism
+    AS 'MODULE_PATHNAME', 'dp_mechanism_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_mechanism_send(mech dp_mechanism) RETURNS bytea
+    AS 'MODULE_PATHNAME', 'dp_mechanism_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_mechanism_lt(a dp_mechanism, b dp_mechanism) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'dp_mechanism_lt' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_mechanism_le(a dp_mechanism, b dp_mechanism) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'dp_mechanism_le' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_mechanism_eq(a dp_mechanism, b dp_mechanism) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'dp_mechanism_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_mechanism_ne(a dp_mechanism, b dp_mechanism) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'dp_mechanism_ne' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_mechanism_ge(a dp_mechanism, b dp_mechanism) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'dp_mechanism_ge' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_mechanism_gt(a dp_mechanism, b dp_mechanism) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'dp_mechanism_gt' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_mechanism_cmp(a dp_mechanism, b dp_mechanism) RETURNS integer
+    AS 'MODULE_PATHNAME', 'dp_mechanism_cmp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_state_in(input cstring) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_state_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_state_out(state dp_mean.dp_state) RETURNS cstring
+    AS 'MODULE_PATHNAME', 'dp_state_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_state_recv(input internal) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_state_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_state_send(state dp_mean.dp_state) RETURNS bytea
+    AS 'MODULE_PATHNAME', 'dp_state_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_state_combine(a dp_mean.dp_state, b dp_mean.dp_state) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_state_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_mean_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
+    RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_mean_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_mean_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_mean_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_mean_final(state dp_mean.dp_state) RETURNS float8
+    AS 'MODULE_PATHNAME', 'dp_mean_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_mean_and_count_final(state dp_mean.dp_state) RETURNS dp_mean_answer
+    AS 'MODULE_PATHNAME', 'dp_mean_and_count_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_sum_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
+    RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_sum_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_sum_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_sum_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_sum_final(state dp_mean.dp_state) RETURNS float8
+    AS 'MODULE_PATHNAME', 'dp_sum_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_count_rows_trans(state dp_mean.dp_state, eps float8) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_count_rows_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_count_trans(state dp_mean.dp_state, x "any", eps float8) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_count_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_count_trans(state dp_mean.dp_state, x "any", eps float8, mech dp_mechanism)
+    RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_count_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_count_final(state dp_mean.dp_state) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'dp_count_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_variance_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
+    RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_variance_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_variance_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_variance_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_variance_final(state dp_mean.dp_state) RETURNS float8
+    AS 'MODULE_PATHNAME', 'dp_variance_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_stddev_final(state dp_mean.dp_state) RETURNS float8
+    AS 'MODULE_PATHNAME', 'dp_stddev_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_counts_trans(
+    state dp_mean.dp_state, eps float8, mech dp_mechanism, VARIADIC questions "any"
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_counts_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
+CREATE OR REPLACE FUNCTION dp_mean.dp_counts_final(state dp_mean.dp_state) RETURNS float8[]
+    AS 'MODULE_PATHNAME', 'dp_counts_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_sums_trans(
+    state dp_mean.dp_state, x float8[], lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_sums_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
+CREATE OR REPLACE FUNCTION dp_mean.dp_sums_final(state dp_mean.dp_state) RETURNS float8[]
+    AS 'MODULE_PATHNAME', 'dp_sums_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_means_trans(
+    state dp_mean.dp_state, x float8[], lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_means_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
+CREATE OR REPLACE FUNCTION dp_mean.dp_means_final(state dp_mean.dp_state) RETURNS float8[]
+    AS 'MODULE_PATHNAME', 'dp_means_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_histogram_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, buckets integer, eps float8
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_histogram_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_histogram_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, buckets integer, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_histogram_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_histogram_final(state dp_mean.dp_state) RETURNS bigint[]
+    AS 'MODULE_PATHNAME', 'dp_histogram_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_bounds_trans(state dp_mean.dp_state, x float8, eps float8)
+    RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_bounds_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_bounds_trans(state dp_mean.dp_state, x float8, eps float8, mech dp_mechanism)
+    RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_bounds_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_bounds_final(state dp_mean.dp_state) RETURNS dp_bounds_answer
+    AS 'MODULE_PATHNAME', 'dp_bounds_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_clamped_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
+    RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_clamped_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_clamped_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_clamped_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_clamped_final(state dp_mean.dp_state) RETURNS dp_clamped_answer
+    AS 'MODULE_PATHNAME', 'dp_clamped_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_keep_trans(state dp_mean.dp_state, eps float8, delta float8)
+    RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_keep_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_keep_trans(state dp_mean.dp_state, eps float8, delta float8, mech dp_mechanism)
+    RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_keep_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE OR REPLACE FUNCTION dp_mean.dp_keep_final(state dp_mean.dp_state) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'dp_keep_final' LANGUAGE C VOLATILE PARALLEL SAFE;
