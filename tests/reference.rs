@@ -17,10 +17,14 @@ const MEMBERS: &str = "SELECT objid FROM pg_depend WHERE refclassid = 'pg_extens
 const EVERYWHERE: [&str; 2] = ["rows", "groups"];
 
 /// What functions are for: a title, and their names. Sections for mechanisms, types and settings follow.
-const PURPOSES: [(&str, &[&str]); 9] = [
+const PURPOSES: [(&str, &[&str]); 10] = [
     (
         "Means, sums and counts",
         &["dp_mean", "dp_mean_and_count", "dp_sum", "dp_count"],
+    ),
+    (
+        "People with many rows",
+        &["dp_contribution", "dp_contribution_sum"],
     ),
     ("Many at once", &["dp_counts", "dp_sums", "dp_means"]),
     ("Spread", &["dp_variance", "dp_stddev"]),

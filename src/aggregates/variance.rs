@@ -11,10 +11,11 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::estimate::row;
+use crate::aggregates::shared::people::{contribution, take_contribution};
 use crate::aggregates::shared::scalars::{add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
-use crate::call::signature::{EPS, HI, LO, MECH, Signature, X};
+use crate::call::signature::{EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION};
 use crate::call::site::CallSite;
 use crate::pg::composite::composite;
 use crate::pg::errors::Refusal;
@@ -123,4 +124,79 @@ final_function!(
     pg_finfo_dp_variance_estimate_final,
     VARIANCE,
     estimate_0_1
+);
+
+/// The same of contributions.
+pub static PEOPLE: Aggregate<VarianceMechanism> = Aggregate {
+    signature: Signature::new(&[X_CONTRIBUTION, LO, HI, EPS, MECH.given_from(5)]),
+    ..VARIANCE
+};
+
+/// Takes contributions in.
+struct OfPeople;
+
+impl OfPeople {
+    /// What the transition function does with a contribution.
+    ///
+    /// # Safety
+    /// `call` is a call of dp_variance's transition function of contributions.
+    unsafe fn other_row(&self, call: Call) -> Result<Datum, Refusal> {
+        let aggregate = &PEOPLE;
+        let (grid, rows) = CallSite::with(call, SupportFunction::Transition, aggregate, |site| {
+            let grid = site.mechanism_of_row(call)?.grid().unwrap_or(Grid::NONE);
+            Ok((grid, site.rows()))
+        })?;
+        // SAFETY: the caller guarantees it.
+        unsafe {
+            let given = contribution(call, rows);
+            let moments = given.map(|(bounds, given)| given.moments(&bounds, &grid));
+            aggregate.add_sums(call, grid, &moments.unwrap_or_default())
+        }
+    }
+}
+
+transition_function!(
+    dp_variance_people_trans,
+    pg_finfo_dp_variance_people_trans,
+    OfPeople,
+    take_contribution
+);
+
+fn variance_of_people(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_variance's final function.
+    unsafe { PEOPLE.release(call) }.variance.into_datum()
+}
+
+final_function!(
+    dp_variance_people_final,
+    pg_finfo_dp_variance_people_final,
+    PEOPLE,
+    variance_of_people
+);
+
+fn stddev_of_people(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_stddev's final function.
+    unsafe { PEOPLE.release(call) }.stddev.into_datum()
+}
+
+final_function!(
+    dp_stddev_people_final,
+    pg_finfo_dp_stddev_people_final,
+    PEOPLE,
+    stddev_of_people
+);
+
+fn estimate_of_people(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_variance_estimate's final function, with these columns.
+    unsafe {
+        let (answer, spent) = PEOPLE.release_and_cost(call);
+        Some(row(call, columns(&answer), &spent))
+    }
+}
+
+final_function!(
+    dp_variance_estimate_people_final,
+    pg_finfo_dp_variance_estimate_people_final,
+    PEOPLE,
+    estimate_of_people
 );

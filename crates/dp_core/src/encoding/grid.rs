@@ -100,6 +100,13 @@ impl Grid {
         scale: 0.0,
     };
 
+    /// The grid of an aggregate that adds no values, where a row may be several: its state is never taken for
+    /// one of rows that are counted one by one.
+    pub const SEVERAL: Self = Self {
+        lo: 1.0,
+        ..Self::NONE
+    };
+
     /// `lo` is step 0, `hi` is step `STEPS`: for means. A row gives 0 to `STEPS`.
     pub fn unit(bounds: &Bounds) -> Self {
         Self::new(bounds, bounds.lo)

@@ -423,7 +423,9 @@ fn an_estimate_of_a_variance_is_its_release_with_an_interval() {
         for confidence in [0.1, 0.5, 0.99] {
             let estimator = make(confidence).unwrap();
             assert_eq!(estimator.mechanism.grid(), plain.grid());
-            let estimate = estimator.mechanism.release(&moments, &mut Generator::from_seed(4));
+            let estimate = estimator
+                .mechanism
+                .release(&moments, &mut Generator::from_seed(4));
             let answer = plain.release(&moments, &mut Generator::from_seed(4));
             assert_eq!(estimate.answer, answer);
             assert_eq!(estimate.spent.cost.epsilon, epsilon);
