@@ -5,11 +5,13 @@ use dp_mean_tests::{Build, refused, rows, run, session, value};
 use postgres::Client;
 
 /// The functions with good arguments, and the names of their arguments.
-const FUNCTIONS: [(&str, &[(&str, &str)]); 6] = [
+const FUNCTIONS: [(&str, &[(&str, &str)]); 8] = [
     ("dp_mu", &[("eps", "1"), ("delta", "1e-6")]),
     ("dp_delta", &[("eps", "1"), ("mu", "0.25")]),
     ("dp_eps", &[("delta", "1e-6"), ("mu", "0.25")]),
     ("dp_rho_of_mu", &[("mu", "0.25")]),
+    ("dp_rho_of_eps", &[("eps", "0.25")]),
+    ("dp_eps_of_rho", &[("rho", "0.25"), ("delta", "1e-6")]),
     ("dp_mu_of_rho", &[("rho", "0.25")]),
     ("dp_rdp_of_mu", &[("mu", "0.25"), ("alpha", "2")]),
 ];
@@ -58,6 +60,19 @@ fn mu_is_that_of_the_literature() {
         let mu = converted(&mut client, "dp_mu", &[eps, delta]);
         // The reference has nine digits behind the point.
         assert!((mu - expected).abs() < 0.51e-9, "{mu} {expected}");
+    }
+    // eps tanh(eps / 2), and what (3, 1e-6) holds: 37 answers at 0.1, and no more.
+    for (call, expected) in [
+        ("dp_rho_of_eps(0.1)", 0.1 * 0.05f64.tanh()),
+        ("dp_rho_of_eps(8)", 8.0 * 4f64.tanh()),
+        ("dp_eps_of_rho(0.18507, 1e-6)", 3.0),
+    ] {
+        let answer: f64 = value(&mut client, &format!("SELECT {call}"));
+        assert!((answer / expected - 1.0).abs() < 2e-5, "{call} {answer}");
+    }
+    for (answers, fits) in [(37, true), (38, false)] {
+        let sql = format!("SELECT dp_eps_of_rho({answers} * dp_rho_of_eps(0.1), 1e-6) <= 3");
+        assert_eq!(value::<bool>(&mut client, &sql), fits, "{answers}");
     }
     let sigma: f64 = value(&mut client, "SELECT 1 / dp_mu(1, 1e-6)");
     assert!((sigma - 4.224_678_889).abs() < 0.51e-9, "{sigma}");

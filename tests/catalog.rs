@@ -357,25 +357,27 @@ fn every_object_has_a_comment() {
         ("dp_bounds_answer", "lower float8, upper float8"),
         (
             "dp_mean_estimate_answer",
-            "value float8, lower float8, upper float8, count float8, epsilon float8, delta float8, mechanism text",
+            "value float8, lower float8, upper float8, count float8, \
+             rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
         (
             "dp_sum_estimate_answer",
-            "value float8, lower float8, upper float8, epsilon float8, delta float8, mechanism text",
+            "value float8, lower float8, upper float8, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
         (
             "dp_count_estimate_answer",
-            "value int8, lower int8, upper int8, epsilon float8, delta float8, mechanism text",
+            "value int8, lower int8, upper int8, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
         ("dp_clamped_answer", "below int8, inside int8, above int8"),
         (
             "dp_variance_answer",
-            "value float8, stddev float8, mean float8, count float8, epsilon float8, delta float8, mechanism text",
+            "value float8, stddev float8, mean float8, count float8, \
+             rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
         (
             "dp_vector_answer",
             "value _float8, total float8, sd float8, covariance float8, total_sd float8, \
-             total_covariance float8, epsilon float8, delta float8, mechanism text",
+             total_covariance float8, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
     ] {
         let sql = format!(
@@ -733,7 +735,7 @@ fn dp_mechanisms_lists_what_works() {
         .iter()
         .map(|row| {
             let text = |i| row.get::<_, String>(i);
-            (row.get::<_, bool>(2), [0, 1, 3, 4, 5, 6, 7].map(text))
+            (row.get::<_, bool>(2), [0, 1, 3, 4, 5, 6, 7, 8].map(text))
         })
         .collect();
     let known: Vec<_> = catalog()
@@ -751,6 +753,7 @@ fn dp_mechanisms_lists_what_works() {
                 info.name,
                 info.guarantee,
                 info.neighbours,
+                info.loss.description(),
                 &parameters,
                 info.example,
                 info.source,

@@ -1,6 +1,6 @@
 //! The mechanisms that promise an average without bias, through SQL: `smooth` and `clipped`; the
 //! means without bounds, and their states of cells; the means that show rows, and what allows them;
-//! and the count that is never too large. `unbiased_audit` asks how private they are.
+//! and the count that is never too large. `audit::unbiased` asks how private they are.
 
 use std::collections::BTreeSet;
 

@@ -285,18 +285,20 @@ fn a_plan_has_a_row_for_each_mechanism() {
 /// What the tails that are shown add to the noise, at the radius of the least bound.
 #[test]
 fn the_noise_of_hybrid_is_that_of_its_radius() {
-    let (n, delta, moment, psi) = (10_000.0, 1e-6, 4.0, 30.0);
+    let (n, delta, psi) = (10_000.0, 1e-6, 30.0);
     let variance = staircase::least_variance(1.0);
-    let spread: f64 = n * (moment - 2.0) / (2.0 * moment * moment * delta * variance);
-    let radius = psi * spread.powf(1.0 / moment);
-    let heads = variance * ((200.0 + 2.0 * radius) / n).powi(2);
-    let tails = radius * (psi / radius).powf(moment / 2.0) / moment;
-    let expected = (heads + 8.0 * tails * tails / (delta * n)).sqrt();
-    let rows = planned(Some(delta), Some(moment), Some(psi));
-    let forecast = row(&rows, "hybrid").forecast.unwrap();
-    // A coin has delta rounded down to 1 over a whole number.
-    near(forecast.noise_sd, expected, 2e-6);
-    near(forecast.rmse, (2.0f64.sqrt() * 0.3).hypot(expected), 2e-6);
+    for moment in [2.5f64, 4.0, 6.0] {
+        let spread = n * (moment - 2.0) / (2.0 * moment * moment * delta * variance);
+        let radius = psi * spread.powf(1.0 / moment);
+        let heads = variance * ((200.0 + 2.0 * radius) / n).powi(2);
+        let tails = radius * (psi / radius).powf(moment / 2.0) / moment;
+        let expected = (heads + 8.0 * tails * tails / (delta * n)).sqrt();
+        let rows = planned(Some(delta), Some(moment), Some(psi));
+        let forecast = row(&rows, "hybrid").forecast.unwrap();
+        // A coin has delta rounded down to 1 over a whole number.
+        near(forecast.noise_sd, expected, 2e-6);
+        near(forecast.rmse, (2.0f64.sqrt() * 0.3).hypot(expected), 2e-6);
+    }
 }
 
 #[test]

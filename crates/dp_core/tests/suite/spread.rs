@@ -428,7 +428,7 @@ fn an_estimate_of_a_variance_is_its_release_with_an_interval() {
                 .release(&moments, &mut Generator::from_seed(4));
             let answer = plain.release(&moments, &mut Generator::from_seed(4));
             assert_eq!(estimate.answer, answer);
-            assert_eq!(estimate.spent.cost.epsilon, epsilon);
+            assert_eq!(estimator.spent.cost.epsilon, epsilon);
             let [lower, upper] = estimate.interval;
             assert!(confidence == 0.1 || (lower <= last[0] && upper >= last[1]));
             last = estimate.interval;

@@ -593,6 +593,22 @@ fn answers_move_with_the_rows() {
     assert!(distance(fixed, fixed_moved) > 1.0);
 }
 
+/// The place and the coin spend one half of delta each.
+#[test]
+fn the_fallback_spends_no_more_than_delta() {
+    let with = |delta: f64, rest: &str| {
+        let text = format!("symmetric_known_n(delta={delta:?}, scale=1, n=30{rest})");
+        cells(&text, 1.0)
+    };
+    for delta in [0.5, 0.02, 1e-6] {
+        let raw = with(delta, ", fallback=raw");
+        let half = with(delta / 2.0, "");
+        assert_eq!(raw.place().threshold(), half.place().threshold());
+        let one_in = raw.coin().unwrap().one_in() as f64;
+        assert!(one_in * delta > 2.0 - 1e-9 && (one_in - 1.0) * delta < 2.0 + 1e-9);
+    }
+}
+
 /// Few rows, so that there often is no place, and rows come out as they are.
 #[test]
 fn the_fallback_is_unbiased() {

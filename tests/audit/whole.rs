@@ -9,7 +9,7 @@
 //!   is cut off at a bound. Of a variance, `B0`, `B1` and `B2` over `G^2` are the count times
 //!   `(1 - p)^2 + v`, `2 (p (1 - p) - v)` and `p^2 + v`, for a mean `p` and a variance `v` between the
 //!   bounds 0 and 1. A row at 0 moves one of the three noisy sums alone, as far as it can.
-//! * Of a vector with Gaussian noise the weights are those of `gaussian_audit`. For counts of a row
+//! * Of a vector with Gaussian noise the weights are those of `audit::gaussian`. For counts of a row
 //!   of all "yes", with the default `c^2 = sqrt(d)`, they are `2` for each count and `c^2 - d` for the
 //!   total.
 //! * `hybrid` is one row, far below the bounds or far above: its head is at an end either way.

@@ -61,7 +61,7 @@ impl Database {
             .expect("CREATE EXTENSION dp_mean");
         if matches!(build, Build::Testing) {
             client
-                .batch_execute(include_str!("sql/testing.sql"))
+                .batch_execute(include_str!("../sql/testing.sql"))
                 .expect("the test functions");
         }
         database
