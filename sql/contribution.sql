@@ -621,6 +621,43 @@ COMMENT ON AGGREGATE dp_stddev(dp_mean.dp_contribution, float8, float8, float8, 
     'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
     'See dp_stddev of rows, and dp_mechanisms().';
 
+CREATE FUNCTION dp_mean.dp_variance_estimate_people_trans(
+    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_variance_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
+) IS
+    'support function of dp_variance_estimate: takes in what a person contributes';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
+) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_variance_estimate_people_trans(
+    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_variance_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
+) IS
+    'support function of dp_variance_estimate: takes in what a person contributes';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
+) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_variance_estimate_people_trans(
+    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism,
+    confidence float8
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_variance_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8
+) IS
+    'support function of dp_variance_estimate: takes in what a person contributes';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8
+) FROM PUBLIC;
+
 CREATE FUNCTION dp_mean.dp_variance_estimate_people_final(state dp_mean.dp_state) RETURNS dp_variance_answer
     AS 'MODULE_PATHNAME', 'dp_variance_estimate_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_variance_estimate_people_final(dp_mean.dp_state) IS
@@ -628,13 +665,13 @@ COMMENT ON FUNCTION dp_mean.dp_variance_estimate_people_final(dp_mean.dp_state) 
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_variance_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
-    SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    SFUNC = dp_mean.dp_variance_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float8, float8) IS
-    'Private variance, standard deviation, mean and number of rows of what persons contribute: that of the rows, '
-    'where a person of n rows has the weight of min(n, rows). '
+    'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute: that '
+    'of the rows, where a person of n rows has the weight of min(n, rows). '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
     'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
     'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
@@ -647,13 +684,13 @@ COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float
     'See dp_variance_estimate of rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_variance_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    SFUNC = dp_mean.dp_variance_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
-    'Private variance, standard deviation, mean and number of rows of what persons contribute, by the mechanism mech: '
-    'that of the rows, where a person of n rows has the weight of min(n, rows). '
+    'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute, by '
+    'the mechanism mech: that of the rows, where a person of n rows has the weight of min(n, rows). '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
     'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
     'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
@@ -663,6 +700,27 @@ COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float
     'NULL in x is ignored. '
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
     'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
+    'See dp_variance_estimate of rows, and dp_mechanisms().';
+
+CREATE AGGREGATE dp_variance_estimate(
+    x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
+) (
+    SFUNC = dp_mean.dp_variance_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    FINALFUNC = dp_mean.dp_variance_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8) IS
+    'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute, by '
+    'the mechanism mech: that of the rows, where a person of n rows has the weight of min(n, rows). '
+    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
+    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
+    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
+    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
+    'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
+    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
+    'NULL in x is ignored. '
+    'lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL '
+    '(except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
     'See dp_variance_estimate of rows, and dp_mechanisms().';
 
 CREATE FUNCTION dp_mean.dp_histogram_people_trans(

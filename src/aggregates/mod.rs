@@ -51,6 +51,9 @@ pub const SIGNATURES: [(&str, Signature); 30] = [
     ("dp_sums_estimate", sums::SUMS.signature),
     ("dp_variance", variance::VARIANCE.signature),
     ("dp_variance", variance::PEOPLE.signature),
-    ("dp_variance_estimate", variance::VARIANCE.signature),
-    ("dp_variance_estimate", variance::PEOPLE.signature),
+    ("dp_variance_estimate", variance::ESTIMATE.signature),
+    (
+        "dp_variance_estimate",
+        variance::ESTIMATE_OF_PEOPLE.signature,
+    ),
 ];
