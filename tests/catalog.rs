@@ -47,7 +47,7 @@ const LEDGER: [&str; 5] = [
 const REFUSES: &str = "dp_mean.dp_ledger_refuse()";
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 130;
+const FUNCTIONS: usize = 189;
 
 /// How many of them anybody calls beside the aggregates; the others are in the schema of what works inside.
 const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + 2;
@@ -106,9 +106,10 @@ fn each_function_says_what_it_is() {
         // They write; what they refuse they say, and a NULL is refused.
         let writes = LEDGER.contains(&name) || name == REFUSES;
         let lists_mechanisms = name == "dp_mechanisms()" || name.starts_with("dp_mean_plan(");
-        // Final functions draw noise. The list of mechanisms may grow with the library.
+        // Final functions draw noise, but those of contributions. The list of mechanisms may grow with the library.
         let expected = match name {
             _ if lists_mechanisms => "s",
+            _ if name.starts_with("dp_mean.dp_contribution") => "i",
             _ if name.contains("_final(") || writes => "v",
             _ => "i",
         };
@@ -181,25 +182,30 @@ fn each_aggregate_says_what_it_is() {
             "dp_sums" | "dp_sums_estimate" | "dp_means" => 64 + 16 * 64,
             "dp_bounds" => 64 + 8 * 257,
             "dp_clamped" => 64 + 8 * 3,
-            "dp_variance" | "dp_stddev" | "dp_variance_estimate" => 80,
+            "dp_variance" | "dp_stddev" | "dp_variance_estimate" | "dp_contribution" => 80,
             _ => 64,
         };
         assert_eq!(row.get::<_, i32>(8), space, "{name}");
         assert!(row.get::<_, bool>(9), "{name}");
+        // Of contributions they have functions of their own, but where x is of any type.
+        let people = match name.contains("dp_contribution)") || name.contains("dp_contribution,") {
+            true => "_people",
+            false => "",
+        };
         let transition = match aggregate {
-            "dp_mean_and_count" => "dp_mean_trans",
+            "dp_mean_and_count" => &format!("dp_mean{people}_trans"),
             "dp_counts_estimate" => "dp_counts_trans",
             "dp_sums_estimate" => "dp_sums_trans",
-            "dp_stddev" => "dp_variance_trans",
+            "dp_stddev" => &format!("dp_variance{people}_trans"),
             "dp_count" | "dp_count_estimate" if !name.contains("any") => {
                 &format!("{aggregate}_rows_trans")
             }
-            _ => &format!("{aggregate}_trans"),
+            _ => &format!("{aggregate}{people}_trans"),
         };
         assert_eq!(row.get::<_, &str>(10), transition, "{name}");
         assert_eq!(
             row.get::<_, &str>(11),
-            format!("{aggregate}_final"),
+            format!("{aggregate}{people}_final"),
             "{name}"
         );
     }
@@ -220,15 +226,18 @@ fn only_the_aggregates_may_run_what_works_on_states() {
     let mut of_states = 0;
     for row in rows(&mut client, &sql) {
         let name: &str = row.get(0);
-        let of_state: bool = row.get(1);
+        let converts =
+            ["in", "out", "recv", "send"].map(|part| format!("dp_mean.dp_contribution_{part}("));
+        let of_state = row.get(1) || converts.iter().any(|start| name.starts_with(start));
         of_states += usize::from(of_state);
         let shut = of_state || LEDGER.contains(&name) || name == REFUSES;
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 57);
+    assert_eq!(of_states, 92);
     for (name, usable) in [
         ("dp_mean.dp_state", false),
+        ("dp_mean.dp_contribution", false),
         ("dp_mechanism", true),
         ("dp_mean_answer", true),
         ("dp_vector_answer", true),
@@ -365,7 +374,7 @@ fn every_object_has_a_comment() {
     ];
     assert_eq!(Vec::from_iter(&catalogs), expected);
     // Besides: 6 operators, 2 casts, types, an operator class and its family, a schema, 4 tables and 3 views.
-    assert_eq!(members.len(), FUNCTIONS + 28);
+    assert_eq!(members.len(), FUNCTIONS + 29);
     let sql = format!(
         "SELECT objid::regclass || '.' || attname FROM ({MEMBERS}) m JOIN pg_attribute a ON attrelid = objid \
          WHERE classid = 'pg_class'::regclass AND attnum > 0 AND col_description(objid, attnum) IS NULL \

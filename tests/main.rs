@@ -8,6 +8,7 @@ mod bounds;
 mod budgets;
 mod catalog;
 mod clamped;
+mod contributions;
 mod demo;
 mod documentation;
 mod estimates;

@@ -22,6 +22,10 @@ const PURPOSES: [(&str, &[&str]); 10] = [
         "Means, sums and counts",
         &["dp_mean", "dp_mean_and_count", "dp_sum", "dp_count"],
     ),
+    (
+        "People with many rows",
+        &["dp_contribution", "dp_contribution_sum"],
+    ),
     ("Many at once", &["dp_counts", "dp_sums", "dp_means"]),
     ("Spread", &["dp_variance", "dp_stddev"]),
     (

@@ -92,6 +92,30 @@ pub fn depends_on_rows(aggregate: &str, argument: &'static str) -> Refusal {
     }
 }
 
+/// Contributions of persons that were made with another bound than the call's.
+pub fn other_bound(aggregate: &str, argument: &'static str) -> Refusal {
+    let refusal = Refusal::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("{aggregate}: argument \"{argument}\" is not that of dp_contribution"),
+        "Give both calls the same bounds.",
+    );
+    Refusal {
+        argument,
+        ..refusal
+    }
+}
+
+/// Contributions of persons that stand for more or for fewer rows than the call's.
+pub fn other_rows(aggregate: &str, rows: u32, k: u32) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("{aggregate}: argument \"mech\" has rows={rows}, but dp_contribution has k = {k}"),
+        format!(
+            "Give the mechanism rows={k}, or dp_contribution the k that the mechanism has. Without them both are 1."
+        ),
+    )
+}
+
 /// Warns of an argument that was looked up in the table.
 pub fn looked_up(aggregate: &str, argument: &str) {
     let message = format!(
@@ -165,6 +189,15 @@ pub fn no_external_state() -> ! {
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         "dp_state has no text and no binary form".into(),
         "A state holds the true sum and count; only the aggregates of dp_mean read it.",
+    )
+}
+
+/// A text or a binary form that should become a `dp_contribution`.
+pub fn no_external_contribution() -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        "dp_contribution has no text and no binary form".into(),
+        "Contributions are made by dp_contribution and dp_contribution_sum alone.",
     )
 }
 
