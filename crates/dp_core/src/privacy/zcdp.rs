@@ -36,10 +36,22 @@ const RHO_HINT: &str = "Smaller is more private and noisier; 0.001 to 1 is usual
 /// privacy); docs/proofs/cost.md has its Rényi divergences.
 ///
 /// # Errors
-/// `eps` not finite or not above 0.
+/// `eps` not finite or not above 0, or so large that `rho` is too large for a `float8`.
 pub fn rho_of_eps(eps: f64) -> Result<f64, ParameterError> {
     check_positive("eps", eps, EPS_HINT)?;
-    Ok(pure(eps))
+    finite("eps", pure(eps), EPS_HINT)
+}
+
+/// A result, if it is a `float8`.
+fn finite(argument: &'static str, result: f64, hint: &'static str) -> Result<f64, ParameterError> {
+    if result.is_finite() {
+        return Ok(result);
+    }
+    Err(ParameterError::new(
+        argument,
+        "is too large: what it converts to must be finite",
+        hint,
+    ))
 }
 
 /// [`rho_of_eps`] of an epsilon that is in order; 0 for none.
@@ -98,14 +110,17 @@ fn up(value: f64) -> f64 {
 /// derived in docs/proofs/cost.md.
 ///
 /// # Errors
-/// `rho` not finite or not above 0; `delta` not above 0 and below 1.
+/// `rho` not finite or not above 0, or so large that eps is too large for a `float8`; `delta` not above
+/// 0 and below 1.
 pub fn eps_of_rho(rho: f64, delta: f64) -> Result<f64, ParameterError> {
     check_positive("rho", rho, RHO_HINT)?;
     check_delta(delta)?;
-    Ok(epsilon(rho, delta))
+    finite("rho", epsilon(rho, delta), RHO_HINT)
 }
 
 fn epsilon(rho: f64, delta: f64) -> f64 {
+    // Below it the terms leave the range of floats; what holds of a larger rho holds of a smaller one.
+    let rho = rho.max(1e-200);
     let log = -delta.ln();
     // Of x = alpha - 1, by its logarithm.
     let bound = |log_x: f64| {
@@ -277,6 +292,22 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn the_ends_of_the_range_have_an_answer_or_an_error() {
+        for end in [5e-324, 1e-200, 1e-100, 1e100, 1e300, f64::MAX] {
+            assert!(
+                rho_of_eps(end).is_ok_and(f64::is_finite) || end == f64::MAX,
+                "{end}"
+            );
+            for delta in [5e-324, 1e-6, 1.0f64.next_down()] {
+                let eps = eps_of_rho(end, delta);
+                let is_answer = |eps: f64| eps.is_finite() && eps >= 0.0;
+                assert!(eps.is_ok_and(is_answer) || end == f64::MAX, "{end} {delta}");
+            }
+        }
+        assert_eq!(rho_of_eps(f64::MAX).unwrap_err().argument, "eps");
     }
 
     #[test]
