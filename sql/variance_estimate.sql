@@ -1,14 +1,21 @@
 -- dp_variance_estimate.
 
 CREATE TYPE dp_variance_answer AS (
-    value float8, stddev float8, mean float8, count float8, rho float8, mu float8, epsilon float8, delta float8,
-    mechanism text
+    value float8, lower float8, upper float8, stddev float8, stddev_lower float8, stddev_upper float8,
+    mean float8, count float8, rho float8, mu float8, epsilon float8, delta float8, mechanism text
 );
 COMMENT ON TYPE dp_variance_answer IS
-    'The answer of dp_variance_estimate: the private variance, its root, the private mean and the noisy number of '
-    'rows, from one release, and what it cost.';
+    'The answer of dp_variance_estimate: the private variance and its root, each with an interval, the private mean '
+    'and the noisy number of rows, and what the release cost. '
+    'All from one release: the intervals follow from its noisy numbers and from public ones.';
 COMMENT ON COLUMN dp_variance_answer.value IS 'the private variance, as dp_variance answers';
-COMMENT ON COLUMN dp_variance_answer.stddev IS 'its root, as dp_stddev answers';
+COMMENT ON COLUMN dp_variance_answer.lower IS
+    'the lower end of an interval that holds what is estimated with at least the probability confidence';
+COMMENT ON COLUMN dp_variance_answer.upper IS 'the upper end of that interval';
+COMMENT ON COLUMN dp_variance_answer.stddev IS 'the root of value, as dp_stddev answers';
+COMMENT ON COLUMN dp_variance_answer.stddev_lower IS
+    'the root of lower: where an interval of the standard deviation begins';
+COMMENT ON COLUMN dp_variance_answer.stddev_upper IS 'the root of upper: where it ends';
 COMMENT ON COLUMN dp_variance_answer.mean IS 'the private mean, inside [lo, hi]';
 COMMENT ON COLUMN dp_variance_answer.count IS 'the noisy number of non-NULL rows; it can be negative or a fraction';
 COMMENT ON COLUMN dp_variance_answer.rho IS
@@ -22,6 +29,42 @@ COMMENT ON COLUMN dp_variance_answer.delta IS
     'the delta that it cost beside that, 0 for pure differential privacy; NULL where epsilon is';
 COMMENT ON COLUMN dp_variance_answer.mechanism IS 'the mechanism of the release, as its text';
 
+CREATE FUNCTION dp_mean.dp_variance_estimate_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_variance_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_variance_estimate_trans(
+    dp_mean.dp_state, float8, float8, float8, float8
+) IS
+    'support function of dp_variance_estimate: takes in one row';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_trans(
+    dp_mean.dp_state, float8, float8, float8, float8
+) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_variance_estimate_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_variance_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_variance_estimate_trans(
+    dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism
+) IS
+    'support function of dp_variance_estimate: takes in one row';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_trans(
+    dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism
+) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_variance_estimate_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_variance_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_variance_estimate_trans(
+    dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism, float8
+) IS
+    'support function of dp_variance_estimate: takes in one row';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_trans(
+    dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism, float8
+) FROM PUBLIC;
+
 CREATE FUNCTION dp_mean.dp_variance_estimate_final(state dp_mean.dp_state) RETURNS dp_variance_answer
     AS 'MODULE_PATHNAME', 'dp_variance_estimate_final_0_2' LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_variance_estimate_final(dp_mean.dp_state) IS
@@ -29,35 +72,64 @@ COMMENT ON FUNCTION dp_mean.dp_variance_estimate_final(dp_mean.dp_state) IS
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_variance_estimate(x float8, lo float8, hi float8, eps float8) (
-    SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    SFUNC = dp_mean.dp_variance_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8) IS
-    'Private population variance and standard deviation of x clamped to [lo, hi], their mean and their noisy number, '
-    'all from one release, as a dp_variance_answer; each number is as dp_variance, dp_stddev and so on would answer, '
-    'at no further cost. '
+    'Private population variance and standard deviation of x clamped to [lo, hi], each with an interval around it, '
+    'their mean and their noisy number, all from one release: (dp_variance_estimate(...)).* is one release too. '
+    'The interval holds the variance of the clamped rows, not that of a population they were drawn from, with at least '
+    'the probability confidence, whatever the rows and their number; it is all that rows between lo and hi can have '
+    'where the noisy number of rows is not positive. '
+    'Mechanism laplace, on three sums; confidence 0.95. '
     'eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one '
     'release, and disjoint groups together cost eps once. '
     'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
-    'with and without rows. '
-    'Mechanism laplace, on three sums (Kulesza, Suresh, Wang 2024, Algorithm 3, one degree up).';
+    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech, confidence may be NULL or depend on the rows: '
+    '22023, the same with and without rows. '
+    'Sources: Kulesza, Suresh, Wang 2024, Algorithm 3, one degree up; for the interval, Fieller 1954.';
 
 CREATE AGGREGATE dp_variance_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    SFUNC = dp_mean.dp_variance_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8, dp_mechanism) IS
-    'Private population variance and standard deviation of x clamped to [lo, hi], their mean and their noisy number, '
-    'all from one release, by the mechanism mech: laplace or gaussian (with its own budget), with sample=yes of the '
-    'sample variance, n / (n - 1) times as large; see dp_mechanisms(). '
-    'The answer is a dp_variance_answer; each number is as dp_variance, dp_stddev and so on would answer, at no '
-    'further cost. '
+    'Private population variance and standard deviation of x clamped to [lo, hi], each with an interval around it, '
+    'their mean and their noisy number, all from one release: (dp_variance_estimate(...)).* is one release too. '
+    'The interval holds the variance of the clamped rows, not that of a population they were drawn from, with at least '
+    'the probability confidence, whatever the rows and their number; it is all that rows between lo and hi can have '
+    'where the noisy number of rows is not positive. '
+    'Mechanism mech: laplace or gaussian (with its own budget), with sample=yes of the sample variance (of at least '
+    'two rows), n / (n - 1) times as large; see dp_mechanisms(). '
+    'confidence 0.95. '
     'eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or '
     'removing one row; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
     'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'Sources: Kulesza, Suresh, Wang 2024; Dong, Roth, Su 2022.';
+    'lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL '
+    '(except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
+    'Sources: Kulesza, Suresh, Wang 2024; Dong, Roth, Su 2022; for the interval, Fieller 1954.';
+
+CREATE AGGREGATE dp_variance_estimate(
+    x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
+) (
+    SFUNC = dp_mean.dp_variance_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    FINALFUNC = dp_mean.dp_variance_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8, dp_mechanism, float8) IS
+    'Private population variance and standard deviation of x clamped to [lo, hi], each with an interval around it, '
+    'their mean and their noisy number, all from one release: (dp_variance_estimate(...)).* is one release too. '
+    'The interval holds the variance of the clamped rows, not that of a population they were drawn from, with at least '
+    'the probability confidence, whatever the rows and their number; it is all that rows between lo and hi can have '
+    'where the noisy number of rows is not positive. '
+    'Mechanism mech: laplace or gaussian (with its own budget), with sample=yes of the sample variance (of at least '
+    'two rows), n / (n - 1) times as large; see dp_mechanisms(). '
+    'The interval misses with a probability of at most 1 - confidence. '
+    'eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or '
+    'removing one row; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
+    'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
+    'lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL '
+    '(except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
+    'Sources: Kulesza, Suresh, Wang 2024; Dong, Roth, Su 2022; for the interval, Fieller 1954.';

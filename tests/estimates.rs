@@ -16,6 +16,9 @@ const TABLE: &str = "CREATE TABLE t AS \
      SELECT id, id % 3 AS k, (id % 100) / 10.0 :: float8 AS x, NULL::float8 AS nothing \
      FROM generate_series(0, 999) id; ANALYZE t";
 
+/// Of x: that of the first hundred whole numbers, 9999 / 12, in tenths.
+const VARIANCE: f64 = 8.3325;
+
 #[test]
 fn a_call_is_one_release() {
     let (_database, mut client) = session(Build::Release);
@@ -106,6 +109,19 @@ fn what_it_cost_stands_beside_the_answer() {
             "clipped(n=1000)",
         ),
         ("dp_sum_estimate(x, 0, 10, 2)", "2", "0", "staircase"),
+        ("dp_variance_estimate(x, 0, 10, 0.5)", "0.5", "0", "laplace"),
+        (
+            "dp_variance_estimate(x, 0, 10, (SELECT 0.5), (SELECT 'laplace( sample=yes )'::varchar))",
+            "0.5",
+            "0",
+            "laplace(sample=yes)",
+        ),
+        (
+            "dp_variance_estimate(x, 0, 10, 2, 'gaussian(delta=0.125)', 0.5)",
+            "2",
+            "0.125",
+            "gaussian(delta=0.125)",
+        ),
         (
             "dp_sum_estimate(x, 0, 10, 2, 'laplace', 0.99)",
             "2",
@@ -133,7 +149,7 @@ fn what_it_cost_stands_beside_the_answer() {
         assert_eq!(spent, [epsilon, delta, mechanism], "{call}");
         let number = |name| column(name).parse::<f64>().expect("a number");
         assert!(number("lower") <= number("upper"), "{call}");
-        let with_count = call.starts_with("dp_mean");
+        let with_count = call.starts_with("dp_mean") || call.starts_with("dp_variance");
         assert_eq!(
             columns.iter().any(|(key, _)| key == "count"),
             with_count,
@@ -153,18 +169,6 @@ fn what_estimates_without_an_interval_cost_stands_beside_them() {
     let (_database, mut client) = session(Build::Release);
     run(&mut client, TABLE);
     for (call, expected) in [
-        (
-            "dp_variance_estimate(x, 0, 10, 0.5)",
-            ["0.5", "0", "laplace"],
-        ),
-        (
-            "dp_variance_estimate(x, 0, 10, (SELECT 0.5), (SELECT 'laplace( sample=yes )'::varchar))",
-            ["0.5", "0", "laplace(sample=yes)"],
-        ),
-        (
-            "dp_variance_estimate(x, 0, 10, 2, 'gaussian(delta=0.125)')",
-            ["2", "0.125", "gaussian(delta=0.125)"],
-        ),
         (
             "dp_counts_estimate(NULL, 'correlated(mu=2)', x > 5, k = 1)",
             ["NULL", "NULL", "correlated(mu=2.0)"],
@@ -286,6 +290,17 @@ fn intervals_hold_what_they_estimate() {
             4950.0,
             0.05,
         ),
+        ("dp_variance_estimate(x, 0, 10, 1)", VARIANCE, 0.05),
+        (
+            "dp_variance_estimate(x, 0, 10, 0.1, 'laplace', 0.5)",
+            VARIANCE,
+            0.5,
+        ),
+        (
+            "dp_variance_estimate(x, 0, 10, 1, 'gaussian(delta=1e-6, sample=yes)', 0.99)",
+            VARIANCE * 1000.0 / 999.0,
+            0.01,
+        ),
         ("dp_count_estimate(1)", 1000.0, 0.05),
         ("dp_count_estimate(x, 0.1)", 1000.0, 0.05),
         (
@@ -327,7 +342,8 @@ fn the_same_in_a_parallel_plan() {
     let (_database, mut client) = session(Build::Testing);
     run(&mut client, TABLE);
     let sql = "SELECT dp_mean_estimate(x, 0, 10, 1)::text || dp_sum_estimate(x, 0, 10, 1)::text \
-               || dp_count_estimate(x, 1, 'geometric', 0.5)::text FROM t";
+               || dp_count_estimate(x, 1, 'geometric', 0.5)::text \
+               || dp_variance_estimate(x, 0, 10, 1, 'laplace', 0.5)::text FROM t";
     let mut seeded = || {
         run(&mut client, "SELECT dp_test_seed(7)");
         value::<String>(&mut client, sql)
@@ -393,6 +409,14 @@ fn errors_are_the_same_with_and_without_rows() {
         ("dp_mean_estimate(x, 0, 1, 1, 'laplace', a)", "confidence"),
         (
             "dp_mean_estimate(x, 0, 1, 1, 'laplace', random())",
+            "confidence",
+        ),
+        (
+            "dp_variance_estimate(x, 0, 1, 1, 'laplace', 1)",
+            "confidence",
+        ),
+        (
+            "dp_variance_estimate(x, 0, 1, 1, 'laplace', a)",
             "confidence",
         ),
         ("dp_sum_estimate(x, 0, 1, 1, 'hourglass')", "mech"),

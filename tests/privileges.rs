@@ -90,7 +90,7 @@ fn anybody_can_aggregate() {
 fn no_support_function_can_be_called() {
     let (database, mut client) = session(Build::Release);
     let functions = support_functions(&mut client);
-    assert_eq!(functions.len(), 53, "{functions:?}");
+    assert_eq!(functions.len(), 56, "{functions:?}");
     let role = Role::new(&database);
     run(&mut client, &shown(&role));
     let mut nobody = role.connect();
@@ -193,7 +193,7 @@ fn no_aggregate_can_be_built_over_them() {
                regexp_replace(pg_get_function_identity_arguments(oid), '^[a-z]+ dp_mean.dp_state, ', ''), oid::regproc) \
                FROM pg_proc WHERE proname LIKE 'dp\\_%\\_trans' OR proname = 'dp_state_combine'";
     let all = rows(&mut client, sql);
-    assert_eq!(all.len(), 31);
+    assert_eq!(all.len(), 34);
     for row in &all {
         let sql: &str = row.get(0);
         assert_eq!(refused(&mut nobody, sql).code, "42501", "{sql}");
@@ -310,6 +310,9 @@ fn outside_an_aggregate_a_support_function_is_an_error() {
         "SELECT dp_mean.dp_variance_trans(NULL, NULL, 0, 1, 1, 'laplace')",
         "SELECT dp_mean.dp_variance_final(NULL)",
         "SELECT dp_mean.dp_stddev_final(NULL)",
+        "SELECT dp_mean.dp_variance_estimate_trans(NULL, 1, 0, 1, 1)",
+        "SELECT dp_mean.dp_variance_estimate_trans(NULL, NULL, 0, 1, 1, 'laplace')",
+        "SELECT dp_mean.dp_variance_estimate_trans(NULL, 1, 0, 1, 1, 'laplace', 0.9)",
         "SELECT dp_mean.dp_variance_estimate_final(NULL)",
         "SELECT dp_mean.dp_clamped_trans(NULL, 1, 0, 1, 1)",
         "SELECT dp_mean.dp_clamped_trans(NULL, NULL, 0, 1, 1, 'geometric')",

@@ -198,7 +198,8 @@ fn the_answer_is_that_of_no_rows() {
             let row = seeded(&format!(
                 "(dp_variance_estimate(x, -3, 7, 0.7, '{name}')).*"
             ));
-            let found = [0, 1, 2, 3].map(|i| row.get::<_, f64>(i));
+            let columns = ["value", "stddev", "mean", "count"];
+            let found = columns.map(|column| row.get::<_, f64>(column));
             let whole = [
                 expected.variance,
                 expected.stddev,

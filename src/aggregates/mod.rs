@@ -37,5 +37,5 @@ pub const SIGNATURES: [(&str, Signature); 19] = [
     ("dp_sums", sums::SUMS.signature),
     ("dp_sums_estimate", sums::SUMS.signature),
     ("dp_variance", variance::VARIANCE.signature),
-    ("dp_variance_estimate", variance::VARIANCE.signature),
+    ("dp_variance_estimate", variance::ESTIMATE.signature),
 ];

@@ -1,10 +1,12 @@
-//! `dp_variance(x, lo, hi, eps [, mech])`, and `dp_stddev` and `dp_variance_estimate` with the same
-//! arguments.
+//! `dp_variance(x, lo, hi, eps [, mech])`, `dp_stddev` with the same arguments, and
+//! `dp_variance_estimate(x, lo, hi, eps [, mech [, confidence]])`.
 
 use std::rc::Rc;
 
 use dp_core::encoding::grid::Grid;
 use dp_core::encoding::sums::Moments;
+use dp_core::estimate::{Estimate, Estimates};
+use dp_core::mechanism::definition::Mechanism;
 use dp_core::mechanism::variance::moments::{VarianceAnswer, VarianceMechanism};
 use dp_core::registry::{self, Spent};
 use pgrx::IntoDatum;
@@ -14,7 +16,7 @@ use crate::aggregates::shared::estimate::row;
 use crate::aggregates::shared::scalars::{add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
-use crate::call::signature::{EPS, HI, LO, MECH, Signature, X};
+use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X};
 use crate::call::site::CallSite;
 use crate::pg::composite::composite;
 use crate::pg::errors::Refusal;
@@ -22,18 +24,27 @@ use crate::pg::fmgr::Call;
 use crate::pg::plan::SupportFunction;
 use crate::state::scalar::State;
 
+/// A mechanism of moments that answers with an `A`.
+type OfMoments<A> = dyn Mechanism<Moments, Answer = A>;
+
 pub static VARIANCE: Aggregate<VarianceMechanism> = Aggregate {
     name: "dp_variance",
     signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5)]),
     mechanisms: &registry::VARIANCE,
 };
 
-impl Aggregate<VarianceMechanism> {
+pub static ESTIMATE: Aggregate<OfMoments<Estimate<VarianceAnswer>>> = Aggregate {
+    name: "dp_variance_estimate",
+    signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5), CONFIDENCE.given_from(6)]),
+    mechanisms: &Estimates(&registry::VARIANCE),
+};
+
+impl<A: 'static> Aggregate<OfMoments<A>> {
     /// What the transition function does beyond the plain case: the first row of a group, and
     /// everything that must not be.
     ///
     /// # Safety
-    /// `call` is a call of dp_variance's transition function.
+    /// `call` is a call of this aggregate's transition function.
     unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
         let grid = CallSite::with(call, SupportFunction::Transition, self, |site| {
             Ok(site.mechanism_of_row(call)?.grid())
@@ -47,14 +58,17 @@ impl Aggregate<VarianceMechanism> {
     /// A release of the group, or of no rows where there is no state.
     ///
     /// # Safety
-    /// `call` is a call of a final function of dp_variance or its like.
-    unsafe fn release(&'static self, call: Call) -> VarianceAnswer {
+    /// `call` is a call of this aggregate's final function, or of its like's.
+    unsafe fn release(&'static self, call: Call) -> A {
         // SAFETY: the caller guarantees it.
         unsafe { self.release_and_cost(call) }.0
     }
 
     /// The same, and what it costs.
-    unsafe fn release_and_cost(&'static self, call: Call) -> (VarianceAnswer, Rc<Spent>) {
+    ///
+    /// # Safety
+    /// As for [`release`](Self::release).
+    unsafe fn release_and_cost(&'static self, call: Call) -> (A, Rc<Spent>) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             // SAFETY: the caller guarantees it.
@@ -91,31 +105,48 @@ fn stddev(call: Call) -> Option<Datum> {
 
 final_function!(dp_stddev_final, pg_finfo_dp_stddev_final, VARIANCE, stddev);
 
-/// What a dp_variance_answer begins with.
-fn columns(answer: &VarianceAnswer) -> [Option<Datum>; 4] {
-    let columns = [answer.variance, answer.stddev, answer.mean, answer.count];
-    columns.map(IntoDatum::into_datum)
-}
+transition_function!(
+    dp_variance_estimate_trans,
+    pg_finfo_dp_variance_estimate_trans,
+    ESTIMATE,
+    add_value::<Moments, false>
+);
 
 fn estimate(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_variance_estimate's final function, which returns four float8 and
-    // what it cost.
+    // SAFETY: the SQL declaration makes it dp_variance_estimate's final function, which returns eight float8
+    // and what it cost.
     unsafe {
-        let (answer, spent) = VARIANCE.release_and_cost(call);
-        Some(row(call, columns(&answer), &spent))
+        let (estimate, spent) = ESTIMATE.release_and_cost(call);
+        let Estimate { answer, interval } = estimate;
+        let [lower, upper] = answer.variance_between(interval);
+        let numbers = [
+            answer.variance,
+            lower,
+            upper,
+            answer.stddev,
+            interval[0],
+            interval[1],
+            answer.mean,
+            answer.count,
+        ];
+        Some(row(call, numbers.map(IntoDatum::into_datum), &spent))
     }
 }
 
 final_function!(
     dp_variance_estimate_final_0_2,
     pg_finfo_dp_variance_estimate_final_0_2,
-    VARIANCE,
+    ESTIMATE,
     estimate
 );
 
 fn estimate_0_1(call: Call) -> Option<Datum> {
     // SAFETY: the SQL of 0.1.0 makes it dp_variance_estimate's final function, which returns four float8.
-    unsafe { Some(composite(call, columns(&VARIANCE.release(call)))) }
+    unsafe {
+        let answer = VARIANCE.release(call);
+        let columns = [answer.variance, answer.stddev, answer.mean, answer.count];
+        Some(composite(call, columns.map(IntoDatum::into_datum)))
+    }
 }
 
 final_function!(

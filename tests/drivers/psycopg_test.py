@@ -170,10 +170,10 @@ class Driver(unittest.TestCase):
             row = self.connection.execute(
                 "SELECT (dp_variance_estimate(age, 0, 100, %s)).* FROM person", (50,), binary=binary
             ).fetchone()
-            self.assertEqual([type(number) for number in row], [float] * 5 + [type(None)] + [float] * 2 + [str])
-            self.assertAlmostEqual(row[2], self.age, delta=CLOSE)
-            self.assertAlmostEqual(row[4], 49, delta=1e-9)
-            self.assertEqual(row[5:], (None, 50, 0, "laplace"))
+            self.assertEqual([type(number) for number in row], [float] * 9 + [type(None)] + [float] * 2 + [str])
+            self.assertAlmostEqual(row[6], self.age, delta=CLOSE)
+            self.assertAlmostEqual(row[8], 49, delta=1e-9)
+            self.assertEqual(row[9:], (None, 50, 0, "laplace"))
 
     def test_composite_results(self):
         info = CompositeInfo.fetch(self.connection, "dp_vector_answer")

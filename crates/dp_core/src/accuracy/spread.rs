@@ -1,25 +1,29 @@
-//! Intervals of variances: from three noisy sums and public numbers alone.
+//! Intervals of variances: from three noisy sums and public numbers alone, so post-processing.
 //!
-//! The proof: docs/proofs/variance-laplace.md and variance-gaussian.md, under "Interval".
+//! All is in parts of the way between the bounds.
 //!
-//! **One statistic.** All is in parts of the way between the bounds. The rows are seen by the sums `B0`,
-//! `B1`, `B2` of `(1 - x)^2`, `2 x (1 - x)`, `x^2`, so with noise `E` on them, and with
+//! **One statistic.** The rows are seen by the sums `B0`, `B1`, `B2` of `(1 - x)^2`, `2 x (1 - x)`, `x^2`. Of the
+//! noisy sums, which are these and noise `E`, let
 //!
-//! `A(m) = m^2 B0 - m (1 - m) B1 + (1 - m)^2 B2` (the sum of `(x - m)^2`), `N = B0 + B1 + B2`,
+//! `A(m) = m^2 B0 - m (1 - m) B1 + (1 - m)^2 B2` (the sum of `(x - m)^2`) and `N = B0 + B1 + B2`.
 //!
-//! of the noisy sums, `A(m) - v N` is `c0 E0 + c1 E1 + c2 E2` at the true mean `m` and variance `v`, with
-//! `c0 = m^2 - v`, `c1 = m^2 - m - v`, `c2 = (1 - m)^2 - v`: the rows and their number cancel (Fieller 1954, one
-//! degree up). Of a sample, the sum of `(x - m)^2` is `(n - 1) v`, so it is `A(m) - v (N - 1)`.
+//! At the true mean `m` and variance `v`, `A(m) - v N` is `c0 E0 + c1 E1 + c2 E2`, with `c0 = m^2 - v`, `c1 = m^2 - m -
+//! v`, `c2 = (1 - m)^2 - v`: the rows and their number cancel (Fieller 1954, one degree up). Of a sample, the sum of
+//! `(x - m)^2` is `(n - 1) v`, so it is `A(m) - v (N - 1)` that is just this noise. (A sample has two rows at least; of
+//! fewer, there is no variance to hold.)
 //!
-//! **The interval.** Let `M` hold the true mean but with probability `miss / 20`, and let `|A(m) - v N|` be
-//! above `r(m, v)` with at most the probability `19/20 miss`. Both hold at the true `m` and `v` with probability
-//! `1 - miss`, so the `v` for which some `m` of `M` has `|A(m) - v N| <= r(m, v)` hold the true one.
-//! `A` is least at the noisy mean, where it is flat: what `M` adds is of second order.
+//! **The interval.** Let `M` hold the true mean but with probability `miss / 20`, and let such noise be beyond
+//! `r(m, v)` with at most the probability `19/20 miss`. At the true `m` and `v` both hold with probability `1 -
+//! miss`, and then `v` is among those for which some `m` of `M` has `|A(m) - v N| <= r(m, v)`. `A` is a parabola with
+//! its vertex at the noisy mean, so what `M` adds is of second order in the noise.
 //!
-//! **Never too small.** `r` is not searched for its largest value but bounded: a sum of independent
-//! symmetric unimodal variables is farther out where one of them is stretched (Birnbaum 1948), so `r` on
-//! a rectangle of `m` and `v` is at most that of the largest weights on it. Where the true `v` lies in a
-//! rectangle, it lies between the ends which that `r` gives; each step below makes the rectangle smaller.
+//! **Never too small.** `r` is not searched for its largest value but bounded. A sum of independent symmetric
+//! unimodal variables is farther out where one of them is stretched (Birnbaum 1948, of peakedness), so on a
+//! rectangle of `m` and `v` no `r` is above that of the largest weights there, `R`. If the true `m` and `v` lie in
+//! it, `v` lies between `(min A - R) / N` and `(max A + R) / N`. Twice the rectangle is made smaller by that.
+//! Then `M` is cut into cells, in one of which the true `m` lies, and for each end `v` is either on the inner side of
+//! some number, or between that and the end, where `R` is hardly above `r`: so it is below the larger of that
+//! number and what the cells give. Which number that is does not matter for what is covered.
 
 use crate::accuracy::interval::{Ratio, Reach, STEP};
 

@@ -603,7 +603,7 @@ fn the_fallback_spends_no_more_than_delta() {
     for delta in [0.5, 0.02, 1e-6] {
         let raw = with(delta, ", fallback=raw");
         let half = with(delta / 2.0, "");
-        assert_eq!(raw.place().threshold(), half.place().threshold());
+        assert_eq!(raw.location().threshold(), half.location().threshold());
         let one_in = raw.coin().unwrap().one_in() as f64;
         assert!(one_in * delta > 2.0 - 1e-9 && (one_in - 1.0) * delta < 2.0 + 1e-9);
     }
