@@ -2,7 +2,7 @@
 #
 # PG_CONFIG=/path/to/pg_config, or PG=15, chooses the PostgreSQL; otherwise the newest one installed.
 
-export PG PG_CONFIG DESTDIR ROWS RUNS QUICK SVG FILES SHARD SEED
+export PG PG_CONFIG DESTDIR ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED
 
 all:            ## build the library (the default)
 	@scripts/build
@@ -20,6 +20,9 @@ test-all:       ## everything on PostgreSQL 15, then the SQL tests on 16 and 18
 	@PG_CONFIG= PG=$(or $(PG),15) scripts/test
 	@$(MAKE) --no-print-directory test-16
 	@$(MAKE) --no-print-directory test-18
+
+test-crash:     ## kill -9 of a server under sessions that charge a budget: ROUNDS=50
+	@scripts/crash $(ROUNDS)
 
 bench:          ## means, variances, histograms, counts against avg and its like: ROWS=10000000 RUNS=7
 	@scripts/bench
@@ -60,5 +63,5 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 18
 
-.PHONY: all demo test test-16 test-18 test-all bench bench-18 bench-peers audit mutations mutants docs figures \
+.PHONY: all demo test test-crash test-16 test-18 test-all bench bench-18 bench-peers audit mutations mutants docs figures \
 	install uninstall package clean help

@@ -1,4 +1,5 @@
--- What it takes to protect people instead of rows: ten rows a person, of which three are kept, or their mean. Run by
+-- What it takes to protect people instead of rows: ten rows a person, of which three are kept, their mean, or what they
+-- contribute. Run by
 -- scripts/bench in the session of bench.sql, whose functions it uses; prints Markdown.
 CREATE UNLOGGED TABLE people AS
 SELECT (i % greatest(:rows / 10, 1))::int AS person, random() AS x FROM generate_series(1, :rows) AS i;
@@ -13,11 +14,13 @@ FROM (VALUES
     (2, '`avg` of three rows a person', 'avg(x)', 'kept'),
     (3, '`dp_mean` of three rows a person', 'dp_mean(x, 0, 1, 1.0, ''hourglass(rows=3)'')', 'kept'),
     (4, '`avg` of a mean for each person', 'avg(x)', 'means'),
-    (5, '`dp_mean` of a mean for each person', 'dp_mean(x, 0, 1, 1.0, ''hourglass'')', 'means')
+    (5, '`dp_mean` of a mean for each person', 'dp_mean(x, 0, 1, 1.0, ''hourglass'')', 'means'),
+    (6, '`dp_mean` of a contribution of each person', 'dp_mean(c, 0, 1, 1.0)', 'given')
 ) AS calls(id, name, call, source);
 CREATE VIEW kept AS
 SELECT x FROM (SELECT x, row_number() OVER (PARTITION BY person ORDER BY random()) AS nth FROM people) AS numbered WHERE nth <= 3;
 CREATE VIEW means AS SELECT avg(x) AS x FROM people GROUP BY person;
+CREATE VIEW given AS SELECT dp_contribution(x, 0, 1) AS c FROM people GROUP BY person;
 
 -- These plans sort, which those of take_turns do not; they are PostgreSQL's own, but without workers.
 SET max_parallel_workers_per_gather = 0;

@@ -313,7 +313,7 @@ server_start() {
 		{ cat "$WORK/initdb.log" >&2; die "initdb failed"; }
 	{
 		printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$dir/socket'" "port = 5432" \
-			"fsync = off" "synchronous_commit = off" "full_page_writes = off"
+			"fsync = off" "synchronous_commit = off" "full_page_writes = off" "max_prepared_transactions = 4"
 		[ $# -eq 0 ] || printf '%s\n' "$@"
 	} >>"$dir/data/postgresql.conf"
 	as_server env -u RUST_BACKTRACE -u RUST_LIB_BACKTRACE "$bin/pg_ctl" start -D "$dir/data" -l "$dir/log" -w -t 60 >/dev/null || die "the server did not start"

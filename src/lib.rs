@@ -4,6 +4,7 @@
 mod aggregates;
 mod call;
 mod functions;
+mod ledger;
 mod pg;
 mod state;
 #[cfg(feature = "testing")]

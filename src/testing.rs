@@ -9,10 +9,17 @@ use pgrx::pg_sys::{self, Datum};
 
 use crate::aggregates::SIGNATURES;
 use crate::call::{overspent, release};
+use crate::ledger::flush;
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::state::cells::CellState;
 use crate::state::scalar::State;
 use crate::state::vector::VectorState;
+
+/// `dp_test_flush_nothing()`: from now on this session's charges return before they are on disk.
+fn flush_nothing(_: Call) -> Option<Datum> {
+    flush::nothing();
+    None
+}
 
 /// `dp_test_seed(bigint)`: from now on this backend's noise is the same at every run.
 fn seed(call: Call) -> Option<Datum> {
@@ -118,6 +125,11 @@ fn memory_left(call: Call) -> Option<Datum> {
     None
 }
 
+sql_function!(
+    dp_test_flush_nothing,
+    pg_finfo_dp_test_flush_nothing,
+    flush_nothing
+);
 sql_function!(
     dp_test_memory_left,
     pg_finfo_dp_test_memory_left,

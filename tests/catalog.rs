@@ -34,11 +34,23 @@ const PLANS: [&str; 6] = [
     "dp_trilemma(double precision,double precision,double precision,double precision)",
 ];
 
+/// The functions that keep budgets, which are granted to who may call them.
+const LEDGER: [&str; 5] = [
+    "dp_budget(text,double precision,double precision)",
+    "dp_budget(text,double precision,double precision,regrole)",
+    "dp_budget_close(text)",
+    "dp_charge(text,double precision,double precision)",
+    "dp_charge(text,double precision,double precision,regrole)",
+];
+
+/// What refuses to change the ledger, by a trigger.
+const REFUSES: &str = "dp_mean.dp_ledger_refuse()";
+
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 123;
+const FUNCTIONS: usize = 189;
 
 /// How many of them anybody calls beside the aggregates; the others are in the schema of what works inside.
-const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + 2;
+const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + 2;
 
 /// The members of the extension.
 const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid, objsubid) AS name \
@@ -60,7 +72,7 @@ fn functions() -> String {
 }
 
 /// A new session as the superuser in any database.
-fn connect(database: &str) -> Client {
+pub fn connect(database: &str) -> Client {
     let url = variable("DP_MEAN_RELEASE_URL");
     let mut config: postgres::Config = url.parse().expect("a connection string");
     config.dbname(database);
@@ -78,7 +90,7 @@ fn each_function_says_what_it_is() {
     );
     let functions = rows(&mut client, &sql);
     assert_eq!(functions.len(), FUNCTIONS, "{functions:?}");
-    let (mut conversions, mut plans) = (Vec::new(), Vec::new());
+    let (mut conversions, mut plans, mut ledger) = (Vec::new(), Vec::new(), Vec::new());
     for row in &functions {
         let name: &str = row.get(0);
         let [kind, volatility, parallel]: [&str; 3] = [row.get(2), row.get(3), row.get(4)];
@@ -88,25 +100,35 @@ fn each_function_says_what_it_is() {
             conversions.push(name);
         } else if PLANS.contains(&name) {
             plans.push(name);
+        } else if LEDGER.contains(&name) {
+            ledger.push(name);
         }
+        // They write; what they refuse they say, and a NULL is refused.
+        let writes = LEDGER.contains(&name) || name == REFUSES;
         let lists_mechanisms = name == "dp_mechanisms()" || name.starts_with("dp_mean_plan(");
-        // Final functions draw noise. The list of mechanisms may grow with the library.
+        // Final functions draw noise, but those of contributions. The list of mechanisms may grow with the library.
         let expected = match name {
             _ if lists_mechanisms => "s",
-            _ if name.contains("_final(") => "v",
+            _ if name.starts_with("dp_mean.dp_contribution") => "i",
+            _ if name.contains("_final(") || writes => "v",
             _ => "i",
         };
         assert_eq!(volatility, expected, "{name}");
         // A cast that is computed in a worker would raise its error there.
         let restricted = name == "dp_mean.dp_mechanism_in(cstring)";
-        assert_eq!(parallel, if restricted { "r" } else { "s" }, "{name}");
+        let expected = match (restricted, writes) {
+            (true, _) => "r",
+            (_, true) => "u",
+            _ => "s",
+        };
+        assert_eq!(parallel, expected, "{name}");
         // What works on states must see the first row's NULL, and the group without rows.
         let on_states = ["_trans(", "_final(", "dp_mean.dp_state_combine("];
         let of_state = on_states.iter().any(|part| name.contains(part));
         // A plan may lack numbers, and bounds beside a scale; what may not be NULL is named.
         let plans = ["dp_mean_plan(", "dp_mean_error(", "dp_epsilon_for("];
         let planned = plans.iter().any(|part| name.starts_with(part));
-        let sees_null = aggregate || of_state || planned;
+        let sees_null = aggregate || of_state || planned || writes;
         assert_eq!(strict, !sees_null, "{name}");
         assert!(!row.get::<_, bool>(6) && !row.get::<_, bool>(7), "{name}");
         assert_eq!(row.get::<_, bool>(8), lists_mechanisms, "{name}");
@@ -121,6 +143,7 @@ fn each_function_says_what_it_is() {
     assert_eq!(conversions, CONVERSIONS);
     plans.sort_unstable();
     assert_eq!(plans, PLANS);
+    assert_eq!(ledger, LEDGER);
 }
 
 #[test]
@@ -159,25 +182,30 @@ fn each_aggregate_says_what_it_is() {
             "dp_sums" | "dp_sums_estimate" | "dp_means" => 64 + 16 * 64,
             "dp_bounds" => 64 + 8 * 257,
             "dp_clamped" => 64 + 8 * 3,
-            "dp_variance" | "dp_stddev" | "dp_variance_estimate" => 80,
+            "dp_variance" | "dp_stddev" | "dp_variance_estimate" | "dp_contribution" => 80,
             _ => 64,
         };
         assert_eq!(row.get::<_, i32>(8), space, "{name}");
         assert!(row.get::<_, bool>(9), "{name}");
+        // Of contributions they have functions of their own, but where x is of any type.
+        let people = match name.contains("dp_contribution)") || name.contains("dp_contribution,") {
+            true => "_people",
+            false => "",
+        };
         let transition = match aggregate {
-            "dp_mean_and_count" => "dp_mean_trans",
+            "dp_mean_and_count" => &format!("dp_mean{people}_trans"),
             "dp_counts_estimate" => "dp_counts_trans",
             "dp_sums_estimate" => "dp_sums_trans",
-            "dp_stddev" => "dp_variance_trans",
+            "dp_stddev" => &format!("dp_variance{people}_trans"),
             "dp_count" | "dp_count_estimate" if !name.contains("any") => {
                 &format!("{aggregate}_rows_trans")
             }
-            _ => &format!("{aggregate}_trans"),
+            _ => &format!("{aggregate}{people}_trans"),
         };
         assert_eq!(row.get::<_, &str>(10), transition, "{name}");
         assert_eq!(
             row.get::<_, &str>(11),
-            format!("{aggregate}_final"),
+            format!("{aggregate}{people}_final"),
             "{name}"
         );
     }
@@ -198,14 +226,18 @@ fn only_the_aggregates_may_run_what_works_on_states() {
     let mut of_states = 0;
     for row in rows(&mut client, &sql) {
         let name: &str = row.get(0);
-        let shut: bool = row.get(1);
-        of_states += usize::from(shut);
+        let converts =
+            ["in", "out", "recv", "send"].map(|part| format!("dp_mean.dp_contribution_{part}("));
+        let of_state = row.get(1) || converts.iter().any(|start| name.starts_with(start));
+        of_states += usize::from(of_state);
+        let shut = of_state || LEDGER.contains(&name) || name == REFUSES;
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 57);
+    assert_eq!(of_states, 92);
     for (name, usable) in [
         ("dp_mean.dp_state", false),
+        ("dp_mean.dp_contribution", false),
         ("dp_mechanism", true),
         ("dp_mean_answer", true),
         ("dp_vector_answer", true),
@@ -332,6 +364,7 @@ fn every_object_has_a_comment() {
     // All the kinds there are.
     let expected = [
         "pg_cast",
+        "pg_class",
         "pg_namespace",
         "pg_opclass",
         "pg_operator",
@@ -340,8 +373,15 @@ fn every_object_has_a_comment() {
         "pg_type",
     ];
     assert_eq!(Vec::from_iter(&catalogs), expected);
-    // Besides: 6 operators, 2 casts, 7 types, an operator class and its family, a schema.
-    assert_eq!(members.len(), FUNCTIONS + 21);
+    // Besides: 6 operators, 2 casts, types, an operator class and its family, a schema, 4 tables and 3 views.
+    assert_eq!(members.len(), FUNCTIONS + 29);
+    let sql = format!(
+        "SELECT objid::regclass || '.' || attname FROM ({MEMBERS}) m JOIN pg_attribute a ON attrelid = objid \
+         WHERE classid = 'pg_class'::regclass AND attnum > 0 AND col_description(objid, attnum) IS NULL \
+         UNION ALL SELECT tgrelid::regclass || ' ' || tgname FROM pg_trigger t \
+         WHERE tgrelid IN (SELECT objid FROM ({MEMBERS}) m) AND obj_description(t.oid, 'pg_trigger') IS NULL"
+    );
+    assert_eq!(strings(&mut client, &sql), [""; 0]);
 
     for (name, expected) in [
         ("dp_mean_answer", "mean float8, count float8"),
@@ -553,6 +593,9 @@ fn what_others_made_before_is_not_taken_up() {
          CREATE FUNCTION public.dp_state_combine(anyelement, anyelement) RETURNS anyelement LANGUAGE sql AS 'SELECT $1'; \
          CREATE FUNCTION public.dp_mechanism_lt(anyelement, anyelement) RETURNS boolean LANGUAGE sql AS 'SELECT true'; \
          CREATE OPERATOR public.< (LEFTARG = anyelement, RIGHTARG = anyelement, FUNCTION = public.dp_mechanism_lt); \
+         CREATE FUNCTION public.pg_has_role(regrole, pg_catalog.text) RETURNS boolean RETURN true; \
+         CREATE FUNCTION public.unequal(oid, integer) RETURNS boolean RETURN true; \
+         CREATE OPERATOR public.<> (LEFTARG = oid, RIGHTARG = integer, FUNCTION = public.unequal); \
          CREATE EXTENSION dp_mean";
     run(&mut client, traps);
     assert_eq!(strings(&mut client, &members), clean);
@@ -560,6 +603,10 @@ fn what_others_made_before_is_not_taken_up() {
         &mut client,
         "SELECT count(*) > 0 FROM pg_proc WHERE prosrc = 'dp_mean_trans' AND proargtypes[1] = 'pg_catalog.float8'::regtype"
     ));
+    let taken = "SELECT count(*) FROM pg_depend d JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid \
+         WHERE r.ev_class IN ('dp_budgets'::regclass, 'dp_ledger'::regclass, 'dp_promises'::regclass) \
+           AND pg_describe_object(d.refclassid, d.refobjid, 0) ~ 'pg_has_role|unequal|operator <>'";
+    assert_eq!(value::<i64>(&mut client, taken), 0);
     // What has the very name and arguments stands in the way.
     for trap in [
         "CREATE TYPE public.dp_mechanism AS (x int)",
@@ -631,7 +678,7 @@ fn nothing_is_left_after_drop_extension() {
 }
 
 /// Runs one of PostgreSQL's programs on a database.
-fn program(name: &str, database: &str, arguments: &[&str]) -> Output {
+pub fn program(name: &str, database: &str, arguments: &[&str]) -> Output {
     let url = variable("DP_MEAN_RELEASE_URL").replace("dbname=postgres", "");
     let output = Command::new(format!("{}/{name}", variable("DP_MEAN_BIN")))
         .args(["-d", &format!("{url} dbname={database}")])

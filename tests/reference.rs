@@ -17,10 +17,14 @@ const MEMBERS: &str = "SELECT objid FROM pg_depend WHERE refclassid = 'pg_extens
 const EVERYWHERE: [&str; 2] = ["rows", "groups"];
 
 /// What functions are for: a title, and their names. Sections for mechanisms, types and settings follow.
-const PURPOSES: [(&str, &[&str]); 9] = [
+const PURPOSES: [(&str, &[&str]); 11] = [
     (
         "Means, sums and counts",
         &["dp_mean", "dp_mean_and_count", "dp_sum", "dp_count"],
+    ),
+    (
+        "People with many rows",
+        &["dp_contribution", "dp_contribution_sum"],
     ),
     ("Many at once", &["dp_counts", "dp_sums", "dp_means"]),
     ("Spread", &["dp_variance", "dp_stddev"]),
@@ -69,6 +73,7 @@ const PURPOSES: [(&str, &[&str]); 9] = [
             "dp_rdp_of_mu",
         ],
     ),
+    ("Budgets", &["dp_budget", "dp_budget_close", "dp_charge"]),
     (MECHANISMS, &["dp_mechanisms"]),
 ];
 
@@ -88,7 +93,8 @@ in the [quick reference](quick-reference.md); what the promises mean is in [prom
   and the names say what is what.
 - `float8` takes integers, `real` and `numeric` too; `mech` is a literal, a `text` or a `varchar` parameter, without a cast.
 - An error is an SQLSTATE: 22023 is `invalid_parameter_value`, 42804 `datatype_mismatch`, 42501 `insufficient_privilege`,
-  0A000 `feature_not_supported`.
+  0A000 `feature_not_supported`, 53400 `configuration_limit_exceeded`, 42704 `undefined_object`,
+  55000 `object_not_in_prerequisite_state`.
 - `OVER` is refused for all aggregates (0A000); `FILTER`, `DISTINCT`, `GROUP BY` and its kin are as for any other.
 ";
 
@@ -397,6 +403,19 @@ fn write_types(page: &mut String, client: &mut Client) {
     }
 }
 
+fn write_views(page: &mut String, client: &mut Client) {
+    page.push_str("\n## Views\n\n");
+    let sql = format!(
+        "SELECT relname::text, obj_description(oid, 'pg_class') FROM pg_class \
+         WHERE relkind = 'v' AND oid IN ({MEMBERS} AND classid = 'pg_class'::regclass) ORDER BY 1"
+    );
+    for row in rows(client, &sql) {
+        let (name, comment): (String, String) = (row.get(0), row.get(1));
+        writeln!(page, "### {name}\n\n{comment}\n").expect("memory");
+        write_columns(page, client, &name);
+    }
+}
+
 fn write_settings(page: &mut String, client: &mut Client) {
     page.push_str("## Settings\n\n| setting | type | default | may be set by | what |\n| --- | --- | --- | --- | --- |\n");
     // The library is there once it was called.
@@ -481,7 +500,7 @@ fn reference(client: &mut Client) -> String {
         let names = names.join(", ");
         writeln!(page, "| [{title}](#{}) | {names} |", anchor(title)).expect("memory");
     }
-    page.push_str("| [Types](#types), [settings](#settings) | |\n\n");
+    page.push_str("| [Views](#views), [types](#types), [settings](#settings) | |\n\n");
     for (i, (title, names)) in PURPOSES.into_iter().enumerate() {
         writeln!(page, "## {title}\n").expect("memory");
         let of: Vec<&Function> = functions
@@ -495,6 +514,7 @@ fn reference(client: &mut Client) -> String {
         }
     }
     write_mechanisms(&mut page, &mechanisms);
+    write_views(&mut page, client);
     write_types(&mut page, client);
     write_settings(&mut page, client);
     page

@@ -49,6 +49,11 @@ fn every_aggregate_is_attacked_and_answers_without_rows() {
     for aggregate in declared(&mut client) {
         let (name, _) = aggregate.split_once('(').expect("arguments");
         let call = format!("{name}(");
+        // What makes contributions answers nothing.
+        if name.starts_with("dp_contribution") {
+            assert!(include_str!("contributions.rs").contains(&call), "{name}");
+            continue;
+        }
         assert!(
             include_str!("attacks.rs").contains(&call),
             "tests/attacks.rs has no call of {name}"

@@ -100,7 +100,7 @@ fn catalog(client: &mut Client) -> BTreeSet<String> {
             SELECT name, to_jsonb(n) - '{oid}'::text[] || jsonb_build_object('nspowner', nspowner::regrole)
             FROM member JOIN pg_namespace n ON n.oid = objid AND classid = 'pg_namespace'::regclass
         )
-        SELECT name || ': ' || coalesce(fact::text, 'NULL') FROM what";
+        SELECT name || ': ' || regexp_replace(coalesce(fact::text, 'NULL'), 'pg_toast_\\d+', 'pg_toast_N') FROM what";
     let all: Vec<String> = rows(client, sql).iter().map(|row| row.get(0)).collect();
     assert!(all.len() > 1000, "{}", all.len());
     BTreeSet::from_iter(all)
@@ -223,8 +223,13 @@ fn what_users_made_lives_on() {
     for line in &before {
         assert!(after.contains(line), "{line}: {after}");
     }
-    // Views, defaults, privileges: all that a dump holds.
-    assert_eq!(dump(database.name()), dumped);
+    // Views, defaults, privileges: all that a dump holds, but for the ledger, which is new and empty.
+    let part = "\n--\n-- ";
+    let dump = dump(database.name());
+    let of_ledger = |text: &&str| text.contains("Type: TABLE DATA; Schema: dp_mean;");
+    let rest: Vec<&str> = dump.split(part).filter(|text| !of_ledger(text)).collect();
+    assert_eq!(dump.split(part).count(), rest.len() + 4);
+    assert_eq!(rest.join(part), dumped);
     let mut nobody = role.connect();
     value::<f64>(&mut nobody, "SELECT dp_mean(x, 0, 1, 50) FROM t");
     let refusal = refused(&mut nobody, "SELECT dp_sum(x, 0, 1, 50) FROM t");

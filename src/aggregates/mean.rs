@@ -3,22 +3,26 @@
 use dp_core::encoding::cells::CellCounts;
 use dp_core::encoding::grid::Grid;
 use dp_core::encoding::sums::Sums;
+use dp_core::error::ParameterError;
 use dp_core::estimate::{Estimate, Estimates};
 use dp_core::mechanism::definition::{Mechanism, Scalar};
 use dp_core::mechanism::mean::answer::MeanAnswer;
 use dp_core::mechanism::mean::kinds::{CellsMean, Mean};
 use dp_core::mechanism::mean::sampled::SampledMean;
-use dp_core::registry;
+use dp_core::registry::{self, Factory, Made};
+use dp_core::request::arguments::Arguments;
+use dp_core::request::checked::Overspent;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::estimate::estimate;
+use crate::aggregates::shared::people::take_contribution;
 use crate::aggregates::shared::scalars::{add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::offset::word_of_query;
 use crate::call::release::{offset_word, release, with_coins};
-use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, at};
+use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION, at};
 use crate::call::site::CallSite;
 use crate::pg::composite::composite;
 use crate::pg::errors::{self, Refusal};
@@ -156,6 +160,70 @@ final_function!(
     mean_and_count
 );
 
+/// The same of contributions.
+pub static PEOPLE: Aggregate<Scalar<MeanAnswer>> = Aggregate {
+    name: "dp_mean",
+    signature: Signature::new(&[X_CONTRIBUTION, LO, HI, EPS, MECH.given_from(5)]),
+    mechanisms: &MeansOfSums,
+};
+
+/// The mechanisms of means that look at the number of rows and at their sum, and at nothing else.
+struct MeansOfSums;
+
+impl Factory<Scalar<MeanAnswer>> for MeansOfSums {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<Scalar<MeanAnswer>>, ParameterError> {
+        let Made { mechanism, spent } = registry::MEAN.make(arguments, confidence, overspent)?;
+        let mechanism = mechanism.sums().ok_or_else(|| {
+            ParameterError::new(
+                "mech",
+                "is a mechanism that takes no contributions",
+                "It looks at each row by itself. Give another mechanism, as hourglass, or one value of each person, \
+                 as avg(x).",
+            )
+        })?;
+        Ok(Made { mechanism, spent })
+    }
+}
+
+transition_function!(
+    dp_mean_people_trans,
+    pg_finfo_dp_mean_people_trans,
+    PEOPLE,
+    take_contribution
+);
+
+fn mean_of_people(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_mean's final function.
+    let answer = unsafe { PEOPLE.release(call) };
+    answer.mean.into_datum()
+}
+
+final_function!(
+    dp_mean_people_final,
+    pg_finfo_dp_mean_people_final,
+    PEOPLE,
+    mean_of_people
+);
+
+fn mean_and_count_of_people(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_mean_and_count's final function.
+    let answer = unsafe { PEOPLE.release(call) };
+    // SAFETY: the SQL declaration makes it return (float8, float8).
+    Some(unsafe { composite(call, [answer.mean, answer.count].map(IntoDatum::into_datum)) })
+}
+
+final_function!(
+    dp_mean_and_count_people_final,
+    pg_finfo_dp_mean_and_count_people_final,
+    PEOPLE,
+    mean_and_count_of_people
+);
+
 pub static ESTIMATE: Aggregate<Scalar<Estimate<MeanAnswer>>> = Aggregate {
     name: "dp_mean_estimate",
     signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5), CONFIDENCE.given_from(6)]),
@@ -170,10 +238,17 @@ transition_function!(
 );
 
 fn mean_estimate(call: Call) -> Option<Datum> {
+    answer_estimate(&ESTIMATE, call)
+}
+
+fn answer_estimate(
+    aggregate: &'static Aggregate<Scalar<Estimate<MeanAnswer>>>,
+    call: Call,
+) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_mean_estimate's final function, with these columns.
     unsafe {
         estimate(
-            &ESTIMATE,
+            aggregate,
             call,
             |MeanAnswer { mean, count }, [lower, upper]| {
                 [mean, Some(lower), Some(upper), count].map(IntoDatum::into_datum)
@@ -187,4 +262,35 @@ final_function!(
     pg_finfo_dp_mean_estimate_final,
     ESTIMATE,
     mean_estimate
+);
+
+/// The same of contributions.
+pub static ESTIMATE_OF_PEOPLE: Aggregate<Scalar<Estimate<MeanAnswer>>> = Aggregate {
+    signature: Signature::new(&[
+        X_CONTRIBUTION,
+        LO,
+        HI,
+        EPS,
+        MECH.given_from(5),
+        CONFIDENCE.given_from(6),
+    ]),
+    ..ESTIMATE
+};
+
+transition_function!(
+    dp_mean_estimate_people_trans,
+    pg_finfo_dp_mean_estimate_people_trans,
+    ESTIMATE_OF_PEOPLE,
+    take_contribution
+);
+
+fn mean_estimate_of_people(call: Call) -> Option<Datum> {
+    answer_estimate(&ESTIMATE_OF_PEOPLE, call)
+}
+
+final_function!(
+    dp_mean_estimate_people_final,
+    pg_finfo_dp_mean_estimate_people_final,
+    ESTIMATE_OF_PEOPLE,
+    mean_estimate_of_people
 );

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod clamped;
+mod contribution;
 mod count;
 mod counts;
 mod histogram;
@@ -18,24 +19,41 @@ use crate::call::signature::Signature;
 
 /// All aggregates with their signatures, for the test that holds them against the catalog.
 #[cfg(feature = "testing")]
-pub const SIGNATURES: [(&str, Signature); 19] = [
+pub const SIGNATURES: [(&str, Signature); 30] = [
     ("dp_bounds", bounds::BOUNDS.signature),
     ("dp_clamped", clamped::CLAMPED.signature),
+    ("dp_contribution", contribution::CONTRIBUTION.signature),
+    (
+        "dp_contribution_sum",
+        contribution::CONTRIBUTION_SUM.signature,
+    ),
     ("dp_count", count::COUNT.signature),
     ("dp_count_estimate", count::ESTIMATE.signature),
     ("dp_counts", counts::COUNTS.signature),
     ("dp_counts_estimate", counts::COUNTS.signature),
     ("dp_histogram", histogram::HISTOGRAM.signature),
+    ("dp_histogram", histogram::PEOPLE.signature),
     ("dp_keep", keep::KEEP.signature),
     ("dp_mean", mean::MEAN.signature),
+    ("dp_mean", mean::PEOPLE.signature),
     ("dp_mean_and_count", mean::MEAN.signature),
+    ("dp_mean_and_count", mean::PEOPLE.signature),
     ("dp_mean_estimate", mean::ESTIMATE.signature),
+    ("dp_mean_estimate", mean::ESTIMATE_OF_PEOPLE.signature),
     ("dp_means", means::MEANS.signature),
     ("dp_stddev", variance::VARIANCE.signature),
+    ("dp_stddev", variance::PEOPLE.signature),
     ("dp_sum", sum::SUM.signature),
+    ("dp_sum", sum::PEOPLE.signature),
     ("dp_sum_estimate", sum::ESTIMATE.signature),
+    ("dp_sum_estimate", sum::ESTIMATE_OF_PEOPLE.signature),
     ("dp_sums", sums::SUMS.signature),
     ("dp_sums_estimate", sums::SUMS.signature),
     ("dp_variance", variance::VARIANCE.signature),
+    ("dp_variance", variance::PEOPLE.signature),
     ("dp_variance_estimate", variance::ESTIMATE.signature),
+    (
+        "dp_variance_estimate",
+        variance::ESTIMATE_OF_PEOPLE.signature,
+    ),
 ];

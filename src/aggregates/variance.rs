@@ -13,10 +13,11 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::estimate::row;
+use crate::aggregates::shared::people::{contribution, take_contribution};
 use crate::aggregates::shared::scalars::{add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
-use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X};
+use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION};
 use crate::call::site::CallSite;
 use crate::pg::composite::composite;
 use crate::pg::errors::Refusal;
@@ -46,10 +47,19 @@ impl<A: 'static> Aggregate<OfMoments<A>> {
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
     unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
-        let grid = CallSite::with(call, SupportFunction::Transition, self, |site| {
-            Ok(site.mechanism_of_row(call)?.grid())
+        let (grid, rows) = CallSite::with(call, SupportFunction::Transition, self, |site| {
+            let grid = site.mechanism_of_row(call)?.grid().unwrap_or(Grid::NONE);
+            Ok((grid, site.takes_contributions().then(|| site.rows())))
         })?;
-        let mut state = State::<Moments>::new(grid.unwrap_or(Grid::NONE));
+        if let Some(rows) = rows {
+            // SAFETY: the caller guarantees it.
+            return unsafe {
+                let given = contribution(call, rows);
+                let moments = given.map(|(bounds, given)| given.moments(&bounds, &grid));
+                self.add_sums(call, grid, &moments.unwrap_or_default())
+            };
+        }
+        let mut state = State::<Moments>::new(grid);
         state.take(value(call));
         // SAFETY: the caller guarantees it.
         unsafe { self.first_row(call, state) }
@@ -113,10 +123,17 @@ transition_function!(
 );
 
 fn estimate(call: Call) -> Option<Datum> {
+    answer_estimate(&ESTIMATE, call)
+}
+
+fn answer_estimate(
+    aggregate: &'static Aggregate<OfMoments<Estimate<VarianceAnswer>>>,
+    call: Call,
+) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_variance_estimate's final function, which returns eight float8
     // and what it cost.
     unsafe {
-        let (estimate, spent) = ESTIMATE.release_and_cost(call);
+        let (estimate, spent) = aggregate.release_and_cost(call);
         let Estimate { answer, interval } = estimate;
         let [lower, upper] = answer.variance_between(interval);
         let numbers = [
@@ -154,4 +171,72 @@ final_function!(
     pg_finfo_dp_variance_estimate_final,
     VARIANCE,
     estimate_0_1
+);
+
+/// The same of contributions.
+pub static PEOPLE: Aggregate<VarianceMechanism> = Aggregate {
+    signature: Signature::new(&[X_CONTRIBUTION, LO, HI, EPS, MECH.given_from(5)]),
+    ..VARIANCE
+};
+
+transition_function!(
+    dp_variance_people_trans,
+    pg_finfo_dp_variance_people_trans,
+    PEOPLE,
+    take_contribution
+);
+
+fn variance_of_people(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_variance's final function.
+    unsafe { PEOPLE.release(call) }.variance.into_datum()
+}
+
+final_function!(
+    dp_variance_people_final,
+    pg_finfo_dp_variance_people_final,
+    PEOPLE,
+    variance_of_people
+);
+
+fn stddev_of_people(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_stddev's final function.
+    unsafe { PEOPLE.release(call) }.stddev.into_datum()
+}
+
+final_function!(
+    dp_stddev_people_final,
+    pg_finfo_dp_stddev_people_final,
+    PEOPLE,
+    stddev_of_people
+);
+
+/// The same of contributions.
+pub static ESTIMATE_OF_PEOPLE: Aggregate<OfMoments<Estimate<VarianceAnswer>>> = Aggregate {
+    signature: Signature::new(&[
+        X_CONTRIBUTION,
+        LO,
+        HI,
+        EPS,
+        MECH.given_from(5),
+        CONFIDENCE.given_from(6),
+    ]),
+    ..ESTIMATE
+};
+
+transition_function!(
+    dp_variance_estimate_people_trans,
+    pg_finfo_dp_variance_estimate_people_trans,
+    ESTIMATE_OF_PEOPLE,
+    take_contribution
+);
+
+fn estimate_of_people(call: Call) -> Option<Datum> {
+    answer_estimate(&ESTIMATE_OF_PEOPLE, call)
+}
+
+final_function!(
+    dp_variance_estimate_people_final,
+    pg_finfo_dp_variance_estimate_people_final,
+    ESTIMATE_OF_PEOPLE,
+    estimate_of_people
 );

@@ -33,20 +33,42 @@ impl<M: ?Sized> Aggregate<M> {
         Ok(first.into_datum())
     }
 
+    /// The state of a group with these sums more, its first or not.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's transition function.
+    pub unsafe fn add_sums<S: RowSums>(
+        &self,
+        call: Call,
+        grid: Grid,
+        sums: &S,
+    ) -> Result<Datum, Refusal> {
+        let Some(datum) = call.datum(at::STATE) else {
+            let mut state = State::new(grid);
+            state.merge(sums);
+            return Ok(state.into_datum());
+        };
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        unsafe { self.state_of(datum, &grid) }?.merge(sums);
+        Ok(datum)
+    }
+
+    /// What the rows of a group on this grid add up to.
+    ///
+    /// # Safety
+    /// `datum` is a dp_state.
+    pub unsafe fn sums_of<S: RowSums>(&self, datum: Datum, grid: &Grid) -> Result<S, Refusal> {
+        // SAFETY: the caller guarantees it.
+        Ok(unsafe { self.state_of(datum, grid) }?.sums())
+    }
+
     /// The state of a group with a row of `t` steps more, its first or not.
     ///
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
     pub unsafe fn any_row(&self, call: Call, grid: Grid, t: i128) -> Result<Datum, Refusal> {
-        let row = Sums { n: 1, s: t };
-        let Some(datum) = call.datum(at::STATE) else {
-            let mut state = State::new(grid);
-            state.merge(&row);
-            return Ok(state.into_datum());
-        };
-        // SAFETY: the SQL declaration makes argument 0 a dp_state.
-        unsafe { self.state_of(datum, &grid) }?.merge(&row);
-        Ok(datum)
+        // SAFETY: the caller guarantees it.
+        unsafe { self.add_sums(call, grid, &Sums { n: 1, s: t }) }
     }
 
     /// A release of what the group's rows add up to.
@@ -59,9 +81,23 @@ impl<M: ?Sized> Aggregate<M> {
         mechanism: &A,
     ) -> Result<A::Answer, Refusal> {
         let grid = mechanism.grid().unwrap_or(Grid::NONE);
+        // SAFETY: the caller guarantees it.
+        unsafe { self.release_state_on(call, mechanism, &grid) }
+    }
+
+    /// The same, where the state is on this grid.
+    ///
+    /// # Safety
+    /// As [`release_state`](Self::release_state).
+    pub unsafe fn release_state_on<S: RowSums, A: Mechanism<S> + ?Sized>(
+        &self,
+        call: Call,
+        mechanism: &A,
+        grid: &Grid,
+    ) -> Result<A::Answer, Refusal> {
         let sums = match call.datum(at::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
-            Some(datum) => unsafe { self.state_of(datum, &grid) }?.sums(),
+            Some(datum) => unsafe { self.state_of(datum, grid) }?.sums(),
             None => S::default(),
         };
         Ok(release(mechanism, &sums))

@@ -27,6 +27,8 @@ pub enum Role {
     Hi,
     /// The number of buckets.
     Buckets,
+    /// The most rows that a person counts for.
+    K,
     /// The budget epsilon.
     Epsilon,
     /// The budget delta, of an aggregate that has it beside the mechanism.
@@ -38,12 +40,13 @@ pub enum Role {
 }
 
 /// The names in SQL.
-const ROLES: [(Role, &str); 9] = [
+const ROLES: [(Role, &str); 10] = [
     (Role::X, "x"),
     (Role::Predicates, "questions"),
     (Role::Lo, "lo"),
     (Role::Hi, "hi"),
     (Role::Buckets, "buckets"),
+    (Role::K, "k"),
     (Role::Epsilon, "eps"),
     (Role::Delta, "delta"),
     (Role::Mechanism, "mech"),
@@ -100,7 +103,10 @@ pub enum SqlType {
     Float8,
     Float8Array,
     Integer,
+    BigInt,
     Mechanism,
+    /// What a person contributes, of one column.
+    Contribution,
     Any,
     /// Any, and as many as the caller likes.
     AnyVariadic,
@@ -111,14 +117,17 @@ impl SqlType {
     /// aggregate that a superuser made of our functions may have a number where a varlena is read.
     fn can_be(self, found: Oid) -> bool {
         match self {
-            Self::Float8Array | Self::Mechanism => sql_type::is_varlena(found),
-            Self::Float8 | Self::Integer | Self::Any | Self::AnyVariadic => true,
+            Self::Float8Array | Self::Mechanism | Self::Contribution => sql_type::is_varlena(found),
+            Self::Float8 | Self::Integer | Self::BigInt | Self::Any | Self::AnyVariadic => true,
         }
     }
 
     /// Whether [`value`](Self::value) reads it. Other types are those of data.
     const fn has_values(self) -> bool {
-        matches!(self, Self::Float8 | Self::Integer | Self::Mechanism)
+        matches!(
+            self,
+            Self::Float8 | Self::Integer | Self::BigInt | Self::Mechanism
+        )
     }
 
     /// A value, in memory of our own.
@@ -128,10 +137,11 @@ impl SqlType {
     unsafe fn value(self, datum: Datum) -> Value {
         match self {
             Self::Float8 => Value::Float8(float8(datum).to_bits()),
-            Self::Integer => Value::Integer(datum.value() as i32),
+            Self::Integer => Value::Integer(i64::from(datum.value() as i32)),
+            Self::BigInt => Value::Integer(datum.value() as i64),
             // SAFETY: the caller guarantees it.
             Self::Mechanism => Value::Text(unsafe { mechanism::text_of(datum) }),
-            Self::Float8Array | Self::Any | Self::AnyVariadic => {
+            Self::Float8Array | Self::Contribution | Self::Any | Self::AnyVariadic => {
                 unreachable!("a signature with such a public argument does not compile")
             }
         }
@@ -179,12 +189,14 @@ impl Parameter {
 
 pub const X: Parameter = Parameter::new(Role::X, SqlType::Float8).read(at::X);
 pub const X_ARRAY: Parameter = Parameter::new(Role::X, SqlType::Float8Array).read(at::X);
+pub const X_CONTRIBUTION: Parameter = Parameter::new(Role::X, SqlType::Contribution).read(at::X);
 pub const X_OF_ANY_TYPE: Parameter = Parameter::new(Role::X, SqlType::Any).read(at::X);
 pub const PREDICATES: Parameter =
     Parameter::new(Role::Predicates, SqlType::AnyVariadic).read(at::PREDICATES);
 pub const LO: Parameter = Parameter::new(Role::Lo, SqlType::Float8).read(at::LO);
 pub const HI: Parameter = Parameter::new(Role::Hi, SqlType::Float8).read(at::HI);
 pub const BUCKETS: Parameter = Parameter::new(Role::Buckets, SqlType::Integer).read(at::BUCKETS);
+pub const K: Parameter = Parameter::new(Role::K, SqlType::BigInt);
 pub const EPS: Parameter = Parameter::new(Role::Epsilon, SqlType::Float8);
 pub const DELTA: Parameter = Parameter::new(Role::Delta, SqlType::Float8);
 pub const MECH: Parameter = Parameter::new(Role::Mechanism, SqlType::Mechanism);
@@ -245,6 +257,20 @@ impl Signature {
         })
     }
 
+    /// Whether the rows of a call that [`fits`](Self::fits) are contributions of persons; `function` is one of its
+    /// support functions. What takes any type takes them too, and not as plain values.
+    pub fn takes_contributions(&self, planned: &PlannedCall, function: Oid) -> bool {
+        let Some(mut parameters) = self.of_call(planned.len()) else {
+            return false;
+        };
+        let mut types = planned.types();
+        parameters.any(|parameter| match (parameter.sql_type, types.next()) {
+            (SqlType::Contribution, _) => true,
+            (SqlType::Any, Some(of)) => sql_type::is_contribution(of, function),
+            _ => false,
+        })
+    }
+
     /// Whether the aggregate has such an argument.
     pub fn has(&self, role: Role) -> bool {
         self.0.iter().any(|parameter| parameter.role == role)
@@ -291,6 +317,8 @@ impl Parameter {
             SqlType::Float8 => ("", "double precision"),
             SqlType::Float8Array => ("", "double precision[]"),
             SqlType::Integer => ("", "integer"),
+            SqlType::BigInt => ("", "bigint"),
+            SqlType::Contribution => ("", "dp_mean.dp_contribution"),
             SqlType::Mechanism => ("", "dp_mechanism"),
             SqlType::Any => ("", "\"any\""),
             SqlType::AnyVariadic => ("VARIADIC ", "\"any\""),
@@ -298,6 +326,9 @@ impl Parameter {
         format!("{mode}{} {of}", self.role.name())
     }
 }
+
+/// What `dp_contribution` takes; `dp_contribution_sum` has no `k`.
+pub const OF_CONTRIBUTION: Signature = Signature::new(&[X, LO, HI, K.given_from(4)]);
 
 /// How the data come into a call.
 #[derive(Clone, Copy)]
@@ -314,7 +345,7 @@ pub enum Input {
 #[derive(Clone, PartialEq, Eq)]
 enum Value {
     Float8(u64),
-    Integer(i32),
+    Integer(i64),
     Text(String),
 }
 
@@ -360,6 +391,13 @@ impl Values {
         })
     }
 
+    fn mechanism(&self) -> MechanismArgument<'_> {
+        match self.text(Role::Mechanism) {
+            Some(text) => MechanismArgument::Given(text),
+            None => MechanismArgument::Omitted,
+        }
+    }
+
     /// What a mechanism is made from.
     pub fn arguments(&self, input: Input) -> Arguments<'_> {
         let bounds = self.number(Role::Lo).zip(self.number(Role::Hi));
@@ -369,15 +407,33 @@ impl Values {
             delta: self.number(Role::Delta),
             length: match input {
                 Input::Predicates(count) => Some(count),
-                Input::Value => self.count(Role::Buckets),
+                Input::Value => match &self.0[Role::K as usize] {
+                    // NULL is what no number of rows can be.
+                    Some(_) => Some(self.count(Role::K).unwrap_or(0)),
+                    None => self.count(Role::Buckets),
+                },
                 Input::BooleanArray => None,
             },
-            mechanism: match self.text(Role::Mechanism) {
-                Some(text) => MechanismArgument::Given(text),
-                None => MechanismArgument::Omitted,
-            },
+            mechanism: self.mechanism(),
             pathological: settings::allow_pathological(),
         }
+    }
+
+    /// The most rows of a person by which the call's mechanism shares its budget.
+    pub fn rows(&self) -> u32 {
+        dp_core::registry::rows_of(self.mechanism())
+    }
+
+    /// The name of a bound in which these differ from others, where both have bounds.
+    pub fn changed_bound(&self, other: &Self) -> Option<&'static str> {
+        let differ = |role: &Role| {
+            let [one, two] = [self, other].map(|values| &values.0[*role as usize]);
+            one.is_some() && two.is_some() && one != two
+        };
+        [Role::Lo, Role::Hi]
+            .iter()
+            .find(|role| differ(role))
+            .map(|role| role.name())
     }
 
     /// The argument `confidence`, if the call has it.

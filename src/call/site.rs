@@ -6,14 +6,16 @@
 use std::rc::Rc;
 
 use dp_core::registry::{Made, Spent};
+use dp_core::request::contribution::ContributionRule;
 use pgrx::PgMemoryContexts;
-use pgrx::pg_sys::{Datum, FunctionCallInfo};
+use pgrx::pg_sys::{Datum, FunctionCallInfo, MemoryContext};
 
 use crate::call::aggregate::Aggregate;
 use crate::call::overspent::overspent;
-use crate::call::signature::{Input, Parameter, Values};
+use crate::call::signature::{Input, OF_CONTRIBUTION, Parameter, Role, Signature, Values, at};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
+use crate::pg::origin::origins;
 use crate::pg::plan::{Argument, Computation, Computations, Missing, PlannedCall, SupportFunction};
 
 /// Where the value of an argument comes from.
@@ -24,6 +26,9 @@ enum Source {
     /// An expression: which of those that the call site computes.
     Computed(usize),
 }
+
+/// The aggregates that make contributions, in errors.
+const CONTRIBUTION: &str = "dp_contribution";
 
 /// Whether there is a record of the call site, without a call.
 ///
@@ -46,8 +51,59 @@ pub struct CallSite<M: ?Sized + 'static> {
     /// rows, PostgreSQL computes them before it calls us.
     refused: Option<Refusal>,
     input: Input,
-    /// The mechanism, and the argument values it was built from.
-    built: Option<(Values, Made<M>)>,
+    takes_contributions: bool,
+    /// The public arguments of the calls that make the contributions which this one takes in.
+    origins: Vec<Sources>,
+    /// Why one of these is refused. With rows, what is wrong with this call itself is told before.
+    refused_origin: Option<Refusal>,
+    built: Option<Built<M>>,
+}
+
+/// The public arguments of a call.
+type Sources = Vec<(&'static Parameter, Source)>;
+
+/// A mechanism, and what it was built from.
+struct Built<M: ?Sized> {
+    values: Values,
+    made: Made<M>,
+    /// The most rows of a person by which it shares its budget.
+    rows: u32,
+}
+
+/// What is found out of the arguments of a call and of those that its contributions come from.
+struct Finding {
+    /// Where what is prepared lives.
+    memory: MemoryContext,
+    /// Whether to warn of arguments that are looked up: once a query, in the leader, and where an answer leaves.
+    warns: bool,
+    computed: Vec<Computation>,
+    refused: Option<Refusal>,
+}
+
+impl Finding {
+    fn sources(&mut self, planned: &PlannedCall, name: &str, signature: &Signature) -> Sources {
+        let public = signature.public_of_call(planned.len()).into_iter();
+        let sources = public.flatten().map(|(i, parameter)| {
+            let argument = parameter.role.name();
+            let source = match planned.argument(i, self.memory) {
+                Some(Argument::Constant(value)) => Source::Constant(value),
+                Some(Argument::Computed(computation)) => {
+                    if self.warns && planned.is_looked_up(i) {
+                        errors::looked_up(name, argument);
+                    }
+                    self.computed.push(computation);
+                    Source::Computed(self.computed.len() - 1)
+                }
+                None => {
+                    let refusal = || errors::depends_on_rows(name, argument);
+                    self.refused.get_or_insert_with(refusal);
+                    Source::Constant(None)
+                }
+            };
+            (parameter, source)
+        });
+        sources.collect()
+    }
 }
 
 impl<M: ?Sized> CallSite<M> {
@@ -93,40 +149,41 @@ impl<M: ?Sized> CallSite<M> {
         if !signature.fits(&planned) {
             return Err(errors::not_our_aggregate(name));
         }
-        // SAFETY: flinfo is PostgreSQL's own.
-        let memory = unsafe { (*call.flinfo()).fn_mcxt };
-        let (mut computed, mut refused) = (Vec::new(), None);
-        let public = signature.public_of_call(planned.len()).into_iter();
-        let arguments = public.flatten().map(|(i, parameter)| {
-            let argument = parameter.role.name();
-            let source = match planned.argument(i, memory) {
-                Some(Argument::Constant(value)) => Source::Constant(value),
-                Some(Argument::Computed(computation)) => {
-                    // Once a query, and in the leader.
-                    if caller == SupportFunction::Final && planned.is_looked_up(i) {
-                        errors::looked_up(name, argument);
-                    }
-                    computed.push(computation);
-                    Source::Computed(computed.len() - 1)
-                }
-                None => {
-                    refused.get_or_insert_with(|| errors::depends_on_rows(name, argument));
-                    Source::Constant(None)
-                }
-            };
-            (parameter, source)
-        });
-        let arguments = arguments.collect();
+        let is_final = caller == SupportFunction::Final;
+        let mut finding = Finding {
+            // SAFETY: flinfo is PostgreSQL's own.
+            memory: unsafe { (*call.flinfo()).fn_mcxt },
+            warns: is_final && signature.has(Role::Epsilon),
+            computed: Vec::new(),
+            refused: None,
+        };
+        let arguments = finding.sources(&planned, name, signature);
         let input = signature.input(&planned, name).unwrap_or_else(|refusal| {
-            refused.get_or_insert(refusal);
+            finding.refused.get_or_insert(refusal);
             Input::Value
         });
+        let refused = finding.refused.take();
+        // SAFETY: as above.
+        let function = unsafe { (*call.flinfo()).fn_oid };
+        let takes_contributions = signature.takes_contributions(&planned, function);
+        let origins = if is_final && takes_contributions {
+            let found = origins(&planned, at::X - 1).into_iter();
+            let found = found.filter(|origin| OF_CONTRIBUTION.fits(origin));
+            let sources = |origin| finding.sources(&origin, CONTRIBUTION, &OF_CONTRIBUTION);
+            found.map(sources).collect()
+        } else {
+            Vec::new()
+        };
+        let (computed, refused_origin) = (finding.computed, finding.refused);
         Ok(Self {
             aggregate,
             arguments,
             computed,
             refused,
             input,
+            takes_contributions,
+            origins,
+            refused_origin,
             built: None,
         })
     }
@@ -153,17 +210,43 @@ impl<M: ?Sized> CallSite<M> {
     pub fn mechanism_of_plan(&mut self) -> Result<&M, Refusal> {
         self.check()?;
         if !self.built_from_constants() {
-            let value = |source: Source| match source {
-                Source::Constant(value) => value,
-                Source::Computed(i) => self.computed[i].value(),
-            };
-            let arguments = self.arguments.iter();
-            let arguments = arguments.map(|(parameter, source)| (*parameter, value(*source)));
-            // SAFETY: the types are those of the SQL declaration, by the check of the signature.
-            let values = unsafe { Values::read(arguments) };
-            self.build(values)?;
+            self.build(self.values(&self.arguments))?;
         }
+        self.check_origins()?;
         Ok(self.mechanism())
+    }
+
+    /// The values of arguments, as the plan gives them and as they were computed last.
+    fn values(&self, sources: &Sources) -> Values {
+        let value = |source: Source| match source {
+            Source::Constant(value) => value,
+            Source::Computed(i) => self.computed[i].value(),
+        };
+        let arguments = sources.iter();
+        let arguments = arguments.map(|(parameter, source)| (*parameter, value(*source)));
+        // SAFETY: the types are those of the SQL declaration, by the check of the signature.
+        unsafe { Values::read(arguments) }
+    }
+
+    /// Checks the calls that make the contributions: their own arguments, which they do not refuse themselves, as
+    /// an ERROR of theirs would tell that there is a row; and that this call has the same.
+    fn check_origins(&self) -> Result<(), Refusal> {
+        let (Some(built), name) = (&self.built, self.aggregate.name) else {
+            return Ok(());
+        };
+        self.refused_origin.clone().map_or(Ok(()), Err)?;
+        for origin in &self.origins {
+            let values = self.values(origin);
+            let rule = ContributionRule::new(&values.arguments(Input::Value))
+                .map_err(|error| errors::parameter(CONTRIBUTION, &error))?;
+            if let Some(bound) = built.values.changed_bound(&values) {
+                return Err(errors::other_bound(name, bound));
+            }
+            if rule.k != built.rows {
+                return Err(errors::other_rows(name, built.rows, rule.k));
+            }
+        }
+        Ok(())
     }
 
     /// The mechanism for the arguments as a transition function's call passes them.
@@ -187,17 +270,27 @@ impl<M: ?Sized> CallSite<M> {
     }
 
     fn mechanism(&self) -> &M {
-        &self.made().mechanism
+        &self.built().made.mechanism
     }
 
     /// What a release by the mechanism that was built last costs.
     pub fn spent(&self) -> Rc<Spent> {
-        Rc::clone(&self.made().spent)
+        Rc::clone(&self.built().made.spent)
     }
 
-    fn made(&self) -> &Made<M> {
-        let (_, made) = self.built.as_ref().expect("built before it is asked for");
-        made
+    fn built(&self) -> &Built<M> {
+        self.built.as_ref().expect("built before it is asked for")
+    }
+
+    /// Whether the rows of the call are contributions of persons.
+    pub fn takes_contributions(&self) -> bool {
+        self.takes_contributions
+    }
+
+    /// The most rows of a person by which the mechanism, which was asked for, shares its budget. No contribution
+    /// may be more.
+    pub fn rows(&self) -> u32 {
+        self.built().rows
     }
 
     /// Whether what was built stands for good.
@@ -207,7 +300,7 @@ impl<M: ?Sized> CallSite<M> {
 
     /// Builds the mechanism, unless it was built from the same values.
     fn build(&mut self, values: Values) -> Result<(), Refusal> {
-        if self.built.as_ref().is_some_and(|(of, _)| *of == values) {
+        if self.built.as_ref().is_some_and(|of| of.values == values) {
             return Ok(());
         }
         let Aggregate {
@@ -220,7 +313,11 @@ impl<M: ?Sized> CallSite<M> {
                 overspent(),
             )
             .map_err(|error| errors::parameter(name, &error))?;
-        self.built = Some((values, made));
+        self.built = Some(Built {
+            rows: values.rows(),
+            values,
+            made,
+        });
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ use std::panic::resume_unwind;
 
 use dp_core::error::{Kind, ParameterError};
 use dp_core::memory::OutOfMemory;
+use dp_core::privacy::spending::{DELTA_UNIT, Limit, Spent, float_down};
 use dp_core::registry;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReport, ErrorReportWithLevel};
 use pgrx::{PgLogLevel, PgSqlErrorCode};
@@ -91,6 +92,30 @@ pub fn depends_on_rows(aggregate: &str, argument: &'static str) -> Refusal {
     }
 }
 
+/// Contributions of persons that were made with another bound than the call's.
+pub fn other_bound(aggregate: &str, argument: &'static str) -> Refusal {
+    let refusal = Refusal::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("{aggregate}: argument \"{argument}\" is not that of dp_contribution"),
+        "Give both calls the same bounds.",
+    );
+    Refusal {
+        argument,
+        ..refusal
+    }
+}
+
+/// Contributions of persons that stand for more or for fewer rows than the call's.
+pub fn other_rows(aggregate: &str, rows: u32, k: u32) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("{aggregate}: argument \"mech\" has rows={rows}, but dp_contribution has k = {k}"),
+        format!(
+            "Give the mechanism rows={k}, or dp_contribution the k that the mechanism has. Without them both are 1."
+        ),
+    )
+}
+
 /// Warns of an argument that was looked up in the table.
 pub fn looked_up(aggregate: &str, argument: &str) {
     let message = format!(
@@ -167,6 +192,15 @@ pub fn no_external_state() -> ! {
     )
 }
 
+/// A text or a binary form that should become a `dp_contribution`.
+pub fn no_external_contribution() -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        "dp_contribution has no text and no binary form".into(),
+        "Contributions are made by dp_contribution and dp_contribution_sum alone.",
+    )
+}
+
 /// Memory has ended.
 pub fn out_of_memory() -> ! {
     raise(
@@ -221,5 +255,154 @@ pub fn no_randomness() -> ! {
         PgSqlErrorCode::ERRCODE_SYSTEM_ERROR,
         "dp_mean: the operating system's random source failed".into(),
         "No answer was computed. Try again; if it persists, see the operating system's log.",
+    )
+}
+
+/// A budget that is not there.
+pub fn no_budget(function: &str, budget: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+        format!("{function}: there is no budget \"{budget}\""),
+        "dp_budget(name, epsilon, delta) makes one; dp_budgets lists those that you may see.",
+    )
+}
+
+/// A role that is not there.
+pub fn no_role(function: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+        format!("{function}: argument \"role\" is no role"),
+        "Give the name of a role, as in 'ann'::regrole.",
+    )
+}
+
+/// A budget that is another's.
+pub fn not_budget_owner(function: &str, budget: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        format!("{function}: must be owner of budget \"{budget}\""),
+        "Its owner is the role that made it. Ask them, or become a member of that role.",
+    )
+}
+
+/// A budget that was ended.
+pub fn budget_closed(function: &str, budget: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("{function}: budget \"{budget}\" is closed"),
+        "What was spent from it stays on record. A closed budget is not opened again.",
+    )
+}
+
+/// A limit that may still be taken back.
+pub fn limit_not_committed(function: &str, budget: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("{function}: a limit of budget \"{budget}\" was set in this transaction"),
+        "COMMIT first: a charge is for good, and a limit that may be rolled back is no promise yet.",
+    )
+}
+
+/// A charge that would pass a limit: of the budget, or of a role in it.
+pub fn over_limit(
+    function: &str,
+    budget: &str,
+    role: Option<&str>,
+    limit: &Limit,
+    spent: &Spent,
+    asked: (f64, f64),
+) -> Refusal {
+    let who = match role {
+        Some(role) => format!("role \"{role}\" in budget \"{budget}\""),
+        None => format!("budget \"{budget}\""),
+    };
+    let left = limit.delta.saturating_sub(spent.delta).max(0);
+    let delta_left = float_down(left, DELTA_UNIT);
+    let (what, left, of, takes) = if asked.1 > delta_left {
+        (
+            "delta",
+            delta_left,
+            float_down(limit.delta, DELTA_UNIT),
+            asked.1,
+        )
+    } else {
+        ("epsilon", limit.left(spent), limit.asked.0, asked.0)
+    };
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+        format!(
+            "{function}: {who} has {what} {} left of {}, and this takes {}",
+            few_digits(left.min(takes)),
+            few_digits(of),
+            few_digits(takes)
+        ),
+        "Nothing was spent. The view dp_budgets shows what was spent and what is left; only the owner of the budget \
+         can promise a higher limit, by dp_budget.",
+    )
+}
+
+/// A number with six digits.
+fn few_digits(value: f64) -> String {
+    match format!("{value:.5e}").parse::<f64>() {
+        Ok(short) if short == 0.0 || short.abs() >= 1e-4 => short.to_string(),
+        Ok(short) => format!("{short:e}"),
+        Err(_) => value.to_string(),
+    }
+}
+
+/// Another session's lock.
+pub fn ledger_locked() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
+        "dp_mean: the ledger of budgets is locked by another session".into(),
+        "Nothing was spent. Try again; a transaction that sets limits, and VACUUM FULL of the tables in the schema \
+         dp_mean, hold it for as long as they last.",
+    )
+}
+
+/// Tables of the ledger that are not what CREATE EXTENSION made.
+pub fn ledger_damaged() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "dp_mean: the ledger of budgets is not as CREATE EXTENSION made it".into(),
+        "Nothing was spent. Run ALTER EXTENSION dp_mean UPDATE; if that is not it, restore the tables of the schema \
+         dp_mean from a backup.",
+    )
+}
+
+/// A charge that only this server has.
+pub fn ledger_not_replicated() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "dp_mean: no synchronous standby has confirmed the charge".into(),
+        "It is spent on this server, and there is no answer. Try again when the standbys of synchronous_standby_names \
+         follow.",
+    )
+}
+
+/// SQL that would change the ledger.
+pub fn ledger_is_shut() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        "dp_mean: the ledger of budgets is not changed by UPDATE, DELETE or TRUNCATE".into(),
+        "dp_budget sets a limit, dp_budget_close ends a budget. What was spent stays spent.",
+    )
+}
+
+/// A charge on a server that only follows another.
+pub fn on_standby(function: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
+        format!("{function}: a standby cannot charge a budget"),
+        "Ask the primary server.",
+    )
+}
+
+/// A charge within a parallel plan.
+pub fn in_parallel(function: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
+        format!("{function}: a parallel plan cannot charge a budget"),
+        "SET max_parallel_workers_per_gather = 0.",
     )
 }

@@ -7,6 +7,7 @@ pub mod errors;
 pub mod fmgr;
 pub mod memory;
 pub mod nodes;
+pub mod origin;
 pub mod plan;
 pub mod settings;
 pub mod sql_type;

@@ -31,15 +31,15 @@ pub enum Missing {
 
 /// An aggregate's call in the plan, with its arguments.
 pub struct PlannedCall {
-    aggregate: *mut AggState,
+    pub(super) aggregate: *mut AggState,
     /// The node that has the expressions: the aggregate's own, or a partial one below it.
-    plan: *mut Plan,
+    pub(super) plan: *mut Plan,
     /// The expressions, in the order of the SQL declaration.
-    arguments: Vec<*mut Expr>,
+    pub(super) arguments: Vec<*mut Expr>,
     /// Whether the last one was given as VARIADIC.
     variadic: bool,
     /// The type of its state.
-    state: pg_sys::Oid,
+    pub(super) state: pg_sys::Oid,
 }
 
 /// One argument's expression.
@@ -138,17 +138,32 @@ impl PlannedCall {
             } else {
                 (aggref, plan)
             };
+            Ok(Self::of(aggregate, plan, aggref))
+        }
+    }
+
+    /// The call `aggref` of the node `plan`, with arguments to be computed by `aggregate`.
+    ///
+    /// # Safety
+    /// All of it belongs to one plan, which runs.
+    pub(super) unsafe fn of(
+        aggregate: *mut AggState,
+        plan: *mut Plan,
+        aggref: *mut Aggref,
+    ) -> Self {
+        // SAFETY: the caller guarantees it.
+        unsafe {
             let arguments = elements::<TargetEntry>((*aggref).args)
                 .filter(|entry| !(**entry).resjunk)
                 .map(|entry| (*entry).expr)
                 .collect();
-            Ok(Self {
+            Self {
                 aggregate,
                 plan,
                 arguments,
                 variadic: (*aggref).aggvariadic,
                 state: (*aggref).aggtranstype,
-            })
+            }
         }
     }
 
@@ -262,7 +277,10 @@ unsafe fn is_ours(aggregate: pg_sys::Oid, which: SupportFunction, function: pg_s
 /// The partial call whose states `finalize`, a call that combines states, takes in: PostgreSQL
 /// leaves in it only a reference to a column of the node below, so follow that down, to the call
 /// and its node. `None` where a node in between is not known.
-unsafe fn partial(finalize: *mut Aggref, mut plan: *mut Plan) -> Option<(*mut Aggref, *mut Plan)> {
+pub(super) unsafe fn partial(
+    finalize: *mut Aggref,
+    mut plan: *mut Plan,
+) -> Option<(*mut Aggref, *mut Plan)> {
     // SAFETY: see `find`; every plan node starts with a Plan.
     unsafe {
         let only = elements::<TargetEntry>((*finalize).args).next()?;
@@ -315,7 +333,7 @@ unsafe fn source(plan: *mut Plan, expr: *mut Expr) -> Option<(*mut Plan, i16)> {
 }
 
 /// Entry `column`, counted from 1, of a node's target list.
-unsafe fn target(plan: *mut Plan, column: i16) -> Option<*mut Expr> {
+pub(super) unsafe fn target(plan: *mut Plan, column: i16) -> Option<*mut Expr> {
     let i = usize::try_from(column).ok()?.checked_sub(1)?;
     // SAFETY: see `find`.
     unsafe {

@@ -1,5 +1,7 @@
 //! What the catalog says of types.
 
+use std::ffi::CStr;
+
 use pgrx::pg_sys;
 
 /// Whether a type is boolean, or a domain over it.
@@ -18,4 +20,18 @@ pub fn is_boolean_array(kind: pg_sys::Oid) -> bool {
 pub fn is_varlena(kind: pg_sys::Oid) -> bool {
     // SAFETY: a catalog look-up by oid.
     unsafe { pg_sys::get_typlen(kind) == -1 }
+}
+
+/// Whether a type is the `dp_contribution` of the extension that `function` belongs to, or a domain over it.
+pub fn is_contribution(kind: pg_sys::Oid, function: pg_sys::Oid) -> bool {
+    let (mut input, mut parameter) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
+    // SAFETY: catalog look-ups by oid. The type is one of an expression, so that it has an input function; the
+    // name is NULL or a C string in PostgreSQL's memory.
+    unsafe {
+        pg_sys::getTypeInputInfo(pg_sys::getBaseType(kind), &mut input, &mut parameter);
+        let name = pg_sys::get_func_name(input);
+        !name.is_null()
+            && CStr::from_ptr(name) == c"dp_contribution_in"
+            && pg_sys::get_func_namespace(input) == pg_sys::get_func_namespace(function)
+    }
 }

@@ -1,5 +1,6 @@
 //! One state for the rows of two.
 
+use dp_core::encoding::contribution::{PersonRows, PersonTotal};
 use dp_core::encoding::sums::{Moments, Sums};
 use pgrx::pg_sys::Datum;
 
@@ -25,6 +26,16 @@ fn combine(call: Call) -> Option<Datum> {
                     into.merge(&from.sums());
                 }
                 (AnyState::Moments(into), AnyState::Moments(from))
+                    if into.grid().same(from.grid()) =>
+                {
+                    into.merge(&from.sums());
+                }
+                (AnyState::PersonRows(into), AnyState::PersonRows(from))
+                    if into.grid().same(from.grid()) =>
+                {
+                    into.merge(&from.sums());
+                }
+                (AnyState::PersonTotal(into), AnyState::PersonTotal(from))
                     if into.grid().same(from.grid()) =>
                 {
                     into.merge(&from.sums());
@@ -57,6 +68,8 @@ fn combine(call: Call) -> Option<Datum> {
 enum AnyState<'a> {
     Sums(&'a mut State<Sums>),
     Moments(&'a mut State<Moments>),
+    PersonRows(&'a mut State<PersonRows>),
+    PersonTotal(&'a mut State<PersonTotal>),
     Vector(VectorState<'a>),
     Cells(CellState<'a>),
     Refused,
@@ -72,6 +85,10 @@ impl AnyState<'_> {
                 Self::Sums(state)
             } else if let Some(state) = State::of(datum) {
                 Self::Moments(state)
+            } else if let Some(state) = State::of(datum) {
+                Self::PersonRows(state)
+            } else if let Some(state) = State::of(datum) {
+                Self::PersonTotal(state)
             } else if let Some(state) = VectorState::of(datum) {
                 Self::Vector(state)
             } else if let Some(state) = CellState::of(datum) {

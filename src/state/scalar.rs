@@ -10,15 +10,14 @@ use pgrx::pg_sys::{self, Datum};
 
 use crate::pg::varlena::length_word;
 
-/// Marks a state, and the version of its layout. What it keeps shows in its length.
-const MAGIC: u32 = 0xd9_3a_5e_01;
-
 /// What the rows of a group add up to, by rules of its own: [`Sums`], or [`Moments`].
 pub trait RowSums: Copy + Default {
     /// The same in words: `palloc` aligns to 8 bytes and no more, so a 128-bit sum is two halves.
     type Words: Copy;
     /// What a row comes to.
     type Steps;
+    /// Marks a state of these sums, and the version of its layout.
+    const MAGIC: u32;
 
     fn pack(self) -> Self::Words;
     fn unpack(words: Self::Words) -> Self;
@@ -31,18 +30,19 @@ pub trait RowSums: Copy + Default {
 }
 
 #[inline(always)]
-fn whole(low: u64, high: u64) -> i128 {
+pub fn whole(low: u64, high: u64) -> i128 {
     (u128::from(high) << 64 | u128::from(low)) as i128
 }
 
 #[inline(always)]
-fn halves(sum: i128) -> [u64; 2] {
+pub fn halves(sum: i128) -> [u64; 2] {
     [sum as u64, (sum >> 64) as u64]
 }
 
 impl RowSums for Sums {
     type Words = [u64; 3];
     type Steps = i64;
+    const MAGIC: u32 = 0xd9_3a_5e_01;
 
     #[inline(always)]
     fn pack(self) -> [u64; 3] {
@@ -76,6 +76,8 @@ impl RowSums for Sums {
 impl RowSums for Moments {
     type Words = [u64; 5];
     type Steps = u64;
+    // Told apart from the one above by its length.
+    const MAGIC: u32 = 0xd9_3a_5e_01;
 
     #[inline(always)]
     fn pack(self) -> [u64; 5] {
@@ -127,7 +129,7 @@ impl<S: RowSums> State<S> {
     pub fn new(grid: Grid) -> Self {
         Self {
             header: Self::HEADER,
-            magic: MAGIC,
+            magic: S::MAGIC,
             words: S::default().pack(),
             grid,
         }
@@ -177,7 +179,8 @@ impl<S: RowSums> State<S> {
         // of what follows it. Any bytes are valid numbers. No other reference exists: PostgreSQL
         // calls one support function at a time, and none of ours keeps a state.
         unsafe {
-            if !state.is_aligned() || (*state).header != Self::HEADER || (*state).magic != MAGIC {
+            if !state.is_aligned() || (*state).header != Self::HEADER || (*state).magic != S::MAGIC
+            {
                 return None;
             }
             Some(&mut *state)

@@ -209,6 +209,14 @@ impl<'a> VectorState<'a> {
         }
     }
 
+    /// Takes in so many rows for the count at `position`.
+    pub fn count_rows_in(&mut self, position: usize, rows: u32) {
+        self.head.n = self.head.n.wrapping_add(i64::from(rows));
+        if let Some(count) = self.words.get_mut(position) {
+            *count = count.wrapping_add(u64::from(rows));
+        }
+    }
+
     /// The number of rows for which it holds, for each predicate.
     #[inline(always)]
     pub fn counts(&mut self) -> std::slice::IterMut<'_, u64> {

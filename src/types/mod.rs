@@ -1,4 +1,5 @@
 //! The SQL types of the extension.
 
+pub mod contribution;
 pub mod mechanism;
 mod state;

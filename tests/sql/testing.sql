@@ -67,3 +67,7 @@ CREATE AGGREGATE dp_test_sums_state(float8[], float8, float8, float8, dp_mechani
     SFUNC = dp_mean.dp_sums_trans, STYPE = dp_mean.dp_state, FINALFUNC = dp_test_state,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
+
+-- From now on this session's charges return before they are on disk.
+CREATE FUNCTION dp_test_flush_nothing() RETURNS void
+AS '$libdir/dp_mean', 'dp_test_flush_nothing' LANGUAGE C;

@@ -23,6 +23,7 @@ use crate::request::budget::{epsilon_besides, replaces_epsilon};
 use crate::request::checked::{CallDelta, CallEpsilon, Overspent, Request};
 use crate::request::choice::{self, Choice, Known};
 use crate::request::parameter::Parameter;
+use crate::request::unit;
 
 /// The mechanisms of an aggregate. The first one is the default.
 pub struct Registry<M: ?Sized + 'static> {
@@ -177,6 +178,15 @@ impl<M: ?Sized + 'static> Factory<M> for Registry<M> {
 /// A text of another form, or that names no mechanism or a parameter it does not take.
 pub fn parse(text: &str) -> Result<Choice, ParameterError> {
     Choice::parse(text, &Catalog)
+}
+
+/// The most rows of a person that the mechanism of a call says, in a text that a mechanism was made from. Of any other
+/// text it is 1, the least.
+pub fn rows_of(mechanism: MechanismArgument) -> u32 {
+    let MechanismArgument::Given(Some(text)) = mechanism else {
+        return 1;
+    };
+    parse(text).map_or(1, |choice| unit::rows_of(&choice))
 }
 
 /// All mechanisms, as a text may name them.

@@ -2,5 +2,6 @@
 
 pub mod bins;
 pub mod estimate;
+pub mod people;
 pub mod scalars;
 pub mod vectors;

@@ -14,6 +14,7 @@ use dp_core::mechanism::definition::Scalar;
 use dp_core::registry::Spent;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
+use crate::aggregates::shared::people::contributed;
 use crate::call::aggregate::Aggregate;
 use crate::call::signature::{Role, at};
 use crate::call::site::CallSite;
@@ -30,9 +31,17 @@ impl<A: 'static> Aggregate<Scalar<A>> {
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
     pub unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
-        let grid = CallSite::with(call, SupportFunction::Transition, self, |site| {
-            Ok(site.mechanism_of_row(call)?.grid())
+        let (grid, rows) = CallSite::with(call, SupportFunction::Transition, self, |site| {
+            let grid = site.mechanism_of_row(call)?.grid();
+            Ok((grid, site.takes_contributions().then(|| site.rows())))
         })?;
+        if let Some(rows) = rows {
+            // SAFETY: the caller guarantees it.
+            return unsafe {
+                let sums = contributed(call, rows, grid.as_ref());
+                self.add_sums(call, grid.unwrap_or(Grid::SEVERAL), &sums)
+            };
+        }
         let mut state = State::<Sums>::new(grid.unwrap_or(Grid::NONE));
         if grid.is_some() && self.signature.has(Role::Lo) {
             state.take(value(call));
@@ -58,9 +67,12 @@ impl<A: 'static> Aggregate<Scalar<A>> {
     /// As for [`release`](Self::release).
     pub unsafe fn release_and_cost(&'static self, call: Call) -> (A, Rc<Spent>) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
+            let several = site.takes_contributions();
             let mechanism = site.mechanism_of_plan()?;
+            let none = if several { Grid::SEVERAL } else { Grid::NONE };
+            let grid = mechanism.grid().unwrap_or(none);
             // SAFETY: the caller guarantees it.
-            let answer = unsafe { self.release_state(call, mechanism) }?;
+            let answer = unsafe { self.release_state_on(call, mechanism, &grid) }?;
             Ok((answer, site.spent()))
         })
         .unwrap_or_else(|refusal| refusal.raise())

@@ -100,6 +100,13 @@ impl Grid {
         scale: 0.0,
     };
 
+    /// The grid of an aggregate that adds no values, where a row may be several: its state is never taken for
+    /// one of rows that are counted one by one.
+    pub const SEVERAL: Self = Self {
+        lo: 1.0,
+        ..Self::NONE
+    };
+
     /// `lo` is step 0, `hi` is step `STEPS`: for means. A row gives 0 to `STEPS`.
     pub fn unit(bounds: &Bounds) -> Self {
         Self::new(bounds, bounds.lo)
@@ -189,17 +196,39 @@ impl Grid {
         let x = if x > self.lo { x } else { self.lo };
         let x = if x < self.hi { x } else { self.hi };
         let offset = x - self.origin;
-        let steps = if self.scale != 0.0 {
-            offset * self.scale
-        } else {
-            offset / self.value_of_steps() * STEPS as f64
-        };
+        let steps = self.unrounded(offset);
         // Sensitivity is what privacy rests on, so it is forced here, whatever the roundings
         // above did.
         let bound = STEPS as f64;
         let steps = if steps > -bound { steps } else { -bound };
         let steps = if steps < bound { steps } else { bound };
         round_to_integer(steps)
+    }
+
+    /// The steps from the origin of a value that is not clamped to the bounds, but to 2^62 steps. Depends on `x`
+    /// and the public bounds alone. Cannot panic.
+    #[inline(always)]
+    pub fn unclamped_steps(&self, x: f64) -> i64 {
+        const BOUND: f64 = (1u64 << 62) as f64;
+        let steps = self.unrounded(x - self.origin);
+        let steps = if steps > -BOUND { steps } else { -BOUND };
+        let steps = if steps < BOUND { steps } else { BOUND };
+        // Beyond 2^50 a float has at most two digits for a fraction, which the cast drops.
+        if steps.abs() < (1u64 << 50) as f64 {
+            round_to_integer(steps)
+        } else {
+            steps as i64
+        }
+    }
+
+    /// A distance from the origin in steps.
+    #[inline(always)]
+    fn unrounded(&self, offset: f64) -> f64 {
+        if self.scale != 0.0 {
+            offset * self.scale
+        } else {
+            offset / self.value_of_steps() * STEPS as f64
+        }
     }
 }
 

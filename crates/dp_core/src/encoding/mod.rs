@@ -3,6 +3,7 @@
 
 pub mod buckets;
 pub mod cells;
+pub mod contribution;
 pub mod grid;
 pub mod magnitudes;
 pub mod sides;

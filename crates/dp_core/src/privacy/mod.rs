@@ -4,4 +4,5 @@ pub mod accounting;
 pub mod cost;
 pub mod delta;
 pub mod epsilon;
+pub mod spending;
 pub mod zcdp;

@@ -5,5 +5,6 @@ pub mod arguments;
 pub mod budget;
 pub mod checked;
 pub mod choice;
+pub mod contribution;
 pub mod parameter;
 pub mod unit;

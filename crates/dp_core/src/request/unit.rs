@@ -6,6 +6,7 @@ use crate::error::ParameterError;
 use crate::privacy::epsilon::Epsilon;
 use crate::request::budget::{DELTA, outside};
 use crate::request::checked::{CallEpsilon, Request};
+use crate::request::choice::Choice;
 use crate::request::parameter::{Parameter, ParameterKind};
 
 /// The parameter `rows`.
@@ -28,7 +29,8 @@ pub(crate) const MOST_GROUPS: Parameter = Parameter {
 /// The parameters that all mechanisms take.
 pub const PARAMETERS: [Parameter; 2] = [MOST_ROWS, MOST_GROUPS];
 
-const MOST: f64 = 1e6;
+/// The most rows, and the most groups, that a person can be said to have.
+pub const MOST_OF_A_PERSON: u32 = 1_000_000;
 
 /// The smallest share of `mu`. The most noise that a mechanism asks for is then that of `correlated`
 /// on `G n`, for 100,000 values with the smallest weight: below 2^62 over this, which is below 2^100.
@@ -50,22 +52,27 @@ impl Unit {
     }
 }
 
+/// The most rows of a person, of a choice that a mechanism was made from; of any other one 1, the least.
+pub(crate) fn rows_of(choice: &Choice) -> u32 {
+    at_most(choice, &MOST_ROWS).unwrap_or(1)
+}
+
+/// What was given for one of the two parameters.
+fn at_most(choice: &Choice, parameter: &Parameter) -> Result<u32, ParameterError> {
+    match choice.get(parameter.name) {
+        None => Ok(1),
+        Some(most) if (1.0..=f64::from(MOST_OF_A_PERSON)).contains(&most) => Ok(most as u32),
+        Some(_) => Err(outside(parameter)),
+    }
+}
+
 impl Request<'_> {
     /// The privacy unit, as the mechanism's parameters have it.
     pub(crate) fn unit(&self) -> Result<Unit, ParameterError> {
         Ok(Unit {
-            rows: self.at_most(&MOST_ROWS)?,
-            groups: self.at_most(&MOST_GROUPS)?,
+            rows: at_most(self.choice, &MOST_ROWS)?,
+            groups: at_most(self.choice, &MOST_GROUPS)?,
         })
-    }
-
-    /// What was given for one of the two parameters.
-    fn at_most(&self, parameter: &Parameter) -> Result<u32, ParameterError> {
-        match self.choice.get(parameter.name) {
-            None => Ok(1),
-            Some(most) if (1.0..=MOST).contains(&most) => Ok(most as u32),
-            Some(_) => Err(outside(parameter)),
-        }
     }
 
     /// The call's epsilon, for a mechanism that shares it out in its own way.
@@ -151,6 +158,26 @@ mod tests {
     use super::*;
     use crate::registry;
     use crate::request::checked::Overspent;
+
+    #[test]
+    fn what_limits_a_person_is_what_shares_the_budget() {
+        use crate::request::arguments::MechanismArgument;
+        let rows = |text| registry::rows_of(MechanismArgument::Given(text));
+        for (text, is) in [
+            ("hourglass", 1),
+            ("hourglass(rows=7)", 7),
+            ("undercount(delta=1e-6, groups=3, rows=2)", 2),
+            ("gaussian(mu=1, rows=1000000)", 1_000_000),
+            // No mechanism is made of these.
+            ("hourglass(rows=0)", 1),
+            ("hourglass(rows=1000001)", 1),
+            ("no such", 1),
+        ] {
+            assert_eq!(rows(Some(text)), is, "{text}");
+        }
+        assert_eq!(rows(None), 1);
+        assert_eq!(registry::rows_of(MechanismArgument::Omitted), 1);
+    }
 
     #[test]
     fn a_share_of_delta_is_below_what_floats_can_tell() {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const EXTENSION: &str = "../../src";
 const ORDER: [&[&str]; 4] = [
     &["pg"],
-    &["state", "types"],
+    &["ledger", "state", "types"],
     &["call"],
     &["aggregates", "functions"],
 ];

@@ -3,7 +3,8 @@
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
 //! (`accounting`), what the mechanisms without bias of their own promise (`unbiased`, `symmetric`),
 //! which groups are shown (`keep`), variances (`variance`), forecasts against releases (`planning`),
-//! what intervals cover (`intervals`, `spread`), behaviour at the edges (`order`, `parsing`, `extremes`),
+//! what intervals cover (`intervals`, `spread`), budgets against the best analyst (`spending`),
+//! behaviour at the edges (`order`, `parsing`, `extremes`),
 //! that every mechanism has a page with its proof (`proofs`), and that no file imports itself through others
 //! (`imports`).
 
@@ -26,6 +27,7 @@ mod planning;
 mod privacy;
 mod proofs;
 mod samplers;
+mod spending;
 #[cfg(feature = "testing")]
 mod spread;
 mod stats;

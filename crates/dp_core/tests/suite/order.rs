@@ -1,5 +1,6 @@
 //! Any order of the rows, any split into parts and any order of merging gives the same sums.
 
+use dp_core::encoding::contribution::PersonRows;
 use dp_core::encoding::grid::{Bounds, COARSE_STEPS, Grid, STEPS};
 use dp_core::encoding::sums::{Moments, Sums};
 use dp_core::random::Bits;
@@ -85,6 +86,36 @@ fn order_and_splits_do_not_matter() {
                 }
                 assert_eq!(parts[0], expected);
             }
+        }
+    }
+}
+
+/// What a person contributes is made of exact sums, so it is the same bit by bit.
+#[test]
+fn a_contribution_depends_on_neither_order_nor_splits() {
+    let mut words = Seeded::new(5);
+    for _ in 0..2000 {
+        let mut rows: Vec<u64> = (0..1 + below(40, &mut words))
+            .map(|_| below(STEPS + 1, &mut words))
+            .collect();
+        let added = |rows: &[u64]| {
+            let mut person = PersonRows::default();
+            rows.iter().for_each(|t| person.add(*t));
+            person
+        };
+        let expected = added(&rows);
+        shuffle(&mut rows, &mut words);
+        let (one, other) = rows.split_at(below(rows.len() as u64 + 1, &mut words) as usize);
+        let (one, mut both) = (added(one), added(other));
+        both.merge(&one);
+        both.merge(&PersonRows::default());
+        assert_eq!(both, expected);
+        for k in [1, 3, 100] {
+            let given = both.contribution(k).unwrap();
+            let sum: u128 = rows.iter().map(|t| u128::from(*t)).sum();
+            let (n, kept) = (rows.len() as u128, u128::from(given.rows()));
+            assert_eq!(kept, n.min(u128::from(k)));
+            assert_eq!(u128::from(given.sum()), sum * kept / n);
         }
     }
 }

@@ -6,6 +6,7 @@
 //! repeat: every loss here is, away from the axes, the same after a move by a whole unit
 //! of sensitivity but for a constant.
 
+use dp_core::encoding::contribution::PersonRows;
 use dp_core::encoding::grid::Bounds;
 use dp_core::encoding::sums::Sums;
 use dp_core::mechanism::count::geometric::Geometric;
@@ -95,6 +96,55 @@ fn hourglass_is_private_and_tight() {
             }
         }
     }
+}
+
+/// All that persons with up to so many rows may contribute, as moves of the pair (sum, number of rows).
+fn contributed(rows: usize, steps: i64, k: u32) -> Vec<Point> {
+    let mut moves = Vec::new();
+    let mut people = vec![PersonRows::default()];
+    for _ in 0..rows {
+        let with_one_more = |person: &PersonRows| {
+            let person = *person;
+            (0..=steps).map(move |t| {
+                let mut more = person;
+                more.add(t as u64);
+                more
+            })
+        };
+        people = people.iter().flat_map(with_one_more).collect();
+        for person in &people {
+            let given = person.contribution_of_steps(k, steps as u64).unwrap();
+            moves.push((given.sum() as i64, i64::from(given.rows())));
+        }
+    }
+    moves.sort_unstable();
+    moves.dedup();
+    moves
+}
+
+/// A person of up to 5 rows, who counts for at most `k`, against the same table without them.
+#[test]
+fn a_person_of_many_rows_is_as_private_as_k_rows() {
+    for epsilon in EPSILONS {
+        for steps in 1..=3 {
+            for k in 1..=3u32 {
+                let (moves, share) = (contributed(5, steps, k), epsilon / f64::from(k));
+                for core in 1..=steps {
+                    let loss = |(x, n)| distribution::hourglass(x, n, steps, core) as f64;
+                    let ratio = worst(share, steps, &moves, loss);
+                    assert_tight(&format!("hourglass {steps} {core} {k}"), epsilon, ratio);
+                }
+                let moves: Vec<_> = moves.iter().map(|(s, n)| (*s, steps * n - s)).collect();
+                let loss = |(x, y): Point| (x.abs() + y.abs()) as f64 / steps as f64;
+                let ratio = worst(share, steps, &moves, loss);
+                assert_tight(&format!("laplace {steps} {k}"), epsilon, ratio);
+            }
+        }
+    }
+    // Rows that are not scaled down are too many for the same share.
+    let (moves, share) = (contributed(5, 2, 5), 1.0 / 3.0);
+    let loss = |(x, n)| distribution::hourglass(x, n, 2, 1) as f64;
+    assert!(worst(share, 2, &moves, loss) > 1.0f64.exp() * 1.5);
 }
 
 #[test]

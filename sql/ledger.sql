@@ -1,0 +1,289 @@
+-- The ledger: budgets, what was promised of them, and what was spent, which no ROLLBACK takes back.
+--
+-- Views compare and call with the very types that PostgreSQL's operators and functions have: what others have put
+-- into a schema of the search path would else fit better.
+--
+-- src/ledger reads and writes these tables as they lie: columns, their order and their types are its own.
+
+CREATE TABLE dp_mean.budget (
+    id bigint PRIMARY KEY,
+    name text NOT NULL UNIQUE,
+    owner regrole NOT NULL,
+    at timestamptz NOT NULL
+);
+COMMENT ON TABLE dp_mean.budget IS
+    'A row for each budget: a class of people, to whom one limit is promised for all tables about them.';
+COMMENT ON COLUMN dp_mean.budget.id IS 'Its number in the other tables.';
+COMMENT ON COLUMN dp_mean.budget.name IS 'Whose data it is, as in patients.';
+COMMENT ON COLUMN dp_mean.budget.owner IS 'The role that made it.';
+COMMENT ON COLUMN dp_mean.budget.at IS 'When it was made.';
+
+CREATE TABLE dp_mean.promise (
+    budget bigint NOT NULL,
+    role regrole NOT NULL,
+    number bigint NOT NULL,
+    epsilon float8 NOT NULL,
+    delta float8 NOT NULL,
+    epsilon_units bigint NOT NULL,
+    rho_units bigint NOT NULL,
+    delta_units bigint NOT NULL,
+    closed boolean NOT NULL,
+    at timestamptz NOT NULL,
+    by regrole NOT NULL,
+    PRIMARY KEY (budget, role, number)
+);
+COMMENT ON TABLE dp_mean.promise IS
+    'A row for each limit that was ever promised; the one with the largest number holds.';
+COMMENT ON COLUMN dp_mean.promise.budget IS 'The budget, by its number.';
+COMMENT ON COLUMN dp_mean.promise.role IS 'The role that it is about; 0 for all together.';
+COMMENT ON COLUMN dp_mean.promise.number IS 'Which one it is of this budget and role, from 1.';
+COMMENT ON COLUMN dp_mean.promise.epsilon IS 'Epsilon, as it was asked for.';
+COMMENT ON COLUMN dp_mean.promise.delta IS 'Delta, as it was asked for.';
+COMMENT ON COLUMN dp_mean.promise.epsilon_units IS 'The most that the sum of epsilons may be, in units of 2^-50.';
+COMMENT ON COLUMN dp_mean.promise.rho_units IS 'The most that the sum of rhos may be, in units of 2^-50.';
+COMMENT ON COLUMN dp_mean.promise.delta_units IS
+    'The most that the sum of deltas may be, in units of 2^-62: half of delta.';
+COMMENT ON COLUMN dp_mean.promise.closed IS 'Whether the budget ends with it.';
+COMMENT ON COLUMN dp_mean.promise.at IS 'When it was made.';
+COMMENT ON COLUMN dp_mean.promise.by IS 'The role that made it.';
+
+CREATE TABLE dp_mean.spent (
+    budget bigint NOT NULL,
+    epsilon bigint NOT NULL,
+    rho bigint NOT NULL,
+    delta bigint NOT NULL,
+    charges bigint NOT NULL,
+    role regrole NOT NULL
+);
+COMMENT ON TABLE dp_mean.spent IS
+    'A row for each budget and role that something was spent of or by. Charges change it in place, outside of '
+    'transactions.';
+COMMENT ON COLUMN dp_mean.spent.budget IS 'The budget, by its number.';
+COMMENT ON COLUMN dp_mean.spent.epsilon IS
+    'The sum of epsilons, in units of 2^-50; 2^63 - 1 once one had no bound.';
+COMMENT ON COLUMN dp_mean.spent.rho IS 'The sum of rhos, in units of 2^-50.';
+COMMENT ON COLUMN dp_mean.spent.delta IS 'The sum of deltas, in units of 2^-62.';
+COMMENT ON COLUMN dp_mean.spent.charges IS 'How many charges it has.';
+COMMENT ON COLUMN dp_mean.spent.role IS 'The role that spent it; 0 for all together.';
+
+CREATE TABLE dp_mean.charge (
+    at timestamptz NOT NULL,
+    budget bigint NOT NULL,
+    epsilon bigint NOT NULL,
+    rho bigint NOT NULL,
+    delta bigint NOT NULL,
+    role regrole NOT NULL,
+    session_role regrole NOT NULL,
+    relation regclass NOT NULL,
+    refused boolean NOT NULL,
+    mechanisms text NOT NULL,
+    query text NOT NULL
+);
+COMMENT ON TABLE dp_mean.charge IS 'A row for each charge, and for each that was refused for want of budget.';
+COMMENT ON COLUMN dp_mean.charge.at IS 'When it was made.';
+COMMENT ON COLUMN dp_mean.charge.budget IS 'The budget, by its number.';
+COMMENT ON COLUMN dp_mean.charge.epsilon IS 'Epsilon, in units of 2^-50; 2^63 - 1 if it has no bound.';
+COMMENT ON COLUMN dp_mean.charge.rho IS 'Rho, in units of 2^-50.';
+COMMENT ON COLUMN dp_mean.charge.delta IS 'Delta, in units of 2^-62.';
+COMMENT ON COLUMN dp_mean.charge.role IS 'The role that was charged.';
+COMMENT ON COLUMN dp_mean.charge.session_role IS 'The role that the session began with.';
+COMMENT ON COLUMN dp_mean.charge.relation IS 'The table that was asked; 0 if the charge names none.';
+COMMENT ON COLUMN dp_mean.charge.refused IS 'Whether it was refused, and nothing spent.';
+COMMENT ON COLUMN dp_mean.charge.mechanisms IS 'The mechanisms that answered; empty if the charge names none.';
+COMMENT ON COLUMN dp_mean.charge.query IS 'The text that the client sent, up to 1000 bytes.';
+
+-- A dump has them, so that a restore does not give back what was spent.
+SELECT pg_catalog.pg_extension_config_dump('dp_mean.budget', '');
+SELECT pg_catalog.pg_extension_config_dump('dp_mean.promise', '');
+SELECT pg_catalog.pg_extension_config_dump('dp_mean.spent', '');
+SELECT pg_catalog.pg_extension_config_dump('dp_mean.charge', '');
+
+CREATE FUNCTION dp_mean.dp_ledger_refuse() RETURNS trigger
+    AS 'MODULE_PATHNAME', 'dp_ledger_refuse' LANGUAGE C;
+COMMENT ON FUNCTION dp_mean.dp_ledger_refuse() IS
+    'refuses, with 42501: what was spent is not changed by UPDATE, DELETE or TRUNCATE';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_ledger_refuse() FROM PUBLIC;
+
+CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.budget
+    FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
+COMMENT ON TRIGGER shut ON dp_mean.budget IS 'A budget is closed, not deleted.';
+
+CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.promise
+    FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
+COMMENT ON TRIGGER shut ON dp_mean.promise IS 'A promise is followed by another, not changed.';
+
+CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.spent
+    FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
+COMMENT ON TRIGGER shut ON dp_mean.spent IS 'An UPDATE could undo a charge that is made meanwhile.';
+
+CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.charge
+    FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
+COMMENT ON TRIGGER shut ON dp_mean.charge IS 'What happened is not changed.';
+
+CREATE FUNCTION dp_budget(name text, epsilon float8, delta float8) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_budget' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_budget(text, float8, float8) IS
+    'Makes a budget, which the current role then owns, or promises another limit of one that it owns: all that is '
+    'spent from it is together (epsilon, delta)-differentially private. '
+    'It is a part of the transaction. What was spent stays spent, whatever the limit. '
+    'Superusers may call it, and who is granted EXECUTE. '
+    'epsilon > 0 and at most 4096, 0 <= delta < 1, a name of 1 to 63 bytes: else 22023; another''s budget is 42501, a '
+    'closed one 55000.';
+REVOKE EXECUTE ON FUNCTION dp_budget(text, float8, float8) FROM PUBLIC;
+
+CREATE FUNCTION dp_budget(name text, epsilon float8, delta float8, role regrole) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_budget' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_budget(text, float8, float8, regrole) IS
+    'Promises a limit for what one role spends from a budget, beside the limit of the budget. '
+    'A role without one has the budget''s alone. '
+    'Errors: 22023, 42501 and 55000 as above; a budget or role that is not there is 42704.';
+REVOKE EXECUTE ON FUNCTION dp_budget(text, float8, float8, regrole) FROM PUBLIC;
+
+CREATE FUNCTION dp_budget_close(name text) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_budget_close' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_budget_close(text) IS
+    'Ends a budget: nothing more is spent from it, and it is not opened again. '
+    'A budget is never deleted: what was spent stays on record. '
+    'A name of 1 to 63 bytes: else 22023; another''s budget is 42501, one that is closed already 55000, one that is '
+    'not there 42704.';
+REVOKE EXECUTE ON FUNCTION dp_budget_close(text) FROM PUBLIC;
+
+CREATE FUNCTION dp_charge(budget text, epsilon float8, delta float8) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_charge' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_charge(text, float8, float8) IS
+    'Spends (epsilon, delta) from a budget that the current role owns, on its own account, for a program that stands '
+    'between a user and a table. '
+    'It is for good: on disk when the call returns, and no ROLLBACK, error or crash gives it back. '
+    'epsilon counts as the aggregates count it: from 2^-20 to 50, rounded down to a multiple of 2^-40. '
+    'Past a limit it is refused, and nothing is spent. '
+    'epsilon > 0, 0 <= delta < 1: else 22023; past a limit 53400; another''s budget is 42501, a closed one or one '
+    'whose limit this transaction has set 55000, one that is not there 42704; a locked ledger is 55P03 after 5 '
+    'seconds, a standby 25006, a parallel plan 25000. '
+    'Source: docs/proofs/budget.md.';
+REVOKE EXECUTE ON FUNCTION dp_charge(text, float8, float8) FROM PUBLIC;
+
+CREATE FUNCTION dp_charge(budget text, epsilon float8, delta float8, role regrole) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_charge' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_charge(text, float8, float8, regrole) IS
+    'The same, on the account of a role, and within its limit if it has one. '
+    'Errors: 22023 and the others as above; a role that is not there is 42704.';
+REVOKE EXECUTE ON FUNCTION dp_charge(text, float8, float8, regrole) FROM PUBLIC;
+
+-- Views call it in the name of whoever looks at them. It looks at its arguments alone.
+CREATE FUNCTION dp_mean.dp_budget_sums(
+    limit_epsilon float8, limit_delta float8, epsilon_units bigint, rho_units bigint, delta_units bigint,
+    epsilon bigint, rho bigint, delta bigint,
+    OUT total_epsilon float8, OUT total_delta float8, OUT left_epsilon float8, OUT questions_left bigint)
+    AS 'MODULE_PATHNAME', 'dp_budget_sums' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_budget_sums(float8, float8, bigint, bigint, bigint, bigint, bigint, bigint) IS
+    'what a limit and sums in units mean: totals, and what is left';
+
+CREATE VIEW dp_budgets WITH (security_barrier) AS
+WITH promise AS (
+    SELECT DISTINCT ON (p.budget, p.role) p.* FROM dp_mean.promise p ORDER BY p.budget, p.role, p.number DESC
+),
+line AS (
+    SELECT coalesce(p.budget, s.budget) AS budget, coalesce(p.role, s.role) AS role,
+        p.epsilon AS limit_epsilon, p.delta AS limit_delta, p.epsilon_units, p.rho_units, p.delta_units,
+        coalesce(s.epsilon, 0) AS epsilon, coalesce(s.rho, 0) AS rho, coalesce(s.delta, 0) AS delta,
+        coalesce(s.charges, 0) AS charges
+    FROM promise p FULL JOIN dp_mean.spent s ON (s.budget, s.role::oid) = (p.budget, p.role::oid)
+)
+SELECT b.name AS budget,
+    CASE WHEN line.role::oid <> 0::oid THEN line.role END AS role,
+    b.owner,
+    line.limit_epsilon,
+    line.limit_delta,
+    CASE WHEN line.epsilon < 9223372036854775807
+        THEN ceil(line.epsilon::float8 / 1125899906842624::float8 * 1e9::float8) / 1e9::float8 END AS spent_epsilon,
+    line.rho::float8 / 1125899906842624::float8 AS spent_rho,
+    line.delta::float8 / 4611686018427387904::float8 AS spent_delta,
+    line.charges,
+    ceil(coalesce(own.total_epsilon, of_role.total_epsilon) * 1e9::float8) / 1e9::float8 AS total_epsilon,
+    coalesce(own.total_delta, of_role.total_delta) AS total_delta,
+    CASE WHEN whole.closed THEN 0::float8
+        ELSE floor(least(own.left_epsilon, of_all.left_epsilon) * 1e9::float8) / 1e9::float8 END AS left_epsilon,
+    CASE WHEN whole.closed THEN 0::bigint ELSE least(own.questions_left, of_all.questions_left) END AS questions_left,
+    whole.closed
+FROM dp_mean.budget b
+    JOIN line ON line.budget = b.id
+    JOIN promise whole ON whole.budget = b.id AND whole.role::oid = 0::oid
+    JOIN line together ON together.budget = b.id AND together.role::oid = 0::oid,
+    LATERAL dp_mean.dp_budget_sums(
+        line.limit_epsilon, line.limit_delta, line.epsilon_units, line.rho_units, line.delta_units,
+        line.epsilon, line.rho, line.delta) own,
+    LATERAL dp_mean.dp_budget_sums(
+        whole.epsilon, whole.delta, whole.epsilon_units, whole.rho_units, whole.delta_units,
+        line.epsilon, line.rho, line.delta) of_role,
+    LATERAL dp_mean.dp_budget_sums(
+        whole.epsilon, whole.delta, whole.epsilon_units, whole.rho_units, whole.delta_units,
+        together.epsilon, together.rho, together.delta) of_all
+WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE')
+    OR (line.role::oid <> 0::oid AND pg_catalog.pg_has_role(line.role::oid, 'USAGE'));
+COMMENT ON VIEW dp_budgets IS
+    'What was spent of each budget, in all and by each role, and what is left. One''s own lines, and for the owner of '
+    'a budget all of its lines.';
+COMMENT ON COLUMN dp_budgets.budget IS 'The name of the budget.';
+COMMENT ON COLUMN dp_budgets.role IS 'The role that the line is about; NULL for all together.';
+COMMENT ON COLUMN dp_budgets.owner IS 'The role that owns the budget.';
+COMMENT ON COLUMN dp_budgets.limit_epsilon IS 'Epsilon of the limit; NULL for a role without one of its own.';
+COMMENT ON COLUMN dp_budgets.limit_delta IS 'Delta of the limit.';
+COMMENT ON COLUMN dp_budgets.spent_epsilon IS
+    'The sum of what was spent, in epsilon, rounded up to nine decimals; NULL once something was spent that no epsilon '
+    'bounds, as by Gaussian noise.';
+COMMENT ON COLUMN dp_budgets.spent_rho IS 'The same in rho.';
+COMMENT ON COLUMN dp_budgets.spent_delta IS 'The sum of the deltas beside them.';
+COMMENT ON COLUMN dp_budgets.charges IS 'How many charges it was.';
+COMMENT ON COLUMN dp_budgets.total_epsilon IS
+    'Epsilon of all that was spent, together: the least limit that would have allowed it.';
+COMMENT ON COLUMN dp_budgets.total_delta IS 'The delta that goes with total_epsilon.';
+COMMENT ON COLUMN dp_budgets.left_epsilon IS
+    'The largest epsilon that one charge may still have, with a delta of 0: by this line''s limit and the budget''s.';
+COMMENT ON COLUMN dp_budgets.questions_left IS 'How many charges of epsilon 0.1 that is.';
+COMMENT ON COLUMN dp_budgets.closed IS 'Whether the budget is closed.';
+GRANT SELECT ON dp_budgets TO PUBLIC;
+
+CREATE VIEW dp_ledger WITH (security_barrier) AS
+SELECT c.at, b.name AS budget, c.role, c.session_role,
+    CASE WHEN c.relation::oid <> 0::oid THEN c.relation END AS relation,
+    c.refused,
+    CASE WHEN c.epsilon < 9223372036854775807
+        THEN ceil(c.epsilon::float8 / 1125899906842624::float8 * 1e9::float8) / 1e9::float8 END AS epsilon,
+    c.rho::float8 / 1125899906842624::float8 AS rho,
+    c.delta::float8 / 4611686018427387904::float8 AS delta,
+    c.mechanisms, c.query
+FROM dp_mean.charge c JOIN dp_mean.budget b ON b.id = c.budget
+WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE') OR pg_catalog.pg_has_role(c.role::oid, 'USAGE');
+COMMENT ON VIEW dp_ledger IS
+    'The charges: one''s own, and for the owner of a budget all of its charges.';
+COMMENT ON COLUMN dp_ledger.at IS 'When it was made.';
+COMMENT ON COLUMN dp_ledger.budget IS 'The name of the budget.';
+COMMENT ON COLUMN dp_ledger.role IS 'The role that was charged.';
+COMMENT ON COLUMN dp_ledger.session_role IS 'The role that the session began with.';
+COMMENT ON COLUMN dp_ledger.relation IS 'The table that was asked; NULL if the charge names none.';
+COMMENT ON COLUMN dp_ledger.refused IS 'Whether it was refused for want of budget, and nothing spent.';
+COMMENT ON COLUMN dp_ledger.epsilon IS 'Epsilon; NULL if no epsilon bounds it.';
+COMMENT ON COLUMN dp_ledger.rho IS 'Rho.';
+COMMENT ON COLUMN dp_ledger.delta IS 'Delta.';
+COMMENT ON COLUMN dp_ledger.mechanisms IS 'The mechanisms that answered; empty if the charge names none.';
+COMMENT ON COLUMN dp_ledger.query IS 'The text that the client sent, up to 1000 bytes.';
+GRANT SELECT ON dp_ledger TO PUBLIC;
+
+CREATE VIEW dp_promises WITH (security_barrier) AS
+SELECT b.name AS budget,
+    CASE WHEN p.role::oid <> 0::oid THEN p.role END AS role,
+    p.number, p.epsilon, p.delta, p.closed, p.at, p.by
+FROM dp_mean.promise p JOIN dp_mean.budget b ON b.id = p.budget
+WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE')
+    OR (p.role::oid <> 0::oid AND pg_catalog.pg_has_role(p.role::oid, 'USAGE'));
+COMMENT ON VIEW dp_promises IS
+    'The limits that were ever promised, each raise among them: one''s own, and for the owner of a budget all.';
+COMMENT ON COLUMN dp_promises.budget IS 'The name of the budget.';
+COMMENT ON COLUMN dp_promises.role IS 'The role that the limit is for; NULL for all together.';
+COMMENT ON COLUMN dp_promises.number IS 'Which one it is of this budget and role, from 1; the last one holds.';
+COMMENT ON COLUMN dp_promises.epsilon IS 'Epsilon of the limit.';
+COMMENT ON COLUMN dp_promises.delta IS 'Delta of the limit.';
+COMMENT ON COLUMN dp_promises.closed IS 'Whether the budget ends with it.';
+COMMENT ON COLUMN dp_promises.at IS 'When it was made.';
+COMMENT ON COLUMN dp_promises.by IS 'The role that made it.';
+GRANT SELECT ON dp_promises TO PUBLIC;

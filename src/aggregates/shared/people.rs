@@ -1,0 +1,61 @@
+//! What the aggregates that take contributions of persons share: how a contribution reaches the state of a group.
+//!
+//! Whatever bytes a contribution has, it adds no more than `rows` rows, those by which the call's mechanism shares
+//! its budget: `docs/proofs/contribution.md`. A contribution is one of many rows, so this way is not the fast one:
+//! all but NULL goes through the guarded function.
+
+use dp_core::encoding::contribution::Contribution;
+use dp_core::encoding::grid::{Bounds, Grid};
+use dp_core::encoding::sums::Sums;
+use pgrx::pg_sys::{Datum, FunctionCallInfo};
+
+use crate::call::signature::at;
+use crate::pg::fmgr::{self, Call, argument};
+use crate::types::contribution::Sealed;
+
+/// The transition function of `(state, contribution, ...)`: NULL is ignored.
+///
+/// # Safety
+/// PostgreSQL's own fcinfo, of a function with at least two arguments.
+#[inline(always)]
+pub unsafe fn take_contribution(
+    fcinfo: FunctionCallInfo,
+    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
+) -> Datum {
+    // SAFETY: two arguments, by the declaration.
+    unsafe {
+        let [state, x] = [argument(fcinfo, at::STATE), argument(fcinfo, at::X)];
+        if fmgr::in_aggregate(fcinfo) && x.isnull {
+            (*fcinfo).isnull = state.isnull;
+            return state.value;
+        }
+        rest(fcinfo)
+    }
+}
+
+/// The contribution of a row, brought to at most so many rows, with the bounds that it was made with; `None` of
+/// bytes that are none.
+///
+/// # Safety
+/// `call` is a call of a transition function `(state, contribution, ...)`.
+pub unsafe fn contribution(call: Call, rows: u32) -> Option<(Bounds, Contribution)> {
+    // SAFETY: the SQL declaration makes it a dp_contribution.
+    let (bounds, given) = unsafe { Sealed::read(call.datum(at::X)?) }?;
+    Some((bounds, given.at_most(rows)))
+}
+
+/// What a contribution of at most so many rows comes to: on the grid of a mean or a sum, or as a number of rows.
+///
+/// # Safety
+/// As [`contribution`].
+pub unsafe fn contributed(call: Call, rows: u32, grid: Option<&Grid>) -> Sums {
+    // SAFETY: the caller guarantees it.
+    let given = unsafe { contribution(call, rows) };
+    given.map_or_else(Sums::default, |(bounds, given)| match grid {
+        Some(grid) => given.sums(&bounds, grid),
+        None => Sums {
+            n: i64::from(given.rows()),
+            s: 0,
+        },
+    })
+}

@@ -1,0 +1,223 @@
+//! Budgets and their limits: who promised what to whom. All of it is a part of the transaction that says it.
+
+use dp_core::error::ParameterError;
+use dp_core::privacy::spending::Limit;
+use pgrx::pg_sys::Oid;
+
+use crate::ledger::line::Key;
+use crate::ledger::rows::{self, Row, Text, Value};
+use crate::ledger::session;
+use crate::ledger::tables::{BUDGET, Lock, PROMISE, Table};
+use crate::pg::errors::{self, Refusal};
+
+/// The most bytes of a name, as everywhere in PostgreSQL.
+const NAME_BYTES: usize = 63;
+
+/// The name of a budget, checked.
+pub struct Name(Vec<u8>);
+
+impl Name {
+    /// # Errors
+    /// NULL, empty, longer than 63 bytes, or with control characters.
+    pub fn new(bytes: Option<Vec<u8>>) -> Result<Self, ParameterError> {
+        const HINT: &str = "It says whose data it is, as in 'patients'.";
+        let Some(bytes) = bytes else {
+            return Err(ParameterError::new("budget", "must not be NULL", HINT));
+        };
+        if bytes.is_empty() || bytes.len() > NAME_BYTES || bytes.iter().any(u8::is_ascii_control) {
+            return Err(ParameterError::new(
+                "budget",
+                "must have 1 to 63 bytes, and no control characters",
+                HINT,
+            ));
+        }
+        Ok(Self(bytes))
+    }
+
+    /// For messages.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
+}
+
+/// A budget that is there.
+pub struct Budget {
+    pub id: i64,
+    owner: Oid,
+}
+
+impl Budget {
+    /// The budget of this name, and the largest number that one has.
+    fn find(table: &Table, name: &Name) -> (Option<Self>, i64) {
+        let (mut found, mut largest) = (None, 0);
+        rows::each(table, &BUDGET, |row| {
+            let (id, owner) = (row.integer(0), row.oid(2));
+            largest = largest.max(id);
+            if row.text(1) == name.0 {
+                found = Some(Self { id, owner });
+            }
+        });
+        (found, largest)
+    }
+
+    /// The budget of this name, which the current role owns.
+    ///
+    /// # Errors
+    /// There is none, or it is another's.
+    pub fn owned(function: &str, name: &Name) -> Result<Self, Refusal> {
+        let budgets = Table::open(&BUDGET, Lock::Read)?;
+        let (budget, _) = Self::find(&budgets, name);
+        let budget = budget.ok_or_else(|| errors::no_budget(function, &name.text()))?;
+        budget.check_owner(function, name)?;
+        Ok(budget)
+    }
+
+    fn check_owner(&self, function: &str, name: &Name) -> Result<(), Refusal> {
+        if session::has_rights_of(self.owner) {
+            return Ok(());
+        }
+        Err(errors::not_budget_owner(function, &name.text()))
+    }
+}
+
+/// The limit that holds now.
+#[derive(Clone, Copy)]
+pub struct Promise {
+    pub limit: Limit,
+    /// Nothing may be spent any more.
+    pub closed: bool,
+    /// This transaction made it, and may still take it back.
+    pub uncommitted: bool,
+    /// Which one it is of its line, from 1.
+    number: i64,
+}
+
+impl Promise {
+    fn read(row: &Row) -> Self {
+        Self {
+            number: row.integer(2),
+            limit: Limit {
+                asked: (row.float(3), row.float(4)),
+                epsilon: row.integer(5),
+                rho: row.integer(6),
+                delta: row.integer(7),
+            },
+            closed: row.boolean(8),
+            uncommitted: row.uncommitted,
+        }
+    }
+
+    /// The last one of each key.
+    fn last<const N: usize>(table: &Table, keys: [Key; N]) -> [Option<Self>; N] {
+        let mut last = [None::<Self>; N];
+        rows::each(table, &PROMISE, |row| {
+            let key = Key {
+                budget: row.integer(0),
+                role: row.oid(1),
+            };
+            for (last, _) in last
+                .iter_mut()
+                .zip(keys)
+                .filter(|(_, wanted)| *wanted == key)
+            {
+                let promise = Self::read(row);
+                if last.is_none_or(|last| last.number < promise.number) {
+                    *last = Some(promise);
+                }
+            }
+        });
+        last
+    }
+
+    /// What holds for each key now.
+    pub fn current<const N: usize>(keys: [Key; N]) -> Result<[Option<Self>; N], Refusal> {
+        let promises = Table::open(&PROMISE, Lock::Read)?;
+        Ok(Self::last(&promises, keys))
+    }
+
+    /// Adds a promise behind those before.
+    fn add(table: &Table, key: Key, before: Option<Self>, limit: &Limit, closed: bool) {
+        let number = before.map_or(0, |before| before.number) + 1;
+        let values = [
+            Value::Integer(key.budget),
+            Value::Role(key.role),
+            Value::Integer(number),
+            Value::Float(limit.asked.0),
+            Value::Float(limit.asked.1),
+            Value::Integer(limit.epsilon),
+            Value::Integer(limit.rho),
+            Value::Integer(limit.delta),
+            Value::Boolean(closed),
+            Value::Time(session::now()),
+            Value::Role(session::role()),
+        ];
+        rows::insert(table, &PROMISE, &values);
+    }
+}
+
+/// The two tables, for one who adds to them. Nobody else does until this transaction ends.
+fn open_to_add() -> Result<(Table, Table), Refusal> {
+    Ok((
+        Table::open(&BUDGET, Lock::Alone)?,
+        Table::open(&PROMISE, Lock::Alone)?,
+    ))
+}
+
+/// Promises a limit: of a budget, which is made if it is not there, or of a role in a budget that is.
+pub fn promise(
+    function: &str,
+    name: &Name,
+    limit: &Limit,
+    role: Option<Oid>,
+) -> Result<(), Refusal> {
+    let (budgets, promises) = open_to_add()?;
+    let (found, largest) = Budget::find(&budgets, name);
+    let id = match (found, role) {
+        (Some(budget), _) => {
+            budget.check_owner(function, name)?;
+            budget.id
+        }
+        (None, Some(_)) => return Err(errors::no_budget(function, &name.text())),
+        (None, None) => {
+            make(&budgets, largest + 1, name);
+            largest + 1
+        }
+    };
+    let budget = |role| Key { budget: id, role };
+    let (all, key) = (budget(Oid::INVALID), budget(role.unwrap_or(Oid::INVALID)));
+    let [of_all, before] = Promise::last(&promises, [all, key]);
+    if of_all.is_some_and(|promise| promise.closed) {
+        return Err(errors::budget_closed(function, &name.text()));
+    }
+    Promise::add(&promises, key, before, limit, false);
+    Ok(())
+}
+
+fn make(budgets: &Table, id: i64, name: &Name) {
+    let values = [
+        Value::Integer(id),
+        Value::Text(Text::new(&name.0)),
+        Value::Role(session::role()),
+        Value::Time(session::now()),
+    ];
+    rows::insert(budgets, &BUDGET, &values);
+}
+
+/// Ends a budget: nothing is spent from it any more.
+pub fn close(function: &str, name: &Name) -> Result<(), Refusal> {
+    let (budgets, promises) = open_to_add()?;
+    let (found, _) = Budget::find(&budgets, name);
+    let budget = found.ok_or_else(|| errors::no_budget(function, &name.text()))?;
+    budget.check_owner(function, name)?;
+    let key = Key {
+        budget: budget.id,
+        role: Oid::INVALID,
+    };
+    let [before] = Promise::last(&promises, [key]);
+    let before = before.ok_or_else(errors::ledger_damaged)?;
+    if before.closed {
+        return Err(errors::budget_closed(function, &name.text()));
+    }
+    Promise::add(&promises, key, Some(before), &before.limit, true);
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! A charge: it is added to what was spent, for good, or refused.
+
+use dp_core::privacy::spending::Spent;
+use pgrx::pg_sys::Oid;
+
+use crate::ledger::budgets::{Budget, Name, Promise};
+use crate::ledger::line::{Key, Line};
+use crate::ledger::pages::{self, Change, Extending, Locked, Place, Tuple};
+use crate::ledger::rows::{Text, Value};
+use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
+use crate::ledger::{flush, replication, session};
+use crate::pg::errors::{self, Refusal};
+
+/// How often lines that moved are looked for again.
+const TRIES: u32 = 10;
+
+/// What is to be spent, on whose account.
+pub struct Request<'a> {
+    /// The function to blame in messages.
+    pub function: &'static str,
+    pub budget: &'a Name,
+    pub role: Oid,
+    /// What is asked for, for messages.
+    pub asked: (f64, f64),
+    pub amount: Spent,
+}
+
+/// A limit that the charge must fit into: of all together, or of the role.
+struct Account {
+    key: Key,
+    promise: Option<Promise>,
+}
+
+/// Spends, for good: it is on disk when this returns. What is refused is noted, and spends nothing.
+pub fn charge(request: &Request) -> Result<(), Refusal> {
+    let Request {
+        function,
+        budget: name,
+        ..
+    } = *request;
+    if session::on_standby() {
+        return Err(errors::on_standby(function));
+    }
+    if session::in_parallel() {
+        return Err(errors::in_parallel(function));
+    }
+    let budget = Budget::owned(function, name)?;
+    let keys = [Oid::INVALID, request.role].map(|role| Key {
+        budget: budget.id,
+        role,
+    });
+    let [all, own] = Promise::current(keys)?;
+    let all = all.ok_or_else(errors::ledger_damaged)?;
+    if all.uncommitted || own.is_some_and(|own| own.uncommitted) {
+        return Err(errors::limit_not_committed(function, &name.text()));
+    }
+    if all.closed {
+        return Err(errors::budget_closed(function, &name.text()));
+    }
+    let [of_all, of_role] = keys;
+    let accounts = [
+        Account {
+            key: of_all,
+            promise: Some(all),
+        },
+        Account {
+            key: of_role,
+            promise: own,
+        },
+    ];
+    let spent = Table::open(&SPENT, Lock::Change)?;
+    let audit = Table::open(&CHARGE, Lock::Change)?;
+    spend(request, &accounts, &spent, &audit)
+}
+
+/// Looks for the two lines, and adds the charge to both if it fits.
+fn spend(
+    request: &Request,
+    accounts: &[Account; 2],
+    spent: &Table,
+    audit: &Table,
+) -> Result<(), Refusal> {
+    // All that may take memory, before anything is locked.
+    let entry = entry(request, accounts[0].key.budget, audit, false);
+    for _ in 0..TRIES {
+        let places = [
+            place_of(spent, accounts[0].key),
+            place_of(spent, accounts[1].key),
+        ];
+        let page = Locked::lock_to_append(audit, &entry);
+        let Some(result) = try_at(request, accounts, spent, &page, &entry, places) else {
+            continue;
+        };
+        drop(page);
+        return match result {
+            Ok(written) => {
+                flush::flush(written);
+                replication::wait(written)
+            }
+            Err(line) => Err(refuse(request, accounts, spent, audit, line)),
+        };
+    }
+    Err(errors::ledger_locked())
+}
+
+/// Makes the charge with the lines locked: `None` if one has moved, the number of the account without room otherwise.
+fn try_at(
+    request: &Request,
+    accounts: &[Account; 2],
+    spent: &Table,
+    audit: &Locked,
+    entry: &Tuple,
+    places: [Place; 2],
+) -> Option<Result<pages::Written, usize>> {
+    let [all, own] = places;
+    // The lines' pages in the order of their numbers, each once.
+    let (low, high) = match all.block <= own.block {
+        true => (all, own),
+        false => (own, all),
+    };
+    let first = Locked::lock(spent, low);
+    let second = (low.block != high.block).then(|| Locked::lock(spent, high));
+    let page = |place: Place| match &second {
+        Some(second) if place.block == high.block => second,
+        _ => &first,
+    };
+    let mut lines = [Line::new(accounts[0].key); 2];
+    for ((line, account), place) in lines.iter_mut().zip(accounts).zip(places) {
+        let found = page(place).row(spent, place).and_then(Line::read);
+        *line = found.filter(|line| line.key == account.key)?;
+    }
+    for (i, (line, account)) in lines.iter_mut().zip(accounts).enumerate() {
+        let sum = line.spent.plus(&request.amount);
+        let fits = |promise: &Promise| promise.limit.allows(&sum);
+        if !account.promise.as_ref().is_none_or(fits) {
+            return Some(Err(i));
+        }
+        line.spent = sum;
+        line.charges = line.charges.saturating_add(1);
+    }
+    let [of_all, of_own] = lines.map(|line| line.bytes());
+    let changes = [
+        Change::Append(audit, entry),
+        Change::Overwrite(page(all), all, &of_all),
+        Change::Overwrite(page(own), own, &of_own),
+    ];
+    Some(Ok(pages::write(spent, &changes)))
+}
+
+/// Where a line is. It is made if it is not there.
+fn place_of(spent: &Table, key: Key) -> Place {
+    let find = || {
+        pages::find(spent, |row| {
+            Line::read(row).is_some_and(|line| line.key == key)
+        })
+    };
+    if let Some(place) = find() {
+        return place;
+    }
+    let values = [
+        Value::Integer(key.budget),
+        Value::Integer(0),
+        Value::Integer(0),
+        Value::Integer(0),
+        Value::Integer(0),
+        Value::Role(key.role),
+    ];
+    let line = Tuple::new(spent, &SPENT, &values);
+    {
+        // One at a time adds lines, so that there is one of each.
+        let extending = Extending::of(spent);
+        if find().is_none() {
+            let page = extending.lock_to_append(&line);
+            pages::write(spent, &[Change::Append(&page, &line)]);
+        }
+    }
+    find().expect("a line that was made is there")
+}
+
+/// A row of the audit.
+fn entry(request: &Request, budget: i64, audit: &Table, refused: bool) -> Tuple {
+    let Spent {
+        epsilon,
+        rho,
+        delta,
+    } = request.amount;
+    let values = [
+        Value::Time(session::now()),
+        Value::Integer(budget),
+        Value::Integer(epsilon),
+        Value::Integer(rho),
+        Value::Integer(delta),
+        Value::Role(request.role),
+        Value::Role(session::session_role()),
+        Value::Relation(Oid::INVALID),
+        Value::Boolean(refused),
+        Value::Text(Text::new(b"")),
+        Value::Text(session::query()),
+    ];
+    Tuple::new(audit, &CHARGE, &values)
+}
+
+/// Notes that a charge was refused, and says why. Nothing waits for the note to be on disk.
+fn refuse(
+    request: &Request,
+    accounts: &[Account; 2],
+    spent: &Table,
+    audit: &Table,
+    without_room: usize,
+) -> Refusal {
+    let entry = entry(request, accounts[0].key.budget, audit, true);
+    {
+        let page = Locked::lock_to_append(audit, &entry);
+        pages::write(audit, &[Change::Append(&page, &entry)]);
+    }
+    let account = &accounts[without_room];
+    let mut used = Spent::default();
+    let place = place_of(spent, account.key);
+    let page = Locked::lock(spent, place);
+    if let Some(line) = page.row(spent, place).and_then(Line::read) {
+        used = line.spent;
+    }
+    drop(page);
+    let Some(promise) = account.promise else {
+        return errors::ledger_damaged();
+    };
+    let role = (without_room == 1).then(|| {
+        session::name_of(request.role).unwrap_or_else(|| request.role.to_u32().to_string())
+    });
+    errors::over_limit(
+        request.function,
+        &request.budget.text(),
+        role.as_deref(),
+        &promise.limit,
+        &used,
+        request.asked,
+    )
+}

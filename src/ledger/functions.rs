@@ -1,0 +1,136 @@
+//! What SQL calls of the ledger.
+
+use dp_core::error::ParameterError;
+use dp_core::privacy::spending::{Limit, Spent, USUAL_EPSILON};
+use pgrx::IntoDatum;
+use pgrx::pg_sys::{Datum, Oid};
+
+use crate::ledger::budgets::{self, Name};
+use crate::ledger::charge::{self, Request};
+use crate::ledger::{rows, session};
+use crate::pg::composite::composite;
+use crate::pg::errors::{self, Refusal};
+use crate::pg::fmgr::{Call, float8, sql_function};
+
+/// What a function answers, or its ERROR.
+fn done(result: Result<(), Refusal>) -> Option<Datum> {
+    match result {
+        // Of type void, which is not NULL.
+        Ok(()) => Some(Datum::null()),
+        Err(refusal) => refusal.raise(),
+    }
+}
+
+/// Argument 0, the name of a budget.
+fn name(function: &str, call: Call) -> Result<Name, Refusal> {
+    // SAFETY: the SQL declarations make it a text.
+    let bytes = call.datum(0).map(|datum| unsafe { rows::bytes_of(datum) });
+    Name::new(bytes).map_err(|error| errors::parameter(function, &error))
+}
+
+/// Arguments 1 and 2, epsilon and delta.
+fn amounts(function: &str, call: Call) -> Result<(f64, f64), Refusal> {
+    let number = |i: usize, argument| {
+        call.datum(i).map(float8).ok_or_else(|| {
+            let hint = "Give epsilon and delta; a delta of 0 is pure differential privacy.";
+            let error = ParameterError::new(argument, "must not be NULL", hint);
+            errors::parameter(function, &error)
+        })
+    };
+    Ok((number(1, "epsilon")?, number(2, "delta")?))
+}
+
+/// Argument 3, a role that is there; `None` if the function has no such argument.
+fn role(function: &str, call: Call) -> Result<Option<Oid>, Refusal> {
+    if call.len() < 4 {
+        return Ok(None);
+    }
+    let role = call
+        .datum(3)
+        .map(|datum| Oid::from_u32(datum.value() as u32));
+    match role.filter(|role| session::name_of(*role).is_some()) {
+        Some(role) => Ok(Some(role)),
+        None => Err(errors::no_role(function)),
+    }
+}
+
+/// `dp_budget(name, epsilon, delta [, role])`
+fn budget(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_budget";
+    session::refuse_read_only(c"dp_budget()");
+    done((|| {
+        let name = name(FUNCTION, call)?;
+        let (epsilon, delta) = amounts(FUNCTION, call)?;
+        let limit =
+            Limit::new(epsilon, delta).map_err(|error| errors::parameter(FUNCTION, &error))?;
+        budgets::promise(FUNCTION, &name, &limit, role(FUNCTION, call)?)
+    })())
+}
+
+sql_function!(dp_budget, pg_finfo_dp_budget, budget);
+
+/// `dp_budget_close(name)`
+fn budget_close(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_budget_close";
+    session::refuse_read_only(c"dp_budget_close()");
+    done(name(FUNCTION, call).and_then(|name| budgets::close(FUNCTION, &name)))
+}
+
+sql_function!(dp_budget_close, pg_finfo_dp_budget_close, budget_close);
+
+/// `dp_charge(budget, epsilon, delta [, role])`
+fn charge(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_charge";
+    done((|| {
+        let budget = name(FUNCTION, call)?;
+        let asked = amounts(FUNCTION, call)?;
+        let amount = Spent::of_epsilon(asked.0, asked.1)
+            .map_err(|error| errors::parameter(FUNCTION, &error))?;
+        charge::charge(&Request {
+            function: FUNCTION,
+            budget: &budget,
+            role: role(FUNCTION, call)?.unwrap_or_else(session::role),
+            asked,
+            amount,
+        })
+    })())
+}
+
+sql_function!(dp_charge, pg_finfo_dp_charge, charge);
+
+/// `dp_budget_sums(limit_epsilon, limit_delta, limit_units_epsilon, limit_units_rho, limit_units_delta,
+/// epsilon, rho, delta)`: what they mean. It looks at nothing else.
+fn budget_sums(call: Call) -> Option<Datum> {
+    let datum = |i: usize| call.datum(i).expect("the function is declared STRICT");
+    let units = |i: usize| datum(i).value() as i64;
+    let limit = Limit {
+        asked: (float8(datum(0)), float8(datum(1))),
+        epsilon: units(2),
+        rho: units(3),
+        delta: units(4),
+    };
+    let spent = Spent {
+        epsilon: units(5),
+        rho: units(6),
+        delta: units(7),
+    };
+    let usual = Spent::of_epsilon(USUAL_EPSILON, 0.0).expect("a usual epsilon");
+    let total = limit.total(&spent);
+    let columns = [
+        total.map(|total| total.0).into_datum(),
+        total.map(|total| total.1).into_datum(),
+        limit.left(&spent).into_datum(),
+        limit.how_many(&spent, &usual).into_datum(),
+    ];
+    // SAFETY: the SQL declaration makes it return (float8, float8, float8, bigint).
+    Some(unsafe { composite(call, columns) })
+}
+
+sql_function!(dp_budget_sums, pg_finfo_dp_budget_sums, budget_sums);
+
+/// A trigger function: the tables of the ledger are not changed by SQL.
+fn ledger_refuse(_: Call) -> Option<Datum> {
+    errors::ledger_is_shut().raise()
+}
+
+sql_function!(dp_ledger_refuse, pg_finfo_dp_ledger_refuse, ledger_refuse);

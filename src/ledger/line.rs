@@ -1,0 +1,75 @@
+//! A line of the ledger: what was spent of one budget, by one role or by all together.
+
+use dp_core::privacy::spending::Spent;
+use pgrx::pg_sys::Oid;
+
+/// How many bytes a line has in its row.
+pub const BYTES: usize = 44;
+
+/// Whose line it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    pub budget: i64,
+    /// [`Oid::INVALID`] for all together.
+    pub role: Oid,
+}
+
+/// What the row of `dp_mean.spent` holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    pub key: Key,
+    pub spent: Spent,
+    pub charges: i64,
+}
+
+impl Line {
+    /// Nothing was spent yet.
+    pub fn new(key: Key) -> Self {
+        let (spent, charges) = (Spent::default(), 0);
+        Self {
+            key,
+            spent,
+            charges,
+        }
+    }
+
+    /// From the data of its row, which has no NULLs and no padding; `None` for another length.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
+        let number = |i: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[8 * i..8 * i + 8]);
+            i64::from_ne_bytes(word)
+        };
+        let mut role = [0; 4];
+        role.copy_from_slice(&bytes[40..]);
+        Some(Self {
+            key: Key {
+                budget: number(0),
+                role: Oid::from_u32(u32::from_ne_bytes(role)),
+            },
+            spent: Spent {
+                epsilon: number(1),
+                rho: number(2),
+                delta: number(3),
+            },
+            charges: number(4),
+        })
+    }
+
+    /// What [`read`](Self::read) reads.
+    pub fn bytes(&self) -> [u8; BYTES] {
+        let Spent {
+            epsilon,
+            rho,
+            delta,
+        } = self.spent;
+        let mut bytes = [0; BYTES];
+        let numbers = [self.key.budget, epsilon, rho, delta, self.charges];
+        for (i, number) in numbers.into_iter().enumerate() {
+            bytes[8 * i..8 * i + 8].copy_from_slice(&number.to_ne_bytes());
+        }
+        bytes[40..].copy_from_slice(&self.key.role.to_u32().to_ne_bytes());
+        bytes
+    }
+}

@@ -1,0 +1,16 @@
+//! The ledger: what was spent of each budget, in a way that no ROLLBACK takes back.
+//!
+//! Limits are promises, in ordinary transactional tables. What was spent lies in rows of ordinary tables that
+//! are changed in place, outside of every transaction, and are on disk before a charge returns. The tables are
+//! those of `sql/ledger.sql`; the arithmetic is `dp_core::privacy::spending`.
+
+mod budgets;
+mod charge;
+pub mod flush;
+mod functions;
+mod line;
+mod pages;
+mod replication;
+mod rows;
+mod session;
+mod tables;

@@ -1,0 +1,330 @@
+//! Rows of a table, changed in place on their pages, for good: one record of the WAL has all of a change, and
+//! no transaction takes it back. Sequences are changed so by PostgreSQL itself.
+//!
+//! Between the first lock on a page and [`write`] nothing may allocate, wait for a lock that is not one of these, or
+//! raise an ERROR that could have been raised before. Everyone locks pages in this order: the audit's first, then the
+//! lines' in the order of their numbers.
+
+use std::ptr::NonNull;
+use std::thread;
+
+use pgrx::itemptr::item_pointer_set_all;
+use pgrx::pg_sys::{self, BlockNumber, OffsetNumber, Page};
+
+use crate::ledger::rows::{self, Value};
+use crate::ledger::tables::{Shape, Table};
+
+/// Where a row lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub block: BlockNumber,
+    row: OffsetNumber,
+}
+
+/// How far the WAL has to be on disk for a change to be for good.
+#[derive(Clone, Copy, Debug)]
+pub struct Written(pub pg_sys::XLogRecPtr);
+
+/// A row that everybody sees at once, whatever becomes of the transaction in which it was made.
+pub struct Tuple(NonNull<pg_sys::HeapTupleData>);
+
+impl Tuple {
+    pub fn new(table: &Table, shape: &Shape, values: &[Value]) -> Self {
+        let tuple = rows::form(table, shape, values);
+        // SAFETY: a tuple that is ours alone.
+        unsafe {
+            let header = (*tuple.as_ptr()).t_data;
+            // Frozen: older than every transaction.
+            (*header).t_choice.t_heap.t_xmin = pg_sys::FrozenTransactionId;
+            (*header).t_choice.t_heap.t_xmax = pg_sys::InvalidTransactionId;
+            (*header).t_choice.t_heap.t_field3.t_cid = pg_sys::FirstCommandId;
+            (*header).t_infomask &= !(pg_sys::HEAP_XACT_MASK as u16);
+            (*header).t_infomask |= (pg_sys::HEAP_XMIN_FROZEN | pg_sys::HEAP_XMAX_INVALID) as u16;
+            (*header).t_infomask2 &= !(pg_sys::HEAP2_XACT_MASK as u16);
+        }
+        Self(tuple)
+    }
+
+    /// The bytes that it takes on a page.
+    fn size(&self) -> usize {
+        // SAFETY: a tuple of ours, which lives as long as the call from SQL.
+        unsafe { self.0.as_ref().t_len as usize }
+    }
+}
+
+/// A page, locked so that nobody else reads or changes it.
+pub struct Locked {
+    buffer: pg_sys::Buffer,
+    block: BlockNumber,
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // After an ERROR PostgreSQL lets go of it itself, and counts on doing so.
+        if !thread::panicking() {
+            // SAFETY: locked and pinned by `lock` or `lock_to_append`, and let go once.
+            unsafe { pg_sys::UnlockReleaseBuffer(self.buffer) };
+        }
+    }
+}
+
+impl Locked {
+    /// The page of a row.
+    pub fn lock(table: &Table, place: Place) -> Self {
+        let Place { block, .. } = place;
+        // SAFETY: an open table; a page beyond its end is an ERROR.
+        let buffer = unsafe {
+            let buffer = pg_sys::ReadBuffer(table.relation(), block);
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32);
+            buffer
+        };
+        Self { buffer, block }
+    }
+
+    /// The last page of a table, with room for the tuple: a new one if need be.
+    pub fn lock_to_append(table: &Table, tuple: &Tuple) -> Self {
+        if let Some(page) = Self::with_room(table, tuple) {
+            return page;
+        }
+        // Somebody else may have made it longer meanwhile.
+        let _extending = Extending::of(table);
+        Self::with_room(table, tuple).unwrap_or_else(|| Self::add(table))
+    }
+
+    /// The last page, if it has room.
+    fn with_room(table: &Table, tuple: &Tuple) -> Option<Self> {
+        let block = blocks(table).checked_sub(1)?;
+        let page = Self::lock(table, Place { block, row: 0 });
+        // SAFETY: the page is pinned and locked.
+        let room = unsafe {
+            let page = pg_sys::BufferGetPage(page.buffer);
+            pg_sys::PageIsNew(page)
+                || pg_sys::PageGetHeapFreeSpace(page) >= pg_sys::MAXALIGN(tuple.size())
+        };
+        room.then_some(page)
+    }
+
+    /// A new page at the end, empty until it is written. [`Extending`] is held.
+    fn add(table: &Table) -> Self {
+        // SAFETY: InvalidBlockNumber is what P_NEW stands for; the lock for extending is held.
+        unsafe {
+            let buffer = pg_sys::ReadBufferExtended(
+                table.relation(),
+                pg_sys::ForkNumber::MAIN_FORKNUM,
+                pg_sys::InvalidBlockNumber,
+                pg_sys::ReadBufferMode::RBM_ZERO_AND_LOCK,
+                std::ptr::null_mut(),
+            );
+            let block = pg_sys::BufferGetBlockNumber(buffer);
+            Self { buffer, block }
+        }
+    }
+
+    /// What lies in a row of this page, if it is one that counts.
+    pub fn row(&self, table: &Table, place: Place) -> Option<&[u8]> {
+        assert_eq!(self.block, place.block, "a row of this page");
+        // SAFETY: pinned and locked as long as `self` is, which the row is borrowed from.
+        unsafe { row(table, self.buffer, place) }
+    }
+}
+
+/// The right to make a table longer, and for lines to add one.
+pub struct Extending<'a>(&'a Table);
+
+impl<'a> Extending<'a> {
+    pub fn of(table: &'a Table) -> Self {
+        // SAFETY: an open table; nothing is waited for while it is held but pages.
+        unsafe {
+            pg_sys::LockRelationForExtension(
+                table.relation(),
+                pg_sys::ExclusiveLock as pg_sys::LOCKMODE,
+            )
+        };
+        Self(table)
+    }
+
+    /// The last page of the table, with room for the tuple: a new one if need be.
+    pub fn lock_to_append(&self, tuple: &Tuple) -> Locked {
+        Locked::with_room(self.0, tuple).unwrap_or_else(|| Locked::add(self.0))
+    }
+}
+
+impl Drop for Extending<'_> {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            // SAFETY: locked by `of`, and unlocked once.
+            unsafe {
+                pg_sys::UnlockRelationForExtension(
+                    self.0.relation(),
+                    pg_sys::ExclusiveLock as pg_sys::LOCKMODE,
+                )
+            };
+        }
+    }
+}
+
+/// How many pages a table has.
+fn blocks(table: &Table) -> BlockNumber {
+    // SAFETY: an open table.
+    unsafe {
+        pg_sys::RelationGetNumberOfBlocksInFork(table.relation(), pg_sys::ForkNumber::MAIN_FORKNUM)
+    }
+}
+
+/// The data of a row, if there is one that counts for everybody: committed, or made in place.
+///
+/// # Safety
+/// The buffer is a page of the table, pinned and locked for as long as the row is used.
+unsafe fn row<'a>(table: &Table, buffer: pg_sys::Buffer, place: Place) -> Option<&'a [u8]> {
+    // SAFETY: by the caller's word; the item is one of the page's, and a normal item is a tuple of the length
+    // that it says. The snapshot is PostgreSQL's constant one.
+    unsafe {
+        let page = pg_sys::BufferGetPage(buffer);
+        if pg_sys::PageIsNew(page) || place.row > pg_sys::PageGetMaxOffsetNumber(page) {
+            return None;
+        }
+        let item = pg_sys::PageGetItemId(page, place.row);
+        if (*item).lp_flags() != pg_sys::LP_NORMAL {
+            return None;
+        }
+        let header: pg_sys::HeapTupleHeader = pg_sys::PageGetItem(page, item).cast();
+        let mut tuple = pg_sys::HeapTupleData {
+            t_len: (*item).lp_len(),
+            t_data: header,
+            t_tableOid: (*table.relation()).rd_id,
+            ..Default::default()
+        };
+        item_pointer_set_all(&mut tuple.t_self, place.block, place.row);
+        let snapshot = &raw mut pg_sys::SnapshotSelfData;
+        if !pg_sys::HeapTupleSatisfiesVisibility(&mut tuple, snapshot, buffer) {
+            return None;
+        }
+        let head = usize::from((*header).t_hoff);
+        let length = (tuple.t_len as usize).checked_sub(head)?;
+        Some(std::slice::from_raw_parts(
+            header.cast::<u8>().add(head),
+            length,
+        ))
+    }
+}
+
+/// The first row, from the table's start, that is looked for. Others may change it as soon as this returns.
+pub fn find(table: &Table, mut wanted: impl FnMut(&[u8]) -> bool) -> Option<Place> {
+    for block in 0..blocks(table) {
+        pgrx::check_for_interrupts!();
+        // SAFETY: a page of the table, pinned, and locked against changes while its rows are looked at.
+        let found = unsafe {
+            let buffer = pg_sys::ReadBuffer(table.relation(), block);
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+            let page = pg_sys::BufferGetPage(buffer);
+            let rows = match pg_sys::PageIsNew(page) {
+                true => 0,
+                false => pg_sys::PageGetMaxOffsetNumber(page),
+            };
+            let mut places = (1..=rows).map(|row| Place { block, row });
+            let found = places.find(|place| row(table, buffer, *place).is_some_and(&mut wanted));
+            pg_sys::UnlockReleaseBuffer(buffer);
+            found
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// What is to happen on a locked page.
+pub enum Change<'a> {
+    /// A row gets other data, of the same length.
+    Overwrite(&'a Locked, Place, &'a [u8]),
+    /// A row is added; the page has room for it.
+    Append(&'a Locked, &'a Tuple),
+}
+
+impl Change<'_> {
+    fn page(&self) -> &Locked {
+        match self {
+            Self::Overwrite(page, ..) | Self::Append(page, _) => page,
+        }
+    }
+}
+
+/// Makes up to four changes, all of them or none, as one record of the WAL. It is not on disk yet: see [`flush`](super::flush).
+pub fn write(table: &Table, changes: &[Change]) -> Written {
+    assert!(changes.len() <= pg_sys::MAX_GENERIC_XLOG_PAGES as usize);
+    let mut pages: [Page; pg_sys::MAX_GENERIC_XLOG_PAGES as usize] = [std::ptr::null_mut(); _];
+    // SAFETY: the pages are locked; GenericXLogStart gives copies of them, which are as long, and which become
+    // the pages when it is finished. Rows that are overwritten were read under this lock with that length.
+    unsafe {
+        let record = pg_sys::GenericXLogStart(table.relation());
+        for (i, change) in changes.iter().enumerate() {
+            let buffer = change.page().buffer;
+            let before = changes[..i]
+                .iter()
+                .position(|change| change.page().buffer == buffer);
+            pages[i] = match before {
+                Some(before) => pages[before],
+                None => open(record, buffer),
+            };
+            match change {
+                Change::Overwrite(_, place, data) => overwrite(pages[i], *place, data),
+                Change::Append(page, tuple) => append(pages[i], page.block, tuple),
+            }
+        }
+        Written(pg_sys::GenericXLogFinish(record))
+    }
+}
+
+/// The copy of a page, in which changes are made.
+///
+/// # Safety
+/// The buffer is locked; the record was started and not finished.
+unsafe fn open(record: *mut pg_sys::GenericXLogState, buffer: pg_sys::Buffer) -> Page {
+    // SAFETY: by the caller's word.
+    unsafe {
+        if !pg_sys::PageIsNew(pg_sys::BufferGetPage(buffer)) {
+            return pg_sys::GenericXLogRegisterBuffer(record, buffer, 0);
+        }
+        let whole = pg_sys::GENERIC_XLOG_FULL_IMAGE as i32;
+        let page = pg_sys::GenericXLogRegisterBuffer(record, buffer, whole);
+        pg_sys::PageInit(page, pg_sys::BLCKSZ as pg_sys::Size, 0);
+        page
+    }
+}
+
+/// # Safety
+/// The page has this row.
+unsafe fn overwrite(page: Page, place: Place, data: &[u8]) {
+    // SAFETY: by the caller's word; the length is checked.
+    unsafe {
+        let item = pg_sys::PageGetItemId(page, place.row);
+        let header: pg_sys::HeapTupleHeader = pg_sys::PageGetItem(page, item).cast();
+        let head = usize::from((*header).t_hoff);
+        assert_eq!(
+            (*item).lp_len() as usize,
+            head + data.len(),
+            "a row of this length"
+        );
+        let row = header.cast::<u8>().add(head);
+        row.copy_from_nonoverlapping(data.as_ptr(), data.len());
+    }
+}
+
+/// # Safety
+/// The page is page `block` of the table that the tuple was made for.
+unsafe fn append(page: Page, block: BlockNumber, tuple: &Tuple) {
+    // SAFETY: by the caller's word; a row that finds no room is a panic, and the record is never finished.
+    unsafe {
+        let row = pg_sys::PageAddItemExtended(
+            page,
+            tuple.0.as_ref().t_data.cast(),
+            tuple.size(),
+            pg_sys::InvalidOffsetNumber,
+            pg_sys::PAI_IS_HEAP as i32,
+        );
+        assert!(row != pg_sys::InvalidOffsetNumber, "the page has room");
+        let item = pg_sys::PageGetItemId(page, row);
+        let header: pg_sys::HeapTupleHeader = pg_sys::PageGetItem(page, item).cast();
+        item_pointer_set_all(&mut (*header).t_ctid, block, row);
+    }
+}

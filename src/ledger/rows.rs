@@ -1,0 +1,168 @@
+//! Rows of the ledger's transactional tables: budgets, and the limits that were promised. They are read as they
+//! are now, whatever snapshot the caller's transaction has.
+
+use std::ptr::NonNull;
+use std::thread;
+
+use pgrx::pg_sys::{self, Datum, Oid};
+
+use crate::ledger::tables::{Shape, Table};
+
+/// A row that was read: its values, while the scan stands on it.
+pub struct Row<'a> {
+    values: &'a [Datum],
+    /// Whether this transaction made it, which may still end in a ROLLBACK.
+    pub uncommitted: bool,
+}
+
+impl Row<'_> {
+    pub fn integer(&self, i: usize) -> i64 {
+        self.values[i].value() as i64
+    }
+
+    pub fn float(&self, i: usize) -> f64 {
+        f64::from_bits(self.values[i].value() as u64)
+    }
+
+    pub fn boolean(&self, i: usize) -> bool {
+        self.values[i].value() & 0xff != 0
+    }
+
+    pub fn oid(&self, i: usize) -> Oid {
+        Oid::from_u32(self.values[i].value() as u32)
+    }
+
+    /// The text of a column that is declared so.
+    pub fn text(&self, i: usize) -> Vec<u8> {
+        // SAFETY: `Table::open` has checked the types of the columns, and callers name a text.
+        unsafe { bytes_of(self.values[i]) }
+    }
+}
+
+/// The bytes of a text.
+///
+/// # Safety
+/// The datum is a text.
+pub unsafe fn bytes_of(datum: Datum) -> Vec<u8> {
+    // SAFETY: by the caller's word; it is copied before anything can free it.
+    unsafe {
+        let text = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
+        pgrx::varlena_to_byte_slice(text).to_vec()
+    }
+}
+
+/// A text, in the memory of the call.
+pub struct Text(Datum);
+
+impl Text {
+    pub fn new(bytes: &[u8]) -> Self {
+        let length = i32::try_from(bytes.len()).expect("a short text");
+        // SAFETY: so many bytes are copied.
+        let text = unsafe { pg_sys::cstring_to_text_with_len(bytes.as_ptr().cast(), length) };
+        Self(Datum::from(text))
+    }
+}
+
+/// A value of a column.
+pub enum Value {
+    Integer(i64),
+    Float(f64),
+    Boolean(bool),
+    Role(Oid),
+    Relation(Oid),
+    /// Microseconds, as PostgreSQL counts them.
+    Time(i64),
+    Text(Text),
+}
+
+impl Value {
+    /// The type of the columns that it is for.
+    fn kind(&self) -> Oid {
+        match self {
+            Self::Integer(_) => pg_sys::INT8OID,
+            Self::Float(_) => pg_sys::FLOAT8OID,
+            Self::Boolean(_) => pg_sys::BOOLOID,
+            Self::Role(_) => pg_sys::REGROLEOID,
+            Self::Relation(_) => pg_sys::REGCLASSOID,
+            Self::Time(_) => pg_sys::TIMESTAMPTZOID,
+            Self::Text(_) => pg_sys::TEXTOID,
+        }
+    }
+
+    fn datum(&self) -> Datum {
+        match self {
+            Self::Integer(number) | Self::Time(number) => Datum::from(*number),
+            Self::Float(number) => Datum::from(number.to_bits()),
+            Self::Boolean(is) => Datum::from(*is),
+            Self::Role(number) | Self::Relation(number) => Datum::from(*number),
+            Self::Text(text) => text.0,
+        }
+    }
+}
+
+/// A tuple of these values, in the memory of the call.
+pub fn form(table: &Table, shape: &Shape, values: &[Value]) -> NonNull<pg_sys::HeapTupleData> {
+    let kinds = values.iter().map(Value::kind);
+    assert!(
+        kinds.eq(shape.columns()),
+        "a value for each column, of its type"
+    );
+    let mut nulls = vec![false; values.len()];
+    let mut values: Vec<Datum> = values.iter().map(Value::datum).collect();
+    // SAFETY: as many values and flags as the table has columns, of their types: `Table::open` has compared it
+    // with the shape.
+    let tuple = unsafe {
+        let columns = (*table.relation()).rd_att;
+        pg_sys::heap_form_tuple(columns, values.as_mut_ptr(), nulls.as_mut_ptr())
+    };
+    NonNull::new(tuple).expect("heap_form_tuple returns a tuple")
+}
+
+/// Calls `visit` for each row.
+pub fn each(table: &Table, shape: &Shape, mut visit: impl FnMut(&Row)) {
+    let mut values = vec![Datum::null(); shape.width()];
+    let mut nulls = vec![true; shape.width()];
+    // SAFETY: an open table with so many columns, none of them NULL; a scan of all of it, without an index, in
+    // PostgreSQL's constant snapshot.
+    unsafe {
+        let snapshot = &raw mut pg_sys::SnapshotSelfData;
+        let scan = pg_sys::systable_beginscan(
+            table.relation(),
+            Oid::INVALID,
+            false,
+            snapshot,
+            0,
+            std::ptr::null_mut(),
+        );
+        loop {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                break;
+            }
+            let columns = (*table.relation()).rd_att;
+            pg_sys::heap_deform_tuple(tuple, columns, values.as_mut_ptr(), nulls.as_mut_ptr());
+            assert!(!nulls.contains(&true), "a column of the ledger is NULL");
+            let maker = (*(*tuple).t_data).t_choice.t_heap.t_xmin;
+            let frozen = pg_sys::HEAP_XMIN_FROZEN as u16;
+            let uncommitted = (*(*tuple).t_data).t_infomask & frozen != frozen
+                && pg_sys::TransactionIdIsCurrentTransactionId(maker);
+            visit(&Row {
+                values: &values,
+                uncommitted,
+            });
+        }
+        if !thread::panicking() {
+            pg_sys::systable_endscan(scan);
+        }
+    }
+}
+
+/// Adds a row, as a part of the transaction.
+pub fn insert(table: &Table, shape: &Shape, values: &[Value]) {
+    let tuple = form(table, shape, values);
+    // SAFETY: a tuple of this open table.
+    unsafe {
+        pg_sys::CatalogTupleInsert(table.relation(), tuple.as_ptr());
+        pg_sys::CommandCounterIncrement();
+    }
+}

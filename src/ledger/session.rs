@@ -1,0 +1,81 @@
+//! What a session is: who asks, in which words, and whether it can write.
+
+use std::ffi::CStr;
+
+use pgrx::pg_sys::{self, Oid};
+
+use crate::ledger::rows::Text;
+
+/// The most bytes of a query's text that are kept: a row of the audit lies on one page.
+const QUERY_BYTES: i32 = 1000;
+
+/// The role whose rights count now.
+pub fn role() -> Oid {
+    // SAFETY: within a transaction it is always set.
+    unsafe { pg_sys::GetUserId() }
+}
+
+/// The role that the session has for SET ROLE to go from.
+pub fn session_role() -> Oid {
+    // SAFETY: the same.
+    unsafe { pg_sys::GetSessionUserId() }
+}
+
+/// Whether the current role has the rights of another.
+pub fn has_rights_of(other: Oid) -> bool {
+    // SAFETY: a lookup in the catalog.
+    unsafe { pg_sys::has_privs_of_role(role(), other) }
+}
+
+/// The name of a role; `None` if there is none with this number.
+pub fn name_of(role: Oid) -> Option<String> {
+    // SAFETY: a lookup in the catalog; NULL, or a string in memory of this call.
+    unsafe {
+        let name = pg_sys::GetUserNameFromId(role, true);
+        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+    }
+}
+
+/// The text that the client sent, cut where a character ends.
+pub fn query() -> Text {
+    // SAFETY: NULL, or a string that lives as long as the statement; pg_mbcliplen reads as many bytes as it has.
+    let query = unsafe {
+        let query = pg_sys::debug_query_string;
+        if query.is_null() {
+            return Text::new(b"");
+        }
+        CStr::from_ptr(query)
+    };
+    let length = i32::try_from(query.count_bytes()).unwrap_or(i32::MAX);
+    // SAFETY: the same.
+    let length = unsafe { pg_sys::pg_mbcliplen(query.as_ptr(), length, QUERY_BYTES) };
+    Text::new(&query.to_bytes()[..length as usize])
+}
+
+/// Now, and not when the transaction began.
+pub fn now() -> i64 {
+    // SAFETY: it reads a clock.
+    unsafe { pg_sys::GetCurrentTimestamp() }
+}
+
+/// Whether this server only follows another.
+pub fn on_standby() -> bool {
+    // SAFETY: a question to shared memory.
+    unsafe { pg_sys::RecoveryInProgress() }
+}
+
+/// Whether this process takes part in a parallel plan.
+pub fn in_parallel() -> bool {
+    // SAFETY: a question to the transaction's state.
+    unsafe { pg_sys::IsInParallelMode() }
+}
+
+/// Refuses, by PostgreSQL's own ERROR, where the transaction cannot write.
+pub fn refuse_read_only(command: &'static CStr) {
+    // SAFETY: a string that lives for good.
+    unsafe {
+        pg_sys::PreventCommandDuringRecovery(command.as_ptr());
+        pg_sys::PreventCommandIfReadOnly(command.as_ptr());
+        pg_sys::PreventCommandIfParallelMode(command.as_ptr());
+    }
+}

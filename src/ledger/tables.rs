@@ -1,0 +1,152 @@
+//! The tables of the ledger, opened with a lock that nobody is waited for long for.
+
+use std::ffi::CStr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pgrx::pg_sys::{self, Oid};
+
+use crate::pg::errors::{self, Refusal};
+
+/// How long another session's lock on the ledger is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A table of the schema `dp_mean`: its name, and its columns' types.
+pub struct Shape {
+    name: &'static CStr,
+    columns: &'static [Oid],
+}
+
+impl Shape {
+    /// The types of its columns.
+    pub fn columns(&self) -> impl Iterator<Item = Oid> {
+        self.columns.iter().copied()
+    }
+
+    /// How many columns it has.
+    pub fn width(&self) -> usize {
+        self.columns.len()
+    }
+}
+
+use pg_sys::{
+    BOOLOID as BOOL, FLOAT8OID as FLOAT8, INT8OID as INT8, REGCLASSOID as REGCLASS,
+    REGROLEOID as REGROLE, TEXTOID as TEXT, TIMESTAMPTZOID as TIME,
+};
+
+/// A row for each budget.
+pub const BUDGET: Shape = Shape {
+    name: c"budget",
+    columns: &[INT8, TEXT, REGROLE, TIME],
+};
+
+/// A row for each limit that was ever promised.
+pub const PROMISE: Shape = Shape {
+    name: c"promise",
+    columns: &[
+        INT8, REGROLE, INT8, FLOAT8, FLOAT8, INT8, INT8, INT8, BOOL, TIME, REGROLE,
+    ],
+};
+
+/// The lines: see [`Line`](super::line::Line).
+pub const SPENT: Shape = Shape {
+    name: c"spent",
+    columns: &[INT8, INT8, INT8, INT8, INT8, REGROLE],
+};
+
+/// A row for each charge, and for each that was refused.
+pub const CHARGE: Shape = Shape {
+    name: c"charge",
+    columns: &[
+        TIME, INT8, INT8, INT8, INT8, REGROLE, REGROLE, REGCLASS, BOOL, TEXT, TEXT,
+    ],
+};
+
+/// How strong a lock on a table is.
+#[derive(Clone, Copy)]
+pub enum Lock {
+    /// To read.
+    Read,
+    /// To change rows, beside others who do.
+    Change,
+    /// To be the only one who adds rows, until the transaction ends.
+    Alone,
+}
+
+/// An open table of the ledger. Its lock goes with it, but for [`Lock::Alone`].
+pub struct Table {
+    relation: pg_sys::Relation,
+    unlock: pg_sys::LOCKMODE,
+}
+
+impl Table {
+    /// Opens a table, or says that its lock was not to be had.
+    pub fn open(shape: &Shape, lock: Lock) -> Result<Self, Refusal> {
+        let mode = match lock {
+            Lock::Read => pg_sys::AccessShareLock,
+            Lock::Change => pg_sys::RowExclusiveLock,
+            Lock::Alone => pg_sys::ShareRowExclusiveLock,
+        } as pg_sys::LOCKMODE;
+        // SAFETY: plain lookups by name; within a transaction, as all calls from SQL are.
+        let table = unsafe {
+            let schema = pg_sys::get_namespace_oid(c"dp_mean".as_ptr(), true);
+            pg_sys::get_relname_relid(shape.name.as_ptr(), schema)
+        };
+        if table == Oid::INVALID {
+            return Err(errors::ledger_damaged());
+        }
+        let start = Instant::now();
+        // SAFETY: a lock that does not wait.
+        while !unsafe { pg_sys::ConditionalLockRelationOid(table, mode) } {
+            if start.elapsed() >= PATIENCE {
+                return Err(errors::ledger_locked());
+            }
+            pgrx::check_for_interrupts!();
+            thread::sleep(Duration::from_millis(5));
+        }
+        // SAFETY: the lock is held, so the table stays what it is; NULL if it went before that.
+        let relation = unsafe { pg_sys::try_relation_open(table, pg_sys::NoLock as i32) };
+        if relation.is_null() {
+            return Err(errors::ledger_damaged());
+        }
+        let unlock = match lock {
+            Lock::Alone => pg_sys::NoLock as pg_sys::LOCKMODE,
+            _ => mode,
+        };
+        let table = Self { relation, unlock };
+        if table.has(shape) {
+            Ok(table)
+        } else {
+            Err(errors::ledger_damaged())
+        }
+    }
+
+    /// Whether it is a permanent table with these columns: its rows are read and written as they lie.
+    fn has(&self, shape: &Shape) -> bool {
+        // SAFETY: an open relation has both structures; SPI_gettypeid takes columns up to natts.
+        unsafe {
+            let (class, columns) = ((*self.relation).rd_rel, (*self.relation).rd_att);
+            (*class).relkind as u8 == pg_sys::RELKIND_RELATION
+                && (*class).relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT
+                && usize::try_from((*columns).natts) == Ok(shape.width())
+                && (1..)
+                    .zip(shape.columns)
+                    .all(|(i, column)| pg_sys::SPI_gettypeid(columns, i) == *column)
+        }
+    }
+
+    /// The open relation, for as long as `self` lives.
+    pub fn relation(&self) -> pg_sys::Relation {
+        self.relation
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        // After an ERROR PostgreSQL closes it itself.
+        if !thread::panicking() {
+            // SAFETY: opened by `open`, and closed once.
+            unsafe { pg_sys::relation_close(self.relation, self.unlock) };
+        }
+    }
+}

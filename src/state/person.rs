@@ -1,0 +1,77 @@
+//! What is kept of a person's rows until they are a contribution: the rules of [`PersonRows`] and [`PersonTotal`]
+//! for a state.
+
+use dp_core::encoding::contribution::{PersonRows, PersonTotal};
+use dp_core::encoding::grid::Grid;
+
+use crate::state::scalar::{RowSums, halves, whole};
+
+impl RowSums for PersonRows {
+    type Words = [u64; 5];
+    type Steps = u64;
+    const MAGIC: u32 = 0xd9_3a_5e_02;
+
+    #[inline(always)]
+    fn pack(self) -> [u64; 5] {
+        let [[low, high], [low_squares, high_squares]] = [self.s, self.q].map(halves);
+        [self.n as u64, low, high, low_squares, high_squares]
+    }
+
+    #[inline(always)]
+    fn unpack([n, low, high, low_squares, high_squares]: [u64; 5]) -> Self {
+        Self {
+            n: n as i64,
+            s: whole(low, high),
+            q: whole(low_squares, high_squares),
+        }
+    }
+
+    /// On a grid from `lo`, where steps are not negative.
+    #[inline(always)]
+    fn steps(grid: &Grid, x: f64) -> u64 {
+        grid.steps(x).max(0) as u64
+    }
+
+    #[inline(always)]
+    fn add(&mut self, steps: u64) {
+        PersonRows::add(self, steps);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        PersonRows::merge(self, other);
+    }
+}
+
+impl RowSums for PersonTotal {
+    type Words = [u64; 3];
+    type Steps = i64;
+    const MAGIC: u32 = 0xd9_3a_5e_03;
+
+    #[inline(always)]
+    fn pack(self) -> [u64; 3] {
+        let [low, high] = halves(self.s);
+        [self.n as u64, low, high]
+    }
+
+    #[inline(always)]
+    fn unpack([n, low, high]: [u64; 3]) -> Self {
+        Self {
+            n: n as i64,
+            s: whole(low, high),
+        }
+    }
+
+    #[inline(always)]
+    fn steps(grid: &Grid, x: f64) -> i64 {
+        grid.unclamped_steps(x)
+    }
+
+    #[inline(always)]
+    fn add(&mut self, steps: i64) {
+        PersonTotal::add(self, steps);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        PersonTotal::merge(self, other);
+    }
+}

@@ -1,0 +1,102 @@
+//! `dp_contribution`: what a person contributes to a group, as it lies in memory. A varlena of 56 bytes.
+//!
+//! Nobody can write one down: its input functions refuse, and nothing casts to it. Its output tells nothing, not
+//! even by an ERROR, which a row could then raise. And nothing rests on who made one: whoever reads it brings
+//! what it says to where contributions are, see [`Contribution::read`].
+
+use dp_core::encoding::contribution::Contribution;
+use dp_core::encoding::grid::Bounds;
+use pgrx::pg_sys::{self, Datum};
+
+use crate::pg::errors;
+use crate::pg::fmgr::{Call, sql_function};
+use crate::pg::varlena::length_word;
+
+/// Marks a contribution, and the version of its layout.
+const MAGIC: u32 = 0xd9_3a_5e_41;
+
+/// A person's contribution, and the bounds that it was made with.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Sealed {
+    header: u32,
+    magic: u32,
+    lo: f64,
+    hi: f64,
+    rows: u32,
+    spare: u32,
+    sum: u64,
+    /// The sum of squares in two halves: `palloc` aligns to 8 bytes and no more.
+    squares: [u64; 2],
+}
+
+const _: () = assert!(size_of::<Sealed>() == 56 && align_of::<Sealed>() == 8);
+
+impl Sealed {
+    const HEADER: u32 = length_word(size_of::<Self>());
+
+    pub fn new(bounds: &Bounds, contribution: &Contribution) -> Self {
+        let squares = contribution.sum_of_squares();
+        Self {
+            header: Self::HEADER,
+            magic: MAGIC,
+            lo: bounds.lo(),
+            hi: bounds.hi(),
+            rows: contribution.rows(),
+            spare: 0,
+            sum: contribution.sum(),
+            squares: [squares as u64, (squares >> 64) as u64],
+        }
+    }
+
+    /// The contribution behind a datum with its bounds, or `None` where the bytes are something else.
+    ///
+    /// # Safety
+    /// `datum` is a non-NULL varlena.
+    pub unsafe fn read(datum: Datum) -> Option<(Bounds, Contribution)> {
+        let found = datum.cast_mut_ptr::<Self>();
+        // SAFETY: a varlena has at least one byte, and an aligned one with this four-byte length word has as
+        // many as it says; the check of the address comes first, then of the word, then of what follows it.
+        // Any bytes are valid numbers.
+        let found = unsafe {
+            if !found.is_aligned() || (*found).header != Self::HEADER || (*found).magic != MAGIC {
+                return None;
+            }
+            *found
+        };
+        let [low, high] = found.squares.map(u128::from);
+        let contribution = Contribution::read(found.rows, found.sum, high << 64 | low)?;
+        let bounds = Bounds::new(Some(found.lo), Some(found.hi)).ok()?;
+        Some((bounds, contribution))
+    }
+
+    /// A copy in the current memory context, as a datum.
+    pub fn into_datum(self) -> Datum {
+        // SAFETY: palloc gives so many bytes aligned to 8, or raises.
+        unsafe {
+            let copy = pg_sys::palloc(size_of::<Self>()).cast::<Self>();
+            copy.write(self);
+            Datum::from(copy)
+        }
+    }
+}
+
+/// Refuses: see [`errors::no_external_contribution`].
+fn refuse(_: Call) -> Option<Datum> {
+    errors::no_external_contribution()
+}
+
+/// The same text for every contribution.
+fn output(_: Call) -> Option<Datum> {
+    // SAFETY: pstrdup copies the string into PostgreSQL's memory.
+    Some(Datum::from(unsafe { pg_sys::pstrdup(c"sealed".as_ptr()) }))
+}
+
+fn send(_: Call) -> Option<Datum> {
+    pgrx::IntoDatum::into_datum(b"sealed".as_slice())
+}
+
+sql_function!(dp_contribution_in, pg_finfo_dp_contribution_in, refuse);
+sql_function!(dp_contribution_out, pg_finfo_dp_contribution_out, output);
+sql_function!(dp_contribution_recv, pg_finfo_dp_contribution_recv, refuse);
+sql_function!(dp_contribution_send, pg_finfo_dp_contribution_send, send);
