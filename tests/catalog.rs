@@ -347,9 +347,10 @@ fn every_object_has_a_comment() {
     let (_database, mut client) = session(Build::Release);
     let sql = format!(
         "SELECT name, obj_description(objid, classid::regclass::name), classid::regclass::text \
-         FROM ({MEMBERS}) m WHERE name NOT LIKE '%[]' ORDER BY 1"
+         FROM ({MEMBERS}) m WHERE name NOT LIKE '%[]' AND NOT (classid = 'pg_type'::regclass AND objid IN \
+         (SELECT reltype FROM pg_class WHERE relkind <> 'c')) ORDER BY 1"
     );
-    // (Newer servers count the types of arrays, which have no comment, among the members.)
+    // (Newer servers count the types of arrays and of the rows of tables, which have no comment, among the members.)
     let members = rows(&mut client, &sql);
     let mut catalogs = BTreeSet::new();
     for row in &members {

@@ -371,8 +371,10 @@ fn write_types(page: &mut String, client: &mut Client) {
     let sql = format!(
         "SELECT t.typname::text, t.typtype = 'c', obj_description(t.oid, 'pg_type') FROM pg_type t \
          WHERE t.oid IN ({MEMBERS} AND classid = 'pg_type'::regclass) AND t.typcategory <> 'A' \
-           AND t.typnamespace <> 'dp_mean'::regnamespace ORDER BY t.oid"
+           AND t.typnamespace <> 'dp_mean'::regnamespace \
+           AND t.oid NOT IN (SELECT reltype FROM pg_class WHERE relkind <> 'c') ORDER BY t.oid"
     );
+    // (Newer servers count the types of the rows of views among the members.)
     for row in rows(client, &sql) {
         let (name, composite): (&str, bool) = (row.get(0), row.get(1));
         let comment: Option<&str> = row.get(2);
