@@ -4,6 +4,7 @@
 mod aggregates;
 mod call;
 mod functions;
+mod gate;
 mod ledger;
 mod pg;
 mod state;
@@ -18,6 +19,7 @@ pgrx::pg_module_magic!(name, version);
 #[allow(non_snake_case)]
 pub extern "C-unwind" fn _PG_init() {
     pg::settings::define();
+    gate::install();
     #[cfg(feature = "testing")]
     testing::loaded();
 }

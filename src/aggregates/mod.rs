@@ -14,11 +14,9 @@ mod sum;
 mod sums;
 mod variance;
 
-#[cfg(feature = "testing")]
 use crate::call::signature::Signature;
 
-/// All aggregates with their signatures, for the test that holds them against the catalog.
-#[cfg(feature = "testing")]
+/// All aggregates with their signatures. A test holds them against the catalog.
 pub const SIGNATURES: [(&str, Signature); 30] = [
     ("dp_bounds", bounds::BOUNDS.signature),
     ("dp_clamped", clamped::CLAMPED.signature),

@@ -72,6 +72,20 @@ impl Budget {
         Ok(budget)
     }
 
+    /// The budget of this name, which the owner of a protected table owns too.
+    ///
+    /// # Errors
+    /// There is none, or it is another's.
+    pub fn of_table(name: &Name, owner: Oid) -> Result<Self, Refusal> {
+        let budgets = Table::open(&BUDGET, Lock::Read)?;
+        let budget = Self::find(&budgets, name).0;
+        let budget = budget.ok_or_else(|| errors::no_budget("dp_mean", &name.text()))?;
+        match session::has_rights(owner, budget.owner) {
+            true => Ok(budget),
+            false => Err(errors::not_budget_owner("dp_mean", &name.text())),
+        }
+    }
+
     fn check_owner(&self, function: &str, name: &Name) -> Result<(), Refusal> {
         if session::has_rights_of(self.owner) {
             return Ok(());
@@ -191,6 +205,20 @@ pub fn promise(
     }
     Promise::add(&promises, key, before, limit, false);
     Ok(())
+}
+
+/// The limit of a budget that holds now; `None` if there is no such budget, or it is closed.
+pub fn limit(name: &Name) -> Result<Option<Limit>, Refusal> {
+    let budgets = Table::open(&BUDGET, Lock::Read)?;
+    let Some(budget) = Budget::find(&budgets, name).0 else {
+        return Ok(None);
+    };
+    let key = Key {
+        budget: budget.id,
+        role: Oid::INVALID,
+    };
+    let [promise] = Promise::current([key])?;
+    Ok(promise.filter(|promise| !promise.closed).map(|promise| promise.limit))
 }
 
 fn make(budgets: &Table, id: i64, name: &Name) {

@@ -4,13 +4,13 @@
 //! are changed in place, outside of every transaction, and are on disk before a charge returns. The tables are
 //! those of `sql/ledger.sql`; the arithmetic is `dp_core::privacy::spending`.
 
-mod budgets;
-mod charge;
+pub mod budgets;
+pub mod charge;
 pub mod flush;
 mod functions;
 mod line;
 mod pages;
 mod replication;
-mod rows;
-mod session;
-mod tables;
+pub mod rows;
+pub mod session;
+pub mod tables;

@@ -27,6 +27,12 @@ pub fn has_rights_of(other: Oid) -> bool {
     unsafe { pg_sys::has_privs_of_role(role(), other) }
 }
 
+/// Whether a role has the rights of another.
+pub fn has_rights(role: Oid, other: Oid) -> bool {
+    // SAFETY: a lookup in the catalog.
+    unsafe { pg_sys::has_privs_of_role(role, other) }
+}
+
 /// The name of a role; `None` if there is none with this number.
 pub fn name_of(role: Oid) -> Option<String> {
     // SAFETY: a lookup in the catalog; NULL, or a string in memory of this call.

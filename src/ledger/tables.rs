@@ -62,6 +62,12 @@ pub const CHARGE: Shape = Shape {
     ],
 };
 
+/// A row for each time that a role was allowed to ask about a protected table, or no longer.
+pub const ALLOWANCE: Shape = Shape {
+    name: c"allowance",
+    columns: &[REGCLASS, REGROLE, INT8, BOOL, TIME, REGROLE],
+};
+
 /// How strong a lock on a table is.
 #[derive(Clone, Copy)]
 pub enum Lock {

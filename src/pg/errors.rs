@@ -50,11 +50,25 @@ impl Refusal {
         self.argument
     }
 
+    /// The message.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Raises the ERROR.
     #[track_caller]
     pub fn raise(self) -> ! {
         raise(self.code, self.message, &self.hint)
     }
+}
+
+/// A query about a protected table that has no private answer.
+pub fn gated(table: &str, why: &str, hint: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        format!("permission denied for table {table}: only private answers leave it, and {why}"),
+        hint,
+    )
 }
 
 /// An argument that breaks its rule.

@@ -12,4 +12,5 @@ pub mod plan;
 pub mod settings;
 pub mod sql_type;
 pub mod subselect;
+pub mod tree;
 pub mod varlena;

@@ -65,3 +65,20 @@ pub unsafe fn integers(list: *mut List) -> Vec<i32> {
             .collect()
     }
 }
+
+/// The elements of a list of OIDs; NULL is the empty list.
+///
+/// # Safety
+/// A list of OIDs that lives.
+pub unsafe fn oids(list: *mut List) -> Vec<pg_sys::Oid> {
+    if list.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: a List holds `length` cells behind `elements`.
+    unsafe {
+        let length = usize::try_from((*list).length).unwrap_or(0);
+        (0..length)
+            .map(|i| (*(*list).elements.add(i)).oid_value)
+            .collect()
+    }
+}

@@ -180,6 +180,44 @@ pub fn parse(text: &str) -> Result<Choice, ParameterError> {
     Choice::parse(text, &Catalog)
 }
 
+/// What a release of an aggregate with these arguments costs a person, and its mechanism's canonical text; `None` for an
+/// aggregate that is not known.
+pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, ParameterError>> {
+    fn of<M: ?Sized>(registry: &Registry<M>, arguments: &Arguments) -> Result<Spent, ParameterError> {
+        let made = registry.make_chosen(arguments, Overspent::NOT)?;
+        Ok(made.spent.as_ref().clone())
+    }
+    Some(match aggregate {
+        "dp_mean" | "dp_mean_and_count" | "dp_mean_estimate" => of(&MEAN, arguments),
+        "dp_sum" | "dp_sum_estimate" => of(&SUM, arguments),
+        "dp_count" | "dp_count_estimate" => of(&COUNT, arguments),
+        "dp_variance" | "dp_stddev" | "dp_variance_estimate" => of(&VARIANCE, arguments),
+        "dp_histogram" => of(&HISTOGRAM, arguments),
+        "dp_keep" => of(&KEEP, arguments),
+        _ => return None,
+    })
+}
+
+/// The name of an aggregate's default mechanism; `None` for an aggregate that is not known.
+pub fn default_mechanism(aggregate: &str) -> Option<&'static str> {
+    let family = match aggregate {
+        "dp_mean_and_count" => "dp_mean",
+        "dp_stddev" => "dp_variance",
+        other => other.strip_suffix("_estimate").unwrap_or(other),
+    };
+    let mut all = catalog();
+    all.find(|(known, is_default, _)| *known == family && *is_default)
+        .map(|(_, _, info)| info.name)
+}
+
+/// A mechanism's text with these rows and groups of a person in the place of those that it has.
+///
+/// # Errors
+/// A text that names no mechanism.
+pub fn with_unit(text: &str, rows: u32, groups: u32) -> Result<String, ParameterError> {
+    Ok(unit::with(parse(text)?, rows, groups).text())
+}
+
 /// The most rows of a person that the mechanism of a call says, in a text that a mechanism was made from. Of any other
 /// text it is 1, the least.
 pub fn rows_of(mechanism: MechanismArgument) -> u32 {

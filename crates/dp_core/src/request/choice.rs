@@ -126,6 +126,14 @@ impl Choice {
         given.map(|(_, value)| *value)
     }
 
+    /// The same with a value for a parameter, in the place of the one that it has.
+    pub(crate) fn with(mut self, key: &'static str, value: Value) -> Self {
+        self.values.retain(|(known, _)| *known != key);
+        self.values.push((key, value));
+        self.values.sort_by_key(|(known, _)| *known);
+        self
+    }
+
     /// The parameters given, sorted by key.
     pub fn values(&self) -> &[(&'static str, Value)] {
         &self.values

@@ -6,7 +6,7 @@ use crate::error::ParameterError;
 use crate::privacy::epsilon::Epsilon;
 use crate::request::budget::{DELTA, outside};
 use crate::request::checked::{CallEpsilon, Request};
-use crate::request::choice::Choice;
+use crate::request::choice::{Choice, Value};
 use crate::request::parameter::{Parameter, ParameterKind};
 
 /// The parameter `rows`.
@@ -55,6 +55,15 @@ impl Unit {
 /// The most rows of a person, of a choice that a mechanism was made from; of any other one 1, the least.
 pub(crate) fn rows_of(choice: &Choice) -> u32 {
     at_most(choice, &MOST_ROWS).unwrap_or(1)
+}
+
+/// The choice with these rows and groups in the place of those that it has.
+pub(crate) fn with(choice: Choice, rows: u32, groups: u32) -> Choice {
+    [(&MOST_ROWS, rows), (&MOST_GROUPS, groups)]
+        .into_iter()
+        .fold(choice, |choice, (parameter, most)| {
+            choice.with(parameter.name, Value::Whole(u64::from(most)))
+        })
 }
 
 /// What was given for one of the two parameters.

@@ -1,0 +1,329 @@
+//! What the aggregates of a block ask for.
+
+use std::ffi::CStr;
+
+use pgrx::pg_sys::{self, Aggref, Node, Oid, TargetEntry};
+
+use crate::aggregates::SIGNATURES;
+use crate::call::signature::Role;
+use crate::gate::block::Block;
+use crate::gate::refuse::{Checked, Reason};
+use crate::pg::fmgr::float8;
+use crate::pg::tree::{self, Ref};
+use crate::types::mechanism;
+
+/// OIDs from here on are not PostgreSQL's own.
+const FIRST_OF_OTHERS: u32 = 10_000;
+
+/// What one aggregate asks for.
+pub enum What {
+    /// Rows.
+    Count,
+    /// People.
+    People,
+    Mean,
+    Sum,
+    Variance,
+    Stddev,
+    /// What an aggregate of ours answers.
+    Own(Own),
+}
+
+/// An aggregate of ours, called by name.
+pub struct Own {
+    pub name: &'static str,
+    /// The public arguments but for the mechanism, in their order.
+    pub arguments: Vec<(Role, f64)>,
+    pub mechanism: Option<String>,
+}
+
+impl Own {
+    /// The value of an argument.
+    pub fn value(&self, role: Role) -> Option<f64> {
+        let found = self.arguments.iter().find(|(known, _)| *known == role);
+        found.map(|(_, value)| *value)
+    }
+}
+
+/// An aggregate of a block, checked.
+pub struct Asked {
+    pub call: Ref<Aggref>,
+    pub what: What,
+    /// What it is about, as it is computed for private rows: a number, or for counts anything that is not NULL.
+    pub argument: Option<Ref<Node>>,
+    pub filter: Option<Ref<Node>>,
+    /// Of an argument that is a number.
+    pub bounds: Option<(f64, f64)>,
+}
+
+impl Asked {
+    /// Whether both are about the same numbers of the same rows.
+    pub fn is_about_the_same(&self, other: &Self) -> bool {
+        same(self.argument, other.argument)
+            && same(self.filter, other.filter)
+            && (self.bounds == other.bounds || self.bounds.is_none() || other.bounds.is_none())
+    }
+}
+
+/// Whether both are absent, or say the same.
+fn same(one: Option<Ref<Node>>, other: Option<Ref<Node>>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => one.same(other),
+        _ => false,
+    }
+}
+
+/// The aggregates of a block, each once.
+pub fn collect(block: &Block) -> Checked<Vec<Asked>> {
+    let mut calls: Vec<Ref<Aggref>> = Vec::new();
+    let targets = tree::list::<TargetEntry>(block.query.targetList);
+    let having = Ref::of(block.query.havingQual);
+    for node in targets.into_iter().map(Ref::node).chain(having) {
+        find(node, &mut calls);
+    }
+    calls.into_iter().map(|call| asked(block, call)).collect()
+}
+
+fn find(node: Ref<Node>, calls: &mut Vec<Ref<Aggref>>) -> bool {
+    if let Some(call) = node.cast::<Aggref>() {
+        if !calls.iter().any(|known| known.same(call)) {
+            calls.push(call);
+        }
+        return false;
+    }
+    tree::walk(node, &mut |below| find(below, calls))
+}
+
+fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
+    if call.agglevelsup != 0 {
+        return Err("an aggregate of an outer query stands inside of it".into());
+    }
+    let name = name_of(call.aggfnoid);
+    let is_builtin = call.aggfnoid.to_u32() < FIRST_OF_OTHERS;
+    let is_own = !is_builtin && is_of_extension(call.aggfnoid);
+    if is_builtin && call.aggkind as u8 != pg_sys::AGGKIND_NORMAL {
+        return Err(refused(call.aggfnoid));
+    }
+    if !call.aggorder.is_null() || call.aggvariadic {
+        return Err(format!("{name} with ORDER BY or VARIADIC cannot be used").into());
+    }
+    let filter = block.checker.safe_if(call.aggfilter.cast())?;
+    let filter = filter.map(|filter| flat(block, filter));
+    let arguments: Vec<_> = tree::list::<TargetEntry>(call.args)
+        .into_iter()
+        .map(|entry| Ref::of(entry.expr).expect("an argument").node())
+        .map(|argument| flat(block, argument))
+        .collect();
+    let mut asked = Asked {
+        call,
+        what: What::Count,
+        argument: None,
+        filter,
+        bounds: None,
+    };
+    if !call.aggdistinct.is_null() {
+        let unit = arguments.first().and_then(|first| first.cast::<pg_sys::Var>());
+        let is_unit = unit.is_some_and(|unit| {
+            unit.varno == block.index && unit.varattno == block.policy.unit
+        });
+        if !(is_builtin && name == "count" && is_unit) {
+            return Err(Reason::with_hint(
+                format!("{name} with DISTINCT cannot be used"),
+                "count(DISTINCT ...) of the column that names the person counts people.",
+            ));
+        }
+        asked.what = What::People;
+        return Ok(asked);
+    }
+    if is_own {
+        return own(block, asked, &name, &arguments);
+    }
+    if !is_builtin {
+        return Err(refused(call.aggfnoid));
+    }
+    asked.what = match name.as_str() {
+        "count" => What::Count,
+        "avg" => What::Mean,
+        "sum" => What::Sum,
+        "variance" | "var_pop" | "var_samp" => What::Variance,
+        "stddev" | "stddev_pop" | "stddev_samp" => What::Stddev,
+        _ => return Err(refused(call.aggfnoid)),
+    };
+    if let (What::Count, Some(argument)) = (&asked.what, arguments.first()) {
+        let argument = block.checker.folded(argument.copy());
+        // Of what is never NULL all rows are counted.
+        if !block.is_never_null(argument) {
+            asked.argument = Some(block.checker.safe(argument)?);
+        }
+        return Ok(asked);
+    }
+    if let Some(argument) = arguments.first() {
+        number(block, &mut asked, *argument)?;
+        asked.bounds = block.range(block.checker.folded(argument.copy()));
+        if asked.bounds.is_none() {
+            return Err(no_bounds(&name));
+        }
+        check_bounds(&mut asked)?;
+    }
+    Ok(asked)
+}
+
+/// The columns of joins in an expression by those that they stand for.
+fn flat(block: &Block, node: Ref<Node>) -> Ref<Node> {
+    let node = tree::flatten_joins(block.query, node.pointer());
+    Ref::of(node).expect("an expression")
+}
+
+/// Takes an expression for the number that an aggregate is about.
+fn number(block: &Block, asked: &mut Asked, argument: Ref<Node>) -> Checked<()> {
+    const NUMBERS: [Oid; 6] = [
+        pg_sys::INT2OID,
+        pg_sys::INT4OID,
+        pg_sys::INT8OID,
+        pg_sys::FLOAT4OID,
+        pg_sys::FLOAT8OID,
+        pg_sys::NUMERICOID,
+    ];
+    if !NUMBERS.contains(&tree::type_of(argument)) {
+        return Err("an aggregate is about something that is no number".into());
+    }
+    let float = tree::cast(argument.copy(), pg_sys::FLOAT8OID);
+    let float = float.ok_or("an aggregate is about something that is no number")?;
+    asked.argument = Some(block.checker.safe(float)?);
+    Ok(())
+}
+
+/// A single value as bounds becomes a narrow range around it; none may be too large.
+fn check_bounds(asked: &mut Asked) -> Checked<()> {
+    const LARGEST: f64 = 1e100;
+    if let Some((lo, hi)) = asked.bounds {
+        if !(lo <= hi && lo.abs() <= LARGEST && hi.abs() <= LARGEST) {
+            return Err("the values of an aggregate may be beyond 1e100".into());
+        }
+        if lo == hi {
+            let width = lo.abs().max(1.0) / 1024.0;
+            asked.bounds = Some((lo - width, hi + width));
+        }
+    }
+    Ok(())
+}
+
+/// An aggregate of ours.
+fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> Checked<Asked> {
+    const TAKEN: [&str; 11] = [
+        "dp_mean",
+        "dp_mean_and_count",
+        "dp_mean_estimate",
+        "dp_sum",
+        "dp_sum_estimate",
+        "dp_count",
+        "dp_count_estimate",
+        "dp_variance",
+        "dp_stddev",
+        "dp_variance_estimate",
+        "dp_histogram",
+    ];
+    let Some(name) = TAKEN.into_iter().find(|known| *known == name) else {
+        return Err(refused(asked.call.aggfnoid));
+    };
+    let roles = SIGNATURES
+        .iter()
+        .filter(|(known, _)| *known == name)
+        .find_map(|(_, signature)| signature.of_call(arguments.len()))
+        .ok_or("an aggregate has other arguments than it is declared with")?;
+    let mut own = Own {
+        name,
+        arguments: Vec::new(),
+        mechanism: None,
+    };
+    for (parameter, argument) in roles.zip(arguments) {
+        match parameter.role {
+            Role::X if name.starts_with("dp_count") => {
+                if !block.is_never_null(*argument) {
+                    asked.argument = Some(block.checker.safe(*argument)?);
+                }
+            }
+            Role::X => number(block, &mut asked, *argument)?,
+            role => {
+                let value = tree::constant(block.checker.folded(argument.copy()));
+                let Some(value) = value else {
+                    return Err(format!("argument \"{}\" of {name} is no constant", role.name()).into());
+                };
+                let Some(value) = value else {
+                    return Err(format!("argument \"{}\" of {name} is NULL", role.name()).into());
+                };
+                match role {
+                    // SAFETY: the signature says that the argument is a dp_mechanism.
+                    Role::Mechanism => own.mechanism = Some(unsafe { mechanism::text_of(value) }),
+                    Role::Buckets => own.arguments.push((role, f64::from(value.value() as i32))),
+                    _ => own.arguments.push((role, float8(value))),
+                }
+            }
+        }
+    }
+    if let (Some(lo), Some(hi)) = (own.value(Role::Lo), own.value(Role::Hi)) {
+        asked.bounds = Some((lo, hi));
+        if !(lo < hi && lo.abs() <= 1e100 && hi.abs() <= 1e100) {
+            return Err("the bounds of an aggregate are not lo < hi, from -1e100 to 1e100".into());
+        }
+    }
+    asked.what = What::Own(own);
+    Ok(asked)
+}
+
+/// The name of a function.
+fn name_of(function: Oid) -> String {
+    // SAFETY: a lookup in the catalog; NULL if it is gone.
+    tree::text_of(unsafe { pg_sys::get_func_name(function) })
+}
+
+/// The extension that everything here is a part of.
+const EXTENSION: &CStr = c"dp_mean";
+
+/// Whether the extension is in this database.
+pub fn is_installed() -> bool {
+    // SAFETY: a lookup in the catalog.
+    unsafe { pg_sys::get_extension_oid(EXTENSION.as_ptr(), true) != Oid::INVALID }
+}
+
+/// Whether a function is one of ours, whatever its name.
+fn is_of_extension(function: Oid) -> bool {
+    // SAFETY: lookups in the catalog.
+    unsafe {
+        let ours = pg_sys::get_extension_oid(EXTENSION.as_ptr(), true);
+        ours != Oid::INVALID
+            && pg_sys::getExtensionOfObject(pg_sys::ProcedureRelationId, function) == ours
+    }
+}
+
+/// The schema that the extension was made in.
+pub fn schema() -> Checked<String> {
+    // SAFETY: the same.
+    let name = unsafe {
+        let ours = pg_sys::get_extension_oid(EXTENSION.as_ptr(), true);
+        pg_sys::get_namespace_name(pg_sys::get_extension_schema(ours))
+    };
+    match name.is_null() {
+        true => Err("the extension dp_mean is not there".into()),
+        false => Ok(crate::gate::policy::quoted(&tree::text_of(name))),
+    }
+}
+
+fn no_bounds(name: &str) -> Reason {
+    Reason::with_hint(
+        format!("nothing bounds what {name} is about"),
+        "The owner of the table declares bounds by dp_column(table, column, lo, hi); or give some, as in \
+         dp_mean(x, 0, 100, 0.1).",
+    )
+}
+
+fn refused(aggregate: Oid) -> Reason {
+    // SAFETY: a lookup in the catalog, which answers for any number.
+    let name = tree::text_of(unsafe { pg_sys::format_procedure(aggregate) });
+    Reason::with_hint(
+        format!("the aggregate {name} has no private answer"),
+        "Ask for count, sum, avg, stddev or variance, or one of the aggregates of dp_mean, such as dp_mean_estimate or \
+         dp_histogram.",
+    )
+}

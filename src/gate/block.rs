@@ -1,0 +1,279 @@
+//! A block: one SELECT with aggregates, GROUP BY or DISTINCT over one protected table. Here it is recognised, and what
+//! is not proven private is refused.
+
+use std::rc::Rc;
+
+use pgrx::pg_sys::{
+    self, FromExpr, JoinExpr, JoinType, Node, Oid, Query, RTEKind, RangeTblEntry, RangeTblRef,
+    SortGroupClause,
+};
+
+use crate::gate::access;
+use crate::gate::expression::{self, Checker};
+use crate::gate::outer;
+use crate::gate::policy::{Policy, quoted_name};
+use crate::gate::refuse::{Checked, Reason};
+use crate::pg::tree::{self, Ref};
+
+/// A block, as far as it was checked.
+pub struct Block {
+    pub query: Ref<Query>,
+    /// The number of the protected table.
+    pub index: i32,
+    pub entry: Ref<RangeTblEntry>,
+    pub policy: Rc<Policy>,
+    /// The owner of the view that names the table; invalid: the current role asks.
+    pub view_owner: Oid,
+    pub checker: Checker,
+    /// Whether other tables are joined, so that a row may be there several times.
+    pub joined: bool,
+}
+
+/// A key of GROUP BY.
+pub struct Key {
+    /// As the query has it.
+    pub written: Ref<Node>,
+    /// As it is computed for private rows.
+    pub safe: Ref<Node>,
+    /// Its number in GROUPING SETS.
+    pub reference: u32,
+    /// The public list of its values.
+    pub values: Option<Vec<String>>,
+}
+
+impl Block {
+    /// Checks the shape of the query, and all of FROM and WHERE.
+    pub fn recognise(
+        mut query: Ref<Query>,
+        index: i32,
+        policy: Rc<Policy>,
+        parameters: pg_sys::ParamListInfo,
+    ) -> Checked<Self> {
+        let entry = tree::entry(query, index);
+        if query.commandType != pg_sys::CmdType::CMD_SELECT
+            || !query.rowMarks.is_null()
+            || !access::is_only_read(query, entry)
+        {
+            return Err("it can only be read, without locks".into());
+        }
+        let is_distinct = !query.hasAggs
+            && query.groupClause.is_null()
+            && !query.distinctClause.is_null()
+            && !query.hasDistinctOn
+            && !query.hasWindowFuncs
+            && !query.hasTargetSRFs;
+        if is_distinct {
+            query.groupClause = std::mem::replace(&mut query.distinctClause, std::ptr::null_mut());
+        }
+        if !query.hasAggs && query.groupClause.is_null() && query.groupingSets.is_null() {
+            return Err("it has no aggregate".into());
+        }
+        let root = tree::planning(query, parameters);
+        let checker = Checker {
+            query: Some(query),
+            root,
+        };
+        let mut block = Self {
+            query,
+            index,
+            entry,
+            view_owner: access::view_owner(query, entry).unwrap_or(Oid::INVALID),
+            policy,
+            checker,
+            joined: false,
+        };
+        let from = Ref::of(query.jointree).expect("a query has FROM");
+        if !block.is_below(from.node()) {
+            return Err("it does not stand in FROM".into());
+        }
+        for other in tree::list::<RangeTblEntry>(query.rtable) {
+            if other != entry && access::is_denied(query, other) {
+                let name = quoted_name(other.relid);
+                return Err(Reason::with_hint(
+                    format!("it is joined with {name}, which you may not read either"),
+                    "A query can ask about one protected table; join what comes out of two.",
+                ));
+            }
+        }
+        // Before the columns of joins: keys may name these.
+        tree::flatten_groups(query);
+        query.targetList = tree::flatten_joins(query, query.targetList.cast()).cast();
+        query.havingQual = tree::flatten_joins(query, query.havingQual);
+        block.check_from(from.node())?;
+        Ok(block)
+    }
+
+    /// Whether the protected table stands below a part of FROM.
+    fn is_below(&self, node: Ref<Node>) -> bool {
+        if let Some(reference) = node.cast::<RangeTblRef>() {
+            return reference.rtindex == self.index;
+        }
+        if let Some(join) = node.cast::<JoinExpr>() {
+            let sides = [join.larg, join.rarg];
+            return sides.into_iter().filter_map(Ref::of).any(|side| self.is_below(side));
+        }
+        let from = node.cast::<FromExpr>();
+        from.is_some_and(|from| {
+            let parts = tree::list::<Node>(from.fromlist);
+            parts.into_iter().any(|part| self.is_below(part))
+        })
+    }
+
+    /// Checks a part of FROM, and puts its conditions into their safe form.
+    fn check_from(&mut self, node: Ref<Node>) -> Checked<()> {
+        if let Some(reference) = node.cast::<RangeTblRef>() {
+            return self.check_table(reference.rtindex);
+        }
+        if let Some(mut join) = node.cast::<JoinExpr>() {
+            let right = Ref::of(join.rarg).expect("a join has two sides");
+            let left = Ref::of(join.larg).expect("a join has two sides");
+            let is_kept = match join.jointype {
+                JoinType::JOIN_INNER => true,
+                JoinType::JOIN_LEFT => !self.is_below(right),
+                JoinType::JOIN_RIGHT => !self.is_below(left),
+                _ => false,
+            };
+            if !is_kept {
+                return Err("an outer join may leave it out".into());
+            }
+            self.check_from(left)?;
+            self.check_from(right)?;
+            join.quals = self.safe_condition(join.quals)?;
+            return Ok(());
+        }
+        let Some(mut from) = node.cast::<FromExpr>() else {
+            return Err("FROM has a part of an unknown kind".into());
+        };
+        for part in tree::list::<Node>(from.fromlist) {
+            self.check_from(part)?;
+        }
+        from.quals = self.safe_condition(from.quals)?;
+        Ok(())
+    }
+
+    fn safe_condition(&self, condition: *mut Node) -> Checked<*mut Node> {
+        let flat = tree::flatten_joins(self.query, condition);
+        let safe = self.checker.safe_if(flat)?;
+        Ok(safe.map_or(std::ptr::null_mut(), Ref::pointer))
+    }
+
+    fn check_table(&mut self, index: i32) -> Checked<()> {
+        let mut entry = tree::entry(self.query, index);
+        if !entry.tablesample.is_null() {
+            return Err("TABLESAMPLE cannot be used".into());
+        }
+        if index == self.index {
+            let conditions: Checked<Vec<_>> = tree::list::<Node>(entry.securityQuals)
+                .into_iter()
+                .map(|condition| self.checker.safe(condition))
+                .collect();
+            entry.securityQuals = tree::list_of(conditions?);
+            return match entry.lateral {
+                false => Ok(()),
+                true => Err("LATERAL cannot be used".into()),
+            };
+        }
+        // Whether it has rows at all or many for one, a person may then count for more rows.
+        self.joined = true;
+        match entry.rtekind {
+            RTEKind::RTE_RELATION => {
+                let kind = entry.relkind as u8;
+                let has_children = tree::has_subclass(entry.relid);
+                let is_plain = kind == pg_sys::RELKIND_RELATION || kind == pg_sys::RELKIND_MATVIEW;
+                if !is_plain || has_children || entry.lateral || !entry.securityQuals.is_null() {
+                    return Err(Reason::with_hint(
+                        format!("{} is joined, which is no plain table", quoted_name(entry.relid)),
+                        "Join plain tables that you may read, or join what comes out of the query.",
+                    ));
+                }
+                match access::is_only_read(self.query, entry) || !access::is_asked(self.query, entry) {
+                    true => Ok(()),
+                    false => Err("a joined table is locked".into()),
+                }
+            }
+            RTEKind::RTE_SUBQUERY if !entry.lateral => {
+                let released = Ref::of(entry.subquery).ok_or("an empty sub-query is joined")?;
+                outer::check_released(released, &self.checker)
+            }
+            _ => Err(Reason::with_hint(
+                "something is joined that is no plain table",
+                "Join plain tables that you may read, or join what comes out of the query.",
+            )),
+        }
+    }
+
+    /// The keys of GROUP BY.
+    pub fn keys(&self) -> Checked<Vec<Key>> {
+        let clauses = tree::list::<SortGroupClause>(self.query.groupClause);
+        clauses.into_iter().map(|clause| self.key(clause)).collect()
+    }
+
+    fn key(&self, clause: Ref<SortGroupClause>) -> Checked<Key> {
+        let target = tree::sort_group_target(clause, self.query.targetList);
+        let written = Ref::of(target.expr).expect("a target has an expression").node();
+        if !expression::is_total_operator(clause.eqop) {
+            return Err("rows cannot be grouped by values of this type".into());
+        }
+        expression::check_key(written)?;
+        let column = written.cast::<pg_sys::Var>();
+        let column = column.filter(|column| column.varno == self.index);
+        let values = column.and_then(|column| self.policy.values(column.varattno));
+        Ok(Key {
+            written,
+            safe: self.checker.safe(written)?,
+            reference: clause.tleSortGroupRef,
+            values: values.map(<[String]>::to_vec),
+        })
+    }
+
+    /// The person of a row.
+    pub fn unit(&self) -> Checked<Ref<Node>> {
+        let (mut kind, mut modifier, mut collation) = (Oid::INVALID, 0, Oid::INVALID);
+        let column = self.policy.unit;
+        // SAFETY: a lookup in the catalog, into three variables.
+        unsafe {
+            pg_sys::get_atttypetypmodcoll(
+                self.policy.relation,
+                column,
+                &raw mut kind,
+                &raw mut modifier,
+                &raw mut collation,
+            );
+        }
+        if !expression::is_groupable(kind) {
+            return Err("rows cannot be grouped by the type of the person's column".into());
+        }
+        let unit = self.checker.safe(tree::var(self.index, column, kind, modifier, collation))?;
+        expression::check_key(unit)?;
+        Ok(unit)
+    }
+
+    /// The public range of an expression.
+    pub fn range(&self, node: Ref<Node>) -> Option<(f64, f64)> {
+        let bounds = |relation: i32, column: i16| match relation == self.index {
+            true => self.policy.bounds(column),
+            false => None,
+        };
+        expression::range(node, &bounds)
+    }
+
+    /// Whether an expression is NULL for no row.
+    pub fn is_never_null(&self, node: Ref<Node>) -> bool {
+        if let Some(column) = node.cast::<pg_sys::Var>() {
+            return column.varno == self.index && self.policy.is_not_null(column.varattno);
+        }
+        if let Some(value) = tree::constant(node) {
+            return value.is_some();
+        }
+        if let Some(same) = node.cast::<pg_sys::RelabelType>() {
+            return Ref::of(same.arg).is_some_and(|arg| self.is_never_null(arg.node()));
+        }
+        // Casts from integers to numbers answer always.
+        let Some(call) = node.cast::<pg_sys::FuncExpr>() else {
+            return false;
+        };
+        let arguments = tree::list::<Node>(call.args);
+        let is_cast = expression::is_total_cast(call.funcid) && arguments.len() == 1;
+        is_cast && arguments.into_iter().all(|argument| self.is_never_null(argument))
+    }
+}

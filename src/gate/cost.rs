@@ -1,0 +1,35 @@
+//! What a block costs: the sum of its releases, for all of a person's rows.
+
+use dp_core::privacy::spending::Spent;
+use dp_core::registry;
+use dp_core::request::arguments::{Arguments, MechanismArgument};
+
+use crate::gate::refuse::{Checked, Reason};
+
+/// A call of one of our aggregates, as its price depends on it.
+pub struct Call<'a> {
+    pub aggregate: &'a str,
+    pub bounds: Option<(f64, f64)>,
+    pub epsilon: f64,
+    pub delta: Option<f64>,
+    pub length: Option<usize>,
+    pub mechanism: &'a str,
+}
+
+/// What it costs, and the mechanism's own text.
+pub fn of(call: &Call) -> Checked<(Spent, String)> {
+    let arguments = Arguments {
+        bounds: call.bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
+        epsilon: Some(call.epsilon),
+        delta: call.delta.map(Some),
+        length: call.length,
+        mechanism: MechanismArgument::Given(Some(call.mechanism)),
+        pathological: false,
+    };
+    let made = registry::price(call.aggregate, &arguments);
+    let made = made.ok_or_else(|| Reason::new(format!("{} has no price", call.aggregate)))?;
+    let spent = made.map_err(|error| {
+        Reason::with_hint(format!("{}: {error}", call.aggregate), error.hint.clone())
+    })?;
+    Ok((Spent::of(&spent.cost), spent.mechanism))
+}

@@ -1,0 +1,379 @@
+//! Which expressions may look at private rows: those that are total. An expression that could raise an error, or do
+//! anything else that somebody sees, for one row and not for another, would tell of the row.
+//!
+//! What may be used is listed; all else is refused. Functions are judged by [`total`]: some stay, some are replaced by
+//! a variant that answers NULL where the function would raise.
+
+use pgrx::pg_sys::{self, List, Node, NodeTag, Oid, Query, SubLinkType};
+
+use crate::gate::defence::Defence;
+use crate::gate::refuse::{Checked, Reason};
+use crate::pg::tree::{self, Ref};
+use crate::total::{self, Judgement};
+
+/// OIDs from here on are not PostgreSQL's own.
+const FIRST_OF_OTHERS: u32 = 10_000;
+
+/// Types whose output function is total.
+const PRINTABLE: [Oid; 16] = [
+    pg_sys::INT2OID,
+    pg_sys::INT4OID,
+    pg_sys::INT8OID,
+    pg_sys::FLOAT4OID,
+    pg_sys::FLOAT8OID,
+    pg_sys::NUMERICOID,
+    pg_sys::DATEOID,
+    pg_sys::TIMESTAMPOID,
+    pg_sys::TIMESTAMPTZOID,
+    pg_sys::TIMEOID,
+    pg_sys::INTERVALOID,
+    pg_sys::BOOLOID,
+    pg_sys::UUIDOID,
+    pg_sys::TEXTOID,
+    pg_sys::VARCHAROID,
+    pg_sys::BPCHAROID,
+];
+
+/// Checks expressions over the rows of one query.
+pub struct Checker {
+    /// The query whose columns they name; absent: one that has none of private rows.
+    pub query: Option<Ref<Query>>,
+    /// For computing constants, with the parameters of this execution.
+    pub root: Ref<pg_sys::PlannerInfo>,
+}
+
+impl Checker {
+    /// The expression as it may be computed for private rows.
+    ///
+    /// Constants are computed first, so that an error in them cannot depend on a row.
+    pub fn safe(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
+        self.check(self.folded(node.copy()))
+    }
+
+    /// The same of a pointer that may be NULL.
+    pub fn safe_if(&self, node: *mut Node) -> Checked<Option<Ref<Node>>> {
+        Ref::of(node).map(|node| self.safe(node)).transpose()
+    }
+
+    /// The expression with its constants computed.
+    pub fn folded(&self, node: Ref<Node>) -> Ref<Node> {
+        tree::fold(self.root.pointer(), node)
+    }
+
+    /// Checks a list in place.
+    fn check_list(&self, list: *mut List) -> Checked<*mut List> {
+        let checked: Checked<Vec<_>> = tree::list::<Node>(list)
+            .into_iter()
+            .map(|node| self.check(node))
+            .collect();
+        checked.map(tree::list_of)
+    }
+
+    fn check_expr<T>(&self, expr: *mut T) -> Checked<*mut T> {
+        match Ref::of(expr.cast::<Node>()) {
+            None => Ok(expr),
+            Some(node) => Ok(self.check(node)?.pointer().cast()),
+        }
+    }
+
+    /// Checks a node and all below it, in place.
+    fn check(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
+        match node.tag() {
+            NodeTag::T_Var => self.check_var(node),
+            NodeTag::T_Const | NodeTag::T_SQLValueFunction | NodeTag::T_CaseTestExpr => Ok(node),
+            NodeTag::T_Param => {
+                let param = node.cast::<pg_sys::Param>().expect("its tag");
+                match param.paramkind {
+                    pg_sys::ParamKind::PARAM_EXTERN => Ok(node),
+                    _ => Err("a value of an outer query is used inside of it".into()),
+                }
+            }
+            NodeTag::T_OpExpr | NodeTag::T_DistinctExpr | NodeTag::T_NullIfExpr => {
+                self.check_operator(node)
+            }
+            NodeTag::T_FuncExpr => self.check_function(node),
+            NodeTag::T_ScalarArrayOpExpr => {
+                let mut array = node.cast::<pg_sys::ScalarArrayOpExpr>().expect("its tag");
+                array.args = self.check_list(array.args)?;
+                // SAFETY: it fills in a field of a node that lives.
+                unsafe { pg_sys::set_sa_opfuncid(array.pointer()) };
+                check_collation(array.inputcollid, array.args)?;
+                match judge(array.opfuncid, array.args) {
+                    Judgement::Total => Ok(node),
+                    _ => Err(not_total(array.opfuncid)),
+                }
+            }
+            NodeTag::T_MinMaxExpr => {
+                let mut expr = node.cast::<pg_sys::MinMaxExpr>().expect("its tag");
+                if !is_comparable(expr.minmaxtype) {
+                    return Err(unknown_kind("greatest or least of this type"));
+                }
+                expr.args = self.check_list(expr.args)?;
+                check_collation(expr.inputcollid, expr.args)?;
+                Ok(node)
+            }
+            NodeTag::T_SubLink => self.check_sublink(node),
+            NodeTag::T_CoerceViaIO => self.check_text(node),
+            NodeTag::T_ArrayCoerceExpr => {
+                let mut expr = node.cast::<pg_sys::ArrayCoerceExpr>().expect("its tag");
+                let element = Ref::of(expr.elemexpr);
+                if !element.is_some_and(|element| element.tag() == NodeTag::T_RelabelType) {
+                    return Err(unknown_kind("a cast of an array"));
+                }
+                expr.arg = self.check_expr(expr.arg)?;
+                Ok(node)
+            }
+            _ => self.check_plain(node),
+        }
+    }
+
+    /// Nodes that compute nothing that could fail.
+    fn check_plain(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
+        if let Some(mut expr) = node.cast::<pg_sys::BoolExpr>() {
+            expr.args = self.check_list(expr.args)?;
+        } else if let Some(mut expr) = node.cast::<pg_sys::NullTest>() {
+            expr.arg = self.check_expr(expr.arg)?;
+        } else if let Some(mut expr) = node.cast::<pg_sys::BooleanTest>() {
+            expr.arg = self.check_expr(expr.arg)?;
+        } else if let Some(mut expr) = node.cast::<pg_sys::RelabelType>() {
+            expr.arg = self.check_expr(expr.arg)?;
+        } else if let Some(mut expr) = node.cast::<pg_sys::CoalesceExpr>() {
+            expr.args = self.check_list(expr.args)?;
+        } else if let Some(mut expr) = node.cast::<pg_sys::ArrayExpr>() {
+            expr.elements = self.check_list(expr.elements)?;
+        } else if let Some(mut expr) = node.cast::<pg_sys::CaseExpr>() {
+            expr.arg = self.check_expr(expr.arg)?;
+            expr.args = self.check_list(expr.args)?;
+            expr.defresult = self.check_expr(expr.defresult)?;
+        } else if let Some(mut when) = node.cast::<pg_sys::CaseWhen>() {
+            when.expr = self.check_expr(when.expr)?;
+            when.result = self.check_expr(when.result)?;
+        } else {
+            return Err(unknown_kind(&tag_name(node)));
+        }
+        Ok(node)
+    }
+
+    fn check_var(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
+        let var = node.cast::<pg_sys::Var>().expect("its tag");
+        if var.varlevelsup != 0 {
+            return Err("a column of an outer query is used inside of it".into());
+        }
+        if var.varattno <= 0 {
+            return Err("system columns and whole rows cannot be used".into());
+        }
+        if let Some(query) = self.query {
+            let entry = tree::entry(query, var.varno);
+            if entry.rtekind == pg_sys::RTEKind::RTE_RELATION {
+                // SAFETY: a lookup in the catalog.
+                let generated = unsafe { pg_sys::get_attgenerated(entry.relid, var.varattno) };
+                if generated as u8 == b'v' {
+                    return Err("virtual generated columns cannot be used".into());
+                }
+            }
+        }
+        Ok(node)
+    }
+
+    fn check_operator(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
+        let mut expr = node.operator().expect("its tag");
+        expr.args = self.check_list(expr.args)?;
+        // SAFETY: it fills in a field of a node that lives.
+        unsafe { pg_sys::set_opfuncid(expr.pointer()) };
+        check_collation(expr.inputcollid, expr.args)?;
+        match judge(expr.opfuncid, expr.args) {
+            Judgement::Total => Ok(node),
+            Judgement::Partial if node.tag() == NodeTag::T_OpExpr => Ok(variant(
+                expr.opfuncid,
+                expr.args,
+                expr.opresulttype,
+                expr.opcollid,
+                expr.inputcollid,
+            )),
+            Judgement::Refused(why) => Err(Reason::new(why)),
+            Judgement::Partial => Err(not_total(expr.opfuncid)),
+        }
+    }
+
+    fn check_function(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
+        let mut expr = node.cast::<pg_sys::FuncExpr>().expect("its tag");
+        if expr.funcretset {
+            return Err("set-returning functions cannot be used".into());
+        }
+        expr.args = self.check_list(expr.args)?;
+        check_collation(expr.inputcollid, expr.args)?;
+        match judge(expr.funcid, expr.args) {
+            Judgement::Total => Ok(node),
+            Judgement::Partial => Ok(variant(
+                expr.funcid,
+                expr.args,
+                expr.funcresulttype,
+                expr.funccollid,
+                expr.inputcollid,
+            )),
+            Judgement::Refused(why) => Err(Reason::new(why)),
+        }
+    }
+
+    /// A sub-select without FROM is the expression itself.
+    fn check_sublink(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
+        let link = node.cast::<pg_sys::SubLink>().expect("its tag");
+        let refused = || Reason::from("sub-queries cannot be used inside of it");
+        let query = Ref::of(link.subselect)
+            .and_then(|query| query.cast::<Query>())
+            .ok_or_else(refused)?;
+        let targets = tree::list::<pg_sys::TargetEntry>(query.targetList);
+        let has_quals = Ref::of(query.jointree).is_none_or(|from| !from.quals.is_null());
+        let is_plain = link.subLinkType == SubLinkType::EXPR_SUBLINK
+            && link.testexpr.is_null()
+            && query.rtable.is_null()
+            && query.cteList.is_null()
+            && query.groupClause.is_null()
+            && query.groupingSets.is_null()
+            && query.havingQual.is_null()
+            && query.setOperations.is_null()
+            && query.limitCount.is_null()
+            && query.limitOffset.is_null()
+            && !query.hasAggs
+            && !query.hasTargetSRFs
+            && !has_quals;
+        match targets[..] {
+            [target] if is_plain => {
+                let expr = Ref::of(target.expr).ok_or_else(refused)?;
+                self.check(self.folded(expr.node().copy()))
+            }
+            _ => Err(refused()),
+        }
+    }
+
+    /// A cast by way of text: of a constant, computed now; else only into text.
+    fn check_text(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
+        let mut expr = node.cast::<pg_sys::CoerceViaIO>().expect("its tag");
+        let from = Ref::of(expr.arg).expect("a cast has an argument").node();
+        let checked = self.check(from)?;
+        expr.arg = checked.pointer().cast();
+        let from = tree::type_of(checked);
+        if checked.tag() == NodeTag::T_Const && PRINTABLE.contains(&expr.resulttype) && PRINTABLE.contains(&from) {
+            // SAFETY: an expression without columns; an error in it is one of the query, whatever the rows are.
+            let value = unsafe {
+                pg_sys::evaluate_expr(
+                    node.pointer().cast(),
+                    expr.resulttype,
+                    -1,
+                    expr.resultcollid,
+                )
+            };
+            return Ok(Ref::of(value).expect("a constant").node());
+        }
+        let to_text = [pg_sys::TEXTOID, pg_sys::VARCHAROID].contains(&expr.resulttype);
+        match to_text && PRINTABLE.contains(&from) {
+            true => Ok(node),
+            false => Err(Reason::with_hint(
+                "a cast by way of text is used inside of it",
+                "Cast what comes out of the query instead, or let the owner of the table store the column in the \
+                 type that you need.",
+            )),
+        }
+    }
+}
+
+fn judge(function: Oid, arguments: *mut List) -> Judgement {
+    if !Defence::Total.stands() {
+        return Judgement::Total;
+    }
+    // SAFETY: the arguments of an expression that lives.
+    unsafe { total::judge(function, arguments) }
+}
+
+fn variant(function: Oid, arguments: *mut List, kind: Oid, collation: Oid, input: Oid) -> Ref<Node> {
+    // SAFETY: the same.
+    let node = unsafe { total::variant(function, arguments, kind, collation, input) };
+    Ref::of(node).expect("a call")
+}
+
+fn check_collation(collation: Oid, arguments: *mut List) -> Checked<()> {
+    // SAFETY: the same.
+    unsafe { total::collation_ok(collation, arguments) }.map_err(Reason::new)
+}
+
+fn not_total(function: Oid) -> Reason {
+    // SAFETY: a lookup in the catalog, which answers for any number.
+    let name = unsafe { pg_sys::format_procedure(function) };
+    Reason::with_hint(
+        format!("function {} cannot be used inside of it", tree::text_of(name)),
+        "Use it on what comes out of the query.",
+    )
+}
+
+fn unknown_kind(what: &str) -> Reason {
+    Reason::with_hint(
+        format!("{what} cannot be used inside of it"),
+        "Use it on what comes out of the query.",
+    )
+}
+
+/// The name of a kind of node, as PostgreSQL prints trees.
+fn tag_name(node: Ref<Node>) -> String {
+    // SAFETY: a node that lives.
+    let text = tree::text_of(unsafe { pg_sys::nodeToString(node.pointer().cast()) });
+    let name = text.trim_start_matches('{');
+    let name = name.split_whitespace().next().unwrap_or("an expression");
+    format!("an expression of kind {name}")
+}
+
+/// Whether values of a type are compared by a total function.
+fn is_comparable(kind: Oid) -> bool {
+    if kind.to_u32() >= FIRST_OF_OTHERS {
+        return false;
+    }
+    // SAFETY: a lookup in the catalog; the entry stays for good.
+    let compare = unsafe {
+        let entry = pg_sys::lookup_type_cache(kind, pg_sys::TYPECACHE_CMP_PROC as i32);
+        (*entry).cmp_proc
+    };
+    matches!(judge(compare, std::ptr::null_mut()), Judgement::Total)
+}
+
+/// Whether rows can be grouped by values of a type without telling of them.
+pub fn is_groupable(kind: Oid) -> bool {
+    // SAFETY: the same.
+    let equal = unsafe {
+        let entry = pg_sys::lookup_type_cache(kind, pg_sys::TYPECACHE_EQ_OPR as i32);
+        (*entry).eq_opr
+    };
+    equal != Oid::INVALID && is_total_operator(equal)
+}
+
+/// Whether the function of an operator is total.
+pub fn is_total_operator(operator: Oid) -> bool {
+    // SAFETY: a lookup in the catalog.
+    let function = unsafe { pg_sys::get_opcode(operator) };
+    matches!(judge(function, std::ptr::null_mut()), Judgement::Total)
+}
+
+/// Whether a function makes a float8 or a numeric of an integer: strict, and total.
+pub fn is_total_cast(function: Oid) -> bool {
+    // SAFETY: lookups in the catalog.
+    unsafe {
+        let result = pg_sys::get_func_rettype(function);
+        pg_sys::func_strict(function)
+            && [pg_sys::FLOAT8OID, pg_sys::NUMERICOID].contains(&result)
+            && pg_sys::get_func_leakproof(function)
+    }
+}
+
+/// The public range of a number, from the bounds of columns.
+pub fn range(node: Ref<Node>, bounds: &dyn Fn(i32, i16) -> Option<(f64, f64)>) -> Option<(f64, f64)> {
+    // SAFETY: an expression that lives.
+    unsafe { total::range(node.pointer(), bounds) }
+}
+
+/// Checks that a key or a person has a collation that rows can be grouped by.
+pub fn check_key(node: Ref<Node>) -> Checked<()> {
+    // SAFETY: a lookup in the catalog.
+    let has_collation = unsafe { pg_sys::type_is_collatable(tree::type_of(node)) };
+    if has_collation && tree::collation_of(node) == Oid::INVALID {
+        return Err("a key has no collation: two columns disagree on it".into());
+    }
+    Ok(())
+}

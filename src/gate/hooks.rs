@@ -1,0 +1,302 @@
+//! Where PostgreSQL calls the gate: the planner, the start of a plan, utility statements, messages, and the ends of
+//! transactions.
+//!
+//! The hooks themselves are not guarded: pgrx would make another ERROR of one that passes, without its CONTEXT. So
+//! they own nothing, and what they call of ours is guarded on its own.
+
+use std::cell::Cell;
+use std::ffi::{c_char, c_int, c_void};
+
+use pgrx::pg_sys::{
+    self, DestReceiver, ErrorData, List, NodeTag, ParamListInfo, PlannedStmt, Query, QueryCompletion,
+    QueryDesc, QueryEnvironment,
+};
+
+use crate::gate::normal::Depends;
+use crate::gate::rewrite::Gate;
+use crate::gate::{charge, label, policy, quiet};
+use crate::pg::fmgr::guarded;
+use crate::pg::tree::{self, Ref};
+
+// As PostgreSQL has them: pgrx's own would catch each ERROR.
+unsafe extern "C-unwind" {
+    fn standard_planner(
+        query: *mut Query,
+        text: *const c_char,
+        options: c_int,
+        parameters: ParamListInfo,
+    ) -> *mut PlannedStmt;
+    fn standard_ExecutorStart(query: *mut QueryDesc, flags: c_int);
+    fn standard_ProcessUtility(
+        statement: *mut PlannedStmt,
+        text: *const c_char,
+        read_only: bool,
+        context: pg_sys::ProcessUtilityContext::Type,
+        parameters: ParamListInfo,
+        environment: *mut QueryEnvironment,
+        receiver: *mut DestReceiver,
+        completion: *mut QueryCompletion,
+    );
+}
+
+thread_local! {
+    /// The hooks that were there before.
+    static NEXT: Cell<Next> = const {
+        Cell::new(Next {
+            planner: None,
+            start: None,
+            utility: None,
+            log: None,
+        })
+    };
+    /// The depth of transactions in which an EXPLAIN runs; 0 if none does.
+    static EXPLAINED: Cell<i32> = const { Cell::new(0) };
+}
+
+#[derive(Clone, Copy)]
+struct Next {
+    planner: pg_sys::planner_hook_type,
+    start: pg_sys::ExecutorStart_hook_type,
+    utility: pg_sys::ProcessUtility_hook_type,
+    log: pg_sys::emit_log_hook_type,
+}
+
+/// From now on, this process has a gate.
+pub fn install() {
+    // SAFETY: PostgreSQL loads libraries one at a time, before anybody calls the hooks.
+    unsafe {
+        NEXT.set(Next {
+            planner: pg_sys::planner_hook,
+            start: pg_sys::ExecutorStart_hook,
+            utility: pg_sys::ProcessUtility_hook,
+            log: pg_sys::emit_log_hook,
+        });
+        pg_sys::planner_hook = Some(plan);
+        pg_sys::ExecutorStart_hook = Some(start);
+        pg_sys::ProcessUtility_hook = Some(utility);
+        pg_sys::emit_log_hook = Some(log);
+        pg_sys::RegisterXactCallback(Some(transaction), std::ptr::null_mut());
+        pg_sys::RegisterSubXactCallback(Some(subtransaction), std::ptr::null_mut());
+        pg_sys::register_label_provider(label::PROVIDER.as_ptr(), Some(relabel));
+    }
+    policy::listen();
+}
+
+/// What was done to a query before it was planned.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Passed {
+    blocks: bool,
+    touched: bool,
+    on_role: bool,
+    /// Whether it can only be rewritten once its parameters are known.
+    waits: bool,
+    items: *mut List,
+    level: quiet::Level,
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamListInfo) -> Passed {
+    guarded(|| {
+        let query = Ref::of(query).expect("the planner has a query");
+        let mut gate = Gate {
+            parameters,
+            explained: EXPLAINED.get() != 0,
+            depends: Depends::default(),
+            blocks: 0,
+            touched: false,
+        };
+        let spare = (parameters.is_null() && has_parameters(query.node())).then(|| query.copy());
+        let mut waits = false;
+        if let Err(refusal) = gate.pass(query) {
+            match spare {
+                // What is a parameter here may be a constant in a plan for its value.
+                Some(spare) => {
+                    waits = true;
+                    let mut query = query;
+                    *query = *spare;
+                }
+                None => {
+                    quiet::set_asked(gate.touched);
+                    refusal.raise()
+                }
+            }
+        }
+        let asked = gate.blocks > 0;
+        if asked {
+            quiet::set_asked(true);
+        }
+        let items = gate.depends.items.iter();
+        Passed {
+            blocks: asked,
+            touched: gate.touched,
+            on_role: gate.depends.on_role,
+            waits,
+            items: items.fold(std::ptr::null_mut(), |all, items| tree::concat(all, *items)),
+            level: if asked { quiet::raise() } else { 0 },
+        }
+    })
+}
+
+/// Whether a query about a protected table has parameters of the client.
+fn has_parameters(node: Ref<pg_sys::Node>) -> bool {
+    let parameter = node.cast::<pg_sys::Param>();
+    parameter.is_some_and(|parameter| parameter.paramkind == pg_sys::ParamKind::PARAM_EXTERN)
+        || tree::walk(node, &mut has_parameters)
+}
+
+unsafe extern "C-unwind" fn plan(
+    query: *mut Query,
+    text: *const c_char,
+    options: c_int,
+    parameters: ParamListInfo,
+) -> *mut PlannedStmt {
+    // SAFETY: what PostgreSQL was called with is passed on.
+    unsafe {
+        let passed = before_plan(query, parameters);
+        let planned = match NEXT.get().planner {
+            Some(next) => next(query, text, options, parameters),
+            None => standard_planner(query, text, options, parameters),
+        };
+        after_plan(planned, passed);
+        planned
+    }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn after_plan(planned: *mut PlannedStmt, passed: Passed) {
+    if passed.blocks {
+        quiet::lower(passed.level);
+    }
+    let mut planned = Ref::of(planned).expect("the planner returns a plan");
+    // Whoever runs it must be whom it was made for.
+    planned.dependsOnRole |= passed.blocks || passed.touched || passed.on_role;
+    planned.invalItems = tree::concat(planned.invalItems, passed.items);
+    if passed.waits
+        && let Some(mut top) = Ref::of(planned.planTree)
+    {
+        // The plan cache then prefers a plan for the values of the parameters.
+        top.total_cost = 1e300;
+    }
+}
+
+unsafe extern "C-unwind" fn start(query: *mut QueryDesc, flags: c_int) {
+    // SAFETY: what PostgreSQL was called with is passed on; permissions are checked there.
+    unsafe {
+        match NEXT.get().start {
+            Some(next) => next(query, flags),
+            None => standard_ExecutorStart(query, flags),
+        }
+        if (*(*query).plannedstmt).dependsOnRole && pg_sys::ParallelWorkerNumber < 0 {
+            after_start(query, flags);
+        }
+    }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn after_start(query: *mut QueryDesc, flags: c_int) {
+    guarded(|| {
+        let query = Ref::of(query).expect("an execution has a query");
+        let explained = EXPLAINED.get() != 0 || flags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int != 0;
+        if let Err(refusal) = charge::started(query, explained) {
+            refusal.raise()
+        }
+    });
+}
+
+#[allow(clippy::too_many_arguments)]
+unsafe extern "C-unwind" fn utility(
+    statement: *mut PlannedStmt,
+    text: *const c_char,
+    read_only: bool,
+    context: pg_sys::ProcessUtilityContext::Type,
+    parameters: ParamListInfo,
+    environment: *mut QueryEnvironment,
+    receiver: *mut DestReceiver,
+    completion: *mut QueryCompletion,
+) {
+    // SAFETY: what PostgreSQL was called with is passed on.
+    unsafe {
+        let is_explain = (*(*statement).utilityStmt).type_ == NodeTag::T_ExplainStmt
+            && EXPLAINED.get() == 0;
+        if is_explain {
+            EXPLAINED.set(quiet::depth());
+        }
+        match NEXT.get().utility {
+            Some(next) => next(
+                statement,
+                text,
+                read_only,
+                context,
+                parameters,
+                environment,
+                receiver,
+                completion,
+            ),
+            None => standard_ProcessUtility(
+                statement,
+                text,
+                read_only,
+                context,
+                parameters,
+                environment,
+                receiver,
+                completion,
+            ),
+        }
+        // After an ERROR, the end of the transaction does it.
+        if is_explain {
+            EXPLAINED.set(0);
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn log(error: *mut ErrorData) {
+    quiet::log(error);
+    if let Some(next) = NEXT.get().log {
+        // SAFETY: what PostgreSQL was called with is passed on.
+        unsafe { next(error) };
+    }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _: *mut c_void) {
+    use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE};
+    if [XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE].contains(&event) {
+        aborted(0);
+        quiet::set_asked(false);
+    }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn subtransaction(
+    event: pg_sys::SubXactEvent::Type,
+    _: pg_sys::SubTransactionId,
+    _: pg_sys::SubTransactionId,
+    _: *mut c_void,
+) {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        aborted(quiet::depth());
+    }
+}
+
+/// What runs in a transaction of this depth or deeper has ended by an error.
+fn aborted(depth: i32) {
+    quiet::aborted(depth);
+    if EXPLAINED.get() >= depth {
+        EXPLAINED.set(0);
+    }
+}
+
+/// SECURITY LABEL: plans about the table are made anew, and a label that is none is refused.
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn relabel(object: *const pg_sys::ObjectAddress, text: *const c_char) {
+    guarded(|| {
+        // SAFETY: PostgreSQL passes the object that is labelled, and NULL or a string.
+        let (object, text) = unsafe { (*object, (!text.is_null()).then(|| tree::text_of(text))) };
+        if let Err(refusal) = label::check(object, text.as_deref()) {
+            refusal.raise()
+        }
+    });
+}
+

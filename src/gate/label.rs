@@ -1,0 +1,151 @@
+//! Policies as security labels: JSON on the table and on its columns, by the provider `dp_mean`. A label goes with
+//! its table or column through renames, and into a dump.
+
+use std::ffi::{CStr, CString};
+
+use pgrx::pg_sys::{self, ObjectAddress, Oid};
+use serde::{Deserialize, Serialize};
+
+/// The provider of the labels.
+pub const PROVIDER: &CStr = c"dp_mean";
+
+/// What the label of a protected table says.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableLabel {
+    /// The budget that questions about it are paid from.
+    pub budget: String,
+    /// The most groups of a query that a person counts in.
+    pub groups: u32,
+    /// The most rows that a person counts for, in each of them.
+    pub rows: u32,
+    /// What an aggregate costs, and a choice of groups.
+    pub epsilon: f64,
+    /// The delta of a choice of groups; absent: a thousandth of the budget's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<f64>,
+}
+
+/// What the label of a column of a protected table says.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnLabel {
+    /// Whether the column names the person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unit: bool,
+    /// The public bounds of its values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<(f64, f64)>,
+    /// The public list of its values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<Vec<String>>,
+}
+
+/// The largest number of a policy's groups and rows.
+const MOST: u32 = 1_000_000;
+
+/// The largest size of a bound: beyond it, products of bounds have no finite float.
+const LARGEST_BOUND: f64 = 1e100;
+
+/// The most values of a public list.
+const MOST_VALUES: usize = 10_000;
+
+impl TableLabel {
+    /// # Errors
+    /// Why the label is none.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let label: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        label.check().map(|()| label)
+    }
+
+    /// # Errors
+    /// The first field that breaks its rule.
+    pub fn check(&self) -> Result<(), String> {
+        let whole = |name: &str, number: u32| match (1..=MOST).contains(&number) {
+            true => Ok(()),
+            false => Err(format!("argument \"{name}\" must be from 1 to {MOST}")),
+        };
+        whole("groups", self.groups)?;
+        whole("rows", self.rows)?;
+        if !(2f64.powi(-20)..=50.0).contains(&self.epsilon) {
+            return Err("argument \"query_epsilon\" must be from 2^-20 to 50".to_owned());
+        }
+        if self
+            .delta
+            .is_some_and(|delta| !(delta > 0.0 && delta < 1.0))
+        {
+            return Err("argument \"query_delta\" must be above 0 and below 1".to_owned());
+        }
+        if self.budget.is_empty() {
+            return Err("argument \"budget\" must not be empty".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl ColumnLabel {
+    /// # Errors
+    /// Why the label is none.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let label: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        label.check().map(|()| label)
+    }
+
+    /// # Errors
+    /// The first field that breaks its rule.
+    pub fn check(&self) -> Result<(), String> {
+        if let Some((lo, hi)) = self.bounds {
+            let is_small = |bound: f64| bound.abs() <= LARGEST_BOUND;
+            if !(lo < hi && is_small(lo) && is_small(hi)) {
+                return Err(
+                    "arguments \"lo\" and \"hi\" must be lo < hi, from -1e100 to 1e100".to_owned(),
+                );
+            }
+        }
+        if let Some(values) = &self.values
+            && (values.is_empty() || values.len() > MOST_VALUES)
+        {
+            return Err(format!(
+                "argument \"allowed_values\" must have 1 to {MOST_VALUES} values"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The label of a table, or of a column of it.
+pub fn get(relation: Oid, column: i16) -> Option<String> {
+    let object = ObjectAddress {
+        classId: pg_sys::RelationRelationId,
+        objectId: relation,
+        objectSubId: i32::from(column),
+    };
+    // SAFETY: a lookup in the catalog, of an address that lives for the call; NULL, or a string in its memory.
+    unsafe {
+        let label = pg_sys::GetSecurityLabel(&raw const object, PROVIDER.as_ptr());
+        (!label.is_null()).then(|| CStr::from_ptr(label).to_string_lossy().into_owned())
+    }
+}
+
+/// Sets the label of a table or of a column, or takes it away. The caller has checked that the current role may.
+pub fn set(relation: Oid, column: i16, label: Option<&str>) {
+    let object = ObjectAddress {
+        classId: pg_sys::RelationRelationId,
+        objectId: relation,
+        objectSubId: i32::from(column),
+    };
+    let label = label.map(|label| CString::new(label).unwrap_or_default());
+    let text = label.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
+    // SAFETY: an address and strings that live for the call.
+    unsafe {
+        pg_sys::SetSecurityLabel(&raw const object, PROVIDER.as_ptr(), text);
+        pg_sys::CommandCounterIncrement();
+        pg_sys::CacheInvalidateRelcacheByRelid(relation);
+        pg_sys::CommandCounterIncrement();
+    }
+}

@@ -1,0 +1,28 @@
+//! The gate: roles without SELECT on a protected table ask in plain SQL, and get private answers.
+//!
+//! It changes the query before it is planned. What it can prove private is rewritten, bounded and charged, and only
+//! then is the table lent to it; what it cannot is left alone, and PostgreSQL refuses it, as the role has no right.
+//! More of it: docs/gate.md.
+
+mod access;
+mod allowance;
+mod asked;
+mod block;
+mod charge;
+mod cost;
+mod defence;
+mod expression;
+mod functions;
+mod hooks;
+mod label;
+mod normal;
+mod once;
+mod outer;
+mod policy;
+mod quiet;
+mod receipt;
+mod refuse;
+mod rewrite;
+mod template;
+
+pub use hooks::install;

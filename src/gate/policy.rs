@@ -1,0 +1,259 @@
+//! Policies: what the owner of a protected table allows. They are read from the labels, and kept until the table
+//! or a label of it changes.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::PgRelation;
+
+use crate::gate::label::{self, ColumnLabel, TableLabel};
+use crate::gate::refuse::Checked;
+use crate::ledger::budgets::{self, Name};
+use crate::pg::nodes;
+
+/// What holds for a protected table.
+pub struct Policy {
+    pub relation: Oid,
+    pub owner: Oid,
+    /// The column that names the person.
+    pub unit: i16,
+    /// Whether no two rows have the same person.
+    pub one_row_each: bool,
+    pub label: TableLabel,
+    columns: BTreeMap<i16, Column>,
+}
+
+/// A column.
+struct Column {
+    name: String,
+    kind: Oid,
+    not_null: bool,
+    label: Option<ColumnLabel>,
+}
+
+thread_local! {
+    static KEPT: RefCell<(u64, HashMap<Oid, Option<Rc<Policy>>>)> = RefCell::default();
+    static CHANGES: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The most tables that are kept: a session that looks at more of them begins anew.
+const MOST_KEPT: usize = 1000;
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn changed(_: Datum, _: Oid) {
+    CHANGES.set(CHANGES.get().wrapping_add(1));
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn roles_changed(_: Datum, _: i32, _: u32) {
+    // SAFETY: it marks plans as to be made anew. A plan in which a table was lent is not checked again by PostgreSQL
+    // where a membership ends, on all its minor versions.
+    unsafe { pg_sys::ResetPlanCache() };
+}
+
+/// From now on, this process hears of tables and roles that change.
+pub fn listen() {
+    // SAFETY: callbacks that stay for as long as the process.
+    unsafe {
+        pg_sys::CacheRegisterRelcacheCallback(Some(changed), Datum::null());
+        for cache in [
+            pg_sys::SysCacheIdentifier::AUTHMEMROLEMEM,
+            pg_sys::SysCacheIdentifier::AUTHOID,
+        ] {
+            pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(roles_changed), Datum::null());
+        }
+    }
+}
+
+impl Policy {
+    /// The policy of a table that the query has locked; `None` if it is not protected, or its labels are damaged: then
+    /// nothing is lent.
+    pub fn of(relation: Oid) -> Option<Rc<Self>> {
+        let now = CHANGES.get();
+        let known = KEPT.with_borrow(|(then, kept)| {
+            (*then == now)
+                .then(|| kept.get(&relation).cloned())
+                .flatten()
+        });
+        if let Some(known) = known {
+            return known;
+        }
+        let read = Self::read(relation).map(Rc::new);
+        KEPT.with_borrow_mut(|(then, kept)| {
+            // What changed while it was read may have changed it.
+            if *then != now || kept.len() >= MOST_KEPT {
+                kept.clear();
+                *then = now;
+            }
+            if CHANGES.get() == now {
+                kept.insert(relation, read.clone());
+            }
+        });
+        read
+    }
+
+    fn read(relation: Oid) -> Option<Self> {
+        let label = TableLabel::read(&label::get(relation, 0)?).ok()?;
+        // SAFETY: the caller has a lock on it; it is closed where this ends.
+        let table = unsafe { PgRelation::open(relation) };
+        if !(table.is_table() || table.is_partitioned_table()) {
+            return None;
+        }
+        let mut columns = BTreeMap::new();
+        for attribute in table
+            .tuple_desc()
+            .iter()
+            .filter(|attribute| !attribute.attisdropped)
+        {
+            let label = label::get(relation, attribute.attnum);
+            let label = match label.map(|label| ColumnLabel::read(&label)) {
+                None => None,
+                Some(Ok(label)) => Some(label),
+                Some(Err(_)) => return None,
+            };
+            let column = Column {
+                name: attribute.name().to_owned(),
+                kind: attribute.atttypid,
+                not_null: attribute.attnotnull,
+                label,
+            };
+            columns.insert(attribute.attnum, column);
+        }
+        let is_unit = |column: &Column| column.label.as_ref().is_some_and(|label| label.unit);
+        let units: Vec<i16> = columns
+            .iter()
+            .filter(|(_, column)| is_unit(column))
+            .map(|(number, _)| *number)
+            .collect();
+        let [unit] = units[..] else {
+            return None;
+        };
+        Some(Self {
+            relation,
+            // SAFETY: an open relation has its row of pg_class.
+            owner: unsafe { (*table.rd_rel).relowner },
+            unit,
+            one_row_each: is_unique(&table, unit),
+            label,
+            columns,
+        })
+    }
+
+    /// The public bounds of a column.
+    pub fn bounds(&self, column: i16) -> Option<(f64, f64)> {
+        self.columns.get(&column)?.label.as_ref()?.bounds
+    }
+
+    /// The public list of a column's values.
+    pub fn values(&self, column: i16) -> Option<&[String]> {
+        let label = self.columns.get(&column)?.label.as_ref()?;
+        label.values.as_deref()
+    }
+
+    /// Whether a column is declared NOT NULL.
+    pub fn is_not_null(&self, column: i16) -> bool {
+        self.columns
+            .get(&column)
+            .is_some_and(|column| column.not_null)
+    }
+
+    /// The delta of a choice of groups; `None` if the budget has none.
+    pub fn keep_delta(&self) -> Checked<Option<f64>> {
+        if self.label.delta.is_some() {
+            return Ok(self.label.delta);
+        }
+        let budget = Name::new(Some(self.label.budget.clone().into_bytes()));
+        let budget = budget.map_err(|error| error.to_string())?;
+        let limit = budgets::limit(&budget).map_err(|refusal| refusal.message().to_owned())?;
+        let delta = limit.map_or(0.0, |limit| limit.asked.1);
+        Ok((delta > 0.0).then_some(delta / 1000.0))
+    }
+
+    /// A query that this table answers.
+    pub fn example(&self) -> String {
+        let table = quoted_name(self.relation);
+        let name = |wanted: &dyn Fn(&Column) -> bool| {
+            let mut columns = self.columns.iter().filter(|(number, _)| **number != self.unit);
+            columns
+                .find(|(_, column)| wanted(column))
+                .map(|(_, column)| quoted(&column.name))
+        };
+        let value = name(&|column| {
+            column
+                .label
+                .as_ref()
+                .is_some_and(|label| label.bounds.is_some())
+        });
+        let listed = |column: &Column| {
+            column
+                .label
+                .as_ref()
+                .is_some_and(|label| label.values.is_some())
+        };
+        let is_text = |column: &Column| {
+            [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID].contains(&column.kind)
+        };
+        let key = name(&listed).or_else(|| name(&is_text));
+        let average = value.map_or(String::new(), |value| format!("avg({value}), "));
+        match key {
+            Some(key) => format!("SELECT {key}, {average}count(*) FROM {table} GROUP BY {key}"),
+            None => format!("SELECT {average}count(*) FROM {table}"),
+        }
+    }
+}
+
+/// Whether an index makes sure that no value of a column is there twice, in the table and what it inherits to.
+fn is_unique(table: &PgRelation, column: i16) -> bool {
+    // SAFETY: an open relation; its indexes are listed, and their rows of the catalog read and released.
+    unsafe {
+        let class = (*table.as_ptr()).rd_rel;
+        if (*class).relhassubclass && !table.is_partitioned_table() {
+            return false;
+        }
+        let indexes = pg_sys::RelationGetIndexList(table.as_ptr());
+        nodes::oids(indexes).into_iter().any(|index| {
+            let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
+            let tuple = pg_sys::SearchSysCache1(cache, Datum::from(index));
+            if tuple.is_null() {
+                return false;
+            }
+            let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_index>();
+            let mut no_predicate = false;
+            let attribute = pg_sys::Anum_pg_index_indpred as i16;
+            pg_sys::SysCacheGetAttr(cache, tuple, attribute, &mut no_predicate);
+            let is = (*form).indisunique
+                && (*form).indimmediate
+                && (*form).indisvalid
+                && no_predicate
+                && (*form).indnkeyatts == 1
+                && *(*form).indkey.values.as_ptr() == column;
+            pg_sys::ReleaseSysCache(tuple);
+            is
+        })
+    }
+}
+
+/// A name as SQL writes it.
+pub fn quoted(name: &str) -> String {
+    pgrx::spi::quote_identifier(name)
+}
+
+/// The name of a table with its schema where the search path does not find it.
+pub fn quoted_name(relation: Oid) -> String {
+    // SAFETY: lookups in the catalog; NULL for a table that is gone.
+    let (name, schema) = unsafe {
+        let name = pg_sys::get_rel_name(relation);
+        let schema = match pg_sys::RelationIsVisible(relation) {
+            true => std::ptr::null_mut(),
+            false => pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation)),
+        };
+        (name, schema)
+    };
+    let name = quoted(&crate::pg::tree::text_of(name));
+    match schema.is_null() {
+        true => name,
+        false => format!("{}.{name}", quoted(&crate::pg::tree::text_of(schema))),
+    }
+}

@@ -1,0 +1,236 @@
+//! A query, block by block: what reads a protected table that the role may not read is rewritten, or refused.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use pgrx::pg_sys::{self, Node, Oid, ParamListInfo, Query, RTEKind, RangeTblEntry};
+
+use crate::gate::block::{Block, Key};
+use crate::gate::defence::Defence;
+use crate::gate::normal::{self, Depends};
+use crate::gate::policy::{Policy, quoted_name};
+use crate::gate::refuse::{Checked, Reason};
+use crate::gate::{access, allowance, asked, outer, template};
+use crate::ledger::session;
+use crate::pg::errors::{self, Refusal};
+use crate::pg::settings;
+use crate::pg::tree::{self, Ref};
+
+/// The most grouping sets of a block.
+const MOST_SETS: i32 = 64;
+
+/// The most aggregates of a block.
+const MOST_AGGREGATES: usize = 1000;
+
+/// What became of a query.
+pub struct Gate {
+    pub parameters: ParamListInfo,
+    /// Whether it stands in an EXPLAIN.
+    pub explained: bool,
+    pub depends: Depends,
+    /// How many blocks were rewritten.
+    pub blocks: usize,
+    /// Whether a table with a policy is asked for, by whomever.
+    pub touched: bool,
+}
+
+thread_local! {
+    /// The blocks of the last query that was looked at, as SQL: for dp_cost.
+    static WRITTEN: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The blocks that were written since this was asked last.
+pub fn take_written() -> Vec<String> {
+    WRITTEN.take()
+}
+
+impl Gate {
+    /// Rewrites a query, and all below it.
+    pub fn pass(&mut self, query: Ref<Query>) -> Result<(), Refusal> {
+        if query.commandType == pg_sys::CmdType::CMD_UTILITY {
+            return Ok(());
+        }
+        normal::inline_functions(query, &mut self.depends);
+        normal::unwrap_withs(query);
+        normal::flatten(query);
+        let entries = tree::list::<RangeTblEntry>(query.rtable);
+        let mut found = None;
+        for (i, entry) in entries.iter().enumerate() {
+            if entry.rtekind != RTEKind::RTE_RELATION || !access::is_asked(query, *entry) {
+                continue;
+            }
+            let Some(policy) = Policy::of(entry.relid) else {
+                continue;
+            };
+            self.touched = true;
+            if found.is_none() && access::is_denied(query, *entry) && may_ask(query, *entry)? {
+                found = Some((i32::try_from(i + 1).expect("few tables"), policy));
+            }
+        }
+        let Some((index, policy)) = found else {
+            return self.pass_below(query);
+        };
+        if self.is_preview(query, tree::entry(query, index)) {
+            for (entry, _) in entries.iter().zip(1..).filter(|(_, i)| *i == index) {
+                make_empty(*entry);
+            }
+            return self.pass_below(query);
+        }
+        // What is joined may be a block of its own, and is one before this one is looked at.
+        for entry in entries.iter().filter(|entry| entry.rtekind == RTEKind::RTE_SUBQUERY) {
+            if let Some(below) = Ref::of(entry.subquery) {
+                self.pass(below)?;
+            }
+        }
+        for with in tree::list::<pg_sys::CommonTableExpr>(query.cteList) {
+            if let Some(below) = Ref::of(with.ctequery).and_then(|query| query.cast()) {
+                self.pass(below)?;
+            }
+        }
+        let relation = policy.relation;
+        let example = policy.example();
+        self.rewrite(query, index, policy).map_err(|reason| {
+            let hint = match reason.hint {
+                Some(hint) => hint,
+                None => format!("Ask as in: {example}. What comes out may be used in any query around it."),
+            };
+            errors::gated(&quoted_name(relation), &reason.why, &hint)
+        })
+    }
+
+    /// Looks at everything below a query that is no block itself.
+    fn pass_below(&mut self, query: Ref<Query>) -> Result<(), Refusal> {
+        let mut failed = None;
+        tree::walk(query.node(), &mut |node| self.visit(node, &mut failed));
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn visit(&mut self, node: Ref<Node>, failed: &mut Option<Refusal>) -> bool {
+        match node.cast::<Query>() {
+            Some(query) => match self.pass(query) {
+                Ok(()) => false,
+                Err(refusal) => {
+                    *failed = Some(refusal);
+                    true
+                }
+            },
+            None => tree::walk(node, &mut |below| self.visit(below, failed)),
+        }
+    }
+
+    /// Whether a query that reads plain rows shall have none: with LIMIT 0, or where the session asks for that.
+    fn is_preview(&self, query: Ref<Query>, entry: Ref<RangeTblEntry>) -> bool {
+        let is_plain = query.commandType == pg_sys::CmdType::CMD_SELECT
+            && !query.hasAggs
+            && query.groupClause.is_null()
+            && query.groupingSets.is_null()
+            && query.distinctClause.is_null()
+            && query.rowMarks.is_null()
+            && access::is_only_read(query, entry);
+        is_plain && !self.explained && (settings::previews_are_empty() || has_limit_0(query))
+    }
+
+    fn rewrite(&mut self, query: Ref<Query>, index: i32, policy: Rc<Policy>) -> Checked<()> {
+        if self.explained && Defence::Explain.stands() {
+            return Err(Reason::with_hint(
+                "EXPLAIN would show estimates of private rows",
+                "dp_cost('SELECT ...') says what a query would cost, and how it is rewritten.",
+            ));
+        }
+        let epsilon = self.epsilon(&policy)?;
+        let block = Block::recognise(query, index, policy, self.parameters)?;
+        let keys = block.keys()?;
+        let asked = asked::collect(&block)?;
+        if asked.len() > MOST_AGGREGATES {
+            return Err(format!("it has more than {MOST_AGGREGATES} aggregates").into());
+        }
+        let sets = sets(query, &keys)?;
+        let written = template::write(&block, &keys, &asked, &sets, epsilon)?;
+        let rewritten = template::build(&written, &block);
+        outer::wrap(&block, &keys, &written.answers, rewritten)?;
+        WRITTEN.with_borrow_mut(|all| {
+            if all.len() < 100 {
+                all.push(written.sql);
+            }
+        });
+        self.blocks += 1;
+        Ok(())
+    }
+
+    /// What an aggregate costs in this session.
+    fn epsilon(&self, policy: &Policy) -> Checked<f64> {
+        let most = policy.label.epsilon;
+        match settings::epsilon() {
+            None => Ok(most),
+            Some(epsilon) if epsilon <= most => Ok(epsilon),
+            Some(epsilon) => Err(Reason::with_hint(
+                format!("dp_mean.epsilon is {epsilon}, above the {most} that its owner allows"),
+                format!("SET dp_mean.epsilon = {most}; or RESET dp_mean.epsilon."),
+            )),
+        }
+    }
+}
+
+/// Whether the role that asks, or the owner of the view that does, is allowed.
+fn may_ask(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> Result<bool, Refusal> {
+    if !asked::is_installed() {
+        return Ok(false);
+    }
+    let asker = access::view_owner(query, entry).unwrap_or_else(session::role);
+    allowance::is_allowed(entry.relid, asker)
+}
+
+/// The sets of keys that rows are grouped by.
+fn sets(query: Ref<Query>, keys: &[Key]) -> Checked<Vec<Vec<bool>>> {
+    if query.groupingSets.is_null() {
+        return Ok(vec![vec![true; keys.len()]]);
+    }
+    let sets = tree::grouping_sets(query, MOST_SETS);
+    let sets = sets.ok_or_else(|| format!("it has more than {MOST_SETS} grouping sets"))?;
+    let has = |set: &Vec<i32>, key: &Key| set.contains(&(key.reference as i32));
+    let sets = sets.iter().map(|set| keys.iter().map(|key| has(set, key)).collect());
+    Ok(sets.collect())
+}
+
+fn has_limit_0(query: Ref<Query>) -> bool {
+    let limit = Ref::of(query.limitCount);
+    let limit = limit.map(|limit| tree::fold(std::ptr::null_mut(), limit));
+    let value = limit.and_then(tree::constant).flatten();
+    value.is_some_and(|value| value.value() == 0)
+}
+
+/// Puts a query without rows in the place of a table: nothing is read, and nothing is lent.
+fn make_empty(mut entry: Ref<RangeTblEntry>) {
+    // SAFETY: a table that the query has locked; it is closed where this ends.
+    let table = unsafe { pgrx::PgRelation::open(entry.relid) };
+    let columns = table.tuple_desc();
+    let targets = columns.iter().zip(1..).map(|(column, number)| {
+        let (kind, modifier, collation) = match column.attisdropped {
+            true => (pg_sys::INT4OID, -1, Oid::INVALID),
+            false => (column.atttypid, column.atttypmod, column.attcollation),
+        };
+        // SAFETY: it makes nodes of numbers and a name.
+        let target = unsafe {
+            let null = pg_sys::makeNullConst(kind, modifier, collation);
+            pg_sys::makeTargetEntry(null.cast(), number, tree::string(column.name()), false)
+        };
+        Ref::of(target).expect("a node")
+    });
+    let mut from = tree::make::<pg_sys::FromExpr>();
+    from.quals = tree::boolean(Some(false)).pointer();
+    let mut empty = tree::make::<Query>();
+    empty.commandType = pg_sys::CmdType::CMD_SELECT;
+    empty.canSetTag = true;
+    empty.targetList = tree::list_of(targets);
+    empty.jointree = from.pointer();
+    access::forget(entry);
+    entry.rtekind = RTEKind::RTE_SUBQUERY;
+    entry.subquery = empty.pointer();
+    entry.security_barrier = false;
+    entry.relid = Oid::INVALID;
+    entry.relkind = 0;
+    entry.inh = false;
+    entry.rellockmode = 0;
+    entry.tablesample = std::ptr::null_mut();
+    entry.securityQuals = std::ptr::null_mut();
+}

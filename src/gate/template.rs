@@ -1,0 +1,638 @@
+//! The query that takes the place of a block: written as SQL, with parameters where expressions of the analyst stand,
+//! parsed by PostgreSQL, and then given these expressions and the analyst's FROM.
+//!
+//! Every name in it is one of ours or of PostgreSQL, with its schema, and every operator too.
+
+use dp_core::privacy::spending::Spent;
+use dp_core::registry;
+use pgrx::pg_sys::{self, Node, Oid, Query};
+
+use crate::call::signature::Role;
+use crate::gate::asked::{self, Asked, Own, What};
+use crate::gate::block::{Block, Key};
+use crate::gate::cost;
+use crate::gate::defence::Defence;
+use crate::gate::policy::quoted_name;
+use crate::gate::receipt::Receipt;
+use crate::gate::refuse::{Checked, Reason};
+use crate::pg::tree::{self, Ref};
+
+/// Where the answer of an aggregate stands in the rewritten block: among the answers, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The column itself.
+    Column(usize),
+    /// A field of the pair of mean and count, from 1.
+    Field(usize, i16),
+    /// The product of both.
+    Product(usize),
+}
+
+/// How persons are bounded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// A row is a person, and the aggregates read it.
+    Row,
+    /// A row is a person, and passes a sub-query.
+    RowBelow,
+    /// A sub-query makes one row of a person in a group.
+    Person,
+}
+
+/// A block that is being written.
+pub struct Template<'a> {
+    block: &'a Block,
+    keys: &'a [Key],
+    /// The schema of the public aggregates.
+    schema: String,
+    level: Level,
+    rows: u32,
+    groups: u32,
+    epsilon: f64,
+    /// What stands for `$1`, `$2` and so on.
+    parameters: Vec<Ref<Node>>,
+    /// Columns of the sub-query.
+    below: Vec<String>,
+    /// The answers.
+    answers: Vec<String>,
+    spent: Spent,
+    mechanisms: Vec<String>,
+}
+
+/// A block as SQL, with what it costs.
+pub struct Written {
+    pub sql: String,
+    pub parameters: Vec<Ref<Node>>,
+    pub answers: Vec<(Ref<pg_sys::Aggref>, Answer)>,
+    pub receipt: Option<Receipt>,
+}
+
+/// Writes the block, once for each grouping set.
+pub fn write(block: &Block, keys: &[Key], asked: &[Asked], sets: &[Vec<bool>], epsilon: f64) -> Checked<Written> {
+    let listed = !keys.is_empty() && keys.iter().all(|key| key.values.is_some()) && sets.len() == 1;
+    let rows = if Defence::Rows.stands() { block.policy.label.rows } else { 1_000_000 };
+    let is_row = block.policy.one_row_each && !block.joined;
+    let level = match (is_row, listed) {
+        (true, false) => Level::Row,
+        (true, true) => Level::RowBelow,
+        (false, _) => Level::Person,
+    };
+    let mut template = Template {
+        block,
+        keys,
+        schema: asked::schema()?,
+        level,
+        rows: if is_row { 1 } else { rows },
+        groups: 1,
+        epsilon,
+        parameters: Vec::new(),
+        below: Vec::new(),
+        answers: Vec::new(),
+        spent: Spent::default(),
+        mechanisms: Vec::new(),
+    };
+    // The first ones, each with a number of its own.
+    template.parameters.extend(keys.iter().map(|key| key.safe));
+    let unit = block.unit()?;
+    let unit = template.parameter(unit);
+    let mut parts = Vec::new();
+    let mut answers = Vec::new();
+    for set in sets {
+        template.below.clear();
+        template.answers.clear();
+        let is_grouped = set.contains(&true);
+        template.groups = match is_row || !is_grouped || !Defence::Groups.stands() {
+            true => 1,
+            false => block.policy.label.groups,
+        };
+        answers = template.write_answers(asked)?;
+        parts.push(template.write_set(set, unit, listed)?);
+    }
+    let receipt = Receipt {
+        relation: block.policy.relation,
+        view_owner: block.view_owner,
+        spent: template.spent,
+        mechanisms: template.mechanisms.join(", "),
+    };
+    let is_release = !(listed && asked.is_empty());
+    // Each part has the receipt of all of them would be charged each time: it stands in the first one alone.
+    let sql = parts
+        .iter()
+        .enumerate()
+        .map(|(i, part)| match (i, is_release) {
+            (_, false) => part.clone(),
+            (0, true) => format!("{part} {}", receipt.sql()),
+            (_, true) => format!("{part} {}", receipt.free().sql()),
+        })
+        .collect::<Vec<_>>()
+        .join(" UNION ALL ");
+    Ok(Written {
+        sql,
+        parameters: template.parameters,
+        answers,
+        receipt: is_release.then_some(receipt),
+    })
+}
+
+impl Template<'_> {
+    /// The number of the parameter that stands for an expression.
+    fn parameter(&mut self, node: Ref<Node>) -> usize {
+        let known = self.parameters.iter().position(|known| known.same(node));
+        known.unwrap_or_else(|| {
+            self.parameters.push(node);
+            self.parameters.len() - 1
+        }) + 1
+    }
+
+    /// Writes what answers each of the aggregates. Mean, sum and count of the same numbers are one release.
+    fn write_answers(&mut self, asked: &[Asked]) -> Checked<Vec<(Ref<pg_sys::Aggref>, Answer)>> {
+        let is_pair = |what: &What| matches!(what, What::Mean | What::Sum | What::Count);
+        let mut answers = Vec::new();
+        let mut done = vec![false; asked.len()];
+        for (i, one) in asked.iter().enumerate() {
+            if done[i] {
+                continue;
+            }
+            let alike: Vec<usize> = (i..asked.len())
+                .filter(|j| {
+                    let other = &asked[*j];
+                    *j == i
+                        || is_pair(&one.what)
+                            && is_pair(&other.what)
+                            && self.is_one_release(one, other)
+                })
+                .collect();
+            let numbers = alike.iter().map(|j| &asked[*j]).find(|asked| asked.bounds.is_some());
+            match (numbers, alike.len()) {
+                (Some(numbers), 2..) => {
+                    let column = self.write_pair(numbers)?;
+                    for j in alike {
+                        let answer = match asked[j].what {
+                            What::Mean => Answer::Field(column, 1),
+                            What::Count => Answer::Field(column, 2),
+                            _ => Answer::Product(column),
+                        };
+                        answers.push((asked[j].call, answer));
+                        done[j] = true;
+                    }
+                }
+                _ => {
+                    let column = self.write_one(one)?;
+                    for j in alike {
+                        answers.push((asked[j].call, Answer::Column(column)));
+                        done[j] = true;
+                    }
+                }
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Whether two of mean, sum and count are about the same rows.
+    fn is_one_release(&self, one: &Asked, other: &Asked) -> bool {
+        if one.is_about_the_same(other) {
+            return true;
+        }
+        // All rows are those in which a number is that is never NULL.
+        let counted = |count: &Asked, number: &Asked| {
+            matches!(count.what, What::Count)
+                && count.argument.is_none()
+                && number.bounds.is_some()
+                && number.argument.is_some_and(|argument| self.block.is_never_null(argument))
+                && match (count.filter, number.filter) {
+                    (None, None) => true,
+                    (Some(one), Some(other)) => one.same(other),
+                    _ => false,
+                }
+        };
+        counted(one, other) || counted(other, one)
+    }
+
+    /// What stands for a number of each row, and the filter of the aggregate that reads it.
+    fn numbers(&mut self, asked: &Asked, bounds: (f64, f64)) -> Checked<(String, String)> {
+        let argument = asked.argument.ok_or("an aggregate is about nothing")?;
+        let x = format!("${}", self.parameter(argument));
+        let filter = asked.filter.map(|filter| self.parameter(filter));
+        Ok(match self.level {
+            Level::Row => (x, filtered(filter)),
+            Level::RowBelow => {
+                let value = match filter {
+                    Some(filter) => format!("CASE WHEN ${filter} THEN {x} END"),
+                    None => x,
+                };
+                (self.column(value), String::new())
+            }
+            Level::Person => {
+                let (lo, hi) = bounds;
+                let made = format!(
+                    "{}.dp_contribution({x}, {}, {}, {}){}",
+                    self.schema,
+                    float(lo),
+                    float(hi),
+                    self.rows,
+                    filtered(filter)
+                );
+                (self.column(made), String::new())
+            }
+        })
+    }
+
+    /// The same of rows that are counted, each where the argument is not NULL; of people, at most one row each.
+    fn rows(&mut self, asked: &Asked, rows: u32) -> (String, String) {
+        let argument = asked.argument.map(|argument| self.parameter(argument));
+        let filter = asked.filter.map(|filter| self.parameter(filter));
+        match self.level {
+            Level::Row => {
+                let x = argument.map_or("true".to_owned(), |x| format!("${x}"));
+                (x, filtered(filter))
+            }
+            Level::RowBelow => {
+                let conditions = [
+                    argument.map(|x| format!("${x} IS NOT NULL")),
+                    filter.map(|filter| format!("${filter}")),
+                ];
+                let conditions: Vec<_> = conditions.into_iter().flatten().collect();
+                let value = match conditions.is_empty() {
+                    true => "true".to_owned(),
+                    false => format!("CASE WHEN {} THEN true END", conditions.join(" AND ")),
+                };
+                (self.column(value), String::new())
+            }
+            Level::Person => {
+                let x = match argument {
+                    Some(x) => format!("CASE WHEN ${x} IS NOT NULL THEN {} END", float(0.5)),
+                    None => float(0.5),
+                };
+                let made = format!(
+                    "{}.dp_contribution({x}, {}, {}, {rows}){}",
+                    self.schema,
+                    float(0.0),
+                    float(1.0),
+                    filtered(filter)
+                );
+                (self.column(made), String::new())
+            }
+        }
+    }
+
+    /// The name of a column of the sub-query.
+    fn column(&mut self, value: String) -> String {
+        let known = self.below.iter().position(|known| *known == value);
+        let i = known.unwrap_or_else(|| {
+            self.below.push(value);
+            self.below.len() - 1
+        });
+        format!("b.c{}", i + 1)
+    }
+
+    fn answer(&mut self, sql: String) -> usize {
+        self.answers.push(sql);
+        self.answers.len() - 1
+    }
+
+    /// The text of a mechanism for this block: the persons are bounded by us.
+    fn mechanism(&self, aggregate: &str, own: Option<&str>, rows: u32) -> Checked<String> {
+        let default = registry::default_mechanism(aggregate);
+        let text = own.or(default).ok_or("an aggregate has no mechanism")?;
+        registry::with_unit(text, rows, self.groups)
+            .map_err(|error| Reason::with_hint(error.to_string(), error.hint.clone()))
+    }
+
+    /// Adds the price of a call to that of the block.
+    fn charge(&mut self, call: &cost::Call) -> Checked<()> {
+        let (spent, mechanism) = cost::of(call)?;
+        self.spent = self.spent.plus(&spent);
+        self.mechanisms.push(format!("{}: {mechanism}", call.aggregate));
+        Ok(())
+    }
+
+    /// An aggregate of `x` between bounds, at the policy's price.
+    fn write_usual(&mut self, aggregate: &'static str, asked: &Asked) -> Checked<usize> {
+        let bounds = asked.bounds.ok_or("an aggregate has no bounds")?;
+        let (x, filter) = self.numbers(asked, bounds)?;
+        let mechanism = self.mechanism(aggregate, None, self.rows)?;
+        self.charge(&cost::Call {
+            aggregate,
+            bounds: Some(bounds),
+            epsilon: self.epsilon,
+            delta: None,
+            length: None,
+            mechanism: &mechanism,
+        })?;
+        let sql = format!(
+            "{}.{aggregate}({x}, {}, {}, {}, {}){filter}",
+            self.schema,
+            float(bounds.0),
+            float(bounds.1),
+            float(self.epsilon),
+            self.literal(&mechanism)
+        );
+        Ok(self.answer(sql))
+    }
+
+    fn write_pair(&mut self, numbers: &Asked) -> Checked<usize> {
+        self.write_usual("dp_mean_and_count", numbers)
+    }
+
+    fn write_one(&mut self, asked: &Asked) -> Checked<usize> {
+        match &asked.what {
+            What::Mean => self.write_usual("dp_mean", asked),
+            What::Sum => self.write_usual("dp_sum", asked),
+            What::Variance => self.write_usual("dp_variance", asked),
+            What::Stddev => self.write_usual("dp_stddev", asked),
+            What::Count => self.write_count("dp_count", asked, self.rows, None, self.epsilon, ""),
+            What::People => self.write_count("dp_count", asked, 1, None, self.epsilon, ""),
+            What::Own(own) => self.write_own(asked, own),
+        }
+    }
+
+    fn write_count(
+        &mut self,
+        aggregate: &'static str,
+        asked: &Asked,
+        rows: u32,
+        mechanism: Option<&str>,
+        epsilon: f64,
+        more: &str,
+    ) -> Checked<usize> {
+        let (x, filter) = self.rows(asked, rows);
+        let mechanism = self.mechanism(aggregate, mechanism, rows)?;
+        self.charge(&cost::Call {
+            aggregate,
+            bounds: None,
+            epsilon,
+            delta: None,
+            length: None,
+            mechanism: &mechanism,
+        })?;
+        let sql = format!(
+            "{}.{aggregate}({x}, {}, {}{more}){filter}",
+            self.schema,
+            float(epsilon),
+            self.literal(&mechanism)
+        );
+        Ok(self.answer(sql))
+    }
+
+    fn write_own(&mut self, asked: &Asked, own: &Own) -> Checked<usize> {
+        let epsilon = own.value(Role::Epsilon).ok_or("an aggregate has no epsilon")?;
+        let confidence = own.value(Role::Confidence);
+        let more = confidence.map_or(String::new(), |confidence| format!(", {}", float(confidence)));
+        let mechanism = own.mechanism.as_deref();
+        if own.name.starts_with("dp_count") {
+            return self.write_count(own.name, asked, self.rows, mechanism, epsilon, &more);
+        }
+        let bounds = asked.bounds.ok_or("an aggregate has no bounds")?;
+        let (x, filter) = self.numbers(asked, bounds)?;
+        let mechanism = self.mechanism(own.name, mechanism, self.rows)?;
+        let buckets = own.value(Role::Buckets);
+        self.charge(&cost::Call {
+            aggregate: own.name,
+            bounds: Some(bounds),
+            epsilon,
+            delta: None,
+            length: buckets.map(|buckets| buckets as usize),
+            mechanism: &mechanism,
+        })?;
+        let buckets = buckets.map_or(String::new(), |buckets| format!("{buckets}, "));
+        let sql = format!(
+            "{}.{}({x}, {}, {}, {buckets}{}, {}{more}){filter}",
+            self.schema,
+            own.name,
+            float(bounds.0),
+            float(bounds.1),
+            float(epsilon),
+            self.literal(&mechanism)
+        );
+        Ok(self.answer(sql))
+    }
+
+    fn literal(&self, mechanism: &str) -> String {
+        format!("'{}'::{}.dp_mechanism", mechanism.replace('\'', "''"), self.schema)
+    }
+
+    /// The block of one set of keys; what is to be released is in HAVING, which it ends with.
+    fn write_set(&mut self, set: &[bool], unit: usize, listed: bool) -> Checked<String> {
+        let keys: Vec<usize> = (1..=set.len()).filter(|i| set[i - 1]).collect();
+        let select = |prefix: &str| -> Vec<String> {
+            let column = |i: usize| match set[i - 1] {
+                true => format!("{prefix}{i} AS k{i}"),
+                false => format!("NULL::{} AS k{i}", type_name(self.keys[i - 1].safe)),
+            };
+            (1..=set.len()).map(column).collect()
+        };
+        let answers = self.answers.iter().enumerate();
+        let answers = answers.map(|(i, answer)| format!("{answer} AS a{}", i + 1));
+        let answers: Vec<String> = answers.collect();
+        let grouping = set.iter().enumerate().map(|(i, in_set)| format!("{} AS g{}", i32::from(!in_set), i + 1));
+        let grouping: Vec<String> = grouping.collect();
+        let columns = |prefix: &str| {
+            let all = [select(prefix), answers.clone(), grouping.clone()].concat();
+            match all.is_empty() {
+                true => "true AS nothing".to_owned(),
+                false => all.join(", "),
+            }
+        };
+        if listed {
+            return Ok(self.write_listed(&keys, unit, &columns("v.k")));
+        }
+        let keep = match keys.is_empty() || !Defence::Keep.stands() {
+            true => "true".to_owned(),
+            false => self.write_keep()?,
+        };
+        let by = |prefix: &str| keys.iter().map(|i| format!("{prefix}{i}")).collect::<Vec<_>>().join(", ");
+        let group = |prefix: &str| match keys.is_empty() {
+            true => String::new(),
+            false => format!(" GROUP BY {}", by(prefix)),
+        };
+        Ok(match self.level {
+            Level::Row => {
+                // Keys are named by their place: an expression would be computed again.
+                let places = keys.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+                let group = match keys.is_empty() {
+                    true => String::new(),
+                    false => format!(" GROUP BY {places}"),
+                };
+                format!(
+                    "SELECT {} WHERE ${unit} IS NOT NULL{group} HAVING {keep} AND",
+                    columns("$")
+                )
+            }
+            _ => format!(
+                "SELECT {} FROM ({}) b{} HAVING {keep} AND",
+                columns("b.k"),
+                self.write_below(&keys, unit),
+                group("b.k")
+            ),
+        })
+    }
+
+    /// A row of a person in each of their groups.
+    fn write_below(&self, keys: &[usize], unit: usize) -> String {
+        let columns = self.below.iter().enumerate();
+        let columns = columns.map(|(i, made)| format!(", {made} AS c{}", i + 1)).collect::<String>();
+        let named = keys.iter().map(|i| format!(", ${i} AS k{i}")).collect::<String>();
+        if self.level == Level::RowBelow {
+            return format!("SELECT ${unit} AS u{named}{columns} WHERE ${unit} IS NOT NULL");
+        }
+        let places = (1..=keys.len() + 1).map(|place| place.to_string()).collect::<Vec<_>>().join(", ");
+        let people = format!("SELECT ${unit} AS u{named}{columns} WHERE ${unit} IS NOT NULL GROUP BY {places}");
+        if keys.is_empty() || !Defence::Groups.stands() {
+            return people;
+        }
+        let hashed = keys.iter().map(|i| format!(", p.k{i}")).collect::<String>();
+        format!(
+            "SELECT q.* FROM (SELECT p.*, pg_catalog.row_number() OVER (PARTITION BY p.u ORDER BY \
+             pg_catalog.hash_record_extended(ROW(p.u{hashed}), 0)) AS place FROM ({people}) p) q \
+             WHERE q.place OPERATOR(pg_catalog.<=) {}",
+            self.groups
+        )
+    }
+
+    /// A group for each combination of public values, with rows or without.
+    fn write_listed(&self, keys: &[usize], unit: usize, columns: &str) -> String {
+        let lists = keys.iter().map(|i| {
+            let key = &self.keys[i - 1];
+            let values = key.values.as_deref().unwrap_or(&[]);
+            let values: Vec<_> = values.iter().map(|value| array_element(value)).collect();
+            format!(
+                "(SELECT pg_catalog.unnest('{{{}}}'::{}[]) AS k{i}) v{i}",
+                values.join(",").replace('\'', "''"),
+                type_name(key.safe)
+            )
+        });
+        let named = keys.iter().map(|i| format!("v{i}.k{i}")).collect::<Vec<_>>().join(", ");
+        let lists = lists.collect::<Vec<_>>().join(" CROSS JOIN ");
+        let all = format!("(SELECT {named} FROM {lists}) v");
+        if self.answers.is_empty() {
+            return format!("SELECT {columns} FROM {all}");
+        }
+        let same = keys.iter().map(|i| format!("v.k{i} OPERATOR(pg_catalog.=) b.k{i}"));
+        let same = same.collect::<Vec<_>>().join(" AND ");
+        let by = keys.iter().map(|i| format!("v.k{i}")).collect::<Vec<_>>().join(", ");
+        format!(
+            "SELECT {columns} FROM {all} LEFT JOIN ({}) b ON {same} GROUP BY {by} HAVING",
+            self.write_below(keys, unit)
+        )
+    }
+
+    /// The condition that a group may be shown.
+    fn write_keep(&mut self) -> Checked<String> {
+        let delta = self.block.policy.keep_delta()?;
+        let Some(delta) = delta else {
+            return Err(Reason::with_hint(
+                "its groups are private, and the budget has no delta to choose which of them are shown",
+                format!(
+                    "The owner of {} declares the values of the key by dp_column(table, column, values), or gives the \
+                     budget a delta.",
+                    quoted_name(self.block.policy.relation)
+                ),
+            ));
+        };
+        let mechanism = self.mechanism("dp_keep", None, 1)?;
+        self.charge(&cost::Call {
+            aggregate: "dp_keep",
+            bounds: None,
+            epsilon: self.epsilon,
+            delta: Some(delta),
+            length: None,
+            mechanism: &mechanism,
+        })?;
+        Ok(format!(
+            "{}.dp_keep({}, {}, {})",
+            self.schema,
+            float(self.epsilon),
+            float(delta),
+            self.literal(&mechanism)
+        ))
+    }
+}
+
+fn filtered(filter: Option<usize>) -> String {
+    filter.map_or(String::new(), |filter| format!(" FILTER (WHERE ${filter})"))
+}
+
+/// A number as a constant of type float8, the same to the last bit.
+fn float(value: f64) -> String {
+    format!("'{value:?}'::pg_catalog.float8")
+}
+
+/// A value in the text of an array.
+fn array_element(value: &str) -> String {
+    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// The type of an expression, with its schema and modifier.
+fn type_name(node: Ref<Node>) -> String {
+    let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
+    // SAFETY: a lookup in the catalog, which answers for any number.
+    let name = unsafe {
+        pg_sys::format_type_extended(tree::type_of(node), tree::modifier_of(node), flags as u16)
+    };
+    tree::text_of(name)
+}
+
+/// The query of a template, with the expressions and the FROM of a block in it.
+pub fn build(written: &Written, block: &Block) -> Ref<Query> {
+    let types: Vec<Oid> = written.parameters.iter().map(|node| tree::type_of(*node)).collect();
+    let parsed = as_owner(|| tree::parse(&written.sql, &types));
+    let spliced = tree::change(parsed.node(), &mut |node| {
+        let parameter = node.cast::<pg_sys::Param>()?;
+        let i = usize::try_from(parameter.paramid).ok()?.checked_sub(1)?;
+        written.parameters.get(i).map(|node| node.copy())
+    });
+    let query = spliced.cast::<Query>().expect("a query stays one");
+    let mut innermost = Vec::new();
+    find_innermost(query.node(), &mut innermost);
+    let source = block.query;
+    let mut copies: Vec<_> = innermost.iter().skip(1).map(|_| source.copy()).collect();
+    for innermost in innermost {
+        match copies.pop() {
+            Some(copy) => graft(copy, innermost, block),
+            None => graft(source, innermost, block),
+        }
+    }
+    query
+}
+
+/// The queries that have no FROM yet, but a condition: those that the rows come in by.
+fn find_innermost(node: Ref<Node>, found: &mut Vec<Ref<Query>>) -> bool {
+    if let Some(query) = node.cast::<Query>() {
+        let from = Ref::of(query.jointree);
+        if from.is_some_and(|from| from.fromlist.is_null() && !from.quals.is_null()) {
+            found.push(query);
+        }
+    }
+    tree::walk(node, &mut |below| find_innermost(below, found))
+}
+
+/// Gives a query the FROM of the block, and lends the table to it.
+fn graft(source: Ref<Query>, mut query: Ref<Query>, block: &Block) {
+    use crate::gate::access;
+
+    tree::flatten_groups(query);
+    access::move_tables(source, query);
+    let from = Ref::of(source.jointree).expect("a query has FROM");
+    let mut own = Ref::of(query.jointree).expect("a query has FROM");
+    own.fromlist = from.fromlist;
+    own.quals = tree::both(from.quals, own.quals);
+    query.hasRowSecurity = source.hasRowSecurity;
+    let entry = tree::entry(query, block.index);
+    access::lend(query, entry, block.policy.owner, block.policy.unit);
+}
+
+/// Runs with the rights of the extension's schema, in which the analyst has none. Where it ends by an ERROR, the
+/// transaction puts the role back.
+fn as_owner<R>(work: impl FnOnce() -> R) -> R {
+    let (mut role, mut context) = (Oid::INVALID, 0);
+    // SAFETY: it reads two numbers, and sets them back.
+    unsafe {
+        pg_sys::GetUserIdAndSecContext(&raw mut role, &raw mut context);
+        let owner = Oid::from_u32(pg_sys::BOOTSTRAP_SUPERUSERID);
+        let during = context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as i32;
+        pg_sys::SetUserIdAndSecContext(owner, during);
+        let result = work();
+        pg_sys::SetUserIdAndSecContext(role, context);
+        result
+    }
+}
