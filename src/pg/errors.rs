@@ -389,6 +389,24 @@ pub fn ledger_is_shut() -> Refusal {
     )
 }
 
+/// `dp_mean.total`, called otherwise than in a query that was checked.
+pub fn not_partial(reason: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("dp_mean.total: {reason}"),
+        "Call the function itself: dp_mean.total stands in for it within queries over protected tables.",
+    )
+}
+
+/// No `dp_mean.total` in the catalog.
+pub fn no_total() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION,
+        "dp_mean: there is no function dp_mean.total".into(),
+        "Run ALTER EXTENSION dp_mean UPDATE.",
+    )
+}
+
 /// A charge on a server that only follows another.
 pub fn on_standby(function: &str) -> Refusal {
     Refusal::new(
