@@ -10,6 +10,9 @@ mod pg;
 mod state;
 #[cfg(feature = "testing")]
 mod testing;
+// What asks it is not there yet.
+#[cfg_attr(not(feature = "testing"), expect(dead_code))]
+mod total;
 mod types;
 
 pgrx::pg_module_magic!(name, version);

@@ -11,9 +11,14 @@ use crate::aggregates::SIGNATURES;
 use crate::call::{overspent, release};
 use crate::ledger::flush;
 use crate::pg::fmgr::{Call, float8, sql_function};
+use crate::pg::nodes::elements;
 use crate::state::cells::CellState;
 use crate::state::scalar::State;
 use crate::state::vector::VectorState;
+use crate::total::judge::{Judgement, collation_ok, judge};
+use crate::total::list::{FUNCTIONS, Rule};
+use crate::total::range::range;
+use crate::total::variant::variant;
 
 /// `dp_test_flush_nothing()`: from now on this session's charges return before they are on disk.
 fn flush_nothing(_: Call) -> Option<Datum> {
@@ -156,6 +161,117 @@ sql_function!(dp_test_replay, pg_finfo_dp_test_replay, replay);
 sql_function!(dp_test_recorded, pg_finfo_dp_test_recorded, recorded);
 sql_function!(dp_test_signatures, pg_finfo_dp_test_signatures, signatures);
 sql_function!(dp_test_panic, pg_finfo_dp_test_panic, panic);
+
+/// `dp_test_functions()`: a line for each function of the list: its OID, its name, what is known of it.
+fn functions(_: Call) -> Option<Datum> {
+    let line = |(oid, name, rule): &(u32, &str, Rule)| {
+        let known = match rule {
+            Rule::Total => "total",
+            Rule::Like => "like",
+            Rule::Length(_) => "length",
+            Rule::Native(_) => "native",
+            Rule::Caught(_) => "caught",
+            Rule::Pattern(_) => "pattern",
+            Rule::Refused(_) => "refused",
+        };
+        format!("{oid}|{name}|{known}")
+    };
+    let lines: Vec<_> = FUNCTIONS.iter().map(line).collect();
+    lines.join("\n").into_datum()
+}
+
+/// A call of a function or an operator, in a plan.
+struct Written {
+    function: pg_sys::Oid,
+    arguments: *mut pg_sys::List,
+    collation: pg_sys::Oid,
+    input_collation: pg_sys::Oid,
+}
+
+/// The first argument of a call of ours, as it stands in the plan.
+fn first(call: Call) -> *mut pg_sys::Node {
+    // SAFETY: PostgreSQL's own call of a function, in a plan that runs.
+    unsafe {
+        let expression = (*call.flinfo()).fn_expr.cast::<pg_sys::FuncExpr>();
+        let mut arguments = elements((*expression).args);
+        arguments.next().expect("an argument")
+    }
+}
+
+fn written(node: *mut pg_sys::Node) -> Option<Written> {
+    // SAFETY: an expression of a plan that runs; each cast follows a look at the tag.
+    unsafe {
+        match (*node).type_ {
+            pg_sys::NodeTag::T_OpExpr => {
+                let call = node.cast::<pg_sys::OpExpr>();
+                Some(Written {
+                    function: (*call).opfuncid,
+                    arguments: (*call).args,
+                    collation: (*call).opcollid,
+                    input_collation: (*call).inputcollid,
+                })
+            }
+            pg_sys::NodeTag::T_FuncExpr => {
+                let call = node.cast::<pg_sys::FuncExpr>();
+                Some(Written {
+                    function: (*call).funcid,
+                    arguments: (*call).args,
+                    collation: (*call).funccollid,
+                    input_collation: (*call).inputcollid,
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// `dp_test_judge("any")`: what is judged of the call that is the argument: `total`, `partial`, or a reason; or
+/// what is wrong with its collation.
+fn judged(call: Call) -> Option<Datum> {
+    let written = written(first(call))?;
+    // SAFETY: the expressions are the plan's.
+    let judgement = unsafe {
+        collation_ok(written.input_collation, written.arguments)
+            .map(|()| judge(written.function, written.arguments))
+    };
+    match judgement {
+        Ok(Judgement::Total) => "total".into_datum(),
+        Ok(Judgement::Partial) => "partial".into_datum(),
+        Ok(Judgement::Refused(reason)) | Err(reason) => reason.into_datum(),
+    }
+}
+
+/// `dp_test_range("any", lo, hi, lo, hi, ...)`: the range of the first argument, as `lo hi`, with ranges of the first
+/// columns of a table; NULL if none is known. It is the same for the argument's variant.
+fn known_range(call: Call) -> Option<Datum> {
+    let column = |_, attribute: i16| {
+        let i = usize::try_from(attribute).ok()?.checked_sub(1)? * 2 + 1;
+        let end = |i: usize| (i < call.len()).then(|| call.datum(i)).flatten();
+        Some((float8(end(i)?), float8(end(i + 1)?)))
+    };
+    let node = first(call);
+    // SAFETY: the expressions are the plan's.
+    let (known, of_variant) = unsafe {
+        let known = range(node, &column);
+        let of_variant = written(node).map(|written| {
+            let (kind, collations) = (
+                pg_sys::exprType(node),
+                (written.collation, written.input_collation),
+            );
+            let (function, arguments) = (written.function, written.arguments);
+            let variant = variant(function, arguments, kind, collations.0, collations.1);
+            range(variant, &column)
+        });
+        (known, of_variant)
+    };
+    assert!(of_variant.is_none_or(|of_variant| of_variant == known));
+    let (lo, hi) = known?;
+    format!("{lo:?} {hi:?}").into_datum()
+}
+
+sql_function!(dp_test_functions, pg_finfo_dp_test_functions, functions);
+sql_function!(dp_test_judge, pg_finfo_dp_test_judge, judged);
+sql_function!(dp_test_range, pg_finfo_dp_test_range, known_range);
 
 /// With the library in shared_preload_libraries this runs in the postmaster: every backend then
 /// inherits a generator, and must not use it.

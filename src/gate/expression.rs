@@ -1,7 +1,7 @@
 //! Which expressions may look at private rows: those that are total. An expression that could raise an error, or do
 //! anything else that somebody sees, for one row and not for another, would tell of the row.
 //!
-//! What may be used is listed; all else is refused. Functions are judged by [`total`]: some stay, some are replaced by
+//! What may be used is listed; all else is refused. Functions are judged by [`judged`]: some stay, some are replaced by
 //! a variant that answers NULL where the function would raise.
 
 use pgrx::pg_sys::{self, List, Node, NodeTag, Oid, Query, SubLinkType};
@@ -9,7 +9,8 @@ use pgrx::pg_sys::{self, List, Node, NodeTag, Oid, Query, SubLinkType};
 use crate::gate::defence::Defence;
 use crate::gate::refuse::{Checked, Reason};
 use crate::pg::tree::{self, Ref};
-use crate::total::{self, Judgement};
+use crate::total::judge::Judgement;
+use crate::total::{judge as judged, range as ranges, variant as variants};
 
 /// OIDs from here on are not PostgreSQL's own.
 const FIRST_OF_OTHERS: u32 = 10_000;
@@ -282,18 +283,18 @@ fn judge(function: Oid, arguments: *mut List) -> Judgement {
         return Judgement::Total;
     }
     // SAFETY: the arguments of an expression that lives.
-    unsafe { total::judge(function, arguments) }
+    unsafe { judged::judge(function, arguments) }
 }
 
 fn variant(function: Oid, arguments: *mut List, kind: Oid, collation: Oid, input: Oid) -> Ref<Node> {
     // SAFETY: the same.
-    let node = unsafe { total::variant(function, arguments, kind, collation, input) };
+    let node = unsafe { variants::variant(function, arguments, kind, collation, input) };
     Ref::of(node).expect("a call")
 }
 
 fn check_collation(collation: Oid, arguments: *mut List) -> Checked<()> {
     // SAFETY: the same.
-    unsafe { total::collation_ok(collation, arguments) }.map_err(Reason::new)
+    unsafe { judged::collation_ok(collation, arguments) }.map_err(Reason::new)
 }
 
 fn not_total(function: Oid) -> Reason {
@@ -365,7 +366,7 @@ pub fn is_total_cast(function: Oid) -> bool {
 /// The public range of a number, from the bounds of columns.
 pub fn range(node: Ref<Node>, bounds: &dyn Fn(i32, i16) -> Option<(f64, f64)>) -> Option<(f64, f64)> {
     // SAFETY: an expression that lives.
-    unsafe { total::range(node.pointer(), bounds) }
+    unsafe { ranges::range(node.pointer(), bounds) }
 }
 
 /// Checks that a key or a person has a collation that rows can be grouped by.

@@ -12,7 +12,7 @@ use pgrx::pg_sys::{
     QueryDesc, QueryEnvironment,
 };
 
-use crate::gate::normal::Depends;
+use crate::gate::normal::{self, Depends};
 use crate::gate::rewrite::Gate;
 use crate::gate::{charge, label, policy, quiet};
 use crate::pg::fmgr::guarded;
@@ -106,7 +106,8 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
             blocks: 0,
             touched: false,
         };
-        let spare = (parameters.is_null() && has_parameters(query.node())).then(|| query.copy());
+        let spare = parameters.is_null() && has_parameters(query.node()) && normal::is_concerned(query);
+        let spare = spare.then(|| query.copy());
         let mut waits = false;
         if let Err(refusal) = gate.pass(query) {
             match spare {

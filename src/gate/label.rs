@@ -6,6 +6,8 @@ use std::ffi::{CStr, CString};
 use pgrx::pg_sys::{self, ObjectAddress, Oid};
 use serde::{Deserialize, Serialize};
 
+use crate::pg::errors::{self, Refusal};
+
 /// The provider of the labels.
 pub const PROVIDER: &CStr = c"dp_mean";
 
@@ -148,4 +150,20 @@ pub fn set(relation: Oid, column: i16, label: Option<&str>) {
         pg_sys::CacheInvalidateRelcacheByRelid(relation);
         pg_sys::CommandCounterIncrement();
     }
+}
+
+/// Checks what SECURITY LABEL is about to set; PostgreSQL has checked who may. Plans about the table are made anew.
+pub fn check(object: ObjectAddress, text: Option<&str>) -> Result<(), Refusal> {
+    if object.classId != pg_sys::RelationRelationId {
+        return Err(errors::label("only tables and columns have labels of dp_mean"));
+    }
+    let result = match (text, object.objectSubId) {
+        (None, _) => Ok(()),
+        (Some(text), 0) => TableLabel::read(text).map(|_| ()),
+        (Some(text), _) => ColumnLabel::read(text).map(|_| ()),
+    };
+    result.map_err(|error| errors::label(&error))?;
+    // SAFETY: a table that is there; whoever looks at it next reads it anew.
+    unsafe { pg_sys::CacheInvalidateRelcacheByRelid(object.objectId) };
+    Ok(())
 }

@@ -12,7 +12,6 @@ mod charge;
 mod cost;
 mod defence;
 mod expression;
-mod functions;
 mod hooks;
 mod label;
 mod normal;

@@ -14,11 +14,28 @@ use crate::pg::errors::{self, Refusal};
 /// How often lines that moved are looked for again.
 const TRIES: u32 = 10;
 
+/// The most bytes of the mechanisms' texts that are kept: a row of the audit lies on one page.
+const MECHANISM_BYTES: usize = 1000;
+
+/// By which right a budget pays.
+pub enum Payer {
+    /// The current role owns it.
+    Owner,
+    /// It pays for answers about a protected table, whose owner owns it too.
+    Table {
+        owner: Oid,
+        relation: Oid,
+        /// What answers, for the audit.
+        mechanisms: String,
+    },
+}
+
 /// What is to be spent, on whose account.
-pub struct Request<'a> {
+pub struct Request {
     /// The function to blame in messages.
     pub function: &'static str,
-    pub budget: &'a Name,
+    pub budget: Name,
+    pub payer: Payer,
     pub role: Oid,
     /// What is asked for, for messages.
     pub asked: (f64, f64),
@@ -31,20 +48,27 @@ struct Account {
     promise: Option<Promise>,
 }
 
-/// Spends, for good: it is on disk when this returns. What is refused is noted, and spends nothing.
-pub fn charge(request: &Request) -> Result<(), Refusal> {
+/// The two accounts of a charge, of all together and of the role.
+///
+/// # Errors
+/// There is no such budget, it may not pay, or nothing can be spent now.
+fn accounts(request: &Request) -> Result<[Account; 2], Refusal> {
     let Request {
         function,
         budget: name,
+        payer,
         ..
-    } = *request;
+    } = request;
     if session::on_standby() {
         return Err(errors::on_standby(function));
     }
     if session::in_parallel() {
         return Err(errors::in_parallel(function));
     }
-    let budget = Budget::owned(function, name)?;
+    let budget = match payer {
+        Payer::Owner => Budget::owned(function, name)?,
+        Payer::Table { owner, .. } => Budget::of_table(name, *owner)?,
+    };
     let keys = [Oid::INVALID, request.role].map(|role| Key {
         budget: budget.id,
         role,
@@ -58,7 +82,7 @@ pub fn charge(request: &Request) -> Result<(), Refusal> {
         return Err(errors::budget_closed(function, &name.text()));
     }
     let [of_all, of_role] = keys;
-    let accounts = [
+    Ok([
         Account {
             key: of_all,
             promise: Some(all),
@@ -67,10 +91,37 @@ pub fn charge(request: &Request) -> Result<(), Refusal> {
             key: of_role,
             promise: own,
         },
-    ];
+    ])
+}
+
+/// Spends, for good: it is on disk when this returns. What is refused is noted, and spends nothing.
+pub fn charge(request: &Request) -> Result<(), Refusal> {
+    let accounts = accounts(request)?;
     let spent = Table::open(&SPENT, Lock::Change)?;
     let audit = Table::open(&CHARGE, Lock::Change)?;
     spend(request, &accounts, &spent, &audit)
+}
+
+/// Whether the charge would fit now, as an error if not. It spends nothing, and holds nothing for later.
+pub fn check(request: &Request) -> Result<(), Refusal> {
+    let accounts = accounts(request)?;
+    let spent = Table::open(&SPENT, Lock::Change)?;
+    for (i, account) in accounts.iter().enumerate() {
+        let sum = used(&spent, account.key).plus(&request.amount);
+        let fits = |promise: &Promise| promise.limit.allows(&sum);
+        if !account.promise.as_ref().is_none_or(fits) {
+            return Err(without_room(request, &accounts, &spent, i));
+        }
+    }
+    Ok(())
+}
+
+/// What a line says now.
+fn used(spent: &Table, key: Key) -> Spent {
+    let place = place_of(spent, key);
+    let page = Locked::lock(spent, place);
+    let line = page.row(spent, place).and_then(Line::read);
+    line.map_or(Spent::default(), |line| line.spent)
 }
 
 /// Looks for the two lines, and adds the charge to both if it fits.
@@ -184,6 +235,14 @@ fn entry(request: &Request, budget: i64, audit: &Table, refused: bool) -> Tuple 
         rho,
         delta,
     } = request.amount;
+    let (relation, mechanisms) = match &request.payer {
+        Payer::Owner => (Oid::INVALID, &b""[..]),
+        Payer::Table {
+            relation,
+            mechanisms,
+            ..
+        } => (*relation, shortened(mechanisms)),
+    };
     let values = [
         Value::Time(session::now()),
         Value::Integer(budget),
@@ -192,9 +251,9 @@ fn entry(request: &Request, budget: i64, audit: &Table, refused: bool) -> Tuple 
         Value::Integer(delta),
         Value::Role(request.role),
         Value::Role(session::session_role()),
-        Value::Relation(Oid::INVALID),
+        Value::Relation(relation),
         Value::Boolean(refused),
-        Value::Text(Text::new(b"")),
+        Value::Text(Text::new(mechanisms)),
         Value::Text(session::query()),
     ];
     Tuple::new(audit, &CHARGE, &values)
@@ -213,18 +272,17 @@ fn refuse(
         let page = Locked::lock_to_append(audit, &entry);
         pages::write(audit, &[Change::Append(&page, &entry)]);
     }
-    let account = &accounts[without_room];
-    let mut used = Spent::default();
-    let place = place_of(spent, account.key);
-    let page = Locked::lock(spent, place);
-    if let Some(line) = page.row(spent, place).and_then(Line::read) {
-        used = line.spent;
-    }
-    drop(page);
+    self::without_room(request, accounts, spent, without_room)
+}
+
+/// The message for a charge that an account has no room for.
+fn without_room(request: &Request, accounts: &[Account; 2], spent: &Table, i: usize) -> Refusal {
+    let account = &accounts[i];
+    let used = used(spent, account.key);
     let Some(promise) = account.promise else {
         return errors::ledger_damaged();
     };
-    let role = (without_room == 1).then(|| {
+    let role = (i == 1).then(|| {
         session::name_of(request.role).unwrap_or_else(|| request.role.to_u32().to_string())
     });
     errors::over_limit(
@@ -235,4 +293,12 @@ fn refuse(
         &used,
         request.asked,
     )
+}
+
+/// So much of a text as a row of the audit has room for.
+fn shortened(text: &str) -> &[u8] {
+    let end = (0..=text.len().min(MECHANISM_BYTES))
+        .rev()
+        .find(|end| text.is_char_boundary(*end));
+    &text.as_bytes()[..end.unwrap_or(0)]
 }

@@ -6,7 +6,7 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, Oid};
 
 use crate::ledger::budgets::{self, Name};
-use crate::ledger::charge::{self, Request};
+use crate::ledger::charge::{self, Payer, Request};
 use crate::ledger::{rows, session};
 use crate::pg::composite::composite;
 use crate::pg::errors::{self, Refusal};
@@ -88,7 +88,8 @@ fn charge(call: Call) -> Option<Datum> {
             .map_err(|error| errors::parameter(FUNCTION, &error))?;
         charge::charge(&Request {
             function: FUNCTION,
-            budget: &budget,
+            budget,
+            payer: Payer::Owner,
             role: role(FUNCTION, call)?.unwrap_or_else(session::role),
             asked,
             amount,

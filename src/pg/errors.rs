@@ -62,6 +62,62 @@ impl Refusal {
     }
 }
 
+/// A security label that is none.
+pub fn label(why: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("dp_mean: this is no security label: {why}"),
+        "dp_protect(table, unit, budget) and dp_column(table, column, lo, hi) write the labels.",
+    )
+}
+
+/// A plan about a protected table whose policy no longer allows it.
+pub fn not_allowed(table: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        format!("permission denied for table {table}"),
+        "Its owner allows a role to ask by dp_allow(table, role).",
+    )
+}
+
+/// EXPLAIN of a plan that reads private rows.
+pub fn explain() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        "permission denied: EXPLAIN would show estimates of private rows".to_owned(),
+        "dp_cost('SELECT ...') says what a query would cost, and how it is rewritten.",
+    )
+}
+
+/// A plan in which a private answer could be drawn several times.
+pub fn again() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        "permission denied: the plan could answer a private aggregate more than once".to_owned(),
+        "Put the query about the protected table into a WITH ... AS MATERIALIZED of its own, which nothing outside of \
+         it is used in.",
+    )
+}
+
+/// A plan whose cost cannot be read.
+pub fn receipt_damaged() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+        "dp_mean: the plan does not say what its private answers cost".to_owned(),
+        "Nothing was released. Please report the query.",
+    )
+}
+
+/// A private answer in an execution that has paid nothing.
+pub fn not_charged() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        "permission denied: a private answer that was not charged".to_owned(),
+        "Nothing was released. Rows that are locked or changed cannot be joined with private answers: store these in a \
+         table first.",
+    )
+}
+
 /// A query about a protected table that has no private answer.
 pub fn gated(table: &str, why: &str, hint: &str) -> Refusal {
     Refusal::new(
@@ -400,6 +456,24 @@ pub fn ledger_is_shut() -> Refusal {
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
         "dp_mean: the ledger of budgets is not changed by UPDATE, DELETE or TRUNCATE".into(),
         "dp_budget sets a limit, dp_budget_close ends a budget. What was spent stays spent.",
+    )
+}
+
+/// `dp_mean.total`, called otherwise than in a query that was checked.
+pub fn not_partial(reason: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("dp_mean.total: {reason}"),
+        "Call the function itself: dp_mean.total stands in for it within queries over protected tables.",
+    )
+}
+
+/// No `dp_mean.total` in the catalog.
+pub fn no_total() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION,
+        "dp_mean: there is no function dp_mean.total".into(),
+        "Run ALTER EXTENSION dp_mean UPDATE.",
     )
 }
 

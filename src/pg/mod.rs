@@ -9,6 +9,7 @@ pub mod memory;
 pub mod nodes;
 pub mod origin;
 pub mod plan;
+pub mod procedure;
 pub mod settings;
 pub mod sql_type;
 pub mod subselect;

@@ -82,3 +82,50 @@ pub unsafe fn oids(list: *mut List) -> Vec<pg_sys::Oid> {
             .collect()
     }
 }
+
+/// What an expression is, as far as it is known before any row is read.
+pub enum Fixed {
+    /// A constant: its type, and its value, `None` for NULL.
+    Constant(pg_sys::Oid, Option<pg_sys::Datum>),
+    /// A parameter of the query, the same for all of its rows.
+    Parameter,
+    /// It may be another for each row.
+    No,
+}
+
+/// Whether an expression is the same for all rows.
+///
+/// # Safety
+/// An expression of a tree that lives.
+pub unsafe fn fixed(expression: *mut pg_sys::Node) -> Fixed {
+    // SAFETY: the caller guarantees it; the tag says which struct it is.
+    unsafe {
+        match (*expression).type_ {
+            NodeTag::T_Const => {
+                let constant = expression.cast::<pg_sys::Const>();
+                let value = (!(*constant).constisnull).then_some((*constant).constvalue);
+                Fixed::Constant((*constant).consttype, value)
+            }
+            NodeTag::T_Param
+                if (*expression.cast::<pg_sys::Param>()).paramkind
+                    == pg_sys::ParamKind::PARAM_EXTERN =>
+            {
+                Fixed::Parameter
+            }
+            NodeTag::T_RelabelType => fixed((*expression.cast::<pg_sys::RelabelType>()).arg.cast()),
+            _ => Fixed::No,
+        }
+    }
+}
+
+/// The bytes of a text, whether it is compressed or stored elsewhere or not.
+///
+/// # Safety
+/// The datum is a `text`.
+pub unsafe fn text_bytes(datum: pg_sys::Datum) -> Vec<u8> {
+    // SAFETY: a varlena, as the caller says; the plain copy is only read here.
+    unsafe {
+        let varlena = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
+        pgrx::varlena::varlena_to_byte_slice(varlena).to_vec()
+    }
+}

@@ -277,7 +277,7 @@ unsafe fn is_ours(aggregate: pg_sys::Oid, which: SupportFunction, function: pg_s
 /// The partial call whose states `finalize`, a call that combines states, takes in: PostgreSQL
 /// leaves in it only a reference to a column of the node below, so follow that down, to the call
 /// and its node. `None` where a node in between is not known.
-pub(super) unsafe fn partial(
+pub unsafe fn partial(
     finalize: *mut Aggref,
     mut plan: *mut Plan,
 ) -> Option<(*mut Aggref, *mut Plan)> {

@@ -1,0 +1,257 @@
+//! `dp_mean.total(function, arguments...)`: what a function answers, and NULL where it would raise an error.
+//!
+//! Functions of numbers and dates have code of our own. The others are called, behind a net: an error that a value
+//! caused is dropped, and the answer is NULL. No subtransaction is needed for that, as they are PostgreSQL's own, and
+//! were read: they change nothing, and hold nothing that an error would have to give back. Every other error goes
+//! on: that a statement is cancelled, or that memory has ended.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use pgrx::pg_sys::panic::CaughtError;
+use pgrx::pg_sys::{self, Datum, FmgrInfo, FunctionCallInfoBaseData, Node, NullableDatum, Oid};
+use pgrx::{PgMemoryContexts, PgSqlErrorCode};
+
+use crate::pg::errors::{self, Refusal};
+use crate::pg::fmgr::{Call, sql_function};
+use crate::pg::nodes::{Fixed, elements, fixed};
+use crate::pg::{procedure, sql_type};
+use crate::total::judge::{self, Judgement};
+use crate::total::list::{self, Growth, Rule};
+use crate::total::native::Native;
+
+/// Texts are not made longer than this, nor are longer ones looked at: functions need a small multiple of it as
+/// memory, so that no row makes memory end.
+const LONGEST: u64 = 10 << 20;
+
+/// Most arguments that a function of the list has.
+const ARGUMENTS: usize = 8;
+
+/// The function that a call stands for, looked up once.
+#[derive(Clone, Copy)]
+struct Function {
+    way: Way,
+    growth: Growth,
+    /// For each argument whether it is a varlena.
+    varlena: [bool; ARGUMENTS],
+    record: FmgrInfo,
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    Native(Native),
+    Behind(unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> Datum),
+}
+
+/// What PostgreSQL passes to a function: the head, and behind it the arguments.
+#[repr(C)]
+struct Frame {
+    head: FunctionCallInfoBaseData,
+    arguments: [NullableDatum; ARGUMENTS],
+}
+
+const _: () = assert!(
+    size_of::<FunctionCallInfoBaseData>() == std::mem::offset_of!(FunctionCallInfoBaseData, args)
+        && std::mem::offset_of!(Frame, arguments) == size_of::<FunctionCallInfoBaseData>(),
+    "the arguments lie behind the head"
+);
+
+impl Function {
+    /// The function of this call: the call's first argument, a constant. All others are refused that are not
+    /// judged partial, or whose arguments and answer have other types than it was declared with.
+    fn find(call: Call) -> Result<Self, Refusal> {
+        let refused = |reason: &str| errors::not_partial(reason);
+        // SAFETY: PostgreSQL's own call, whose expression lives as long as its FmgrInfo.
+        let expression = unsafe { (*call.flinfo()).fn_expr };
+        // SAFETY: the same.
+        let (function, arguments, answer) = unsafe { Self::written(expression) }
+            .ok_or_else(|| refused("argument \"function\" is not a constant"))?;
+        if !procedure::is_pinned(function) {
+            return Err(refused(
+                "argument \"function\" is not one of PostgreSQL's own",
+            ));
+        }
+        // SAFETY: the same.
+        match unsafe { judge::judge(function, arguments) } {
+            Judgement::Partial => {}
+            Judgement::Total => return Err(refused("the function raises no errors")),
+            Judgement::Refused(reason) => return Err(refused(&reason)),
+        }
+        let declared = procedure::signature(function);
+        // SAFETY: the same.
+        let given = unsafe { elements::<Node>(arguments) };
+        // SAFETY: the same.
+        let given = given.map(|argument| unsafe { pg_sys::exprType(argument) });
+        if given.collect::<Vec<_>>() != declared.arguments || answer != declared.answer {
+            return Err(refused("the types are not those of the function"));
+        }
+        if !procedure::may_execute(function) {
+            return Err(refused("there is no right to execute the function"));
+        }
+        Ok(Self::new(call, function, &declared.arguments))
+    }
+
+    /// What stands in a call: the function, its arguments, and the type of the answer.
+    ///
+    /// # Safety
+    /// An expression of a plan that lives, or NULL.
+    unsafe fn written(expression: *mut Node) -> Option<(Oid, *mut pg_sys::List, Oid)> {
+        // SAFETY: the caller guarantees it; the tag says which struct it is.
+        unsafe {
+            if expression.is_null() || (*expression).type_ != pg_sys::NodeTag::T_FuncExpr {
+                return None;
+            }
+            let call = expression.cast::<pg_sys::FuncExpr>();
+            let first = elements::<Node>((*call).args).next()?;
+            match fixed(first) {
+                Fixed::Constant(pg_sys::OIDOID, Some(function)) if !(*call).funcvariadic => Some((
+                    Oid::from(function.value() as u32),
+                    pg_sys::list_copy_tail((*call).args, 1),
+                    (*call).funcresulttype,
+                )),
+                _ => None,
+            }
+        }
+    }
+
+    fn new(call: Call, function: Oid, types: &[Oid]) -> Self {
+        assert!(types.len() <= ARGUMENTS, "a function of the list has more");
+        let mut record = FmgrInfo::default();
+        // SAFETY: a function of PostgreSQL's own; what is made for it lives as long as the call's record.
+        unsafe { pg_sys::fmgr_info_cxt(function, &mut record, (*call.flinfo()).fn_mcxt) };
+        let behind = || Way::Behind(record.fn_addr.expect("a function has an address"));
+        let (way, growth) = match list::rule(function.to_u32()) {
+            Some(Rule::Native(native)) => (Way::Native(native), Growth::None),
+            Some(Rule::Caught(growth) | Rule::Pattern(growth) | Rule::Length(growth)) => {
+                (behind(), growth)
+            }
+            _ => (behind(), Growth::None),
+        };
+        let mut varlena = [false; ARGUMENTS];
+        for (i, kind) in types.iter().enumerate() {
+            varlena[i] = sql_type::is_varlena(*kind);
+        }
+        Self {
+            way,
+            growth,
+            varlena,
+            record,
+        }
+    }
+
+    /// Its record, kept with PostgreSQL's of the call.
+    fn of(call: Call) -> &'static mut Self {
+        let flinfo = call.flinfo();
+        // SAFETY: fn_extra is NULL or what was put there here, as nobody else writes to that of our function. It
+        // lives as long as the FmgrInfo, and one call at a time has it: functions of the list call nothing of ours.
+        unsafe {
+            if (*flinfo).fn_extra.is_null() {
+                let found = Self::find(call).unwrap_or_else(|refusal| refusal.raise());
+                (*flinfo).fn_extra = PgMemoryContexts::For((*flinfo).fn_mcxt)
+                    .leak_and_drop_on_delete(found)
+                    .cast();
+            }
+            &mut *(*flinfo).fn_extra.cast::<Self>()
+        }
+    }
+
+    /// Whether the arguments are short enough, and the answer will be.
+    fn is_short(&self, call: Call) -> Option<bool> {
+        // The bytes of a text, and the number that is another argument.
+        let bytes = |i: usize| {
+            let datum = call.datum(i + 1)?;
+            // SAFETY: the argument is a varlena, by the types that were compared.
+            Some(unsafe { pg_sys::toast_raw_datum_size(datum) } as u64)
+        };
+        let number = |i: usize| Some(u64::try_from(call.datum(i + 1)?.value() as i32).unwrap_or(0));
+        let mut given: u64 = 0;
+        for i in 0..call.len() - 1 {
+            given += if self.varlena[i] { bytes(i)? } else { 0 };
+        }
+        // A character has up to 4 bytes. What PostgreSQL counts has 4 bytes more than the text.
+        let made = match self.growth {
+            Growth::None => 0,
+            Growth::Repeat => bytes(0)?.saturating_mul(number(1)?),
+            Growth::Pad | Growth::Blank => number(1)? * 4,
+            Growth::Replace => {
+                let (text, from, to) = (bytes(0)?, bytes(1)?, bytes(2)?);
+                let places = text / from.saturating_sub(4).max(1);
+                places.saturating_mul(to.saturating_sub(4)) + text
+            }
+            // At each place the new text, in which each pair of bytes may stand for what was matched; matches do not
+            // overlap.
+            Growth::Matches => {
+                let (text, to) = (bytes(0)?, bytes(2)?);
+                text + (text + to / 2 * text).saturating_add(text * to)
+            }
+        };
+        Some(given <= LONGEST && made <= LONGEST)
+    }
+
+    /// Calls it behind the net.
+    fn called(&mut self, call: Call) -> Option<Datum> {
+        let Way::Behind(function) = self.way else {
+            return None;
+        };
+        if !self.is_short(call)? {
+            return None;
+        }
+        let count = call.len() - 1;
+        let mut frame = Frame {
+            head: FunctionCallInfoBaseData::default(),
+            arguments: [NullableDatum::default(); ARGUMENTS],
+        };
+        frame.head.flinfo = &raw mut self.record;
+        // SAFETY: PostgreSQL's own fcinfo.
+        frame.head.fncollation = unsafe { (*call.fcinfo()).fncollation };
+        frame.head.nargs = i16::try_from(count).ok()?;
+        for i in 0..count {
+            frame.arguments[i] = NullableDatum {
+                value: call.datum(i + 1)?,
+                isnull: false,
+            };
+        }
+        let frame = &raw mut frame;
+        // SAFETY: a C function with a frame as it expects; its arguments have the types that it was declared with. What
+        // it raises ends in the boundary, whose frames own nothing.
+        let work = || unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| function(frame.cast())) };
+        match catch_unwind(AssertUnwindSafe(work)) {
+            // SAFETY: the frame lives.
+            Ok(answer) => (!unsafe { (*frame).head.isnull }).then_some(answer),
+            Err(payload) => match payload.downcast_ref::<CaughtError>() {
+                Some(CaughtError::PostgresError(error)) if is_dropped(error.sql_error_code()) => {
+                    None
+                }
+                _ => resume_unwind(payload),
+            },
+        }
+    }
+}
+
+/// Whether an error says something of a value: of class 22 (data exceptions), that something is not supported, that a
+/// limit of the program was passed, or that a time zone's abbreviation is badly configured.
+fn is_dropped(code: PgSqlErrorCode) -> bool {
+    // Five characters, of 6 bits each, the first one lowest.
+    const CLASS: i32 = (1 << 12) - 1;
+    const DATA: i32 = PgSqlErrorCode::ERRCODE_DATA_EXCEPTION as i32 & CLASS;
+    let others = [
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+        PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX,
+        PgSqlErrorCode::ERRCODE_CONFIG_FILE_ERROR,
+    ];
+    code as i32 & CLASS == DATA || others.contains(&code)
+}
+
+/// `dp_mean.total(oid, VARIADIC "any")`, STRICT.
+fn total(call: Call) -> Option<Datum> {
+    let function = Function::of(call);
+    match function.way {
+        Way::Native(native) => {
+            let second = (call.len() > 2).then(|| call.datum(2));
+            native(call.datum(1)?, second.unwrap_or(Some(Datum::null()))?)
+        }
+        Way::Behind(_) => function.called(call),
+    }
+}
+
+sql_function!(dp_total, pg_finfo_dp_total, total);
