@@ -26,6 +26,16 @@ fn flush_nothing(_: Call) -> Option<Datum> {
     None
 }
 
+/// `dp_test_defence(text, boolean)`: takes a defence of the gate away in this session, or puts it back.
+fn defence(call: Call) -> Option<Datum> {
+    // SAFETY: tests declare the argument as text.
+    let name = unsafe { crate::ledger::rows::bytes_of(call.datum(0)?) };
+    let stands = call.datum(1)?.value() & 0xff != 0;
+    let is_known = crate::gate::set_defence(&String::from_utf8_lossy(&name), stands);
+    assert!(is_known, "no such defence");
+    None
+}
+
 /// `dp_test_seed(bigint)`: from now on this backend's noise is the same at every run.
 fn seed(call: Call) -> Option<Datum> {
     release::seed(call.datum(0)?.value() as u64);
@@ -149,6 +159,7 @@ fn backtraces(_: Call) -> Option<Datum> {
 }
 
 sql_function!(dp_test_backtraces, pg_finfo_dp_test_backtraces, backtraces);
+sql_function!(dp_test_defence, pg_finfo_dp_test_defence, defence);
 sql_function!(dp_test_seed, pg_finfo_dp_test_seed, seed);
 sql_function!(
     dp_test_budget_factor,

@@ -58,3 +58,18 @@ pub fn set(relation: Oid, role: Oid, allowed: bool) -> Result<bool, Refusal> {
     unsafe { pg_sys::CacheInvalidateRelcacheByRelid(relation) };
     Ok(true)
 }
+
+/// Ends all permissions to ask about a table.
+pub fn end_all(relation: Oid) -> Result<(), Refusal> {
+    let roles: Vec<u32> = {
+        let table = Table::open(&ALLOWANCE, Lock::Read)?;
+        let allowed = last(&table, relation)
+            .into_iter()
+            .filter(|(_, (_, allowed))| *allowed);
+        allowed.map(|(role, _)| role).collect()
+    };
+    for role in roles {
+        set(relation, Oid::from_u32(role), false)?;
+    }
+    Ok(())
+}

@@ -1,13 +1,13 @@
 //! What the aggregates of a block ask for.
 
-use std::ffi::CStr;
-
 use pgrx::pg_sys::{self, Aggref, Node, Oid, TargetEntry};
 
 use crate::aggregates::SIGNATURES;
 use crate::call::signature::Role;
 use crate::gate::block::Block;
+use crate::gate::policy::quoted;
 use crate::gate::refuse::{Checked, Reason};
+use crate::pg::extension;
 use crate::pg::fmgr::float8;
 use crate::pg::tree::{self, Ref};
 use crate::types::mechanism;
@@ -101,8 +101,8 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
     }
     let name = name_of(call.aggfnoid);
     let is_builtin = call.aggfnoid.to_u32() < FIRST_OF_OTHERS;
-    let is_own = !is_builtin && is_of_extension(call.aggfnoid);
-    if is_builtin && call.aggkind as u8 != pg_sys::AGGKIND_NORMAL {
+    let is_own = !is_builtin && extension::has_function(call.aggfnoid);
+    if is_builtin && call.aggkind as u8 != b'n' {
         return Err(refused(call.aggfnoid));
     }
     if !call.aggorder.is_null() || call.aggvariadic {
@@ -123,10 +123,11 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
         bounds: None,
     };
     if !call.aggdistinct.is_null() {
-        let unit = arguments.first().and_then(|first| first.cast::<pg_sys::Var>());
-        let is_unit = unit.is_some_and(|unit| {
-            unit.varno == block.index && unit.varattno == block.policy.unit
-        });
+        let unit = arguments
+            .first()
+            .and_then(|first| first.cast::<pg_sys::Var>());
+        let is_unit = unit
+            .is_some_and(|unit| unit.varno == block.index && unit.varattno == block.policy.unit);
         if !(is_builtin && name == "count" && is_unit) {
             return Err(Reason::with_hint(
                 format!("{name} with DISTINCT cannot be used"),
@@ -248,7 +249,9 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
             role => {
                 let value = tree::constant(block.checker.folded(argument.copy()));
                 let Some(value) = value else {
-                    return Err(format!("argument \"{}\" of {name} is no constant", role.name()).into());
+                    return Err(
+                        format!("argument \"{}\" of {name} is no constant", role.name()).into(),
+                    );
                 };
                 let Some(value) = value else {
                     return Err(format!("argument \"{}\" of {name} is NULL", role.name()).into());
@@ -278,36 +281,12 @@ fn name_of(function: Oid) -> String {
     tree::text_of(unsafe { pg_sys::get_func_name(function) })
 }
 
-/// The extension that everything here is a part of.
-const EXTENSION: &CStr = c"dp_mean";
-
-/// Whether the extension is in this database.
-pub fn is_installed() -> bool {
-    // SAFETY: a lookup in the catalog.
-    unsafe { pg_sys::get_extension_oid(EXTENSION.as_ptr(), true) != Oid::INVALID }
-}
-
-/// Whether a function is one of ours, whatever its name.
-fn is_of_extension(function: Oid) -> bool {
-    // SAFETY: lookups in the catalog.
-    unsafe {
-        let ours = pg_sys::get_extension_oid(EXTENSION.as_ptr(), true);
-        ours != Oid::INVALID
-            && pg_sys::getExtensionOfObject(pg_sys::ProcedureRelationId, function) == ours
-    }
-}
-
-/// The schema that the extension was made in.
+/// The schema of the public aggregates.
 pub fn schema() -> Checked<String> {
-    // SAFETY: the same.
-    let name = unsafe {
-        let ours = pg_sys::get_extension_oid(EXTENSION.as_ptr(), true);
-        pg_sys::get_namespace_name(pg_sys::get_extension_schema(ours))
-    };
-    match name.is_null() {
-        true => Err("the extension dp_mean is not there".into()),
-        false => Ok(crate::gate::policy::quoted(&tree::text_of(name))),
-    }
+    let schema = extension::schema().ok_or("the extension dp_mean is not there")?;
+    // SAFETY: a lookup in the catalog.
+    let name = unsafe { pg_sys::get_namespace_name(schema) };
+    Ok(quoted(&tree::text_of(name)))
 }
 
 fn no_bounds(name: &str) -> Reason {

@@ -20,7 +20,6 @@ pub struct Block {
     pub query: Ref<Query>,
     /// The number of the protected table.
     pub index: i32,
-    pub entry: Ref<RangeTblEntry>,
     pub policy: Rc<Policy>,
     /// The owner of the view that names the table; invalid: the current role asks.
     pub view_owner: Oid,
@@ -76,7 +75,6 @@ impl Block {
         let mut block = Self {
             query,
             index,
-            entry,
             view_owner: access::view_owner(query, entry).unwrap_or(Oid::INVALID),
             policy,
             checker,
@@ -110,7 +108,10 @@ impl Block {
         }
         if let Some(join) = node.cast::<JoinExpr>() {
             let sides = [join.larg, join.rarg];
-            return sides.into_iter().filter_map(Ref::of).any(|side| self.is_below(side));
+            return sides
+                .into_iter()
+                .filter_map(Ref::of)
+                .any(|side| self.is_below(side));
         }
         let from = node.cast::<FromExpr>();
         from.is_some_and(|from| {
@@ -182,11 +183,16 @@ impl Block {
                 let is_plain = kind == pg_sys::RELKIND_RELATION || kind == pg_sys::RELKIND_MATVIEW;
                 if !is_plain || has_children || entry.lateral || !entry.securityQuals.is_null() {
                     return Err(Reason::with_hint(
-                        format!("{} is joined, which is no plain table", quoted_name(entry.relid)),
+                        format!(
+                            "{} is joined, which is no plain table",
+                            quoted_name(entry.relid)
+                        ),
                         "Join plain tables that you may read, or join what comes out of the query.",
                     ));
                 }
-                match access::is_only_read(self.query, entry) || !access::is_asked(self.query, entry) {
+                match access::is_only_read(self.query, entry)
+                    || !access::is_asked(self.query, entry)
+                {
                     true => Ok(()),
                     false => Err("a joined table is locked".into()),
                 }
@@ -210,7 +216,9 @@ impl Block {
 
     fn key(&self, clause: Ref<SortGroupClause>) -> Checked<Key> {
         let target = tree::sort_group_target(clause, self.query.targetList);
-        let written = Ref::of(target.expr).expect("a target has an expression").node();
+        let written = Ref::of(target.expr)
+            .expect("a target has an expression")
+            .node();
         if !expression::is_total_operator(clause.eqop) {
             return Err("rows cannot be grouped by values of this type".into());
         }
@@ -243,7 +251,9 @@ impl Block {
         if !expression::is_groupable(kind) {
             return Err("rows cannot be grouped by the type of the person's column".into());
         }
-        let unit = self.checker.safe(tree::var(self.index, column, kind, modifier, collation))?;
+        let unit = self
+            .checker
+            .safe(tree::var(self.index, column, kind, modifier, collation))?;
         expression::check_key(unit)?;
         Ok(unit)
     }
@@ -274,6 +284,9 @@ impl Block {
         };
         let arguments = tree::list::<Node>(call.args);
         let is_cast = expression::is_total_cast(call.funcid) && arguments.len() == 1;
-        is_cast && arguments.into_iter().all(|argument| self.is_never_null(argument))
+        is_cast
+            && arguments
+                .into_iter()
+                .all(|argument| self.is_never_null(argument))
     }
 }

@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 
 use dp_core::privacy::spending::{DELTA_UNIT, Spent, UNIT, float_up};
-use pgrx::pg_sys::{
-    self, AggState, Aggref, EState, Node, Oid, PlanState, QueryDesc, TargetEntry,
-};
+use pgrx::pg_sys::{self, AggState, Aggref, EState, Node, Oid, PlanState, QueryDesc, TargetEntry};
 
 use crate::gate::defence::Defence;
 use crate::gate::policy::{Policy, quoted_name};
@@ -93,7 +91,11 @@ fn read(aggregate: Ref<AggState>, call: Ref<Aggref>) -> Option<Receipt> {
     };
     let arguments: Option<Vec<_>> = tree::list::<TargetEntry>(call.args)
         .into_iter()
-        .map(|entry| Ref::of(entry.expr.cast::<Node>()).and_then(tree::constant).flatten())
+        .map(|entry| {
+            Ref::of(entry.expr.cast::<Node>())
+                .and_then(tree::constant)
+                .flatten()
+        })
         .collect();
     Receipt::read(&arguments?)
 }
@@ -149,7 +151,7 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
 }
 
 /// Who pays a bill, and from which budget. Who may ask is looked at again: the plan may be old.
-fn payment(bill: &Receipt) -> Result<Request, Refusal> {
+pub fn payment(bill: &Receipt) -> Result<Request, Refusal> {
     let role = match bill.view_owner {
         Oid::INVALID => session::role(),
         owner => owner,
@@ -189,7 +191,8 @@ fn remember(execution: Ref<EState>) {
     // SAFETY: a callback in the memory that it is called for.
     unsafe {
         let size = size_of::<pg_sys::MemoryContextCallback>();
-        let callback = pg_sys::MemoryContextAllocZero(memory, size).cast::<pg_sys::MemoryContextCallback>();
+        let callback =
+            pg_sys::MemoryContextAllocZero(memory, size).cast::<pg_sys::MemoryContextCallback>();
         (*callback).func = Some(forget);
         (*callback).arg = execution.pointer().cast();
         pg_sys::MemoryContextRegisterResetCallback(memory, callback);

@@ -61,7 +61,11 @@ mod testing {
             return false;
         };
         let bit = 1 << *defence as u32;
-        DOWN.set(if stands { DOWN.get() & !bit } else { DOWN.get() | bit });
+        DOWN.set(if stands {
+            DOWN.get() & !bit
+        } else {
+            DOWN.get() | bit
+        });
         true
     }
 }

@@ -254,7 +254,10 @@ impl Checker {
         let checked = self.check(from)?;
         expr.arg = checked.pointer().cast();
         let from = tree::type_of(checked);
-        if checked.tag() == NodeTag::T_Const && PRINTABLE.contains(&expr.resulttype) && PRINTABLE.contains(&from) {
+        if checked.tag() == NodeTag::T_Const
+            && PRINTABLE.contains(&expr.resulttype)
+            && PRINTABLE.contains(&from)
+        {
             // SAFETY: an expression without columns; an error in it is one of the query, whatever the rows are.
             let value = unsafe {
                 pg_sys::evaluate_expr(
@@ -286,7 +289,13 @@ fn judge(function: Oid, arguments: *mut List) -> Judgement {
     unsafe { judged::judge(function, arguments) }
 }
 
-fn variant(function: Oid, arguments: *mut List, kind: Oid, collation: Oid, input: Oid) -> Ref<Node> {
+fn variant(
+    function: Oid,
+    arguments: *mut List,
+    kind: Oid,
+    collation: Oid,
+    input: Oid,
+) -> Ref<Node> {
     // SAFETY: the same.
     let node = unsafe { variants::variant(function, arguments, kind, collation, input) };
     Ref::of(node).expect("a call")
@@ -301,7 +310,10 @@ fn not_total(function: Oid) -> Reason {
     // SAFETY: a lookup in the catalog, which answers for any number.
     let name = unsafe { pg_sys::format_procedure(function) };
     Reason::with_hint(
-        format!("function {} cannot be used inside of it", tree::text_of(name)),
+        format!(
+            "function {} cannot be used inside of it",
+            tree::text_of(name)
+        ),
         "Use it on what comes out of the query.",
     )
 }
@@ -364,7 +376,10 @@ pub fn is_total_cast(function: Oid) -> bool {
 }
 
 /// The public range of a number, from the bounds of columns.
-pub fn range(node: Ref<Node>, bounds: &dyn Fn(i32, i16) -> Option<(f64, f64)>) -> Option<(f64, f64)> {
+pub fn range(
+    node: Ref<Node>,
+    bounds: &dyn Fn(i32, i16) -> Option<(f64, f64)>,
+) -> Option<(f64, f64)> {
     // SAFETY: an expression that lives.
     unsafe { ranges::range(node.pointer(), bounds) }
 }

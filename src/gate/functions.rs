@@ -1,4 +1,382 @@
 //! What SQL calls of the gate: the owner's face, and the price of a query.
 
-use pgrx::pg_sys;
+use std::ffi::CString;
 
+use dp_core::error::ParameterError;
+use dp_core::privacy::spending::{DELTA_UNIT, Spent, UNIT, float_up};
+use pgrx::pg_sys::{self, Datum, Oid, Query};
+use pgrx::prelude::*;
+use pgrx::{FromDatum, PgRelation};
+
+use crate::gate::label::{self, ColumnLabel, TableLabel};
+use crate::gate::normal::Depends;
+use crate::gate::policy::{self, quoted, quoted_name};
+use crate::gate::rewrite::{self, Gate};
+use crate::gate::{allowance, charge, expression, quiet};
+use crate::ledger::budgets::{Budget, Name};
+use crate::ledger::{charge as ledger, session};
+use crate::pg::errors::{self, Refusal};
+use crate::pg::fmgr::{Call, float8, sql_function};
+use crate::pg::tree::{self, Ref};
+
+/// What a function answers, or its ERROR.
+fn done(result: Result<(), Refusal>) -> Option<Datum> {
+    match result {
+        // Of type void, which is not NULL.
+        Ok(()) => Some(Datum::null()),
+        Err(refusal) => refusal.raise(),
+    }
+}
+
+fn wrong(function: &str, argument: &'static str, message: &str, hint: &str) -> Refusal {
+    errors::parameter(function, &ParameterError::new(argument, message, hint))
+}
+
+/// Argument 0: a table that the current role owns, locked against changes of its definition.
+fn owned_table(function: &'static str, call: Call) -> Result<PgRelation, Refusal> {
+    let relation = call
+        .datum(0)
+        .map(|datum| Oid::from_u32(datum.value() as u32));
+    let hint = "Give a table that you own, as in dp_protect('visits', 'patient', 'patients').";
+    let relation = relation.ok_or_else(|| wrong(function, "relation", "must not be NULL", hint))?;
+    // SAFETY: a lock by number; a lookup, which answers for any number; a table that is locked.
+    let table = unsafe {
+        pg_sys::LockRelationOid(relation, pg_sys::ShareUpdateExclusiveLock as i32);
+        if pg_sys::get_rel_name(relation).is_null() {
+            return Err(wrong(function, "relation", "is no table", hint));
+        }
+        PgRelation::open(relation)
+    };
+    if !(table.is_table() || table.is_partitioned_table()) {
+        return Err(wrong(
+            function,
+            "relation",
+            "is no plain or partitioned table",
+            hint,
+        ));
+    }
+    // SAFETY: an open relation has its row of pg_class.
+    let owner = unsafe { (*table.rd_rel).relowner };
+    match session::has_rights_of(owner) {
+        true => Ok(table),
+        false => Err(errors::not_owner(&quoted_name(relation))),
+    }
+}
+
+/// A text argument.
+fn text(function: &str, call: Call, i: usize, argument: &'static str) -> Result<String, Refusal> {
+    let bytes = call.datum(i).map(|datum| {
+        // SAFETY: the SQL declarations make it a name or a text; both were cast to text.
+        unsafe { crate::ledger::rows::bytes_of(datum) }
+    });
+    let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    text.ok_or_else(|| wrong(function, argument, "must not be NULL", "Give a name."))
+}
+
+/// The number and the type of a column.
+fn column_of(function: &str, table: &PgRelation, name: &str) -> Result<(i16, Oid), Refusal> {
+    let text = CString::new(name).unwrap_or_default();
+    // SAFETY: lookups in the catalog, of a table that is locked.
+    let (number, kind) = unsafe {
+        let number = pg_sys::get_attnum(table.oid(), text.as_ptr());
+        (number, pg_sys::get_atttype(table.oid(), number))
+    };
+    match number > 0 {
+        true => Ok((number, kind)),
+        false => {
+            let hint = format!("\\d {} shows the columns.", quoted_name(table.oid()));
+            Err(wrong(
+                function,
+                "column",
+                "is no column of the table",
+                &hint,
+            ))
+        }
+    }
+}
+
+/// The label of a column, or an empty one.
+fn column_label(relation: Oid, column: i16) -> ColumnLabel {
+    let label = label::get(relation, column);
+    label
+        .and_then(|label| ColumnLabel::read(&label).ok())
+        .unwrap_or_default()
+}
+
+fn set_column_label(relation: Oid, column: i16, label: &ColumnLabel) {
+    let text = serde_json::to_string(label).expect("a label is JSON");
+    label::set(
+        relation,
+        column,
+        (!label.is_empty()).then_some(text.as_str()),
+    );
+}
+
+/// `dp_protect(relation, unit, budget, groups, rows, query_epsilon, query_delta)`
+fn protect(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_protect";
+    session::refuse_read_only(c"dp_protect()");
+    done((|| {
+        let table = owned_table(FUNCTION, call)?;
+        let relation = table.oid();
+        let (unit, kind) = column_of(FUNCTION, &table, &text(FUNCTION, call, 1, "unit")?)?;
+        let budget = text(FUNCTION, call, 2, "budget")?;
+        let name = Name::new(Some(budget.clone().into_bytes()))
+            .map_err(|error| errors::parameter(FUNCTION, &error))?;
+        Budget::owned(FUNCTION, &name)?;
+        let whole = |i: usize| call.datum(i).map_or(1, |datum| datum.value() as i32);
+        let label = TableLabel {
+            budget,
+            groups: u32::try_from(whole(3)).unwrap_or(0),
+            rows: u32::try_from(whole(4)).unwrap_or(0),
+            epsilon: call.datum(5).map_or(f64::NAN, float8),
+            delta: call.datum(6).map(float8),
+        };
+        label.check().map_err(|error| errors::label(&error))?;
+        if !expression::is_groupable(kind) {
+            return Err(wrong(
+                FUNCTION,
+                "unit",
+                "is of a type that people cannot be told apart by",
+                "Use a column of an integer type, text or uuid.",
+            ));
+        }
+        for column in table
+            .tuple_desc()
+            .iter()
+            .filter(|column| !column.attisdropped)
+        {
+            let mut label = column_label(relation, column.attnum);
+            if label.unit != (column.attnum == unit) {
+                label.unit = column.attnum == unit;
+                set_column_label(relation, column.attnum, &label);
+            }
+        }
+        let text = serde_json::to_string(&label).expect("a label is JSON");
+        label::set(relation, 0, Some(&text));
+        errors::statistics_tell(&quoted_name(relation));
+        Ok(())
+    })())
+}
+
+sql_function!(dp_protect, pg_finfo_dp_protect, protect);
+
+/// `dp_unprotect(relation)`
+fn unprotect(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_unprotect";
+    session::refuse_read_only(c"dp_unprotect()");
+    done((|| {
+        let table = owned_table(FUNCTION, call)?;
+        allowance::end_all(table.oid())?;
+        for column in table
+            .tuple_desc()
+            .iter()
+            .filter(|column| !column.attisdropped)
+        {
+            if label::get(table.oid(), column.attnum).is_some() {
+                label::set(table.oid(), column.attnum, None);
+            }
+        }
+        label::set(table.oid(), 0, None);
+        Ok(())
+    })())
+}
+
+sql_function!(dp_unprotect, pg_finfo_dp_unprotect, unprotect);
+
+/// `dp_column(relation, column, lo, hi)`
+fn column_bounds(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_column";
+    session::refuse_read_only(c"dp_column()");
+    done((|| {
+        let table = owned_table(FUNCTION, call)?;
+        let (column, _) = column_of(FUNCTION, &table, &text(FUNCTION, call, 1, "column")?)?;
+        let mut label = column_label(table.oid(), column);
+        label.bounds = call.datum(2).map(float8).zip(call.datum(3).map(float8));
+        label.check().map_err(|error| errors::label(&error))?;
+        set_column_label(table.oid(), column, &label);
+        Ok(())
+    })())
+}
+
+sql_function!(dp_column_bounds, pg_finfo_dp_column_bounds, column_bounds);
+
+/// `dp_column(relation, column, allowed_values)`
+fn column_values(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_column";
+    session::refuse_read_only(c"dp_column()");
+    done((|| {
+        let table = owned_table(FUNCTION, call)?;
+        let (column, kind) = column_of(FUNCTION, &table, &text(FUNCTION, call, 1, "column")?)?;
+        let mut label = column_label(table.oid(), column);
+        label.values = match call.datum(2) {
+            None => None,
+            Some(datum) => {
+                // SAFETY: the SQL declaration makes it a text[].
+                let values = unsafe { Vec::<Option<String>>::from_datum(datum, false) };
+                let values: Option<Vec<String>> = values.unwrap_or_default().into_iter().collect();
+                let hint = "Give each value that the column may have, as text.";
+                let values = values.ok_or_else(|| {
+                    wrong(FUNCTION, "allowed_values", "must not have a NULL", hint)
+                })?;
+                for value in &values {
+                    check_value(kind, value);
+                }
+                Some(values)
+            }
+        };
+        label.check().map_err(|error| errors::label(&error))?;
+        set_column_label(table.oid(), column, &label);
+        Ok(())
+    })())
+}
+
+sql_function!(dp_column_values, pg_finfo_dp_column_values, column_values);
+
+/// Reads a value as one of a column's type; PostgreSQL's own ERROR if it is none.
+fn check_value(kind: Oid, value: &str) {
+    let value = CString::new(value).unwrap_or_default();
+    let (mut input, mut element) = (Oid::INVALID, Oid::INVALID);
+    // SAFETY: the input function of a type is called with a string and what the catalog says of it.
+    unsafe {
+        pg_sys::getTypeInputInfo(kind, &raw mut input, &raw mut element);
+        pg_sys::OidInputFunctionCall(input, value.as_ptr().cast_mut(), element, -1);
+    }
+}
+
+/// `dp_allow(relation, role)`
+fn allow(call: Call) -> Option<Datum> {
+    session::refuse_read_only(c"dp_allow()");
+    done(set_allowed("dp_allow", call, true))
+}
+
+sql_function!(dp_allow, pg_finfo_dp_allow, allow);
+
+/// `dp_disallow(relation, role)`
+fn disallow(call: Call) -> Option<Datum> {
+    session::refuse_read_only(c"dp_disallow()");
+    done(set_allowed("dp_disallow", call, false))
+}
+
+sql_function!(dp_disallow, pg_finfo_dp_disallow, disallow);
+
+fn set_allowed(function: &'static str, call: Call, allowed: bool) -> Result<(), Refusal> {
+    let table = owned_table(function, call)?;
+    let role = call
+        .datum(1)
+        .map(|datum| Oid::from_u32(datum.value() as u32));
+    let role = role.filter(|role| session::name_of(*role).is_some());
+    let role = role.ok_or_else(|| errors::no_role(function))?;
+    if allowed && policy::Policy::of(table.oid()).is_none() {
+        let hint = "dp_protect(table, unit, budget) does that.";
+        return Err(wrong(function, "relation", "is not protected", hint));
+    }
+    allowance::set(table.oid(), role, allowed).map(|_| ())
+}
+
+/// `dp_view(relation, name)`: a view that everybody finds in the lists of tables, and reads with their own rights.
+fn view(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_view";
+    session::refuse_read_only(c"dp_view()");
+    done((|| {
+        let table = owned_table(FUNCTION, call)?;
+        let name = text(FUNCTION, call, 1, "name")?;
+        if policy::Policy::of(table.oid()).is_none() {
+            let hint = "dp_protect(table, unit, budget) does that.";
+            return Err(wrong(FUNCTION, "relation", "is not protected", hint));
+        }
+        let from = quoted_name(table.oid());
+        let (schema, view) = match name.split_once('.') {
+            Some((schema, view)) => (format!("{}.", quoted(schema)), quoted(view)),
+            None => (String::new(), quoted(&name)),
+        };
+        let statements = [
+            format!(
+                "CREATE VIEW {schema}{view} WITH (security_invoker = true) AS SELECT * FROM {from}"
+            ),
+            format!("GRANT SELECT ON {schema}{view} TO PUBLIC"),
+        ];
+        for statement in statements {
+            Spi::run(&statement).expect("an ERROR of SPI does not return");
+        }
+        Ok(())
+    })())
+}
+
+sql_function!(dp_view, pg_finfo_dp_view, view);
+
+/// `dp_cost(query)`: a row for each block of a query. It spends nothing.
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity)]
+fn dp_cost(
+    query: &str,
+) -> TableIterator<
+    'static,
+    (
+        name!(relation, Oid),
+        name!(budget, String),
+        name!(epsilon, Option<f64>),
+        name!(rho, f64),
+        name!(delta, f64),
+        name!(fits, bool),
+        name!(mechanisms, String),
+        name!(rewritten, String),
+    ),
+> {
+    let rows = match cost(query) {
+        Ok(rows) => rows,
+        Err(refusal) => refusal.raise(),
+    };
+    TableIterator::new(rows)
+}
+
+type CostRow = (Oid, String, Option<f64>, f64, f64, bool, String, String);
+
+fn cost(query: &str) -> Result<Vec<CostRow>, Refusal> {
+    rewrite::take_written();
+    for query in tree::analyse(query) {
+        pass(query)?;
+    }
+    let mut rows = Vec::new();
+    for (sql, receipt) in rewrite::take_written() {
+        let Some(receipt) = receipt else {
+            continue;
+        };
+        let payment = charge::payment(&receipt)?;
+        let fits = match ledger::check(&payment) {
+            Ok(()) => true,
+            Err(refusal) if refusal.is_over_limit() => false,
+            Err(refusal) => return Err(refusal),
+        };
+        let Spent {
+            epsilon,
+            rho,
+            delta,
+        } = receipt.spent;
+        let is_bounded = epsilon < dp_core::privacy::spending::UNBOUNDED;
+        rows.push((
+            receipt.relation,
+            payment.budget.text(),
+            is_bounded.then(|| float_up(epsilon, UNIT)),
+            float_up(rho, UNIT),
+            float_up(delta, DELTA_UNIT),
+            fits,
+            receipt.mechanisms.clone(),
+            sql,
+        ));
+    }
+    Ok(rows)
+}
+
+/// Sends a query through the gate, without planning it.
+fn pass(query: Ref<Query>) -> Result<(), Refusal> {
+    let mut gate = Gate {
+        parameters: std::ptr::null_mut(),
+        explained: false,
+        depends: Depends::default(),
+        blocks: 0,
+        touched: false,
+    };
+    quiet::set_asked(true);
+    gate.pass(query)
+}

@@ -8,8 +8,8 @@ use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 
 use pgrx::pg_sys::{
-    self, DestReceiver, ErrorData, List, NodeTag, ParamListInfo, PlannedStmt, Query, QueryCompletion,
-    QueryDesc, QueryEnvironment,
+    self, DestReceiver, ErrorData, List, NodeTag, ParamListInfo, PlannedStmt, Query,
+    QueryCompletion, QueryDesc, QueryEnvironment,
 };
 
 use crate::gate::normal::{self, Depends};
@@ -106,7 +106,8 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
             blocks: 0,
             touched: false,
         };
-        let spare = parameters.is_null() && has_parameters(query.node()) && normal::is_concerned(query);
+        let spare =
+            parameters.is_null() && has_parameters(query.node()) && normal::is_concerned(query);
         let spare = spare.then(|| query.copy());
         let mut waits = false;
         if let Err(refusal) = gate.pass(query) {
@@ -198,7 +199,8 @@ unsafe extern "C-unwind" fn start(query: *mut QueryDesc, flags: c_int) {
 unsafe extern "C-unwind" fn after_start(query: *mut QueryDesc, flags: c_int) {
     guarded(|| {
         let query = Ref::of(query).expect("an execution has a query");
-        let explained = EXPLAINED.get() != 0 || flags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int != 0;
+        let explained =
+            EXPLAINED.get() != 0 || flags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int != 0;
         if let Err(refusal) = charge::started(query, explained) {
             refusal.raise()
         }
@@ -218,8 +220,8 @@ unsafe extern "C-unwind" fn utility(
 ) {
     // SAFETY: what PostgreSQL was called with is passed on.
     unsafe {
-        let is_explain = (*(*statement).utilityStmt).type_ == NodeTag::T_ExplainStmt
-            && EXPLAINED.get() == 0;
+        let is_explain =
+            (*(*statement).utilityStmt).type_ == NodeTag::T_ExplainStmt && EXPLAINED.get() == 0;
         if is_explain {
             EXPLAINED.set(quiet::depth());
         }
@@ -261,7 +263,7 @@ unsafe extern "C-unwind" fn log(error: *mut ErrorData) {
 }
 
 #[pgrx::pg_guard]
-unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _: *mut c_void) {
+unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _context: *mut c_void) {
     use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE};
     if [XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE].contains(&event) {
         aborted(0);
@@ -272,9 +274,9 @@ unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _: *mut 
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn subtransaction(
     event: pg_sys::SubXactEvent::Type,
-    _: pg_sys::SubTransactionId,
-    _: pg_sys::SubTransactionId,
-    _: *mut c_void,
+    _own: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    _context: *mut c_void,
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
         aborted(quiet::depth());
@@ -300,4 +302,3 @@ unsafe extern "C-unwind" fn relabel(object: *const pg_sys::ObjectAddress, text: 
         }
     });
 }
-

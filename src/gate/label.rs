@@ -142,7 +142,9 @@ pub fn set(relation: Oid, column: i16, label: Option<&str>) {
         objectSubId: i32::from(column),
     };
     let label = label.map(|label| CString::new(label).unwrap_or_default());
-    let text = label.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
+    let text = label
+        .as_ref()
+        .map_or(std::ptr::null(), |text| text.as_ptr());
     // SAFETY: an address and strings that live for the call.
     unsafe {
         pg_sys::SetSecurityLabel(&raw const object, PROVIDER.as_ptr(), text);
@@ -155,7 +157,9 @@ pub fn set(relation: Oid, column: i16, label: Option<&str>) {
 /// Checks what SECURITY LABEL is about to set; PostgreSQL has checked who may. Plans about the table are made anew.
 pub fn check(object: ObjectAddress, text: Option<&str>) -> Result<(), Refusal> {
     if object.classId != pg_sys::RelationRelationId {
-        return Err(errors::label("only tables and columns have labels of dp_mean"));
+        return Err(errors::label(
+            "only tables and columns have labels of dp_mean",
+        ));
     }
     let result = match (text, object.objectSubId) {
         (None, _) => Ok(()),

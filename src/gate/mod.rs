@@ -12,6 +12,7 @@ mod charge;
 mod cost;
 mod defence;
 mod expression;
+mod functions;
 mod hooks;
 mod label;
 mod normal;
@@ -24,4 +25,6 @@ mod refuse;
 mod rewrite;
 mod template;
 
+#[cfg(feature = "testing")]
+pub use defence::set as set_defence;
 pub use hooks::install;

@@ -1,9 +1,7 @@
 //! Brings a query into the shape that blocks are looked for in: what views, BI tools and WITH put around a table is
 //! taken away where it changes nothing.
 
-use pgrx::pg_sys::{
-    self, CTEMaterialize, CommonTableExpr, List, Query, RTEKind, RangeTblEntry,
-};
+use pgrx::pg_sys::{self, CTEMaterialize, CommonTableExpr, List, Query, RTEKind, RangeTblEntry};
 
 use crate::gate::access;
 use crate::gate::policy::Policy;
@@ -95,7 +93,12 @@ pub fn unwrap_withs(mut query: Ref<Query>) {
 }
 
 /// Looks for the one use of a WITH, so many levels below it, and puts its body there. Whether it was found.
-fn put_in_place(query: Ref<Query>, with: Ref<CommonTableExpr>, body: Ref<Query>, depth: u32) -> bool {
+fn put_in_place(
+    query: Ref<Query>,
+    with: Ref<CommonTableExpr>,
+    body: Ref<Query>,
+    depth: u32,
+) -> bool {
     for mut entry in tree::list::<RangeTblEntry>(query.rtable) {
         if entry.rtekind == RTEKind::RTE_CTE
             && entry.ctelevelsup == depth

@@ -44,14 +44,20 @@ unsafe fn below(plan: *mut Plan) -> Vec<*mut Plan> {
         let mut all = vec![(*plan).lefttree, (*plan).righttree];
         match (*plan).type_ {
             NodeTag::T_Append => {
-                all.extend(elements::<Plan>((*plan.cast::<pg_sys::Append>()).appendplans));
+                all.extend(elements::<Plan>(
+                    (*plan.cast::<pg_sys::Append>()).appendplans,
+                ));
             }
             NodeTag::T_MergeAppend => {
-                all.extend(elements::<Plan>((*plan.cast::<pg_sys::MergeAppend>()).mergeplans));
+                all.extend(elements::<Plan>(
+                    (*plan.cast::<pg_sys::MergeAppend>()).mergeplans,
+                ));
             }
             NodeTag::T_SubqueryScan => all.push((*plan.cast::<pg_sys::SubqueryScan>()).subplan),
             NodeTag::T_CustomScan => {
-                all.extend(elements::<Plan>((*plan.cast::<pg_sys::CustomScan>()).custom_plans));
+                all.extend(elements::<Plan>(
+                    (*plan.cast::<pg_sys::CustomScan>()).custom_plans,
+                ));
             }
             _ => {}
         }
@@ -94,11 +100,14 @@ unsafe fn judge(plan: *mut Plan, once: bool) -> bool {
                     && (*inner).extParam.is_null();
                 judge((*plan).lefttree, once) && judge(inner, once && is_kept)
             }
-            NodeTag::T_RecursiveUnion => judge((*plan).lefttree, once) && judge((*plan).righttree, false),
-            // Each process runs what is below.
-            NodeTag::T_Gather | NodeTag::T_GatherMerge | NodeTag::T_Memoize | NodeTag::T_CustomScan => {
-                all.into_iter().all(|plan| judge(plan, false))
+            NodeTag::T_RecursiveUnion => {
+                judge((*plan).lefttree, once) && judge((*plan).righttree, false)
             }
+            // Each process runs what is below.
+            NodeTag::T_Gather
+            | NodeTag::T_GatherMerge
+            | NodeTag::T_Memoize
+            | NodeTag::T_CustomScan => all.into_iter().all(|plan| judge(plan, false)),
             _ => all.into_iter().all(|plan| judge(plan, once)),
         }
     }
@@ -112,7 +121,7 @@ unsafe fn has_receipt(plan: *mut Plan) -> bool {
         lists
             .into_iter()
             .filter_map(|list| Ref::of(list.cast::<Node>()))
-            .any(|node| finds_receipt(node))
+            .any(finds_receipt)
     }
 }
 

@@ -23,7 +23,6 @@ pub fn is_ours(with: Ref<CommonTableExpr>) -> bool {
 
 /// What the columns of the rewritten block stand for.
 struct Columns<'a> {
-    block: &'a Block,
     keys: &'a [Key],
     answers: &'a [(Ref<Aggref>, Answer)],
     /// The columns themselves: keys, answers, and for each key whether it is missing in a row's grouping set.
@@ -43,7 +42,9 @@ pub fn wrap(
     let mut query = block.query;
     let targets = tree::list::<TargetEntry>(rewritten.targetList);
     let column = |target: &Ref<TargetEntry>| {
-        let expr = Ref::of(target.expr).expect("a target has an expression").node();
+        let expr = Ref::of(target.expr)
+            .expect("a target has an expression")
+            .node();
         tree::var(
             1,
             target.resno,
@@ -55,7 +56,6 @@ pub fn wrap(
     let columns: Vec<_> = targets.iter().map(column).collect();
     let count = columns.len().saturating_sub(2 * keys.len());
     let mut columns = Columns {
-        block,
         keys,
         answers,
         columns,
@@ -100,9 +100,16 @@ fn below(mut query: Ref<Query>, rewritten: Ref<Query>) -> Ref<RangeTblEntry> {
     let targets = tree::list::<TargetEntry>(rewritten.targetList);
     let exprs: Vec<_> = targets
         .iter()
-        .map(|target| Ref::of(target.expr).expect("a target has an expression").node())
+        .map(|target| {
+            Ref::of(target.expr)
+                .expect("a target has an expression")
+                .node()
+        })
         .collect();
-    let names: Vec<String> = targets.iter().map(|target| tree::text_of(target.resname)).collect();
+    let names: Vec<String> = targets
+        .iter()
+        .map(|target| tree::text_of(target.resname))
+        .collect();
     let names = || tree::strings(names.iter().map(String::as_str));
     let mut entry = tree::make::<RangeTblEntry>();
     // SAFETY: it makes a node of a name and a list of names.
@@ -118,8 +125,15 @@ fn below(mut query: Ref<Query>, rewritten: Ref<Query>) -> Ref<RangeTblEntry> {
         return entry;
     }
     let others = tree::list::<CommonTableExpr>(query.cteList);
-    let is_free = |name: &String| others.iter().all(|other| tree::text_of(other.ctename) != *name);
-    let name = (1..).map(|i| format!("private {i}")).find(is_free).expect("a name is free");
+    let is_free = |name: &String| {
+        others
+            .iter()
+            .all(|other| tree::text_of(other.ctename) != *name)
+    };
+    let name = (1..)
+        .map(|i| format!("private {i}"))
+        .find(is_free)
+        .expect("a name is free");
     let mut with = tree::make::<CommonTableExpr>();
     with.ctename = tree::string(&name);
     with.ctematerialized = CTEMaterialize::CTEMaterializeAlways;
@@ -200,7 +214,10 @@ impl Columns<'_> {
         // SAFETY: a list of integers of a node that lives.
         let references = unsafe { crate::pg::nodes::integers(grouping.refs) };
         let bits = references.iter().map(|reference| {
-            let key = self.keys.iter().position(|key| key.reference == *reference as u32);
+            let key = self
+                .keys
+                .iter()
+                .position(|key| key.reference == *reference as u32);
             key.map(|i| self.columns[self.keys.len() + self.count + i])
         });
         let Some(bits) = bits.collect::<Option<Vec<_>>>() else {
@@ -208,11 +225,10 @@ impl Columns<'_> {
             return grouping.node();
         };
         let two = integer(2);
-        let sum = bits.into_iter().fold(integer(0), |sum, bit| {
+        bits.into_iter().fold(integer(0), |sum, bit| {
             let shifted = call(pg_sys::F_INT4MUL, pg_sys::INT4OID, [sum, two]);
             call(pg_sys::F_INT4PL, pg_sys::INT4OID, [shifted, bit])
-        });
-        sum
+        })
     }
 }
 
@@ -288,7 +304,9 @@ pub fn check_released(mut query: Ref<Query>, checker: &Checker) -> Checked<()> {
         root: checker.root,
     };
     for mut target in tree::list::<TargetEntry>(query.targetList) {
-        let expr = Ref::of(target.expr).expect("a target has an expression").node();
+        let expr = Ref::of(target.expr)
+            .expect("a target has an expression")
+            .node();
         target.expr = checker.safe(expr)?.pointer().cast();
     }
     let mut from = Ref::of(query.jointree).expect("a query has FROM");

@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::PgRelation;
+use pgrx::pg_sys::{self, Datum, Oid};
 
 use crate::gate::label::{self, ColumnLabel, TableLabel};
 use crate::gate::refuse::Checked;
@@ -33,8 +33,11 @@ struct Column {
     label: Option<ColumnLabel>,
 }
 
+/// What was read, at which number of changes.
+type Kept = (u64, HashMap<Oid, Option<Rc<Policy>>>);
+
 thread_local! {
-    static KEPT: RefCell<(u64, HashMap<Oid, Option<Rc<Policy>>>)> = RefCell::default();
+    static KEPT: RefCell<Kept> = RefCell::default();
     static CHANGES: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -42,12 +45,12 @@ thread_local! {
 const MOST_KEPT: usize = 1000;
 
 #[pgrx::pg_guard]
-unsafe extern "C-unwind" fn changed(_: Datum, _: Oid) {
+unsafe extern "C-unwind" fn changed(_context: Datum, _relation: Oid) {
     CHANGES.set(CHANGES.get().wrapping_add(1));
 }
 
 #[pgrx::pg_guard]
-unsafe extern "C-unwind" fn roles_changed(_: Datum, _: i32, _: u32) {
+unsafe extern "C-unwind" fn roles_changed(_context: Datum, _cache: i32, _hash: u32) {
     // SAFETY: it marks plans as to be made anew. A plan in which a table was lent is not checked again by PostgreSQL
     // where a membership ends, on all its minor versions.
     unsafe { pg_sys::ResetPlanCache() };
@@ -175,7 +178,10 @@ impl Policy {
     pub fn example(&self) -> String {
         let table = quoted_name(self.relation);
         let name = |wanted: &dyn Fn(&Column) -> bool| {
-            let mut columns = self.columns.iter().filter(|(number, _)| **number != self.unit);
+            let mut columns = self
+                .columns
+                .iter()
+                .filter(|(number, _)| **number != self.unit);
             columns
                 .find(|(_, column)| wanted(column))
                 .map(|(_, column)| quoted(&column.name))

@@ -57,7 +57,8 @@ impl Receipt {
                 delta: delta.value() as i64,
             },
             // SAFETY: the SQL declaration makes it a text.
-            mechanisms: String::from_utf8_lossy(&unsafe { rows::bytes_of(mechanisms) }).into_owned(),
+            mechanisms: String::from_utf8_lossy(&unsafe { rows::bytes_of(mechanisms) })
+                .into_owned(),
         })
     }
 }

@@ -9,10 +9,12 @@ use crate::gate::block::{Block, Key};
 use crate::gate::defence::Defence;
 use crate::gate::normal::{self, Depends};
 use crate::gate::policy::{Policy, quoted_name};
+use crate::gate::receipt::Receipt;
 use crate::gate::refuse::{Checked, Reason};
 use crate::gate::{access, allowance, asked, outer, template};
 use crate::ledger::session;
 use crate::pg::errors::{self, Refusal};
+use crate::pg::extension;
 use crate::pg::settings;
 use crate::pg::tree::{self, Ref};
 
@@ -35,12 +37,15 @@ pub struct Gate {
 }
 
 thread_local! {
-    /// The blocks of the last query that was looked at, as SQL: for dp_cost.
-    static WRITTEN: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    /// The last blocks that were written, as SQL, and what they cost: for dp_cost.
+    static WRITTEN: RefCell<Vec<Text>> = const { RefCell::new(Vec::new()) };
 }
 
+/// A block as SQL, and its receipt.
+type Text = (String, Option<Receipt>);
+
 /// The blocks that were written since this was asked last.
-pub fn take_written() -> Vec<String> {
+pub fn take_written() -> Vec<Text> {
     WRITTEN.take()
 }
 
@@ -77,7 +82,10 @@ impl Gate {
             return self.pass_below(query);
         }
         // What is joined may be a block of its own, and is one before this one is looked at.
-        for entry in entries.iter().filter(|entry| entry.rtekind == RTEKind::RTE_SUBQUERY) {
+        for entry in entries
+            .iter()
+            .filter(|entry| entry.rtekind == RTEKind::RTE_SUBQUERY)
+        {
             if let Some(below) = Ref::of(entry.subquery) {
                 self.pass(below)?;
             }
@@ -92,7 +100,9 @@ impl Gate {
         self.rewrite(query, index, policy).map_err(|reason| {
             let hint = match reason.hint {
                 Some(hint) => hint,
-                None => format!("Ask as in: {example}. What comes out may be used in any query around it."),
+                None => format!(
+                    "Ask as in: {example}. What comes out may be used in any query around it."
+                ),
             };
             errors::gated(&quoted_name(relation), &reason.why, &hint)
         })
@@ -150,7 +160,7 @@ impl Gate {
         outer::wrap(&block, &keys, &written.answers, rewritten)?;
         WRITTEN.with_borrow_mut(|all| {
             if all.len() < 100 {
-                all.push(written.sql);
+                all.push((written.sql, written.receipt));
             }
         });
         self.blocks += 1;
@@ -173,7 +183,7 @@ impl Gate {
 
 /// Whether the role that asks, or the owner of the view that does, is allowed.
 fn may_ask(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> Result<bool, Refusal> {
-    if !asked::is_installed() {
+    if extension::oid().is_none() {
         return Ok(false);
     }
     let asker = access::view_owner(query, entry).unwrap_or_else(session::role);
@@ -188,7 +198,9 @@ fn sets(query: Ref<Query>, keys: &[Key]) -> Checked<Vec<Vec<bool>>> {
     let sets = tree::grouping_sets(query, MOST_SETS);
     let sets = sets.ok_or_else(|| format!("it has more than {MOST_SETS} grouping sets"))?;
     let has = |set: &Vec<i32>, key: &Key| set.contains(&(key.reference as i32));
-    let sets = sets.iter().map(|set| keys.iter().map(|key| has(set, key)).collect());
+    let sets = sets
+        .iter()
+        .map(|set| keys.iter().map(|key| has(set, key)).collect());
     Ok(sets.collect())
 }
 

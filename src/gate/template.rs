@@ -68,9 +68,19 @@ pub struct Written {
 }
 
 /// Writes the block, once for each grouping set.
-pub fn write(block: &Block, keys: &[Key], asked: &[Asked], sets: &[Vec<bool>], epsilon: f64) -> Checked<Written> {
+pub fn write(
+    block: &Block,
+    keys: &[Key],
+    asked: &[Asked],
+    sets: &[Vec<bool>],
+    epsilon: f64,
+) -> Checked<Written> {
     let listed = !keys.is_empty() && keys.iter().all(|key| key.values.is_some()) && sets.len() == 1;
-    let rows = if Defence::Rows.stands() { block.policy.label.rows } else { 1_000_000 };
+    let rows = if Defence::Rows.stands() {
+        block.policy.label.rows
+    } else {
+        1_000_000
+    };
     let is_row = block.policy.one_row_each && !block.joined;
     let level = match (is_row, listed) {
         (true, false) => Level::Row,
@@ -162,7 +172,10 @@ impl Template<'_> {
                             && self.is_one_release(one, other)
                 })
                 .collect();
-            let numbers = alike.iter().map(|j| &asked[*j]).find(|asked| asked.bounds.is_some());
+            let numbers = alike
+                .iter()
+                .map(|j| &asked[*j])
+                .find(|asked| asked.bounds.is_some());
             match (numbers, alike.len()) {
                 (Some(numbers), 2..) => {
                     let column = self.write_pair(numbers)?;
@@ -198,7 +211,9 @@ impl Template<'_> {
             matches!(count.what, What::Count)
                 && count.argument.is_none()
                 && number.bounds.is_some()
-                && number.argument.is_some_and(|argument| self.block.is_never_null(argument))
+                && number
+                    .argument
+                    .is_some_and(|argument| self.block.is_never_null(argument))
                 && match (count.filter, number.filter) {
                     (None, None) => true,
                     (Some(one), Some(other)) => one.same(other),
@@ -302,7 +317,8 @@ impl Template<'_> {
     fn charge(&mut self, call: &cost::Call) -> Checked<()> {
         let (spent, mechanism) = cost::of(call)?;
         self.spent = self.spent.plus(&spent);
-        self.mechanisms.push(format!("{}: {mechanism}", call.aggregate));
+        self.mechanisms
+            .push(format!("{}: {mechanism}", call.aggregate));
         Ok(())
     }
 
@@ -375,9 +391,13 @@ impl Template<'_> {
     }
 
     fn write_own(&mut self, asked: &Asked, own: &Own) -> Checked<usize> {
-        let epsilon = own.value(Role::Epsilon).ok_or("an aggregate has no epsilon")?;
+        let epsilon = own
+            .value(Role::Epsilon)
+            .ok_or("an aggregate has no epsilon")?;
         let confidence = own.value(Role::Confidence);
-        let more = confidence.map_or(String::new(), |confidence| format!(", {}", float(confidence)));
+        let more = confidence.map_or(String::new(), |confidence| {
+            format!(", {}", float(confidence))
+        });
         let mechanism = own.mechanism.as_deref();
         if own.name.starts_with("dp_count") {
             return self.write_count(own.name, asked, self.rows, mechanism, epsilon, &more);
@@ -408,7 +428,11 @@ impl Template<'_> {
     }
 
     fn literal(&self, mechanism: &str) -> String {
-        format!("'{}'::{}.dp_mechanism", mechanism.replace('\'', "''"), self.schema)
+        format!(
+            "'{}'::{}.dp_mechanism",
+            mechanism.replace('\'', "''"),
+            self.schema
+        )
     }
 
     /// The block of one set of keys; what is to be released is in HAVING, which it ends with.
@@ -424,7 +448,10 @@ impl Template<'_> {
         let answers = self.answers.iter().enumerate();
         let answers = answers.map(|(i, answer)| format!("{answer} AS a{}", i + 1));
         let answers: Vec<String> = answers.collect();
-        let grouping = set.iter().enumerate().map(|(i, in_set)| format!("{} AS g{}", i32::from(!in_set), i + 1));
+        let grouping = set
+            .iter()
+            .enumerate()
+            .map(|(i, in_set)| format!("{} AS g{}", i32::from(!in_set), i + 1));
         let grouping: Vec<String> = grouping.collect();
         let columns = |prefix: &str| {
             let all = [select(prefix), answers.clone(), grouping.clone()].concat();
@@ -440,7 +467,12 @@ impl Template<'_> {
             true => "true".to_owned(),
             false => self.write_keep()?,
         };
-        let by = |prefix: &str| keys.iter().map(|i| format!("{prefix}{i}")).collect::<Vec<_>>().join(", ");
+        let by = |prefix: &str| {
+            keys.iter()
+                .map(|i| format!("{prefix}{i}"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         let group = |prefix: &str| match keys.is_empty() {
             true => String::new(),
             false => format!(" GROUP BY {}", by(prefix)),
@@ -448,7 +480,11 @@ impl Template<'_> {
         Ok(match self.level {
             Level::Row => {
                 // Keys are named by their place: an expression would be computed again.
-                let places = keys.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+                let places = keys
+                    .iter()
+                    .map(usize::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ");
                 let group = match keys.is_empty() {
                     true => String::new(),
                     false => format!(" GROUP BY {places}"),
@@ -470,13 +506,23 @@ impl Template<'_> {
     /// A row of a person in each of their groups.
     fn write_below(&self, keys: &[usize], unit: usize) -> String {
         let columns = self.below.iter().enumerate();
-        let columns = columns.map(|(i, made)| format!(", {made} AS c{}", i + 1)).collect::<String>();
-        let named = keys.iter().map(|i| format!(", ${i} AS k{i}")).collect::<String>();
+        let columns = columns
+            .map(|(i, made)| format!(", {made} AS c{}", i + 1))
+            .collect::<String>();
+        let named = keys
+            .iter()
+            .map(|i| format!(", ${i} AS k{i}"))
+            .collect::<String>();
         if self.level == Level::RowBelow {
             return format!("SELECT ${unit} AS u{named}{columns} WHERE ${unit} IS NOT NULL");
         }
-        let places = (1..=keys.len() + 1).map(|place| place.to_string()).collect::<Vec<_>>().join(", ");
-        let people = format!("SELECT ${unit} AS u{named}{columns} WHERE ${unit} IS NOT NULL GROUP BY {places}");
+        let places = (1..=keys.len() + 1)
+            .map(|place| place.to_string())
+            .collect::<Vec<_>>()
+            .join(", ");
+        let people = format!(
+            "SELECT ${unit} AS u{named}{columns} WHERE ${unit} IS NOT NULL GROUP BY {places}"
+        );
         if keys.is_empty() || !Defence::Groups.stands() {
             return people;
         }
@@ -501,15 +547,25 @@ impl Template<'_> {
                 type_name(key.safe)
             )
         });
-        let named = keys.iter().map(|i| format!("v{i}.k{i}")).collect::<Vec<_>>().join(", ");
+        let named = keys
+            .iter()
+            .map(|i| format!("v{i}.k{i}"))
+            .collect::<Vec<_>>()
+            .join(", ");
         let lists = lists.collect::<Vec<_>>().join(" CROSS JOIN ");
         let all = format!("(SELECT {named} FROM {lists}) v");
         if self.answers.is_empty() {
             return format!("SELECT {columns} FROM {all}");
         }
-        let same = keys.iter().map(|i| format!("v.k{i} OPERATOR(pg_catalog.=) b.k{i}"));
+        let same = keys
+            .iter()
+            .map(|i| format!("v.k{i} OPERATOR(pg_catalog.=) b.k{i}"));
         let same = same.collect::<Vec<_>>().join(" AND ");
-        let by = keys.iter().map(|i| format!("v.k{i}")).collect::<Vec<_>>().join(", ");
+        let by = keys
+            .iter()
+            .map(|i| format!("v.k{i}"))
+            .collect::<Vec<_>>()
+            .join(", ");
         format!(
             "SELECT {columns} FROM {all} LEFT JOIN ({}) b ON {same} GROUP BY {by} HAVING",
             self.write_below(keys, unit)
@@ -574,7 +630,11 @@ fn type_name(node: Ref<Node>) -> String {
 
 /// The query of a template, with the expressions and the FROM of a block in it.
 pub fn build(written: &Written, block: &Block) -> Ref<Query> {
-    let types: Vec<Oid> = written.parameters.iter().map(|node| tree::type_of(*node)).collect();
+    let types: Vec<Oid> = written
+        .parameters
+        .iter()
+        .map(|node| tree::type_of(*node))
+        .collect();
     let parsed = as_owner(|| tree::parse(&written.sql, &types));
     let spliced = tree::change(parsed.node(), &mut |node| {
         let parameter = node.cast::<pg_sys::Param>()?;

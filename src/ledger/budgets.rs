@@ -218,7 +218,9 @@ pub fn limit(name: &Name) -> Result<Option<Limit>, Refusal> {
         role: Oid::INVALID,
     };
     let [promise] = Promise::current([key])?;
-    Ok(promise.filter(|promise| !promise.closed).map(|promise| promise.limit))
+    Ok(promise
+        .filter(|promise| !promise.closed)
+        .map(|promise| promise.limit))
 }
 
 fn make(budgets: &Table, id: i64, name: &Name) {

@@ -50,6 +50,11 @@ impl Refusal {
         self.argument
     }
 
+    /// Whether it says that a budget has no room.
+    pub fn is_over_limit(&self) -> bool {
+        self.code == PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED
+    }
+
     /// The message.
     pub fn message(&self) -> &str {
         &self.message
@@ -60,6 +65,27 @@ impl Refusal {
     pub fn raise(self) -> ! {
         raise(self.code, self.message, &self.hint)
     }
+}
+
+/// A table of another owner.
+pub fn not_owner(table: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        format!("must be owner of table {table}"),
+        "Its owner, and members of that role, protect it.",
+    )
+}
+
+/// Tells the owner of a table what the gate does not hide.
+pub fn statistics_tell(table: &str) {
+    let message = format!("statistics views of PostgreSQL tell how many rows {table} has");
+    ErrorReport::new(
+        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+        message,
+        "dp_mean",
+    )
+    .set_hint("Roles that ask in private should not read these: the manual has the REVOKE list.")
+    .report(PgLogLevel::NOTICE);
 }
 
 /// A security label that is none.

@@ -4,6 +4,7 @@
 pub mod array;
 pub mod composite;
 pub mod errors;
+pub mod extension;
 pub mod fmgr;
 pub mod memory;
 pub mod nodes;

@@ -185,15 +185,6 @@ pub fn strings<'a>(values: impl IntoIterator<Item = &'a str>) -> *mut List {
     list
 }
 
-/// The strings of a list of them.
-pub fn texts(values: *mut List) -> Vec<String> {
-    list::<pg_sys::String>(values)
-        .iter()
-        // SAFETY: a node of a list of strings.
-        .map(|value| text_of(value.sval))
-        .collect()
-}
-
 /// A copy of a string, in the memory of the call.
 pub fn string(text: &str) -> *mut std::ffi::c_char {
     let text = CString::new(text).unwrap_or_default();
@@ -242,14 +233,6 @@ pub fn boolean(value: Option<bool>) -> Ref<Node> {
     // SAFETY: it makes a node.
     let node = unsafe { pg_sys::makeBoolConst(value.unwrap_or(false), value.is_none()) };
     Ref::of(node).expect("a node")
-}
-
-/// NULL, of the type of an expression.
-pub fn null_like(node: Ref<Node>) -> Ref<Node> {
-    // SAFETY: it makes a node.
-    let null =
-        unsafe { pg_sys::makeNullConst(type_of(node), modifier_of(node), collation_of(node)) };
-    Ref::of(null).expect("a node").node()
 }
 
 /// An expression cast to another type, explicitly; `None` if there is no such cast.
@@ -324,11 +307,7 @@ unsafe extern "C-unwind" {
     fn server_has_subclass(relation: Oid) -> bool;
     #[link_name = "expand_grouping_sets"]
     fn server_expand_grouping_sets(sets: *mut List, distinct: bool, limit: i32) -> *mut List;
-    fn setup_parse_fixed_parameters(
-        state: *mut pg_sys::ParseState,
-        types: *const Oid,
-        count: i32,
-    );
+    fn setup_parse_fixed_parameters(state: *mut pg_sys::ParseState, types: *const Oid, count: i32);
 }
 
 type Visit<'a> = &'a mut dyn FnMut(Ref<Node>) -> bool;
@@ -413,10 +392,7 @@ pub fn walk_states(state: Ref<PlanState>, mut visit: VisitState) -> bool {
 }
 
 /// PostgreSQL's own record of a planning, with nothing in it but the query.
-pub fn planning(
-    query: Ref<Query>,
-    parameters: pg_sys::ParamListInfo,
-) -> Ref<pg_sys::PlannerInfo> {
+pub fn planning(query: Ref<Query>, parameters: pg_sys::ParamListInfo) -> Ref<pg_sys::PlannerInfo> {
     let mut global = make::<pg_sys::PlannerGlobal>();
     global.boundParams = parameters;
     let mut root = make::<pg_sys::PlannerInfo>();
@@ -482,8 +458,7 @@ pub fn flatten_groups(mut query: Ref<Query>) {
             let null = std::ptr::null_mut();
             query.targetList =
                 pg_sys::flatten_group_exprs(null, query.pointer(), query.targetList.cast()).cast();
-            query.havingQual =
-                pg_sys::flatten_group_exprs(null, query.pointer(), query.havingQual);
+            query.havingQual = pg_sys::flatten_group_exprs(null, query.pointer(), query.havingQual);
         }
         for mut entry in list::<pg_sys::RangeTblEntry>(query.rtable) {
             if entry.rtekind == pg_sys::RTEKind::RTE_GROUP {
@@ -540,4 +515,29 @@ pub fn both(first: *mut Node, second: *mut Node) -> *mut Node {
 pub fn has_subclass(relation: Oid) -> bool {
     // SAFETY: a lookup in the catalog.
     unsafe { pg_guard_ffi_boundary(|| server_has_subclass(relation)) }
+}
+
+/// The queries of the statements of an SQL text, with views and row-level security in them, as the planner gets them.
+/// Utility statements have none.
+pub fn analyse(sql: &str) -> Vec<Ref<Query>> {
+    let sql = string(sql);
+    // SAFETY: PostgreSQL parses, analyses and rewrites a string that lives as long as the trees.
+    let queries = unsafe {
+        let raw = pg_sys::raw_parser(sql, pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
+        list::<pg_sys::RawStmt>(raw)
+            .into_iter()
+            .flat_map(|statement| {
+                let queries = pg_sys::pg_analyze_and_rewrite_fixedparams(
+                    statement.pointer(),
+                    sql,
+                    std::ptr::null(),
+                    0,
+                    std::ptr::null_mut(),
+                );
+                list::<Query>(queries)
+            })
+    };
+    queries
+        .filter(|query| query.commandType != pg_sys::CmdType::CMD_UTILITY)
+        .collect()
 }

@@ -183,7 +183,10 @@ pub fn parse(text: &str) -> Result<Choice, ParameterError> {
 /// What a release of an aggregate with these arguments costs a person, and its mechanism's canonical text; `None` for an
 /// aggregate that is not known.
 pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, ParameterError>> {
-    fn of<M: ?Sized>(registry: &Registry<M>, arguments: &Arguments) -> Result<Spent, ParameterError> {
+    fn of<M: ?Sized>(
+        registry: &Registry<M>,
+        arguments: &Arguments,
+    ) -> Result<Spent, ParameterError> {
         let made = registry.make_chosen(arguments, Overspent::NOT)?;
         Ok(made.spent.as_ref().clone())
     }

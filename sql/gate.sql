@@ -1,0 +1,150 @@
+-- The gate: tables about which roles without SELECT may ask, and get private answers.
+--
+-- src/gate reads and writes dp_mean.allowance as it lies: columns, their order and their types are its own.
+
+CREATE TABLE dp_mean.allowance (
+    relation regclass NOT NULL,
+    role regrole NOT NULL,
+    number bigint NOT NULL,
+    allowed boolean NOT NULL,
+    at timestamptz NOT NULL,
+    by regrole NOT NULL,
+    PRIMARY KEY (relation, role, number)
+);
+COMMENT ON TABLE dp_mean.allowance IS
+    'A row for each time that a role was allowed to ask about a protected table, or no longer; the one with the '
+    'largest number holds.';
+COMMENT ON COLUMN dp_mean.allowance.relation IS 'The table.';
+COMMENT ON COLUMN dp_mean.allowance.role IS 'The role.';
+COMMENT ON COLUMN dp_mean.allowance.number IS 'Which one it is of this table and role, from 1.';
+COMMENT ON COLUMN dp_mean.allowance.allowed IS 'Whether it may ask from then on.';
+COMMENT ON COLUMN dp_mean.allowance.at IS 'When it was said.';
+COMMENT ON COLUMN dp_mean.allowance.by IS 'The role that said it.';
+SELECT pg_catalog.pg_extension_config_dump('dp_mean.allowance', '');
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.allowance
+    FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
+
+CREATE FUNCTION dp_mean.dp_receipt_trans(
+    state boolean, relation oid, asker oid, epsilon bigint, rho bigint, delta bigint, mechanisms text
+) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'dp_receipt_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_receipt_trans(boolean, oid, oid, bigint, bigint, bigint, text) IS
+    'support function of receipt: no row reaches it';
+
+CREATE FUNCTION dp_mean.dp_receipt_final(state boolean) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'dp_receipt_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_receipt_final(boolean) IS
+    'support function of receipt: true, if this execution was charged';
+
+CREATE AGGREGATE dp_mean.receipt(
+    relation oid, asker oid, epsilon bigint, rho bigint, delta bigint, mechanisms text
+) (
+    SFUNC = dp_mean.dp_receipt_trans, STYPE = boolean, INITCOND = 'true',
+    FINALFUNC = dp_mean.dp_receipt_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = pg_catalog.booland_statefunc, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_mean.receipt(oid, oid, bigint, bigint, bigint, text) IS
+    'What a query about a protected table costs, in the units of the ledger: written by the gate, read where the plan '
+    'starts.';
+
+CREATE FUNCTION dp_protect(
+    relation regclass, unit text, budget text, groups integer DEFAULT 1, rows integer DEFAULT 1,
+    query_epsilon float8 DEFAULT 0.1, query_delta float8 DEFAULT NULL
+) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_protect' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION dp_protect(regclass, text, text, integer, integer, float8, float8) IS
+    'Protects a table: roles that dp_allow names, and that have no SELECT, may ask about it, and get private answers. '
+    'unit is the column that names the person; budget the one that their questions are paid from, which tables about '
+    'the same people share. A person counts in at most so many groups of a query, for at most so many rows in each. '
+    'query_epsilon is what an aggregate costs, and a choice of groups, unless the query says another; query_delta '
+    'the delta of a choice of groups, by default a thousandth of the budget''s. Again with other arguments changes them. '
+    'By the owner of both. Errors: 22023, 42501.';
+
+CREATE FUNCTION dp_unprotect(relation regclass) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_unprotect' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION dp_unprotect(regclass) IS
+    'Ends the protection of a table: nobody may ask about it any more who has no SELECT. What was spent stays spent. '
+    'By its owner. Errors: 22023, 42501.';
+
+CREATE FUNCTION dp_column(relation regclass, "column" text, lo float8, hi float8) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_column_bounds' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION dp_column(regclass, text, float8, float8) IS
+    'Declares public bounds of a column of a protected table, for avg, sum and their like: values outside are clamped. '
+    'NULL takes them away. They must not be looked up in the table. lo < hi, from -1e100 to 1e100. By its owner. '
+    'Errors: 22023, 42501.';
+
+CREATE FUNCTION dp_column(relation regclass, "column" text, allowed_values text[]) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_column_values' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION dp_column(regclass, text, text[]) IS
+    'Declares the values of a column of a protected table as public: GROUP BY shows each of them, with rows or without, '
+    'and rows with others are in no group. NULL takes them away. They must not be looked up in the table. By its owner. '
+    'Errors: 22023, 42501.';
+
+CREATE FUNCTION dp_allow(relation regclass, role regrole) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_allow' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION dp_allow(regclass, regrole) IS
+    'Allows a role, and its members, to ask about a protected table. By its owner. Errors: 22023, 42501.';
+
+CREATE FUNCTION dp_disallow(relation regclass, role regrole) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_disallow' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION dp_disallow(regclass, regrole) IS
+    'Ends what dp_allow allowed. By the owner of the table. Errors: 22023, 42501.';
+
+CREATE FUNCTION dp_view(relation regclass, name text) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_view' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION dp_view(regclass, text) IS
+    'Makes a view of a protected table that tools find in their lists of tables; it may have a schema before it. '
+    'Everybody may name it, and reads it with their own rights: who is allowed to ask gets private answers, and is '
+    'charged. By the owner of the table. Errors: 22023, 42501, and those of CREATE VIEW.';
+
+CREATE FUNCTION dp_cost(
+    query text, OUT relation regclass, OUT budget text, OUT epsilon float8, OUT rho float8, OUT delta float8,
+    OUT fits boolean, OUT mechanisms text, OUT rewritten text
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'dp_cost_wrapper' LANGUAGE C VOLATILE STRICT ROWS 1;
+COMMENT ON FUNCTION dp_cost(text) IS
+    'What a query about protected tables would cost: for each SELECT about one, the table, the budget, epsilon (NULL if '
+    'none bounds it), rho, delta, whether the budget has room now, the mechanisms, and the SQL that answers it, in which '
+    '$1, $2 stand for its own expressions. It spends nothing, and reads no row. '
+    'Errors: those of the query; 42501 if it has no private answer.';
+
+CREATE VIEW dp_policies WITH (security_barrier) AS
+SELECT c.oid::pg_catalog.regclass AS relation,
+    (SELECT a.attname::text FROM pg_catalog.pg_seclabel s
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = s.objsubid
+        WHERE s.provider = 'dp_mean'::text AND s.classoid = 1259::oid AND s.objoid = c.oid AND s.objsubid > 0
+            AND (s.label::pg_catalog.jsonb ->> 'unit'::text) = 'true'::text) AS unit,
+    t.label ->> 'budget'::text AS budget,
+    (t.label ->> 'groups'::text)::integer AS groups,
+    (t.label ->> 'rows'::text)::integer AS rows,
+    (t.label ->> 'epsilon'::text)::float8 AS query_epsilon,
+    (t.label ->> 'delta'::text)::float8 AS query_delta,
+    (SELECT pg_catalog.jsonb_object_agg(a.attname, s.label::pg_catalog.jsonb) FROM pg_catalog.pg_seclabel s
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = s.objsubid
+        WHERE s.provider = 'dp_mean'::text AND s.classoid = 1259::oid AND s.objoid = c.oid AND s.objsubid > 0
+    ) AS columns,
+    (SELECT pg_catalog.array_agg(w.role ORDER BY w.role::oid) FROM (
+        SELECT DISTINCT ON (l.role::oid) l.role, l.allowed FROM dp_mean.allowance l
+        WHERE l.relation::oid = c.oid ORDER BY l.role::oid, l.number DESC
+    ) w WHERE w.allowed) AS allowed
+FROM pg_catalog.pg_class c
+JOIN (SELECT s.objoid, s.label::pg_catalog.jsonb AS label FROM pg_catalog.pg_seclabel s
+    WHERE s.provider = 'dp_mean'::text AND s.classoid = 1259::oid AND s.objsubid = 0) t ON t.objoid = c.oid
+WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE'::text)
+    OR EXISTS (SELECT FROM (
+        SELECT DISTINCT ON (l.role::oid) l.role, l.allowed FROM dp_mean.allowance l
+        WHERE l.relation::oid = c.oid ORDER BY l.role::oid, l.number DESC
+    ) w WHERE w.allowed AND pg_catalog.pg_has_role(w.role::oid, 'USAGE'::text));
+COMMENT ON VIEW dp_policies IS
+    'What is public about protected tables: of those that one may ask about, and for the owner of a table its own.';
+COMMENT ON COLUMN dp_policies.relation IS 'The table.';
+COMMENT ON COLUMN dp_policies.unit IS 'The column that names the person.';
+COMMENT ON COLUMN dp_policies.budget IS 'The budget that questions are paid from.';
+COMMENT ON COLUMN dp_policies.groups IS 'The most groups of a query that a person counts in.';
+COMMENT ON COLUMN dp_policies.rows IS 'The most rows that a person counts for in a group.';
+COMMENT ON COLUMN dp_policies.query_epsilon IS 'What an aggregate costs, and a choice of groups.';
+COMMENT ON COLUMN dp_policies.query_delta IS 'The delta of a choice of groups; NULL: a thousandth of the budget''s.';
+COMMENT ON COLUMN dp_policies.columns IS
+    'For each column that has them: its public bounds, its public values, whether it names the person.';
+COMMENT ON COLUMN dp_policies.allowed IS 'The roles that may ask.';
+GRANT SELECT ON dp_policies TO PUBLIC;

@@ -1,0 +1,51 @@
+//! The extension itself, as the catalog has it.
+
+use std::ffi::CStr;
+
+use pgrx::pg_sys::{self, Datum, Oid};
+
+/// Its name.
+const NAME: &CStr = c"dp_mean";
+
+/// Its number; `None` if it is not in this database.
+pub fn oid() -> Option<Oid> {
+    // SAFETY: a lookup in the catalog.
+    let oid = unsafe { pg_sys::get_extension_oid(NAME.as_ptr(), true) };
+    (oid != Oid::INVALID).then_some(oid)
+}
+
+/// Whether a function is a part of it.
+pub fn has_function(function: Oid) -> bool {
+    // SAFETY: a lookup in the catalog.
+    let of = unsafe { pg_sys::getExtensionOfObject(pg_sys::ProcedureRelationId, function) };
+    oid() == Some(of)
+}
+
+/// The schema that CREATE EXTENSION, or ALTER EXTENSION, put its public objects into.
+pub fn schema() -> Option<Oid> {
+    let extension = oid()?;
+    // SAFETY: a scan of one row of the catalog by its number, which is read before the scan ends.
+    unsafe {
+        let lock = pg_sys::AccessShareLock as i32;
+        let table = pg_sys::table_open(pg_sys::ExtensionRelationId, lock);
+        let mut key = pg_sys::ScanKeyData::default();
+        pg_sys::ScanKeyInit(
+            &raw mut key,
+            pg_sys::Anum_pg_extension_oid as i16,
+            pg_sys::BTEqualStrategyNumber as u16,
+            Oid::from_u32(pg_sys::F_OIDEQ),
+            Datum::from(extension),
+        );
+        let index = Oid::from_u32(pg_sys::ExtensionOidIndexId);
+        let scan =
+            pg_sys::systable_beginscan(table, index, true, std::ptr::null_mut(), 1, &raw mut key);
+        let tuple = pg_sys::systable_getnext(scan);
+        let schema = (!tuple.is_null()).then(|| {
+            let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_extension>();
+            (*form).extnamespace
+        });
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(table, lock);
+        schema
+    }
+}
