@@ -6,6 +6,7 @@ pub mod composite;
 pub mod errors;
 pub mod fmgr;
 pub mod memory;
+pub mod net;
 pub mod nodes;
 pub mod origin;
 pub mod plan;
