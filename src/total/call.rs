@@ -217,7 +217,8 @@ impl Function {
 }
 
 /// Whether an error says something of a value: of class 22 (data exceptions), that something is not supported, that a
-/// limit of the program was passed, or that a time zone's abbreviation is badly configured.
+/// limit of the program was passed, or that a time zone's abbreviation is badly configured. An internal error does so too
+/// in a function that looks at nothing but its arguments: `interval(interval, integer)` has one.
 fn is_dropped(code: i32) -> bool {
     // Five characters, of 6 bits each, the first one lowest.
     const CLASS: i32 = (1 << 12) - 1;
@@ -227,6 +228,7 @@ fn is_dropped(code: i32) -> bool {
         PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
         PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX,
         PgSqlErrorCode::ERRCODE_CONFIG_FILE_ERROR,
+        PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
     ];
     code & CLASS == DATA || others.iter().any(|other| *other as i32 == code)
 }
