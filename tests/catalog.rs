@@ -47,10 +47,10 @@ const LEDGER: [&str; 5] = [
 const REFUSES: &str = "dp_mean.dp_ledger_refuse()";
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 189;
+const FUNCTIONS: usize = 200;
 
 /// How many of them anybody calls beside the aggregates; the others are in the schema of what works inside.
-const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + 2;
+const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + 6;
 
 /// The members of the extension.
 const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid, objsubid) AS name \
@@ -109,7 +109,13 @@ fn each_function_says_what_it_is() {
         // Final functions draw noise, but those of contributions. The list of mechanisms may grow with the library.
         let expected = match name {
             _ if lists_mechanisms => "s",
-            _ if name.starts_with("dp_mean.dp_contribution") => "i",
+            _ if name.starts_with("dp_mean.dp_contribution")
+                || name.starts_with("dp_mean.dp_groups") =>
+            {
+                "i"
+            }
+            // Not a constant, so that the plan shows its arguments.
+            _ if name.starts_with("dp_part") => "s",
             _ if name.contains("_final(") || writes => "v",
             _ => "i",
         };
@@ -128,10 +134,12 @@ fn each_function_says_what_it_is() {
         // A plan may lack numbers, and bounds beside a scale; what may not be NULL is named.
         let plans = ["dp_mean_plan(", "dp_mean_error(", "dp_epsilon_for("];
         let planned = plans.iter().any(|part| name.starts_with(part));
-        let sees_null = aggregate || of_state || planned || writes;
+        let part = name.starts_with("dp_part");
+        let sees_null = aggregate || of_state || planned || writes || part;
         assert_eq!(strict, !sees_null, "{name}");
         assert!(!row.get::<_, bool>(6) && !row.get::<_, bool>(7), "{name}");
-        assert_eq!(row.get::<_, bool>(8), lists_mechanisms, "{name}");
+        let many = lists_mechanisms || name.starts_with("dp_unnest(");
+        assert_eq!(row.get::<_, bool>(8), many, "{name}");
         if aggregate {
             assert_eq!(row.get::<_, &str>(9), "internal", "{name}");
         } else {
@@ -182,6 +190,7 @@ fn each_aggregate_says_what_it_is() {
             "dp_sums" | "dp_sums_estimate" | "dp_means" => 64 + 16 * 64,
             "dp_bounds" => 64 + 8 * 257,
             "dp_clamped" => 64 + 8 * 3,
+            "dp_groups" => 512,
             "dp_variance" | "dp_stddev" | "dp_variance_estimate" | "dp_contribution" => 80,
             _ => 64,
         };
@@ -226,18 +235,25 @@ fn only_the_aggregates_may_run_what_works_on_states() {
     let mut of_states = 0;
     for row in rows(&mut client, &sql) {
         let name: &str = row.get(0);
-        let converts =
-            ["in", "out", "recv", "send"].map(|part| format!("dp_mean.dp_contribution_{part}("));
-        let of_state = row.get(1) || converts.iter().any(|start| name.starts_with(start));
+        let converts = ["contribution", "groups"]
+            .map(|of| ["in", "out", "recv", "send"].map(|part| format!("dp_mean.dp_{of}_{part}(")));
+        let of_state = row.get(1)
+            || converts
+                .as_flattened()
+                .iter()
+                .any(|start| name.starts_with(start));
         of_states += usize::from(of_state);
         let shut = of_state || LEDGER.contains(&name) || name == REFUSES;
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 92);
+    assert_eq!(of_states, 98);
     for (name, usable) in [
         ("dp_mean.dp_state", false),
         ("dp_mean.dp_contribution", false),
+        ("dp_contribution", false),
+        ("dp_mean.dp_groups", false),
+        ("dp_mean.dp_part", false),
         ("dp_mechanism", true),
         ("dp_mean_answer", true),
         ("dp_vector_answer", true),
@@ -374,8 +390,8 @@ fn every_object_has_a_comment() {
         "pg_type",
     ];
     assert_eq!(Vec::from_iter(&catalogs), expected);
-    // Besides: 6 operators, 2 casts, types, an operator class and its family, a schema, 4 tables and 3 views.
-    assert_eq!(members.len(), FUNCTIONS + 29);
+    // Besides: 6 operators, 2 casts, types, an operator class and its family, a schema, 5 tables and 3 views.
+    assert_eq!(members.len(), FUNCTIONS + 33);
     let sql = format!(
         "SELECT objid::regclass || '.' || attname FROM ({MEMBERS}) m JOIN pg_attribute a ON attrelid = objid \
          WHERE classid = 'pg_class'::regclass AND attnum > 0 AND col_description(objid, attnum) IS NULL \
