@@ -14,7 +14,8 @@ pub(crate) const MOST_ROWS: Parameter = Parameter {
     name: "rows",
     kind: ParameterKind::Whole,
     domain: "1 to 1000000",
-    description: "the most rows that a person has in a group; by default 1. The query must keep to it",
+    description: "the most rows that a person has in a group; by default 1. The query must keep to it, as by \
+                  dp_contribution",
 };
 
 /// The parameter `groups`.
@@ -23,7 +24,7 @@ pub(crate) const MOST_GROUPS: Parameter = Parameter {
     kind: ParameterKind::Whole,
     domain: "1 to 1000000",
     description: "the most groups of the query that a person has rows in; by default 1. The query must \
-                  keep to it",
+                  keep to it, as by dp_groups",
 };
 
 /// The parameters that all mechanisms take.
