@@ -141,17 +141,16 @@ pub fn write(
         mechanisms: template.mechanisms.join(", "),
     };
     let is_release = !(listed && asked.is_empty());
-    // Each part has the receipt of all of them would be charged each time: it stands in the first one alone.
-    let sql = parts
+    // The first part has the receipt of all.
+    let parts = parts
         .iter()
         .enumerate()
         .map(|(i, part)| match (i, is_release) {
             (_, false) => part.clone(),
             (0, true) => format!("{part} {}", receipt.sql()),
             (_, true) => format!("{part} {}", receipt.free().sql()),
-        })
-        .collect::<Vec<_>>()
-        .join(" UNION ALL ");
+        });
+    let sql = union(&parts.collect::<Vec<_>>());
     Ok(Written {
         sql,
         parameters: template.parameters,
@@ -572,8 +571,8 @@ impl Template<'_> {
             .chain((1..=self.below.len()).map(|i| format!("c{i} {schema}.dp_contribution")));
         let columns = columns.collect::<Vec<_>>().join(", ");
         Ok(format!(
-            "(SELECT {schema}.dp_groups({}, ${unit}{parts}) AS g WHERE ${unit} IS NOT NULL GROUP BY ${unit}) p \
-             CROSS JOIN LATERAL {schema}.dp_unnest(p.g) AS b({columns})",
+            "((SELECT {schema}.dp_groups({}, ${unit}{parts}) AS g WHERE ${unit} IS NOT NULL GROUP BY ${unit}) p \
+             CROSS JOIN LATERAL {schema}.dp_unnest(p.g) AS b({columns}))",
             self.groups
         ))
     }
@@ -611,7 +610,7 @@ impl Template<'_> {
             .join(", ");
         let below = self.write_below(keys, unit)?;
         Ok(format!(
-            "SELECT {columns} FROM {all} LEFT JOIN ({below}) ON {same} GROUP BY {by} HAVING"
+            "SELECT {columns} FROM {all} LEFT JOIN {below} ON {same} GROUP BY {by} HAVING"
         ))
     }
 
@@ -645,6 +644,22 @@ impl Template<'_> {
             self.literal(&mechanism)
         ))
     }
+}
+
+/// All rows of these queries. Each is one that is materialized, as a parallel plan would give a part of them to workers,
+/// which release nothing.
+fn union(parts: &[String]) -> String {
+    let [one] = parts else {
+        let named = parts.iter().zip(1..);
+        let withs = named.map(|(part, i)| format!("s{i} AS MATERIALIZED ({part})"));
+        let selects = (1..=parts.len()).map(|i| format!("SELECT * FROM s{i}"));
+        return format!(
+            "WITH {} {}",
+            withs.collect::<Vec<_>>().join(", "),
+            selects.collect::<Vec<_>>().join(" UNION ALL ")
+        );
+    };
+    one.clone()
 }
 
 fn filtered(filter: Option<usize>) -> String {
