@@ -16,6 +16,7 @@ use crate::gate::policy::quoted_name;
 use crate::gate::receipt::Receipt;
 use crate::gate::refuse::{Checked, Reason};
 use crate::pg::tree::{self, Ref};
+use crate::pg::{extension, procedure};
 
 /// The most groups of a person that dp_groups keeps.
 const MOST_GROUPS: u32 = 1000;
@@ -583,10 +584,16 @@ impl Template<'_> {
             let key = &self.keys[i - 1];
             let values = key.values.as_deref().unwrap_or(&[]);
             let values: Vec<_> = values.iter().map(|value| array_element(value)).collect();
+            // The same value may be written in several ways.
+            let once = if Defence::Listed.stands() {
+                "DISTINCT "
+            } else {
+                ""
+            };
             format!(
-                "(SELECT pg_catalog.unnest('{{{}}}'::{}[]) AS k{i}) v{i}",
+                "(SELECT {once}pg_catalog.unnest('{{{}}}'::{}[]) AS k{i}) v{i}",
                 values.join(",").replace('\'', "''"),
-                type_name(key.safe)
+                base_type_name(key.safe)
             )
         });
         let named = keys
@@ -686,14 +693,48 @@ fn type_name(node: Ref<Node>) -> String {
     tree::text_of(name)
 }
 
+/// The same of the type that a domain is made of: the conditions of the domain are its owner's code.
+fn base_type_name(node: Ref<Node>) -> String {
+    let (kind, modifier) = tree::base_type(tree::type_of(node), tree::modifier_of(node));
+    let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
+    if !Defence::Domain.stands() {
+        return type_name(node);
+    }
+    // SAFETY: the same.
+    let name = unsafe { pg_sys::format_type_extended(kind, modifier, flags as u16) };
+    tree::text_of(name)
+}
+
+/// Checks that all that a template calls is ours or PostgreSQL's: whoever may create in the schema of the public
+/// aggregates can make one of the same name, of types that fit better.
+fn check_names(node: Ref<Node>) -> bool {
+    let function = if let Some(call) = node.cast::<pg_sys::Aggref>() {
+        Some(call.aggfnoid)
+    } else if let Some(call) = node.cast::<pg_sys::WindowFunc>() {
+        Some(call.winfnoid)
+    } else if let Some(call) = node.cast::<pg_sys::FuncExpr>() {
+        Some(call.funcid)
+    } else {
+        node.operator().map(|call| call.opfuncid)
+    };
+    let is_known = |function| procedure::is_pinned(function) || extension::has_function(function);
+    function.is_none_or(is_known) && !tree::walk(node, &mut |below| !check_names(below))
+}
+
 /// The query of a template, with the expressions and the FROM of a block in it.
-pub fn build(written: &Written, block: &Block) -> Ref<Query> {
+pub fn build(written: &Written, block: &Block) -> Checked<Ref<Query>> {
     let types: Vec<Oid> = written
         .parameters
         .iter()
         .map(|node| tree::type_of(*node))
         .collect();
     let parsed = as_owner(|| tree::parse(&written.sql, &types));
+    if Defence::Names.stands() && !check_names(parsed.node()) {
+        return Err(Reason::with_hint(
+            "another function has the name of one of dp_mean, in the same schema",
+            "The owner of the schema should drop it, and let nobody create there.",
+        ));
+    }
     let spliced = tree::change(parsed.node(), &mut |node| {
         let parameter = node.cast::<pg_sys::Param>()?;
         let i = usize::try_from(parameter.paramid).ok()?.checked_sub(1)?;
@@ -710,7 +751,7 @@ pub fn build(written: &Written, block: &Block) -> Ref<Query> {
             None => graft(source, innermost, block),
         }
     }
-    query
+    Ok(query)
 }
 
 /// The queries that have no FROM yet, but a condition: those that the rows come in by.

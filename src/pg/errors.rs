@@ -115,6 +115,16 @@ pub fn explain() -> Refusal {
     )
 }
 
+/// A question in a transaction whose locks show which rows it read.
+pub fn serializable() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        "permission denied: the locks of a serializable transaction would show which private rows it read"
+            .to_owned(),
+        "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ; has the same snapshot for all questions.",
+    )
+}
+
 /// A plan in which a private answer could be drawn several times.
 pub fn again() -> Refusal {
     Refusal::new(
