@@ -642,7 +642,7 @@ fn what_is_made_a_text_raises_nothing() {
         printed += 1;
         for style in ["postgres", "postgres_verbose", "sql_standard", "iso_8601"] {
             for dates in ["ISO, MDY", "SQL, DMY", "German", "Postgres"] {
-                for zone in ["UTC", "+15:59:59", "-15:59:59", "America/St_Johns"] {
+                for zone in ["UTC", "+15:59", "-15:59", "America/St_Johns"] {
                     run(
                         &mut client,
                         &format!(
@@ -691,7 +691,7 @@ fn what_is_not_known_is_refused() {
          CREATE FUNCTION mine.lower(text) RETURNS text LANGUAGE sql IMMUTABLE STRICT LEAKPROOF AS 'SELECT pg_sleep(1)::text'; \
          CREATE FUNCTION mine.less(int, int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE STRICT LEAKPROOF AS 'BEGIN RETURN 1/0 > 0; END'; \
          CREATE OPERATOR mine.< (LEFTARG = int, RIGHTARG = int, PROCEDURE = mine.less); \
-         CREATE TABLE t (i int, x float8, s text, d date, a int[], j jsonb, c circle); INSERT INTO t DEFAULT VALUES",
+         CREATE TABLE t (i int, x float8, s text, d date, a int[], j jsonb, c circle, k text COLLATE \"C\", p text COLLATE \"POSIX\"); INSERT INTO t DEFAULT VALUES",
     );
     for (call, reason) in [
         ("mine.lower(s)", "is not one of PostgreSQL's own"),
@@ -714,10 +714,7 @@ fn what_is_not_known_is_refused() {
         ("quote_literal(s)", "is not on the list"),
         ("to_regclass(s)", "is not on the list"),
         ("width_bucket(x, ARRAY[x])", "is not on the list"),
-        (
-            "s = s COLLATE \"C\" || s COLLATE \"POSIX\"",
-            "none was chosen with COLLATE",
-        ),
+        ("k < p", "none was chosen with COLLATE"),
     ] {
         let judged: String = value(&mut client, &format!("SELECT dp_test_judge({call}) FROM t"));
         assert!(judged.contains(reason), "{call}: {judged}");
@@ -931,7 +928,7 @@ fn no_value_is_outside_of_its_range() {
         "div(x::numeric, y::numeric)",
         "x::int / 2",
         "2147483647 + x::int",
-        "least(greatest(exp(x * 100), 0), 100)",
+        "least(greatest(exp(x), 0), 20)",
         "sin(x)",
         "x + 9007199254740993",
         "x * 1e-300 * 1e-300",
@@ -950,7 +947,7 @@ fn no_value_is_outside_of_its_range() {
             // Where the expression itself raises no error.
             let condition = match expression {
                 "y / x" => "x <> 0",
-                _ if expression.contains("2147483647") || expression.contains("exp") => "x <= 0",
+                _ if expression.contains("2147483647") || expression.contains("exp(") => "x <= 0",
                 _ => "true",
             };
             let sql = format!(
