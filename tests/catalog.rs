@@ -46,8 +46,11 @@ const LEDGER: [&str; 5] = [
 /// What refuses to change the ledger, by a trigger.
 const REFUSES: &str = "dp_mean.dp_ledger_refuse()";
 
+/// What stands in for functions in queries over protected tables. Whoever runs them must be able to execute it.
+const STANDS_IN: &str = "dp_mean.total(oid,\"any\")";
+
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 189;
+const FUNCTIONS: usize = 190;
 
 /// How many of them anybody calls beside the aggregates; the others are in the schema of what works inside.
 const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + 2;
@@ -108,7 +111,8 @@ fn each_function_says_what_it_is() {
         let lists_mechanisms = name == "dp_mechanisms()" || name.starts_with("dp_mean_plan(");
         // Final functions draw noise, but those of contributions. The list of mechanisms may grow with the library.
         let expected = match name {
-            _ if lists_mechanisms => "s",
+            // It calls what is stable.
+            _ if lists_mechanisms || name == STANDS_IN => "s",
             _ if name.starts_with("dp_mean.dp_contribution") => "i",
             _ if name.contains("_final(") || writes => "v",
             _ => "i",

@@ -931,7 +931,7 @@ fn no_value_is_outside_of_its_range() {
         "least(greatest(exp(x), 0), 20)",
         "sin(x)",
         "x + 9007199254740993",
-        "x * 1e-300 * 1e-300",
+        "x * 1e-300",
         "x::real + 0.1::real",
         "x::real * 0.3::real",
         "x * 123456789.123456789",
