@@ -113,6 +113,10 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
     if explained && Defence::Explain.stands() {
         return Err(errors::explain());
     }
+    // SAFETY: it reads a number of this process.
+    if unsafe { pg_sys::XactIsoLevel } == pg_sys::XACT_SERIALIZABLE as i32 {
+        return Err(errors::serializable());
+    }
     // SAFETY: the plan that has started.
     if Defence::Once.stands() && !unsafe { once::answers_once(query.plannedstmt) } {
         return Err(errors::again());

@@ -115,6 +115,15 @@ pub fn explain() -> Refusal {
     )
 }
 
+/// A transaction that notes which rows it reads, where everybody sees it: in pg_locks.
+pub fn serializable() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        "permission denied: a serializable transaction would lock the private rows that it reads, and show it".to_owned(),
+        "Ask in a transaction that is READ COMMITTED or REPEATABLE READ.",
+    )
+}
+
 /// A plan in which a private answer could be drawn several times.
 pub fn again() -> Refusal {
     Refusal::new(
