@@ -30,6 +30,7 @@ mod rescans;
 mod script;
 mod signatures;
 mod subselects;
+mod total;
 mod unbiased;
 mod upgrade;
 mod values;

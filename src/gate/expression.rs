@@ -347,14 +347,19 @@ fn is_comparable(kind: Oid) -> bool {
     matches!(judge(compare, std::ptr::null_mut()), Judgement::Total)
 }
 
-/// Whether rows can be grouped by values of a type without telling of them.
+/// Whether rows can be grouped by values of a type without telling of them: they are compared by a total function, and
+/// can be hashed.
 pub fn is_groupable(kind: Oid) -> bool {
+    let wanted = pg_sys::TYPECACHE_EQ_OPR | pg_sys::TYPECACHE_HASH_EXTENDED_PROC;
     // SAFETY: the same.
-    let equal = unsafe {
-        let entry = pg_sys::lookup_type_cache(kind, pg_sys::TYPECACHE_EQ_OPR as i32);
-        (*entry).eq_opr
+    let (equal, hash) = unsafe {
+        let entry = pg_sys::lookup_type_cache(kind, wanted as i32);
+        ((*entry).eq_opr, (*entry).hash_extended_proc)
     };
-    equal != Oid::INVALID && is_total_operator(equal)
+    equal != Oid::INVALID
+        && is_total_operator(equal)
+        && hash.to_u32() != 0
+        && hash.to_u32() < FIRST_OF_OTHERS
 }
 
 /// Whether the function of an operator is total.

@@ -57,7 +57,13 @@ impl Gate {
         }
         normal::inline_functions(query, &mut self.depends);
         normal::unwrap_withs(query);
-        normal::flatten(query);
+        if !normal::flatten(query) {
+            return Err(errors::gated(
+                "in a sub-query",
+                "a UNION ALL stands beside it",
+                "Put the UNION ALL into a WITH of its own, or ask about the table alone.",
+            ));
+        }
         let entries = tree::list::<RangeTblEntry>(query.rtable);
         let mut found = None;
         for (i, entry) in entries.iter().enumerate() {

@@ -7,6 +7,7 @@ pub mod errors;
 pub mod extension;
 pub mod fmgr;
 pub mod memory;
+pub mod net;
 pub mod nodes;
 pub mod origin;
 pub mod plan;

@@ -5,16 +5,13 @@
 //! were read: they change nothing, and hold nothing that an error would have to give back. Every other error goes
 //! on: that a statement is cancelled, or that memory has ended.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
-use pgrx::pg_sys::panic::CaughtError;
 use pgrx::pg_sys::{self, Datum, FmgrInfo, FunctionCallInfoBaseData, Node, NullableDatum, Oid};
 use pgrx::{PgMemoryContexts, PgSqlErrorCode};
 
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, sql_function};
 use crate::pg::nodes::{Fixed, elements, fixed};
-use crate::pg::{procedure, sql_type};
+use crate::pg::{net, procedure, sql_type};
 use crate::total::judge::{self, Judgement};
 use crate::total::list::{self, Growth, Rule};
 use crate::total::native::Native;
@@ -211,25 +208,18 @@ impl Function {
             };
         }
         let frame = &raw mut frame;
-        // SAFETY: a C function with a frame as it expects; its arguments have the types that it was declared with. What
-        // it raises ends in the boundary, whose frames own nothing.
-        let work = || unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| function(frame.cast())) };
-        match catch_unwind(AssertUnwindSafe(work)) {
-            // SAFETY: the frame lives.
-            Ok(answer) => (!unsafe { (*frame).head.isnull }).then_some(answer),
-            Err(payload) => match payload.downcast_ref::<CaughtError>() {
-                Some(CaughtError::PostgresError(error)) if is_dropped(error.sql_error_code()) => {
-                    None
-                }
-                _ => resume_unwind(payload),
-            },
-        }
+        // SAFETY: a C function with a frame as it expects; its arguments have the types that it was declared with. The
+        // functions of the list change nothing, and hold nothing when they raise an error.
+        let answer = unsafe { net::drop_errors(|| function(frame.cast()), is_dropped) };
+        // SAFETY: the frame lives.
+        answer.filter(|_| !unsafe { (*frame).head.isnull })
     }
 }
 
 /// Whether an error says something of a value: of class 22 (data exceptions), that something is not supported, that a
-/// limit of the program was passed, or that a time zone's abbreviation is badly configured.
-fn is_dropped(code: PgSqlErrorCode) -> bool {
+/// limit of the program was passed, or that a time zone's abbreviation is badly configured. An internal error does so too
+/// in a function that looks at nothing but its arguments: `interval(interval, integer)` has one.
+fn is_dropped(code: i32) -> bool {
     // Five characters, of 6 bits each, the first one lowest.
     const CLASS: i32 = (1 << 12) - 1;
     const DATA: i32 = PgSqlErrorCode::ERRCODE_DATA_EXCEPTION as i32 & CLASS;
@@ -238,8 +228,9 @@ fn is_dropped(code: PgSqlErrorCode) -> bool {
         PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
         PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX,
         PgSqlErrorCode::ERRCODE_CONFIG_FILE_ERROR,
+        PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
     ];
-    code as i32 & CLASS == DATA || others.contains(&code)
+    code & CLASS == DATA || others.iter().any(|other| *other as i32 == code)
 }
 
 /// `dp_mean.total(oid, VARIADIC "any")`, STRICT.
