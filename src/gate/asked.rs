@@ -5,7 +5,6 @@ use pgrx::pg_sys::{self, Aggref, Node, Oid, TargetEntry};
 use crate::aggregates::SIGNATURES;
 use crate::call::signature::Role;
 use crate::gate::block::Block;
-use crate::gate::expression;
 use crate::gate::policy::quoted;
 use crate::gate::refuse::{Checked, Reason};
 use crate::pg::extension;
@@ -60,20 +59,9 @@ pub struct Asked {
 impl Asked {
     /// Whether both are about the same numbers of the same rows.
     pub fn is_about_the_same(&self, other: &Self) -> bool {
-        same(self.argument.map(uncast), other.argument.map(uncast))
+        same(self.argument, other.argument)
             && same(self.filter, other.filter)
             && (self.bounds == other.bounds || self.bounds.is_none() || other.bounds.is_none())
-    }
-}
-
-/// An integer, without the cast that makes a number of it: avg is about the cast, count about the column.
-fn uncast(node: Ref<Node>) -> Ref<Node> {
-    let call = node.cast::<pg_sys::FuncExpr>();
-    let arguments = call.filter(|call| expression::is_total_cast(call.funcid));
-    let arguments = arguments.map(|call| tree::list::<Node>(call.args));
-    match arguments.as_deref() {
-        Some([argument]) => uncast(*argument),
-        _ => node,
     }
 }
 
