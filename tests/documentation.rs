@@ -234,6 +234,22 @@ fn run_pages(build: Build, mut check: impl FnMut(&mut Client, &str, &Block, &str
                 _ => {}
             }
         }
+        drop_roles(&mut client, &markdown);
+    }
+}
+
+/// Drops the roles that a page made and did not drop: all pages share one server.
+fn drop_roles(client: &mut Client, markdown: &str) {
+    run(client, "RESET ROLE");
+    for made in markdown.split("CREATE ROLE ").skip(1) {
+        let name = made.split([' ', ';', '\n']).next().unwrap_or_default();
+        let sql = format!("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = '{name}')");
+        if value::<bool>(client, &sql) {
+            run(
+                client,
+                &format!("DROP OWNED BY {name} CASCADE; DROP ROLE {name}"),
+            );
+        }
     }
 }
 
