@@ -67,10 +67,10 @@ const WRITTEN: [&str; 4] = [
 const REFUSES: &str = "dp_mean.dp_ledger_refuse()";
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 201;
+const FUNCTIONS: usize = 212;
 
 /// How many of them anybody calls beside the aggregates; the others are in the schema of what works inside.
-const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + GATE.len() + 2;
+const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + GATE.len() + 6;
 
 /// The members of the extension.
 const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid, objsubid) AS name \
@@ -135,7 +135,13 @@ fn each_function_says_what_it_is() {
         let is_total = name == WRITTEN[3];
         let expected = match name {
             _ if lists_mechanisms || is_total => "s",
-            _ if name.starts_with("dp_mean.dp_contribution") => "i",
+            _ if name.starts_with("dp_mean.dp_contribution")
+                || name.starts_with("dp_mean.dp_groups") =>
+            {
+                "i"
+            }
+            // Not a constant, so that the plan shows its arguments.
+            _ if name.starts_with("dp_part") => "s",
             _ if name.contains("_final(") || writes => "v",
             _ => "i",
         };
@@ -155,10 +161,12 @@ fn each_function_says_what_it_is() {
         let plans = ["dp_mean_plan(", "dp_mean_error(", "dp_epsilon_for("];
         let planned = plans.iter().any(|part| name.starts_with(part));
         let prices = name == "dp_cost(text)";
-        let sees_null = (aggregate || of_state || planned || writes) && !prices;
+        let part = name.starts_with("dp_part");
+        let sees_null = (aggregate || of_state || planned || writes || part) && !prices;
         assert_eq!(strict, !sees_null, "{name}");
         assert!(!row.get::<_, bool>(6) && !row.get::<_, bool>(7), "{name}");
-        assert_eq!(row.get::<_, bool>(8), lists_mechanisms || prices, "{name}");
+        let many = lists_mechanisms || prices || name.starts_with("dp_unnest(");
+        assert_eq!(row.get::<_, bool>(8), many, "{name}");
         if aggregate {
             assert_eq!(row.get::<_, &str>(9), "internal", "{name}");
         } else {
@@ -212,6 +220,7 @@ fn each_aggregate_says_what_it_is() {
             "dp_sums" | "dp_sums_estimate" | "dp_means" => 64 + 16 * 64,
             "dp_bounds" => 64 + 8 * 257,
             "dp_clamped" => 64 + 8 * 3,
+            "dp_groups" => 512,
             "dp_variance" | "dp_stddev" | "dp_variance_estimate" | "dp_contribution" => 80,
             _ => 64,
         };
@@ -256,18 +265,25 @@ fn only_the_aggregates_may_run_what_works_on_states() {
     let mut of_states = 0;
     for row in rows(&mut client, &sql) {
         let name: &str = row.get(0);
-        let converts =
-            ["in", "out", "recv", "send"].map(|part| format!("dp_mean.dp_contribution_{part}("));
-        let of_state = row.get(1) || converts.iter().any(|start| name.starts_with(start));
+        let converts = ["contribution", "groups"]
+            .map(|of| ["in", "out", "recv", "send"].map(|part| format!("dp_mean.dp_{of}_{part}(")));
+        let of_state = row.get(1)
+            || converts
+                .as_flattened()
+                .iter()
+                .any(|start| name.starts_with(start));
         of_states += usize::from(of_state);
         let shut = of_state || LEDGER.contains(&name) || name == REFUSES;
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 92);
+    assert_eq!(of_states, 98);
     for (name, usable) in [
         ("dp_mean.dp_state", false),
         ("dp_mean.dp_contribution", false),
+        ("dp_contribution", false),
+        ("dp_mean.dp_groups", false),
+        ("dp_mean.dp_part", false),
         ("dp_mechanism", true),
         ("dp_mean_answer", true),
         ("dp_vector_answer", true),
@@ -404,8 +420,8 @@ fn every_object_has_a_comment() {
         "pg_type",
     ];
     assert_eq!(Vec::from_iter(&catalogs), expected);
-    // Besides: 6 operators, 2 casts, types, an operator class and its family, a schema, 5 tables and 4 views.
-    assert_eq!(members.len(), FUNCTIONS + 31);
+    // Besides: 6 operators, 2 casts, types, an operator class and its family, a schema, 6 tables and 4 views.
+    assert_eq!(members.len(), FUNCTIONS + 35);
     let sql = format!(
         "SELECT objid::regclass || '.' || attname FROM ({MEMBERS}) m JOIN pg_attribute a ON attrelid = objid \
          WHERE classid = 'pg_class'::regclass AND attnum > 0 AND col_description(objid, attnum) IS NULL \

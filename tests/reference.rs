@@ -24,7 +24,15 @@ const PURPOSES: [(&str, &[&str]); 12] = [
     ),
     (
         "People with many rows",
-        &["dp_contribution", "dp_contribution_sum"],
+        &[
+            "dp_contribution",
+            "dp_contribution_sum",
+            "dp_groups",
+            "dp_part",
+            "dp_part_sum",
+            "dp_part_rows",
+            "dp_unnest",
+        ],
     ),
     ("Many at once", &["dp_counts", "dp_sums", "dp_means"]),
     ("Spread", &["dp_variance", "dp_stddev"]),
