@@ -18,9 +18,6 @@ use crate::gate::refuse::{Checked, Reason};
 use crate::pg::tree::{self, Ref};
 use crate::pg::{extension, procedure};
 
-/// The most groups of a person that dp_groups keeps.
-const MOST_GROUPS: u32 = 1000;
-
 /// The most keys and contributions that it takes.
 const MOST_PARTS: usize = 62;
 
@@ -96,9 +93,6 @@ pub fn write(
         (true, true) => Level::RowBelow,
         (false, _) => Level::Person,
     };
-    if block.policy.label.groups > MOST_GROUPS && !is_row && !keys.is_empty() {
-        return Err(format!("its policy allows a person more than {MOST_GROUPS} groups").into());
-    }
     let mut template = Template {
         block,
         keys,

@@ -511,7 +511,9 @@ pub fn over_limit(
             asked.1,
         )
     } else {
-        ("epsilon", limit.left(spent), limit.asked.0, asked.0)
+        // As the view dp_budgets shows it: what rounding leaves over is nothing.
+        let left = (limit.left(spent) * 1e9).floor() / 1e9;
+        ("epsilon", left, limit.asked.0, asked.0)
     };
     Refusal::new(
         PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
