@@ -112,7 +112,7 @@ COMMENT ON AGGREGATE dp_groups(bigint, "any", "any") IS
     'in all. dp_unnest makes rows of what it keeps. '
     'Of more groups those stay whose hash is smallest: a hash of the person, the keys, and a salt of the database, so '
     'that they are the same in every query and depend on no other person. '
-    'The mechanism of each call over these rows must have groups= at least as large. '
+    'The mechanism of each call over these rows must have groups= at least as large, and the query GROUP BY all keys. '
     'It is no answer and not private by itself. '
     'A person who is NULL is ignored; so are groups whose keys have more than 64 kB. '
     'NULL and NaN in x are ignored, but the row still makes its group. '
