@@ -220,7 +220,7 @@ impl Block {
             .expect("a target has an expression")
             .node();
         if !expression::is_total_operator(clause.eqop)
-            || !expression::is_groupable(tree::type_of(written))
+            || !expression::has_hash(tree::type_of(written))
         {
             return Err("rows cannot be grouped by values of this type".into());
         }

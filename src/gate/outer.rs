@@ -71,7 +71,13 @@ pub fn wrap(
         target.resorigtbl = Oid::INVALID;
         target.resorigcol = 0;
     }
-    if tree::has_sublinks(query.targetList.cast()) || tree::has_sublinks(having) {
+    let others = [
+        having,
+        query.limitCount,
+        query.limitOffset,
+        query.windowClause.cast(),
+    ];
+    if tree::has_sublinks(query.targetList.cast()) || others.into_iter().any(tree::has_sublinks) {
         return Err(Reason::with_hint(
             "a sub-query stands among its answers",
             "Put the query into a WITH or a sub-query in FROM, and the other one around it.",

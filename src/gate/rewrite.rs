@@ -103,7 +103,13 @@ impl Gate {
         }
         let relation = policy.relation;
         let example = policy.example();
-        self.rewrite(query, index, policy).map_err(|reason| {
+        let (owner, unit) = (policy.owner, policy.unit);
+        let rewritten = self.rewrite(query, index, policy);
+        if rewritten.is_err() && !Defence::Refuse.stands() {
+            access::lend(query, tree::entry(query, index), owner, unit);
+            return Ok(());
+        }
+        rewritten.map_err(|reason| {
             let hint = match reason.hint {
                 Some(hint) => hint,
                 None => format!(
@@ -162,7 +168,7 @@ impl Gate {
         }
         let sets = sets(query, &keys)?;
         let written = template::write(&block, &keys, &asked, &sets, epsilon)?;
-        let rewritten = template::build(&written, &block);
+        let rewritten = template::build(&written, &block)?;
         outer::wrap(&block, &keys, &written.answers, rewritten)?;
         WRITTEN.with_borrow_mut(|all| {
             if all.len() < 100 {

@@ -16,6 +16,7 @@ use crate::gate::policy::quoted_name;
 use crate::gate::receipt::Receipt;
 use crate::gate::refuse::{Checked, Reason};
 use crate::pg::tree::{self, Ref};
+use crate::pg::{extension, procedure};
 
 /// The most keys and contributions that it takes.
 const MOST_PARTS: usize = 62;
@@ -135,17 +136,16 @@ pub fn write(
         mechanisms: template.mechanisms.join(", "),
     };
     let is_release = !(listed && asked.is_empty());
-    // Each part has the receipt of all of them would be charged each time: it stands in the first one alone.
-    let sql = parts
+    // The first part has the receipt of all.
+    let parts = parts
         .iter()
         .enumerate()
         .map(|(i, part)| match (i, is_release) {
             (_, false) => part.clone(),
             (0, true) => format!("{part} {}", receipt.sql()),
             (_, true) => format!("{part} {}", receipt.free().sql()),
-        })
-        .collect::<Vec<_>>()
-        .join(" UNION ALL ");
+        });
+    let sql = union(&parts.collect::<Vec<_>>());
     Ok(Written {
         sql,
         parameters: template.parameters,
@@ -566,8 +566,8 @@ impl Template<'_> {
             .chain((1..=self.below.len()).map(|i| format!("c{i} {schema}.dp_contribution")));
         let columns = columns.collect::<Vec<_>>().join(", ");
         Ok(format!(
-            "(SELECT {schema}.dp_groups({}, ${unit}{parts}) AS g WHERE ${unit} IS NOT NULL GROUP BY ${unit}) p \
-             CROSS JOIN LATERAL {schema}.dp_unnest(p.g) AS b({columns})",
+            "((SELECT {schema}.dp_groups({}, ${unit}{parts}) AS g WHERE ${unit} IS NOT NULL GROUP BY ${unit}) p \
+             CROSS JOIN LATERAL {schema}.dp_unnest(p.g) AS b({columns}))",
             self.groups
         ))
     }
@@ -578,10 +578,16 @@ impl Template<'_> {
             let key = &self.keys[i - 1];
             let values = key.values.as_deref().unwrap_or(&[]);
             let values: Vec<_> = values.iter().map(|value| array_element(value)).collect();
+            // The same value may be written in several ways.
+            let once = if Defence::Listed.stands() {
+                "DISTINCT "
+            } else {
+                ""
+            };
             format!(
-                "(SELECT pg_catalog.unnest('{{{}}}'::{}[]) AS k{i}) v{i}",
+                "(SELECT {once}pg_catalog.unnest('{{{}}}'::{}[]) AS k{i}) v{i}",
                 values.join(",").replace('\'', "''"),
-                type_name(key.safe)
+                base_type_name(key.safe)
             )
         });
         let named = keys
@@ -605,7 +611,7 @@ impl Template<'_> {
             .join(", ");
         let below = self.write_below(keys, unit)?;
         Ok(format!(
-            "SELECT {columns} FROM {all} LEFT JOIN ({below}) ON {same} GROUP BY {by} HAVING"
+            "SELECT {columns} FROM {all} LEFT JOIN {below} ON {same} GROUP BY {by} HAVING"
         ))
     }
 
@@ -641,6 +647,22 @@ impl Template<'_> {
     }
 }
 
+/// All rows of these queries. Each is one that is materialized, as a parallel plan would give a part of them to workers,
+/// which release nothing.
+fn union(parts: &[String]) -> String {
+    let [one] = parts else {
+        let named = parts.iter().zip(1..);
+        let withs = named.map(|(part, i)| format!("s{i} AS MATERIALIZED ({part})"));
+        let selects = (1..=parts.len()).map(|i| format!("SELECT * FROM s{i}"));
+        return format!(
+            "WITH {} {}",
+            withs.collect::<Vec<_>>().join(", "),
+            selects.collect::<Vec<_>>().join(" UNION ALL ")
+        );
+    };
+    one.clone()
+}
+
 fn filtered(filter: Option<usize>) -> String {
     filter.map_or(String::new(), |filter| format!(" FILTER (WHERE ${filter})"))
 }
@@ -665,14 +687,48 @@ fn type_name(node: Ref<Node>) -> String {
     tree::text_of(name)
 }
 
+/// The same of the type that a domain is made of: the conditions of the domain are its owner's code.
+fn base_type_name(node: Ref<Node>) -> String {
+    let (kind, modifier) = tree::base_type(tree::type_of(node), tree::modifier_of(node));
+    let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
+    if !Defence::Domain.stands() {
+        return type_name(node);
+    }
+    // SAFETY: the same.
+    let name = unsafe { pg_sys::format_type_extended(kind, modifier, flags as u16) };
+    tree::text_of(name)
+}
+
+/// Checks that all that a template calls is ours or PostgreSQL's: whoever may create in the schema of the public
+/// aggregates can make one of the same name, of types that fit better.
+fn check_names(node: Ref<Node>) -> bool {
+    let function = if let Some(call) = node.cast::<pg_sys::Aggref>() {
+        Some(call.aggfnoid)
+    } else if let Some(call) = node.cast::<pg_sys::WindowFunc>() {
+        Some(call.winfnoid)
+    } else if let Some(call) = node.cast::<pg_sys::FuncExpr>() {
+        Some(call.funcid)
+    } else {
+        node.operator().map(|call| call.opfuncid)
+    };
+    let is_known = |function| procedure::is_pinned(function) || extension::has_function(function);
+    function.is_none_or(is_known) && !tree::walk(node, &mut |below| !check_names(below))
+}
+
 /// The query of a template, with the expressions and the FROM of a block in it.
-pub fn build(written: &Written, block: &Block) -> Ref<Query> {
+pub fn build(written: &Written, block: &Block) -> Checked<Ref<Query>> {
     let types: Vec<Oid> = written
         .parameters
         .iter()
         .map(|node| tree::type_of(*node))
         .collect();
     let parsed = as_owner(|| tree::parse(&written.sql, &types));
+    if Defence::Names.stands() && !check_names(parsed.node()) {
+        return Err(Reason::with_hint(
+            "another function has the name of one of dp_mean, in the same schema",
+            "The owner of the schema should drop it, and let nobody create there.",
+        ));
+    }
     let spliced = tree::change(parsed.node(), &mut |node| {
         let parameter = node.cast::<pg_sys::Param>()?;
         let i = usize::try_from(parameter.paramid).ok()?.checked_sub(1)?;
@@ -689,7 +745,7 @@ pub fn build(written: &Written, block: &Block) -> Ref<Query> {
             None => graft(source, innermost, block),
         }
     }
-    query
+    Ok(query)
 }
 
 /// The queries that have no FROM yet, but a condition: those that the rows come in by.

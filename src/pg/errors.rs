@@ -115,12 +115,13 @@ pub fn explain() -> Refusal {
     )
 }
 
-/// A transaction that notes which rows it reads, where everybody sees it: in pg_locks.
+/// A question in a transaction whose locks show which rows it read.
 pub fn serializable() -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        "permission denied: a serializable transaction would lock the private rows that it reads, and show it".to_owned(),
-        "Ask in a transaction that is READ COMMITTED or REPEATABLE READ.",
+        "permission denied: the locks of a serializable transaction would show which private rows it read"
+            .to_owned(),
+        "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ; has the same snapshot for all questions.",
     )
 }
 

@@ -80,3 +80,6 @@ AS '$libdir/dp_mean', 'dp_test_judge' LANGUAGE C;
 
 CREATE FUNCTION dp_test_range("any", float8, float8, float8, float8) RETURNS text
 AS '$libdir/dp_mean', 'dp_test_range' LANGUAGE C;
+
+CREATE FUNCTION dp_test_output(oid) RETURNS boolean
+AS '$libdir/dp_mean', 'dp_test_output' LANGUAGE C;
