@@ -83,3 +83,7 @@ AS '$libdir/dp_mean', 'dp_test_range' LANGUAGE C;
 
 CREATE FUNCTION dp_test_output(oid) RETURNS boolean
 AS '$libdir/dp_mean', 'dp_test_output' LANGUAGE C;
+
+-- Takes a defence of the gate away in this session, or puts it back.
+CREATE FUNCTION dp_test_defence(text, boolean) RETURNS void
+AS '$libdir/dp_mean', 'dp_test_defence' LANGUAGE C STRICT;
