@@ -2,6 +2,8 @@
 //! aggregate.
 
 pub mod array;
+#[cfg(feature = "testing")]
+pub mod check;
 pub mod composite;
 pub mod errors;
 pub mod fmgr;
@@ -13,3 +15,12 @@ pub mod settings;
 pub mod sql_type;
 pub mod subselect;
 pub mod varlena;
+
+/// The checks of this folder.
+#[cfg(feature = "testing")]
+pub const CHECKS: [&[check::Check]; 4] = [
+    array::checks::CHECKS,
+    nodes::checks::CHECKS,
+    origin::checks::CHECKS,
+    plan::checks::CHECKS,
+];

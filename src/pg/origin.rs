@@ -9,6 +9,9 @@ use pgrx::pg_sys::{
 use crate::pg::nodes::{children, elements};
 use crate::pg::plan::{PlannedCall, partial, target};
 
+#[cfg(feature = "testing")]
+pub mod checks;
+
 /// A call in the plan, and the node that has its arguments' expressions.
 type Found = (*mut Aggref, *mut Plan);
 

@@ -71,3 +71,7 @@ CREATE AGGREGATE dp_test_sums_state(float8[], float8, float8, float8, dp_mechani
 -- From now on this session's charges return before they are on disk.
 CREATE FUNCTION dp_test_flush_nothing() RETURNS void
 AS '$libdir/dp_mean', 'dp_test_flush_nothing' LANGUAGE C;
+
+-- Runs the checks of what works inside a backend only: what was wrong with each, NULL if nothing was.
+CREATE FUNCTION dp_test_backend() RETURNS TABLE (name text, error text)
+AS '$libdir/dp_mean', 'dp_test_backend_wrapper' LANGUAGE C;
