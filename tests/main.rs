@@ -4,6 +4,7 @@ mod accuracy;
 mod arguments;
 mod attacks;
 mod audit;
+mod backend;
 mod bounds;
 mod budgets;
 mod catalog;

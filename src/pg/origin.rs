@@ -38,6 +38,9 @@ struct Search {
     groups: Oid,
 }
 
+#[cfg(feature = "testing")]
+pub mod checks;
+
 /// A call in the plan, and the node that has its arguments' expressions.
 type Found = (*mut Aggref, *mut Plan);
 
