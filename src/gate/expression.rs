@@ -15,25 +15,11 @@ use crate::total::{judge as judged, range as ranges, variant as variants};
 /// OIDs from here on are not PostgreSQL's own.
 const FIRST_OF_OTHERS: u32 = 10_000;
 
-/// Types whose output function is total.
-const PRINTABLE: [Oid; 16] = [
-    pg_sys::INT2OID,
-    pg_sys::INT4OID,
-    pg_sys::INT8OID,
-    pg_sys::FLOAT4OID,
-    pg_sys::FLOAT8OID,
-    pg_sys::NUMERICOID,
-    pg_sys::DATEOID,
-    pg_sys::TIMESTAMPOID,
-    pg_sys::TIMESTAMPTZOID,
-    pg_sys::TIMEOID,
-    pg_sys::INTERVALOID,
-    pg_sys::BOOLOID,
-    pg_sys::UUIDOID,
-    pg_sys::TEXTOID,
-    pg_sys::VARCHAROID,
-    pg_sys::BPCHAROID,
-];
+/// Whether a type is one that constants are cast from and to by way of text.
+fn is_simple(kind: Oid) -> bool {
+    let texts = [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID];
+    texts.contains(&kind) || judged::output_ok(kind)
+}
 
 /// Checks expressions over the rows of one query.
 pub struct Checker {
@@ -258,10 +244,7 @@ impl Checker {
         let checked = self.check(from)?;
         expr.arg = checked.pointer().cast();
         let from = tree::type_of(checked);
-        if checked.tag() == NodeTag::T_Const
-            && PRINTABLE.contains(&expr.resulttype)
-            && PRINTABLE.contains(&from)
-        {
+        if checked.tag() == NodeTag::T_Const && is_simple(expr.resulttype) && is_simple(from) {
             // SAFETY: an expression without columns; an error in it is one of the query, whatever the rows are.
             let value = unsafe {
                 pg_sys::evaluate_expr(
@@ -274,7 +257,7 @@ impl Checker {
             return Ok(Ref::of(value).expect("a constant").node());
         }
         let to_text = [pg_sys::TEXTOID, pg_sys::VARCHAROID].contains(&expr.resulttype);
-        match to_text && PRINTABLE.contains(&from) {
+        match to_text && judged::output_ok(from) {
             true => Ok(node),
             false => Err(Reason::with_hint(
                 "a cast by way of text is used inside of it",
