@@ -49,7 +49,7 @@ BEGIN
         END LOOP;
     END LOOP;
 END $$;
-SELECT pg_temp.measure(0, 100), pg_temp.measure(0.5, 100) \g /dev/null
+SELECT pg_temp.measure(0, 50), pg_temp.measure(0.5, 50) \g /dev/null
 
 \echo '| within a person | `k` | k rows, over rows | contributions, over rows | k rows, over people | contributions, over people |'
 \echo '| --- | --- | --- | --- | --- | --- |'
