@@ -7,7 +7,7 @@ export PG PG_CONFIG DESTDIR ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED
 all:            ## build the library (the default)
 	@scripts/build
 
-demo:           ## a tour of private answers beside the true ones, and a picture of them: SVG=target/demo.svg
+demo:           ## a protected table, what an analyst may ask of it beside the truth, and a picture: SVG=target/demo.svg
 	@scripts/demo
 
 test:           ## every check and test, on throw-away servers
