@@ -13,6 +13,7 @@ mod contributions;
 mod demo;
 mod documentation;
 mod estimates;
+mod forms;
 mod groups;
 mod histogram;
 mod hot_path;

@@ -72,7 +72,7 @@ impl Checker {
                 let param = node.cast::<pg_sys::Param>().expect("its tag");
                 match param.paramkind {
                     pg_sys::ParamKind::PARAM_EXTERN => Ok(node),
-                    _ => Err("a value of an outer query is used inside of it".into()),
+                    _ => Err(correlated("a value")),
                 }
             }
             NodeTag::T_OpExpr | NodeTag::T_DistinctExpr | NodeTag::T_NullIfExpr => {
@@ -148,7 +148,7 @@ impl Checker {
     fn check_var(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
         let var = node.cast::<pg_sys::Var>().expect("its tag");
         if var.varlevelsup != 0 {
-            return Err("a column of an outer query is used inside of it".into());
+            return Err(correlated("a column"));
         }
         if var.varattno <= 0 {
             return Err("system columns and whole rows cannot be used".into());
@@ -209,7 +209,12 @@ impl Checker {
     /// A sub-select without FROM is the expression itself.
     fn check_sublink(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
         let link = node.cast::<pg_sys::SubLink>().expect("its tag");
-        let refused = || Reason::from("sub-queries cannot be used inside of it");
+        let refused = || {
+            Reason::with_hint(
+                "sub-queries cannot be used inside of it",
+                "Join the table that it is about, if you may read it; or use it on what comes out of the query.",
+            )
+        };
         let query = Ref::of(link.subselect)
             .and_then(|query| query.cast::<Query>())
             .ok_or_else(refused)?;
@@ -244,7 +249,9 @@ impl Checker {
         let checked = self.check(from)?;
         expr.arg = checked.pointer().cast();
         let from = tree::type_of(checked);
-        if checked.tag() == NodeTag::T_Const && is_simple(expr.resulttype) && is_simple(from) {
+        // PostgreSQL folds the way into text first, and leaves the constant as a cstring.
+        let is_text = from == pg_sys::CSTRINGOID || is_simple(from);
+        if checked.tag() == NodeTag::T_Const && is_simple(expr.resulttype) && is_text {
             // SAFETY: an expression without columns; an error in it is one of the query, whatever the rows are.
             let value = unsafe {
                 pg_sys::evaluate_expr(
@@ -305,6 +312,13 @@ fn not_total(function: Oid) -> Reason {
             tree::text_of(name)
         ),
         "Use it on what comes out of the query.",
+    )
+}
+
+fn correlated(what: &str) -> Reason {
+    Reason::with_hint(
+        format!("{what} of an outer query is used inside of it"),
+        "Group by the column that it is compared with, in a sub-query in FROM, and join what comes out.",
     )
 }
 
