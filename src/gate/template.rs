@@ -604,11 +604,13 @@ impl Template<'_> {
             .iter()
             .map(|i| format!("v.k{i} OPERATOR(pg_catalog.=) b.k{i}"));
         let same = same.collect::<Vec<_>>().join(" AND ");
+        // By the keys that people are kept in too, where they are: dp_groups is only taken so.
+        let kept = keys.iter().filter(|_| self.level == Level::Groups);
         let by = keys
             .iter()
             .map(|i| format!("v.k{i}"))
-            .collect::<Vec<_>>()
-            .join(", ");
+            .chain(kept.map(|i| format!("b.k{i}")));
+        let by = by.collect::<Vec<_>>().join(", ");
         let below = self.write_below(keys, unit)?;
         Ok(format!(
             "SELECT {columns} FROM {all} LEFT JOIN {below} ON {same} GROUP BY {by} HAVING"
