@@ -24,8 +24,14 @@ test-all:       ## everything on PostgreSQL 15, then the SQL tests on 16 and 18
 test-crash:     ## kill -9 of a server under sessions that charge a budget: ROUNDS=50
 	@scripts/crash $(ROUNDS)
 
+test-upgrade:   ## budgets through pg_upgrade, and through a dump, from PostgreSQL 15 to 18 (from PyPI)
+	@scripts/upgrade
+
 bench:          ## means, variances, histograms, counts against avg and its like: ROWS=10000000 RUNS=7
 	@scripts/bench
+
+bench-charges:  ## the last part of it alone: what a charge costs beside one flush of the WAL: RUNS=7
+	@scripts/bench-charges
 
 bench-18:       ## the same on PostgreSQL 18 (from PyPI; it has no JIT)
 	@PG_CONFIG="$$(scripts/servers 18)" && export PG_CONFIG && scripts/bench
@@ -63,5 +69,5 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 18
 
-.PHONY: all demo test test-crash test-16 test-18 test-all bench bench-18 bench-peers audit mutations mutants docs figures \
-	install uninstall package clean help
+.PHONY: all demo test test-crash test-upgrade test-16 test-18 test-all bench bench-charges bench-18 bench-peers audit \
+	mutations mutants docs figures install uninstall package clean help

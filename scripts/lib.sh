@@ -42,7 +42,8 @@ clean_up() {
 			tail -n 40 "$data/../log" >&2
 		fi
 		if [ -f "$data/postmaster.pid" ]; then
-			as_server "$(server_bin "$data/..")/pg_ctl" stop -D "$data" -m immediate >/dev/null || true
+			# Each server by its own program: they may be of two versions.
+			as_server "$(find "$data/../root" -path '*/bin/pg_ctl' -print -quit)" stop -D "$data" -m immediate >/dev/null || true
 		fi
 	done
 	rm -rf "$WORK"

@@ -73,17 +73,23 @@ REVOKE USAGE ON TYPE dp_contribution FROM PUBLIC;
 CREATE FUNCTION dp_part(x float8, lo float8, hi float8, k bigint DEFAULT 1) RETURNS dp_mean.dp_part
     AS 'MODULE_PATHNAME', 'dp_part' LANGUAGE C STABLE PARALLEL SAFE;
 COMMENT ON FUNCTION dp_part(float8, float8, float8, bigint) IS
-    'An argument of dp_groups: a person contributes at most k rows to each group, as by dp_contribution(x, lo, hi, k).';
+    'An argument of dp_groups: a person contributes at most k rows to each group, as by dp_contribution(x, lo, hi, k). '
+    'lo < hi finite; k from 1 to 1000000; none of lo, hi, k may be NULL or depend on the rows: 22023, raised by the '
+    'call that takes the contributions, the same with and without rows.';
 
 CREATE FUNCTION dp_part_sum(x float8, lo float8, hi float8) RETURNS dp_mean.dp_part
     AS 'MODULE_PATHNAME', 'dp_part_sum' LANGUAGE C STABLE PARALLEL SAFE;
 COMMENT ON FUNCTION dp_part_sum(float8, float8, float8) IS
-    'An argument of dp_groups: a person contributes the sum of x to each group, as by dp_contribution_sum(x, lo, hi).';
+    'An argument of dp_groups: a person contributes the sum of x to each group, as by dp_contribution_sum(x, lo, hi). '
+    'lo < hi finite; none of lo, hi may be NULL or depend on the rows: 22023, raised by the call that takes the '
+    'contributions, the same with and without rows.';
 
 CREATE FUNCTION dp_part_rows(k bigint DEFAULT 1) RETURNS dp_mean.dp_part
     AS 'MODULE_PATHNAME', 'dp_part_rows' LANGUAGE C STABLE PARALLEL SAFE;
 COMMENT ON FUNCTION dp_part_rows(bigint) IS
-    'An argument of dp_groups: a person contributes at most k rows to each group, for dp_count, whatever is in them.';
+    'An argument of dp_groups: a person contributes at most k rows to each group, for dp_count, whatever is in them. '
+    'k from 1 to 1000000, not NULL, and it may not depend on the rows: 22023, raised by the call that takes the '
+    'contributions, the same with and without rows.';
 
 CREATE FUNCTION dp_mean.dp_groups_trans(
     state dp_mean.dp_state, groups bigint, person "any", VARIADIC parts "any"
@@ -112,7 +118,7 @@ COMMENT ON AGGREGATE dp_groups(bigint, "any", "any") IS
     'in all. dp_unnest makes rows of what it keeps. '
     'Of more groups those stay whose hash is smallest: a hash of the person, the keys, and a salt of the database, so '
     'that they are the same in every query and depend on no other person. '
-    'The mechanism of each call over these rows must have groups= at least as large. '
+    'The mechanism of each call over these rows must have groups= at least as large, and the query GROUP BY all keys. '
     'It is no answer and not private by itself. '
     'A person who is NULL is ignored; so are groups whose keys have more than 64 kB. '
     'NULL and NaN in x are ignored, but the row still makes its group. '
@@ -125,4 +131,5 @@ CREATE FUNCTION dp_unnest(groups dp_mean.dp_groups) RETURNS SETOF record
 COMMENT ON FUNCTION dp_unnest(dp_mean.dp_groups) IS
     'The groups that dp_groups has kept of a person, as rows. For FROM, with a name and a type for each column: the '
     'arguments of dp_groups behind the person, in their order, a key with its own type and a part as dp_contribution. '
-    'Where the columns are others, the private call over them is refused: 42804.';
+    'Where the columns are others, the private call over them is refused, 42804, and where the query is not grouped by '
+    'all keys, 22023.';

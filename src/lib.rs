@@ -11,7 +11,6 @@ mod state;
 #[cfg(feature = "testing")]
 mod testing;
 // What asks it is not there yet.
-#[cfg_attr(not(feature = "testing"), expect(dead_code))]
 mod total;
 mod types;
 

@@ -4,14 +4,16 @@
 use dp_core::encoding::cells::CellCounts;
 use dp_core::encoding::sums::{Moments, Sums};
 use dp_core::recorder::Record;
-use pgrx::IntoDatum;
+use pgrx::iter::TableIterator;
 use pgrx::pg_sys::{self, Datum};
+use pgrx::{IntoDatum, name, pg_extern};
 
 use crate::aggregates::SIGNATURES;
 use crate::call::{overspent, release};
-use crate::ledger::flush;
+use crate::ledger::{self, flush};
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::pg::nodes::elements;
+use crate::pg::{self, check};
 use crate::state::cells::CellState;
 use crate::state::scalar::State;
 use crate::state::vector::VectorState;
@@ -118,6 +120,18 @@ fn signatures(_: Call) -> Option<Datum> {
         declared.map(move |arguments| format!("{name}({arguments})"))
     });
     lines.collect::<Vec<_>>().join("\n").into_datum()
+}
+
+/// `dp_test_backend()`: runs the checks of what works inside a backend only, each in a part of the transaction that is
+/// taken back; a row for each, with what was wrong, NULL if nothing was.
+#[pg_extern(sql = false)]
+fn dp_test_backend()
+-> TableIterator<'static, (name!(name, &'static str), name!(error, Option<String>))> {
+    let checks = pg::CHECKS.into_iter().chain(ledger::CHECKS).flatten();
+    let rows: Vec<_> = checks
+        .map(|check| (check.name, check::apart(check.run).err()))
+        .collect();
+    TableIterator::new(rows)
 }
 
 /// `dp_test_panic()`: a panic of our own, which must end as an ordinary ERROR.

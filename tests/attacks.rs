@@ -7,67 +7,13 @@ use std::time::{Duration, Instant};
 
 use dp_core::encoding::grid::STEPS;
 use dp_core::random::{Bits, Generator};
+use dp_mean_tests::calls::{State, calls};
 use dp_mean_tests::{
     Build, Database, PARALLEL, explain, memory, refusal, refused, rows, run, session, value,
 };
 use postgres::types::private::BytesMut;
 use postgres::types::{IsNull, ToSql, Type};
 use postgres::{Client, NoTls};
-
-/// Every aggregate of counts and sums, over a column `x` of values in [0, 100]. Their states
-/// are of 64 bytes; those of vectors are longer.
-const CALLS: [&str; 15] = [
-    "dp_mean(x, 0, 100, 1)",
-    "dp_mean(x, 0, 100, 1, 'shifted')",
-    "(dp_mean_and_count(x, 0, 100, 1)).mean",
-    "(dp_mean_and_count(x, 0, 100, 1, 'independent')).count",
-    "dp_sum(x, 0, 100, 1)",
-    "dp_sum(x, 0, 100, 1, 'laplace')",
-    "dp_count(1)",
-    "dp_count(x, 1)",
-    "dp_count(x, 1, 'geometric')",
-    "dp_keep(1, 1e-6)",
-    "dp_keep(1, 1e-6, 'keep(rows=2)')",
-    "dp_mean_estimate(x, 0, 100, 1)",
-    "dp_sum_estimate(x, 0, 100, 1, 'laplace', 0.9)",
-    "dp_count_estimate(1)",
-    "dp_count_estimate(x, 1, 'geometric')",
-];
-
-/// Every aggregate of moments, over the same column. Their states are of 80 bytes.
-const MOMENT_CALLS: [&str; 3] = [
-    "dp_variance(x, 0, 100, 1)",
-    "dp_stddev(x, 0, 100, 1, 'laplace')",
-    "(dp_variance_estimate(x, 0, 100, 1)).mean",
-];
-
-/// Every aggregate of vectors, over the same column. Rows have two positions.
-const VECTOR_CALLS: [&str; 6] = [
-    "dp_counts(1, 'correlated(delta=1e-6)', x > 30, x > 60)",
-    "dp_counts(1, 'laplace(d=2)', VARIADIC ARRAY[x > 30, x > 60])",
-    "dp_counts_estimate(1, 'correlated(delta=1e-6, c=2)', x > 30, x > 60)",
-    "dp_sums(ARRAY[x, 1], 0, 100, 1, 'laplace(d=2)')",
-    "dp_sums_estimate(ARRAY[x, 1], 0, 100, 1, 'ellipse(delta=1e-6, k=1, d=2)')",
-    "dp_means(ARRAY[x, 1], 0, 100, 1, 'correlated(delta=1e-6, d=2)')",
-];
-
-/// Every aggregate that counts a row in one bin, over the same column.
-const BIN_CALLS: [&str; 6] = [
-    "dp_histogram(x, 0, 100, 2, 1)",
-    "dp_histogram(x, 0, 100, 2, 1, 'geometric(outside=drop)')",
-    "dp_bounds(x, 1)",
-    "dp_bounds(x, 1, 'geometric')",
-    "dp_clamped(x, 0, 100, 1)",
-    "dp_clamped(x, 0, 100, 1, 'geometric')",
-];
-
-/// Means without bounds, over the same column. Their states are of 80 bytes, and 24 for each place of
-/// a table of cells.
-const CELL_CALLS: [&str; 3] = [
-    "dp_mean(x, NULL, NULL, 1, 'symmetric(delta=1e-6, scale=1)')",
-    "(dp_mean_and_count(x, NULL, NULL, 1, 'symmetric(delta=1e-6, scale=2, bin=7, clip=5)')).count",
-    "dp_mean(x, NULL, NULL, 1, 'symmetric_known_n(delta=0.5, scale=1, n=20, fallback=raw)')",
-];
 
 const MECHANISMS: [&str; 5] = [
     "hourglass",
@@ -95,12 +41,8 @@ fn backend(client: &mut Client) -> i32 {
 #[test]
 fn no_window_draws_noise_afresh_for_each_row() {
     let (_database, mut client) = session(Build::Release);
-    let calls = CALLS.into_iter().chain(VECTOR_CALLS).chain(CELL_CALLS);
-    for call in calls.chain(BIN_CALLS).chain(MOMENT_CALLS) {
-        // Without the choice of a column.
-        let call = call.trim_start_matches('(');
-        let call = call.split(").").next().expect("a call");
-        let call = call.strip_suffix(')').unwrap_or(call);
+    for call in calls() {
+        let call = call.sql();
         for window in [
             "OVER ()",
             "OVER (ORDER BY x)",
@@ -108,7 +50,7 @@ fn no_window_draws_noise_afresh_for_each_row() {
             "FILTER (WHERE x > 1) OVER ()",
         ] {
             for table in ["generate_series(1, 3) x", "(SELECT 1 AS x WHERE false) s"] {
-                let sql = format!("SELECT {call}) {window} FROM {table}");
+                let sql = format!("SELECT {call} {window} FROM {table}");
                 let refusal = refused(&mut client, &sql);
                 assert_eq!(refusal.code, "0A000", "{refusal:?}: {sql}");
                 let message = "does not support use as a window function";
@@ -125,18 +67,8 @@ fn no_column_is_an_eps() {
         &mut client,
         "CREATE TABLE t AS SELECT i::float8 AS x, 1.0::float8 AS e FROM generate_series(1, 9) i",
     );
-    let calls = CALLS.into_iter().chain(VECTOR_CALLS).chain(CELL_CALLS);
-    for call in calls.chain(BIN_CALLS).chain(MOMENT_CALLS) {
-        // The eps of vectors stands before a mechanism.
-        let call = if VECTOR_CALLS.contains(&call) {
-            call.replace("(1, '", "(e, '").replace(", 1, '", ", e, '")
-        } else {
-            call.replace(", 1)", ", e)")
-                .replace(", 1,", ", e,")
-                .replace("(1)", "(e)")
-                .replace("keep(1,", "keep(e,")
-        };
-        assert!(call.contains("e,") || call.contains("e)"), "{call}");
+    for call in calls().filter(|call| call.takes_eps()) {
+        let call = call.with("100", "e", "");
         for filter in ["", " WHERE x < 0", " WHERE false"] {
             let refusal = refused(&mut client, &format!("SELECT {call} FROM t{filter}"));
             assert_eq!(refusal.code, "22023", "{refusal:?}: {call}");
@@ -306,7 +238,7 @@ fn cells(
 
 const CELL_MAGIC: u32 = 0xd9_3a_5e_21;
 
-/// The lines of [`CELL_CALLS`], with an offset.
+/// The lines of the means without bounds among [`calls`], with an offset.
 fn lines() -> [[f64; 3]; 3] {
     [[0.1, 10.0, 0.3], [10.0 / 7.0, 0.7, 3.3], [0.1, 10.0, 0.9]]
 }
@@ -386,7 +318,7 @@ fn forged_cells() -> Vec<Vec<u8>> {
     all
 }
 
-/// The grids of the aggregates in [`CALLS`]: of values, and of a count.
+/// The grids of [`calls`] with bounds: of values, and of a count.
 fn grids() -> [[f64; 4]; 2] {
     [[0.0, 100.0, 0.0, STEPS as f64 / 100.0], [0.0; 4]]
 }
@@ -462,13 +394,7 @@ fn forged_first_states(build: Build) {
          SET dp_mean.allow_pathological = on;
          UPDATE pg_type SET typinput = 'byteain'::regproc WHERE typname = 'dp_state'",
     );
-    let calls: Vec<&str> = CALLS
-        .into_iter()
-        .chain(VECTOR_CALLS)
-        .chain(CELL_CALLS)
-        .chain(BIN_CALLS)
-        .chain(MOMENT_CALLS)
-        .collect();
+    let calls: Vec<String> = calls().map(|call| call.sql()).collect();
     let all = calls.iter().map(|call| format!("({call})::text"));
     let all = all.collect::<Vec<_>>().join(", ");
     let (mut answers, mut errors) = (0, 0);
@@ -478,7 +404,7 @@ fn forged_first_states(build: Build) {
         let update = "UPDATE pg_aggregate SET agginitval = '{}' WHERE aggtranstype = 'dp_mean.dp_state'::regtype";
         run(&mut client, &update.replace("{}", &hexadecimal(&bytes)));
         let table = ["few", "none", "nulls"][i % 3];
-        for call in calls.iter().copied().chain([all.as_str()]) {
+        for call in calls.iter().chain([&all]) {
             let sql = format!("SELECT {call} FROM {table}");
             if answered_or_refused(&mut client, &sql) {
                 answers += 1
@@ -1122,8 +1048,9 @@ fn memory_does_not_grow_with_rows() {
         // A sort would hold the rows.
         "SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_sort = off",
     );
-    let all = [&CALLS[..], &VECTOR_CALLS, &BIN_CALLS, &MOMENT_CALLS];
-    let calls = all.concat().join(", ");
+    // Cells are as many as the places where values lie.
+    let calls = calls().filter(|call| call.state != State::Cells);
+    let calls = calls.map(|call| call.sql()).collect::<Vec<_>>().join(", ");
     for grouping in ["", " GROUP BY x::int % 10"] {
         let mut held = Vec::new();
         for count in [1_000, 1_000, 200_000] {
@@ -1171,8 +1098,9 @@ fn a_group_takes_what_its_positions_take() {
     const ADDED: f64 = 18.0 + 10_000.0 / 50_000.0;
     // A state by value takes no memory beyond the hash table's. It is measured anew, as caches grow with each call.
     let mut each_group = |call: &str| held(call) - held("max(k)");
-    for call in CALLS {
-        let each = each_group(call);
+    for call in calls().filter(|call| call.state == State::Sums) {
+        let call = call.sql();
+        let each = each_group(&call);
         // A state of more than 64 bytes would take 128.
         assert!(
             each > 60.0 && each <= 64.0 + ADDED,
@@ -1293,14 +1221,10 @@ fn no_plan_and_no_message_shows_a_state() {
         format!("{:x}", steps >> 8),
     ];
     run(&mut client, "SET dp_mean.allow_pathological = on");
-    let all = [
-        &CALLS[..],
-        &VECTOR_CALLS,
-        &CELL_CALLS,
-        &BIN_CALLS,
-        &MOMENT_CALLS,
-    ];
-    let calls = all.concat().join(", ");
+    let calls = calls()
+        .map(|call| call.sql())
+        .collect::<Vec<_>>()
+        .join(", ");
     let mut seen = Vec::new();
     for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
         run(&mut client, settings);

@@ -271,6 +271,133 @@ fn many_roles_have_lines_of_their_own() {
     run(&mut client, "SELECT dp_charge('b', 0.25, 0)");
 }
 
+/// Half a unit is a whole one of a charge, and none of a limit.
+#[test]
+fn what_is_spent_is_rounded_to_the_private_side() {
+    let (_database, mut client) = with_budget(1.0, 0.5);
+    run(
+        &mut client,
+        "SELECT dp_charge('b', power(2, -51), power(2, -63))",
+    );
+    let sql = "SELECT epsilon, rho, delta FROM dp_mean.spent WHERE role::oid = 0";
+    let row = client.query_one(sql, &[]).expect("a line");
+    assert_eq!([0, 1, 2].map(|i| row.get::<_, i64>(i)), [1; 3]);
+    run(&mut client, "SELECT dp_charge('b', 0.3, 1e-6)");
+    let row = client.query_one(sql, &[]).expect("a line");
+    let of = |epsilon, delta| Spent::of_epsilon(epsilon, delta).expect("a charge");
+    let sum = of(0.5f64.powi(51), 0.5f64.powi(63)).plus(&of(0.3, 1e-6));
+    let units = [0, 1, 2].map(|i| row.get::<_, i64>(i));
+    assert_eq!(units, [sum.epsilon, sum.rho, sum.delta]);
+
+    run(
+        &mut client,
+        "SELECT dp_budget('least', 1.5 * power(2, -50), 3 * power(2, -62))",
+    );
+    run(&mut client, "SELECT dp_budget('some', 0.3, 1e-6)");
+    let sql = "SELECT epsilon_units, rho_units, delta_units FROM dp_mean.promise p \
+               JOIN dp_mean.budget b ON b.id = p.budget WHERE b.name = $1";
+    for (name, epsilon, delta) in [
+        ("least", 1.5 * 0.5f64.powi(50), 3.0 * 0.5f64.powi(62)),
+        ("some", 0.3, 1e-6),
+    ] {
+        let row = client.query_one(sql, &[&name]).expect("a promise");
+        let units = [0, 1, 2].map(|i| row.get::<_, i64>(i));
+        let limit = Limit::new(epsilon, delta).expect("a limit");
+        assert_eq!(units, [limit.epsilon, limit.rho, limit.delta], "{name}");
+        assert!(
+            name == "some" || (units[0], units[2]) == (1, 1),
+            "{units:?}"
+        );
+    }
+}
+
+/// Lines belong to roles, whatever these are called.
+#[test]
+fn a_role_that_is_renamed_keeps_its_line() {
+    let (database, mut client) = with_budget(1.0, 0.0);
+    let [first, second] = ["first", "second"].map(|name| format!("{}_{name}", database.name()));
+    let charge = |role: &str| format!("SELECT dp_charge('b', 0.25, 0, '{role}')");
+    steps(
+        &mut client,
+        &format!(
+            "CREATE ROLE {first}; SELECT dp_budget('b', 0.5, 0, '{first}'); {}",
+            charge(&first)
+        ),
+    );
+    run(
+        &mut client,
+        &format!("ALTER ROLE {first} RENAME TO {second}"),
+    );
+    let line = |client: &mut Client, role: &str| {
+        let sql = "SELECT spent_epsilon, left_epsilon FROM dp_budgets WHERE role::text = $1";
+        let rows = client.query(sql, &[&role]).expect("lines");
+        Vec::from_iter(rows.iter().map(|row| (row.get(0), row.get(1))))
+    };
+    assert_eq!(line(&mut client, &second), [(0.25, 0.25)]);
+    assert!(line(&mut client, &first).is_empty());
+    // Who takes the old name has a line of their own, and no limit but the budget's.
+    run(&mut client, &format!("CREATE ROLE {first}"));
+    run(&mut client, &charge(&first));
+    run(&mut client, &charge(&second));
+    past_limit(&refused(&mut client, &charge(&second)));
+    run(&mut client, &charge(&first));
+    assert_eq!(line(&mut client, &second), [(0.5, 0.0)]);
+    let named = format!("SELECT count(*) FROM dp_ledger WHERE role::text = '{second}'");
+    assert_eq!(value::<i64>(&mut client, &named), 3);
+    run(
+        &mut client,
+        &format!("DROP ROLE {first}; DROP ROLE {second}"),
+    );
+    assert_eq!(charges(&mut client), 4);
+}
+
+/// A budget goes with its owner's name, and stays when they go; then only superusers manage it.
+#[test]
+fn a_budget_stays_when_its_owner_goes() {
+    let (database, mut client) = session(Build::Release);
+    let [first, second] = ["first", "second"].map(|name| format!("{}_{name}", database.name()));
+    run(&mut client, &format!("CREATE ROLE {first} LOGIN"));
+    let grant = "GRANT EXECUTE ON FUNCTION dp_budget(text, float8, float8), dp_charge(text, float8, float8) TO";
+    run(&mut client, &format!("{grant} {first}"));
+    let mut owner = database.connect_as(&first);
+    steps(
+        &mut owner,
+        "SELECT dp_budget('b', 1, 0); SELECT dp_charge('b', 0.25, 0)",
+    );
+    run(
+        &mut client,
+        &format!("ALTER ROLE {first} RENAME TO {second}"),
+    );
+    run(&mut owner, "SELECT dp_charge('b', 0.25, 0)");
+    drop(owner);
+    // Somebody else who has the name now is not the owner.
+    run(
+        &mut client,
+        &format!("CREATE ROLE {first} LOGIN; {grant} {first}"),
+    );
+    let mut other = database.connect_as(&first);
+    assert_eq!(
+        refused(&mut other, "SELECT dp_charge('b', 0.25, 0)").code,
+        "42501"
+    );
+    run(
+        &mut client,
+        &format!("DROP OWNED BY {second}; DROP ROLE {second}"),
+    );
+    assert_eq!(
+        refused(&mut other, "SELECT dp_charge('b', 0.25, 0)").code,
+        "42501"
+    );
+    drop(other);
+    run(&mut client, "SELECT dp_charge('b', 0.5, 0)");
+    past_limit(&refused(&mut client, "SELECT dp_charge('b', 0.25, 0)"));
+    assert_eq!(charges(&mut client), 3);
+    run(
+        &mut client,
+        &format!("DROP OWNED BY {first}; DROP ROLE {first}"),
+    );
+}
+
 #[test]
 fn a_role_line_and_the_budget_both_count() {
     let (database, mut client) = with_budget(1.0, 0.0);

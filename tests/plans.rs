@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::process::Command;
 
+use dp_mean_tests::calls::calls;
 use dp_mean_tests::{
     Build, Database, PARALLEL, assert_plan, explain, refused, rows, run, session, value, variable,
 };
@@ -33,87 +34,8 @@ const TABLES: &str = "
     INSERT INTO parts SELECT * FROM items;
     ANALYZE items; ANALYZE parts;";
 
-/// Every aggregate in every form: its call, with `{in}` for what may end the list of arguments and
-/// `{after}` for what may follow it, and the truth.
-const CALLS: [(&str, &str); 10] = [
-    ("dp_mean(x, 0, 128, 50{in}){after}", "avg(c){after}"),
-    (
-        "dp_mean(x, 0, 128, 50, 'hourglass'{in}){after}",
-        "avg(c){after}",
-    ),
-    (
-        "(dp_mean_and_count(x, 0, 128, 50{in}){after}).mean",
-        "avg(c){after}",
-    ),
-    (
-        "(dp_mean_and_count(x, 0, 128, 50{in}){after}).count",
-        "count(c){after}",
-    ),
-    (
-        "(dp_mean_and_count(x, 0, 128, 50, 'staircase'{in}){after}).mean",
-        "avg(c){after}",
-    ),
-    ("dp_sum(x, 0, 128, 50{in}){after}", "sum(c){after}"),
-    (
-        "dp_sum(x, 0, 128, 50, 'staircase'{in}){after}",
-        "sum(c){after}",
-    ),
-    ("dp_count(50{in}){after}", "count(*){after}"),
-    ("dp_count(x, 50{in}){after}", "count(x){after}"),
-    ("dp_count(x, 50, 'geometric'{in}){after}", "count(x){after}"),
-];
-
-/// The same of aggregates that the planner costs otherwise: their plans may be others.
-const MORE_CALLS: [(&str, &str); 12] = [
-    (
-        "(dp_mean_estimate(x, 0, 128, 50{in}){after}).value",
-        "avg(c){after}",
-    ),
-    (
-        "(dp_mean_estimate(x, 0, 128, 50, 'hourglass', 0.5{in}){after}).count",
-        "count(c){after}",
-    ),
-    (
-        "(dp_sum_estimate(x, 0, 128, 50, 'staircase'{in}){after}).value",
-        "sum(c){after}",
-    ),
-    (
-        "(dp_count_estimate(50{in}){after}).value",
-        "count(*){after}",
-    ),
-    (
-        "(dp_count_estimate(x, 50, 'geometric', 0.9{in}){after}).lower",
-        "count(x){after}",
-    ),
-    (
-        "dp_keep(50, 0.999{in}){after}::int",
-        "least(count(*){after}, 1)",
-    ),
-    (
-        "round((dp_variance_estimate(x, 0, 128, NULL, 'gaussian(mu=1000)'{in}){after}).count)",
-        "count(x){after}",
-    ),
-    (
-        "(dp_histogram(x, 0, 128, 1, 50{in}){after})[1]",
-        "count(x){after}",
-    ),
-    (
-        "(dp_clamped(x, 0, 128, 50{in}){after}).below",
-        "count(CASE WHEN x < 0 THEN 1 END){after}",
-    ),
-    (
-        "(dp_clamped(x, 0, 128, 50{in}){after}).inside",
-        "count(CASE WHEN x BETWEEN 0 AND 128 THEN 1 END){after}",
-    ),
-    (
-        "(dp_clamped(x, 0, 128, 50{in}){after}).above",
-        "count(CASE WHEN x > 128 THEN 1 END){after}",
-    ),
-    (
-        "(dp_clamped(x, 0, 10, 50, 'geometric'{in}){after}).above",
-        "count(CASE WHEN x > 10 THEN 1 END){after}",
-    ),
-];
+/// Aggregates that the planner costs alike. The plans of others may be others.
+const COSTED_ALIKE: [&str; 4] = ["dp_mean", "dp_mean_and_count", "dp_sum", "dp_count"];
 
 fn tables() -> (Database, Client) {
     let (database, mut client) = session(Build::Release);
@@ -126,25 +48,27 @@ fn tables() -> (Database, Client) {
     (database, client)
 }
 
-/// The columns of all calls, and those of the truth.
-fn all(calls: &[(&'static str, &'static str)], inside: &str, after: &str) -> [String; 2] {
-    let columns = |pick: fn(&(&'static str, &'static str)) -> &'static str| {
-        let columns: Vec<_> = calls
-            .iter()
-            .enumerate()
-            .map(|(i, call)| format!("{} AS a{i}", pick(call)))
-            .collect();
-        columns
-            .join(", ")
-            .replace("{in}", inside)
-            .replace("{after}", after)
-    };
-    [columns(|call| call.0), columns(|call| call.1)]
+/// The columns of all calls whose truth is known, of aggregates that are costed alike or of the others, and those of
+/// the truth.
+fn all(alike: bool, inside: &str, after: &str) -> [String; 2] {
+    let chosen = calls().filter(|call| COSTED_ALIKE.contains(&call.aggregate) == alike);
+    let pairs = chosen.flat_map(|call| {
+        let sql = format!("{}{after}", call.with("128", "50", inside));
+        let truth = call.truth.iter();
+        truth.map(move |(number, truth)| [number.replace("{}", &sql), (*truth).to_owned()])
+    });
+    let mut columns = [Vec::new(), Vec::new()];
+    for (i, [number, truth]) in pairs.enumerate() {
+        let truth = truth.replace("{hi}", "128").replace("{after}", after);
+        columns[0].push(format!("{number} AS a{i}"));
+        columns[1].push(format!("{truth} AS a{i}"));
+    }
+    columns.map(|columns| columns.join(", "))
 }
 
-/// `{}` in `template` filled with all calls, and with the truth.
+/// `{}` in `template` filled with all calls that are costed alike, and with the truth.
 fn filled(template: &str) -> [String; 2] {
-    all(&CALLS, "", "").map(|columns| template.replace("{}", &columns))
+    all(true, "", "").map(|columns| template.replace("{}", &columns))
 }
 
 type Answers = Vec<Vec<Option<f64>>>;
@@ -215,7 +139,7 @@ fn check_pair(client: &mut Client, settings: &str, [private, truth]: [&str; 2], 
 fn check(client: &mut Client, settings: &str, template: &str, words: &[&str]) {
     let [private, truth] = filled(template);
     check_pair(client, settings, [&private, &truth], words);
-    let more = all(&MORE_CALLS, "", "").map(|columns| template.replace("{}", &columns));
+    let more = all(false, "", "").map(|columns| template.replace("{}", &columns));
     check_pair(client, settings, [&more[0], &more[1]], &[]);
 }
 
@@ -255,11 +179,11 @@ fn filter_order_and_distinct_inside_the_call() {
     let (_database, mut client) = tables();
     for place in ["SELECT {} FROM items", BY_K] {
         let fill = |columns: [String; 2]| columns.map(|columns| place.replace("{}", &columns));
-        for calls in [&CALLS[..], &MORE_CALLS] {
-            let [private, truth] = fill(all(calls, "", " FILTER (WHERE g = 1 AND x < 100)"));
+        for alike in [true, false] {
+            let [private, truth] = fill(all(alike, "", " FILTER (WHERE g = 1 AND x < 100)"));
             let words = ["FILTER (WHERE ((g = 1)"];
             check_pair(&mut client, "", [&private, &truth], &words);
-            let [private, truth] = fill(all(calls, " ORDER BY x DESC, g", ""));
+            let [private, truth] = fill(all(alike, " ORDER BY x DESC, g", ""));
             let words = ["ORDER BY x DESC, g)"];
             check_pair(&mut client, "", [&private, &truth], &words);
         }

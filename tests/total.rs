@@ -7,6 +7,11 @@ use std::sync::{Arc, Mutex};
 use dp_mean_tests::{Build, Database, Role, refused, rows, run, session, value};
 use postgres::Client;
 
+/// The arithmetic of ranges, with its tests: the extension's own crate is a library for PostgreSQL, and runs none.
+#[expect(dead_code, reason = "only its tests are of interest here")]
+#[path = "../src/total/interval.rs"]
+mod interval;
+
 /// Values of each type, as SQL.
 const VALUES: &[(&str, &[&str])] = &[
     ("boolean", &["true", "false"]),

@@ -9,6 +9,7 @@ use dp_core::mechanism::mean::kinds::Mean;
 use dp_core::random::Generator;
 use dp_core::registry::{CLAMPED, COUNT, COUNTS, HISTOGRAM, MEAN, MEANS, SUM, SUMS, VARIANCE};
 use dp_core::request::arguments::{Arguments, MechanismArgument};
+use dp_mean_tests::calls::{Empty, calls};
 use dp_mean_tests::{Build, PARALLEL, explain, rows, run, session, value};
 use postgres::Client;
 
@@ -24,47 +25,16 @@ const TABLES: &str = "
     CREATE TABLE settings AS SELECT 0::float8 AS lo, 1000::float8 AS hi, 1::float8 AS eps;
     ANALYZE t; ANALYZE parts";
 
-/// One call of each aggregate, with and without a mechanism, as text: a NULL would be NULL.
-const CALLS: [&str; 33] = [
-    "dp_mean(x, 0, 1000, 1.0)",
-    "dp_mean(x, 0, 1000, 1.0, 'laplace')",
-    "dp_mean(x, 0, 1000, 1.0, 'independent')",
-    "dp_mean(x, 0, 1000, 1.0, 'smooth')",
-    "dp_mean_and_count(x, 0, 1000, 1.0)",
-    "dp_mean_and_count(x, 0, 1000, 1.0, 'clipped(n=100)')",
-    "dp_mean_and_count(x, NULL, NULL, 1.0, 'symmetric(delta=1e-6, scale=500)')",
-    "dp_sum(x, 0, 1000, 1.0)",
-    "dp_sum(x, 0, 1000, 1.0, 'laplace')",
-    "dp_count(1.0)",
-    "dp_count(x, 1.0)",
-    "dp_count(x, 1.0, 'geometric')",
-    "dp_count(x, 1.0, 'undercount(delta=0.1)')",
-    "dp_sum(x, 0, 1000, NULL, 'gaussian(mu=1)')",
-    "dp_counts(1.0, 'correlated(delta=1e-6)', x > 500, k = 1)",
-    "dp_counts(1.0, 'laplace(d=3)', VARIADIC ARRAY[x > 500])",
-    "dp_counts_estimate(NULL, 'gaussian(rho=0.5)', x > 500, k = 1)",
-    "dp_sums(ARRAY[x, k], 0, 1000, 1.0, 'laplace(d=2)')",
-    "dp_sums_estimate(ARRAY[x, k], 0, 1000, 1.0, 'ellipse(delta=1e-6, k=1, d=2)')",
-    "dp_means(ARRAY[x, k], 0, 1000, NULL, 'correlated(mu=1, d=4)')",
-    "dp_histogram(x, 0, 1000, 8, 1.0)",
-    "dp_histogram(x, 0, 1000, 3, 1.0, 'geometric(outside=drop)')",
-    "dp_bounds(x, 1.0, 'geometric(beta=0.5)')",
-    "dp_clamped(x, 0, 1000, 1.0)",
-    "dp_clamped(x, 0, 1000, 1.0, 'geometric(rows=2)')",
-    "dp_variance(x, 0, 1000, 1.0)",
-    "dp_stddev(x, 0, 1000, NULL, 'gaussian(mu=1)')",
-    "dp_variance_estimate(x, 0, 1000, 1.0, 'laplace(sample=yes)')",
-    "dp_mean_estimate(x, 0, 1000, 1.0)",
-    "dp_mean_estimate(x, 0, 1000, NULL, 'gaussian(mu=1)', 0.5)",
-    "dp_sum_estimate(x, 0, 1000, 1.0)",
-    "dp_count_estimate(1.0)",
-    "dp_count_estimate(x, 1.0, 'geometric', 0.99)",
-];
+/// The calls that answer with noise if there are no rows.
+fn noisy() -> Vec<String> {
+    let noisy = calls().filter(|call| call.empty == Empty::Noise);
+    noisy.map(|call| call.with("1000", "1.0", "")).collect()
+}
 
 /// Runs `sql`, with each call in turn for `{}`, and checks that its last column is never NULL,
 /// that there are `groups` rows, and that in at most 40 runs it does not always answer alike.
 fn answers_with_noise(client: &mut Client, sql: &str, groups: usize) {
-    for call in CALLS {
+    for call in noisy() {
         let sql = sql.replace("{}", &format!("({call})::text"));
         let mut seen = std::collections::BTreeSet::new();
         for run in 0..40 {
@@ -274,7 +244,7 @@ fn in_a_group() {
                 ("SELECT k, {} FROM t GROUP BY ROLLUP (k)", 5),
                 ("SELECT k, {} FROM parts GROUP BY k", 4),
             ] {
-                for call in CALLS {
+                for call in noisy() {
                     let call = format!("({call} FILTER ({filter}))::text");
                     for row in rows(&mut client, &place.replace("{}", &call)) {
                         let answer: Option<String> = row.get(row.len() - 1);
@@ -339,7 +309,7 @@ fn in_parallel_plans() {
     run(&mut client, PARALLEL);
     // A condition whose rows PostgreSQL takes to be many.
     let sql = "SELECT {} FROM t WHERE x + k < 0";
-    let plan = explain(&mut client, &sql.replace("{}", CALLS[0]));
+    let plan = explain(&mut client, &sql.replace("{}", &noisy()[0]));
     assert!(
         plan.contains("Finalize Aggregate") && plan.contains("Gather"),
         "{plan}"
@@ -348,7 +318,7 @@ fn in_parallel_plans() {
 
     // Gather Merge below grouping sets has nothing to merge; the grand total still answers.
     run(&mut client, "SET enable_hashagg = off");
-    for call in CALLS {
+    for call in noisy() {
         let call = format!("({call} FILTER (WHERE x < 0))::text");
         let sql = format!("SELECT k, {call} FROM t GROUP BY k");
         let plan = explain(&mut client, &sql);
@@ -383,7 +353,7 @@ fn over_partitions() {
                 "SET max_parallel_workers_per_gather = 0; SET cpu_tuple_cost = 1",
             );
         }
-        let plan = explain(&mut client, &total.replace("{}", CALLS[0]));
+        let plan = explain(&mut client, &total.replace("{}", &noisy()[0]));
         assert!(
             plan.contains("Finalize Aggregate") && plan.contains("Append"),
             "{plan}"
@@ -392,7 +362,7 @@ fn over_partitions() {
         answers_with_noise(&mut client, total, 1);
         // No partition is left.
         answers_with_noise(&mut client, "SELECT {} FROM parts WHERE k = 9", 1);
-        for call in CALLS {
+        for call in noisy() {
             let sql =
                 format!("SELECT k, ({call} FILTER (WHERE x < 0))::text FROM parts GROUP BY k");
             let answers = rows(&mut client, &sql);

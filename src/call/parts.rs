@@ -4,7 +4,7 @@ use pgrx::pg_sys::Oid;
 
 use crate::call::signature::{OF_CONTRIBUTION, OF_GROUPS, OF_ROWS, OF_TOTAL, Signature, at};
 use crate::pg::errors::{self, Refusal};
-use crate::pg::keys::KeyType;
+use crate::pg::keys::{KeyType, keeps_apart};
 use crate::pg::plan::PlannedCall;
 use crate::pg::sql_type;
 use crate::state::groups::{Column, MOST_COLUMNS};
@@ -56,23 +56,26 @@ impl Layout {
                 return Ok((Column::CONTRIBUTION, None));
             }
             let kind = key(i)?;
-            let column = Column::key(types[i], planned.collation(i), kind.lies());
+            let column = Column::of_key(types[i], planned.collation(i), kind.lies());
             Ok((column, Some(kind)))
         });
         let columns = columns.collect::<Result<_, Refusal>>()?;
         Ok(Self { person, columns })
     }
 
-    /// Whether rows with columns of these types can be made of what the call keeps.
-    pub fn fits(&self, types: &[Oid]) -> bool {
-        types.len() == self.columns.len()
-            && types
-                .iter()
-                .zip(&self.columns)
-                .all(|(declared, (column, _))| match column.key_type() {
-                    Some(kind) => sql_type::is_coercible(kind, *declared),
-                    None => sql_type::is_contribution(*declared),
-                })
+    /// Whether rows with columns of these types and collations can be made of what the call keeps.
+    pub fn fits(&self, declared: &[(Oid, Oid)]) -> bool {
+        let fits = |(declared, (column, _)): (&(Oid, Oid), &(Column, _))| match column.key() {
+            Some(key) => keeps_apart(key, *declared),
+            None => sql_type::is_contribution(declared.0),
+        };
+        declared.len() == self.columns.len() && declared.iter().zip(&self.columns).all(fits)
+    }
+
+    /// Whether all keys are among the columns that a call is grouped by.
+    pub fn has_keys_among(&self, grouped: &[bool]) -> bool {
+        let mut columns = self.columns.iter().zip(grouped);
+        columns.all(|((column, _), grouped)| *grouped || column.key().is_none())
     }
 }
 

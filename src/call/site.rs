@@ -63,6 +63,8 @@ pub struct CallSite<M: ?Sized + 'static> {
     origins: Vec<(&'static str, Sources)>,
     /// The public arguments of the calls that keep the groups of persons: those of one place in the plan together.
     kept: Vec<Vec<Sources>>,
+    /// Whether a group of this call is one of the groups that are kept, and not several.
+    apart: bool,
     /// Why one of these is refused. With rows, what is wrong with this call itself is told before.
     refused_origin: Option<Refusal>,
     built: Option<Built<M>>,
@@ -131,7 +133,8 @@ impl Finding {
 
     /// The calls that keep the groups of persons which a call is about, with their public arguments. What is wrong
     /// with them, whatever the rows are, refuses the call.
-    fn kept(&mut self, planned: &PlannedCall, name: &str) -> Vec<Vec<Sources>> {
+    fn kept(&mut self, planned: &PlannedCall, name: &str) -> (Vec<Vec<Sources>>, bool) {
+        let mut apart = true;
         let places = unnested(planned).into_iter().map(|place| {
             if place.calls.is_empty() {
                 self.refused
@@ -139,7 +142,9 @@ impl Finding {
             }
             let sources = place.calls.iter().map(|call| {
                 match Layout::of(call) {
-                    Ok(layout) if layout.fits(&place.columns) => {}
+                    Ok(layout) if layout.fits(&place.columns) => {
+                        apart &= layout.has_keys_among(&place.grouped);
+                    }
                     Ok(_) => {
                         self.refused.get_or_insert_with(errors::other_columns);
                     }
@@ -151,7 +156,7 @@ impl Finding {
             });
             sources.collect()
         });
-        places.collect()
+        (places.collect(), apart)
     }
 }
 
@@ -214,10 +219,10 @@ impl<M: ?Sized> CallSite<M> {
         let refused = finding.refused.take();
         let takes_contributions = signature.takes_contributions(&planned);
         // A call that spends nothing is about no groups.
-        let kept = if is_final && signature.has(Role::Epsilon) {
+        let (kept, apart) = if is_final && signature.has(Role::Epsilon) {
             finding.kept(&planned, name)
         } else {
-            Vec::new()
+            (Vec::new(), true)
         };
         let origins = if is_final && takes_contributions {
             finding.origins(&planned)
@@ -234,6 +239,7 @@ impl<M: ?Sized> CallSite<M> {
             takes_contributions,
             origins,
             kept,
+            apart,
             refused_origin,
             built: None,
         })
@@ -297,6 +303,10 @@ impl<M: ?Sized> CallSite<M> {
         }
         if kept > u64::from(built.unit.groups) {
             return Err(errors::other_groups(name, built.unit.groups, kept));
+        }
+        // Several contributions of a person in one group would be more than its share of the budget.
+        if kept > 1 && !self.apart {
+            return Err(errors::not_by_keys(name));
         }
         for (made_by, origin) in &self.origins {
             let values = self.values(origin);

@@ -92,7 +92,8 @@ fn find(node: Ref<Node>, calls: &mut Vec<Ref<Aggref>>) -> bool {
         }
         return false;
     }
-    tree::walk(node, &mut |below| find(below, calls))
+    // Those of a sub-query are its own.
+    node.cast::<pg_sys::Query>().is_none() && tree::walk(node, &mut |below| find(below, calls))
 }
 
 fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
@@ -252,9 +253,10 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
             role => {
                 let value = tree::constant(block.checker.folded(argument.copy()));
                 let Some(value) = value else {
-                    return Err(
-                        format!("argument \"{}\" of {name} is no constant", role.name()).into(),
-                    );
+                    return Err(Reason::with_hint(
+                        format!("argument \"{}\" of {name} is no constant", role.name()),
+                        "Write a number, or give a parameter without plan_cache_mode = force_generic_plan.",
+                    ));
                 };
                 let Some(value) = value else {
                     return Err(format!("argument \"{}\" of {name} is NULL", role.name()).into());

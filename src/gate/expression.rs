@@ -15,25 +15,11 @@ use crate::total::{judge as judged, range as ranges, variant as variants};
 /// OIDs from here on are not PostgreSQL's own.
 const FIRST_OF_OTHERS: u32 = 10_000;
 
-/// Types whose output function is total.
-const PRINTABLE: [Oid; 16] = [
-    pg_sys::INT2OID,
-    pg_sys::INT4OID,
-    pg_sys::INT8OID,
-    pg_sys::FLOAT4OID,
-    pg_sys::FLOAT8OID,
-    pg_sys::NUMERICOID,
-    pg_sys::DATEOID,
-    pg_sys::TIMESTAMPOID,
-    pg_sys::TIMESTAMPTZOID,
-    pg_sys::TIMEOID,
-    pg_sys::INTERVALOID,
-    pg_sys::BOOLOID,
-    pg_sys::UUIDOID,
-    pg_sys::TEXTOID,
-    pg_sys::VARCHAROID,
-    pg_sys::BPCHAROID,
-];
+/// Whether a type is one that constants are cast from and to by way of text.
+fn is_simple(kind: Oid) -> bool {
+    let texts = [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID];
+    texts.contains(&kind) || judged::output_ok(kind)
+}
 
 /// Checks expressions over the rows of one query.
 pub struct Checker {
@@ -86,7 +72,7 @@ impl Checker {
                 let param = node.cast::<pg_sys::Param>().expect("its tag");
                 match param.paramkind {
                     pg_sys::ParamKind::PARAM_EXTERN => Ok(node),
-                    _ => Err("a value of an outer query is used inside of it".into()),
+                    _ => Err(correlated("a value")),
                 }
             }
             NodeTag::T_OpExpr | NodeTag::T_DistinctExpr | NodeTag::T_NullIfExpr => {
@@ -162,7 +148,7 @@ impl Checker {
     fn check_var(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
         let var = node.cast::<pg_sys::Var>().expect("its tag");
         if var.varlevelsup != 0 {
-            return Err("a column of an outer query is used inside of it".into());
+            return Err(correlated("a column"));
         }
         if var.varattno <= 0 {
             return Err("system columns and whole rows cannot be used".into());
@@ -223,7 +209,12 @@ impl Checker {
     /// A sub-select without FROM is the expression itself.
     fn check_sublink(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
         let link = node.cast::<pg_sys::SubLink>().expect("its tag");
-        let refused = || Reason::from("sub-queries cannot be used inside of it");
+        let refused = || {
+            Reason::with_hint(
+                "sub-queries cannot be used inside of it",
+                "Join the table that it is about, if you may read it; or use it on what comes out of the query.",
+            )
+        };
         let query = Ref::of(link.subselect)
             .and_then(|query| query.cast::<Query>())
             .ok_or_else(refused)?;
@@ -258,10 +249,9 @@ impl Checker {
         let checked = self.check(from)?;
         expr.arg = checked.pointer().cast();
         let from = tree::type_of(checked);
-        if checked.tag() == NodeTag::T_Const
-            && PRINTABLE.contains(&expr.resulttype)
-            && PRINTABLE.contains(&from)
-        {
+        // PostgreSQL folds the way into text first, and leaves the constant as a cstring.
+        let is_text = from == pg_sys::CSTRINGOID || is_simple(from);
+        if checked.tag() == NodeTag::T_Const && is_simple(expr.resulttype) && is_text {
             // SAFETY: an expression without columns; an error in it is one of the query, whatever the rows are.
             let value = unsafe {
                 pg_sys::evaluate_expr(
@@ -274,7 +264,7 @@ impl Checker {
             return Ok(Ref::of(value).expect("a constant").node());
         }
         let to_text = [pg_sys::TEXTOID, pg_sys::VARCHAROID].contains(&expr.resulttype);
-        match to_text && PRINTABLE.contains(&from) {
+        match to_text && judged::output_ok(from) {
             true => Ok(node),
             false => Err(Reason::with_hint(
                 "a cast by way of text is used inside of it",
@@ -322,6 +312,13 @@ fn not_total(function: Oid) -> Reason {
             tree::text_of(name)
         ),
         "Use it on what comes out of the query.",
+    )
+}
+
+fn correlated(what: &str) -> Reason {
+    Reason::with_hint(
+        format!("{what} of an outer query is used inside of it"),
+        "Group by the column that it is compared with, in a sub-query in FROM, and join what comes out.",
     )
 }
 

@@ -376,6 +376,7 @@ fn pass(query: Ref<Query>) -> Result<(), Refusal> {
         depends: Depends::default(),
         blocks: 0,
         touched: false,
+        around: Vec::new(),
     };
     quiet::set_asked(true);
     gate.pass(query)

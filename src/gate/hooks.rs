@@ -105,9 +105,15 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
             depends: Depends::default(),
             blocks: 0,
             touched: false,
+            around: Vec::new(),
         };
-        let spare =
-            parameters.is_null() && has_parameters(query.node()) && normal::is_concerned(query);
+        // SAFETY: a setting of this process.
+        let is_generic = unsafe { pg_sys::plan_cache_mode }
+            == pg_sys::PlanCacheMode::PLAN_CACHE_MODE_FORCE_GENERIC_PLAN as i32;
+        let spare = parameters.is_null()
+            && !is_generic
+            && has_parameters(query.node())
+            && normal::is_concerned(query);
         let spare = spare.then(|| query.copy());
         let mut waits = false;
         if let Err(refusal) = gate.pass(query) {

@@ -1,7 +1,7 @@
 //! Brings a query into the shape that blocks are looked for in: what views, BI tools and WITH put around a table is
 //! taken away where it changes nothing.
 
-use pgrx::pg_sys::{self, CTEMaterialize, CommonTableExpr, List, Query, RTEKind, RangeTblEntry};
+use pgrx::pg_sys::{self, CommonTableExpr, List, Query, RTEKind, RangeTblEntry};
 
 use crate::gate::access;
 use crate::gate::policy::Policy;
@@ -14,15 +14,17 @@ pub struct Depends {
     pub on_role: bool,
 }
 
-/// Whether a query that only passes rows on reads a protected table that the role may not read.
+/// Whether a query only passes rows of a protected table on that the role may not read.
 fn passes_on(query: Ref<Query>) -> bool {
-    if query.commandType != pg_sys::CmdType::CMD_SELECT
-        || query.hasAggs
-        || !query.groupClause.is_null()
-        || !query.setOperations.is_null()
-    {
-        return false;
-    }
+    query.commandType == pg_sys::CmdType::CMD_SELECT
+        && !query.hasAggs
+        && query.groupClause.is_null()
+        && query.setOperations.is_null()
+        && reads(query)
+}
+
+/// Whether the FROM of a query has rows of a protected table that the role may not read.
+fn reads(query: Ref<Query>) -> bool {
     tree::list::<RangeTblEntry>(query.rtable)
         .into_iter()
         .any(|entry| match entry.rtekind {
@@ -73,60 +75,79 @@ pub fn inline_functions(query: Ref<Query>, depends: &mut Depends) {
     }
 }
 
-/// Puts each WITH that is used once, and only passes rows of a protected table on, where it is used.
+/// Puts a WITH where it is used: everywhere, if it only passes rows of a protected table on; else where rows of one are
+/// joined with what comes out of it, if it is used nowhere else.
 pub fn unwrap_withs(mut query: Ref<Query>) {
-    for with in tree::list::<CommonTableExpr>(query.cteList) {
+    for mut with in tree::list::<CommonTableExpr>(query.cteList) {
         let body = Ref::of(with.ctequery).and_then(|body| body.cast::<Query>());
-        let Some(body) = body.filter(|body| passes_on(*body)) else {
+        let Some(body) = body.filter(|_| !with.cterecursive) else {
             continue;
         };
-        if with.cterefcount != 1
-            || with.cterecursive
-            || with.ctematerialized == CTEMaterialize::CTEMaterializeAlways
-            || !put_in_place(query, with, body, 0)
-        {
+        let uses = if passes_on(body) {
+            put_everywhere(query, with, body, 0)
+        } else if with.cterefcount == 1 && reads(query) && is_concerned(body) {
+            put(query, with, body, 0)
+        } else {
             continue;
+        };
+        with.cterefcount -= uses;
+        if with.cterefcount == 0 {
+            let others = tree::list::<CommonTableExpr>(query.cteList);
+            query.cteList = tree::list_of(others.into_iter().filter(|other| *other != with));
         }
-        let others = tree::list::<CommonTableExpr>(query.cteList);
-        query.cteList = tree::list_of(others.into_iter().filter(|other| *other != with));
     }
 }
 
-/// Looks for the one use of a WITH, so many levels below it, and puts its body there. Whether it was found.
-fn put_in_place(
+/// Puts the body of a WITH where a query names it in FROM, so many levels below it. How many uses it found.
+fn put(query: Ref<Query>, with: Ref<CommonTableExpr>, body: Ref<Query>, depth: u32) -> i32 {
+    let mut uses = 0;
+    for mut entry in tree::list::<RangeTblEntry>(query.rtable) {
+        if entry.rtekind != RTEKind::RTE_CTE
+            || entry.ctelevelsup != depth
+            || entry.self_reference
+            || tree::text_of(entry.ctename) != tree::text_of(with.ctename)
+        {
+            continue;
+        }
+        let body = body.copy();
+        let depth = i32::try_from(depth).expect("few levels");
+        // What it names of outer queries is further away there. SAFETY: a query that nobody else has.
+        unsafe { pg_sys::IncrementVarSublevelsUp(body.node().pointer(), depth, 1) };
+        entry.rtekind = RTEKind::RTE_SUBQUERY;
+        entry.subquery = body.pointer();
+        entry.security_barrier = false;
+        entry.ctename = std::ptr::null_mut();
+        entry.ctelevelsup = 0;
+        entry.coltypes = std::ptr::null_mut();
+        entry.coltypmods = std::ptr::null_mut();
+        entry.colcollations = std::ptr::null_mut();
+        uses += 1;
+    }
+    uses
+}
+
+/// The same in all queries below it too.
+fn put_everywhere(
     query: Ref<Query>,
     with: Ref<CommonTableExpr>,
     body: Ref<Query>,
     depth: u32,
-) -> bool {
-    for mut entry in tree::list::<RangeTblEntry>(query.rtable) {
-        if entry.rtekind == RTEKind::RTE_CTE
-            && entry.ctelevelsup == depth
-            && !entry.self_reference
-            && tree::text_of(entry.ctename) == tree::text_of(with.ctename)
-        {
-            entry.rtekind = RTEKind::RTE_SUBQUERY;
-            entry.subquery = body.pointer();
-            entry.security_barrier = false;
-            entry.ctename = std::ptr::null_mut();
-            entry.coltypes = std::ptr::null_mut();
-            entry.coltypmods = std::ptr::null_mut();
-            entry.colcollations = std::ptr::null_mut();
-            let depth = i32::try_from(depth).expect("few levels");
-            // What it names of outer queries is further away there. SAFETY: a query that nobody else has.
-            unsafe { pg_sys::IncrementVarSublevelsUp(body.node().pointer(), depth, 1) };
-            return true;
+) -> i32 {
+    let mut uses = put(query, with, body, depth);
+    let mut below = |query| uses += put_everywhere(query, with, body, depth + 1);
+    tree::walk(query.node(), &mut |node| each_query(node, &mut below));
+    uses
+}
+
+/// Calls `visit` for each query at or right below a node.
+fn each_query(node: Ref<pg_sys::Node>, visit: &mut dyn FnMut(Ref<Query>)) -> bool {
+    match node.cast::<Query>() {
+        Some(query) => {
+            visit(query);
+            false
         }
-        let below = Ref::of(entry.subquery).filter(|_| entry.rtekind == RTEKind::RTE_SUBQUERY);
-        if below.is_some_and(|below| put_in_place(below, with, body, depth + 1)) {
-            return true;
-        }
+        None => tree::walk(node, &mut |node| each_query(node, visit)),
     }
-    tree::list::<CommonTableExpr>(query.cteList)
-        .into_iter()
-        .filter(|other| *other != with)
-        .filter_map(|other| Ref::of(other.ctequery).and_then(|query| query.cast::<Query>()))
-        .any(|below| put_in_place(below, with, body, depth + 1))
 }
 
 /// Puts what only passes rows of a protected table on to the aggregates of this query into the query itself. Whether

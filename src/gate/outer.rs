@@ -71,19 +71,6 @@ pub fn wrap(
         target.resorigtbl = Oid::INVALID;
         target.resorigcol = 0;
     }
-    let others = [
-        having,
-        query.limitCount,
-        query.limitOffset,
-        query.windowClause.cast(),
-    ];
-    if tree::has_sublinks(query.targetList.cast()) || others.into_iter().any(tree::has_sublinks) {
-        return Err(Reason::with_hint(
-            "a sub-query stands among its answers",
-            "Put the query into a WITH or a sub-query in FROM, and the other one around it.",
-        ));
-    }
-    query.hasSubLinks = false;
     let entry = below(query, rewritten);
     query.rtable = tree::list_of([entry]);
     let mut reference = tree::make::<RangeTblRef>();
@@ -98,7 +85,37 @@ pub fn wrap(
     query.groupDistinct = false;
     query.hasAggs = false;
     query.hasRowSecurity = false;
+    query.hasSubLinks = outputs(query).any(|node| tree::has_sublinks(node.pointer()));
     Ok(())
+}
+
+/// Where sub-queries may stand in a query that was wrapped around its block.
+pub fn outputs(query: Ref<Query>) -> impl Iterator<Item = Ref<Node>> {
+    let from = Ref::of(query.jointree).expect("a query has FROM");
+    [
+        query.targetList.cast(),
+        from.quals,
+        query.limitCount,
+        query.limitOffset,
+        query.windowClause.cast(),
+    ]
+    .into_iter()
+    .filter_map(Ref::of)
+}
+
+/// Whether a query names something of a query so many levels above it, or higher.
+fn names_outer(node: Ref<Node>, depth: u32) -> bool {
+    if let Some(column) = node.cast::<pg_sys::Var>() {
+        return column.varlevelsup >= depth;
+    }
+    let is_outer = node
+        .cast::<Aggref>()
+        .is_some_and(|call| call.agglevelsup >= depth)
+        || node
+            .cast::<GroupingFunc>()
+            .is_some_and(|call| call.agglevelsup >= depth);
+    let depth = depth + u32::from(node.cast::<Query>().is_some());
+    is_outer || tree::walk(node, &mut |below| names_outer(below, depth))
 }
 
 /// The entry of the range table that stands for the rewritten block.
@@ -184,6 +201,9 @@ impl Columns<'_> {
             };
             return Some(answer);
         }
+        if let Some(link) = node.cast::<pg_sys::SubLink>() {
+            return Some(self.sublink(link));
+        }
         if let Some(grouping) = node.cast::<GroupingFunc>() {
             return Some(self.grouping(grouping));
         }
@@ -213,6 +233,19 @@ impl Columns<'_> {
             true => Some(found),
             false => tree::cast(found, wanted),
         }
+    }
+
+    /// A sub-query among the answers: one that could stand alone.
+    fn sublink(&mut self, link: Ref<pg_sys::SubLink>) -> Ref<Node> {
+        let mut link = link.copy();
+        if Ref::of(link.subselect).is_some_and(|query| names_outer(query, 0)) {
+            self.refuse(Reason::with_hint(
+                "a sub-query among its answers uses a column from outside of it",
+                "Put the query into a WITH or a sub-query in FROM, and the other one around it.",
+            ));
+        }
+        link.testexpr = self.put(link.testexpr);
+        link.node()
     }
 
     /// `GROUPING(...)`: a bit for each key, 1 where it is not in the row's set.

@@ -34,6 +34,8 @@ pub struct Gate {
     pub blocks: usize,
     /// Whether a table with a policy is asked for, by whomever.
     pub touched: bool,
+    /// The query that is looked at, with those around it before it.
+    pub around: Vec<Ref<Query>>,
 }
 
 thread_local! {
@@ -55,6 +57,13 @@ impl Gate {
         if query.commandType == pg_sys::CmdType::CMD_UTILITY {
             return Ok(());
         }
+        self.around.push(query);
+        let passed = self.pass_within(query);
+        self.around.pop();
+        passed
+    }
+
+    fn pass_within(&mut self, query: Ref<Query>) -> Result<(), Refusal> {
         normal::inline_functions(query, &mut self.depends);
         normal::unwrap_withs(query);
         if !normal::flatten(query) {
@@ -117,7 +126,11 @@ impl Gate {
                 ),
             };
             errors::gated(&quoted_name(relation), &reason.why, &hint)
-        })
+        })?;
+        // Sub-queries among its answers stand beside it now.
+        let mut failed = None;
+        outer::outputs(query).any(|node| self.visit(node, &mut failed));
+        failed.map_or(Ok(()), Err)
     }
 
     /// Looks at everything below a query that is no block itself.
@@ -149,7 +162,17 @@ impl Gate {
             && query.distinctClause.is_null()
             && query.rowMarks.is_null()
             && access::is_only_read(query, entry);
-        is_plain && !self.explained && (settings::previews_are_empty() || has_limit_0(query))
+        is_plain && !self.explained && (settings::previews_are_empty() || self.is_unseen())
+    }
+
+    /// Whether nobody sees a row of the query that is looked at.
+    fn is_unseen(&self) -> bool {
+        let around = self.around.iter().rev();
+        around
+            .take_while(|query| {
+                query.commandType == pg_sys::CmdType::CMD_SELECT && !query.hasModifyingCTE
+            })
+            .any(|query| has_no_rows(*query))
     }
 
     fn rewrite(&mut self, query: Ref<Query>, index: i32, policy: Rc<Policy>) -> Checked<()> {
@@ -216,11 +239,17 @@ fn sets(query: Ref<Query>, keys: &[Key]) -> Checked<Vec<Vec<bool>>> {
     Ok(sets.collect())
 }
 
-fn has_limit_0(query: Ref<Query>) -> bool {
-    let limit = Ref::of(query.limitCount);
-    let limit = limit.map(|limit| tree::fold(std::ptr::null_mut(), limit));
-    let value = limit.and_then(tree::constant).flatten();
-    value.is_some_and(|value| value.value() == 0)
+/// Whether a query has no rows whatever the tables hold, as tools ask for its columns: with LIMIT 0 or WHERE false.
+fn has_no_rows(query: Ref<Query>) -> bool {
+    let value = |node: *mut Node| {
+        let node = Ref::of(node).map(|node| tree::fold(std::ptr::null_mut(), node.copy()));
+        node.and_then(tree::constant)
+    };
+    let condition = Ref::of(query.jointree).map_or(std::ptr::null_mut(), |from| from.quals);
+    let is_0 = |value: pg_sys::Datum| value.value() == 0;
+    let is_plain = !query.hasAggs && query.groupClause.is_null() && query.groupingSets.is_null();
+    value(query.limitCount).flatten().is_some_and(is_0)
+        || is_plain && value(condition).is_some_and(|value| value.is_none_or(is_0))
 }
 
 /// Puts a query without rows in the place of a table: nothing is read, and nothing is lent.

@@ -11,6 +11,9 @@ use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
 use crate::ledger::{flush, replication, session};
 use crate::pg::errors::{self, Refusal};
 
+#[cfg(feature = "testing")]
+pub mod checks;
+
 /// How often lines that moved are looked for again.
 const TRIES: u32 = 10;
 

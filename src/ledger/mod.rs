@@ -9,8 +9,19 @@ pub mod charge;
 pub mod flush;
 mod functions;
 mod line;
+#[cfg(feature = "testing")]
+mod order;
 mod pages;
 mod replication;
 pub mod rows;
 pub mod session;
 pub mod tables;
+
+/// The checks of this folder.
+#[cfg(feature = "testing")]
+pub const CHECKS: [&[crate::pg::check::Check]; 4] = [
+    charge::checks::CHECKS,
+    pages::checks::CHECKS,
+    rows::checks::CHECKS,
+    tables::checks::CHECKS,
+];

@@ -11,8 +11,13 @@ use std::thread;
 use pgrx::itemptr::item_pointer_set_all;
 use pgrx::pg_sys::{self, BlockNumber, OffsetNumber, Page};
 
+#[cfg(feature = "testing")]
+use crate::ledger::order;
 use crate::ledger::rows::{self, Value};
 use crate::ledger::tables::{Shape, Table};
+
+#[cfg(feature = "testing")]
+pub mod checks;
 
 /// Where a row lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +77,8 @@ impl Locked {
     /// The page of a row.
     pub fn lock(table: &Table, place: Place) -> Self {
         let Place { block, .. } = place;
+        #[cfg(feature = "testing")]
+        order::note(table.id(), block);
         // SAFETY: an open table; a page beyond its end is an ERROR.
         let buffer = unsafe {
             let buffer = pg_sys::ReadBuffer(table.relation(), block);

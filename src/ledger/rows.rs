@@ -8,6 +8,9 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use crate::ledger::tables::{Shape, Table};
 
+#[cfg(feature = "testing")]
+pub mod checks;
+
 /// A row that was read: its values, while the scan stands on it.
 pub struct Row<'a> {
     values: &'a [Datum],

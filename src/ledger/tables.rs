@@ -8,6 +8,9 @@ use pgrx::pg_sys::{self, Oid};
 
 use crate::pg::errors::{self, Refusal};
 
+#[cfg(feature = "testing")]
+pub mod checks;
+
 /// How long another session's lock on the ledger is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -139,6 +142,13 @@ impl Table {
                     .zip(shape.columns)
                     .all(|(i, column)| pg_sys::SPI_gettypeid(columns, i) == *column)
         }
+    }
+
+    /// Its number in the catalog.
+    #[cfg(feature = "testing")]
+    pub fn id(&self) -> Oid {
+        // SAFETY: an open relation.
+        unsafe { (*self.relation).rd_id }
     }
 
     /// The open relation, for as long as `self` lives.

@@ -233,6 +233,16 @@ pub fn other_groups(aggregate: &str, groups: u32, kept: u64) -> Refusal {
     )
 }
 
+/// A call over the groups of persons that takes several of them together.
+pub fn not_by_keys(aggregate: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("{aggregate}: the query is not grouped by all keys of dp_groups"),
+        "Write GROUP BY with the column of each key, as dp_unnest has it, and no GROUPING SETS: a person has one \
+         contribution in a group then. For other groups give dp_groups other keys.",
+    )
+}
+
 /// The plan hides how many groups of a person are kept.
 pub fn hidden_groups(aggregate: &str) -> Refusal {
     Refusal::new(

@@ -11,6 +11,21 @@ pub struct KeyType {
     lies: Lies,
 }
 
+/// Whether values of a type, with a collation, are the same groups as values of another type with its own, or more: so
+/// that no two groups become one.
+pub fn keeps_apart((from, collation): (Oid, Oid), (to, other): (Oid, Oid)) -> bool {
+    let operator = pg_sys::TYPECACHE_EQ_OPR as i32;
+    // SAFETY: look-ups by oid of types and of a collation that expressions have.
+    unsafe {
+        let equal = |kind| (*pg_sys::lookup_type_cache(kind, operator)).eq_opr;
+        pg_sys::IsBinaryCoercible(from, to)
+            && equal(from) == equal(to)
+            && (other == collation
+                || other == Oid::INVALID
+                || pg_sys::get_collation_isdeterministic(other))
+    }
+}
+
 /// How the values of a type lie in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Lies {

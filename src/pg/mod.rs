@@ -2,6 +2,8 @@
 //! aggregate.
 
 pub mod array;
+#[cfg(feature = "testing")]
+pub mod check;
 pub mod composite;
 pub mod errors;
 pub mod extension;
@@ -20,3 +22,12 @@ pub mod sql_type;
 pub mod subselect;
 pub mod tree;
 pub mod varlena;
+
+/// The checks of this folder.
+#[cfg(feature = "testing")]
+pub const CHECKS: [&[check::Check]; 4] = [
+    array::checks::CHECKS,
+    nodes::checks::CHECKS,
+    origin::checks::CHECKS,
+    plan::checks::CHECKS,
+];

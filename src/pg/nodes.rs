@@ -2,6 +2,9 @@
 
 use pgrx::pg_sys::{self, List, NodeTag, Plan};
 
+#[cfg(feature = "testing")]
+pub mod checks;
+
 /// The nodes whose rows `plan` passes on or aggregates; none for a node that is not known.
 ///
 /// # Safety

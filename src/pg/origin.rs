@@ -3,8 +3,8 @@
 //! person. What it does not find has no name here: a table, another function, a node that is not known.
 
 use pgrx::pg_sys::{
-    self, Aggref, CteScan, Expr, FuncExpr, FunctionScan, NestLoop, NestLoopParam, NodeTag, Oid,
-    Param, Plan, PlannedStmt, RangeTblFunction, RelabelType, SubqueryScan, Var,
+    self, Agg, Aggref, CteScan, Expr, FuncExpr, FunctionScan, NestLoop, NestLoopParam, NodeTag,
+    Oid, Param, Plan, PlannedStmt, RangeTblFunction, RelabelType, SubqueryScan, Var,
 };
 
 use crate::pg::nodes::{children, elements, integers};
@@ -21,8 +21,10 @@ pub enum Origin {
 
 /// A place in the plan where rows are made of the groups that are kept.
 pub struct Unnested {
-    /// The types of the columns, as the query declares them.
-    pub columns: Vec<Oid>,
+    /// The types of the columns with their collations, as the query declares them.
+    pub columns: Vec<(Oid, Oid)>,
+    /// Of each column whether the call is made for each value of it.
+    pub grouped: Vec<bool>,
     /// The calls that kept them; none where the plan does not show it.
     pub calls: Vec<PlannedCall>,
 }
@@ -35,6 +37,9 @@ struct Search {
     /// The type of groups that are kept.
     groups: Oid,
 }
+
+#[cfg(feature = "testing")]
+pub mod checks;
 
 /// A call in the plan, and the node that has its arguments' expressions.
 type Found = (*mut Aggref, *mut Plan);
@@ -92,13 +97,19 @@ pub fn unnested(planned: &PlannedCall) -> Vec<Unnested> {
     // SAFETY: all of it belongs to the plan of the call, which runs.
     unsafe {
         let search = Search::of(planned);
+        let keys = search.grouped_by(planned.plan);
         search.walk(&mut vec![planned.plan], &mut |path, function| {
             let mut calls = Vec::new();
             search.kept(path, function, &mut calls);
             let call = |(call, plan)| PlannedCall::of(planned.aggregate, plan, call);
-            let columns = oids((*function).funccoltypes);
-            let calls = calls.into_iter().map(call).collect();
-            found.push(Unnested { columns, calls });
+            let (types, collations) = ((*function).funccoltypes, (*function).funccolcollations);
+            let columns = Vec::from_iter(oids(types).into_iter().zip(oids(collations)));
+            let grouped = (0..columns.len()).map(|i| keys.contains(&(function, i)));
+            found.push(Unnested {
+                grouped: grouped.collect(),
+                columns,
+                calls: calls.into_iter().map(call).collect(),
+            });
         });
     }
     found
@@ -167,6 +178,61 @@ impl Search {
                     }
                 }
                 _ => {}
+            }
+        }
+    }
+
+    /// The columns of functions that an aggregate's node groups by: those themselves, not what is made of them.
+    ///
+    /// # Safety
+    /// As for [`follow`](Self::follow).
+    unsafe fn grouped_by(&self, plan: *mut Plan) -> Vec<(*mut RangeTblFunction, usize)> {
+        let mut found = Vec::new();
+        // SAFETY: the caller guarantees it; the cast follows a check of the node's tag, and an Agg has as many columns
+        // as it says.
+        unsafe {
+            if (*plan).type_ != NodeTag::T_Agg {
+                return found;
+            }
+            let node = plan.cast::<Agg>();
+            if !(*node).groupingSets.is_null() || !(*node).chain.is_null() {
+                return found;
+            }
+            for i in 0..usize::try_from((*node).numCols).unwrap_or(0) {
+                let column = *(*node).grpColIdx.add(i);
+                self.columns(plan, pg_sys::OUTER_VAR, column, &mut found);
+            }
+        }
+        found
+    }
+
+    /// Adds the columns of functions that a Var, in the target list or the arguments of a node, stands for.
+    ///
+    /// # Safety
+    /// As for [`follow`](Self::follow).
+    unsafe fn columns(
+        &self,
+        plan: *mut Plan,
+        number: i32,
+        column: i16,
+        found: &mut Vec<(*mut RangeTblFunction, usize)>,
+    ) {
+        // SAFETY: the caller guarantees it; each cast follows a check of the node's tag.
+        unsafe {
+            if (*plan).type_ == NodeTag::T_FunctionScan {
+                let scan = plan.cast::<FunctionScan>();
+                if number == (*scan).scan.scanrelid as i32 {
+                    found.extend(column_of(scan, column));
+                }
+                return;
+            }
+            for below in self.sources(plan, number) {
+                if let Some(expr) = target(below, column)
+                    && (*expr).type_ == NodeTag::T_Var
+                {
+                    let var = *expr.cast::<Var>();
+                    self.columns(below, var.varno, var.varattno, found);
+                }
             }
         }
     }

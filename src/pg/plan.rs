@@ -10,6 +10,9 @@ use crate::pg::fmgr::Call;
 use crate::pg::nodes::{children, elements};
 use crate::pg::subselect;
 
+#[cfg(feature = "testing")]
+pub mod checks;
+
 /// Attributes of `pg_aggregate`, whose struct is not among the bindings.
 const AGGTRANSFN: i16 = 4;
 const AGGFINALFN: i16 = 5;

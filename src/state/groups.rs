@@ -77,7 +77,7 @@ impl Column {
     };
 
     /// A column of keys.
-    pub fn key(kind: Oid, collation: Oid, lies: Lies) -> Self {
+    pub fn of_key(kind: Oid, collation: Oid, lies: Lies) -> Self {
         let lies = match lies {
             Lies::Inside => 0,
             Lies::Fixed(length) => length,
@@ -98,7 +98,12 @@ impl Column {
 
     /// Whether it is as the columns of keys of a type are.
     pub fn is_of_type(&self, kind: Oid) -> bool {
-        Lies::of(kind).is_some_and(|lies| self.lies == Self::key(kind, Oid::INVALID, lies).lies)
+        Lies::of(kind).is_some_and(|lies| self.lies == Self::of_key(kind, Oid::INVALID, lies).lies)
+    }
+
+    /// The type of a key with its collation; `None` for a contribution.
+    pub fn key(&self) -> Option<(Oid, Oid)> {
+        self.key_type().map(|kind| (kind, self.collation))
     }
 
     /// The type of a key; `None` for a contribution.

@@ -9,6 +9,7 @@ use postgres::error::ErrorPosition;
 use postgres::{Client, NoTls, Row};
 
 pub mod auditing;
+pub mod calls;
 pub mod mix;
 pub mod releases;
 pub mod statistics;

@@ -1,0 +1,449 @@
+//! What comes out: the values, their types, and their price.
+
+use dp_mean_tests::rows;
+
+use super::World;
+
+#[test]
+fn aggregates_have_the_values_of_plain_sql() {
+    let mut world = World::new();
+    // Each with the number of releases that it pays for.
+    for (releases, sql) in [
+        (1, "SELECT count(*) FROM visits"),
+        (1, "SELECT count(1), count(id), count('x') FROM visits"),
+        (1, "SELECT count(note) FROM visits"),
+        (1, "SELECT count(DISTINCT patient) FROM visits"),
+        (1, "SELECT avg(cost) FROM visits"),
+        (1, "SELECT sum(cost) FROM visits"),
+        (1, "SELECT avg(age), sum(age) FROM visits"),
+        (1, "SELECT avg(paid) FROM visits"),
+        (2, "SELECT sum(points), sum(rate) FROM visits"),
+        (1, "SELECT stddev(cost) FROM visits"),
+        (2, "SELECT variance(age), var_pop(age) FROM visits"),
+        (
+            1,
+            "SELECT avg(salary), sum(salary), count(*), count(salary) FROM people",
+        ),
+        (1, "SELECT stddev_samp(salary) FROM people"),
+        (1, "SELECT sum(1), avg(1), count(*) FROM visits"),
+        (1, "SELECT avg(cost * 2 + age / 2) FROM visits"),
+        (
+            1,
+            "SELECT avg(CASE WHEN age > 40 THEN cost END) FROM visits",
+        ),
+        (1, "SELECT sum((region = 'r1')::int) FROM visits"),
+        (1, "SELECT avg(extract(month FROM day)) FROM visits"),
+        (1, "SELECT avg(greatest(cost, 50)) FROM visits"),
+        (1, "SELECT avg(2020 - born) FROM people"),
+    ] {
+        world.same(sql, releases);
+    }
+}
+
+/// A count of what is never NULL, a mean and a sum of one column are one release, and agree.
+#[test]
+fn mean_sum_and_count_of_a_column_are_one_release() {
+    let mut world = World::new();
+    for (releases, sql) in [
+        (
+            1,
+            "SELECT avg(cost), sum(cost), count(cost), count(*), sum(cost) / count(*) FROM visits",
+        ),
+        // A NULL is no visit that was paid, so all of them are another number.
+        (
+            2,
+            "SELECT avg(paid), sum(paid), count(paid), count(*) FROM visits",
+        ),
+        (
+            2,
+            "SELECT avg(cost), avg(cost) FILTER (WHERE age > 50), count(*) FILTER (WHERE age > 50) FROM visits",
+        ),
+        (2, "SELECT avg(cost), avg(age) FROM visits"),
+        (
+            3,
+            "SELECT region, avg(cost), count(*), avg(age) FROM visits GROUP BY region ORDER BY region",
+        ),
+    ] {
+        world.same(sql, releases);
+    }
+    let sql = "SELECT avg(cost), sum(cost), count(*) FROM visits";
+    for _ in 0..20 {
+        let row = &rows(&mut world.analyst, sql)[0];
+        let (mean, sum, count): (f64, f64, i64) = (row.get(0), row.get(1), row.get(2));
+        // The count is rounded to a whole one; the sum was made from what it was rounded from.
+        let gap = (sum / mean - count as f64).abs();
+        assert!(gap <= 0.51, "{mean} {sum} {count}");
+    }
+}
+
+#[test]
+fn groups_are_those_of_plain_sql() {
+    let mut world = World::new();
+    for (releases, sql) in [
+        (
+            2,
+            "SELECT region, count(*) FROM visits GROUP BY region ORDER BY region",
+        ),
+        (
+            2,
+            "SELECT region, note, count(*) FROM visits GROUP BY 1, 2 ORDER BY 1, 2",
+        ),
+        (
+            2,
+            "SELECT CASE WHEN age < 40 THEN 'young' ELSE 'old' END AS ages, avg(cost) FROM visits GROUP BY ages ORDER BY 1",
+        ),
+        (
+            2,
+            "SELECT age / 20 * 20, count(*) FROM visits GROUP BY 1 ORDER BY 1",
+        ),
+        (
+            2,
+            "SELECT upper(region), coalesce(note, 'none'), count(*) FROM visits GROUP BY 1, 2 ORDER BY 1, 2",
+        ),
+        (
+            2,
+            "SELECT date_trunc('quarter', day), to_char(day, 'YYYY'), count(*) FROM visits GROUP BY 1, 2 ORDER BY 1",
+        ),
+        (
+            2,
+            "SELECT 'all' AS what, count(*) FROM visits GROUP BY what",
+        ),
+        (
+            2,
+            "SELECT region || '!', avg(cost) + 1, round(avg(cost)::numeric, 0) FROM visits GROUP BY region ORDER BY 1",
+        ),
+        (
+            2,
+            "SELECT born / 20, avg(salary), count(*) FROM people GROUP BY 1 ORDER BY 1",
+        ),
+        (1, "SELECT DISTINCT region FROM visits ORDER BY 1"),
+        (
+            1,
+            "SELECT region FROM visits GROUP BY region ORDER BY 1 DESC LIMIT 2 OFFSET 1",
+        ),
+        (
+            2,
+            "SELECT region FROM visits GROUP BY region HAVING avg(cost) > 50.5 ORDER BY region",
+        ),
+        (
+            2,
+            "SELECT region, avg(cost) FROM visits GROUP BY region ORDER BY avg(cost) DESC LIMIT 3",
+        ),
+        (
+            3,
+            "SELECT region FROM visits GROUP BY region HAVING count(note) > 100 ORDER BY avg(cost)",
+        ),
+        (
+            2,
+            "SELECT DISTINCT count(*) > 9 FROM visits GROUP BY region",
+        ),
+        (
+            2,
+            "SELECT region, count(*) FILTER (WHERE age > 50 AND note IS NOT NULL) FROM visits GROUP BY region ORDER BY 1",
+        ),
+        (
+            1,
+            "SELECT count(*) FROM visits WHERE region LIKE 'r%' AND note ILIKE '%1' AND region ~ '^r[0-2]' \
+             AND region IN ('r1', 'r2') AND cost BETWEEN 1 AND 90 AND NOT age = 21",
+        ),
+        (
+            2,
+            "SELECT region, count(*), sum(count(*)) OVER (), rank() OVER (ORDER BY avg(cost)) \
+             FROM visits GROUP BY region ORDER BY region",
+        ),
+    ] {
+        world.same(sql, releases);
+    }
+}
+
+/// Each set of keys is a query of its own: it has its price, and persons are bounded in it.
+#[test]
+fn grouping_sets_cost_a_charge_for_each_set() {
+    let mut world = World::new();
+    for (releases, sql) in [
+        (
+            3,
+            "SELECT region, count(*), GROUPING(region) FROM visits GROUP BY ROLLUP (region) ORDER BY 1",
+        ),
+        (
+            5,
+            "SELECT region, note, count(*), GROUPING(region, note), GROUPING(note) FROM visits \
+             GROUP BY ROLLUP (region, note) ORDER BY 4, 1, 2",
+        ),
+        (
+            7,
+            "SELECT region, age / 40, avg(cost), GROUPING(age / 40, region) FROM visits \
+             GROUP BY CUBE (region, age / 40) ORDER BY 4, 1, 2",
+        ),
+        (
+            4,
+            "SELECT region, note, count(*) FROM visits GROUP BY GROUPING SETS ((region), (note)) ORDER BY 1, 2",
+        ),
+        (
+            4,
+            "SELECT region, note, count(*), GROUPING(note) FROM visits GROUP BY region, ROLLUP (note) ORDER BY 1, 4, 2",
+        ),
+        (
+            3,
+            "SELECT CASE WHEN GROUPING(region) = 1 THEN 'all' ELSE region END AS r, avg(cost) FROM visits \
+             GROUP BY ROLLUP (region) HAVING count(*) > 10 ORDER BY r",
+        ),
+        (1, "SELECT sum(cost) FROM visits GROUP BY ()"),
+    ] {
+        world.same(sql, releases);
+    }
+}
+
+/// A public list has its groups whatever the rows are, and needs no choice of them.
+#[test]
+fn groups_of_a_public_list_answer_without_rows() {
+    let mut world = World::new();
+    let lists = "(VALUES ('d0'), ('d1'), ('d2'), ('d3'), ('d4')) AS list (dept)";
+    for (releases, sql, plain) in [
+        (
+            1,
+            "SELECT dept, count(*) FROM people GROUP BY dept ORDER BY dept",
+            format!(
+                "SELECT dept, count(person) FROM {lists} LEFT JOIN people USING (dept) GROUP BY dept ORDER BY 1"
+            ),
+        ),
+        (
+            1,
+            "SELECT dept, sum(salary), avg(salary) > 0 FROM people GROUP BY dept ORDER BY dept",
+            format!(
+                "SELECT dept, coalesce(sum(salary), 0), true FROM {lists} LEFT JOIN people USING (dept) \
+                 GROUP BY dept ORDER BY 1"
+            ),
+        ),
+        (
+            0,
+            "SELECT DISTINCT dept FROM people ORDER BY dept",
+            format!("SELECT dept FROM {lists} ORDER BY dept"),
+        ),
+    ] {
+        let truth = super::table(&mut world.owner, &plain);
+        let mut answer = Vec::new();
+        let price = world.price(|world| answer = super::table(&mut world.analyst, sql));
+        assert_eq!(price.0, f64::from(releases), "{sql}");
+        assert_eq!(answer.len(), 5, "{answer:?}");
+        for (answer, truth) in answer.iter().zip(&truth) {
+            assert_eq!(answer[0], truth[0], "{sql}");
+            // The sum of no rows is noise of the size of one salary.
+            let cells = answer[1..].iter().zip(&truth[1..]);
+            for (answer, truth) in cells.filter(|_| truth[1].as_deref() != Some("0")) {
+                super::assert_alike(&vec![vec![answer.clone()]], &vec![vec![truth.clone()]], sql);
+            }
+        }
+    }
+    let empty: i64 =
+        world.asked("SELECT count(*) FROM people GROUP BY dept ORDER BY dept DESC LIMIT 1");
+    assert!(empty.abs() <= 3, "{empty}");
+    // Two keys, one of them listed: all groups are chosen.
+    world.same(
+        "SELECT dept, born / 50, count(*) FROM people GROUP BY 1, 2 ORDER BY 1, 2",
+        2,
+    );
+}
+
+#[test]
+fn answers_have_the_types_of_plain_sql() {
+    let mut world = World::new();
+    let columns = "count(*) AS c1, count(paid) AS c2, count(DISTINCT patient) AS c3, avg(age) AS c4, avg(cost) AS c5, \
+        avg(paid) AS c6, avg(points) AS c7, avg(rate) AS c8, sum(age) AS c9, sum(cost) AS c10, sum(paid) AS c11, \
+        sum(points) AS c12, sum(rate) AS c13, stddev(age) AS c14, stddev(cost) AS c15, variance(paid) AS c16, \
+        var_pop(rate) AS c17, sum(1) AS c18, avg(1.5) AS c19, count(*) * 1.5 AS c20";
+    let keys =
+        "region, note, day, at, age, age / 2 AS half, note || 'x' AS text, patient % 2 = 0 AS even";
+    let groups = "region, note, day, at, age, age / 2, note || 'x', patient % 2 = 0";
+    world.ask(&format!(
+        "CREATE TABLE answers AS SELECT {columns} FROM visits"
+    ));
+    world.ask(&format!(
+        "CREATE TABLE keys AS SELECT {keys}, count(*) FROM visits GROUP BY {groups}"
+    ));
+    world.own(&format!(
+        "CREATE TABLE true_answers AS SELECT {columns} FROM visits"
+    ));
+    world.own(&format!(
+        "CREATE TABLE true_keys AS SELECT {keys}, count(*) FROM visits GROUP BY {groups}"
+    ));
+    for (answers, truth) in [("answers", "true_answers"), ("keys", "true_keys")] {
+        let types = |world: &mut World, table: &str| -> Vec<(String, String)> {
+            let sql = format!(
+                "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute \
+                 WHERE attrelid = '{table}'::regclass AND attnum > 0 ORDER BY attnum"
+            );
+            let rows = rows(&mut world.owner, &sql);
+            rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+        };
+        let of_answers = types(&mut world, answers);
+        assert!(of_answers.len() > 8);
+        assert_eq!(of_answers, types(&mut world, truth));
+    }
+    // A driver reads them in their binary formats.
+    let row = &rows(
+        &mut world.analyst,
+        "SELECT count(*), sum(age), avg(cost), sum(rate), avg(age)::float8, avg(rate) FROM visits",
+    )[0];
+    let (count, ages, mean): (i64, i64, f64) = (row.get(0), row.get(1), row.get(2));
+    let (rates, age, rate): (f32, f64, f64) = (row.get(3), row.get(4), row.get(5));
+    assert!(
+        (39_900..40_100).contains(&count) && (1_900_000..2_050_000).contains(&ages),
+        "{count} {ages}"
+    );
+    assert!(
+        (mean - 50.0).abs() < 1.0 && (age - 49.3).abs() < 1.0,
+        "{mean} {age}"
+    );
+    assert!(
+        (rates - 70_000.0).abs() < 700.0 && (rate - 1.75).abs() < 0.1,
+        "{rates} {rate}"
+    );
+}
+
+#[test]
+fn our_own_aggregates_have_their_own_price_and_bounds() {
+    let mut world = World::new();
+    let price = world.price(|world| {
+        let row = &rows(
+            &mut world.analyst,
+            "SELECT (dp_mean_estimate(cost, 0, 100, 5)).* FROM visits",
+        )[0];
+        let (value, lower, upper): (f64, f64, f64) =
+            (row.get("value"), row.get("lower"), row.get("upper"));
+        assert!(
+            lower < value && value < upper && upper - lower < 1.0,
+            "{lower} {value} {upper}"
+        );
+        assert!((value - 50.0).abs() < 1.0, "{value}");
+    });
+    assert_eq!(price, (0.25, 1));
+    // Narrower bounds clamp; a wider choice of them than the owner's is the analyst's loss.
+    world.same_as(
+        "SELECT dp_mean(cost, 20, 60, 10), dp_mean(cost, -1000, 1000, 10) FROM visits",
+        "SELECT avg(least(greatest(cost, 20), 60)), avg(cost) FROM visits",
+        1,
+    );
+    world.same_as(
+        "SELECT dp_sum(cost, 0, 100, 10), dp_count(5), dp_count(note, 5) FROM visits",
+        "SELECT sum(cost), count(*), count(note) FROM visits",
+        1,
+    );
+    world.same_as(
+        "SELECT region, dp_mean(cost, 0, 100, 10, 'laplace'), dp_stddev(cost, 0, 100, 10) FROM visits \
+         GROUP BY region ORDER BY region",
+        "SELECT region, avg(cost), stddev(cost) FROM visits GROUP BY region ORDER BY region",
+        2,
+    );
+    world.same_as(
+        "SELECT unnest(dp_histogram(cost, 0, 100, 4, 20)) FROM visits",
+        "SELECT count(*) FROM visits GROUP BY width_bucket(cost, 0, 100, 4)",
+        1,
+    );
+}
+
+#[test]
+fn a_session_chooses_a_lower_price() {
+    let mut world = World::new();
+    world.ask("SET dp_mean.epsilon = 5");
+    let price =
+        world.price(|world| world.ask("SELECT region, count(*) FROM visits GROUP BY region"));
+    assert_eq!(price, (0.5, 1));
+    world.ask("SET dp_mean.epsilon = 21");
+    let refusal = world.refused("SELECT count(*) FROM visits");
+    assert!(
+        refusal
+            .message
+            .contains("dp_mean.epsilon is 21, above the 20"),
+        "{refusal:?}"
+    );
+    assert!(
+        refusal.hint.contains("SET dp_mean.epsilon = 20"),
+        "{refusal:?}"
+    );
+    world.ask("RESET dp_mean.epsilon");
+    world.same("SELECT count(*) FROM visits", 1);
+}
+
+/// What dp_cost says is what is charged, and one row a person has no inner level.
+#[test]
+fn the_cost_is_said_before_it_is_spent() {
+    let mut world = World::new();
+    for sql in [
+        "SELECT count(*) FROM visits",
+        "SELECT region, avg(cost), count(*), avg(age) FROM visits GROUP BY region",
+        "SELECT region, note, count(*) FROM visits GROUP BY CUBE (region, note)",
+        "SELECT dp_mean(cost, 0, 100, 0.25), dp_count(0.5) FROM visits",
+        "SELECT dept, avg(salary) FROM people GROUP BY dept",
+    ] {
+        let said: f64 = world
+            .analyst
+            .query_one("SELECT sum(epsilon) FROM dp_cost($1)", &[&sql])
+            .expect("a price")
+            .get(0);
+        assert!(world.spent().1 == 0 || said > 0.0);
+        let price = world.price(|world| world.ask(sql));
+        assert!(
+            (price.0 * super::EPSILON - said).abs() < 1e-4,
+            "{sql}: {price:?} {said}"
+        );
+    }
+    for (sql, has_inner) in [
+        ("SELECT avg(salary), count(*) FROM people", false),
+        ("SELECT born, avg(salary) FROM people GROUP BY born", false),
+        ("SELECT avg(cost) FROM visits", true),
+        (
+            "SELECT dept, avg(salary) FROM people JOIN regions ON region <> dept GROUP BY dept",
+            true,
+        ),
+    ] {
+        let rewritten: String = world
+            .analyst
+            .query_one("SELECT rewritten FROM dp_cost($1)", &[&sql])
+            .expect("a price")
+            .get(0);
+        assert_eq!(
+            rewritten.contains("dp_contribution"),
+            has_inner,
+            "{rewritten}"
+        );
+    }
+}
+
+#[test]
+fn previews_are_empty_and_cost_nothing() {
+    let mut world = World::new();
+    world.ask("CREATE VIEW seen AS SELECT region, cost FROM visits WHERE age > 30");
+    world.own("SELECT dp_view('visits', 'listed')");
+    let previews = [
+        "SELECT * FROM visits LIMIT 0",
+        "SELECT id, region FROM visits WHERE age > 30 ORDER BY id LIMIT 0",
+        "SELECT * FROM (SELECT region, cost FROM visits) AS custom LIMIT 0",
+        "SELECT * FROM seen LIMIT 0",
+        "SELECT * FROM listed LIMIT 0",
+        "SELECT * FROM visits WHERE 1 = 0",
+        "SELECT * FROM (SELECT * FROM visits) AS s WHERE false LIMIT 0",
+        "WITH s AS (SELECT * FROM visits) SELECT * FROM s WHERE false",
+    ];
+    for sql in previews {
+        let price = world.price(|world| {
+            assert!(rows(&mut world.analyst, sql).is_empty(), "{sql}");
+        });
+        assert_eq!(price, (0.0, 0), "{sql}");
+    }
+    let sql = "SELECT * FROM visits LIMIT 100";
+    let refusal = world.refused(sql);
+    assert!(
+        refusal.message.contains("it has no aggregate"),
+        "{refusal:?}"
+    );
+    world.ask("SET dp_mean.previews = 'empty'");
+    for sql in [
+        sql,
+        "SELECT * FROM listed",
+        "SELECT a.region FROM visits a, visits b",
+    ] {
+        assert!(rows(&mut world.analyst, sql).is_empty(), "{sql}");
+    }
+    world.same("SELECT count(*) FROM visits", 1);
+}

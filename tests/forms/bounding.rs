@@ -1,0 +1,167 @@
+//! A person counts in so many groups, for so many rows in each: the answers are those of the bounded rows.
+
+use dp_mean_tests::{rows, value};
+
+use super::{EPSILON, World};
+
+/// Persons with far more rows than the policy lets count.
+const BUSY: &str = "CREATE TABLE busy (person int NOT NULL, k int NOT NULL, x float8 NOT NULL, y int);
+     INSERT INTO busy SELECT i % 500, i / 500 % 8, CASE WHEN i % 500 < 250 THEN 10 ELSE 30 END, nullif(i % 2, 0)
+         FROM generate_series(0, 39999) i;
+     SELECT dp_protect('busy', 'person', 'all', groups => {groups}, rows => {rows}, query_epsilon => 20,
+         query_delta => 1e-6), dp_column('busy', 'x', 0, 100), dp_allow('busy', '{analyst}')";
+
+fn busy(groups: u32, rows: u32) -> World {
+    let mut world = World::new();
+    let sql = BUSY.replace("{groups}", &groups.to_string());
+    world.own(&sql.replace("{rows}", &rows.to_string()));
+    world
+}
+
+/// How far noise goes from `scale` units of one person, less than once in 10^8 times.
+fn reach(units: u32) -> f64 {
+    20.0 * f64::from(units) / EPSILON + 1.0
+}
+
+#[test]
+fn a_person_counts_for_so_many_rows() {
+    // 500 persons with 80 rows each.
+    for limit in [1, 3, 50] {
+        let mut world = busy(1, limit);
+        let counted: i64 = world.asked("SELECT count(*) FROM busy");
+        let expected = f64::from(500 * limit);
+        assert!(
+            (counted as f64 - expected).abs() <= reach(limit),
+            "{limit}: {counted}"
+        );
+        let sum: f64 = world.asked("SELECT sum(x) FROM busy");
+        let gap = (sum - 20.0 * expected).abs();
+        assert!(gap <= 100.0 * reach(limit), "{limit}: {sum}");
+        let mean: f64 = world.asked("SELECT avg(x) FROM busy");
+        assert!((mean - 20.0).abs() < 1.0, "{limit}: {mean}");
+        let people: i64 = world.asked("SELECT count(DISTINCT person) FROM busy");
+        assert!((people - 500).abs() <= 21, "{limit}: {people}");
+    }
+}
+
+/// Rows that a filter or a NULL takes out do not count for their person.
+#[test]
+fn rows_that_do_not_count_take_no_place() {
+    let mut world = busy(1, 40);
+    for (sql, expected) in [
+        // Half of a person's 80 rows, and the other half; of some persons all, of others none.
+        ("SELECT count(y) FROM busy", 20_000.0 / 2.0),
+        ("SELECT count(*) FILTER (WHERE k < 4) FROM busy", 20_000.0),
+        ("SELECT count(*) FROM busy WHERE k < 4", 20_000.0),
+        ("SELECT count(*) FROM busy", 20_000.0),
+        ("SELECT count(*) FILTER (WHERE k = 1) FROM busy", 5_000.0),
+    ] {
+        let counted: i64 = world.asked(sql);
+        assert!(
+            (counted as f64 - expected).abs() <= reach(40),
+            "{sql}: {counted}"
+        );
+    }
+}
+
+#[test]
+fn a_person_counts_in_so_many_groups() {
+    // Each person is in all 8 groups, with 10 rows.
+    for groups in [1, 2, 8] {
+        let mut world = busy(groups, 2);
+        let sql =
+            "SELECT k, count(*), avg(x), count(DISTINCT person) FROM busy GROUP BY k ORDER BY k";
+        let answer = rows(&mut world.analyst, sql);
+        assert_eq!(answer.len(), 8);
+        let counts: Vec<i64> = answer.iter().map(|row| row.get(1)).collect();
+        let people: Vec<i64> = answer.iter().map(|row| row.get(3)).collect();
+        let reach = reach(2 * groups) * 8.0;
+        let all = counts.iter().sum::<i64>() as f64;
+        assert!(
+            (all - f64::from(500 * groups * 2)).abs() <= reach,
+            "{groups}: {counts:?}"
+        );
+        let all = people.iter().sum::<i64>() as f64;
+        assert!(
+            (all - f64::from(500 * groups)).abs() <= reach,
+            "{groups}: {people:?}"
+        );
+        // Which groups a person counts in is chosen for each of them: all groups have about as many.
+        for count in &people {
+            let share = 500.0 * f64::from(groups) / 8.0;
+            assert!(
+                (*count as f64 - share).abs() < 6.0 * share.sqrt() + reach,
+                "{people:?}"
+            );
+        }
+        for row in &answer {
+            let mean: f64 = row.get(2);
+            assert!((mean - 20.0).abs() < 6.0, "{mean}");
+        }
+        // All keys together are no group: the rows of one are counted.
+        let one: i64 = world.asked("SELECT count(*) FROM busy");
+        assert!((one - 1000).abs() <= 42, "{one}");
+    }
+}
+
+/// A persons's groups are those of the whole key; of a set of GROUPING SETS, those of the set.
+#[test]
+fn each_grouping_set_bounds_persons_on_its_own() {
+    let mut world = busy(2, 1);
+    let sql = "SELECT GROUPING(k), sum(c)::bigint FROM (
+         SELECT k, k / 4 AS half, GROUPING(k) AS g, count(*) AS c FROM busy GROUP BY GROUPING SETS ((k), (k / 4), ())
+     ) s GROUP BY 1 ORDER BY 1";
+    assert!(
+        world.analyst.simple_query(sql).is_err(),
+        "GROUPING has no meaning there"
+    );
+    let sql = "SELECT g, sum(c)::bigint FROM (
+         SELECT GROUPING(k, k / 4) AS g, count(*) AS c FROM busy GROUP BY GROUPING SETS ((k), (k / 4), ())
+     ) s GROUP BY 1 ORDER BY 1";
+    let answer = rows(&mut world.analyst, sql);
+    let sums: Vec<(i32, i64)> = answer.iter().map(|row| (row.get(0), row.get(1))).collect();
+    for ((grouping, sum), (expected_grouping, expected)) in
+        sums.iter().zip([(1, 1000), (2, 1000), (3, 500)])
+    {
+        assert_eq!(*grouping, expected_grouping, "{sums:?}");
+        assert!((sum - expected).abs() <= 30, "{sums:?}");
+    }
+    assert_eq!(sums.len(), 3);
+}
+
+/// A join that multiplies a row does not multiply what its person counts for.
+#[test]
+fn a_join_does_not_multiply_a_person() {
+    let mut world = busy(1, 2);
+    world.ask("CREATE TABLE many AS SELECT i % 8 AS k, i FROM generate_series(1, 80) i");
+    let counted: i64 = world.asked("SELECT count(*) FROM busy JOIN many USING (k)");
+    assert!((counted - 1000).abs() <= 42, "{counted}");
+    let counted: i64 = world.asked("SELECT count(*) FROM people JOIN many ON true");
+    assert!((counted - 20_000).abs() <= 22, "{counted}");
+    let truth: i64 = value(&mut world.owner, "SELECT count(*) FROM people");
+    assert_eq!(truth, 20_000);
+}
+
+/// Values outside of the owner's bounds are clamped, and NULL of a person is nobody.
+#[test]
+fn values_are_clamped_and_nobody_is_nobody() {
+    let mut world = World::new();
+    world.own(
+        "CREATE TABLE wild (person int, x float8);
+         INSERT INTO wild SELECT i, CASE i % 4 WHEN 0 THEN -1e300 WHEN 1 THEN 'infinity' WHEN 2 THEN 'nan' ELSE 25 END
+             FROM generate_series(1, 4000) i;
+         INSERT INTO wild SELECT NULL, 100 FROM generate_series(1, 5000);
+         SELECT dp_protect('wild', 'person', 'all', query_epsilon => 20), dp_column('wild', 'x', 0, 100),
+             dp_allow('wild', '{analyst}')",
+    );
+    let counted: i64 = world.asked("SELECT count(*) FROM wild");
+    assert!((counted - 4000).abs() <= 22, "{counted}");
+    // 0, 100 and 25 of a thousand each; what is no number is not counted.
+    let row = &rows(
+        &mut world.analyst,
+        "SELECT avg(x), sum(x), count(x) FROM wild",
+    )[0];
+    let (mean, sum): (f64, f64) = (row.get(0), row.get(1));
+    assert!((mean - 125.0 / 3.0).abs() < 1.0, "{mean}");
+    assert!((sum - 125_000.0).abs() < 3000.0, "{sum}");
+}

@@ -1,0 +1,596 @@
+//! What has no private answer is refused, for nothing, with a reason and a hint that works.
+
+use dp_mean_tests::{Refusal, refusal, run};
+
+use super::World;
+
+/// That a refusal has this reason, some advice, and nothing of a row: its words are the same whatever the rows are.
+fn check(world: &mut World, sql: &str, reason: &str) -> Refusal {
+    let refused = world.refused(sql);
+    let is_ours = refused.message.starts_with("permission denied for table ")
+        && refused.message.contains("only private answers leave it");
+    assert!(is_ours, "{sql}: {refused:?}");
+    assert!(refused.message.contains(reason), "{sql}: {refused:?}");
+    assert!(
+        !refused.hint.is_empty() && refused.detail.is_empty(),
+        "{sql}: {refused:?}"
+    );
+    refused
+}
+
+/// Statements, each with the reason why it is refused.
+type Case = (&'static str, &'static str);
+
+/// Nothing of a message depends on a row: where the table is empty, all are refused in the same words.
+fn check_all(cases: &[Case]) {
+    let mut world = World::new();
+    let said: Vec<_> = cases
+        .iter()
+        .map(|(sql, reason)| check(&mut world, sql, reason))
+        .collect();
+    world.own("DELETE FROM visits; DELETE FROM people");
+    for ((sql, _), said) in cases.iter().zip(said) {
+        assert_eq!(world.refused(sql), said, "{sql}");
+    }
+}
+
+const NO_AGGREGATE: &str = "it has no aggregate";
+const ONLY_READ: &str = "it can only be read, without locks";
+const SYSTEM: &str = "system columns and whole rows";
+
+#[test]
+fn rows_are_not_shown() {
+    check_all(&[
+        ("SELECT * FROM visits", NO_AGGREGATE),
+        ("SELECT cost FROM visits WHERE id = 3", NO_AGGREGATE),
+        ("TABLE visits", NO_AGGREGATE),
+        ("SELECT FROM visits", NO_AGGREGATE),
+        ("SELECT 1 FROM visits", NO_AGGREGATE),
+        (
+            "SELECT DISTINCT ON (region) region, cost FROM visits",
+            NO_AGGREGATE,
+        ),
+        ("SELECT region, count(*) OVER () FROM visits", NO_AGGREGATE),
+        (
+            "SELECT row_number() OVER (ORDER BY cost) FROM visits",
+            NO_AGGREGATE,
+        ),
+        ("SELECT generate_series(1, age) FROM visits", NO_AGGREGATE),
+        ("VALUES ((SELECT cost FROM visits LIMIT 1))", NO_AGGREGATE),
+        ("COPY (SELECT * FROM visits) TO STDOUT", NO_AGGREGATE),
+        ("CREATE TABLE mine AS SELECT * FROM visits", NO_AGGREGATE),
+        (
+            "CREATE MATERIALIZED VIEW mine AS SELECT * FROM visits",
+            NO_AGGREGATE,
+        ),
+        (
+            "DECLARE c CURSOR WITH HOLD FOR SELECT * FROM visits",
+            NO_AGGREGATE,
+        ),
+        ("SELECT row_to_json(v) FROM visits v", NO_AGGREGATE),
+        (
+            "SELECT region, age FROM visits WHERE age > 30 UNION SELECT region, 3 FROM regions",
+            NO_AGGREGATE,
+        ),
+        (
+            "DO $$ DECLARE r record; BEGIN FOR r IN SELECT * FROM visits LOOP RAISE NOTICE '%', r; END LOOP; END $$",
+            NO_AGGREGATE,
+        ),
+        (
+            "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r, visits WHERE i < 3) SELECT * FROM r",
+            NO_AGGREGATE,
+        ),
+        (
+            "SELECT count(*) FROM (SELECT * FROM visits LIMIT 10) s",
+            NO_AGGREGATE,
+        ),
+        (
+            "SELECT count(*) FROM (SELECT * FROM visits ORDER BY cost OFFSET 1) s",
+            NO_AGGREGATE,
+        ),
+        (
+            "SELECT avg(cost), age FROM visits GROUP BY cost, age HAVING count(*) = 1 AND (SELECT cost > 3)",
+            "sub-query",
+        ),
+    ]);
+}
+
+#[test]
+fn a_block_is_about_nothing_from_outside() {
+    check_all(&[
+        (
+            "SELECT * FROM regions r, LATERAL (SELECT count(*) FROM visits v WHERE v.region = r.region) s",
+            "a column of an outer query",
+        ),
+        (
+            "SELECT (SELECT count(*) FROM visits v WHERE v.region = r.region) FROM regions r",
+            "a column of an outer query",
+        ),
+        (
+            "SELECT (SELECT avg(v.cost * r.factor) FROM visits v) FROM regions r",
+            "a column of an outer query",
+        ),
+        (
+            "SELECT region FROM regions r WHERE EXISTS (SELECT FROM visits v WHERE v.region = r.region)",
+            NO_AGGREGATE,
+        ),
+        (
+            "SELECT region FROM regions WHERE region IN (SELECT region FROM visits)",
+            NO_AGGREGATE,
+        ),
+        (
+            "SELECT region FROM regions WHERE region = ANY (SELECT region FROM visits WHERE id = 3)",
+            NO_AGGREGATE,
+        ),
+        (
+            "SELECT EXISTS (SELECT FROM visits WHERE cost > 99)",
+            NO_AGGREGATE,
+        ),
+        ("SELECT ARRAY(SELECT cost FROM visits)", NO_AGGREGATE),
+        (
+            "SELECT count(*) FROM visits WHERE region IN (SELECT region FROM regions)",
+            "sub-queries",
+        ),
+        (
+            "SELECT count(*) FROM visits v WHERE EXISTS (SELECT FROM regions r WHERE r.region = v.region)",
+            "sub-queries",
+        ),
+        (
+            "SELECT avg((SELECT factor FROM regions LIMIT 1)) FROM visits",
+            "sub-queries",
+        ),
+        (
+            "SELECT region, (SELECT factor FROM regions r WHERE r.region = v.region), count(*) FROM visits v GROUP BY region",
+            "a sub-query among its answers",
+        ),
+        (
+            "SELECT count(*) FROM visits v JOIN people p ON v.patient = p.person",
+            "joined with people, which you may not read",
+        ),
+        (
+            "SELECT count(*) FROM visits a JOIN visits b USING (patient)",
+            "joined with visits, which you may not read",
+        ),
+        (
+            "SELECT count(*) FROM visits FULL JOIN regions USING (region)",
+            "an outer join may leave it out",
+        ),
+        (
+            "SELECT count(*) FROM regions LEFT JOIN visits USING (region)",
+            "an outer join may leave it out",
+        ),
+        (
+            "SELECT count(*) FROM visits, generate_series(1, 3)",
+            "something is joined that is no plain table",
+        ),
+    ]);
+}
+
+#[test]
+fn the_table_is_not_written_or_locked() {
+    check_all(&[
+        ("DELETE FROM visits", ONLY_READ),
+        ("UPDATE visits SET cost = 1 WHERE region = 'r1'", ONLY_READ),
+        ("INSERT INTO visits (id) VALUES (1)", ONLY_READ),
+        (
+            "DELETE FROM visits WHERE id IN (SELECT count(*) FROM visits)",
+            ONLY_READ,
+        ),
+        (
+            "UPDATE regions SET factor = 1 FROM visits WHERE visits.cost > 3",
+            ONLY_READ,
+        ),
+        (
+            "MERGE INTO visits v USING regions r ON v.region = r.region WHEN MATCHED THEN DELETE",
+            ONLY_READ,
+        ),
+        (
+            "MERGE INTO regions r USING visits v ON v.region = r.region WHEN MATCHED THEN DELETE",
+            ONLY_READ,
+        ),
+        ("SELECT * FROM visits FOR UPDATE", ONLY_READ),
+        ("SELECT * FROM visits FOR KEY SHARE", ONLY_READ),
+        (
+            "SELECT count(*) FROM (SELECT * FROM visits FOR UPDATE) s",
+            ONLY_READ,
+        ),
+        ("INSERT INTO visits SELECT * FROM visits", NO_AGGREGATE),
+    ]);
+    let mut world = World::new();
+    for sql in [
+        "LOCK visits IN ACCESS SHARE MODE",
+        "LOCK visits",
+        "TRUNCATE visits",
+        "COPY visits (region) FROM STDIN",
+        "CREATE TRIGGER t AFTER INSERT ON visits EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+        "CREATE INDEX ON visits (cost)",
+        "COMMENT ON TABLE visits IS 'mine'",
+        "SECURITY LABEL FOR dp_mean ON TABLE visits IS NULL",
+        "ALTER TABLE visits DISABLE ROW LEVEL SECURITY",
+        "SELECT dp_unprotect('visits')",
+        "SELECT dp_allow('visits', '{other}')",
+        "SELECT dp_column('visits', 'cost', 0, 1)",
+    ] {
+        world.ask("BEGIN");
+        let sql = world.with_roles(sql);
+        world.refused(&sql);
+        world.ask("ROLLBACK");
+    }
+}
+
+#[test]
+fn copy_shows_no_rows() {
+    let mut world = World::new();
+    for sql in ["COPY visits TO STDOUT", "COPY visits (region) TO STDOUT"] {
+        let refusal = check(&mut world, sql, "COPY would give its rows");
+        assert!(
+            refusal
+                .hint
+                .starts_with("COPY (SELECT region, avg(cost), count(*)"),
+            "{refusal:?}"
+        );
+    }
+    let mut other = world.database.connect_as(&world.with_roles("{other}"));
+    let error = other
+        .simple_query("COPY visits TO STDOUT")
+        .expect_err("no rights");
+    assert_eq!(
+        refusal(&error, "COPY").message,
+        "permission denied for table visits"
+    );
+    world.own("GRANT SELECT (region) ON visits TO {analyst}");
+    assert!(
+        world
+            .analyst
+            .copy_out("COPY visits (region) TO STDOUT")
+            .is_ok()
+    );
+}
+
+#[test]
+fn rows_have_no_places_and_no_wholes() {
+    check_all(&[
+        (
+            "SELECT count(*) FROM visits TABLESAMPLE SYSTEM (10)",
+            "TABLESAMPLE",
+        ),
+        (
+            "SELECT count(*) FROM visits TABLESAMPLE BERNOULLI (10) REPEATABLE (1)",
+            "TABLESAMPLE",
+        ),
+        ("SELECT count(ctid) FROM visits", SYSTEM),
+        ("SELECT ctid, count(*) FROM visits GROUP BY ctid", SYSTEM),
+        ("SELECT count(*) FROM visits WHERE ctid = '(0,1)'", SYSTEM),
+        ("SELECT xmin, count(*) FROM visits GROUP BY 1", SYSTEM),
+        ("SELECT count(*) FROM visits WHERE tableoid > 0", SYSTEM),
+        ("SELECT count(v) FROM visits v", SYSTEM),
+        ("SELECT count(v.*) FROM visits v", SYSTEM),
+        ("SELECT count(*) FROM visits v WHERE v IS NOT NULL", SYSTEM),
+        (
+            "SELECT count(*) FROM visits v WHERE v::text LIKE '%r1%'",
+            SYSTEM,
+        ),
+        (
+            "SELECT v, count(*) FROM visits v GROUP BY v",
+            "rows cannot be grouped by values of this type",
+        ),
+    ]);
+}
+
+/// EXPLAIN in any form: of a plan that is kept, too, and within functions.
+#[test]
+fn explain_is_refused() {
+    let mut world = World::new();
+    world.ask(
+        "CREATE FUNCTION of_sql() RETURNS bigint LANGUAGE sql AS $$ SELECT count(*) FROM visits $$;
+         CREATE FUNCTION in_plpgsql() RETURNS bigint LANGUAGE plpgsql AS $$
+             BEGIN RETURN (SELECT count(*) FROM visits); END $$;
+         CREATE FUNCTION explains() RETURNS text LANGUAGE plpgsql AS $$
+             DECLARE t text; BEGIN EXECUTE 'EXPLAIN SELECT count(*) FROM visits' INTO t; RETURN t; END $$;
+         CREATE FUNCTION inlined() RETURNS SETOF visits LANGUAGE sql STABLE AS $$ SELECT * FROM visits $$;
+         CREATE VIEW seen AS SELECT count(*) FROM visits;
+         PREPARE p AS SELECT count(*) FROM visits; PREPARE generic (int) AS SELECT count(*) FROM visits WHERE age > $1",
+    );
+    let explained = [
+        "EXPLAIN SELECT count(*) FROM visits",
+        "EXPLAIN ANALYZE SELECT count(*) FROM visits",
+        "EXPLAIN (VERBOSE, COSTS OFF) SELECT region, avg(cost) FROM visits GROUP BY region",
+        "EXPLAIN (ANALYZE, BUFFERS, FORMAT json) SELECT * FROM seen",
+        "EXPLAIN CREATE TABLE made AS SELECT count(*) FROM visits",
+        "EXPLAIN DECLARE c CURSOR FOR SELECT count(*) FROM visits",
+        "EXPLAIN SELECT count(*) FROM inlined()",
+        "EXPLAIN EXECUTE p",
+        "EXPLAIN ANALYZE EXECUTE p",
+        "EXPLAIN EXECUTE generic (30)",
+        "EXPLAIN ANALYZE SELECT of_sql()",
+        "EXPLAIN ANALYZE SELECT * FROM of_sql()",
+        "EXPLAIN ANALYZE SELECT in_plpgsql()",
+        "EXPLAIN INSERT INTO kept SELECT count(*) FROM visits",
+        "SELECT explains()",
+    ];
+    world.ask("CREATE TABLE kept (n bigint)");
+    for mode in ["auto", "force_generic_plan"] {
+        world.ask(&format!("SET plan_cache_mode = {mode}"));
+        // First with nothing in the caches, then with all plans kept.
+        for _ in 0..2 {
+            for sql in explained {
+                let refusal = world.refused(sql);
+                assert!(
+                    refusal.message.contains("EXPLAIN would show estimates"),
+                    "{sql}: {refusal:?}"
+                );
+                assert!(refusal.hint.contains("dp_cost("), "{sql}: {refusal:?}");
+            }
+            for _ in 0..6 {
+                world.ask("EXECUTE p; EXECUTE generic (30); SELECT of_sql(), in_plpgsql(), count(*) FROM seen");
+            }
+        }
+    }
+    // An EXPLAIN that was refused is over.
+    world.same("SELECT count(*) FROM visits", 1);
+    for sql in [
+        "EXPLAIN SELECT * FROM visits",
+        "EXPLAIN SELECT cost FROM visits WHERE id = 3",
+    ] {
+        check(&mut world, sql, NO_AGGREGATE);
+    }
+    // Of other tables, nothing changes.
+    world.ask("EXPLAIN ANALYZE SELECT count(*) FROM regions");
+}
+
+#[test]
+fn only_functions_of_postgresql_see_rows() {
+    let mut world = World::new();
+    world.ask(
+        "CREATE FUNCTION mine(x float8) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $$
+             BEGIN RAISE NOTICE '%', x; RETURN x; END $$;
+         CREATE FUNCTION mine(x float8, y float8) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $$
+             BEGIN RAISE NOTICE '%', x; RETURN x; END $$;
+         CREATE FUNCTION leaky(x float8, y float8) RETURNS float8 LANGUAGE sql IMMUTABLE AS $$ SELECT mine(x) + y $$;
+         CREATE OPERATOR ### (LEFTARG = float8, RIGHTARG = float8, FUNCTION = mine);
+         CREATE TYPE choice AS ENUM ('r1', 'r2');
+         CREATE FUNCTION to_choice(text) RETURNS choice LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN 'r1'; END $$;
+         CREATE DOMAIN small AS float8 CHECK (value < 3);
+         CREATE DOMAIN loud AS float8 CHECK (mine(value) < 3);
+         CREATE FUNCTION add(float8, float8) RETURNS float8 LANGUAGE plpgsql AS $$
+             BEGIN RAISE NOTICE '%', $2; RETURN 0; END $$;
+         CREATE AGGREGATE my_avg (float8) (SFUNC = add, STYPE = float8, INITCOND = '0')",
+    );
+    let own = "is not one of PostgreSQL's own";
+    for (sql, reason) in [
+        ("SELECT avg(mine(cost)) FROM visits", own),
+        ("SELECT avg(leaky(cost, 1)) FROM visits", own),
+        ("SELECT count(*) FROM visits WHERE mine(cost) > 3", own),
+        (
+            "SELECT count(*) FILTER (WHERE mine(cost) > 3) FROM visits",
+            own,
+        ),
+        ("SELECT mine(cost), count(*) FROM visits GROUP BY 1", own),
+        (
+            "SELECT count(*) FROM visits v JOIN regions r ON mine(v.cost) > factor",
+            own,
+        ),
+        ("SELECT avg(cost ### 1) FROM visits", own),
+        (
+            "SELECT count(*) FROM visits WHERE region::choice = 'r1'",
+            "a cast by way of text",
+        ),
+        (
+            "SELECT count(*) FROM visits WHERE to_choice(region) = 'r1'",
+            own,
+        ),
+        ("SELECT avg(cost::small) FROM visits", "COERCETODOMAIN"),
+        (
+            "SELECT count(*) FROM visits WHERE cost::loud > 3",
+            "COERCETODOMAIN",
+        ),
+        ("SELECT my_avg(cost) FROM visits", "the aggregate my_avg"),
+        ("SELECT avg(note::int) FROM visits", "a cast by way of text"),
+        (
+            "SELECT avg(region::float8) FROM visits",
+            "a cast by way of text",
+        ),
+        (
+            "SELECT extra ->> 'a', count(*) FROM visits GROUP BY 1",
+            "function jsonb_object_field_text",
+        ),
+        (
+            "SELECT count(*) FROM visits WHERE extra @> '{\"a\": 1}'",
+            "function jsonb_contains",
+        ),
+        (
+            "SELECT count(*) FROM visits WHERE extra ? 'a'",
+            "function jsonb_exists",
+        ),
+        (
+            "SELECT extra, count(*) FROM visits GROUP BY extra",
+            "rows cannot be grouped",
+        ),
+        (
+            "SELECT count(*) FROM visits WHERE random() < 0.5",
+            "is volatile",
+        ),
+        (
+            "SELECT count(*) FROM visits WHERE pg_sleep(cost) IS NULL",
+            "is volatile",
+        ),
+        (
+            "SELECT count(*) FROM visits WHERE cost > nextval('s')",
+            "is volatile",
+        ),
+        (
+            "SELECT count(*) FROM visits WHERE region ~ note",
+            "needs a pattern that is constant",
+        ),
+        (
+            "SELECT count(*) FROM visits WHERE current_setting('a.' || region, true) = 'x'",
+            "current_setting",
+        ),
+    ] {
+        if sql.contains("nextval") {
+            world.ask("CREATE SEQUENCE s");
+        }
+        check(&mut world, sql, reason);
+    }
+    // Around a block, they see answers.
+    world.same(
+        "SELECT mine(avg(cost)), avg(cost) ### 1, mine(count(*)) FROM visits",
+        1,
+    );
+}
+
+#[test]
+fn bounds_and_prices_are_public_constants() {
+    let bounds = "lo < hi, from -1e100 to 1e100";
+    check_all(&[
+        (
+            "SELECT dp_mean(cost, -1e101, 1e101, 0.1) FROM visits",
+            bounds,
+        ),
+        ("SELECT dp_mean(cost, 0, 1e308, 0.1) FROM visits", bounds),
+        (
+            "SELECT dp_sum(cost, 0, 'infinity', 0.1) FROM visits",
+            bounds,
+        ),
+        ("SELECT dp_mean(cost, 5, 5, 0.1) FROM visits", bounds),
+        ("SELECT avg(cost * 1e99) FROM visits", "beyond 1e100"),
+        (
+            "SELECT avg(length(note)) FROM visits",
+            "nothing bounds what avg is about",
+        ),
+        (
+            "SELECT avg(id) FROM visits",
+            "nothing bounds what avg is about",
+        ),
+        (
+            "SELECT sum(1 / cost) FROM visits",
+            "nothing bounds what sum is about",
+        ),
+        (
+            "SELECT dp_mean(cost, 0, 100, rate) FROM visits",
+            "argument \"eps\" of dp_mean is no constant",
+        ),
+        (
+            "SELECT dp_count(cost) FROM visits",
+            "argument \"eps\" of dp_count is no constant",
+        ),
+        (
+            "SELECT dp_mean(cost, 0, age, 0.1) FROM visits",
+            "argument \"hi\" of dp_mean is no constant",
+        ),
+        (
+            "SELECT dp_mean(cost, 0, 100, NULL) FROM visits",
+            "argument \"eps\" of dp_mean is NULL",
+        ),
+        ("SELECT dp_mean(cost, 0, 100, -1) FROM visits", "eps"),
+    ]);
+}
+
+#[test]
+fn other_aggregates_have_a_hint() {
+    let no_answer = "has no private answer";
+    let cases = [
+        (
+            "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY cost) FROM visits",
+            no_answer,
+        ),
+        (
+            "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY cost) FROM visits",
+            no_answer,
+        ),
+        (
+            "SELECT mode() WITHIN GROUP (ORDER BY region) FROM visits",
+            no_answer,
+        ),
+        ("SELECT min(cost) FROM visits", no_answer),
+        ("SELECT max(cost), count(*) FROM visits", no_answer),
+        ("SELECT corr(cost, age) FROM visits", no_answer),
+        ("SELECT regr_slope(cost, age) FROM visits", no_answer),
+        ("SELECT bool_or(cost > 3) FROM visits", no_answer),
+        ("SELECT array_agg(cost) FROM visits", no_answer),
+        ("SELECT string_agg(region, ',') FROM visits", no_answer),
+        ("SELECT jsonb_agg(cost) FROM visits", no_answer),
+        ("SELECT jsonb_object_agg(id, cost) FROM visits", no_answer),
+    ];
+    check_all(&cases);
+    let mut world = World::new();
+    for (sql, _) in cases {
+        let refusal = world.refused(sql);
+        assert!(
+            refusal.hint.contains("dp_mean_estimate"),
+            "{sql}: {refusal:?}"
+        );
+    }
+    for (sql, reason) in [
+        (
+            "SELECT count(DISTINCT region) FROM visits",
+            "count with DISTINCT",
+        ),
+        ("SELECT sum(DISTINCT cost) FROM visits", "sum with DISTINCT"),
+        ("SELECT avg(cost ORDER BY age) FROM visits", "with ORDER BY"),
+        (
+            "SELECT count(*) FROM visits GROUP BY CUBE (id, patient, region, cost, age, day, at)",
+            "more than 64 grouping sets",
+        ),
+    ] {
+        check(&mut world, sql, reason);
+    }
+}
+
+/// The hints show what works: the query of an example is answered.
+#[test]
+fn the_example_of_a_hint_works() {
+    let mut world = World::new();
+    for (table, cost) in [("visits", 2.0), ("people", 1.0)] {
+        let refusal = world.refused(&format!("SELECT * FROM {table}"));
+        let example = refusal
+            .hint
+            .strip_prefix("Ask as in: ")
+            .expect("an example");
+        let example = example.split(". What").next().expect("a sentence");
+        let price = world.price(|world| world.ask(example));
+        assert_eq!(price, (cost, 1), "{example}");
+    }
+}
+
+/// Whose right counts is the role's that asks, not that of the session.
+#[test]
+fn a_role_without_allowance_gets_nothing() {
+    let mut world = World::new();
+    let mut server = world.database.connect();
+    let grant = world.with_roles("GRANT {other} TO {analyst}");
+    run(&mut server, &grant);
+    world.ask("PREPARE p AS SELECT count(*) FROM visits; EXECUTE p; EXECUTE p");
+    for mode in ["auto", "force_generic_plan"] {
+        world.ask(&format!(
+            "SET plan_cache_mode = {mode}; EXECUTE p; SET ROLE {{other}}"
+        ));
+        for sql in [
+            "SELECT count(*) FROM visits",
+            "EXECUTE p",
+            "SELECT * FROM visits",
+            "EXPLAIN SELECT count(*) FROM visits",
+        ] {
+            let refusal = world.refused(sql);
+            assert_eq!(
+                refusal.message, "permission denied for table visits",
+                "{sql}"
+            );
+        }
+        world.ask("RESET ROLE; EXECUTE p");
+    }
+    // A member of a role that is allowed, is; one that no longer is, is not.
+    let join = world.with_roles("REVOKE {other} FROM {analyst}; GRANT {analyst} TO {other}");
+    run(&mut server, &join);
+    let mut other = world.database.connect_as(&world.with_roles("{other}"));
+    run(
+        &mut other,
+        "PREPARE p AS SELECT count(*) FROM visits; SET plan_cache_mode = force_generic_plan; EXECUTE p",
+    );
+    let leave = world.with_roles("REVOKE {analyst} FROM {other}");
+    run(&mut server, &leave);
+    for sql in ["EXECUTE p", "SELECT count(*) FROM visits"] {
+        let error = other.simple_query(sql).expect_err("no rights");
+        assert_eq!(refusal(&error, sql).code, "42501", "{sql}");
+    }
+}

@@ -1,0 +1,161 @@
+//! Every aggregate, once: the calls that the tests hold to the same rules. What is attacked, what answers without rows,
+//! what is right in every plan and what anybody may ask is this table; `tests/signatures.rs` compares it with the catalog.
+//!
+//! A new aggregate has a line for each of its declarations, but for those of contributions.
+
+/// What is kept of a group's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// 64 bytes: a count and a sum.
+    Sums,
+    /// 80 bytes: a sum of squares too.
+    Moments,
+    /// A sum for each position of a row.
+    Vector,
+    /// A count for each bin.
+    Bins,
+    /// Cells of a line without ends, more of them with more rows.
+    Cells,
+}
+
+/// What the answer is if there are no rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Empty {
+    /// Noise: another one at each run, and never NULL.
+    Noise,
+    /// What noise seldom or never changes: a group that is not kept, a mean or bounds that are not known.
+    Nothing,
+}
+
+/// A call.
+#[derive(Debug)]
+pub struct Call {
+    pub aggregate: &'static str,
+    /// Of a column `x`: `{hi}` is the upper bound, `{eps}` epsilon, unless the mechanism has the budget.
+    arguments: &'static str,
+    pub state: State,
+    pub empty: Empty,
+    /// What is known of the answer up to noise that is far below 1 at eps 50: a number made of the call at `{}`, and the
+    /// truth, in which `c` is `x` between 0 and `{hi}`, and `{after}` what may follow a call.
+    pub truth: &'static [(&'static str, &'static str)],
+}
+
+impl Call {
+    /// The call, with what may end its arguments.
+    pub fn with(&self, hi: &str, eps: &str, inside: &str) -> String {
+        let arguments = self.arguments.replace("{hi}", hi).replace("{eps}", eps);
+        format!("{}({arguments}{inside})", self.aggregate)
+    }
+
+    /// The call, with values up to 100 and eps 1.
+    pub fn sql(&self) -> String {
+        self.with("100", "1", "")
+    }
+
+    /// Whether epsilon is an argument.
+    pub fn takes_eps(&self) -> bool {
+        self.arguments.contains("{eps}")
+    }
+
+    /// Whether only those may ask it who may show a row (`dp_mean.allow_pathological`).
+    pub fn is_pathological(&self) -> bool {
+        let devices = ["name_and_shame", "hybrid", "fallback=raw"];
+        devices.iter().any(|device| self.arguments.contains(device))
+    }
+}
+
+use Empty::{Noise, Nothing};
+use State::{Bins, Cells, Moments, Sums, Vector};
+
+type Truth = &'static [(&'static str, &'static str)];
+type Line = (&'static str, &'static str, State, Empty, Truth);
+
+const MEAN: Truth = &[("{}", "avg(c){after}")];
+const PAIR: Truth = &[
+    ("({}).mean", "avg(c){after}"),
+    ("({}).count", "count(c){after}"),
+];
+const SUM: Truth = &[("{}", "sum(c){after}")];
+const COUNT: Truth = &[("{}", "count(x){after}")];
+const ROWS: Truth = &[("{}", "count(*){after}")];
+const SIDES: Truth = &[
+    ("({}).below", "count(CASE WHEN x < 0 THEN 1 END){after}"),
+    (
+        "({}).inside",
+        "count(CASE WHEN x BETWEEN 0 AND {hi} THEN 1 END){after}",
+    ),
+    ("({}).above", "count(CASE WHEN x > {hi} THEN 1 END){after}"),
+];
+
+#[rustfmt::skip]
+const LINES: &[Line] = &[
+    ("dp_mean", "x, 0, {hi}, {eps}", Sums, Noise, MEAN),
+    ("dp_mean", "x, 0, {hi}, {eps}, 'hourglass'", Sums, Noise, MEAN),
+    ("dp_mean", "x, 0, {hi}, {eps}, 'laplace'", Sums, Noise, &[]),
+    ("dp_mean", "x, 0, {hi}, {eps}, 'independent'", Sums, Noise, &[]),
+    ("dp_mean", "x, 0, {hi}, {eps}, 'shifted'", Sums, Noise, &[]),
+    ("dp_mean", "x, 0, {hi}, {eps}, 'smooth'", Sums, Noise, &[]),
+    ("dp_mean", "x, 0, {hi}, {eps}, 'clipped(n=9)'", Sums, Noise, &[]),
+    ("dp_mean", "x, NULL, NULL, {eps}, 'symmetric(delta=1e-6, scale=1)'", Cells, Nothing, &[]),
+    ("dp_mean", "x, NULL, NULL, {eps}, 'symmetric_known_n(delta=0.5, scale=1, n=20, fallback=raw)'", Cells, Nothing, &[]),
+    ("dp_mean_and_count", "x, 0, {hi}, {eps}", Sums, Noise, PAIR),
+    ("dp_mean_and_count", "x, 0, {hi}, {eps}, 'staircase'", Sums, Noise, &[("({}).mean", "avg(c){after}")]),
+    ("dp_mean_and_count", "x, 0, {hi}, {eps}, 'independent'", Sums, Noise, &[]),
+    ("dp_mean_and_count", "x, 0, {hi}, {eps}, 'clipped(n=100)'", Sums, Noise, &[]),
+    ("dp_mean_and_count", "x, NULL, NULL, {eps}, 'symmetric(delta=1e-6, scale=2, bin=7, clip=5)'", Cells, Noise, &[]),
+    ("dp_mean_estimate", "x, 0, {hi}, {eps}", Sums, Noise, &[("({}).value", "avg(c){after}")]),
+    ("dp_mean_estimate", "x, 0, {hi}, NULL, 'gaussian(mu=1)'", Sums, Noise, &[]),
+    ("dp_mean_estimate", "x, 0, {hi}, {eps}, 'hourglass', 0.5", Sums, Noise, &[("({}).count", "count(c){after}")]),
+    ("dp_sum", "x, 0, {hi}, {eps}", Sums, Noise, SUM),
+    ("dp_sum", "x, 0, {hi}, {eps}, 'staircase'", Sums, Noise, SUM),
+    ("dp_sum", "x, 0, {hi}, {eps}, 'laplace'", Sums, Noise, &[]),
+    ("dp_sum", "x, 0, {hi}, NULL, 'gaussian(mu=1)'", Sums, Noise, &[]),
+    ("dp_sum_estimate", "x, 0, {hi}, {eps}", Sums, Noise, &[]),
+    ("dp_sum_estimate", "x, 0, {hi}, {eps}, 'staircase'", Sums, Noise, &[("({}).value", "sum(c){after}")]),
+    ("dp_sum_estimate", "x, 0, {hi}, {eps}, 'laplace', 0.9", Sums, Noise, &[]),
+    ("dp_count", "{eps}", Sums, Noise, ROWS),
+    ("dp_count", "x, {eps}", Sums, Noise, COUNT),
+    ("dp_count", "x, {eps}, 'geometric'", Sums, Noise, COUNT),
+    ("dp_count", "x, {eps}, 'undercount(delta=0.1)'", Sums, Noise, &[]),
+    ("dp_count_estimate", "{eps}", Sums, Noise, &[("({}).value", "count(*){after}")]),
+    ("dp_count_estimate", "x, {eps}", Sums, Noise, &[]),
+    ("dp_count_estimate", "x, {eps}, 'geometric'", Sums, Noise, &[]),
+    ("dp_count_estimate", "x, {eps}, 'geometric', 0.9", Sums, Noise, &[("({}).lower", "count(x){after}")]),
+    ("dp_keep", "{eps}, 0.999", Sums, Nothing, &[("({})::int", "least(count(*){after}, 1)")]),
+    ("dp_keep", "{eps}, 1e-6, 'keep(rows=2)'", Sums, Nothing, &[]),
+    ("dp_variance", "x, 0, {hi}, {eps}", Moments, Noise, &[]),
+    ("dp_variance", "x, 0, {hi}, {eps}, 'laplace(sample=yes)'", Moments, Noise, &[]),
+    ("dp_stddev", "x, 0, {hi}, {eps}", Moments, Noise, &[]),
+    ("dp_stddev", "x, 0, {hi}, {eps}, 'laplace'", Moments, Noise, &[]),
+    ("dp_variance_estimate", "x, 0, {hi}, {eps}", Moments, Noise, &[]),
+    ("dp_variance_estimate", "x, 0, {hi}, NULL, 'gaussian(mu=1000)'", Moments, Noise, &[("round(({}).count)", "count(x){after}")]),
+    ("dp_variance_estimate", "x, 0, {hi}, {eps}, 'laplace(sample=yes)', 0.9", Moments, Noise, &[]),
+    ("dp_histogram", "x, 0, {hi}, 1, {eps}", Bins, Noise, &[("({})[1]", "count(x){after}")]),
+    ("dp_histogram", "x, 0, {hi}, 3, {eps}, 'geometric(outside=drop)'", Bins, Noise, &[]),
+    ("dp_clamped", "x, 0, {hi}, {eps}", Bins, Noise, SIDES),
+    ("dp_clamped", "x, 0, {hi}, {eps}, 'geometric'", Bins, Noise, &[]),
+    ("dp_clamped", "x, 0, 10, {eps}, 'geometric'", Bins, Noise, &[("({}).above", "count(CASE WHEN x > 10 THEN 1 END){after}")]),
+    ("dp_bounds", "x, {eps}", Bins, Nothing, &[]),
+    ("dp_bounds", "x, {eps}, 'geometric(beta=0.5)'", Bins, Noise, &[]),
+    ("dp_counts", "{eps}, 'correlated(delta=1e-6)', x > 30, x > 60", Vector, Noise, &[]),
+    ("dp_counts", "{eps}, 'laplace(d=2)', VARIADIC ARRAY[x > 30, x > 60]", Vector, Noise, &[]),
+    ("dp_counts", "NULL, 'gaussian(mu=1000)', x > 30, x > 60", Vector, Noise, &[("round(({})[2])", "count(CASE WHEN x > 60 THEN 1 END){after}")]),
+    ("dp_counts_estimate", "{eps}, 'correlated(delta=1e-6, c=2)', x > 30, x > 60", Vector, Noise, &[]),
+    ("dp_counts_estimate", "NULL, 'gaussian(rho=0.5)', x > 30, x > 60", Vector, Noise, &[]),
+    ("dp_sums", "ARRAY[x, 1], 0, {hi}, {eps}, 'laplace(d=2)'", Vector, Noise, &[]),
+    ("dp_sums_estimate", "ARRAY[x, 1], 0, {hi}, {eps}, 'ellipse(delta=1e-6, k=1, d=2)'", Vector, Noise, &[]),
+    ("dp_means", "ARRAY[x, 1], 0, {hi}, {eps}, 'correlated(delta=1e-6, d=2)'", Vector, Noise, &[]),
+    ("dp_means", "ARRAY[x, 1], 0, {hi}, NULL, 'correlated(mu=1, d=4)'", Vector, Noise, &[]),
+];
+
+/// All of them.
+pub fn calls() -> impl Iterator<Item = Call> {
+    let call = |&(aggregate, arguments, state, empty, truth): &Line| Call {
+        aggregate,
+        arguments,
+        state,
+        empty,
+        truth,
+    };
+    LINES.iter().map(call)
+}
