@@ -23,6 +23,7 @@ COMMENT ON COLUMN dp_mean.allowance.by IS 'The role that said it.';
 SELECT pg_catalog.pg_extension_config_dump('dp_mean.allowance', '');
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.allowance
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
+COMMENT ON TRIGGER append_only ON dp_mean.allowance IS 'An allowance is followed by another, not changed.';
 
 CREATE FUNCTION dp_mean.receipt_trans(
     state boolean, relation oid, asker oid, epsilon bigint, rho bigint, delta bigint, mechanisms text
