@@ -23,6 +23,7 @@ COMMENT ON COLUMN dp_mean.allowance.by IS 'The role that said it.';
 SELECT pg_catalog.pg_extension_config_dump('dp_mean.allowance', '');
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.allowance
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
+COMMENT ON TRIGGER append_only ON dp_mean.allowance IS 'An allowance is followed by another, not changed.';
 
 CREATE FUNCTION dp_mean.receipt_trans(
     state boolean, relation oid, asker oid, epsilon bigint, rho bigint, delta bigint, mechanisms text
@@ -106,7 +107,7 @@ COMMENT ON FUNCTION dp_cost(text) IS
     'What a query about protected tables would cost: for each SELECT about one, the table, the budget, epsilon (NULL if '
     'none bounds it), rho, delta, whether the budget has room now, the mechanisms, and the SQL that answers it, in which '
     '$1, $2 stand for its own expressions. It spends nothing, and reads no row. '
-    'Errors: those of the query; 42501 if it has no private answer.';
+    'Errors: 42501 if it has no private answer. Otherwise as the query itself.';
 
 CREATE VIEW dp_policies WITH (security_barrier) AS
 SELECT c.oid::pg_catalog.regclass AS relation,
