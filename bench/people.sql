@@ -36,6 +36,33 @@ SELECT format('%s rows of %s people, PostgreSQL %s, medians of %s runs that take
               current_setting('server_version'), greatest(:runs, 3));
 \echo
 SELECT * FROM ratios();
+
+-- People in up to ten of a thousand groups, who are kept in three.
+CREATE UNLOGGED TABLE visits AS
+SELECT person, ((person * 7919::bigint + floor(random() * 10)::int * 104729) % 1000)::int AS k, x FROM people;
+VACUUM (FREEZE, ANALYZE) visits;
+TRUNCATE contenders, turns;
+INSERT INTO contenders
+SELECT id, name, 'SELECT count(a) FROM (' || query || ') q', NULL
+FROM (VALUES
+    (0, '`avg` of the means of each person and group',
+     'SELECT k, avg(x) AS a FROM (SELECT k, avg(x) AS x FROM visits GROUP BY person, k) q GROUP BY k'),
+    (1, '`dp_mean` over `dp_groups`',
+     'SELECT k, dp_mean(c, 0, 1, 1.0, ''hourglass(groups=3)'') AS a FROM (SELECT dp_groups(3, person, k, dp_part(x, 0, 1)) '
+     'AS kept FROM visits GROUP BY person) p, dp_unnest(kept) AS g(k int, c dp_contribution) GROUP BY k'),
+    (2, '`dp_mean` over three groups by `row_number()`',
+     'SELECT k, dp_mean(c, 0, 1, 1.0, ''hourglass(groups=3)'') AS a FROM (SELECT k, c, row_number() OVER (PARTITION BY person '
+     'ORDER BY hashint8extended(person, k)) AS nth FROM (SELECT person, k, dp_contribution(x, 0, 1) AS c FROM visits '
+     'GROUP BY person, k) q) q WHERE nth <= 3 GROUP BY k')
+) AS calls(id, name, query);
+INSERT INTO turns
+SELECT id, current_setting('jit')::bool, 0, run(query), again
+FROM (SELECT contenders.*, again FROM contenders, generate_series(1, greatest(:runs, 3)) AS again ORDER BY again, id OFFSET 0) AS q;
+
+\echo
+SELECT format('The same rows and people in up to ten of 1,000 groups, of which three are kept.');
+\echo
+SELECT * FROM ratios();
 RESET work_mem;
 SET enable_sort = off;
-DROP TABLE people CASCADE;
+DROP TABLE people, visits CASCADE;

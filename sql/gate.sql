@@ -24,23 +24,23 @@ SELECT pg_catalog.pg_extension_config_dump('dp_mean.allowance', '');
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.allowance
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
 
-CREATE FUNCTION dp_mean.dp_receipt_trans(
+CREATE FUNCTION dp_mean.receipt_trans(
     state boolean, relation oid, asker oid, epsilon bigint, rho bigint, delta bigint, mechanisms text
 ) RETURNS boolean
     AS 'MODULE_PATHNAME', 'dp_receipt_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_receipt_trans(boolean, oid, oid, bigint, bigint, bigint, text) IS
+COMMENT ON FUNCTION dp_mean.receipt_trans(boolean, oid, oid, bigint, bigint, bigint, text) IS
     'support function of receipt: no row reaches it';
 
-CREATE FUNCTION dp_mean.dp_receipt_final(state boolean) RETURNS boolean
+CREATE FUNCTION dp_mean.receipt_final(state boolean) RETURNS boolean
     AS 'MODULE_PATHNAME', 'dp_receipt_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_receipt_final(boolean) IS
+COMMENT ON FUNCTION dp_mean.receipt_final(boolean) IS
     'support function of receipt: true, if this execution was charged';
 
 CREATE AGGREGATE dp_mean.receipt(
     relation oid, asker oid, epsilon bigint, rho bigint, delta bigint, mechanisms text
 ) (
-    SFUNC = dp_mean.dp_receipt_trans, STYPE = boolean, INITCOND = 'true',
-    FINALFUNC = dp_mean.dp_receipt_final, FINALFUNC_MODIFY = SHAREABLE,
+    SFUNC = dp_mean.receipt_trans, STYPE = boolean, INITCOND = 'true',
+    FINALFUNC = dp_mean.receipt_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = pg_catalog.booland_statefunc, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE dp_mean.receipt(oid, oid, bigint, bigint, bigint, text) IS

@@ -1,5 +1,5 @@
--- dp_mean.total: what a function answers, and NULL where it would raise an error that depends on a value. It stands in for
--- PostgreSQL's own functions in queries over protected tables.
+-- dp_mean.total: what a function answers, and NULL where it would raise an error that depends on a value. It stands in
+-- for PostgreSQL's own functions in queries over protected tables.
 
 -- EXECUTE stays with everybody: PostgreSQL asks for it of whoever runs the query, in which the call stands, and not of
 -- whoever wrote the call into it. Called by hand it refuses, and nobody finds it, as the schema is shut.

@@ -15,7 +15,7 @@ use crate::pg::nodes::elements;
 use crate::state::cells::CellState;
 use crate::state::scalar::State;
 use crate::state::vector::VectorState;
-use crate::total::judge::{Judgement, collation_ok, judge};
+use crate::total::judge::{Judgement, collation_ok, judge, output_ok};
 use crate::total::list::{FUNCTIONS, Rule};
 use crate::total::range::range;
 use crate::total::variant::variant;
@@ -252,6 +252,11 @@ fn judged(call: Call) -> Option<Datum> {
     }
 }
 
+/// `dp_test_output(oid)`: whether values of a type can be made texts without an error.
+fn output(call: Call) -> Option<Datum> {
+    output_ok(pg_sys::Oid::from(call.datum(0)?.value() as u32)).into_datum()
+}
+
 /// `dp_test_range("any", lo, hi, lo, hi, ...)`: the range of the first argument, as `lo hi`, with ranges of the first
 /// columns of a table; NULL if none is known. It is the same for the argument's variant.
 fn known_range(call: Call) -> Option<Datum> {
@@ -282,6 +287,7 @@ fn known_range(call: Call) -> Option<Datum> {
 
 sql_function!(dp_test_functions, pg_finfo_dp_test_functions, functions);
 sql_function!(dp_test_judge, pg_finfo_dp_test_judge, judged);
+sql_function!(dp_test_output, pg_finfo_dp_test_output, output);
 sql_function!(dp_test_range, pg_finfo_dp_test_range, known_range);
 
 /// With the library in shared_preload_libraries this runs in the postmaster: every backend then

@@ -43,14 +43,34 @@ const LEDGER: [&str; 5] = [
     "dp_charge(text,double precision,double precision,regrole)",
 ];
 
+/// The functions that protect tables.
+const GATE: [&str; 8] = [
+    "dp_allow(regclass,regrole)",
+    "dp_column(regclass,text,double precision,double precision)",
+    "dp_column(regclass,text,text[])",
+    "dp_cost(text)",
+    "dp_disallow(regclass,regrole)",
+    "dp_protect(regclass,text,text,integer,integer,double precision,double precision)",
+    "dp_unprotect(regclass)",
+    "dp_view(regclass,text)",
+];
+
+/// What the gate writes into queries.
+const WRITTEN: [&str; 4] = [
+    "dp_mean.receipt(oid,oid,bigint,bigint,bigint,text)",
+    "dp_mean.receipt_final(boolean)",
+    "dp_mean.receipt_trans(boolean,oid,oid,bigint,bigint,bigint,text)",
+    "dp_mean.total(oid,\"any\")",
+];
+
 /// What refuses to change the ledger, by a trigger.
 const REFUSES: &str = "dp_mean.dp_ledger_refuse()";
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 189;
+const FUNCTIONS: usize = 212;
 
 /// How many of them anybody calls beside the aggregates; the others are in the schema of what works inside.
-const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + 2;
+const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + GATE.len() + 6;
 
 /// The members of the extension.
 const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid, objsubid) AS name \
@@ -91,6 +111,7 @@ fn each_function_says_what_it_is() {
     let functions = rows(&mut client, &sql);
     assert_eq!(functions.len(), FUNCTIONS, "{functions:?}");
     let (mut conversions, mut plans, mut ledger) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut gate, mut written) = (Vec::new(), Vec::new());
     for row in &functions {
         let name: &str = row.get(0);
         let [kind, volatility, parallel]: [&str; 3] = [row.get(2), row.get(3), row.get(4)];
@@ -102,14 +123,25 @@ fn each_function_says_what_it_is() {
             plans.push(name);
         } else if LEDGER.contains(&name) {
             ledger.push(name);
+        } else if GATE.contains(&name) {
+            gate.push(name);
+        } else if WRITTEN.contains(&name) {
+            written.push(name);
         }
         // They write; what they refuse they say, and a NULL is refused.
-        let writes = LEDGER.contains(&name) || name == REFUSES;
+        let writes = LEDGER.contains(&name) || GATE.contains(&name) || name == REFUSES;
         let lists_mechanisms = name == "dp_mechanisms()" || name.starts_with("dp_mean_plan(");
         // Final functions draw noise, but those of contributions. The list of mechanisms may grow with the library.
+        let is_total = name == WRITTEN[3];
         let expected = match name {
-            _ if lists_mechanisms => "s",
-            _ if name.starts_with("dp_mean.dp_contribution") => "i",
+            _ if lists_mechanisms || is_total => "s",
+            _ if name.starts_with("dp_mean.dp_contribution")
+                || name.starts_with("dp_mean.dp_groups") =>
+            {
+                "i"
+            }
+            // Not a constant, so that the plan shows its arguments.
+            _ if name.starts_with("dp_part") => "s",
             _ if name.contains("_final(") || writes => "v",
             _ => "i",
         };
@@ -128,10 +160,13 @@ fn each_function_says_what_it_is() {
         // A plan may lack numbers, and bounds beside a scale; what may not be NULL is named.
         let plans = ["dp_mean_plan(", "dp_mean_error(", "dp_epsilon_for("];
         let planned = plans.iter().any(|part| name.starts_with(part));
-        let sees_null = aggregate || of_state || planned || writes;
+        let prices = name == "dp_cost(text)";
+        let part = name.starts_with("dp_part");
+        let sees_null = (aggregate || of_state || planned || writes || part) && !prices;
         assert_eq!(strict, !sees_null, "{name}");
         assert!(!row.get::<_, bool>(6) && !row.get::<_, bool>(7), "{name}");
-        assert_eq!(row.get::<_, bool>(8), lists_mechanisms, "{name}");
+        let many = lists_mechanisms || prices || name.starts_with("dp_unnest(");
+        assert_eq!(row.get::<_, bool>(8), many, "{name}");
         if aggregate {
             assert_eq!(row.get::<_, &str>(9), "internal", "{name}");
         } else {
@@ -144,6 +179,8 @@ fn each_function_says_what_it_is() {
     plans.sort_unstable();
     assert_eq!(plans, PLANS);
     assert_eq!(ledger, LEDGER);
+    assert_eq!(gate, GATE);
+    assert_eq!(written, WRITTEN);
 }
 
 #[test]
@@ -155,7 +192,8 @@ fn each_aggregate_says_what_it_is() {
          aggfinalmodify::text, aggtranstype::regtype::text, aggtransspace, agginitval IS NULL, \
          t.proname::text, e.proname::text \
          FROM ({}) f JOIN pg_aggregate a ON a.aggfnoid = f.oid \
-         JOIN pg_proc t ON t.oid = aggtransfn JOIN pg_proc e ON e.oid = aggfinalfn ORDER BY 1",
+         JOIN pg_proc t ON t.oid = aggtransfn JOIN pg_proc e ON e.oid = aggfinalfn \
+         WHERE signature NOT LIKE 'dp\\_mean.%' ORDER BY 1",
         functions()
     );
     let aggregates = rows(&mut client, &sql);
@@ -182,6 +220,7 @@ fn each_aggregate_says_what_it_is() {
             "dp_sums" | "dp_sums_estimate" | "dp_means" => 64 + 16 * 64,
             "dp_bounds" => 64 + 8 * 257,
             "dp_clamped" => 64 + 8 * 3,
+            "dp_groups" => 512,
             "dp_variance" | "dp_stddev" | "dp_variance_estimate" | "dp_contribution" => 80,
             _ => 64,
         };
@@ -226,18 +265,25 @@ fn only_the_aggregates_may_run_what_works_on_states() {
     let mut of_states = 0;
     for row in rows(&mut client, &sql) {
         let name: &str = row.get(0);
-        let converts =
-            ["in", "out", "recv", "send"].map(|part| format!("dp_mean.dp_contribution_{part}("));
-        let of_state = row.get(1) || converts.iter().any(|start| name.starts_with(start));
+        let converts = ["contribution", "groups"]
+            .map(|of| ["in", "out", "recv", "send"].map(|part| format!("dp_mean.dp_{of}_{part}(")));
+        let of_state = row.get(1)
+            || converts
+                .as_flattened()
+                .iter()
+                .any(|start| name.starts_with(start));
         of_states += usize::from(of_state);
         let shut = of_state || LEDGER.contains(&name) || name == REFUSES;
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 92);
+    assert_eq!(of_states, 98);
     for (name, usable) in [
         ("dp_mean.dp_state", false),
         ("dp_mean.dp_contribution", false),
+        ("dp_contribution", false),
+        ("dp_mean.dp_groups", false),
+        ("dp_mean.dp_part", false),
         ("dp_mechanism", true),
         ("dp_mean_answer", true),
         ("dp_vector_answer", true),
@@ -374,8 +420,8 @@ fn every_object_has_a_comment() {
         "pg_type",
     ];
     assert_eq!(Vec::from_iter(&catalogs), expected);
-    // Besides: 6 operators, 2 casts, types, an operator class and its family, a schema, 4 tables and 3 views.
-    assert_eq!(members.len(), FUNCTIONS + 29);
+    // Besides: 6 operators, 2 casts, types, an operator class and its family, a schema, 6 tables and 4 views.
+    assert_eq!(members.len(), FUNCTIONS + 35);
     let sql = format!(
         "SELECT objid::regclass || '.' || attname FROM ({MEMBERS}) m JOIN pg_attribute a ON attrelid = objid \
          WHERE classid = 'pg_class'::regclass AND attnum > 0 AND col_description(objid, attnum) IS NULL \
@@ -518,7 +564,8 @@ fn the_extension_can_live_in_any_schema() {
     right(&mut client, &calls("one"));
     let sql = format!(
         "SELECT count(*) FROM ({MEMBERS}) m \
-         JOIN pg_aggregate a ON m.classid = 'pg_proc'::regclass AND a.aggfnoid = objid"
+         JOIN pg_aggregate a ON m.classid = 'pg_proc'::regclass AND a.aggfnoid = objid \
+         WHERE a.aggfnoid::text NOT LIKE 'dp\\_mean.%'"
     );
     let public = PUBLIC as i64 + value::<i64>(&mut client, &sql);
     assert_eq!(in_schema(&mut client, "one"), public);
@@ -605,7 +652,8 @@ fn what_others_made_before_is_not_taken_up() {
         "SELECT count(*) > 0 FROM pg_proc WHERE prosrc = 'dp_mean_trans' AND proargtypes[1] = 'pg_catalog.float8'::regtype"
     ));
     let taken = "SELECT count(*) FROM pg_depend d JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid \
-         WHERE r.ev_class IN ('dp_budgets'::regclass, 'dp_ledger'::regclass, 'dp_promises'::regclass) \
+         WHERE r.ev_class IN ('dp_budgets'::regclass, 'dp_ledger'::regclass, \
+         'dp_policies'::regclass, 'dp_promises'::regclass) \
            AND pg_describe_object(d.refclassid, d.refobjid, 0) ~ 'pg_has_role|unequal|operator <>'";
     assert_eq!(value::<i64>(&mut client, taken), 0);
     // What has the very name and arguments stands in the way.

@@ -17,14 +17,22 @@ const MEMBERS: &str = "SELECT objid FROM pg_depend WHERE refclassid = 'pg_extens
 const EVERYWHERE: [&str; 2] = ["rows", "groups"];
 
 /// What functions are for: a title, and their names. Sections for mechanisms, types and settings follow.
-const PURPOSES: [(&str, &[&str]); 11] = [
+const PURPOSES: [(&str, &[&str]); 12] = [
     (
         "Means, sums and counts",
         &["dp_mean", "dp_mean_and_count", "dp_sum", "dp_count"],
     ),
     (
         "People with many rows",
-        &["dp_contribution", "dp_contribution_sum"],
+        &[
+            "dp_contribution",
+            "dp_contribution_sum",
+            "dp_groups",
+            "dp_part",
+            "dp_part_sum",
+            "dp_part_rows",
+            "dp_unnest",
+        ],
     ),
     ("Many at once", &["dp_counts", "dp_sums", "dp_means"]),
     ("Spread", &["dp_variance", "dp_stddev"]),
@@ -71,6 +79,18 @@ const PURPOSES: [(&str, &[&str]); 11] = [
             "dp_eps_of_rho",
             "dp_mu_of_rho",
             "dp_rdp_of_mu",
+        ],
+    ),
+    (
+        "Protected tables",
+        &[
+            "dp_protect",
+            "dp_column",
+            "dp_allow",
+            "dp_disallow",
+            "dp_unprotect",
+            "dp_view",
+            "dp_cost",
         ],
     ),
     ("Budgets", &["dp_budget", "dp_budget_close", "dp_charge"]),

@@ -20,7 +20,7 @@ use pgrx::pg_sys::Datum;
 use crate::aggregates::shared::scalars::{add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
-use crate::call::signature::{HI, LO, OF_CONTRIBUTION, Signature, X, at};
+use crate::call::signature::{OF_CONTRIBUTION, OF_TOTAL, at};
 use crate::call::site::CallSite;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
@@ -92,7 +92,7 @@ pub static CONTRIBUTION: Aggregate<ContributionRule> = Aggregate {
 
 pub static CONTRIBUTION_SUM: Aggregate<ContributionRule> = Aggregate {
     name: "dp_contribution_sum",
-    signature: Signature::new(&[X, LO, HI]),
+    signature: OF_TOTAL,
     mechanisms: &Rules,
 };
 

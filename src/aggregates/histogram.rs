@@ -105,9 +105,9 @@ impl OfPeople {
     /// `call` is a call of dp_histogram's transition function of contributions.
     unsafe fn other_row(&self, call: Call) -> Result<Datum, Refusal> {
         let aggregate = &PEOPLE;
-        let (layout, rows) =
+        let (layout, unit) =
             CallSite::with(call, SupportFunction::Transition, aggregate, |site| {
-                Ok((site.mechanism_of_row(call)?.layout(), site.rows()))
+                Ok((site.mechanism_of_row(call)?.layout(), site.unit()))
             })?;
         let mut state = match call.datum(at::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
@@ -115,7 +115,7 @@ impl OfPeople {
             None => VectorState::new(layout),
         };
         // SAFETY: the caller guarantees it.
-        if let Some((bounds, given)) = unsafe { contribution(call, rows) }
+        if let Some((bounds, given)) = unsafe { contribution(call, unit) }
             && let Some(bucket) = Histogram::bin(state.layout(), given.mean(&bounds))
         {
             state.count_rows_in(bucket, given.rows());

@@ -5,6 +5,7 @@ mod clamped;
 mod contribution;
 mod count;
 mod counts;
+mod groups;
 mod histogram;
 mod keep;
 mod mean;
@@ -14,10 +15,10 @@ mod sum;
 mod sums;
 mod variance;
 
-use crate::call::signature::Signature;
+use crate::call::signature::{OF_GROUPS, Signature};
 
 /// All aggregates with their signatures. A test holds them against the catalog.
-pub const SIGNATURES: [(&str, Signature); 30] = [
+pub const SIGNATURES: [(&str, Signature); 31] = [
     ("dp_bounds", bounds::BOUNDS.signature),
     ("dp_clamped", clamped::CLAMPED.signature),
     ("dp_contribution", contribution::CONTRIBUTION.signature),
@@ -29,6 +30,7 @@ pub const SIGNATURES: [(&str, Signature); 30] = [
     ("dp_count_estimate", count::ESTIMATE.signature),
     ("dp_counts", counts::COUNTS.signature),
     ("dp_counts_estimate", counts::COUNTS.signature),
+    ("dp_groups", OF_GROUPS),
     ("dp_histogram", histogram::HISTOGRAM.signature),
     ("dp_histogram", histogram::PEOPLE.signature),
     ("dp_keep", keep::KEEP.signature),

@@ -47,14 +47,14 @@ impl<A: 'static> Aggregate<OfMoments<A>> {
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
     unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
-        let (grid, rows) = CallSite::with(call, SupportFunction::Transition, self, |site| {
+        let (grid, unit) = CallSite::with(call, SupportFunction::Transition, self, |site| {
             let grid = site.mechanism_of_row(call)?.grid().unwrap_or(Grid::NONE);
-            Ok((grid, site.takes_contributions().then(|| site.rows())))
+            Ok((grid, site.takes_contributions().then(|| site.unit())))
         })?;
-        if let Some(rows) = rows {
+        if let Some(unit) = unit {
             // SAFETY: the caller guarantees it.
             return unsafe {
-                let given = contribution(call, rows);
+                let given = contribution(call, unit);
                 let moments = given.map(|(bounds, given)| given.moments(&bounds, &grid));
                 self.add_sums(call, grid, &moments.unwrap_or_default())
             };

@@ -5,6 +5,7 @@ pub mod entry;
 pub mod group;
 pub mod offset;
 pub mod overspent;
+pub mod parts;
 pub mod release;
 pub mod signature;
 pub mod site;

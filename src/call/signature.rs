@@ -5,7 +5,11 @@
 //! A new argument is a [`Role`] with its name in [`ROLES`], a [`Parameter`], and what
 //! [`Values::arguments`] makes of it.
 
+use dp_core::error::ParameterError;
+use dp_core::registry;
 use dp_core::request::arguments::{Arguments, MechanismArgument};
+use dp_core::request::groups::most_groups;
+use dp_core::request::unit::Unit;
 use pgrx::pg_sys::{Datum, Oid};
 
 use crate::pg::errors::{self, Refusal};
@@ -29,6 +33,12 @@ pub enum Role {
     Buckets,
     /// The most rows that a person counts for.
     K,
+    /// The most groups that a person is kept in.
+    Groups,
+    /// The person.
+    Person,
+    /// Keys of groups, and what a person contributes to a group.
+    Parts,
     /// The budget epsilon.
     Epsilon,
     /// The budget delta, of an aggregate that has it beside the mechanism.
@@ -40,13 +50,16 @@ pub enum Role {
 }
 
 /// The names in SQL.
-const ROLES: [(Role, &str); 10] = [
+const ROLES: [(Role, &str); 13] = [
     (Role::X, "x"),
     (Role::Predicates, "questions"),
     (Role::Lo, "lo"),
     (Role::Hi, "hi"),
     (Role::Buckets, "buckets"),
     (Role::K, "k"),
+    (Role::Groups, "groups"),
+    (Role::Person, "person"),
+    (Role::Parts, "parts"),
     (Role::Epsilon, "eps"),
     (Role::Delta, "delta"),
     (Role::Mechanism, "mech"),
@@ -81,7 +94,10 @@ impl Role {
 
     /// Whether the argument is the data: it differs from row to row, and all others may not.
     const fn is_data(self) -> bool {
-        matches!(self, Self::X | Self::Predicates)
+        matches!(
+            self,
+            Self::X | Self::Predicates | Self::Person | Self::Parts
+        )
     }
 }
 
@@ -93,6 +109,10 @@ pub mod at {
     pub const LO: usize = 2;
     pub const HI: usize = 3;
     pub const BUCKETS: usize = 4;
+    pub const GROUPS: usize = 1;
+    pub const PERSON: usize = 2;
+    /// The first one.
+    pub const PARTS: usize = 3;
     /// The first one.
     pub const PREDICATES: usize = 3;
 }
@@ -197,6 +217,9 @@ pub const LO: Parameter = Parameter::new(Role::Lo, SqlType::Float8).read(at::LO)
 pub const HI: Parameter = Parameter::new(Role::Hi, SqlType::Float8).read(at::HI);
 pub const BUCKETS: Parameter = Parameter::new(Role::Buckets, SqlType::Integer).read(at::BUCKETS);
 pub const K: Parameter = Parameter::new(Role::K, SqlType::BigInt);
+pub const GROUPS: Parameter = Parameter::new(Role::Groups, SqlType::BigInt).read(at::GROUPS);
+pub const PERSON: Parameter = Parameter::new(Role::Person, SqlType::Any).read(at::PERSON);
+pub const PARTS: Parameter = Parameter::new(Role::Parts, SqlType::AnyVariadic).read(at::PARTS);
 pub const EPS: Parameter = Parameter::new(Role::Epsilon, SqlType::Float8);
 pub const DELTA: Parameter = Parameter::new(Role::Delta, SqlType::Float8);
 pub const MECH: Parameter = Parameter::new(Role::Mechanism, SqlType::Mechanism);
@@ -257,16 +280,16 @@ impl Signature {
         })
     }
 
-    /// Whether the rows of a call that [`fits`](Self::fits) are contributions of persons; `function` is one of its
-    /// support functions. What takes any type takes them too, and not as plain values.
-    pub fn takes_contributions(&self, planned: &PlannedCall, function: Oid) -> bool {
+    /// Whether the rows of a call that [`fits`](Self::fits) are contributions of persons. What takes any type takes
+    /// them too, and not as plain values.
+    pub fn takes_contributions(&self, planned: &PlannedCall) -> bool {
         let Some(mut parameters) = self.of_call(planned.len()) else {
             return false;
         };
         let mut types = planned.types();
         parameters.any(|parameter| match (parameter.sql_type, types.next()) {
             (SqlType::Contribution, _) => true,
-            (SqlType::Any, Some(of)) => sql_type::is_contribution(of, function),
+            (SqlType::Any, Some(of)) => sql_type::is_contribution(of),
             _ => false,
         })
     }
@@ -329,6 +352,15 @@ impl Parameter {
 
 /// What `dp_contribution` takes; `dp_contribution_sum` has no `k`.
 pub const OF_CONTRIBUTION: Signature = Signature::new(&[X, LO, HI, K.given_from(4)]);
+
+/// What `dp_contribution_sum` takes.
+pub const OF_TOTAL: Signature = Signature::new(&[X, LO, HI]);
+
+/// What `dp_part_rows` takes.
+pub const OF_ROWS: Signature = Signature::new(&[K]);
+
+/// What `dp_groups` takes.
+pub const OF_GROUPS: Signature = Signature::new(&[GROUPS, PERSON, PARTS]);
 
 /// How the data come into a call.
 #[derive(Clone, Copy)]
@@ -419,9 +451,17 @@ impl Values {
         }
     }
 
-    /// The most rows of a person by which the call's mechanism shares its budget.
-    pub fn rows(&self) -> u32 {
-        dp_core::registry::rows_of(self.mechanism())
+    /// The privacy unit by which the call's mechanism shares its budget.
+    pub fn unit(&self) -> Unit {
+        registry::unit_of(self.mechanism())
+    }
+
+    /// The most groups that a person is kept in, of a call that keeps some.
+    ///
+    /// # Errors
+    /// A number that none can be.
+    pub fn groups(&self) -> Result<u32, ParameterError> {
+        most_groups(self.count(Role::Groups))
     }
 
     /// The name of a bound in which these differ from others, where both have bounds.

@@ -7,15 +7,19 @@ use std::rc::Rc;
 
 use dp_core::registry::{Made, Spent};
 use dp_core::request::contribution::ContributionRule;
+use dp_core::request::unit::Unit;
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{Datum, FunctionCallInfo, MemoryContext};
 
 use crate::call::aggregate::Aggregate;
 use crate::call::overspent::overspent;
-use crate::call::signature::{Input, OF_CONTRIBUTION, Parameter, Role, Signature, Values, at};
+use crate::call::parts::{self, Layout};
+use crate::call::signature::{
+    Input, OF_CONTRIBUTION, OF_GROUPS, Parameter, Role, Signature, Values, at,
+};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
-use crate::pg::origin::origins;
+use crate::pg::origin::{Origin, origins, unnested};
 use crate::pg::plan::{Argument, Computation, Computations, Missing, PlannedCall, SupportFunction};
 
 /// Where the value of an argument comes from.
@@ -29,6 +33,9 @@ enum Source {
 
 /// The aggregates that make contributions, in errors.
 const CONTRIBUTION: &str = "dp_contribution";
+
+/// The aggregate that keeps groups of persons.
+const GROUPS: &str = "dp_groups";
 
 /// Whether there is a record of the call site, without a call.
 ///
@@ -52,8 +59,12 @@ pub struct CallSite<M: ?Sized + 'static> {
     refused: Option<Refusal>,
     input: Input,
     takes_contributions: bool,
-    /// The public arguments of the calls that make the contributions which this one takes in.
-    origins: Vec<Sources>,
+    /// The calls that make the contributions which this one takes in, with their public arguments.
+    origins: Vec<(&'static str, Sources)>,
+    /// The public arguments of the calls that keep the groups of persons: those of one place in the plan together.
+    kept: Vec<Vec<Sources>>,
+    /// Whether a group of this call is one of the groups that are kept, and not several.
+    apart: bool,
     /// Why one of these is refused. With rows, what is wrong with this call itself is told before.
     refused_origin: Option<Refusal>,
     built: Option<Built<M>>,
@@ -66,8 +77,8 @@ type Sources = Vec<(&'static Parameter, Source)>;
 struct Built<M: ?Sized> {
     values: Values,
     made: Made<M>,
-    /// The most rows of a person by which it shares its budget.
-    rows: u32,
+    /// The privacy unit by which it shares its budget.
+    unit: Unit,
 }
 
 /// What is found out of the arguments of a call and of those that its contributions come from.
@@ -103,6 +114,49 @@ impl Finding {
             (parameter, source)
         });
         sources.collect()
+    }
+}
+
+impl Finding {
+    /// The calls that make the contributions which a call takes in, with their public arguments.
+    fn origins(&mut self, planned: &PlannedCall) -> Vec<(&'static str, Sources)> {
+        let found = origins(planned, at::X - 1).into_iter();
+        let calls = found.filter_map(|origin| match origin {
+            Origin::Call(call) => Some((CONTRIBUTION, OF_CONTRIBUTION, call))
+                .filter(|(_, signature, call)| signature.fits(call)),
+            Origin::Column { groups, column } => parts::part(&groups, parts::FIRST + column),
+        });
+        let calls = Vec::from_iter(calls);
+        let sources = |(name, signature, call)| (name, self.sources(&call, name, &signature));
+        calls.into_iter().map(sources).collect()
+    }
+
+    /// The calls that keep the groups of persons which a call is about, with their public arguments. What is wrong
+    /// with them, whatever the rows are, refuses the call.
+    fn kept(&mut self, planned: &PlannedCall, name: &str) -> (Vec<Vec<Sources>>, bool) {
+        let mut apart = true;
+        let places = unnested(planned).into_iter().map(|place| {
+            if place.calls.is_empty() {
+                self.refused
+                    .get_or_insert_with(|| errors::hidden_groups(name));
+            }
+            let sources = place.calls.iter().map(|call| {
+                match Layout::of(call) {
+                    Ok(layout) if layout.fits(&place.columns) => {
+                        apart &= layout.has_keys_among(&place.grouped);
+                    }
+                    Ok(_) => {
+                        self.refused.get_or_insert_with(errors::other_columns);
+                    }
+                    Err(refusal) => {
+                        self.refused.get_or_insert(refusal);
+                    }
+                }
+                self.sources(call, GROUPS, &OF_GROUPS)
+            });
+            sources.collect()
+        });
+        (places.collect(), apart)
     }
 }
 
@@ -163,14 +217,15 @@ impl<M: ?Sized> CallSite<M> {
             Input::Value
         });
         let refused = finding.refused.take();
-        // SAFETY: as above.
-        let function = unsafe { (*call.flinfo()).fn_oid };
-        let takes_contributions = signature.takes_contributions(&planned, function);
+        let takes_contributions = signature.takes_contributions(&planned);
+        // A call that spends nothing is about no groups.
+        let (kept, apart) = if is_final && signature.has(Role::Epsilon) {
+            finding.kept(&planned, name)
+        } else {
+            (Vec::new(), true)
+        };
         let origins = if is_final && takes_contributions {
-            let found = origins(&planned, at::X - 1).into_iter();
-            let found = found.filter(|origin| OF_CONTRIBUTION.fits(origin));
-            let sources = |origin| finding.sources(&origin, CONTRIBUTION, &OF_CONTRIBUTION);
-            found.map(sources).collect()
+            finding.origins(&planned)
         } else {
             Vec::new()
         };
@@ -183,6 +238,8 @@ impl<M: ?Sized> CallSite<M> {
             input,
             takes_contributions,
             origins,
+            kept,
+            apart,
             refused_origin,
             built: None,
         })
@@ -235,15 +292,34 @@ impl<M: ?Sized> CallSite<M> {
             return Ok(());
         };
         self.refused_origin.clone().map_or(Ok(()), Err)?;
-        for origin in &self.origins {
-            let values = self.values(origin);
-            let rule = ContributionRule::new(&values.arguments(Input::Value))
-                .map_err(|error| errors::parameter(CONTRIBUTION, &error))?;
-            if let Some(bound) = built.values.changed_bound(&values) {
-                return Err(errors::other_bound(name, bound));
+        let mut kept = 0;
+        for place in &self.kept {
+            let mut most = 0;
+            for groups in place {
+                let groups = self.values(groups).groups();
+                most = most.max(groups.map_err(|error| errors::parameter(GROUPS, &error))?);
             }
-            if rule.k != built.rows {
-                return Err(errors::other_rows(name, built.rows, rule.k));
+            kept += u64::from(most);
+        }
+        if kept > u64::from(built.unit.groups) {
+            return Err(errors::other_groups(name, built.unit.groups, kept));
+        }
+        // Several contributions of a person in one group would be more than its share of the budget.
+        if kept > 1 && !self.apart {
+            return Err(errors::not_by_keys(name));
+        }
+        for (made_by, origin) in &self.origins {
+            let values = self.values(origin);
+            let mut arguments = values.arguments(Input::Value);
+            // Rows themselves have none, and are counted.
+            arguments.bounds.get_or_insert((Some(0.0), Some(1.0)));
+            let rule = ContributionRule::new(&arguments)
+                .map_err(|error| errors::parameter(made_by, &error))?;
+            if let Some(bound) = built.values.changed_bound(&values) {
+                return Err(errors::other_bound(name, bound, made_by));
+            }
+            if rule.k != built.unit.rows {
+                return Err(errors::other_rows(name, built.unit.rows, rule.k, made_by));
             }
         }
         Ok(())
@@ -287,10 +363,9 @@ impl<M: ?Sized> CallSite<M> {
         self.takes_contributions
     }
 
-    /// The most rows of a person by which the mechanism, which was asked for, shares its budget. No contribution
-    /// may be more.
-    pub fn rows(&self) -> u32 {
-        self.built().rows
+    /// The privacy unit by which the mechanism, which was asked for, shares its budget. No contribution may be more.
+    pub fn unit(&self) -> Unit {
+        self.built().unit
     }
 
     /// Whether what was built stands for good.
@@ -314,7 +389,7 @@ impl<M: ?Sized> CallSite<M> {
             )
             .map_err(|error| errors::parameter(name, &error))?;
         self.built = Some(Built {
-            rows: values.rows(),
+            unit: values.unit(),
             values,
             made,
         });

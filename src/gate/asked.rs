@@ -156,7 +156,10 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
         let argument = block.checker.folded(argument.copy());
         // Of what is never NULL all rows are counted.
         if !block.is_never_null(argument) {
-            asked.argument = Some(block.checker.safe(argument)?);
+            // Of a number, as its mean takes it: both may then be one release.
+            if number(block, &mut asked, argument).is_err() {
+                asked.argument = Some(block.checker.safe(argument)?);
+            }
         }
         return Ok(asked);
     }

@@ -219,7 +219,9 @@ impl Block {
         let written = Ref::of(target.expr)
             .expect("a target has an expression")
             .node();
-        if !expression::is_total_operator(clause.eqop) {
+        if !expression::is_total_operator(clause.eqop)
+            || !expression::has_hash(tree::type_of(written))
+        {
             return Err("rows cannot be grouped by values of this type".into());
         }
         expression::check_key(written)?;

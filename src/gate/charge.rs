@@ -110,6 +110,9 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
         return Ok(());
     }
     quiet::set_asked(true);
+    if Defence::Isolation.stands() && session::shows_reads() {
+        return Err(errors::serializable());
+    }
     if explained && Defence::Explain.stands() {
         return Err(errors::explain());
     }
@@ -136,8 +139,8 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
     }
     if Defence::Charge.stands() {
         // All of them, before any is paid.
-        for payment in payments.iter().filter(|_| payments.len() > 1) {
-            ledger::check(payment)?;
+        for (i, payment) in payments.iter().enumerate().skip(1) {
+            ledger::check(&payment.after(&payments[..i]))?;
         }
         for payment in &payments {
             ledger::charge(payment)?;
@@ -171,7 +174,10 @@ pub fn payment(bill: &Receipt) -> Result<Request, Refusal> {
         function: "dp_mean",
         budget: budget.map_err(|error| errors::parameter("dp_mean", &error))?,
         payer: Payer::Table {
-            owner: policy.owner,
+            owner: match Defence::Budget.stands() {
+                true => policy.owner,
+                false => Oid::from_u32(pg_sys::BOOTSTRAP_SUPERUSERID),
+            },
             relation: bill.relation,
             mechanisms: bill.mechanisms.clone(),
         },
@@ -207,7 +213,7 @@ fn receipt_final(call: Call) -> Option<pg_sys::Datum> {
         let execution = unsafe { (*(*call.fcinfo()).context.cast::<AggState>()).ss.ps.state };
         CHARGED.with_borrow(|all| all.contains(&(execution as usize)))
     };
-    match is_charged {
+    match is_charged || !Defence::Receipt.stands() {
         true => Some(pg_sys::Datum::from(true)),
         false => errors::not_charged().raise(),
     }

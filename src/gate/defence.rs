@@ -23,6 +23,26 @@ pub enum Defence {
     Rows,
     /// Who may ask is looked at again when the plan runs.
     Again,
+    /// What is not proven private is refused.
+    Refuse,
+    /// What is charged is what is released.
+    Receipt,
+    /// The functions of a template are ours or PostgreSQL's.
+    Names,
+    /// No transaction shows which rows it has read.
+    Isolation,
+    /// Texts have a collation that they can be compared by, whatever they are.
+    Collation,
+    /// Keys are of types that all have a hash.
+    Hash,
+    /// A budget pays for tables of its owner alone.
+    Budget,
+    /// A role that is gone asks no more.
+    Role,
+    /// Each value of a public list is there once, however it is written.
+    Listed,
+    /// Code of an owner does not run with the rights in which templates are read.
+    Domain,
 }
 
 #[cfg(feature = "testing")]
@@ -32,7 +52,7 @@ mod testing {
     use super::Defence;
 
     /// All of them, by the names that tests call them.
-    const NAMES: [(Defence, &str); 10] = [
+    const NAMES: [(Defence, &str); 20] = [
         (Defence::Total, "total"),
         (Defence::Fence, "fence"),
         (Defence::Once, "once"),
@@ -43,6 +63,16 @@ mod testing {
         (Defence::Groups, "groups"),
         (Defence::Rows, "rows"),
         (Defence::Again, "again"),
+        (Defence::Refuse, "refuse"),
+        (Defence::Receipt, "receipt"),
+        (Defence::Names, "names"),
+        (Defence::Isolation, "isolation"),
+        (Defence::Collation, "collation"),
+        (Defence::Hash, "hash"),
+        (Defence::Budget, "budget"),
+        (Defence::Role, "role"),
+        (Defence::Listed, "listed"),
+        (Defence::Domain, "domain"),
     ];
 
     thread_local! {

@@ -141,6 +141,10 @@ impl Checker {
         } else if let Some(mut expr) = node.cast::<pg_sys::CoalesceExpr>() {
             expr.args = self.check_list(expr.args)?;
         } else if let Some(mut expr) = node.cast::<pg_sys::ArrayExpr>() {
+            // Arrays of different lengths do not make one.
+            if expr.multidims && Defence::Total.stands() {
+                return Err(unknown_kind("an array of arrays"));
+            }
             expr.elements = self.check_list(expr.elements)?;
         } else if let Some(mut expr) = node.cast::<pg_sys::CaseExpr>() {
             expr.arg = self.check_expr(expr.arg)?;
@@ -306,6 +310,9 @@ fn variant(
 }
 
 fn check_collation(collation: Oid, arguments: *mut List) -> Checked<()> {
+    if !Defence::Collation.stands() {
+        return Ok(());
+    }
     // SAFETY: the same.
     unsafe { judged::collation_ok(collation, arguments) }.map_err(Reason::new)
 }
@@ -358,14 +365,27 @@ fn is_comparable(kind: Oid) -> bool {
     matches!(judge(compare, std::ptr::null_mut()), Judgement::Total)
 }
 
-/// Whether rows can be grouped by values of a type without telling of them.
+/// Whether rows can be grouped by values of a type without telling of them: they are compared by a total function, and
+/// can be hashed.
 pub fn is_groupable(kind: Oid) -> bool {
     // SAFETY: the same.
     let equal = unsafe {
         let entry = pg_sys::lookup_type_cache(kind, pg_sys::TYPECACHE_EQ_OPR as i32);
         (*entry).eq_opr
     };
-    equal != Oid::INVALID && is_total_operator(equal)
+    equal != Oid::INVALID && is_total_operator(equal) && has_hash(kind)
+}
+
+/// Whether a type has the hash by which a person's groups are chosen: where it has none, a row that is reached is an
+/// error.
+pub fn has_hash(kind: Oid) -> bool {
+    // SAFETY: the same.
+    let hash = unsafe {
+        let entry = pg_sys::lookup_type_cache(kind, pg_sys::TYPECACHE_HASH_EXTENDED_PROC as i32);
+        (*entry).hash_extended_proc
+    };
+    let is_ours = hash.to_u32() > 0 && hash.to_u32() < FIRST_OF_OTHERS;
+    is_ours || !Defence::Hash.stands()
 }
 
 /// Whether the function of an operator is total.
@@ -399,7 +419,7 @@ pub fn range(
 pub fn check_key(node: Ref<Node>) -> Checked<()> {
     // SAFETY: a lookup in the catalog.
     let has_collation = unsafe { pg_sys::type_is_collatable(tree::type_of(node)) };
-    if has_collation && tree::collation_of(node) == Oid::INVALID {
+    if has_collation && tree::collation_of(node) == Oid::INVALID && Defence::Collation.stands() {
         return Err("a key has no collation: two columns disagree on it".into());
     }
     Ok(())

@@ -43,8 +43,11 @@ pub struct ColumnLabel {
     pub values: Option<Vec<String>>,
 }
 
-/// The largest number of a policy's groups and rows.
-const MOST: u32 = 1_000_000;
+/// The most groups of a policy: dp_groups keeps no more of a person.
+const MOST_GROUPS: u32 = 1000;
+
+/// The most rows of a policy.
+const MOST_ROWS: u32 = 1_000_000;
 
 /// The largest size of a bound: beyond it, products of bounds have no finite float.
 const LARGEST_BOUND: f64 = 1e100;
@@ -63,12 +66,12 @@ impl TableLabel {
     /// # Errors
     /// The first field that breaks its rule.
     pub fn check(&self) -> Result<(), String> {
-        let whole = |name: &str, number: u32| match (1..=MOST).contains(&number) {
+        let whole = |name: &str, number: u32, most: u32| match (1..=most).contains(&number) {
             true => Ok(()),
-            false => Err(format!("argument \"{name}\" must be from 1 to {MOST}")),
+            false => Err(format!("argument \"{name}\" must be from 1 to {most}")),
         };
-        whole("groups", self.groups)?;
-        whole("rows", self.rows)?;
+        whole("groups", self.groups, MOST_GROUPS)?;
+        whole("rows", self.rows, MOST_ROWS)?;
         if !(2f64.powi(-20)..=50.0).contains(&self.epsilon) {
             return Err("argument \"query_epsilon\" must be from 2^-20 to 50".to_owned());
         }

@@ -150,20 +150,20 @@ fn each_query(node: Ref<pg_sys::Node>, visit: &mut dyn FnMut(Ref<Query>)) -> boo
     }
 }
 
-/// Puts what only passes rows of a protected table on to the aggregates of this query into the query itself.
-pub fn flatten(mut query: Ref<Query>) {
+/// Puts what only passes rows of a protected table on to the aggregates of this query into the query itself. Whether
+/// the query can still be looked at: a UNION ALL beside it would be pulled up too, and leaves no query.
+pub fn flatten(mut query: Ref<Query>) -> bool {
     let is_block = query.hasAggs || !query.groupClause.is_null() || !query.distinctClause.is_null();
     let any = tree::list::<RangeTblEntry>(query.rtable)
         .into_iter()
-        .filter(|entry| entry.rtekind == RTEKind::RTE_SUBQUERY)
-        .filter_map(|entry| Ref::of(entry.subquery))
-        .any(passes_on);
-    if query.commandType != pg_sys::CmdType::CMD_SELECT || !is_block || !any {
-        return;
+        .any(|entry| entry.rtekind == RTEKind::RTE_SUBQUERY);
+    if query.commandType != pg_sys::CmdType::CMD_SELECT || !is_block || !any || !reads(query) {
+        return true;
     }
     // PostgreSQL 18 keeps the keys of GROUP BY apart, which pulling up would not follow.
     tree::flatten_groups(query);
     let root = tree::planning(query, std::ptr::null_mut());
     tree::pull_up_subqueries(root);
     query.jointree = Ref::of(root.parse).expect("its query").jointree;
+    root.append_rel_list.is_null() && root.rowMarks.is_null()
 }

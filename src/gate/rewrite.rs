@@ -66,7 +66,13 @@ impl Gate {
     fn pass_within(&mut self, query: Ref<Query>) -> Result<(), Refusal> {
         normal::inline_functions(query, &mut self.depends);
         normal::unwrap_withs(query);
-        normal::flatten(query);
+        if !normal::flatten(query) {
+            return Err(errors::gated(
+                "in a sub-query",
+                "a UNION ALL stands beside it",
+                "Put the UNION ALL into a WITH of its own, or ask about the table alone.",
+            ));
+        }
         let entries = tree::list::<RangeTblEntry>(query.rtable);
         let mut found = None;
         for (i, entry) in entries.iter().enumerate() {
@@ -85,8 +91,14 @@ impl Gate {
             return self.pass_below(query);
         };
         if self.is_preview(query, tree::entry(query, index)) {
-            for (entry, _) in entries.iter().zip(1..).filter(|(_, i)| *i == index) {
-                make_empty(*entry);
+            for entry in entries {
+                if access::is_denied(query, entry)
+                    && Policy::of(entry.relid).is_some()
+                    && access::is_only_read(query, entry)
+                    && may_ask(query, entry)?
+                {
+                    make_empty(entry);
+                }
             }
             return self.pass_below(query);
         }
@@ -106,7 +118,13 @@ impl Gate {
         }
         let relation = policy.relation;
         let example = policy.example();
-        self.rewrite(query, index, policy).map_err(|reason| {
+        let (owner, unit) = (policy.owner, policy.unit);
+        let rewritten = self.rewrite(query, index, policy);
+        if rewritten.is_err() && !Defence::Refuse.stands() {
+            access::lend(query, tree::entry(query, index), owner, unit);
+            return Ok(());
+        }
+        rewritten.map_err(|reason| {
             let hint = match reason.hint {
                 Some(hint) => hint,
                 None => format!(
@@ -179,7 +197,7 @@ impl Gate {
         }
         let sets = sets(query, &keys)?;
         let written = template::write(&block, &keys, &asked, &sets, epsilon)?;
-        let rewritten = template::build(&written, &block);
+        let rewritten = template::build(&written, &block)?;
         outer::wrap(&block, &keys, &written.answers, rewritten)?;
         WRITTEN.with_borrow_mut(|all| {
             if all.len() < 100 {
@@ -211,6 +229,31 @@ fn may_ask(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> Result<bool, Refusal
     }
     let asker = access::view_owner(query, entry).unwrap_or_else(session::role);
     allowance::is_allowed(entry.relid, asker)
+}
+
+/// COPY of a table gives its rows: a role that may only ask is told what works.
+pub fn check_copy(relation: Oid) -> Result<(), Refusal> {
+    let role = session::role();
+    if relation == Oid::INVALID
+        || extension::oid().is_none()
+        || access::may_read_some(relation, role)
+    {
+        return Ok(());
+    }
+    let Some(policy) = Policy::of(relation) else {
+        return Ok(());
+    };
+    match allowance::is_allowed(relation, role)? {
+        false => Ok(()),
+        true => Err(errors::gated(
+            &quoted_name(relation),
+            "COPY would give its rows",
+            &format!(
+                "COPY ({}) TO STDOUT gives private answers.",
+                policy.example()
+            ),
+        )),
+    }
 }
 
 /// The sets of keys that rows are grouped by.

@@ -16,6 +16,10 @@ use crate::gate::policy::quoted_name;
 use crate::gate::receipt::Receipt;
 use crate::gate::refuse::{Checked, Reason};
 use crate::pg::tree::{self, Ref};
+use crate::pg::{extension, procedure};
+
+/// The most keys and contributions that it takes.
+const MOST_PARTS: usize = 62;
 
 /// Where the answer of an aggregate stands in the rewritten block: among the answers, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +39,10 @@ enum Level {
     Row,
     /// A row is a person, and passes a sub-query.
     RowBelow,
-    /// A sub-query makes one row of a person in a group.
+    /// A sub-query makes one row of a person.
     Person,
+    /// A sub-query makes one row of a person in each of their groups.
+    Groups,
 }
 
 /// A block that is being written.
@@ -111,9 +117,14 @@ pub fn write(
         template.below.clear();
         template.answers.clear();
         let is_grouped = set.contains(&true);
-        template.groups = match is_row || !is_grouped || !Defence::Groups.stands() {
-            true => 1,
-            false => block.policy.label.groups,
+        (template.level, template.groups) = match (is_row, is_grouped) {
+            (true, _) => (level, 1),
+            (false, false) => (Level::Person, 1),
+            // Without its defence a person is in all of their groups, at the price of so many.
+            (false, true) if !Defence::Groups.stands() => {
+                (Level::Person, block.policy.label.groups)
+            }
+            (false, true) => (Level::Groups, block.policy.label.groups),
         };
         answers = template.write_answers(asked)?;
         parts.push(template.write_set(set, unit, listed)?);
@@ -125,17 +136,16 @@ pub fn write(
         mechanisms: template.mechanisms.join(", "),
     };
     let is_release = !(listed && asked.is_empty());
-    // Each part has the receipt of all of them would be charged each time: it stands in the first one alone.
-    let sql = parts
+    // The first part has the receipt of all.
+    let parts = parts
         .iter()
         .enumerate()
         .map(|(i, part)| match (i, is_release) {
             (_, false) => part.clone(),
             (0, true) => format!("{part} {}", receipt.sql()),
             (_, true) => format!("{part} {}", receipt.free().sql()),
-        })
-        .collect::<Vec<_>>()
-        .join(" UNION ALL ");
+        });
+    let sql = union(&parts.collect::<Vec<_>>());
     Ok(Written {
         sql,
         parameters: template.parameters,
@@ -237,17 +247,12 @@ impl Template<'_> {
                 };
                 (self.column(value), String::new())
             }
-            Level::Person => {
+            Level::Person | Level::Groups => {
                 let (lo, hi) = bounds;
-                let made = format!(
-                    "{}.dp_contribution({x}, {}, {}, {}){}",
-                    self.schema,
-                    float(lo),
-                    float(hi),
-                    self.rows,
-                    filtered(filter)
-                );
-                (self.column(made), String::new())
+                (
+                    self.contribution(&x, lo, hi, self.rows, filter),
+                    String::new(),
+                )
             }
         })
     }
@@ -273,21 +278,37 @@ impl Template<'_> {
                 };
                 (self.column(value), String::new())
             }
-            Level::Person => {
+            Level::Person | Level::Groups => {
                 let x = match argument {
                     Some(x) => format!("CASE WHEN ${x} IS NOT NULL THEN {} END", float(0.5)),
                     None => float(0.5),
                 };
-                let made = format!(
-                    "{}.dp_contribution({x}, {}, {}, {rows}){}",
-                    self.schema,
-                    float(0.0),
-                    float(1.0),
-                    filtered(filter)
-                );
-                (self.column(made), String::new())
+                (self.contribution(&x, 0.0, 1.0, rows, filter), String::new())
             }
         }
+    }
+
+    /// What a person contributes to a group, as a column of the sub-query.
+    fn contribution(
+        &mut self,
+        x: &str,
+        lo: f64,
+        hi: f64,
+        rows: u32,
+        filter: Option<usize>,
+    ) -> String {
+        let (schema, lo, hi) = (&self.schema, float(lo), float(hi));
+        let made = match (self.level, filter) {
+            (Level::Groups, Some(filter)) => {
+                format!("{schema}.dp_part(CASE WHEN ${filter} THEN {x} END, {lo}, {hi}, {rows})")
+            }
+            (Level::Groups, None) => format!("{schema}.dp_part({x}, {lo}, {hi}, {rows})"),
+            _ => format!(
+                "{schema}.dp_contribution({x}, {lo}, {hi}, {rows}){}",
+                filtered(filter)
+            ),
+        };
+        self.column(made)
     }
 
     /// The name of a column of the sub-query.
@@ -461,7 +482,7 @@ impl Template<'_> {
             }
         };
         if listed {
-            return Ok(self.write_listed(&keys, unit, &columns("v.k")));
+            return self.write_listed(&keys, unit, &columns("v.k"));
         }
         let keep = match keys.is_empty() || !Defence::Keep.stands() {
             true => "true".to_owned(),
@@ -495,16 +516,16 @@ impl Template<'_> {
                 )
             }
             _ => format!(
-                "SELECT {} FROM ({}) b{} HAVING {keep} AND",
+                "SELECT {} FROM {}{} HAVING {keep} AND",
                 columns("b.k"),
-                self.write_below(&keys, unit),
+                self.write_below(&keys, unit)?,
                 group("b.k")
             ),
         })
     }
 
-    /// A row of a person in each of their groups.
-    fn write_below(&self, keys: &[usize], unit: usize) -> String {
+    /// What stands in FROM as `b`: the rows of people, in groups that they are kept in.
+    fn write_below(&self, keys: &[usize], unit: usize) -> Checked<String> {
         let columns = self.below.iter().enumerate();
         let columns = columns
             .map(|(i, made)| format!(", {made} AS c{}", i + 1))
@@ -513,38 +534,60 @@ impl Template<'_> {
             .iter()
             .map(|i| format!(", ${i} AS k{i}"))
             .collect::<String>();
-        if self.level == Level::RowBelow {
-            return format!("SELECT ${unit} AS u{named}{columns} WHERE ${unit} IS NOT NULL");
+        let rows = format!("SELECT ${unit} AS u{named}{columns} WHERE ${unit} IS NOT NULL");
+        match self.level {
+            Level::Groups => self.write_groups(keys, unit),
+            Level::Person => {
+                let places = (1..=keys.len() + 1).map(|place| place.to_string());
+                let places = places.collect::<Vec<_>>().join(", ");
+                Ok(format!("({rows} GROUP BY {places}) b"))
+            }
+            Level::Row | Level::RowBelow => Ok(format!("({rows}) b")),
         }
-        let places = (1..=keys.len() + 1)
-            .map(|place| place.to_string())
-            .collect::<Vec<_>>()
-            .join(", ");
-        let people = format!(
-            "SELECT ${unit} AS u{named}{columns} WHERE ${unit} IS NOT NULL GROUP BY {places}"
-        );
-        if keys.is_empty() || !Defence::Groups.stands() {
-            return people;
+    }
+
+    /// The groups that each person is kept in, by one aggregate of each person.
+    fn write_groups(&self, keys: &[usize], unit: usize) -> Checked<String> {
+        if keys.len() + self.below.len() > MOST_PARTS {
+            return Err(Reason::with_hint(
+                format!("it has more than {MOST_PARTS} keys and aggregates"),
+                "Ask for some of them in a query of its own: each is charged for itself.",
+            ));
         }
-        let hashed = keys.iter().map(|i| format!(", p.k{i}")).collect::<String>();
-        format!(
-            "SELECT q.* FROM (SELECT p.*, pg_catalog.row_number() OVER (PARTITION BY p.u ORDER BY \
-             pg_catalog.hash_record_extended(ROW(p.u{hashed}), 0)) AS place FROM ({people}) p) q \
-             WHERE q.place OPERATOR(pg_catalog.<=) {}",
+        let schema = &self.schema;
+        let parts = keys
+            .iter()
+            .map(|i| format!(", ${i}"))
+            .chain(self.below.iter().map(|made| format!(", {made}")));
+        let parts = parts.collect::<String>();
+        let columns = keys
+            .iter()
+            .map(|i| format!("k{i} {}", type_name(self.keys[i - 1].safe)))
+            .chain((1..=self.below.len()).map(|i| format!("c{i} {schema}.dp_contribution")));
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        Ok(format!(
+            "((SELECT {schema}.dp_groups({}, ${unit}{parts}) AS g WHERE ${unit} IS NOT NULL GROUP BY ${unit}) p \
+             CROSS JOIN LATERAL {schema}.dp_unnest(p.g) AS b({columns}))",
             self.groups
-        )
+        ))
     }
 
     /// A group for each combination of public values, with rows or without.
-    fn write_listed(&self, keys: &[usize], unit: usize, columns: &str) -> String {
+    fn write_listed(&self, keys: &[usize], unit: usize, columns: &str) -> Checked<String> {
         let lists = keys.iter().map(|i| {
             let key = &self.keys[i - 1];
             let values = key.values.as_deref().unwrap_or(&[]);
             let values: Vec<_> = values.iter().map(|value| array_element(value)).collect();
+            // The same value may be written in several ways.
+            let once = if Defence::Listed.stands() {
+                "DISTINCT "
+            } else {
+                ""
+            };
             format!(
-                "(SELECT pg_catalog.unnest('{{{}}}'::{}[]) AS k{i}) v{i}",
+                "(SELECT {once}pg_catalog.unnest('{{{}}}'::{}[]) AS k{i}) v{i}",
                 values.join(",").replace('\'', "''"),
-                type_name(key.safe)
+                base_type_name(key.safe)
             )
         });
         let named = keys
@@ -555,7 +598,7 @@ impl Template<'_> {
         let lists = lists.collect::<Vec<_>>().join(" CROSS JOIN ");
         let all = format!("(SELECT {named} FROM {lists}) v");
         if self.answers.is_empty() {
-            return format!("SELECT {columns} FROM {all}");
+            return Ok(format!("SELECT {columns} FROM {all}"));
         }
         let same = keys
             .iter()
@@ -566,10 +609,10 @@ impl Template<'_> {
             .map(|i| format!("v.k{i}"))
             .collect::<Vec<_>>()
             .join(", ");
-        format!(
-            "SELECT {columns} FROM {all} LEFT JOIN ({}) b ON {same} GROUP BY {by} HAVING",
-            self.write_below(keys, unit)
-        )
+        let below = self.write_below(keys, unit)?;
+        Ok(format!(
+            "SELECT {columns} FROM {all} LEFT JOIN {below} ON {same} GROUP BY {by} HAVING"
+        ))
     }
 
     /// The condition that a group may be shown.
@@ -604,6 +647,22 @@ impl Template<'_> {
     }
 }
 
+/// All rows of these queries. Each is one that is materialized, as a parallel plan would give a part of them to workers,
+/// which release nothing.
+fn union(parts: &[String]) -> String {
+    let [one] = parts else {
+        let named = parts.iter().zip(1..);
+        let withs = named.map(|(part, i)| format!("s{i} AS MATERIALIZED ({part})"));
+        let selects = (1..=parts.len()).map(|i| format!("SELECT * FROM s{i}"));
+        return format!(
+            "WITH {} {}",
+            withs.collect::<Vec<_>>().join(", "),
+            selects.collect::<Vec<_>>().join(" UNION ALL ")
+        );
+    };
+    one.clone()
+}
+
 fn filtered(filter: Option<usize>) -> String {
     filter.map_or(String::new(), |filter| format!(" FILTER (WHERE ${filter})"))
 }
@@ -628,14 +687,48 @@ fn type_name(node: Ref<Node>) -> String {
     tree::text_of(name)
 }
 
+/// The same of the type that a domain is made of: the conditions of the domain are its owner's code.
+fn base_type_name(node: Ref<Node>) -> String {
+    let (kind, modifier) = tree::base_type(tree::type_of(node), tree::modifier_of(node));
+    let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
+    if !Defence::Domain.stands() {
+        return type_name(node);
+    }
+    // SAFETY: the same.
+    let name = unsafe { pg_sys::format_type_extended(kind, modifier, flags as u16) };
+    tree::text_of(name)
+}
+
+/// Checks that all that a template calls is ours or PostgreSQL's: whoever may create in the schema of the public
+/// aggregates can make one of the same name, of types that fit better.
+fn check_names(node: Ref<Node>) -> bool {
+    let function = if let Some(call) = node.cast::<pg_sys::Aggref>() {
+        Some(call.aggfnoid)
+    } else if let Some(call) = node.cast::<pg_sys::WindowFunc>() {
+        Some(call.winfnoid)
+    } else if let Some(call) = node.cast::<pg_sys::FuncExpr>() {
+        Some(call.funcid)
+    } else {
+        node.operator().map(|call| call.opfuncid)
+    };
+    let is_known = |function| procedure::is_pinned(function) || extension::has_function(function);
+    function.is_none_or(is_known) && !tree::walk(node, &mut |below| !check_names(below))
+}
+
 /// The query of a template, with the expressions and the FROM of a block in it.
-pub fn build(written: &Written, block: &Block) -> Ref<Query> {
+pub fn build(written: &Written, block: &Block) -> Checked<Ref<Query>> {
     let types: Vec<Oid> = written
         .parameters
         .iter()
         .map(|node| tree::type_of(*node))
         .collect();
     let parsed = as_owner(|| tree::parse(&written.sql, &types));
+    if Defence::Names.stands() && !check_names(parsed.node()) {
+        return Err(Reason::with_hint(
+            "another function has the name of one of dp_mean, in the same schema",
+            "The owner of the schema should drop it, and let nobody create there.",
+        ));
+    }
     let spliced = tree::change(parsed.node(), &mut |node| {
         let parameter = node.cast::<pg_sys::Param>()?;
         let i = usize::try_from(parameter.paramid).ok()?.checked_sub(1)?;
@@ -652,7 +745,7 @@ pub fn build(written: &Written, block: &Block) -> Ref<Query> {
             None => graft(source, innermost, block),
         }
     }
-    query
+    Ok(query)
 }
 
 /// The queries that have no FROM yet, but a condition: those that the rows come in by.

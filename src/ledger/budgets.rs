@@ -14,6 +14,7 @@ use crate::pg::errors::{self, Refusal};
 const NAME_BYTES: usize = 63;
 
 /// The name of a budget, checked.
+#[derive(Clone)]
 pub struct Name(Vec<u8>);
 
 impl Name {

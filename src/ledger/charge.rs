@@ -18,6 +18,7 @@ const TRIES: u32 = 10;
 const MECHANISM_BYTES: usize = 1000;
 
 /// By which right a budget pays.
+#[derive(Clone)]
 pub enum Payer {
     /// The current role owns it.
     Owner,
@@ -31,6 +32,7 @@ pub enum Payer {
 }
 
 /// What is to be spent, on whose account.
+#[derive(Clone)]
 pub struct Request {
     /// The function to blame in messages.
     pub function: &'static str,
@@ -40,6 +42,19 @@ pub struct Request {
     /// What is asked for, for messages.
     pub asked: (f64, f64),
     pub amount: Spent,
+}
+
+impl Request {
+    /// The same with what others before it take from the same accounts.
+    pub fn after(&self, others: &[Self]) -> Self {
+        let is_same =
+            |other: &&Self| other.budget.text() == self.budget.text() && other.role == self.role;
+        let add = |sum: Spent, other: &Self| sum.plus(&other.amount);
+        Self {
+            amount: others.iter().filter(is_same).fold(self.amount, add),
+            ..self.clone()
+        }
+    }
 }
 
 /// A limit that the charge must fit into: of all together, or of the role.

@@ -70,6 +70,12 @@ pub fn on_standby() -> bool {
     unsafe { pg_sys::RecoveryInProgress() }
 }
 
+/// Whether the transaction keeps a lock on each row that it reads, which everybody sees in pg_locks.
+pub fn shows_reads() -> bool {
+    // SAFETY: it reads a number.
+    unsafe { pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 }
+}
+
 /// Whether this process takes part in a parallel plan.
 pub fn in_parallel() -> bool {
     // SAFETY: a question to the transaction's state.

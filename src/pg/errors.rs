@@ -115,6 +115,16 @@ pub fn explain() -> Refusal {
     )
 }
 
+/// A question in a transaction whose locks show which rows it read.
+pub fn serializable() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        "permission denied: the locks of a serializable transaction would show which private rows it read"
+            .to_owned(),
+        "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ; has the same snapshot for all questions.",
+    )
+}
+
 /// A plan in which a private answer could be drawn several times.
 pub fn again() -> Refusal {
     Refusal::new(
@@ -189,10 +199,10 @@ pub fn depends_on_rows(aggregate: &str, argument: &'static str) -> Refusal {
 }
 
 /// Contributions of persons that were made with another bound than the call's.
-pub fn other_bound(aggregate: &str, argument: &'static str) -> Refusal {
+pub fn other_bound(aggregate: &str, argument: &'static str, made_by: &str) -> Refusal {
     let refusal = Refusal::new(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("{aggregate}: argument \"{argument}\" is not that of dp_contribution"),
+        format!("{aggregate}: argument \"{argument}\" is not that of {made_by}"),
         "Give both calls the same bounds.",
     );
     Refusal {
@@ -202,13 +212,93 @@ pub fn other_bound(aggregate: &str, argument: &'static str) -> Refusal {
 }
 
 /// Contributions of persons that stand for more or for fewer rows than the call's.
-pub fn other_rows(aggregate: &str, rows: u32, k: u32) -> Refusal {
+pub fn other_rows(aggregate: &str, rows: u32, k: u32, made_by: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("{aggregate}: argument \"mech\" has rows={rows}, but dp_contribution has k = {k}"),
+        format!("{aggregate}: argument \"mech\" has rows={rows}, but {made_by} has k = {k}"),
         format!(
-            "Give the mechanism rows={k}, or dp_contribution the k that the mechanism has. Without them both are 1."
+            "Give the mechanism rows={k}, or {made_by} the k that the mechanism has. Without them both are 1."
         ),
+    )
+}
+
+/// Contributions of persons who are kept in more groups than the call's.
+pub fn other_groups(aggregate: &str, groups: u32, kept: u64) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("{aggregate}: argument \"mech\" has groups={groups}, but dp_groups keeps {kept}"),
+        format!(
+            "Give the mechanism groups={kept}, or dp_groups no more than the mechanism has. Without it that is 1."
+        ),
+    )
+}
+
+/// A call over the groups of persons that takes several of them together.
+pub fn not_by_keys(aggregate: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("{aggregate}: the query is not grouped by all keys of dp_groups"),
+        "Write GROUP BY with the column of each key, as dp_unnest has it, and no GROUPING SETS: a person has one \
+         contribution in a group then. For other groups give dp_groups other keys.",
+    )
+}
+
+/// The plan hides how many groups of a person are kept.
+pub fn hidden_groups(aggregate: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("{aggregate}: the query plan hides the call of dp_groups"),
+        "Let dp_unnest take the column of a sub-select of the same query that calls dp_groups.",
+    )
+}
+
+/// A call of dp_groups in a query that does not group by the person.
+pub fn not_by_person() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        "dp_groups: argument \"person\" is not what the sub-select is grouped by".into(),
+        "Write GROUP BY with the person's column and nothing else, and give dp_groups the same column.",
+    )
+}
+
+/// A key or a person of a type that cannot be hashed.
+pub fn no_hash(argument: usize, kind: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+        format!("dp_groups: argument {argument} is of type {kind}, which cannot be hashed"),
+        "Give a key of a type that has a hash operator class, as all that GROUP BY hashes; cast it, as in data::text.",
+    )
+}
+
+/// A part of a contribution that is not a call.
+pub fn hidden_part(argument: usize) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!(
+            "dp_groups: argument {argument} is not a call of dp_part, dp_part_sum or dp_part_rows"
+        ),
+        "Write the call itself as the argument, not a column that a sub-select made of it.",
+    )
+}
+
+/// More columns than there may be, or an array in their place.
+pub fn too_many_parts(most: usize) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!(
+            "dp_groups: argument \"parts\" must be at most {most} arguments, none of them VARIADIC"
+        ),
+        "Write the keys and the calls of dp_part one by one.",
+    )
+}
+
+/// Columns of dp_unnest that are not those of dp_groups.
+pub fn other_columns() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+        "dp_unnest: the columns are not the arguments of dp_groups".into(),
+        "Name a column for each argument behind the person, in the same order: a key has its own type, and a call of \
+         dp_part the type dp_contribution.",
     )
 }
 
@@ -294,6 +384,15 @@ pub fn no_external_contribution() -> ! {
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         "dp_contribution has no text and no binary form".into(),
         "Contributions are made by dp_contribution and dp_contribution_sum alone.",
+    )
+}
+
+/// A text or a binary form that should become a `dp_groups`.
+pub fn no_external_groups() -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        "dp_groups has no text and no binary form".into(),
+        "The groups of a person are kept by the aggregate dp_groups alone.",
     )
 }
 
@@ -422,7 +521,9 @@ pub fn over_limit(
             asked.1,
         )
     } else {
-        ("epsilon", limit.left(spent), limit.asked.0, asked.0)
+        // As the view dp_budgets shows it: what rounding leaves over is nothing.
+        let left = (limit.left(spent) * 1e9).floor() / 1e9;
+        ("epsilon", left, limit.asked.0, asked.0)
     };
     Refusal::new(
         PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,

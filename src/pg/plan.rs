@@ -184,6 +184,60 @@ impl PlannedCall {
         self.arguments.len()
     }
 
+    /// The call of a function that argument `i` is: its name, and its own arguments; `None` for another expression.
+    /// They are computed as those of this call.
+    pub fn function(&self, i: usize) -> Option<(String, Self)> {
+        let expr = *self.arguments.get(i)?;
+        // SAFETY: the expressions are the plan's; see `find`. The cast follows a check of the tag; the name is a C
+        // string in PostgreSQL's memory.
+        unsafe {
+            if (*expr).type_ != NodeTag::T_FuncExpr {
+                return None;
+            }
+            let function = expr.cast::<pg_sys::FuncExpr>();
+            let name = pg_sys::get_func_name((*function).funcid);
+            if name.is_null() {
+                return None;
+            }
+            let call = Self {
+                arguments: elements((*function).args).collect(),
+                variadic: false,
+                ..*self
+            };
+            let name = std::ffi::CStr::from_ptr(name);
+            Some((name.to_string_lossy().into_owned(), call))
+        }
+    }
+
+    /// The collation of argument `i`.
+    pub fn collation(&self, i: usize) -> pg_sys::Oid {
+        // SAFETY: the expressions are the plan's; see `find`.
+        let expr = self.arguments.get(i);
+        expr.map_or(pg_sys::Oid::INVALID, |expr| unsafe {
+            pg_sys::exprCollation(expr.cast())
+        })
+    }
+
+    /// Whether the call is made for each value of argument `i`: it has GROUP BY, and by nothing else.
+    pub fn is_grouped_by(&self, i: usize) -> bool {
+        // SAFETY: the node and the expressions are the plan's; see `find`. The tag says which struct it is, and an
+        // Agg has as many columns as it says.
+        unsafe {
+            let Some(expr) = self.arguments.get(i) else {
+                return false;
+            };
+            if (*self.plan).type_ != NodeTag::T_Agg {
+                return false;
+            }
+            let node = self.plan.cast::<pg_sys::Agg>();
+            let by = usize::try_from((*node).numCols).unwrap_or(0);
+            (*node).aggstrategy != pg_sys::AggStrategy::AGG_PLAIN
+                && (*node).groupingSets.is_null()
+                && (*node).chain.is_null()
+                && (0..by).all(|i| outer_column(*expr) == Some(*(*node).grpColIdx.add(i)))
+        }
+    }
+
     /// The argument at `i`, ready to be computed, or `None` if it could differ from row to row.
     /// What is made lives in `memory`.
     pub fn argument(&self, i: usize, memory: pg_sys::MemoryContext) -> Option<Argument> {

@@ -67,7 +67,7 @@ kinds! {
     MinMaxExpr T_MinMaxExpr, NullTest T_NullTest, Param T_Param, PlannerGlobal T_PlannerGlobal,
     PlannerInfo T_PlannerInfo, Query T_Query, RangeTblEntry T_RangeTblEntry, RangeTblFunction T_RangeTblFunction,
     RangeTblRef T_RangeTblRef, RelabelType T_RelabelType, ScalarArrayOpExpr T_ScalarArrayOpExpr,
-    SortGroupClause T_SortGroupClause, SubLink T_SubLink, TargetEntry T_TargetEntry, Var T_Var,
+    SortGroupClause T_SortGroupClause, SubLink T_SubLink, TargetEntry T_TargetEntry, Var T_Var, WindowFunc T_WindowFunc,
 }
 
 impl<T> Ref<T> {
@@ -213,6 +213,13 @@ pub fn type_of(node: Ref<Node>) -> Oid {
 pub fn modifier_of(node: Ref<Node>) -> i32 {
     // SAFETY: the same.
     unsafe { pg_sys::exprTypmod(node.pointer()) }
+}
+
+/// The type that a domain is made of, with its modifier; of another type itself.
+pub fn base_type(kind: Oid, mut modifier: i32) -> (Oid, i32) {
+    // SAFETY: a lookup in the catalog.
+    let kind = unsafe { pg_sys::getBaseTypeAndTypmod(kind, &raw mut modifier) };
+    (kind, modifier)
 }
 
 /// The collation of an expression.

@@ -7,6 +7,7 @@ use pgrx::pg_sys::Datum;
 use crate::pg::errors;
 use crate::pg::fmgr::{Call, sql_function};
 use crate::state::cells::CellState;
+use crate::state::groups::GroupsState;
 use crate::state::refused::Refused;
 use crate::state::scalar::State;
 use crate::state::vector::VectorState;
@@ -48,6 +49,10 @@ fn combine(call: Call) -> Option<Datum> {
                 (AnyState::Cells(into), AnyState::Cells(from)) if into.line().same(from.line()) => {
                     return Some(into.merge(&from).into_datum());
                 }
+                (AnyState::Groups(into), AnyState::Groups(from)) => {
+                    let merged = into.merge(&from).map(GroupsState::into_datum);
+                    return Some(merged.unwrap_or_else(|| Refused::new(0).into_datum()));
+                }
                 (AnyState::Refused, _) => {}
                 (_, AnyState::Refused) => return Some(from),
                 // The call was not the same in all parts.
@@ -72,6 +77,7 @@ enum AnyState<'a> {
     PersonTotal(&'a mut State<PersonTotal>),
     Vector(VectorState<'a>),
     Cells(CellState<'a>),
+    Groups(GroupsState<'a>),
     Refused,
 }
 
@@ -93,6 +99,8 @@ impl AnyState<'_> {
                 Self::Vector(state)
             } else if let Some(state) = CellState::of(datum) {
                 Self::Cells(state)
+            } else if let Some(state) = GroupsState::of(datum) {
+                Self::Groups(state)
             } else if Refused::of(datum).is_some() {
                 Self::Refused
             } else {

@@ -2,6 +2,7 @@
 
 pub mod cells;
 mod combine;
+pub mod groups;
 pub mod person;
 pub mod refused;
 pub mod scalar;

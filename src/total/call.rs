@@ -5,16 +5,13 @@
 //! were read: they change nothing, and hold nothing that an error would have to give back. Every other error goes
 //! on: that a statement is cancelled, or that memory has ended.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
-use pgrx::pg_sys::panic::CaughtError;
 use pgrx::pg_sys::{self, Datum, FmgrInfo, FunctionCallInfoBaseData, Node, NullableDatum, Oid};
 use pgrx::{PgMemoryContexts, PgSqlErrorCode};
 
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, sql_function};
 use crate::pg::nodes::{Fixed, elements, fixed};
-use crate::pg::{procedure, sql_type};
+use crate::pg::{net, procedure, sql_type};
 use crate::total::judge::{self, Judgement};
 use crate::total::list::{self, Growth, Rule};
 use crate::total::native::Native;
@@ -156,32 +153,33 @@ impl Function {
 
     /// Whether the arguments are short enough, and the answer will be.
     fn is_short(&self, call: Call) -> Option<bool> {
-        // The bytes of a text, and the number that is another argument.
+        // The bytes of a text, without its length word, and the number that is another argument.
         let bytes = |i: usize| {
             let datum = call.datum(i + 1)?;
             // SAFETY: the argument is a varlena, by the types that were compared.
-            Some(unsafe { pg_sys::toast_raw_datum_size(datum) } as u64)
+            let size = unsafe { pg_sys::toast_raw_datum_size(datum) };
+            Some(size.saturating_sub(size_of::<u32>()) as u64)
         };
         let number = |i: usize| Some(u64::try_from(call.datum(i + 1)?.value() as i32).unwrap_or(0));
         let mut given: u64 = 0;
         for i in 0..call.len() - 1 {
             given += if self.varlena[i] { bytes(i)? } else { 0 };
         }
-        // A character has up to 4 bytes. What PostgreSQL counts has 4 bytes more than the text.
+        // A character has up to 4 bytes.
         let made = match self.growth {
             Growth::None => 0,
             Growth::Repeat => bytes(0)?.saturating_mul(number(1)?),
+            Growth::Pad if bytes(2)? == 0 => 0,
             Growth::Pad | Growth::Blank => number(1)? * 4,
             Growth::Replace => {
                 let (text, from, to) = (bytes(0)?, bytes(1)?, bytes(2)?);
-                let places = text / from.saturating_sub(4).max(1);
-                places.saturating_mul(to.saturating_sub(4)) + text
+                text + (text / from.max(1)).saturating_mul(to)
             }
             // At each place the new text, in which each pair of bytes may stand for what was matched; matches do not
             // overlap.
             Growth::Matches => {
                 let (text, to) = (bytes(0)?, bytes(2)?);
-                text + (text + to / 2 * text).saturating_add(text * to)
+                text + (text + 1).saturating_mul(to) + (to / 2).saturating_mul(text)
             }
         };
         Some(given <= LONGEST && made <= LONGEST)
@@ -211,25 +209,19 @@ impl Function {
             };
         }
         let frame = &raw mut frame;
-        // SAFETY: a C function with a frame as it expects; its arguments have the types that it was declared with. What
-        // it raises ends in the boundary, whose frames own nothing.
-        let work = || unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| function(frame.cast())) };
-        match catch_unwind(AssertUnwindSafe(work)) {
-            // SAFETY: the frame lives.
-            Ok(answer) => (!unsafe { (*frame).head.isnull }).then_some(answer),
-            Err(payload) => match payload.downcast_ref::<CaughtError>() {
-                Some(CaughtError::PostgresError(error)) if is_dropped(error.sql_error_code()) => {
-                    None
-                }
-                _ => resume_unwind(payload),
-            },
-        }
+        // SAFETY: a C function with a frame as it expects; its arguments have the types that it was declared with. The
+        // functions of the list change nothing, and hold nothing when they raise an error.
+        let answer = unsafe { net::drop_errors(|| function(frame.cast()), is_dropped) };
+        // SAFETY: the frame lives.
+        answer.filter(|_| !unsafe { (*frame).head.isnull })
     }
 }
 
 /// Whether an error says something of a value: of class 22 (data exceptions), that something is not supported, that a
-/// limit of the program was passed, or that a time zone's abbreviation is badly configured.
-fn is_dropped(code: PgSqlErrorCode) -> bool {
+/// limit of the program was passed, that a format is wrong, or that a time zone's abbreviation is badly configured. An
+/// internal error does so too in a function that looks at nothing but its arguments; `interval(interval, integer)` has
+/// one.
+fn is_dropped(code: i32) -> bool {
     // Five characters, of 6 bits each, the first one lowest.
     const CLASS: i32 = (1 << 12) - 1;
     const DATA: i32 = PgSqlErrorCode::ERRCODE_DATA_EXCEPTION as i32 & CLASS;
@@ -237,9 +229,11 @@ fn is_dropped(code: PgSqlErrorCode) -> bool {
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
         PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX,
+        PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
         PgSqlErrorCode::ERRCODE_CONFIG_FILE_ERROR,
+        PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
     ];
-    code as i32 & CLASS == DATA || others.contains(&code)
+    code & CLASS == DATA || others.iter().any(|other| *other as i32 == code)
 }
 
 /// `dp_mean.total(oid, VARIADIC "any")`, STRICT.

@@ -125,3 +125,25 @@ pub unsafe fn collation_ok(input_collation: Oid, arguments: *mut List) -> Result
     }
     Ok(())
 }
+
+/// Whether every value of a type can be made a text (`CoerceViaIO` to `text` or `varchar`) without an error.
+pub fn output_ok(kind: Oid) -> bool {
+    [
+        pg_sys::BOOLOID,
+        pg_sys::INT2OID,
+        pg_sys::INT4OID,
+        pg_sys::INT8OID,
+        pg_sys::FLOAT4OID,
+        pg_sys::FLOAT8OID,
+        pg_sys::NUMERICOID,
+        pg_sys::DATEOID,
+        pg_sys::TIMEOID,
+        pg_sys::TIMETZOID,
+        pg_sys::TIMESTAMPOID,
+        pg_sys::TIMESTAMPTZOID,
+        pg_sys::INTERVALOID,
+        pg_sys::UUIDOID,
+        pg_sys::NAMEOID,
+    ]
+    .contains(&kind)
+}

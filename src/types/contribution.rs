@@ -24,7 +24,8 @@ pub struct Sealed {
     lo: f64,
     hi: f64,
     rows: u32,
-    spare: u32,
+    /// The most groups that the person is kept in; 0 where nothing keeps them in so many.
+    groups: u32,
     sum: u64,
     /// The sum of squares in two halves: `palloc` aligns to 8 bytes and no more.
     squares: [u64; 2],
@@ -43,17 +44,24 @@ impl Sealed {
             lo: bounds.lo(),
             hi: bounds.hi(),
             rows: contribution.rows(),
-            spare: 0,
+            groups: 0,
             sum: contribution.sum(),
             squares: [squares as u64, (squares >> 64) as u64],
         }
     }
 
-    /// The contribution behind a datum with its bounds, or `None` where the bytes are something else.
+    /// The same, of a person who is kept in at most so many groups.
+    #[must_use]
+    pub fn in_groups(self, groups: u32) -> Self {
+        Self { groups, ..self }
+    }
+
+    /// The contribution behind a datum with its bounds, for a call that shares its budget among so many groups; `None`
+    /// where the bytes are something else, or of a person who is kept in more.
     ///
     /// # Safety
     /// `datum` is a non-NULL varlena.
-    pub unsafe fn read(datum: Datum) -> Option<(Bounds, Contribution)> {
+    pub unsafe fn read(datum: Datum, groups: u32) -> Option<(Bounds, Contribution)> {
         let found = datum.cast_mut_ptr::<Self>();
         // SAFETY: a varlena has at least one byte, and an aligned one with this four-byte length word has as
         // many as it says; the check of the address comes first, then of the word, then of what follows it.
@@ -64,6 +72,9 @@ impl Sealed {
             }
             *found
         };
+        if found.groups > groups {
+            return None;
+        }
         let [low, high] = found.squares.map(u128::from);
         let contribution = Contribution::read(found.rows, found.sum, high << 64 | low)?;
         let bounds = Bounds::new(Some(found.lo), Some(found.hi)).ok()?;

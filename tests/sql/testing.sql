@@ -71,3 +71,19 @@ CREATE AGGREGATE dp_test_sums_state(float8[], float8, float8, float8, dp_mechani
 -- From now on this session's charges return before they are on disk.
 CREATE FUNCTION dp_test_flush_nothing() RETURNS void
 AS '$libdir/dp_mean', 'dp_test_flush_nothing' LANGUAGE C;
+
+CREATE FUNCTION dp_test_functions() RETURNS text
+AS '$libdir/dp_mean', 'dp_test_functions' LANGUAGE C;
+
+CREATE FUNCTION dp_test_judge("any") RETURNS text
+AS '$libdir/dp_mean', 'dp_test_judge' LANGUAGE C;
+
+CREATE FUNCTION dp_test_range("any", float8, float8, float8, float8) RETURNS text
+AS '$libdir/dp_mean', 'dp_test_range' LANGUAGE C;
+
+CREATE FUNCTION dp_test_output(oid) RETURNS boolean
+AS '$libdir/dp_mean', 'dp_test_output' LANGUAGE C;
+
+-- Takes a defence of the gate away in this session, or puts it back.
+CREATE FUNCTION dp_test_defence(text, boolean) RETURNS void
+AS '$libdir/dp_mean', 'dp_test_defence' LANGUAGE C STRICT;

@@ -23,7 +23,7 @@ use crate::request::budget::{epsilon_besides, replaces_epsilon};
 use crate::request::checked::{CallDelta, CallEpsilon, Overspent, Request};
 use crate::request::choice::{self, Choice, Known};
 use crate::request::parameter::Parameter;
-use crate::request::unit;
+use crate::request::unit::{self, Unit};
 
 /// The mechanisms of an aggregate. The first one is the default.
 pub struct Registry<M: ?Sized + 'static> {
@@ -221,13 +221,13 @@ pub fn with_unit(text: &str, rows: u32, groups: u32) -> Result<String, Parameter
     Ok(unit::with(parse(text)?, rows, groups).text())
 }
 
-/// The most rows of a person that the mechanism of a call says, in a text that a mechanism was made from. Of any other
-/// text it is 1, the least.
-pub fn rows_of(mechanism: MechanismArgument) -> u32 {
+/// The privacy unit that the mechanism of a call says, in a text that a mechanism was made from. Of any other text it is
+/// one row in one group, the least.
+pub fn unit_of(mechanism: MechanismArgument) -> Unit {
     let MechanismArgument::Given(Some(text)) = mechanism else {
-        return 1;
+        return Unit::ROW;
     };
-    parse(text).map_or(1, |choice| unit::rows_of(&choice))
+    parse(text).map_or(Unit::ROW, |choice| unit::unit_of(&choice))
 }
 
 /// All mechanisms, as a text may name them.

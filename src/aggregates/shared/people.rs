@@ -1,12 +1,14 @@
 //! What the aggregates that take contributions of persons share: how a contribution reaches the state of a group.
 //!
 //! Whatever bytes a contribution has, it adds no more than `rows` rows, those by which the call's mechanism shares
-//! its budget: `docs/proofs/contribution.md`. A contribution is one of many rows, so this way is not the fast one:
+//! its budget: `docs/proofs/contribution.md`. One of a person who is kept in more groups than the mechanism shares it
+//! among adds none: `docs/proofs/groups.md`. A contribution is one of many rows, so this way is not the fast one:
 //! all but NULL goes through the guarded function.
 
 use dp_core::encoding::contribution::Contribution;
 use dp_core::encoding::grid::{Bounds, Grid};
 use dp_core::encoding::sums::Sums;
+use dp_core::request::unit::Unit;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::call::signature::at;
@@ -33,24 +35,24 @@ pub unsafe fn take_contribution(
     }
 }
 
-/// The contribution of a row, brought to at most so many rows, with the bounds that it was made with; `None` of
-/// bytes that are none.
+/// The contribution of a row, brought to at most the rows of the unit, with the bounds that it was made with; `None` of
+/// bytes that are none, and of a person in more groups than those of the unit.
 ///
 /// # Safety
 /// `call` is a call of a transition function `(state, contribution, ...)`.
-pub unsafe fn contribution(call: Call, rows: u32) -> Option<(Bounds, Contribution)> {
+pub unsafe fn contribution(call: Call, unit: Unit) -> Option<(Bounds, Contribution)> {
     // SAFETY: the SQL declaration makes it a dp_contribution.
-    let (bounds, given) = unsafe { Sealed::read(call.datum(at::X)?) }?;
-    Some((bounds, given.at_most(rows)))
+    let (bounds, given) = unsafe { Sealed::read(call.datum(at::X)?, unit.groups) }?;
+    Some((bounds, given.at_most(unit.rows)))
 }
 
-/// What a contribution of at most so many rows comes to: on the grid of a mean or a sum, or as a number of rows.
+/// What a contribution of at most the unit's rows comes to: on the grid of a mean or a sum, or as a number of rows.
 ///
 /// # Safety
 /// As [`contribution`].
-pub unsafe fn contributed(call: Call, rows: u32, grid: Option<&Grid>) -> Sums {
+pub unsafe fn contributed(call: Call, unit: Unit, grid: Option<&Grid>) -> Sums {
     // SAFETY: the caller guarantees it.
-    let given = unsafe { contribution(call, rows) };
+    let given = unsafe { contribution(call, unit) };
     given.map_or_else(Sums::default, |(bounds, given)| match grid {
         Some(grid) => given.sums(&bounds, grid),
         None => Sums {

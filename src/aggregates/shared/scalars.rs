@@ -31,14 +31,14 @@ impl<A: 'static> Aggregate<Scalar<A>> {
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
     pub unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
-        let (grid, rows) = CallSite::with(call, SupportFunction::Transition, self, |site| {
+        let (grid, unit) = CallSite::with(call, SupportFunction::Transition, self, |site| {
             let grid = site.mechanism_of_row(call)?.grid();
-            Ok((grid, site.takes_contributions().then(|| site.rows())))
+            Ok((grid, site.takes_contributions().then(|| site.unit())))
         })?;
-        if let Some(rows) = rows {
+        if let Some(unit) = unit {
             // SAFETY: the caller guarantees it.
             return unsafe {
-                let sums = contributed(call, rows, grid.as_ref());
+                let sums = contributed(call, unit, grid.as_ref());
                 self.add_sums(call, grid.unwrap_or(Grid::SEVERAL), &sums)
             };
         }

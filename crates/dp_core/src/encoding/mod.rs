@@ -5,6 +5,7 @@ pub mod buckets;
 pub mod cells;
 pub mod contribution;
 pub mod grid;
+pub mod groups;
 pub mod magnitudes;
 pub mod sides;
 pub mod sums;

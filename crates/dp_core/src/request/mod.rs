@@ -6,5 +6,6 @@ pub mod budget;
 pub mod checked;
 pub mod choice;
 pub mod contribution;
+pub mod groups;
 pub mod parameter;
 pub mod unit;

@@ -14,7 +14,8 @@ pub(crate) const MOST_ROWS: Parameter = Parameter {
     name: "rows",
     kind: ParameterKind::Whole,
     domain: "1 to 1000000",
-    description: "the most rows that a person has in a group; by default 1. The query must keep to it",
+    description: "the most rows that a person has in a group; by default 1. The query must keep to it, as by \
+                  dp_contribution",
 };
 
 /// The parameter `groups`.
@@ -23,7 +24,7 @@ pub(crate) const MOST_GROUPS: Parameter = Parameter {
     kind: ParameterKind::Whole,
     domain: "1 to 1000000",
     description: "the most groups of the query that a person has rows in; by default 1. The query must \
-                  keep to it",
+                  keep to it, as by dp_groups",
 };
 
 /// The parameters that all mechanisms take.
@@ -46,15 +47,22 @@ pub struct Unit {
 }
 
 impl Unit {
+    /// A row: one, in one group.
+    pub const ROW: Self = Self { rows: 1, groups: 1 };
+
     /// Whether a person is a row.
     fn is_row(self) -> bool {
-        self.rows == 1 && self.groups == 1
+        self == Self::ROW
     }
 }
 
-/// The most rows of a person, of a choice that a mechanism was made from; of any other one 1, the least.
-pub(crate) fn rows_of(choice: &Choice) -> u32 {
-    at_most(choice, &MOST_ROWS).unwrap_or(1)
+/// The privacy unit of a choice that a mechanism was made from; of any other one the least.
+pub(crate) fn unit_of(choice: &Choice) -> Unit {
+    let of = |parameter| at_most(choice, parameter).unwrap_or(1);
+    Unit {
+        rows: of(&MOST_ROWS),
+        groups: of(&MOST_GROUPS),
+    }
 }
 
 /// The choice with these rows and groups in the place of those that it has.
@@ -171,21 +179,22 @@ mod tests {
     #[test]
     fn what_limits_a_person_is_what_shares_the_budget() {
         use crate::request::arguments::MechanismArgument;
-        let rows = |text| registry::rows_of(MechanismArgument::Given(text));
+        let unit = |text| registry::unit_of(MechanismArgument::Given(text));
         for (text, is) in [
-            ("hourglass", 1),
-            ("hourglass(rows=7)", 7),
-            ("undercount(delta=1e-6, groups=3, rows=2)", 2),
-            ("gaussian(mu=1, rows=1000000)", 1_000_000),
+            ("hourglass", (1, 1)),
+            ("hourglass(rows=7)", (7, 1)),
+            ("undercount(delta=1e-6, groups=3, rows=2)", (2, 3)),
+            ("gaussian(mu=1, rows=1000000)", (1_000_000, 1)),
             // No mechanism is made of these.
-            ("hourglass(rows=0)", 1),
-            ("hourglass(rows=1000001)", 1),
-            ("no such", 1),
+            ("hourglass(rows=0, groups=1000001)", (1, 1)),
+            ("hourglass(rows=1000001)", (1, 1)),
+            ("no such", (1, 1)),
         ] {
-            assert_eq!(rows(Some(text)), is, "{text}");
+            let Unit { rows, groups } = unit(Some(text));
+            assert_eq!((rows, groups), is, "{text}");
         }
-        assert_eq!(rows(None), 1);
-        assert_eq!(registry::rows_of(MechanismArgument::Omitted), 1);
+        assert_eq!(unit(None), Unit::ROW);
+        assert_eq!(registry::unit_of(MechanismArgument::Omitted), Unit::ROW);
     }
 
     #[test]

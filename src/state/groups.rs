@@ -1,0 +1,630 @@
+//! `dp_state` of a person whose groups are kept, at most so many of them: a head, a description of each column, a
+//! slot for each group in the order of ranks, and the bytes of keys that have some. It grows with the number of groups
+//! that are kept, never with that of the rows.
+
+use dp_core::encoding::contribution::{Contribution, PersonRows, PersonTotal};
+use dp_core::encoding::grid::{Bounds, Grid};
+use dp_core::encoding::groups::{Kept, LAST, Place, end_with, place};
+use dp_core::request::groups::MOST;
+use dp_core::request::unit::MOST_OF_A_PERSON;
+use pgrx::pg_sys::{self, Datum, Oid};
+
+use crate::pg::keys::{Image, KeyType, Lies};
+use crate::pg::varlena::{is_plain, length_word};
+use crate::state::scalar::RowSums;
+
+/// Marks a state of groups, and the version of its layout.
+const MAGIC: u32 = 0xd9_3a_5e_51;
+
+/// The most columns, keys and contributions together: a slot has a bit for each.
+pub const MOST_COLUMNS: usize = 64;
+
+/// The most bytes that the keys of a group have together. Groups with longer ones are left out, so that what is kept of
+/// a person ends somewhere: at far less than the 1 GB that a value of PostgreSQL can have.
+pub const MOST_BYTES: usize = 1 << 16;
+
+/// Slots of a new person.
+const SMALLEST: usize = 4;
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Head {
+    header: u32,
+    magic: u32,
+    /// Groups of this rank and larger ones are out.
+    end: u64,
+    /// The hash of the person.
+    person: u64,
+    /// The most groups.
+    most: u32,
+    columns: u32,
+    /// Slots in use, of so many.
+    used: u32,
+    slots: u32,
+    /// Words of keys' bytes in use, of so many.
+    filled: u32,
+    room: u32,
+}
+
+/// What a column is: a key, or what the person contributes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Column {
+    /// The type of a key; 0 for a contribution.
+    kind: Oid,
+    collation: Oid,
+    /// Of a key how it lies: 0 inside, its length, or `u32::MAX` for a varlena.
+    lies: u32,
+    /// Of a contribution whether the total counts, the most rows, and the bounds; 0 rows before there is a value.
+    total: u32,
+    k: u64,
+    lo: u64,
+    hi: u64,
+}
+
+const VARLENA: u32 = u32::MAX;
+
+impl Column {
+    /// A column of contributions, before there is a value.
+    pub const CONTRIBUTION: Self = Self {
+        kind: Oid::INVALID,
+        collation: Oid::INVALID,
+        lies: 0,
+        total: 0,
+        k: 0,
+        lo: 0,
+        hi: 0,
+    };
+
+    /// A column of keys.
+    pub fn of_key(kind: Oid, collation: Oid, lies: Lies) -> Self {
+        let lies = match lies {
+            Lies::Inside => 0,
+            Lies::Fixed(length) => length,
+            Lies::Varlena => VARLENA,
+        };
+        Self {
+            kind,
+            collation,
+            lies,
+            ..Self::CONTRIBUTION
+        }
+    }
+
+    /// Whether it is the same but for the rule, which is not known at first.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.collation == other.collation && self.lies == other.lies
+    }
+
+    /// Whether it is as the columns of keys of a type are.
+    pub fn is_of_type(&self, kind: Oid) -> bool {
+        Lies::of(kind).is_some_and(|lies| self.lies == Self::of_key(kind, Oid::INVALID, lies).lies)
+    }
+
+    /// The type of a key with its collation; `None` for a contribution.
+    pub fn key(&self) -> Option<(Oid, Oid)> {
+        self.key_type().map(|kind| (kind, self.collation))
+    }
+
+    /// The type of a key; `None` for a contribution.
+    pub fn key_type(&self) -> Option<Oid> {
+        (self.kind != Oid::INVALID).then_some(self.kind)
+    }
+
+    /// Words in a slot.
+    fn width(&self) -> usize {
+        if self.key_type().is_some() { 1 } else { SUMS }
+    }
+}
+
+/// How a person's rows become a contribution.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// Whether the total of the rows counts.
+    pub total: bool,
+    /// The most rows, from 1.
+    pub k: u32,
+    /// The bits of the bounds.
+    pub bounds: [u64; 2],
+}
+
+/// Words of a contribution's sums.
+const SUMS: usize = 5;
+
+/// A key of a group; `None` is NULL, and what a column of contributions has.
+pub type Key<'a> = Option<Image<'a>>;
+
+const _: () = assert!(size_of::<Head>() == 48 && align_of::<Head>() == 8);
+const _: () = assert!(size_of::<Column>() == 40 && align_of::<Column>() == 8);
+
+/// The state of a person.
+pub struct GroupsState<'a> {
+    head: &'a mut Head,
+    columns: &'a mut [Column],
+    slots: &'a mut [u64],
+    keys: &'a mut [u64],
+    /// Words of a slot: the rank, a bit for each key that is NULL, and what the columns have.
+    width: usize,
+}
+
+impl Kept for GroupsState<'_> {
+    fn len(&self) -> usize {
+        self.head.used as usize
+    }
+
+    fn rank(&self, i: usize) -> u64 {
+        self.slots[i * self.width]
+    }
+
+    fn end(&self) -> u64 {
+        self.head.end
+    }
+
+    fn cut(&mut self, length: usize, end: u64) {
+        self.head.used = length as u32;
+        self.head.end = end;
+    }
+}
+
+/// Words of a slot with these columns.
+fn width(columns: &[Column]) -> usize {
+    2 + columns.iter().map(Column::width).sum::<usize>()
+}
+
+/// Bytes of a state.
+fn size(columns: usize, words: usize) -> usize {
+    size_of::<Head>() + columns * size_of::<Column>() + words * 8
+}
+
+impl<'a> GroupsState<'a> {
+    /// The state behind a datum, or `None` where the bytes are not one of this version.
+    ///
+    /// # Safety
+    /// `datum` is a non-NULL varlena, and nothing else refers to what it has.
+    pub unsafe fn of(datum: Datum) -> Option<Self> {
+        let head = datum.cast_mut_ptr::<Head>();
+        // SAFETY: a varlena that is aligned and whose length word is an uncompressed one of so many bytes has a
+        // head, and then the columns that the head says; it is a state of groups if its length is what these make
+        // it, and then slots and keys follow. Any bytes are valid numbers.
+        unsafe {
+            if !head.is_aligned()
+                || !is_plain((*head).header, size_of::<Head>())
+                || (*head).magic != MAGIC
+            {
+                return None;
+            }
+            let Head {
+                header,
+                most,
+                columns,
+                used,
+                slots,
+                filled,
+                room,
+                ..
+            } = *head;
+            let count = columns as usize;
+            let is_possible = count <= MOST_COLUMNS
+                && (1..=MOST).contains(&most)
+                && used <= slots
+                && slots <= most
+                && filled <= room
+                && room as usize <= MOST_ROOM
+                && is_plain(header, size(count, 0));
+            if !is_possible {
+                return None;
+            }
+            let columns = head.add(1).cast::<Column>();
+            let columns = std::slice::from_raw_parts_mut(columns, count);
+            let width = width(columns);
+            let (slots, room) = (slots as usize * width, room as usize);
+            if header != length_word(size(count, slots + room)) {
+                return None;
+            }
+            let words = head.add(1).cast::<Column>().add(count).cast::<u64>();
+            Some(Self {
+                head: &mut *head,
+                columns,
+                slots: std::slice::from_raw_parts_mut(words, slots),
+                keys: std::slice::from_raw_parts_mut(words.add(slots), room),
+                width,
+            })
+        }
+    }
+
+    /// A person without groups, in the current memory context. At most [`MOST`] groups are kept, of at most
+    /// [`MOST_COLUMNS`] columns.
+    pub fn new(person: u64, most: u32, columns: &[Column]) -> Self {
+        let slots = SMALLEST.min(most as usize);
+        let head = Head {
+            header: 0,
+            magic: MAGIC,
+            end: LAST,
+            person,
+            most,
+            columns: columns.len() as u32,
+            used: 0,
+            slots: 0,
+            filled: 0,
+            room: 0,
+        };
+        Self::with_room(head, columns, slots, 0)
+    }
+
+    /// No groups, but room for some, in the current memory context.
+    fn with_room(head: Head, columns: &[Column], slots: usize, room: usize) -> Self {
+        let (width, count) = (width(columns), columns.len());
+        let size = size(count, slots * width + room);
+        // SAFETY: palloc0 gives that many bytes, zero and aligned to 8, or raises.
+        unsafe {
+            let new = pg_sys::palloc0(size).cast::<Head>();
+            new.write(Head {
+                header: length_word(size),
+                used: 0,
+                slots: slots as u32,
+                filled: 0,
+                room: room as u32,
+                ..head
+            });
+            let first = new.add(1).cast::<Column>();
+            let words = first.add(count).cast::<u64>();
+            let kept = std::slice::from_raw_parts_mut(first, count);
+            kept.copy_from_slice(columns);
+            Self {
+                head: &mut *new,
+                columns: kept,
+                slots: std::slice::from_raw_parts_mut(words, slots * width),
+                keys: std::slice::from_raw_parts_mut(words.add(slots * width), room),
+                width,
+            }
+        }
+    }
+
+    pub fn into_datum(self) -> Datum {
+        Datum::from(std::ptr::from_mut(self.head))
+    }
+
+    /// The hash of the person.
+    pub fn person(&self) -> u64 {
+        self.head.person
+    }
+
+    /// How many groups are kept.
+    pub fn count(&self) -> usize {
+        self.len()
+    }
+
+    /// The most groups.
+    pub fn most(&self) -> u32 {
+        self.head.most
+    }
+
+    pub fn columns(&self) -> &[Column] {
+        self.columns
+    }
+
+    /// Whether it is of a call with the same columns, but for rules that are not known yet.
+    pub fn has(&self, most: u32, columns: &[Column]) -> bool {
+        let same = |(one, other): (&Column, &Column)| one.is_like(other);
+        self.head.most == most
+            && self.columns.len() == columns.len()
+            && self.columns.iter().zip(columns).all(same)
+    }
+
+    /// Where a column is in a slot.
+    fn offset(&self, column: usize) -> usize {
+        width(&self.columns[..column])
+    }
+
+    fn word(&self, slot: usize, column: usize) -> u64 {
+        self.slots[slot * self.width + self.offset(column)]
+    }
+
+    fn is_null(&self, slot: usize, column: usize) -> bool {
+        self.slots[slot * self.width + 1] >> column & 1 != 0
+    }
+
+    /// The bytes of a key that does not lie inside, with their length word if it is a varlena; `None` only of
+    /// forged bytes.
+    fn bytes(&self, slot: usize, column: usize) -> Option<&[u8]> {
+        let word = self.word(slot, column);
+        let (start, length) = (word as u32 as usize, (word >> 32) as usize);
+        let words = self
+            .keys
+            .get(start..start.checked_add(length.div_ceil(8))?)?;
+        // SAFETY: words are bytes, eight each.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), words.len() * 8) };
+        let bytes = bytes.get(..length)?;
+        let is_whole = match self.columns[column].lies {
+            VARLENA => {
+                let (header, _) = bytes.split_first_chunk::<4>()?;
+                u32::from_ne_bytes(*header) == length_word(length)
+            }
+            lies => lies as usize == length,
+        };
+        is_whole.then_some(bytes)
+    }
+
+    /// A key of a group.
+    fn key(&self, slot: usize, column: usize) -> Key<'_> {
+        if self.is_null(slot, column) {
+            return None;
+        }
+        Some(match self.columns[column].lies {
+            0 => Image::Inside(self.word(slot, column)),
+            VARLENA => Image::Bytes(self.bytes(slot, column)?.get(4..)?),
+            _ => Image::Bytes(self.bytes(slot, column)?),
+        })
+    }
+
+    /// A key of a group as a value of its type; `None` for NULL.
+    pub fn key_datum(&self, slot: usize, column: usize) -> Option<Datum> {
+        if self.is_null(slot, column) {
+            return None;
+        }
+        Some(match self.columns[column].lies {
+            0 => Datum::from(self.word(slot, column)),
+            _ => Datum::from(self.bytes(slot, column)?.as_ptr()),
+        })
+    }
+
+    /// Where a group with this rank and these keys is, or goes; `key` and `datum` are those of the column.
+    fn place<'b>(
+        &mut self,
+        rank: u64,
+        key: impl Fn(usize) -> Key<'b>,
+        datum: impl Fn(usize) -> Option<Datum>,
+    ) -> Place {
+        let most = self.head.most as usize;
+        place(self, most, rank, |kept, slot| {
+            (0..kept.columns.len()).all(|column| {
+                let Some(kind) = kept.columns[column].key_type() else {
+                    return true;
+                };
+                match (kept.key(slot, column), key(column)) {
+                    (one, other) if one == other => true,
+                    (Some(_), Some(_)) => {
+                        let [one, other] = [kept.key_datum(slot, column), datum(column)];
+                        let kind = KeyType::of(kind, kept.columns[column].collation);
+                        let equal = kind.zip(one.zip(other));
+                        // SAFETY: both are values of the column's type.
+                        equal.is_some_and(|(kind, (one, other))| unsafe { kind.equal(one, other) })
+                    }
+                    _ => false,
+                }
+            })
+        })
+    }
+
+    /// The group with this rank and these keys, one that is new if it belongs there: the state, which may be a larger
+    /// copy, and the group's slot, `None` where it is out.
+    pub fn group<'b>(
+        mut self,
+        rank: u64,
+        key: impl Fn(usize) -> Key<'b>,
+        datum: impl Fn(usize) -> Option<Datum>,
+    ) -> (Self, Option<usize>) {
+        let columns = self.columns.len();
+        // With a length word, which not all have.
+        let bytes_of = |column: usize| match key(column) {
+            Some(Image::Bytes(bytes)) => bytes.len() + 4,
+            _ => 0,
+        };
+        match self.place(rank, &key, datum) {
+            Place::Out => (self, None),
+            Place::Known(slot) => {
+                // Of values that are equal and not the same bits, the one that all orders of rows agree on.
+                for column in 0..columns {
+                    let is_key = self.columns[column].key_type().is_some();
+                    if is_key && key(column) < self.key(slot, column) {
+                        self = self.with_space(0, bytes_of(column).div_ceil(8));
+                        self.set_key(slot, column, key(column));
+                    }
+                }
+                (self, Some(slot))
+            }
+            Place::New(slot) => {
+                let bytes = (0..columns).map(bytes_of);
+                if bytes.clone().sum::<usize>() > MOST_BYTES {
+                    return (self, None);
+                }
+                let words = bytes.map(|bytes| bytes.div_ceil(8)).sum();
+                self = self.with_space(1, words);
+                let (start, end) = (slot * self.width, self.len() * self.width);
+                self.slots.copy_within(start..end, start + self.width);
+                self.slots[start..start + self.width].fill(0);
+                self.slots[start] = rank;
+                self.head.used += 1;
+                for column in 0..columns {
+                    if self.columns[column].key_type().is_some() {
+                        self.set_key(slot, column, key(column));
+                    }
+                }
+                (self, Some(slot))
+            }
+        }
+    }
+
+    /// Sets a key, for which there is room.
+    fn set_key(&mut self, slot: usize, column: usize, key: Key) {
+        let at = slot * self.width + self.offset(column);
+        let bit = 1u64 << column;
+        match key {
+            None => self.slots[slot * self.width + 1] |= bit,
+            Some(Image::Inside(word)) => self.slots[at] = word,
+            Some(Image::Bytes(content)) => {
+                let is_varlena = self.columns[column].lies == VARLENA;
+                let length = content.len() + if is_varlena { 4 } else { 0 };
+                let start = self.head.filled as usize;
+                let words = &mut self.keys[start..start + length.div_ceil(8)];
+                // SAFETY: words are bytes, eight each.
+                let bytes = unsafe {
+                    std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), words.len() * 8)
+                };
+                let content_at = length - content.len();
+                if is_varlena {
+                    bytes[..content_at].copy_from_slice(&length_word(length).to_ne_bytes());
+                }
+                bytes[content_at..length].copy_from_slice(content);
+                self.head.filled += length.div_ceil(8) as u32;
+                self.slots[at] = (length as u64) << 32 | start as u64;
+            }
+        }
+    }
+
+    /// The same groups, with so many slots and so many words for bytes of keys that are free: in a larger copy where
+    /// they are not.
+    fn with_space(self, slots: usize, words: usize) -> Self {
+        let (used, had) = (self.len(), self.head.slots as usize);
+        if used + slots <= had && words <= self.keys.len() - self.head.filled as usize {
+            return self;
+        }
+        let slots = if used + slots <= had {
+            had
+        } else {
+            (2 * had).min(self.head.most as usize)
+        };
+        let columns = 0..self.columns.len();
+        let lives = |slot| {
+            let bytes = columns.clone().map(move |column| (slot, column));
+            let has = |(slot, column): &(usize, usize)| {
+                let of = &self.columns[*column];
+                of.key_type().is_some() && of.lies != 0 && !self.is_null(*slot, *column)
+            };
+            let long = |(slot, column)| ((self.word(slot, column) >> 32) as usize).div_ceil(8);
+            bytes.filter(has).map(long).sum::<usize>()
+        };
+        let live = (0..used).map(lives).sum::<usize>();
+        // As much again is free for keys that come: each is copied a few times at most.
+        let room = if words == 0 && live == 0 {
+            0
+        } else {
+            (live + words) * 2
+        };
+        let mut larger = Self::with_room(*self.head, self.columns, slots, room);
+        larger.head.used = used as u32;
+        let words = used * self.width;
+        larger.slots[..words].copy_from_slice(&self.slots[..words]);
+        for slot in 0..used {
+            for column in columns.clone() {
+                let of = &self.columns[column];
+                if of.key_type().is_some() && of.lies != 0 && !self.is_null(slot, column) {
+                    larger.set_key(slot, column, self.key(slot, column));
+                }
+            }
+        }
+        larger
+    }
+
+    /// Takes in a value of a group, or says that it comes by another rule than the values before.
+    pub fn add(&mut self, slot: usize, column: usize, rule: &Rule, grid: &Grid, x: f64) -> bool {
+        if !self.is_of(column, rule) {
+            return false;
+        }
+        let at = slot * self.width + self.offset(column);
+        let words = &mut self.slots[at..at + SUMS];
+        if rule.total {
+            take_in::<PersonTotal, 3>(words, |sums| sums.add(PersonTotal::steps(grid, x)));
+        } else {
+            take_in::<PersonRows, 5>(words, |sums| sums.add(PersonRows::steps(grid, x)));
+        }
+        true
+    }
+
+    /// Whether values of a column come by this rule, as they do from the first one on.
+    fn is_of(&mut self, column: usize, rule: &Rule) -> bool {
+        let of = &mut self.columns[column];
+        if of.k == 0 {
+            let [lo, hi] = rule.bounds;
+            (of.total, of.k) = (u32::from(rule.total), u64::from(rule.k));
+            (of.lo, of.hi) = (lo, hi);
+        }
+        rule_of(of) == Some(*rule)
+    }
+
+    /// Takes in another part of the same person's rows; `None` where it is of another call. What comes back may be a
+    /// larger copy.
+    pub fn merge(mut self, other: &Self) -> Option<Self> {
+        let head = (self.head.person, self.head.most);
+        if head != (other.head.person, other.head.most) || !self.has(other.head.most, other.columns)
+        {
+            return None;
+        }
+        for (column, of) in other.columns.iter().enumerate() {
+            if rule_of(of).is_some_and(|rule| !self.is_of(column, &rule)) {
+                return None;
+            }
+        }
+        end_with(&mut self, other.head.end);
+        for from in 0..other.len() {
+            let key = |column| other.key(from, column);
+            let datum = |column| other.key_datum(from, column);
+            let (kept, slot) = self.group(other.rank(from), key, datum);
+            self = kept;
+            let Some(slot) = slot else { continue };
+            for column in 0..self.columns.len() {
+                if self.columns[column].key_type().is_some() {
+                    continue;
+                }
+                let of_other = from * other.width + other.offset(column);
+                let more = &other.slots[of_other..of_other + SUMS];
+                let at = slot * self.width + self.offset(column);
+                let words = &mut self.slots[at..at + SUMS];
+                if self.columns[column].total != 0 {
+                    take_in::<PersonTotal, 3>(words, |sums| {
+                        sums.merge(&read::<PersonTotal, 3>(more))
+                    });
+                } else {
+                    take_in::<PersonRows, 5>(words, |sums| {
+                        sums.merge(&read::<PersonRows, 5>(more))
+                    });
+                }
+            }
+        }
+        Some(self)
+    }
+
+    /// What the person contributes to a group, with the bounds; `None` without a value.
+    pub fn contribution(&self, slot: usize, column: usize) -> Option<(Bounds, Contribution)> {
+        let rule = rule_of(&self.columns[column])?;
+        let [lo, hi] = rule.bounds.map(f64::from_bits);
+        let bounds = Bounds::new(Some(lo), Some(hi)).ok()?;
+        let at = slot * self.width + self.offset(column);
+        let words = &self.slots[at..at + SUMS];
+        let given = if rule.total {
+            read::<PersonTotal, 3>(words).contribution(&bounds)
+        } else {
+            read::<PersonRows, 5>(words).contribution(rule.k)
+        };
+        Some((bounds, given?))
+    }
+}
+
+/// The most words for bytes of keys: all groups' and as many again, and what is added.
+const MOST_ROOM: usize = 2 * (MOST as usize + 1) * (MOST_BYTES / 8 + MOST_COLUMNS);
+
+fn rule_of(column: &Column) -> Option<Rule> {
+    let k = u32::try_from(column.k).ok()?;
+    let is_possible = column.key_type().is_none() && (1..=MOST_OF_A_PERSON).contains(&k);
+    is_possible.then_some(Rule {
+        total: column.total != 0,
+        k,
+        bounds: [column.lo, column.hi],
+    })
+}
+
+fn read<S: RowSums<Words = [u64; N]>, const N: usize>(words: &[u64]) -> S {
+    let mut own = [0; N];
+    own.copy_from_slice(&words[..N]);
+    S::unpack(own)
+}
+
+fn take_in<S: RowSums<Words = [u64; N]>, const N: usize>(
+    words: &mut [u64],
+    add: impl FnOnce(&mut S),
+) {
+    let mut sums = read::<S, N>(words);
+    add(&mut sums);
+    words[..N].copy_from_slice(&sums.pack());
+}
