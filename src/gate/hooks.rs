@@ -13,7 +13,7 @@ use pgrx::pg_sys::{
 };
 
 use crate::gate::normal::{self, Depends};
-use crate::gate::rewrite::Gate;
+use crate::gate::rewrite::{self, Gate};
 use crate::gate::{charge, label, policy, quiet};
 use crate::pg::fmgr::guarded;
 use crate::pg::tree::{self, Ref};
@@ -231,6 +231,9 @@ unsafe extern "C-unwind" fn utility(
         if is_explain {
             EXPLAINED.set(quiet::depth());
         }
+        if (*(*statement).utilityStmt).type_ == NodeTag::T_CopyStmt {
+            before_copy((*statement).utilityStmt.cast());
+        }
         match NEXT.get().utility {
             Some(next) => next(
                 statement,
@@ -258,6 +261,29 @@ unsafe extern "C-unwind" fn utility(
             EXPLAINED.set(0);
         }
     }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn before_copy(statement: *mut pg_sys::CopyStmt) {
+    guarded(|| {
+        let statement = Ref::of(statement).expect("a statement");
+        if statement.is_from || statement.relation.is_null() {
+            return;
+        }
+        // SAFETY: a name of the statement. COPY takes the same lock, and looks at rights after that, too.
+        let relation = unsafe {
+            pg_sys::RangeVarGetRelidExtended(
+                statement.relation,
+                pg_sys::AccessShareLock as i32,
+                pg_sys::RVROption::RVR_MISSING_OK,
+                None,
+                std::ptr::null_mut(),
+            )
+        };
+        if let Err(refusal) = rewrite::check_copy(relation) {
+            refusal.raise()
+        }
+    });
 }
 
 unsafe extern "C-unwind" fn log(error: *mut ErrorData) {

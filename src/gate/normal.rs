@@ -156,10 +156,8 @@ pub fn flatten(mut query: Ref<Query>) -> bool {
     let is_block = query.hasAggs || !query.groupClause.is_null() || !query.distinctClause.is_null();
     let any = tree::list::<RangeTblEntry>(query.rtable)
         .into_iter()
-        .filter(|entry| entry.rtekind == RTEKind::RTE_SUBQUERY)
-        .filter_map(|entry| Ref::of(entry.subquery))
-        .any(passes_on);
-    if query.commandType != pg_sys::CmdType::CMD_SELECT || !is_block || !any {
+        .any(|entry| entry.rtekind == RTEKind::RTE_SUBQUERY);
+    if query.commandType != pg_sys::CmdType::CMD_SELECT || !is_block || !any || !reads(query) {
         return true;
     }
     // PostgreSQL 18 keeps the keys of GROUP BY apart, which pulling up would not follow.

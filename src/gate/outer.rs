@@ -41,19 +41,24 @@ pub fn wrap(
 ) -> Checked<()> {
     let mut query = block.query;
     let targets = tree::list::<TargetEntry>(rewritten.targetList);
-    let column = |target: &Ref<TargetEntry>| {
-        let expr = Ref::of(target.expr)
+    let exprs = targets.iter().map(|target| {
+        Ref::of(target.expr)
             .expect("a target has an expression")
-            .node();
-        tree::var(
-            1,
-            target.resno,
-            tree::type_of(expr),
-            tree::modifier_of(expr),
-            tree::collation_of(expr),
-        )
-    };
-    let columns: Vec<_> = targets.iter().map(column).collect();
+            .node()
+    });
+    // The template knows no modifiers of types; keys have those that they had.
+    let modifiers = exprs.clone().map(tree::modifier_of).skip(keys.len());
+    let of_keys = keys.iter().map(|key| tree::modifier_of(key.written));
+    let modifiers: Vec<i32> = of_keys.chain(modifiers).collect();
+    let columns: Vec<_> = targets
+        .iter()
+        .zip(exprs)
+        .zip(&modifiers)
+        .map(|((target, expr), modifier)| {
+            let (kind, collation) = (tree::type_of(expr), tree::collation_of(expr));
+            tree::var(1, target.resno, kind, *modifier, collation)
+        })
+        .collect();
     let count = columns.len().saturating_sub(2 * keys.len());
     let mut columns = Columns {
         keys,
@@ -71,7 +76,7 @@ pub fn wrap(
         target.resorigtbl = Oid::INVALID;
         target.resorigcol = 0;
     }
-    let entry = below(query, rewritten);
+    let entry = below(query, rewritten, &modifiers);
     query.rtable = tree::list_of([entry]);
     let mut reference = tree::make::<RangeTblRef>();
     reference.rtindex = 1;
@@ -119,7 +124,7 @@ fn names_outer(node: Ref<Node>, depth: u32) -> bool {
 }
 
 /// The entry of the range table that stands for the rewritten block.
-fn below(mut query: Ref<Query>, rewritten: Ref<Query>) -> Ref<RangeTblEntry> {
+fn below(mut query: Ref<Query>, rewritten: Ref<Query>, modifiers: &[i32]) -> Ref<RangeTblEntry> {
     let targets = tree::list::<TargetEntry>(rewritten.targetList);
     let exprs: Vec<_> = targets
         .iter()
@@ -165,10 +170,9 @@ fn below(mut query: Ref<Query>, rewritten: Ref<Query>) -> Ref<RangeTblEntry> {
     with.cterefcount = 1;
     with.ctecolnames = names();
     let types: Vec<_> = exprs.iter().map(|expr| tree::type_of(*expr)).collect();
-    let modifiers: Vec<_> = exprs.iter().map(|expr| tree::modifier_of(*expr)).collect();
     let collations: Vec<_> = exprs.iter().map(|expr| tree::collation_of(*expr)).collect();
     with.ctecoltypes = tree::oids(&types);
-    with.ctecoltypmods = tree::integers(&modifiers);
+    with.ctecoltypmods = tree::integers(modifiers);
     with.ctecolcollations = tree::oids(&collations);
     entry.rtekind = RTEKind::RTE_CTE;
     entry.ctename = tree::string(&name);

@@ -91,8 +91,14 @@ impl Gate {
             return self.pass_below(query);
         };
         if self.is_preview(query, tree::entry(query, index)) {
-            for (entry, _) in entries.iter().zip(1..).filter(|(_, i)| *i == index) {
-                make_empty(*entry);
+            for entry in entries {
+                if access::is_denied(query, entry)
+                    && Policy::of(entry.relid).is_some()
+                    && access::is_only_read(query, entry)
+                    && may_ask(query, entry)?
+                {
+                    make_empty(entry);
+                }
             }
             return self.pass_below(query);
         }
@@ -223,6 +229,31 @@ fn may_ask(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> Result<bool, Refusal
     }
     let asker = access::view_owner(query, entry).unwrap_or_else(session::role);
     allowance::is_allowed(entry.relid, asker)
+}
+
+/// COPY of a table gives its rows: a role that may only ask is told what works.
+pub fn check_copy(relation: Oid) -> Result<(), Refusal> {
+    let role = session::role();
+    if relation == Oid::INVALID
+        || extension::oid().is_none()
+        || access::may_read_some(relation, role)
+    {
+        return Ok(());
+    }
+    let Some(policy) = Policy::of(relation) else {
+        return Ok(());
+    };
+    match allowance::is_allowed(relation, role)? {
+        false => Ok(()),
+        true => Err(errors::gated(
+            &quoted_name(relation),
+            "COPY would give its rows",
+            &format!(
+                "COPY ({}) TO STDOUT gives private answers.",
+                policy.example()
+            ),
+        )),
+    }
 }
 
 /// The sets of keys that rows are grouped by.

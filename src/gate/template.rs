@@ -173,19 +173,19 @@ impl Template<'_> {
             if done[i] {
                 continue;
             }
-            let alike: Vec<usize> = (i..asked.len())
-                .filter(|j| {
-                    let other = &asked[*j];
-                    *j == i
-                        || is_pair(&one.what)
-                            && is_pair(&other.what)
-                            && self.is_one_release(one, other)
-                })
-                .collect();
-            let numbers = alike
+            // A count of all rows is alike to numbers that are not alike to each other: it goes with the first ones.
+            let is_one = |one: &Asked, other: &Asked| {
+                is_pair(&one.what) && is_pair(&other.what) && self.is_one_release(one, other)
+            };
+            let open: Vec<usize> = (i..asked.len()).filter(|j| !done[*j]).collect();
+            let numbers = open
                 .iter()
                 .map(|j| &asked[*j])
-                .find(|asked| asked.bounds.is_some());
+                .find(|other| other.bounds.is_some() && is_one(one, other));
+            let alike: Vec<usize> = open
+                .into_iter()
+                .filter(|j| *j == i || is_one(numbers.unwrap_or(one), &asked[*j]))
+                .collect();
             match (numbers, alike.len()) {
                 (Some(numbers), 2..) => {
                     let column = self.write_pair(numbers)?;

@@ -63,6 +63,12 @@ fn mean_sum_and_count_of_a_column_are_one_release() {
             3,
             "SELECT region, avg(cost), count(*), avg(age) FROM visits GROUP BY region ORDER BY region",
         ),
+        // A count that stands first is that of the first of two columns.
+        (
+            3,
+            "SELECT count(*), sum(age), avg(cost), sum(rate), avg(age), count(age) FROM visits",
+        ),
+        (2, "SELECT avg(cost), avg(age), count(*) FROM visits"),
     ] {
         world.same(sql, releases);
     }
