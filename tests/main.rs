@@ -12,6 +12,7 @@ mod contributions;
 mod demo;
 mod documentation;
 mod estimates;
+mod gate_attacks;
 mod histogram;
 mod hot_path;
 mod keep;

@@ -80,3 +80,7 @@ AS '$libdir/dp_mean', 'dp_test_judge' LANGUAGE C;
 
 CREATE FUNCTION dp_test_range("any", float8, float8, float8, float8) RETURNS text
 AS '$libdir/dp_mean', 'dp_test_range' LANGUAGE C;
+
+-- Takes a defence of the gate away in this session, or puts it back.
+CREATE FUNCTION dp_test_defence(name text, stands boolean) RETURNS void
+AS '$libdir/dp_mean', 'dp_test_defence' LANGUAGE C STRICT;
