@@ -26,7 +26,7 @@ const ERRORS: [&str; 32] = [
     "'x' ~ note",
     "substr(region, 1, 5 - length(region)) = 'x'",
     "chr(666 - patient) = 'x'",
-    "repeat(CASE WHEN patient = 666 THEN region ELSE '' END, 300000000) = 'x'",
+    "repeat(CASE WHEN patient = 666 THEN region END, 300000000) = 'x'",
     "timezone(CASE WHEN patient = 666 THEN 'no where' ELSE 'UTC' END, now()) IS NULL",
     "width_bucket(cost, 0, 4242.4242 - cost, 5) = 1",
     "CASE WHEN patient = 666 THEN patient / (patient - 666) ELSE 1 END = 1",

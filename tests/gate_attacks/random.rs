@@ -108,7 +108,7 @@ fn text(dice: &mut Dice, depth: usize) -> String {
             number(dice, depth - 1)
         ),
         3 => format!("({})::text", number(dice, depth - 1)),
-        4 => format!("repeat({a}, {})", number(dice, depth - 1)),
+        4 => format!("repeat({a}, 3)"),
         5 => format!("regexp_replace({a}, 'c(.)', '\\1')"),
         6 => format!(
             "to_char({}, {})",
