@@ -42,6 +42,9 @@ bench-peers:    ## against Google's library, OpenDP, diffprivlib, SmartNoise and
 audit:          ## what every mechanism gives away at least, by its answers; into docs/audit.md
 	@scripts/audit
 
+test-fuzz:      ## random statements of a role that may ask about a protected table, by sqlsmith if it is installed
+	@scripts/fuzz
+
 mutations:      ## mistakes made on purpose in a copy, each of which the tests must notice; 8 to 18 minutes
 	@scripts/mutations
 
@@ -69,5 +72,5 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 18
 
-.PHONY: all demo test test-crash test-upgrade test-16 test-18 test-all bench bench-charges bench-18 bench-peers audit \
+.PHONY: all demo test test-crash test-fuzz test-upgrade test-16 test-18 test-all bench bench-charges bench-18 bench-peers audit \
 	mutations mutants docs figures install uninstall package clean help

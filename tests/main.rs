@@ -14,6 +14,7 @@ mod demo;
 mod documentation;
 mod estimates;
 mod forms;
+mod gate_attacks;
 mod groups;
 mod histogram;
 mod hot_path;

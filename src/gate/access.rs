@@ -59,11 +59,14 @@ pub fn is_denied(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> bool {
 
 /// Whether a role may read a table, or a column of it.
 pub fn may_read_some(relation: Oid, role: Oid) -> bool {
-    let (read, any) = (pg_sys::ACL_SELECT, pg_sys::AclMaskHow::ACLMASK_ANY);
+    let (read, any) = (
+        pg_sys::ACL_SELECT as pg_sys::AclMode,
+        pg_sys::AclMaskHow::ACLMASK_ANY,
+    );
     // SAFETY: lookups in the catalog, which answer for any table that is locked.
     unsafe {
-        pg_sys::pg_class_aclcheck(relation, role, read.into()) == pg_sys::AclResult::ACLCHECK_OK
-            || pg_sys::pg_attribute_aclcheck_all(relation, role, read.into(), any)
+        pg_sys::pg_class_aclcheck(relation, role, read) == pg_sys::AclResult::ACLCHECK_OK
+            || pg_sys::pg_attribute_aclcheck_all(relation, role, read, any)
                 == pg_sys::AclResult::ACLCHECK_OK
     }
 }

@@ -113,6 +113,9 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
     if Defence::Isolation.stands() && session::shows_reads() {
         return Err(errors::serializable());
     }
+    if !quiet::can_keep() {
+        return Err(errors::talkative());
+    }
     if explained && Defence::Explain.stands() {
         return Err(errors::explain());
     }

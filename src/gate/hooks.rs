@@ -15,6 +15,7 @@ use pgrx::pg_sys::{
 use crate::gate::normal::{self, Depends};
 use crate::gate::rewrite::{self, Gate};
 use crate::gate::{charge, label, policy, quiet};
+use crate::pg::errors;
 use crate::pg::fmgr::guarded;
 use crate::pg::tree::{self, Ref};
 
@@ -133,6 +134,9 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
         let asked = gate.blocks > 0;
         if asked {
             quiet::set_asked(true);
+            if !quiet::can_keep() {
+                errors::talkative().raise();
+            }
         }
         let items = gate.depends.items.iter();
         Passed {

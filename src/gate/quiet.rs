@@ -56,6 +56,14 @@ pub fn aborted(at: i32) {
     }
 }
 
+/// Whether messages can be kept from the client: not those of a server that logs none of them, where the hook is not
+/// called.
+pub fn can_keep() -> bool {
+    // SAFETY: settings of this process.
+    let (server, client) = unsafe { (pg_sys::log_min_messages, pg_sys::client_min_messages) };
+    server < pg_sys::FATAL as i32 || client >= pg_sys::NOTICE as i32 || !Defence::Quiet.stands()
+}
+
 /// Says that this transaction has asked about a protected table, or that it has ended.
 pub fn set_asked(asked: bool) {
     ASKED.set(asked);

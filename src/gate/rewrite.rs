@@ -168,7 +168,10 @@ impl Gate {
             && query.distinctClause.is_null()
             && query.rowMarks.is_null()
             && access::is_only_read(query, entry);
-        is_plain && !self.explained && (settings::previews_are_empty() || self.is_unseen())
+        is_plain
+            && !self.explained
+            && !names_system_column(query.node())
+            && (settings::previews_are_empty() || self.is_unseen())
     }
 
     /// Whether nobody sees a row of the query that is looked at.
@@ -220,6 +223,12 @@ impl Gate {
             )),
         }
     }
+}
+
+/// Whether a system column, or a whole row, stands in a tree.
+fn names_system_column(node: Ref<Node>) -> bool {
+    let column = node.cast::<pg_sys::Var>();
+    column.is_some_and(|column| column.varattno <= 0) || tree::walk(node, &mut names_system_column)
 }
 
 /// Whether the role that asks, or the owner of the view that does, is allowed.

@@ -1,0 +1,209 @@
+//! Expressions that are errors, or otherwise seen, for one row and not for another.
+
+use super::Stage;
+
+/// Conditions that are errors for a row of the special person alone. Without the defence that functions are total,
+/// they are seen.
+const ERRORS: [&str; 32] = [
+    "1 / (cost - 4242.4242) > 0",
+    "1 / (patient - 666) > 0",
+    "patient % (patient - 666) = 0",
+    "patient * patient * patient * patient > 0",
+    "big * big * big * big * big > 1",
+    "big::float8 > 1",
+    "big::integer > 1",
+    "exp(cost) > 1",
+    "power(cost, 90) > 1",
+    "sqrt(4000 - cost) > 1",
+    "ln(4242.4242 - cost) > 1",
+    "(patient * 100)::smallint > 1",
+    "(cost * 1e6)::integer > 1",
+    "day + 1 > '2025-01-01'",
+    "day::timestamp > '2025-01-01'",
+    "day + interval '1 day' > '2025-01-01'",
+    "make_date(2025, 1 + patient / 600 * 12, 1) > '2025-01-01'",
+    "'canary' || chr(92) LIKE note",
+    "'x' ~ note",
+    "substr(region, 1, 5 - length(region)) = 'x'",
+    "chr(666 - patient) = 'x'",
+    "repeat(CASE WHEN patient = 666 THEN region END, 300000000) = 'x'",
+    "timezone(CASE WHEN patient = 666 THEN 'no where' ELSE 'UTC' END, now()) IS NULL",
+    "width_bucket(cost, 0, 4242.4242 - cost, 5) = 1",
+    "CASE WHEN patient = 666 THEN patient / (patient - 666) ELSE 1 END = 1",
+    "coalesce(nullif(1 / (patient - 666), 1), 0) = 0",
+    "greatest(1 / (patient - 666), 0) > 0",
+    "1 / (patient - 666) = ANY (ARRAY[1, 2])",
+    "1 / (patient - 666) IS DISTINCT FROM 1",
+    "(1 / (patient - 666) > 0) IS TRUE",
+    "ARRAY[CASE WHEN patient = 666 THEN ARRAY[1] ELSE ARRAY[1, 2] END, ARRAY[1, 2]] IS NOT NULL",
+    "show(region)",
+];
+
+#[test]
+fn no_error_depends_on_a_row() {
+    let mut stage = Stage::new();
+    for condition in ERRORS {
+        let sql = format!("SELECT count(*) FROM visits WHERE {condition}");
+        stage.assert_tells_nothing("", &sql);
+    }
+}
+
+#[test]
+fn without_total_functions_each_of_them_is_an_error() {
+    let mut stage = Stage::new();
+    for condition in ERRORS {
+        let sql = format!("SELECT count(*) FROM visits WHERE {condition}");
+        stage.assert_tells_without(&["total"], "", &sql);
+    }
+}
+
+/// The same where else an expression may stand: each time the division is seen without the defence.
+#[test]
+fn no_place_of_an_expression_tells_of_a_row() {
+    let mut stage = Stage::new();
+    for sql in [
+        "SELECT count(*) FILTER (WHERE 1 / (patient - 666) > 0) FROM visits",
+        "SELECT count(1 / (patient - 666)) FROM visits",
+        "SELECT dp_mean(1 / (patient - 666), 0, 1, 0.1) FROM visits",
+        "SELECT dp_histogram(1 / (cost - 4242.4242), 0, 1, 4, 0.1) FROM visits",
+        "SELECT count(*) FROM visits GROUP BY 1 / (patient - 666)",
+        "SELECT count(*) FROM visits GROUP BY ROLLUP (1 / (patient - 666))",
+        "SELECT DISTINCT 1 / (patient - 666) FROM visits",
+        "SELECT count(*) FROM own JOIN visits ON 1 / (patient - 666) = x",
+        "SELECT count(*) FROM visits LEFT JOIN own ON x = 1 / (patient - 666)",
+        "SELECT count(*) FROM (SELECT 1 / (patient - 666) AS q FROM visits) s WHERE q > 0",
+        "WITH w AS (SELECT 1 / (patient - 666) AS q FROM visits) SELECT count(*) FROM w WHERE q > 0",
+    ] {
+        stage.assert_tells_nothing("", sql);
+        stage.assert_tells_without(&["total"], "", sql);
+    }
+}
+
+/// Refused for all rows alike, whatever defence of functions is there: what is no plain expression.
+#[test]
+fn what_is_no_plain_expression_is_refused() {
+    let mut stage = Stage::new();
+    for condition in [
+        "region::short = 'x'",
+        "region::integer = 1",
+        "note::regclass IS NULL",
+        "note::json IS NULL",
+        "ROW(patient, region) < ROW(666, 'x')",
+        "words[patient] = 1",
+        "visits IS NULL",
+        "visits::text LIKE '%4242%'",
+        "ctid = '(0,1)'",
+        "xmin::text = '1'",
+        "tableoid = 'visits'::regclass",
+        "patient = ANY (SELECT x FROM own)",
+        "EXISTS (SELECT FROM own WHERE x = patient)",
+        "(SELECT 1 / (patient - 666)) > 0",
+        "patient IN (SELECT person FROM people)",
+        "has_table_privilege(region, 'select')",
+        "current_setting(region) IS NULL",
+        "pg_sleep(patient / 600) IS NULL",
+        "set_config('application_name', region, false) IS NULL",
+        "nextval(region::regclass) > 0",
+        "pg_notify('saw', region) IS NULL",
+        "query_to_xml(region, true, true, '') IS NULL",
+        "lo_import(region) > 0",
+        "random() < cost",
+        "region OPERATOR(public.<<<) 'x'",
+        "xmlserialize(CONTENT xmlparse(CONTENT region) AS text) = 'x'",
+    ] {
+        let sql = format!("SELECT count(*) FROM visits WHERE {condition}");
+        let before = "CREATE OR REPLACE FUNCTION sees(text, text) RETURNS boolean LANGUAGE plpgsql AS \
+                      $$ BEGIN RAISE NOTICE 'saw %', $1; RETURN true; END $$; \
+                      DO $$ BEGIN CREATE OPERATOR <<< (FUNCTION = sees, LEFTARG = text, RIGHTARG = text); \
+                      EXCEPTION WHEN duplicate_function THEN NULL; END $$;";
+        let end = stage.assert_tells_nothing(before, &sql);
+        let (code, _) = end.error.unwrap_or_else(|| panic!("not refused: {sql}"));
+        assert!(
+            ["42501", "0A000", "42883"].contains(&code.as_str()),
+            "{code}: {sql}"
+        );
+    }
+}
+
+/// A type without a hash is an error where a person's groups are chosen, once a row is reached.
+#[test]
+fn no_key_is_an_error_when_a_row_is_reached() {
+    let mut stage = Stage::new();
+    for key in ["m", "b", "b || b", "m + m", "-tall", "words", "day"] {
+        let sql = format!("SELECT {key}, count(*) FROM visits WHERE patient = 666 GROUP BY 1");
+        stage.assert_tells_nothing("", &sql);
+    }
+    for key in ["m", "b"] {
+        let sql = format!("SELECT {key}, count(*) FROM visits WHERE patient = 666 GROUP BY 1");
+        stage.assert_tells_without(&["hash"], "", &sql);
+    }
+}
+
+/// Two collations that disagree are an error where a row is reached; so are patterns of a nondeterministic one.
+#[test]
+fn no_collation_is_an_error_when_a_row_is_reached() {
+    let mut stage = Stage::new();
+    stage.as_owner("ALTER TABLE visits ALTER region TYPE text COLLATE \"POSIX\"");
+    for condition in ["note || '' < region", "upper(note || region) = 'X'"] {
+        let sql = format!("SELECT count(*) FROM visits WHERE patient = 666 AND {condition}");
+        stage.assert_tells_nothing("", &sql);
+        stage.assert_tells_without(&["collation"], "", &sql);
+    }
+    stage.assert_tells_nothing(
+        "",
+        "SELECT note || region, count(*) FROM visits WHERE patient = 666 GROUP BY 1",
+    );
+    let icu = "CREATE COLLATION nd (provider = icu, locale = 'und', deterministic = false)";
+    let has_icu = stage.root.batch_execute(icu).is_ok();
+    if has_icu {
+        let sql = "SELECT count(*) FROM visits WHERE patient = 666 AND region COLLATE nd LIKE 'x%'";
+        stage.assert_tells_nothing("", sql);
+    }
+}
+
+/// A column that is computed where it is read is its owner's expression, and might be an error.
+#[test]
+fn no_virtual_column_tells_of_a_row() {
+    let mut stage = Stage::new();
+    if super::version(&mut stage.root) < 180_000 {
+        return;
+    }
+    stage.as_owner(
+        "ALTER TABLE visits ADD virtual integer GENERATED ALWAYS AS (1 / (patient - 666)) VIRTUAL",
+    );
+    for sql in [
+        "SELECT count(*) FROM visits WHERE virtual > 0",
+        "SELECT virtual, count(*) FROM visits GROUP BY 1",
+        "SELECT count(*) FROM (SELECT virtual AS q FROM visits) s WHERE q > 0",
+        "SELECT dp_mean(virtual, 0, 1, 0.1) FROM visits",
+    ] {
+        stage.assert_tells_nothing("", sql);
+    }
+}
+
+/// Bounds as large as they can be are no error, nor are they without rows.
+#[test]
+fn extreme_bounds_tell_nothing() {
+    let mut stage = Stage::new();
+    for sql in [
+        "SELECT dp_mean(cost, -1e100, 1e100, 0.1) FROM visits",
+        "SELECT dp_mean(cost, -1e101, 1e101, 0.1) FROM visits",
+        "SELECT dp_sum(cost, 0, 1e-300, 0.1) FROM visits",
+        "SELECT dp_sum(cost, 'NaN', 1, 0.1) FROM visits",
+        "SELECT dp_sum(cost, 1, 'infinity', 0.1) FROM visits",
+        "SELECT dp_mean(cost, 1, 0, 0.1) FROM visits",
+        "SELECT dp_mean(cost, 0, 1, cost) FROM visits",
+        "SELECT dp_mean(cost, 0, cost, 0.1) FROM visits",
+        "SELECT dp_mean(cost, 0, 1, 'NaN') FROM visits",
+        "SELECT avg(cost * cost * cost) FROM visits",
+        "SELECT variance(cost * cost) FROM visits",
+        "SELECT sum(1e99 * cost) FROM visits",
+        "SELECT dp_histogram(cost, 0, 1, 100000, 0.1) IS NULL FROM visits",
+        "SELECT dp_histogram(cost, 0, 1, 2147483647, 0.1) FROM visits",
+        "SELECT dp_mean(cost, 0, 1, 0.1, 'name_and_shame(delta=0.5, n=1)') FROM visits",
+        "SELECT dp_mean(cost, 0, 1, 0.1, note::dp_mechanism) FROM visits",
+        "SELECT count(*) FROM visits LIMIT (SELECT count(*) FROM visits)",
+    ] {
+        stage.assert_tells_nothing("", sql);
+    }
+}

@@ -1,0 +1,283 @@
+//! Plans that would release again, push a condition down to the rows, or show what PostgreSQL knows of them.
+
+use std::thread;
+use std::time::Duration;
+
+use dp_mean_tests::{run, value};
+
+use super::{Stage, down, version};
+
+/// Joins by nested loops alone, that run their inner side again for each row of the outer one.
+const LOOPS: &str = "SET enable_material = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
+                     SET enable_memoize = off; SET enable_sort = off;";
+
+/// A condition of the asker stands above the answers, however it is written.
+#[test]
+fn no_condition_above_sees_rows() {
+    let mut stage = Stage::new();
+    for sql in [
+        "SELECT * FROM (SELECT region, count(*) AS c FROM visits GROUP BY region) s WHERE show(region)",
+        "SELECT region, count(*) FROM visits GROUP BY region HAVING show(region)",
+        "WITH w AS NOT MATERIALIZED (SELECT region, count(*) FROM visits GROUP BY 1) \
+         SELECT * FROM w WHERE show(region)",
+        "SELECT DISTINCT region FROM (SELECT DISTINCT region FROM visits) s WHERE show(region)",
+        "SELECT * FROM own JOIN (SELECT region, count(*) FROM visits GROUP BY 1) s ON show(region) AND y = region",
+    ] {
+        let end = stage.assert_tells_nothing("", sql);
+        assert_eq!(end.error, None, "{sql}");
+        stage.assert_tells_without(&["fence"], "", sql);
+    }
+}
+
+/// As many noises as there are rows, for one charge: the noise would be averaged away.
+#[test]
+fn no_answer_is_drawn_twice() {
+    let stage = Stage::new();
+    let mut client = stage.analyst();
+    run(&mut client, LOOPS);
+    let loops = "SELECT count(DISTINCT c) FROM (SELECT b.c FROM generate_series(1, 60) g \
+                 LEFT JOIN (SELECT count(*) AS c FROM visits) b ON b.c > -100000 - g OFFSET 0) s";
+    for sql in [
+        loops,
+        "SELECT count(DISTINCT c) FROM (SELECT (SELECT count(*) FROM visits) AS c FROM generate_series(1, 60)) s",
+        "SELECT count(DISTINCT c) FROM (SELECT (SELECT count(*) + 0 * g FROM visits) AS c \
+         FROM generate_series(1, 60) g) s",
+        "SELECT count(DISTINCT c) FROM generate_series(1, 60) g, \
+         LATERAL (SELECT count(*) + 0 * g AS c FROM visits) b",
+        "SELECT count(DISTINCT c) FROM generate_series(1, 60) g, \
+         LATERAL (SELECT count(*) AS c FROM visits LIMIT g) b",
+        "SELECT count(DISTINCT c) FROM generate_series(1, 60) g, \
+         LATERAL (SELECT c FROM (SELECT count(*) AS c FROM visits) a ORDER BY g) b",
+        "WITH RECURSIVE r AS (SELECT 1 AS n, NULL::bigint AS c UNION ALL \
+         SELECT n + 1, b.c FROM r, (SELECT count(*) AS c FROM visits) b WHERE n < 60) SELECT count(DISTINCT c) FROM r",
+        "SELECT count(DISTINCT w) FROM (WITH w AS (SELECT count(*) AS c FROM visits) \
+         SELECT a.c AS w FROM w a UNION ALL SELECT c FROM w) s",
+        "SELECT count(DISTINCT c) FROM ROWS FROM (generate_series(1, 60)) WITH ORDINALITY g(i), \
+         (SELECT count(*) AS c FROM visits) b",
+        "SELECT count(DISTINCT c) FROM own o RIGHT JOIN (SELECT count(*) AS c FROM visits) b ON b.c > o.x",
+        "SELECT count(DISTINCT c) FROM (SELECT max(c) OVER (ORDER BY g) AS c \
+         FROM generate_series(1, 60) g, (SELECT count(*) AS c FROM visits) b) s",
+    ] {
+        assert_eq!(stage.number(&mut client, sql), 1, "{sql}");
+    }
+    // Without the fence the plan is refused; without both, there are many.
+    run(&mut client, &down("fence"));
+    let end = stage.attack(&mut client, loops);
+    let (code, message) = end.error.expect("refused");
+    assert!(
+        code == "42501" && message.contains("more than once"),
+        "{message}"
+    );
+    run(&mut client, &down("once"));
+    assert!(stage.number(&mut client, loops) > 10);
+}
+
+/// A row that another session changed meanwhile is looked at again, in an execution of its own: with the same answer.
+#[test]
+fn a_second_look_at_a_row_has_the_same_answer() {
+    let mut stage = Stage::new();
+    for update in [
+        "UPDATE own SET y = (SELECT b.c + own.x FROM (SELECT count(*) AS c FROM visits) b)::text WHERE x = 1",
+        "UPDATE own SET y = c::text FROM (SELECT count(*) AS c FROM visits) b WHERE x = 1",
+        "WITH w AS (SELECT count(*) AS c FROM visits) UPDATE own SET y = c::text FROM w WHERE x = 1 AND c > -10000",
+        "DELETE FROM own WHERE x = 1 AND y <> (SELECT count(*) FROM visits)::text",
+    ] {
+        let mut first = stage.analyst();
+        run(&mut first, "BEGIN; UPDATE own SET y = 'first' WHERE x = 1");
+        let before = stage.spent().1;
+        let mut second = stage.analyst();
+        let pid: i32 = value(&mut second, "SELECT pg_backend_pid()");
+        let waiter = thread::spawn(move || second.batch_execute(update));
+        let waits = format!("SELECT count(*) FROM pg_locks WHERE pid = {pid} AND NOT granted");
+        while value::<i64>(&mut stage.root, &waits) == 0 && !waiter.is_finished() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        run(&mut first, "COMMIT");
+        waiter.join().expect("a session").expect("an answer");
+        assert_eq!(stage.spent().1, before + 1, "{update}");
+    }
+}
+
+/// What a parallel worker runs by itself was not charged, and releases nothing.
+#[test]
+fn no_worker_releases_what_was_not_charged() {
+    let mut stage = Stage::new();
+    let force = match version(&mut stage.root) {
+        ..160_000 => "force_parallel_mode",
+        _ => "debug_parallel_query",
+    };
+    let mut client = stage.analyst();
+    run(
+        &mut client,
+        &format!(
+            "CREATE FUNCTION f() RETURNS bigint PARALLEL SAFE LANGUAGE plpgsql AS \
+             'BEGIN RETURN (SELECT count(*) FROM visits); END'; SET {force} = on"
+        ),
+    );
+    let end = stage.attack(&mut client, "SELECT f() FROM own");
+    assert_eq!(end.error.expect("refused").0, "42501");
+    assert_eq!(stage.spent().1, 0);
+    // In the worker too: settings of a session go there, so the attack takes its defence away by one.
+    run(&mut client, &format!("RESET {force}; SELECT f()"));
+    assert_eq!(stage.spent().1, 1);
+}
+
+/// EXPLAIN shows estimates, and with ANALYZE the true numbers of rows.
+#[test]
+fn explain_shows_nothing() {
+    let mut stage = Stage::new();
+    let functions = "DROP FUNCTION IF EXISTS f, g; \
+         CREATE FUNCTION f() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM visits'; \
+         CREATE FUNCTION g() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT count(*) FROM visits); END'; \
+         PREPARE q AS SELECT count(*) FROM visits; EXECUTE q; EXECUTE q; SELECT f(), g(), f(), g();";
+    for sql in [
+        "EXPLAIN SELECT count(*) FROM visits",
+        "EXPLAIN (COSTS OFF) SELECT count(*) FROM visits",
+        "EXPLAIN ANALYZE SELECT count(*) FROM visits",
+        "EXPLAIN (VERBOSE, FORMAT json) SELECT region, avg(cost) FROM visits GROUP BY region",
+        "EXPLAIN EXECUTE q",
+        "EXPLAIN ANALYZE EXECUTE q",
+        "EXPLAIN ANALYZE SELECT f()",
+        "EXPLAIN ANALYZE SELECT g()",
+        "EXPLAIN ANALYZE SELECT * FROM f() WITH ORDINALITY",
+        "EXPLAIN ANALYZE CREATE TABLE t AS SELECT count(*) FROM visits",
+        "EXPLAIN DECLARE c CURSOR FOR SELECT count(*) FROM visits",
+        "EXPLAIN INSERT INTO own SELECT count(*) FROM visits",
+        "EXPLAIN SELECT * FROM visits",
+        "EXPLAIN SELECT * FROM visits LIMIT 0",
+        "EXPLAIN SELECT x, (SELECT count(*) FROM visits) FROM own",
+        "DO $$ DECLARE r text; BEGIN FOR r IN EXECUTE 'EXPLAIN SELECT count(*) FROM visits' LOOP \
+         RAISE NOTICE '%', r; END LOOP; END $$",
+        "DO $$ DECLARE r text; BEGIN BEGIN EXECUTE 'EXPLAIN ANALYZE SELECT 1 / 0'; EXCEPTION WHEN others THEN END; \
+         FOR r IN EXECUTE 'EXPLAIN ANALYZE SELECT f()' LOOP RAISE NOTICE '%', r; END LOOP; END $$",
+        "SET dp_mean.previews = empty; EXPLAIN SELECT * FROM visits",
+    ] {
+        let end = stage.assert_tells_nothing(functions, sql);
+        let (code, _) = end.error.unwrap_or_else(|| panic!("not refused: {sql}"));
+        assert_eq!(code, "42501", "{sql}");
+    }
+    // After an EXPLAIN that failed, questions are answered.
+    let mut client = stage.analyst();
+    stage.attack(&mut client, "EXPLAIN SELECT count(*) FROM visits");
+    stage.number(&mut client, "SELECT count(*) FROM visits");
+    // Without the defence, the number of rows is there.
+    run(&mut client, &down("explain"));
+    let sql = "EXPLAIN (ANALYZE, TIMING OFF) SELECT count(*) FROM visits WHERE cost > 4000";
+    let end = stage.attack(&mut client, sql);
+    assert!(end.shown.contains("rows=10"), "{end:?}");
+}
+
+/// Reading rows, changing them, or having others read them.
+#[test]
+fn rows_are_read_by_no_other_statement() {
+    let mut stage = Stage::new();
+    for sql in [
+        "SELECT * FROM visits",
+        "SELECT region FROM visits WHERE patient = 666",
+        "SELECT count(*) OVER () FROM visits",
+        "SELECT count(*) FROM visits TABLESAMPLE system (100)",
+        "SELECT patient, lag(cost) OVER (ORDER BY cost) FROM visits",
+        "SELECT max(cost), min(region), string_agg(region, ',') FROM visits",
+        "SELECT array_agg(region) FROM visits",
+        "SELECT json_agg(v) FROM visits v",
+        "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY region) FROM visits",
+        "SELECT mode() WITHIN GROUP (ORDER BY region) FROM visits",
+        "SELECT every(cost < 4000) FROM visits",
+        "SELECT count(DISTINCT region) FROM visits",
+        "SELECT sum(cost ORDER BY cost) FROM visits",
+        "SELECT count(*), region FROM visits",
+        "TABLE visits",
+        "COPY visits TO STDOUT",
+        "COPY (SELECT * FROM visits) TO STDOUT",
+        "SELECT * FROM visits FOR UPDATE",
+        "SELECT * FROM visits LIMIT 0 FOR SHARE",
+        "LOCK TABLE visits",
+        "INSERT INTO own SELECT patient, region FROM visits",
+        "INSERT INTO visits VALUES (1, 'x', 1)",
+        "UPDATE own SET y = region FROM visits WHERE patient = 666",
+        "UPDATE own SET x = 1 RETURNING (SELECT cost FROM visits LIMIT 1)",
+        "UPDATE visits SET cost = cost RETURNING *",
+        "DELETE FROM visits WHERE patient = 666 RETURNING *",
+        "DELETE FROM own USING visits WHERE patient = 666 RETURNING cost",
+        "MERGE INTO own USING visits ON patient = x WHEN NOT MATCHED THEN INSERT VALUES (patient, region)",
+        "TRUNCATE visits",
+        "CREATE TABLE t AS SELECT * FROM visits",
+        "CREATE MATERIALIZED VIEW t AS SELECT * FROM visits",
+        "CREATE TABLE t () INHERITS (visits)",
+        "CREATE TABLE t (LIKE visits INCLUDING ALL); INSERT INTO t SELECT * FROM visits",
+        "CREATE INDEX ON visits (cost)",
+        "CREATE STATISTICS s ON patient, cost FROM visits",
+        "CREATE RULE r AS ON SELECT TO visits DO INSTEAD SELECT 1",
+        "CREATE TRIGGER t AFTER INSERT ON visits EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+        "CREATE POLICY p ON visits",
+        "ALTER TABLE own ADD FOREIGN KEY (x) REFERENCES people",
+        "CREATE VIEW v AS SELECT * FROM visits; SELECT * FROM v",
+        "CREATE VIEW v WITH (security_barrier) AS SELECT * FROM visits; SELECT count(*) FROM v",
+        "CREATE TABLE log (c float8); CREATE RULE r AS ON INSERT TO own DO ALSO INSERT INTO log SELECT cost FROM visits; \
+         INSERT INTO own VALUES (1)",
+        "SELECT query_to_xml('SELECT * FROM visits', true, true, '')",
+        "SELECT table_to_xml('visits', true, true, '')",
+        "SELECT * FROM ts_stat('SELECT to_tsvector(region) FROM visits')",
+        "SELECT currtid2('visits', '(0,1)')",
+        "SELECT * FROM own, LATERAL (SELECT cost FROM visits WHERE patient = x) s",
+        "SELECT (SELECT count(*) FROM visits WHERE patient = x) FROM own",
+        "SELECT * FROM own WHERE EXISTS (SELECT FROM visits WHERE patient = 666)",
+        "SELECT * FROM own WHERE x IN (SELECT patient FROM visits)",
+        "SELECT count(*) FROM visits a JOIN visits b USING (patient)",
+        "SELECT count(*) FROM visits JOIN people ON patient = person",
+        "SELECT count(*) FROM own LEFT JOIN visits ON x = patient",
+        "SELECT count(*) FROM own FULL JOIN visits ON x = patient",
+        "SELECT count(*) FROM visits, generate_series(1, patient)",
+        "SELECT count(*) FROM visits NATURAL JOIN pg_stat_activity",
+        "SELECT count(*) FROM (SELECT * FROM visits LIMIT 1) s",
+        "SELECT count(*) FROM (SELECT * FROM visits UNION ALL SELECT * FROM visits) s",
+        "SELECT count(*) FROM (SELECT DISTINCT ON (region) * FROM visits ORDER BY region, cost DESC) s",
+        "SELECT count(*) FROM (SELECT region, rank() OVER (ORDER BY cost) AS r FROM visits) s WHERE r = 1",
+        "SELECT patient FROM visits UNION SELECT 1",
+        "SELECT count(*) FROM visits HAVING 1 / count(*) > 0 AND (SELECT cost > 0 FROM visits LIMIT 1)",
+        "WITH RECURSIVE r AS (SELECT patient FROM visits UNION SELECT patient + 1 FROM r WHERE patient < 2) \
+         SELECT count(*) FROM r",
+        "WITH w AS (DELETE FROM visits RETURNING *) SELECT count(*) FROM w",
+        "WITH w AS MATERIALIZED (SELECT * FROM visits) SELECT count(*) FROM w",
+        "WITH w AS (SELECT * FROM visits) SELECT count(*) FROM w a, w b",
+        "DECLARE c CURSOR WITH HOLD FOR SELECT * FROM visits; FETCH ALL FROM c",
+        "BEGIN; DECLARE c CURSOR FOR SELECT * FROM visits FOR UPDATE; FETCH c; ROLLBACK",
+        "ANALYZE visits (cost); SELECT most_common_vals FROM pg_stats WHERE tablename = 'visits'",
+    ] {
+        let end = stage.assert_tells_nothing("", sql);
+        assert!(
+            end.error.is_some() || end.shown.is_empty(),
+            "{end:?}: {sql}"
+        );
+    }
+    // What is refused is not lent: without that, rows are read.
+    stage.assert_tells_without(&["refuse"], "", "SELECT * FROM visits");
+    stage.assert_tells_without(&["refuse"], "", "SELECT max(cost) FROM visits");
+}
+
+/// LIMIT 0 and previews have no rows, and read none.
+#[test]
+fn previews_are_empty() {
+    let mut stage = Stage::new();
+    for sql in [
+        "SELECT * FROM visits LIMIT 0",
+        "SET dp_mean.previews = empty; SELECT * FROM visits",
+        "SET dp_mean.previews = empty; SELECT * FROM visits WHERE 1 / (patient - 666) > 0 LIMIT 100",
+        "SET dp_mean.previews = empty; SELECT * FROM visits v JOIN own ON v.patient = x WHERE show(v.region)",
+        "SET dp_mean.previews = empty; SELECT patient, rank() OVER (ORDER BY cost) FROM visits",
+        "SET dp_mean.previews = empty; SELECT * FROM own WHERE x IN (SELECT patient FROM visits)",
+    ] {
+        let end = stage.assert_tells_nothing("", sql);
+        assert!(
+            end.error.is_none() && end.shown.is_empty(),
+            "{end:?}: {sql}"
+        );
+    }
+    for sql in [
+        "SELECT ctid FROM visits LIMIT 0",
+        "SELECT v FROM visits v LIMIT 0",
+    ] {
+        let end = stage.assert_tells_nothing("", sql);
+        assert_eq!(end.error.expect("refused").0, "42501", "{sql}");
+    }
+}

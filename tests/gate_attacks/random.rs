@@ -1,0 +1,295 @@
+//! Questions that nobody thought of: random ones, near those that are answered.
+
+use super::Stage;
+
+/// How many questions there are.
+const QUESTIONS: usize = 1500;
+
+/// Numbers that look random, the same at every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        // Knuth's constants; the high bits are the better ones.
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % sides
+    }
+
+    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.roll(of.len())]
+    }
+}
+
+fn number(dice: &mut Dice, depth: usize) -> String {
+    if depth == 0 {
+        return dice
+            .one(&[
+                "cost",
+                "patient",
+                "tall",
+                "big",
+                "1",
+                "0",
+                "666",
+                "4242.4242",
+                "NULL",
+                "x",
+                "-1e300",
+                "v.cost",
+            ])
+            .to_owned();
+    }
+    let (a, b) = (number(dice, depth - 1), number(dice, depth - 1));
+    match dice.roll(14) {
+        0..=4 => format!("({a} {} {b})", dice.one(&["+", "-", "*", "/", "%", "^"])),
+        5 => format!(
+            "({a})::{}",
+            dice.one(&[
+                "integer",
+                "smallint",
+                "bigint",
+                "numeric",
+                "float4",
+                "numeric(5, 2)",
+                "text",
+                "money"
+            ])
+        ),
+        6 => format!(
+            "{}({a})",
+            dice.one(&[
+                "abs", "sqrt", "ln", "exp", "floor", "round", "sign", "chr", "cbrt", "sin"
+            ])
+        ),
+        7 => format!(
+            "CASE WHEN {} THEN {a} ELSE {b} END",
+            condition(dice, depth - 1)
+        ),
+        8 => format!("coalesce({a}, {b})"),
+        9 => format!("nullif({a}, {b})"),
+        10 => format!(
+            "{}({a}, {b})",
+            dice.one(&["greatest", "least", "power", "div", "mod", "gcd"])
+        ),
+        11 => format!("length({})", text(dice, depth - 1)),
+        12 => format!(
+            "extract({} FROM {})",
+            dice.one(&["year", "epoch", "dow", "century"]),
+            date(dice, depth - 1)
+        ),
+        _ => format!("width_bucket({a}, {b}, 100, 10)"),
+    }
+}
+
+fn text(dice: &mut Dice, depth: usize) -> String {
+    if depth == 0 {
+        return dice
+            .one(&[
+                "region",
+                "note",
+                "'x'",
+                "'canary'",
+                "NULL::text",
+                "y",
+                "v.region",
+            ])
+            .to_owned();
+    }
+    let a = text(dice, depth - 1);
+    match dice.roll(9) {
+        0 => format!("upper({a})"),
+        1 => format!("({a} || {})", text(dice, depth - 1)),
+        2 => format!(
+            "substr({a}, {}, {})",
+            number(dice, depth - 1),
+            number(dice, depth - 1)
+        ),
+        3 => format!("({})::text", number(dice, depth - 1)),
+        4 => format!("repeat({a}, 3)"),
+        5 => format!("regexp_replace({a}, 'c(.)', '\\1')"),
+        6 => format!(
+            "to_char({}, {})",
+            date(dice, depth - 1),
+            dice.one(&["'YYYY-MM'", "'Day'", "note"])
+        ),
+        7 => format!(
+            "({a})::{}",
+            dice.one(&["varchar(3)", "char(2)", "short", "name", "integer"])
+        ),
+        _ => format!("left({a}, {})", number(dice, depth - 1)),
+    }
+}
+
+fn date(dice: &mut Dice, depth: usize) -> String {
+    if depth == 0 {
+        return dice
+            .one(&[
+                "day",
+                "date '2025-06-01'",
+                "now()",
+                "day::timestamp",
+                "current_date",
+            ])
+            .to_owned();
+    }
+    let a = date(dice, depth - 1);
+    match dice.roll(4) {
+        0 => format!(
+            "date_trunc({}, {a})",
+            dice.one(&["'month'", "'week'", "'century'", "region"])
+        ),
+        1 => format!("({a} + interval '1 month')"),
+        2 => format!("({a} - interval '1 day' * {})", number(dice, 0)),
+        _ => format!("({a})::{}", dice.one(&["date", "timestamp", "timestamptz"])),
+    }
+}
+
+fn condition(dice: &mut Dice, depth: usize) -> String {
+    let below = depth.saturating_sub(1);
+    let compare = ["=", "<", ">=", "<>", "IS DISTINCT FROM"];
+    match dice.roll(11) {
+        0..=3 => format!(
+            "{} {} {}",
+            number(dice, below),
+            dice.one(&compare),
+            number(dice, below)
+        ),
+        4 => format!(
+            "{} {} {}",
+            text(dice, below),
+            dice.one(&compare),
+            text(dice, below)
+        ),
+        5 => format!(
+            "{} {} {}",
+            date(dice, below),
+            dice.one(&compare),
+            date(dice, below)
+        ),
+        6 => format!(
+            "{} LIKE {}",
+            text(dice, below),
+            dice.one(&["'can%'", "'x\\'", "note", "'%_%'"])
+        ),
+        7 => format!(
+            "{} ~ {}",
+            text(dice, below),
+            dice.one(&["'^c'", "'('", "note"])
+        ),
+        8 => format!(
+            "{} IN (1, 666, {})",
+            number(dice, below),
+            number(dice, below)
+        ),
+        9 if depth > 0 => format!(
+            "({} AND NOT {})",
+            condition(dice, below),
+            condition(dice, below)
+        ),
+        _ => format!("{} IS NOT NULL", number(dice, below)),
+    }
+}
+
+fn aggregate(dice: &mut Dice) -> String {
+    let filter = match dice.roll(4) {
+        0 => format!(" FILTER (WHERE {})", condition(dice, 1)),
+        _ => String::new(),
+    };
+    let x = number(dice, 2);
+    let call = match dice.roll(9) {
+        0 | 1 => "count(*)".to_owned(),
+        2 => format!("count({x})"),
+        3 => "avg(cost)".to_owned(),
+        4 => format!("sum({x})"),
+        5 => format!(
+            "dp_mean({x}, 0, {}, 0.001)",
+            dice.one(&["1", "100", "1e99", "cost", "0"])
+        ),
+        6 => "count(DISTINCT patient)".to_owned(),
+        7 => format!("stddev({x})"),
+        _ => format!("dp_sum({x}, -1, 1, 0.001)"),
+    };
+    call + &filter
+}
+
+fn question(dice: &mut Dice) -> String {
+    let from = dice.one(&[
+        "visits v",
+        "visits v",
+        "visits v JOIN own ON x = patient",
+        "visits v LEFT JOIN own ON y = region",
+        "own RIGHT JOIN visits v ON true",
+        "(SELECT * FROM visits) v",
+        "(SELECT *, cost * 2 AS x, region AS y FROM visits WHERE cost > 1) v",
+        "visits v CROSS JOIN own",
+        "visits v, LATERAL (SELECT patient AS x, region AS y) l",
+        "own, visits v",
+    ]);
+    let keys: Vec<_> = (0..dice.roll(3))
+        .map(|_| match dice.roll(3) {
+            0 => number(dice, 1),
+            1 => text(dice, 1),
+            _ => date(dice, 1),
+        })
+        .collect();
+    let calls: Vec<_> = (0..=dice.roll(3)).map(|_| aggregate(dice)).collect();
+    let condition = condition(dice, 2);
+    let group = match (keys.is_empty(), dice.roll(4)) {
+        (true, _) => String::new(),
+        (false, 0) => format!(
+            " GROUP BY {}({})",
+            dice.one(&["ROLLUP", "CUBE"]),
+            keys.join(", ")
+        ),
+        (false, _) => format!(" GROUP BY {}", keys.join(", ")),
+    };
+    let asked = format!(
+        "SELECT {} FROM {from} WHERE {condition}{group}",
+        [keys, calls].concat().join(", ")
+    );
+    match dice.roll(8) {
+        0 => format!("SELECT * FROM ({asked}) s(a) ORDER BY a LIMIT 3"),
+        1 => format!("WITH w AS ({asked}) SELECT * FROM w"),
+        2 => format!("SELECT count(*) FROM ({asked}) s"),
+        3 => format!("{asked} HAVING count(*) > 10 ORDER BY 1"),
+        4 => format!("({asked}) UNION ALL ({asked})"),
+        _ => asked,
+    }
+}
+
+#[test]
+fn no_random_question_tells_of_the_person() {
+    let mut stage = Stage::new();
+    let mut ends = [Vec::new(), Vec::new()];
+    for (ends, person) in ends.iter_mut().zip([true, false]) {
+        stage.set_person(person);
+        let mut client = stage.analyst();
+        dp_mean_tests::run(&mut client, "SET dp_mean.epsilon = 0.001");
+        let mut dice = Dice(1);
+        for _ in 0..QUESTIONS {
+            let sql = question(&mut dice);
+            let end = stage.attack(&mut client, &sql);
+            let told = format!("{} {:?}", end.shown.to_lowercase(), end.heard);
+            assert!(
+                sql.contains("'canary'") || !told.contains("canary"),
+                "{end:?}: {sql}"
+            );
+            if let Some((code, message)) = &end.error {
+                assert!(
+                    !code.starts_with("XX") && !code.starts_with("57"),
+                    "{code} {message}: {sql}"
+                );
+            }
+            ends.push((sql, end.error, end.heard));
+        }
+    }
+    let [with, without] = ends;
+    let answered = with.iter().filter(|(_, error, _)| error.is_none()).count();
+    assert!(answered > QUESTIONS / 20, "{answered} were answered");
+    for (with, without) in with.iter().zip(without) {
+        assert_eq!(*with, without);
+    }
+}
