@@ -91,6 +91,7 @@ fn arguments(mechanism: &str) -> Arguments<'_> {
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
+        ranks: None,
         pathological: false,
     }
 }
@@ -124,6 +125,7 @@ fn the_answer_is_that_of_no_rows() {
             };
             let of_mean = Arguments {
                 bounds: Some(bounds),
+                ranks: None,
                 pathological: true,
                 ..arguments(name)
             };

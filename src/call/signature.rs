@@ -415,6 +415,7 @@ impl Values {
                 Input::BooleanArray => None,
             },
             mechanism: self.mechanism(),
+            ranks: None,
             pathological: settings::allow_pathological(),
         }
     }

@@ -6,5 +6,6 @@ pub mod cells;
 pub mod contribution;
 pub mod grid;
 pub mod magnitudes;
+pub mod ranks;
 pub mod sides;
 pub mod sums;

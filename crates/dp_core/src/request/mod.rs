@@ -7,4 +7,5 @@ pub mod checked;
 pub mod choice;
 pub mod contribution;
 pub mod parameter;
+pub mod ranks;
 pub mod unit;

@@ -353,6 +353,7 @@ fn arguments(lo: Option<f64>, hi: Option<f64>, epsilon: Option<f64>, text: &str)
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(text)),
+        ranks: None,
         pathological: false,
     }
 }
@@ -380,6 +381,7 @@ fn arguments_are_checked_in_a_fixed_order() {
     assert_eq!(blamed(one, two, one, "hourglass(gamma=5e-324)"), None);
     let null = Arguments {
         mechanism: MechanismArgument::Given(None),
+        ranks: None,
         pathological: false,
         ..arguments(one, two, one, "")
     };
@@ -435,6 +437,7 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
             .any(|parameter| parameter.name == "scale");
         let (lo, hi) = if has_scale { (None, None) } else { (one, two) };
         let arguments = Arguments {
+            ranks: None,
             pathological: true,
             ..arguments(lo, hi, one, info.example)
         };
@@ -479,6 +482,7 @@ fn vectors(
         delta: None,
         length,
         mechanism: MechanismArgument::Given(Some(text)),
+        ranks: None,
         pathological: false,
     })
 }
