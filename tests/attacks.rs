@@ -52,13 +52,17 @@ const VECTOR_CALLS: [&str; 6] = [
 ];
 
 /// Every aggregate that counts a row in one bin, over the same column.
-const BIN_CALLS: [&str; 6] = [
+const BIN_CALLS: [&str; 10] = [
     "dp_histogram(x, 0, 100, 2, 1)",
     "dp_histogram(x, 0, 100, 2, 1, 'geometric(outside=drop)')",
     "dp_bounds(x, 1)",
     "dp_bounds(x, 1, 'geometric')",
     "dp_clamped(x, 0, 100, 1)",
     "dp_clamped(x, 0, 100, 1, 'geometric')",
+    "dp_quantile(x, 0, 100, 0.3, 1)",
+    "dp_quantile(x, 0, 100, 0.3, 1, 'em(grid=log)')",
+    "dp_median(x, 0, 100, 1, 'em(step=1)')",
+    "dp_quantiles(x, 0, 100, '{0.3,0.6}', 1)",
 ];
 
 /// Means without bounds, over the same column. Their states are of 80 bytes, and 24 for each place of
@@ -231,7 +235,7 @@ fn forged_vectors() -> Vec<Vec<u8>> {
     let mut random = Random::new(21);
     let [grid, none] = grids();
     let mut all = Vec::new();
-    for kind in [0, 1, 2, 3, 7, 8] {
+    for kind in [0, 1, 2, 3, 7, 8, 9, 11] {
         // Of 2^27 counts and more, the length in bytes is beyond what a length word can say.
         for length in [
             0,
@@ -257,7 +261,10 @@ fn forged_vectors() -> Vec<Vec<u8>> {
         }
     }
     let kinds = [(1, none, 2), (2, none, 2), (3, grid, 4)];
-    for (kind, grid, words) in kinds.into_iter().chain([(4, grid, 2), (7, grid, 2)]) {
+    for (kind, grid, words) in kinds
+        .into_iter()
+        .chain([4, 7, 8, 9, 10].map(|kind| (kind, grid, 2)))
+    {
         for word in [0, 1, 1 << 63, u64::MAX] {
             for n in [i64::MIN, -1, 0, i64::MAX] {
                 for most in [1, 2] {

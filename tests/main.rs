@@ -22,6 +22,7 @@ mod people;
 mod planning;
 mod plans;
 mod privileges;
+mod quantiles;
 mod questions;
 mod randomness;
 mod record;

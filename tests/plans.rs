@@ -64,7 +64,7 @@ const CALLS: [(&str, &str); 10] = [
 ];
 
 /// The same of aggregates that the planner costs otherwise: their plans may be others.
-const MORE_CALLS: [(&str, &str); 12] = [
+const MORE_CALLS: [(&str, &str); 15] = [
     (
         "(dp_mean_estimate(x, 0, 128, 50{in}){after}).value",
         "avg(c){after}",
@@ -112,6 +112,19 @@ const MORE_CALLS: [(&str, &str); 12] = [
     (
         "(dp_clamped(x, 0, 10, 50, 'geometric'{in}){after}).above",
         "count(CASE WHEN x > 10 THEN 1 END){after}",
+    ),
+    // Of rows at one place, or none on one side, the answer is known: see the test of quantiles for the others.
+    (
+        "dp_quantile(coalesce(x * 0 + 7, 7), 0, 128, 0.99, 50, 'em(step=7)'{in}){after}",
+        "7 * sign(count(*){after})",
+    ),
+    (
+        "dp_median(coalesce(x * 0 + 7, 7), 0, 128, 50, 'em(step=7)'{in}){after}",
+        "7 * sign(count(*){after})",
+    ),
+    (
+        "(dp_quantiles(coalesce(x * 0 + 7, 7), 0, 128, '{0.2,0.9}', 50, 'em(step=7)'{in}){after})[2]",
+        "7 * sign(count(*){after})",
     ),
 ];
 

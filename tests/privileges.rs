@@ -52,6 +52,9 @@ fn anybody_can_aggregate() {
                    dp_histogram(x, 0, 9, 5, 1), dp_histogram(x, 0, 9, 5, 1, 'geometric'), \
                    dp_bounds(x, 1), dp_bounds(x, 1, 'geometric'), \
                    dp_clamped(x, 0, 9, 1), (dp_clamped(x, 0, 9, 1, 'geometric')).*, \
+                   dp_quantile(x, 0, 9, 0.9, 1), dp_quantile(x, 0, 9, 0.9, 1, 'em(step=1)'), \
+                   dp_median(x, 0, 9, 1), dp_median(x, 0, 9, NULL, 'em(rho=1)'), \
+                   dp_quantiles(x, 0, 9, '{0.2, 0.9}', 1), dp_quantiles(x, 0, 9, '{0.2}', 1, 'em(grid=log)'), \
                    dp_variance(x, 0, 9, 1), dp_stddev(x, 0, 9, 1, 'laplace'), \
                    (dp_variance_estimate(x, 0, 9, NULL, 'gaussian(mu=1)')).* FROM t";
         let plan = explain(&mut nobody, sql);
@@ -317,6 +320,13 @@ fn outside_an_aggregate_a_support_function_is_an_error() {
         "SELECT dp_mean.dp_clamped_trans(NULL, 1, 0, 1, 1)",
         "SELECT dp_mean.dp_clamped_trans(NULL, NULL, 0, 1, 1, 'geometric')",
         "SELECT dp_mean.dp_clamped_final(NULL)",
+        "SELECT dp_mean.dp_quantile_trans(NULL, 1, 0, 1, 0.5, 1)",
+        "SELECT dp_mean.dp_quantile_trans(NULL, NULL, 0, 1, 0.5, 1, 'em')",
+        "SELECT dp_mean.dp_quantile_final(NULL)",
+        "SELECT dp_mean.dp_median_trans(NULL, 1, 0, 1, 1)",
+        "SELECT dp_mean.dp_median_final(NULL)",
+        "SELECT dp_mean.dp_quantiles_trans(NULL, 1, 0, 1, '{0.5}', 1)",
+        "SELECT dp_mean.dp_quantiles_final(NULL)",
     ] {
         assert_eq!(refused(&mut client, sql).code, "0A000", "{sql}");
     }

@@ -9,6 +9,7 @@ mod histogram;
 mod keep;
 mod mean;
 mod means;
+mod quantile;
 mod shared;
 mod sum;
 mod sums;
@@ -19,7 +20,7 @@ use crate::call::signature::Signature;
 
 /// All aggregates with their signatures, for the test that holds them against the catalog.
 #[cfg(feature = "testing")]
-pub const SIGNATURES: [(&str, Signature); 30] = [
+pub const SIGNATURES: [(&str, Signature); 36] = [
     ("dp_bounds", bounds::BOUNDS.signature),
     ("dp_clamped", clamped::CLAMPED.signature),
     ("dp_contribution", contribution::CONTRIBUTION.signature),
@@ -41,6 +42,12 @@ pub const SIGNATURES: [(&str, Signature); 30] = [
     ("dp_mean_estimate", mean::ESTIMATE.signature),
     ("dp_mean_estimate", mean::ESTIMATE_OF_PEOPLE.signature),
     ("dp_means", means::MEANS.signature),
+    ("dp_median", quantile::MEDIAN.signature),
+    ("dp_median", quantile::MEDIAN_OF_PEOPLE.signature),
+    ("dp_quantile", quantile::QUANTILE.signature),
+    ("dp_quantile", quantile::QUANTILE_OF_PEOPLE.signature),
+    ("dp_quantiles", quantile::QUANTILES.signature),
+    ("dp_quantiles", quantile::QUANTILES_OF_PEOPLE.signature),
     ("dp_stddev", variance::VARIANCE.signature),
     ("dp_stddev", variance::PEOPLE.signature),
     ("dp_sum", sum::SUM.signature),

@@ -151,7 +151,11 @@ pub(crate) fn fractions(ranks: Option<Ranks>) -> Result<Vec<Fraction>, Parameter
                 );
             }
             if !given.clone().is_sorted_by(|one, next| one < next) {
-                return refused("qs", "must be in ascending order, each number once");
+                return Err(ParameterError::new(
+                    "qs",
+                    "must be in ascending order, each number once",
+                    "Answers come in ascending order, too: write ARRAY[0.25, 0.5, 0.75].",
+                ));
             }
             Ok(given.map(|q| Fraction::near(*q)).collect())
         }

@@ -462,6 +462,9 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
                 .is_ok(),
             "dp_bounds" => registry::BOUNDS.build(&unbounded(&arguments)).is_ok(),
             "dp_clamped" => registry::CLAMPED.build(&arguments).is_ok(),
+            "dp_quantile" => registry::QUANTILE.build(&arguments).is_ok(),
+            "dp_median" => registry::MEDIAN.build(&arguments).is_ok(),
+            "dp_quantiles" => registry::QUANTILES.build(&arguments).is_ok(),
             _ => false,
         };
         assert!(built, "{aggregate} {}", info.name);
@@ -736,6 +739,9 @@ fn the_catalog_is_complete() {
         "dp_histogram",
         "dp_bounds",
         "dp_clamped",
+        "dp_quantile",
+        "dp_median",
+        "dp_quantiles",
     ] {
         let of = rows.iter().filter(|row| row.0 == aggregate);
         assert_eq!(
@@ -744,7 +750,7 @@ fn the_catalog_is_complete() {
             "one default for {aggregate}"
         );
     }
-    assert_eq!(rows.len(), 36);
+    assert_eq!(rows.len(), 39);
     for (position, (aggregate, _, info)) in rows.iter().enumerate() {
         let texts = [info.name, info.guarantee, info.neighbours, info.source];
         assert!(texts.iter().all(|text| !text.is_empty()));

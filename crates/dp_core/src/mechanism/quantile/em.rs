@@ -35,7 +35,7 @@ pub(crate) const ENTRY: Entry<dyn RankMechanism> = Entry {
         loss: Loss::BoundedRange,
         neighbours: ADD_REMOVE,
         parameters: &[GRID, BINS, STEP, RHO],
-        example: "em(grid=log)",
+        example: "em",
         source: "McSherry, Talwar 2007, Mechanism design via differential privacy; Smith 2011; for several quantiles \
                  Kaplan, Schnapp, Stemmer 2022, Differentially private approximate quantiles; for rho Cesar, Rogers \
                  2021, Bounding, concentrating, and truncating",
@@ -120,7 +120,8 @@ pub struct Em {
 #[derive(Clone, Debug)]
 struct Node {
     quantile: Fraction,
-    weights: Weighted,
+    /// By how much the logarithm of a weight falls with the score.
+    unit: Epsilon,
     below: Option<Box<Node>>,
     above: Option<Box<Node>>,
 }
@@ -148,7 +149,7 @@ impl Node {
         let unit = budget.unit(share, quantile.larger_part())?;
         Some(Some(Box::new(Self {
             quantile,
-            weights: Weighted::new(unit),
+            unit,
             below: Self::new(below, [between[0], whole], budget, rest)?,
             above: Self::new(above, [whole, between[1]], budget, rest)?,
         })))
@@ -224,7 +225,7 @@ impl Em {
 
     fn answer<B: Bits>(&self, node: &Node, rows: &Stretch, answers: &mut Vec<f64>, bits: &mut B) {
         let scores = |far| Scores::new(&rows.counts, node.quantile, far);
-        let chosen = node.weights.choose(scores, bits);
+        let chosen = Weighted::new(node.unit).choose(scores, bits);
         let chosen = noted(&rows.counts, i128::from(chosen), bits) as u64;
         let (bin, place) = ((chosen / PLACES) as usize, chosen % PLACES);
         let bin = bin.min(rows.counts.len() - 1);

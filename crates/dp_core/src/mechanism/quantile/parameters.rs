@@ -19,7 +19,7 @@ pub(super) const GRID: Parameter = Parameter {
 pub(super) const BINS: Parameter = Parameter {
     name: "bins",
     kind: ParameterKind::Whole,
-    domain: "64 to 65536",
+    domain: "2 to 65536; at least 64 with grid=log",
     description: "the most bins, 16384 by default: each is 8 bytes of memory in a group, and 16 places are told apart in \
                   each",
 };
@@ -40,9 +40,10 @@ impl Request<'_> {
         let bounds = self.bounds()?;
         let [grid, bins, step] = [GRID, BINS, STEP].map(|parameter| parameter.name);
         let is_log = self.choice.word(grid) == Some("log");
+        let least = if is_log { 2 * OCTAVES } else { 2 };
         let most = match self.choice.get(bins) {
             None => USUAL_BINS,
-            Some(most) if (2.0 * OCTAVES as f64..=MOST as f64).contains(&most) => most as usize,
+            Some(most) if (least as f64..=MOST as f64).contains(&most) => most as usize,
             Some(_) => return Err(outside(&BINS)),
         };
         let others = self.choice.word(grid).is_some() || self.choice.get(bins).is_some();
