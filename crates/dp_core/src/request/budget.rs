@@ -6,7 +6,7 @@ use crate::privacy::cost::{Cost, Loss};
 use crate::request::checked::{CallEpsilon, Request};
 use crate::request::choice::Choice;
 use crate::request::parameter::{Parameter, ParameterKind};
-use crate::request::ranks::{fractions, squares};
+use crate::request::ranks::{asked, squares};
 
 /// The parameter `delta`.
 pub(crate) const DELTA: Parameter = Parameter {
@@ -95,7 +95,7 @@ impl Request<'_> {
             (Loss::Approximate, None, Some(delta)) => delta,
             _ => 0.0,
         };
-        let squares = squares(fractions(self.ranks)?.len());
+        let squares = squares(asked(self.ranks)?.len());
         let groups = self.unit()?.groups;
         Ok(Cost::of_epsilon(loss, epsilon, delta, squares, groups))
     }

@@ -27,18 +27,13 @@ pub struct Fraction {
 }
 
 impl Fraction {
-    /// One half.
-    pub const HALF: Self = Self {
-        numerator: 1,
-        denominator: 2,
-    };
-
     /// A fraction that is `q` to about 10 digits, and just `q` where a decimal of up to 5 digits is the nearest float to
     /// it. Of `q` nearer to 0 or 1 than `1 / FINEST`, the nearest one that is neither.
     pub fn near(q: f64) -> Self {
         // The convergents of the continued fraction.
         let ([mut a, mut b], [mut c, mut d]) = ([0u64, 1u64], [1u64, 0u64]);
-        let mut rest = q;
+        // Of what is no number 0, so that it ends.
+        let mut rest = q.max(0.0);
         loop {
             let whole = rest.floor();
             let next = |one: u64, two: u64| (whole as u64).saturating_mul(two).saturating_add(one);
@@ -133,14 +128,14 @@ const LEAST: f64 = 1.0 / FINEST as f64;
 const HINT: &str = "0.5 is the median. What is beyond all rows but a few no private answer can tell: for the ends of a \
                     column take q = 10 / (eps n) or 1 less that, or dp_bounds.";
 
-/// The quantiles that the call asks for: one half where it does not say.
-pub(crate) fn fractions(ranks: Option<Ranks>) -> Result<Vec<Fraction>, ParameterError> {
+/// The quantiles that a call asks for: one half where it does not say.
+pub(crate) fn asked(ranks: Option<Ranks>) -> Result<Vec<f64>, ParameterError> {
     let in_range = |q: &f64| (LEAST..=1.0 - LEAST).contains(q);
     let refused = |argument, message| Err(ParameterError::new(argument, message, HINT));
     match ranks {
-        None => Ok(vec![Fraction::HALF]),
+        None => Ok(vec![0.5]),
         Some(Ranks::One(None)) => refused("q", "must not be NULL"),
-        Some(Ranks::One(Some(q))) if in_range(&q) => Ok(vec![Fraction::near(q)]),
+        Some(Ranks::One(Some(q))) if in_range(&q) => Ok(vec![q]),
         Some(Ranks::One(Some(_))) => refused("q", "must be at least 0.00001 and at most 0.99999"),
         Some(Ranks::Many(qs)) => {
             let given = qs.iter().flatten().filter(|q| in_range(q));
@@ -157,7 +152,7 @@ pub(crate) fn fractions(ranks: Option<Ranks>) -> Result<Vec<Fraction>, Parameter
                     "Answers come in ascending order, too: write ARRAY[0.25, 0.5, 0.75].",
                 ));
             }
-            Ok(given.map(|q| Fraction::near(*q)).collect())
+            Ok(given.copied().collect())
         }
     }
 }
@@ -179,7 +174,11 @@ mod tests {
                 );
             }
         }
-        assert_eq!(Fraction::near(0.5), Fraction::HALF);
+        let Fraction {
+            numerator,
+            denominator,
+        } = Fraction::near(0.5);
+        assert_eq!((numerator, denominator), (1, 2));
     }
 
     #[test]
@@ -198,6 +197,7 @@ mod tests {
         }
         // Recursion asks for numbers that no call may have.
         for (q, numerator) in [
+            (f64::NAN, 1),
             (0.0, 1),
             (1e-9, 1),
             (1.0, FINEST - 1),

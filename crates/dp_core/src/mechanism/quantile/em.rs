@@ -16,7 +16,7 @@ use crate::random::{Bits, Generator, noted};
 use crate::request::budget::outside;
 use crate::request::checked::Request;
 use crate::request::parameter::{Parameter, ParameterKind};
-use crate::request::ranks::{Fraction, Rest, fractions};
+use crate::request::ranks::{Fraction, Rest, asked};
 use crate::sampler::weighted::Weighted;
 
 /// The parameter `rho`.
@@ -43,7 +43,7 @@ pub(crate) const ENTRY: Entry<dyn RankMechanism> = Entry {
     plan: None,
     build: |request| {
         let bins = request.bins()?;
-        let quantiles = fractions(request.ranks)?;
+        let quantiles = asked(request.ranks)?;
         let em = Em::new(bins, &quantiles, request.of_choices()?);
         Ok(Box::new(em.ok_or_else(|| outside(&RHO))?))
     },
@@ -127,10 +127,11 @@ struct Node {
 }
 
 impl Node {
-    /// Of quantiles of all rows, where those of this node lie between two of them, as floats, for they are public; no node
-    /// of none, `None` where a budget is too small or too large to be drawn with.
+    /// Of quantiles of all rows, where those of this node lie between two of them: as floats, for they are public, and in
+    /// ascending order, so that no two are alike. No node of none; `None` where a budget is too small or too large to be
+    /// drawn with.
     fn new(
-        quantiles: &[Fraction],
+        quantiles: &[f64],
         between: [f64; 2],
         budget: Budget,
         rest: Rest,
@@ -139,19 +140,15 @@ impl Node {
         let Some((middle, above)) = others.split_first() else {
             return Some(None);
         };
-        let whole = middle.value();
-        let quantile = if between == [0.0, 1.0] {
-            *middle
-        } else {
-            Fraction::near((whole - between[0]) / (between[1] - between[0]))
-        };
+        let [from, to] = between;
+        let quantile = Fraction::near((middle - from) / (to - from));
         let (share, rest) = rest.share(quantiles.len());
         let unit = budget.unit(share, quantile.larger_part())?;
         Some(Some(Box::new(Self {
             quantile,
             unit,
-            below: Self::new(below, [between[0], whole], budget, rest)?,
-            above: Self::new(above, [whole, between[1]], budget, rest)?,
+            below: Self::new(below, [from, *middle], budget, rest)?,
+            above: Self::new(above, [*middle, to], budget, rest)?,
         })))
     }
 }
@@ -165,7 +162,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// How many rows it has, place by place, and what value a place stands for.
+    /// Where in its bin, from 0 to 1, the middle of a place lies.
     fn part(&self, bin: usize, place: u64) -> f64 {
         let from = if bin == 0 { self.ends[0] } else { 0.0 };
         let to = if bin + 1 == self.counts.len() {
@@ -203,7 +200,7 @@ impl Stretch {
 
 impl Em {
     /// For these quantiles, in ascending order; `None` where an epsilon would be below 2^-20 or above 50.
-    pub fn new(bins: Bins, quantiles: &[Fraction], budget: Budget) -> Option<Self> {
+    pub fn new(bins: Bins, quantiles: &[f64], budget: Budget) -> Option<Self> {
         let first = Node::new(quantiles, [0.0, 1.0], budget, Rest::ALL)?;
         Some(Self { bins, first })
     }
