@@ -173,10 +173,9 @@ impl Grid {
         self.scale
     }
 
-    /// A value within the bounds. Cannot panic.
+    /// A value within the bounds, as [`steps`](Self::steps) clamps it. Cannot panic.
     #[inline(always)]
     pub(crate) fn clamped(&self, x: f64) -> f64 {
-        // Each comparison sends what it cannot order, a NaN, to a bound too.
         let x = if x > self.lo { x } else { self.lo };
         if x < self.hi { x } else { self.hi }
     }
@@ -217,7 +216,10 @@ impl Grid {
     /// on `x` and the public bounds alone. Cannot panic: the hot path calls it for each row.
     #[inline(always)]
     pub fn steps(&self, x: f64) -> i64 {
-        let offset = self.clamped(x) - self.origin;
+        // Each comparison sends what it cannot order, a NaN, to a bound too.
+        let x = if x > self.lo { x } else { self.lo };
+        let x = if x < self.hi { x } else { self.hi };
+        let offset = x - self.origin;
         let steps = self.unrounded(offset);
         // Sensitivity is what privacy rests on, so it is forced here, whatever the roundings
         // above did.
