@@ -163,7 +163,7 @@ fn forged_vectors() -> Vec<Vec<u8>> {
     let mut random = Random::new(21);
     let [grid, none] = grids();
     let mut all = Vec::new();
-    for kind in [0, 1, 2, 3, 7, 8] {
+    for kind in [0, 1, 2, 3, 7, 8, 9, 11] {
         // Of 2^27 counts and more, the length in bytes is beyond what a length word can say.
         for length in [
             0,
@@ -189,7 +189,10 @@ fn forged_vectors() -> Vec<Vec<u8>> {
         }
     }
     let kinds = [(1, none, 2), (2, none, 2), (3, grid, 4)];
-    for (kind, grid, words) in kinds.into_iter().chain([(4, grid, 2), (7, grid, 2)]) {
+    for (kind, grid, words) in kinds
+        .into_iter()
+        .chain([4, 7, 8, 9, 10].map(|kind| (kind, grid, 2)))
+    {
         for word in [0, 1, 1 << 63, u64::MAX] {
             for n in [i64::MIN, -1, 0, i64::MAX] {
                 for most in [1, 2] {

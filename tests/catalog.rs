@@ -67,7 +67,7 @@ const WRITTEN: [&str; 4] = [
 const REFUSES: &str = "dp_mean.dp_ledger_refuse()";
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 212;
+const FUNCTIONS: usize = 242;
 
 /// How many of them anybody calls beside the aggregates; the others are in the schema of what works inside.
 const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + GATE.len() + 6;
@@ -221,6 +221,7 @@ fn each_aggregate_says_what_it_is() {
             "dp_bounds" => 64 + 8 * 257,
             "dp_clamped" => 64 + 8 * 3,
             "dp_groups" => 512,
+            "dp_quantile" | "dp_median" | "dp_quantiles" => 64 + 8 * 16_384,
             "dp_variance" | "dp_stddev" | "dp_variance_estimate" | "dp_contribution" => 80,
             _ => 64,
         };
@@ -277,7 +278,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 98);
+    assert_eq!(of_states, 116);
     for (name, usable) in [
         ("dp_mean.dp_state", false),
         ("dp_mean.dp_contribution", false),
@@ -329,6 +330,12 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "dp_bounds(x, 1, 'geometric')::text",
         "dp_clamped(x, 0, 1, 1)",
         "(dp_clamped(x, 0, 1, 1, 'geometric')).inside",
+        "dp_quantile(x, 0, 1, 0.9, 1)",
+        "dp_quantile(x, 0, 1, 0.9, NULL, 'em(rho=0.1)')",
+        "dp_median(x, 0, 1, 1)",
+        "dp_median(x, 0, 1, 1, 'em(grid=log)')",
+        "dp_quantiles(x, 0, 1, ARRAY[0.1, 0.2], 1)",
+        "dp_quantiles(x, 0, 1, ARRAY[0.1, 0.2], 1, 'em(step=0.1)')",
         "dp_variance(x, 0, 1, 1)",
         "dp_stddev(x, 0, 1, 1, 'laplace(sample=yes)')",
         "(dp_variance_estimate(x, 0, 1, NULL, 'gaussian(mu=1)')).count",
@@ -856,7 +863,7 @@ fn dp_mechanisms_lists_what_works() {
 }
 
 /// A call of each aggregate with a mechanism, and the aggregate under which that one is listed.
-const CALLS: [(&str, &str); 16] = [
+const CALLS: [(&str, &str); 19] = [
     ("dp_mean", "dp_mean(x, 0, 1, {eps}, {mech})"),
     ("dp_mean", "dp_mean_and_count(x, 0, 1, {eps}, {mech})"),
     ("dp_sum", "dp_sum(x, 0, 1, {eps}, {mech})"),
@@ -882,6 +889,12 @@ const CALLS: [(&str, &str); 16] = [
     ("dp_histogram", "dp_histogram(x, 0, 1, 4, {eps}, {mech})"),
     ("dp_bounds", "dp_bounds(x, {eps}, {mech})::text"),
     ("dp_clamped", "dp_clamped(x, 0, 1, {eps}, {mech})"),
+    ("dp_quantile", "dp_quantile(x, 0, 1, 0.9, {eps}, {mech})"),
+    ("dp_median", "dp_median(x, 0, 1, {eps}, {mech})"),
+    (
+        "dp_quantiles",
+        "dp_quantiles(x, 0, 1, '{0.1, 0.9}', {eps}, {mech})",
+    ),
 ];
 
 /// Whether a mechanism of `info` takes a scale in the place of bounds.
@@ -895,6 +908,7 @@ fn example_with(example: &str, parameter: &Parameter) -> (String, bool) {
     let value = match (parameter.name, parameter.kind) {
         ("n", _) => "7",
         ("rows" | "groups", _) => "2",
+        ("bins", _) => "70",
         ("moment", _) => "3",
         // A mean without bounds is NULL with probability delta / 16.
         ("delta", _) => "1e-9",

@@ -26,6 +26,7 @@ mod people;
 mod planning;
 mod plans;
 mod privileges;
+mod quantiles;
 mod questions;
 mod randomness;
 mod record;

@@ -12,7 +12,7 @@ const TABLE: &str = "
         FROM generate_series(1, 7000) i; ANALYZE t";
 
 /// Queries whose memory a call or the rows choose, and how many MiB are enough for them.
-const QUERIES: [(&str, u64); 8] = [
+const QUERIES: [(&str, u64); 9] = [
     (
         "SELECT k, dp_sums(xs, 0, 1, 1.0, 'laplace(d=100000)') FROM t GROUP BY k",
         64,
@@ -31,6 +31,10 @@ const QUERIES: [(&str, u64); 8] = [
     ),
     ("SELECT dp_histogram(x, 0, 7000, 100000, 1.0) FROM t", 20),
     ("SELECT dp_histogram_edges(0, 7000, 100000)", 20),
+    (
+        "SELECT k, dp_quantiles(x, 0, 7000, '{0.1,0.4,0.9}', 1.0, 'em(bins=65536)') FROM t GROUP BY k",
+        40,
+    ),
     (
         "SELECT dp_mean(x, NULL, NULL, 1.0, 'symmetric(delta=1e-6, scale=0.01)') FROM t",
         20,

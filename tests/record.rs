@@ -22,6 +22,8 @@
 //! * `smooth` rounds the noisy number, not the noise: how many words decide the rounding depends on
 //!   where the number lies. It has no noise of its own to compare. The mean and the scale of the noise
 //!   are recorded: the scale is the one that is documented, and both moved as the proof allows.
+//! * `em` has no noise to compare: it draws a place, with one word, by scores that depend on the rows. The counts that the
+//!   scores follow from are recorded.
 //! * `dp_keep` tosses a coin whose probability depends on the number of rows.
 //! * `symmetric` and `symmetric_known_n` draw noise for each occupied bin, so that a row in a new bin
 //!   draws more: that is what delta is spent on. Then the votes alone are compared. (A group without
@@ -272,6 +274,8 @@ enum Space {
     Few(i128, usize),
     /// One of so many counts by 1.
     Bins(usize),
+    /// See [`check_choices`]: counts of which one moves by 1, each level's on one side of a cut.
+    Choices,
     /// `2 S - G N` by at most `2 G`, as `N` stays.
     ClippedReplace,
     /// Each `2 S_j - G n` by at most `2 G`, and `G n` stays.
@@ -796,6 +800,36 @@ fn cases() -> Vec<Case> {
             None,
         ),
     ];
+    let quantiles = |aggregate, call, mechanism, relation| {
+        case(
+            aggregate,
+            call,
+            mechanism,
+            Values,
+            relation,
+            Space::Choices,
+            None,
+        )
+    };
+    const QUANTILE: &str = "dp_quantile(x, {lo}, {hi}, 0.9, {eps}, '{mech}')";
+    const MEDIAN: &str = "dp_median(x, {lo}, {hi}, {eps}, '{mech}')";
+    const QUARTILES: &str = "dp_quantiles(x, {lo}, {hi}, '{0.25,0.5,0.75}', {eps}, '{mech}')";
+    cases.extend([
+        quantiles("dp_quantile", QUANTILE, "em(bins=8)", AddRemove(1)),
+        quantiles(
+            "dp_median",
+            MEDIAN,
+            "em(bins=64, grid=log, rho=0.3)",
+            AddRemove(1),
+        ),
+        quantiles("dp_quantiles", QUARTILES, "em(bins=8)", AddRemove(1)),
+        quantiles(
+            "dp_quantiles",
+            QUARTILES,
+            "em(bins=8, rows=3)",
+            AddRemove(3),
+        ),
+    ]);
     let count = |mechanism, relation, noise: Noise| {
         let space = Space::Rows;
         case(
@@ -964,6 +998,36 @@ fn check_cells(
     alike.then(|| cells.map(|cells| 1 + cells))
 }
 
+/// The counts that choices are made from: of all rows first, then on each side of the place that was chosen. A row more is
+/// one more in one bin, and on one of the sides alone.
+fn check_choices(records: [&Record; 2], sign: i128, rows: i128, what: &str) -> bool {
+    let moved: Vec<Vec<i128>> = records[0]
+        .notes
+        .iter()
+        .zip(&records[1].notes)
+        .map(|(one, other)| {
+            assert_eq!(one.exact.len(), other.exact.len(), "{what}: {records:?}");
+            let pairs = one.exact.iter().zip(&other.exact);
+            pairs.map(|(one, other)| sign * (other - one)).collect()
+        })
+        .collect();
+    let sums: Vec<i128> = moved.iter().map(|counts| counts.iter().sum()).collect();
+    for counts in &moved {
+        assert!(
+            counts.iter().all(|count| *count >= 0),
+            "{what}: {records:?}"
+        );
+    }
+    // Of three, the one in the middle comes first.
+    let spread = match sums[..] {
+        [all] => all == rows,
+        [all, below, above] => all == rows && below + above == rows,
+        _ => false,
+    };
+    assert!(spread, "{what}: {sums:?}: {records:?}");
+    sums[0] != 0
+}
+
 /// Whether the coin of the row in this place comes up, once in five times.
 fn shows(place: usize) -> bool {
     let mut words = Generator::from_seed(SEED);
@@ -1011,6 +1075,13 @@ fn check(case: &Case, pair: &Pair, bounds: (f64, f64), records: [&Record; 2], se
     }
     let lengths = records.map(|record| record.notes.len());
     assert_eq!(lengths[0], lengths[1], "{what}: {records:?}");
+    if let Space::Choices = case.space {
+        assert_eq!(records[0].words, records[1].words, "{what}: {records:?}");
+        assert_eq!(records[0].answer, records[1].answer, "{what}: {records:?}");
+        seen.compared += 1;
+        seen.moved += usize::from(check_choices(records, sign, rows, &what));
+        return;
+    }
     if !own_control_flow {
         assert_eq!(records[0].words, records[1].words, "{what}: {records:?}");
         let noises = records.map(|record| record.notes.iter().map(Note::noise).collect::<Vec<_>>());

@@ -17,7 +17,7 @@ const MEMBERS: &str = "SELECT objid FROM pg_depend WHERE refclassid = 'pg_extens
 const EVERYWHERE: [&str; 2] = ["rows", "groups"];
 
 /// What functions are for: a title, and their names. Sections for mechanisms, types and settings follow.
-const PURPOSES: [(&str, &[&str]); 12] = [
+const PURPOSES: [(&str, &[&str]); 13] = [
     (
         "Means, sums and counts",
         &["dp_mean", "dp_mean_and_count", "dp_sum", "dp_count"],
@@ -45,6 +45,7 @@ const PURPOSES: [(&str, &[&str]); 12] = [
             "dp_clamped",
         ],
     ),
+    ("Quantiles", &["dp_quantile", "dp_median", "dp_quantiles"]),
     ("Showing groups", &["dp_keep"]),
     (
         "Intervals and costs",

@@ -191,6 +191,7 @@ fn mechanism(text: &str) -> Box<dyn CellsMean> {
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(text)),
+        ranks: None,
         pathological: false,
     };
     match *MEAN.build(&arguments).expect("a mechanism") {

@@ -1224,6 +1224,7 @@ impl Call {
             delta: None,
             length: self.length,
             mechanism: MechanismArgument::Given(Some(self.mechanism)),
+            ranks: None,
             pathological: false,
         };
         self.registry.build(&arguments).expect("good arguments")

@@ -7,8 +7,11 @@ use dp_core::encoding::sums::{Moments, Sums, Totals};
 use dp_core::mechanism::definition::Mechanism;
 use dp_core::mechanism::mean::kinds::Mean;
 use dp_core::random::Generator;
-use dp_core::registry::{CLAMPED, COUNT, COUNTS, HISTOGRAM, MEAN, MEANS, SUM, SUMS, VARIANCE};
+use dp_core::registry::{
+    CLAMPED, COUNT, COUNTS, HISTOGRAM, MEAN, MEANS, MEDIAN, QUANTILES, SUM, SUMS, VARIANCE,
+};
 use dp_core::request::arguments::{Arguments, MechanismArgument};
+use dp_core::request::ranks::Ranks;
 use dp_mean_tests::calls::{Empty, calls};
 use dp_mean_tests::{Build, PARALLEL, explain, rows, run, session, value};
 use postgres::Client;
@@ -61,6 +64,7 @@ fn arguments(mechanism: &str) -> Arguments<'_> {
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
+        ranks: None,
         pathological: false,
     }
 }
@@ -94,6 +98,7 @@ fn the_answer_is_that_of_no_rows() {
             };
             let of_mean = Arguments {
                 bounds: Some(bounds),
+                ranks: None,
                 pathological: true,
                 ..arguments(name)
             };
@@ -153,6 +158,24 @@ fn the_answer_is_that_of_no_rows() {
             let expected = mechanism.release(&Totals::new(3), &mut generator());
             let row = seeded(&format!("(dp_clamped(x, -3, 7, 0.7, '{name}')).*"));
             assert_eq!([0, 1, 2].map(|i| row.get::<_, i64>(i)), expected, "{name}");
+        }
+        for text in ["em", "em(grid=log)", "em(step=0.5)"] {
+            let three = [0.1, 0.5, 0.9].map(Some);
+            let of_ranks = Arguments {
+                ranks: Some(Ranks::Many(&three)),
+                ..arguments(text)
+            };
+            let mechanism = QUANTILES.build(&of_ranks).expect("a mechanism");
+            let nobody = Totals::new(mechanism.bins().count());
+            let expected = mechanism.release(&nobody, &mut generator());
+            let call = format!("dp_quantiles(x, -3, 7, '{{0.1, 0.5, 0.9}}', 0.7, '{text}')");
+            assert_eq!(seeded(&call).get::<_, Vec<f64>>(0), expected, "{text}");
+            let mechanism = MEDIAN.build(&arguments(text)).expect("a mechanism");
+            let expected = mechanism.release(&nobody, &mut generator());
+            for call in ["dp_median(x, -3, 7, ", "dp_quantile(x, -3, 7, 0.5, "] {
+                let found: f64 = seeded(&format!("{call}0.7, '{text}')")).get(0);
+                assert_eq!([found][..], expected, "{call} {text}");
+            }
         }
         for entry in VARIANCE.entries {
             let name = entry.info.example;
@@ -281,6 +304,9 @@ fn all_null_groups_are_like_empty_ones() {
         "dp_means({}, 0, 1000, 1.0, 'correlated(delta=1e-6, d=2)')",
         "dp_histogram({}, 0, 1000, 20, 1.0)",
         "dp_clamped({}, 0, 1000, 1.0)",
+        "dp_quantile({}, 0, 1000, 0.9, 1.0)",
+        "dp_median({}, 0, 1000, 1.0)",
+        "dp_quantiles({}, 0, 1000, '{0.1, 0.2}', 1.0)",
     ] {
         let of_arrays = call.contains("d=2");
         let mut seeded = |from: &str, x: &str| -> String {

@@ -6,16 +6,13 @@ use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
-use crate::aggregates::shared::bins::{Binned, add_to_bin, one_of};
-use crate::aggregates::shared::people::{contribution, take_contribution};
+use crate::aggregates::shared::bins::{Binned, OfPeople, add_to_bin, one_of};
+use crate::aggregates::shared::people::take_contribution;
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::signature::{BUCKETS, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION, at};
-use crate::call::site::CallSite;
-use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{Call, argument};
-use crate::pg::plan::SupportFunction;
-use crate::state::vector::{Kind, Layout, VectorState};
+use crate::state::vector::{Kind, Layout};
 
 pub static HISTOGRAM: Aggregate<Histogram> = Aggregate {
     name: "dp_histogram",
@@ -95,39 +92,10 @@ pub static PEOPLE: Aggregate<Histogram> = Aggregate {
     ..HISTOGRAM
 };
 
-/// Takes contributions in.
-struct OfPeople;
-
-impl OfPeople {
-    /// What the transition function does with a contribution: its rows are in the bucket of their mean.
-    ///
-    /// # Safety
-    /// `call` is a call of dp_histogram's transition function of contributions.
-    unsafe fn other_row(&self, call: Call) -> Result<Datum, Refusal> {
-        let aggregate = &PEOPLE;
-        let (layout, unit) =
-            CallSite::with(call, SupportFunction::Transition, aggregate, |site| {
-                Ok((site.mechanism_of_row(call)?.layout(), site.unit()))
-            })?;
-        let mut state = match call.datum(at::STATE) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
-            Some(datum) => unsafe { aggregate.vector_state(datum, &layout) }?,
-            None => VectorState::new(layout),
-        };
-        // SAFETY: the caller guarantees it.
-        if let Some((bounds, given)) = unsafe { contribution(call, unit) }
-            && let Some(bucket) = Histogram::bin(state.layout(), given.mean(&bounds))
-        {
-            state.count_rows_in(bucket, given.rows());
-        }
-        Ok(state.into_datum())
-    }
-}
-
 transition_function!(
     dp_histogram_people_trans,
     pg_finfo_dp_histogram_people_trans,
-    OfPeople,
+    OfPeople(&PEOPLE),
     take_contribution
 );
 

@@ -10,6 +10,7 @@ mod histogram;
 mod keep;
 mod mean;
 mod means;
+mod quantile;
 mod shared;
 mod sum;
 mod sums;
@@ -18,7 +19,7 @@ mod variance;
 use crate::call::signature::{OF_GROUPS, Signature};
 
 /// All aggregates with their signatures. A test holds them against the catalog.
-pub const SIGNATURES: [(&str, Signature); 31] = [
+pub const SIGNATURES: [(&str, Signature); 37] = [
     ("dp_bounds", bounds::BOUNDS.signature),
     ("dp_clamped", clamped::CLAMPED.signature),
     ("dp_contribution", contribution::CONTRIBUTION.signature),
@@ -41,6 +42,12 @@ pub const SIGNATURES: [(&str, Signature); 31] = [
     ("dp_mean_estimate", mean::ESTIMATE.signature),
     ("dp_mean_estimate", mean::ESTIMATE_OF_PEOPLE.signature),
     ("dp_means", means::MEANS.signature),
+    ("dp_median", quantile::MEDIAN.signature),
+    ("dp_median", quantile::MEDIAN_OF_PEOPLE.signature),
+    ("dp_quantile", quantile::QUANTILE.signature),
+    ("dp_quantile", quantile::QUANTILE_OF_PEOPLE.signature),
+    ("dp_quantiles", quantile::QUANTILES.signature),
+    ("dp_quantiles", quantile::QUANTILES_OF_PEOPLE.signature),
     ("dp_stddev", variance::VARIANCE.signature),
     ("dp_stddev", variance::PEOPLE.signature),
     ("dp_sum", sum::SUM.signature),

@@ -9,9 +9,11 @@ use dp_core::error::ParameterError;
 use dp_core::registry;
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::request::groups::most_groups;
+use dp_core::request::ranks::{self, Ranks};
 use dp_core::request::unit::Unit;
 use pgrx::pg_sys::{Datum, Oid};
 
+use crate::pg::array::Array;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::float8;
 use crate::pg::plan::PlannedCall;
@@ -31,6 +33,10 @@ pub enum Role {
     Hi,
     /// The number of buckets.
     Buckets,
+    /// The quantile.
+    Quantile,
+    /// Several quantiles.
+    Quantiles,
     /// The most rows that a person counts for.
     K,
     /// The most groups that a person is kept in.
@@ -50,12 +56,14 @@ pub enum Role {
 }
 
 /// The names in SQL.
-const ROLES: [(Role, &str); 13] = [
+const ROLES: [(Role, &str); 15] = [
     (Role::X, "x"),
     (Role::Predicates, "questions"),
     (Role::Lo, "lo"),
     (Role::Hi, "hi"),
     (Role::Buckets, "buckets"),
+    (Role::Quantile, "q"),
+    (Role::Quantiles, "qs"),
     (Role::K, "k"),
     (Role::Groups, "groups"),
     (Role::Person, "person"),
@@ -146,7 +154,7 @@ impl SqlType {
     const fn has_values(self) -> bool {
         matches!(
             self,
-            Self::Float8 | Self::Integer | Self::BigInt | Self::Mechanism
+            Self::Float8 | Self::Float8Array | Self::Integer | Self::BigInt | Self::Mechanism
         )
     }
 
@@ -157,11 +165,16 @@ impl SqlType {
     unsafe fn value(self, datum: Datum) -> Value {
         match self {
             Self::Float8 => Value::Float8(float8(datum).to_bits()),
+            // SAFETY: the caller guarantees it; one element too many is as wrong as any number more.
+            Self::Float8Array => Value::Numbers(unsafe {
+                let numbers = Array::detoasted(datum).numbers(ranks::MOST + 1);
+                Numbers(numbers.collect())
+            }),
             Self::Integer => Value::Integer(i64::from(datum.value() as i32)),
             Self::BigInt => Value::Integer(datum.value() as i64),
             // SAFETY: the caller guarantees it.
             Self::Mechanism => Value::Text(unsafe { mechanism::text_of(datum) }),
-            Self::Float8Array | Self::Contribution | Self::Any | Self::AnyVariadic => {
+            Self::Contribution | Self::Any | Self::AnyVariadic => {
                 unreachable!("a signature with such a public argument does not compile")
             }
         }
@@ -216,6 +229,8 @@ pub const PREDICATES: Parameter =
 pub const LO: Parameter = Parameter::new(Role::Lo, SqlType::Float8).read(at::LO);
 pub const HI: Parameter = Parameter::new(Role::Hi, SqlType::Float8).read(at::HI);
 pub const BUCKETS: Parameter = Parameter::new(Role::Buckets, SqlType::Integer).read(at::BUCKETS);
+pub const Q: Parameter = Parameter::new(Role::Quantile, SqlType::Float8);
+pub const QS: Parameter = Parameter::new(Role::Quantiles, SqlType::Float8Array);
 pub const K: Parameter = Parameter::new(Role::K, SqlType::BigInt);
 pub const GROUPS: Parameter = Parameter::new(Role::Groups, SqlType::BigInt).read(at::GROUPS);
 pub const PERSON: Parameter = Parameter::new(Role::Person, SqlType::Any).read(at::PERSON);
@@ -378,8 +393,28 @@ pub enum Input {
 enum Value {
     Float8(u64),
     Integer(i64),
+    Numbers(Numbers),
     Text(String),
 }
+
+/// Numbers, some perhaps NULL.
+#[derive(Clone)]
+struct Numbers(Vec<Option<f64>>);
+
+impl PartialEq for Numbers {
+    fn eq(&self, other: &Self) -> bool {
+        let bits = |numbers: &Self| -> Vec<_> {
+            numbers
+                .0
+                .iter()
+                .map(|number| number.map(f64::to_bits))
+                .collect()
+        };
+        bits(self) == bits(other)
+    }
+}
+
+impl Eq for Numbers {}
 
 /// The values of the public arguments of a call, by their roles: `None` for one that the call does not have,
 /// `Some(None)` for NULL.
@@ -423,6 +458,19 @@ impl Values {
         })
     }
 
+    /// The quantiles, if the call has such an argument.
+    fn ranks(&self) -> Option<Ranks<'_>> {
+        if let Some(q) = self.number(Role::Quantile) {
+            return Some(Ranks::One(q));
+        }
+        self.0[Role::Quantiles as usize]
+            .as_ref()
+            .map(|value| match value {
+                Some(Value::Numbers(numbers)) => Ranks::Many(&numbers.0),
+                _ => Ranks::Many(&[]),
+            })
+    }
+
     fn mechanism(&self) -> MechanismArgument<'_> {
         match self.text(Role::Mechanism) {
             Some(text) => MechanismArgument::Given(text),
@@ -447,6 +495,7 @@ impl Values {
                 Input::BooleanArray => None,
             },
             mechanism: self.mechanism(),
+            ranks: self.ranks(),
             pathological: settings::allow_pathological(),
         }
     }

@@ -57,6 +57,7 @@ fn mean_error(call: Call) -> Option<Datum> {
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(mechanism.as_deref()),
+        ranks: None,
         pathological: true,
     };
     let error = planning::mean_error(number(0), &arguments, Some(number(5)));

@@ -24,6 +24,7 @@ pub fn of(call: &Call) -> Checked<(Spent, String)> {
         delta: call.delta.map(Some),
         length: call.length,
         mechanism: MechanismArgument::Given(Some(call.mechanism)),
+        ranks: None,
         pathological: false,
     };
     let made = registry::price(call.aggregate, &arguments);

@@ -30,6 +30,12 @@ pub enum Kind {
     Magnitudes = 6,
     /// One value, counted below, inside or above the bounds; counts of 8 bytes.
     Sides = 7,
+    /// One value, counted in a bin of a line for its rank, of equal width; counts of 8 bytes.
+    LinearRanks = 8,
+    /// The same, of equal relative width.
+    LogRanks = 9,
+    /// The same, around multiples of a step.
+    StepRanks = 10,
 }
 
 impl Kind {
@@ -76,6 +82,9 @@ impl Layout {
             5 => Kind::BucketsWithin,
             6 => Kind::Magnitudes,
             7 => Kind::Sides,
+            8 => Kind::LinearRanks,
+            9 => Kind::LogRanks,
+            10 => Kind::StepRanks,
             _ => Kind::Values,
         }
     }
@@ -105,7 +114,7 @@ impl Layout {
     /// Whether there can be such rows: of forged bytes there may not.
     #[inline(always)]
     fn is_possible(&self) -> bool {
-        self.length() <= LONGEST && matches!(self.kind, 1..=7)
+        self.length() <= LONGEST && matches!(self.kind, 1..=10)
     }
 
     #[inline(always)]

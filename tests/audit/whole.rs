@@ -12,6 +12,8 @@
 //! * Of a vector with Gaussian noise the weights are those of `audit::gaussian`. For counts of a row
 //!   of all "yes", with the default `c^2 = sqrt(d)`, they are `2` for each count and `c^2 - d` for the
 //!   total.
+//! * A rank tells most where nearly all places are too high and a row more, at the upper bound, makes them right: the few
+//!   that are too low become too low by as much again, and their probability falls by nearly `e^eps`.
 //! * `hybrid` is one row, far below the bounds or far above: its head is at an end either way.
 
 use std::fmt::Write as _;
@@ -69,7 +71,7 @@ struct Subject {
 const NONE: &[(usize, f64)] = &[];
 
 /// Tables, of so many rows of each value.
-const TABLES: [(&str, &[(usize, f64)]); 27] = [
+const TABLES: [(&str, &[(usize, f64)]); 29] = [
     ("nothing", NONE),
     ("low", &[(1, 0.0)]),
     ("high", &[(1, 1.0)]),
@@ -80,6 +82,8 @@ const TABLES: [(&str, &[(usize, f64)]); 27] = [
     ("many_low", &[(11, 0.0), (90, 1.0)]),
     ("spread", &[(40, 0.0), (40, 0.5), (40, 1.0)]),
     ("spread_low", &[(41, 0.0), (40, 0.5), (40, 1.0)]),
+    ("nine_low", &[(9, 0.0)]),
+    ("nine_and_high", &[(9, 0.0), (1, 1.0)]),
     ("one", &[(1, 3.0)]),
     ("two", &[(2, 3.0)]),
     ("three", &[(3, 3.0)]),
@@ -347,6 +351,37 @@ fn subjects() -> Vec<Subject> {
             vec![probe(
                 "ARRAY[coalesce(({call}).lower, -9), coalesce(({call}).upper, -9)]",
                 &[("two", "three"), ("five", "six"), ("nine", "ten")],
+            )],
+        ),
+        subject(
+            "dp_quantile",
+            "em(bins=2)",
+            Pure,
+            "dp_quantile(x, 0, 1, 0.9, {eps}, '{mech}')",
+            vec![probe(
+                "ARRAY[({call} BETWEEN 14 / 32.0 AND 15 / 32.0)::int]::float8[]",
+                &[("nine_low", "nine_and_high")],
+            )],
+        ),
+        subject(
+            "dp_median",
+            "em(bins=16)",
+            Pure,
+            "dp_median(x, 0, 1, {eps}, '{mech}')",
+            vec![probe(
+                "ARRAY[({call} < 15 / 256.0)::int]::float8[]",
+                &[("low", "ends")],
+            )],
+        ),
+        subject(
+            "dp_quantiles",
+            "em(bins=4)",
+            Pure,
+            "dp_quantiles(x, 0, 1, '{0.25,0.5,0.75}', {eps}, '{mech}')",
+            // Two of three in the bin of the lower bound, and each not in the last place of it.
+            vec![probe(
+                "ARRAY[(({call})[2] < 15 / 64.0 AND 1 - 4 * ({call})[3] > (1 - 4 * ({call})[2]) / 16)::int]::float8[]",
+                &[("low", "ends")],
             )],
         ),
         subject(

@@ -86,6 +86,8 @@ const SIDES: Truth = &[
     ),
     ("({}).above", "count(CASE WHEN x > {hi} THEN 1 END){after}"),
 ];
+/// Of rows at one place the quantile is known: see the test of quantiles for the others.
+const SEVEN: Truth = &[("{}", "7 * sign(count(*){after})")];
 
 #[rustfmt::skip]
 const LINES: &[Line] = &[
@@ -137,6 +139,15 @@ const LINES: &[Line] = &[
     ("dp_clamped", "x, 0, 10, {eps}, 'geometric'", Bins, Noise, &[("({}).above", "count(CASE WHEN x > 10 THEN 1 END){after}")]),
     ("dp_bounds", "x, {eps}", Bins, Nothing, &[]),
     ("dp_bounds", "x, {eps}, 'geometric(beta=0.5)'", Bins, Noise, &[]),
+    ("dp_quantile", "x, 0, {hi}, 0.9, {eps}", Bins, Noise, &[]),
+    ("dp_quantile", "x, 0, {hi}, 0.3, {eps}, 'em(grid=log)'", Bins, Noise, &[]),
+    ("dp_quantile", "x, 0, {hi}, 0.1, NULL, 'em(rho=0.1, grid=log)'", Bins, Noise, &[]),
+    ("dp_quantile", "coalesce(x * 0 + 7, 7), 0, {hi}, 0.99, {eps}, 'em(step=7)'", Bins, Noise, SEVEN),
+    ("dp_median", "x, 0, {hi}, {eps}", Bins, Noise, &[]),
+    ("dp_median", "x, 0, {hi}, {eps}, 'em(step=1)'", Bins, Noise, &[]),
+    ("dp_median", "coalesce(x * 0 + 7, 7), 0, {hi}, {eps}, 'em(step=7)'", Bins, Noise, SEVEN),
+    ("dp_quantiles", "x, 0, {hi}, '{0.3,0.6}', {eps}", Bins, Noise, &[]),
+    ("dp_quantiles", "coalesce(x * 0 + 7, 7), 0, {hi}, '{0.2,0.9}', {eps}, 'em(step=7)'", Bins, Noise, &[("({})[2]", "7 * sign(count(*){after})")]),
     ("dp_counts", "{eps}, 'correlated(delta=1e-6)', x > 30, x > 60", Vector, Noise, &[]),
     ("dp_counts", "{eps}, 'laplace(d=2)', VARIADIC ARRAY[x > 30, x > 60]", Vector, Noise, &[]),
     ("dp_counts", "NULL, 'gaussian(mu=1000)', x > 30, x > 60", Vector, Noise, &[("round(({})[2])", "count(CASE WHEN x > 60 THEN 1 END){after}")]),

@@ -52,6 +52,7 @@ fn build(mechanism: &str, epsilon: f64) -> Option<Box<Scalar<MeanAnswer>>> {
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
+        ranks: None,
         pathological: false,
     };
     MEAN.build(&arguments).ok()?.sums()
@@ -170,6 +171,7 @@ fn means(
         delta: None,
         length: None,
         mechanism: MechanismArgument::Omitted,
+        ranks: None,
         pathological: false,
     };
     let mechanism = MEAN

@@ -27,6 +27,7 @@ fn build(mechanism: &str, epsilon: f64) -> Box<dyn SumsMean> {
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
+        ranks: None,
         pathological: false,
     };
     match *MEAN.build(&arguments).expect("a mechanism") {

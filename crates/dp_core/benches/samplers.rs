@@ -67,6 +67,7 @@ fn releases<M: ?Sized, A: 'static>(
                 delta: None,
                 length: None,
                 mechanism: MechanismArgument::Given(Some(name)),
+                ranks: None,
                 pathological: true,
             };
             registry.build(&arguments).expect("valid arguments")

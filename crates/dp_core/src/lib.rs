@@ -21,6 +21,7 @@
 //!     delta: None,
 //!     length: None,
 //!     mechanism: MechanismArgument::Omitted,
+//!     ranks: None,
 //!     pathological: false, // the default, hourglass
 //! })?;
 //! let mechanism = mechanism.sums().expect("the hourglass looks at sums alone");

@@ -255,6 +255,7 @@ pub fn epsilon_for(
             delta: None,
             length: None,
             mechanism,
+            ranks: None,
             pathological: true,
         })?;
         Ok(mean.rmse(rows))
@@ -336,6 +337,7 @@ pub fn plan(
         delta: None,
         length: None,
         mechanism: MechanismArgument::Omitted,
+        ranks: None,
         pathological: true,
     };
     Epsilon::new(eps)?;

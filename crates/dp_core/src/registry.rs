@@ -13,9 +13,12 @@ use crate::mechanism::definition::{Built, Entry, Info, Scalar};
 use crate::mechanism::histogram::geometric::Histogram;
 use crate::mechanism::mean::kinds::Mean;
 use crate::mechanism::mean::parameters::{refuse_bounds, replaces_bounds};
+use crate::mechanism::quantile::em::RankMechanism;
 use crate::mechanism::variance::moments::VarianceMechanism;
 use crate::mechanism::vector::items::Vector;
-use crate::mechanism::{bounds, clamped, count, histogram, keep, mean, sum, variance, vector};
+use crate::mechanism::{
+    bounds, clamped, count, histogram, keep, mean, quantile, sum, variance, vector,
+};
 use crate::privacy::cost::Cost;
 use crate::privacy::delta::Delta;
 use crate::request::arguments::{Arguments, MechanismArgument};
@@ -128,6 +131,26 @@ pub static CLAMPED: Registry<Clamped> = Registry {
     aggregate: "dp_clamped",
     entries: &[clamped::geometric::ENTRY],
 };
+
+/// The mechanisms of a quantile.
+pub static QUANTILE: Registry<dyn RankMechanism> = Registry {
+    aggregate: "dp_quantile",
+    entries: RANKS,
+};
+
+/// The mechanisms of a median.
+pub static MEDIAN: Registry<dyn RankMechanism> = Registry {
+    aggregate: "dp_median",
+    entries: RANKS,
+};
+
+/// The mechanisms of several quantiles.
+pub static QUANTILES: Registry<dyn RankMechanism> = Registry {
+    aggregate: "dp_quantiles",
+    entries: RANKS,
+};
+
+const RANKS: &[Entry<dyn RankMechanism>] = &[quantile::em::ENTRY];
 
 /// The mechanism of a call, and what a release by it costs.
 pub struct Made<M: ?Sized> {
@@ -286,7 +309,9 @@ pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
     let kept = KEEP.infos().chain(HISTOGRAM.infos());
     let kept = kept.chain(VARIANCE.infos());
     let found = BOUNDS.infos().chain(CLAMPED.infos());
-    scalars.chain(kept).chain(vectors).chain(found)
+    let ranks = QUANTILE.infos().chain(MEDIAN.infos());
+    let ranks = ranks.chain(QUANTILES.infos());
+    scalars.chain(kept).chain(vectors).chain(found).chain(ranks)
 }
 
 impl<M: ?Sized + 'static> Registry<M> {
@@ -352,6 +377,7 @@ impl<M: ?Sized + 'static> Registry<M> {
             bounds,
             call_epsilon: epsilon,
             call_delta: delta.map(CallDelta::new),
+            ranks: arguments.ranks,
             length: arguments.length,
             choice: &choice,
             pathological: arguments.pathological,

@@ -6,6 +6,7 @@ use dp_core::mechanism::definition::Mechanism;
 use dp_core::mechanism::vector::items::Rows;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
+use crate::aggregates::shared::people::contribution;
 use crate::aggregates::shared::scalars::value;
 use crate::call::aggregate::Aggregate;
 use crate::call::release::release;
@@ -32,7 +33,7 @@ pub fn one_of(length: usize) -> Rows {
     Rows { length, most: 1 }
 }
 
-impl<M: Binned> Aggregate<M> {
+impl<M: Binned + ?Sized> Aggregate<M> {
     /// What a transition function does beyond the plain case: the first row of a group, and
     /// everything that must not be.
     ///
@@ -71,13 +72,42 @@ impl<M: Binned> Aggregate<M> {
     }
 }
 
+/// An aggregate of contributions: what persons have are rows in the bin of their mean.
+pub struct OfPeople<M: ?Sized + 'static>(pub &'static Aggregate<M>);
+
+impl<M: Binned + ?Sized> OfPeople<M> {
+    /// What the transition function does with a contribution.
+    ///
+    /// # Safety
+    /// `call` is a call of the aggregate's transition function of contributions.
+    pub unsafe fn other_row(&self, call: Call) -> Result<Datum, Refusal> {
+        let aggregate = self.0;
+        let (layout, unit) =
+            CallSite::with(call, SupportFunction::Transition, aggregate, |site| {
+                Ok((site.mechanism_of_row(call)?.layout(), site.unit()))
+            })?;
+        let mut state = match call.datum(at::STATE) {
+            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            Some(datum) => unsafe { aggregate.vector_state(datum, &layout) }?,
+            None => VectorState::new(layout),
+        };
+        // SAFETY: the caller guarantees it.
+        if let Some((bounds, given)) = unsafe { contribution(call, unit) }
+            && let Some(bin) = M::bin(state.layout(), given.mean(&bounds))
+        {
+            state.count_rows_in(bin, given.rows());
+        }
+        Ok(state.into_datum())
+    }
+}
+
 /// The transition function of `(state, x, ...)`, where the state is one of a group that was called
 /// with the same arguments.
 ///
 /// # Safety
 /// PostgreSQL's own fcinfo, of a function that is declared `(dp_state, float8, ...)`.
 #[inline(always)]
-pub unsafe fn add_to_bin<M: Binned>(
+pub unsafe fn add_to_bin<M: Binned + ?Sized>(
     fcinfo: FunctionCallInfo,
     as_called: impl Fn(&Layout) -> bool,
     rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
@@ -107,7 +137,7 @@ pub unsafe fn add_to_bin<M: Binned>(
 
 /// Counts a row in its bin, or in none.
 #[inline(always)]
-fn count<M: Binned>(state: &mut VectorState, x: f64) {
+fn count<M: Binned + ?Sized>(state: &mut VectorState, x: f64) {
     if let Some(bin) = M::bin(state.layout(), x) {
         state.count_row();
         state.count_in(bin);

@@ -117,6 +117,16 @@ impl Grid {
         Self::new(bounds, 0.0)
     }
 
+    /// Bounds with two more numbers, for rows that are not mapped to steps but to bins.
+    pub(crate) fn carrying(bounds: &Bounds, origin: f64, scale: f64) -> Self {
+        Self {
+            lo: bounds.lo,
+            hi: bounds.hi,
+            origin,
+            scale,
+        }
+    }
+
     fn new(bounds: &Bounds, origin: f64) -> Self {
         let mut grid = Self {
             lo: bounds.lo,
@@ -152,8 +162,22 @@ impl Grid {
     }
 
     /// The value that is zero steps.
+    #[inline(always)]
     pub fn origin(&self) -> f64 {
         self.origin
+    }
+
+    /// The second number of [`carrying`](Self::carrying).
+    #[inline(always)]
+    pub(crate) fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// A value within the bounds, as [`steps`](Self::steps) clamps it. Cannot panic.
+    #[inline(always)]
+    pub(crate) fn clamped(&self, x: f64) -> f64 {
+        let x = if x > self.lo { x } else { self.lo };
+        if x < self.hi { x } else { self.hi }
     }
 
     /// This grid with its bounds exchanged: no call has such bounds, so that its rows are never taken

@@ -7,5 +7,6 @@ pub mod contribution;
 pub mod grid;
 pub mod groups;
 pub mod magnitudes;
+pub mod ranks;
 pub mod sides;
 pub mod sums;

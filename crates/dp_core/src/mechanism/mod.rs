@@ -9,6 +9,7 @@ pub mod gaussian;
 pub mod histogram;
 pub mod keep;
 pub mod mean;
+pub mod quantile;
 pub mod sum;
 pub mod variance;
 pub mod vector;

@@ -36,6 +36,8 @@ pub enum Loss {
         /// Grid steps.
         steps: u64,
     },
+    /// Differences of losses are at most epsilon, at each of the choices that a row takes part in, which share epsilon.
+    BoundedRange,
     /// At most epsilon, but with probability delta.
     Approximate,
     /// That of Gaussian noise.
@@ -49,18 +51,20 @@ impl Loss {
             Self::Pure => "eps; rho = eps tanh(eps / 2)",
             Self::Laplace { .. } => "eps; rho = eps + exp(-eps) - 1",
             Self::TwoLaplaces { .. } => "eps; rho = eps + 2 exp(-eps / 2) - 2",
+            Self::BoundedRange => "eps; rho = eps^2 / 8, and less for several quantiles",
             Self::Approximate => "eps, delta; rho = eps tanh(eps / 2), but with probability delta",
             Self::Gaussian => "mu, or the largest mu within (eps, delta); rho = mu^2 / 2",
         }
     }
 
-    /// The `rho` of a release that spends `epsilon` on each of so many groups of a person.
-    fn rho(self, epsilon: f64, groups: u32) -> f64 {
+    /// The `rho` of a release that spends `epsilon` on a person's groups together; `squares` as in [`Cost::of_epsilon`].
+    fn rho(self, epsilon: f64, squares: f64, groups: u32) -> f64 {
         let groups = f64::from(groups);
         // Rounded up, as every share is at most.
         let each = (epsilon / groups).next_up();
         let one = match self {
             Self::Pure | Self::Approximate => zcdp::pure(each),
+            Self::BoundedRange => zcdp::bounded_range(each, squares),
             Self::Laplace { steps } => zcdp::laplace(each, steps as f64),
             Self::TwoLaplaces { steps } => {
                 2.0 * zcdp::laplace((each / 2.0).next_up(), steps as f64)
@@ -73,13 +77,31 @@ impl Loss {
 
 impl Cost {
     /// Of a mechanism that spends `epsilon` in all, and `delta` where its loss is approximate, on up to so
-    /// many groups of a person.
-    pub(crate) fn of_epsilon(loss: Loss, epsilon: f64, delta: f64, groups: u32) -> Self {
+    /// many groups of a person. `squares` is the sum of the squares of the shares of epsilon that choices have, of a
+    /// mechanism that makes some.
+    pub(crate) fn of_epsilon(
+        loss: Loss,
+        epsilon: f64,
+        delta: f64,
+        squares: f64,
+        groups: u32,
+    ) -> Self {
         Self {
             epsilon: Some(epsilon),
             delta: Some(delta),
-            rho: loss.rho(epsilon, groups),
+            rho: loss.rho(epsilon, squares, groups),
             failure: delta,
+            mu: None,
+        }
+    }
+
+    /// Of a mechanism that spends `rho` in all, and has no other budget.
+    pub(crate) fn of_rho(rho: f64) -> Self {
+        Self {
+            epsilon: None,
+            delta: None,
+            rho,
+            failure: 0.0,
             mu: None,
         }
     }

@@ -91,6 +91,17 @@ impl Epsilon {
         }
     }
 
+    /// `numerator / denominator` of it, rounded down, of fractions of at most 1 with a numerator below 16 and a denominator up to
+    /// 10^7: each part may be spent. It may be below [`MIN`](Self::MIN), but is at least 2^-44.
+    pub(crate) fn part(&self, numerator: u64, denominator: u64) -> Self {
+        // As in `over`, where it is explained.
+        let more = (self.numerator.leading_zeros() - 18).min(20);
+        Self {
+            numerator: (self.numerator << more) * numerator / denominator,
+            places: self.places + more,
+        }
+    }
+
     /// About `part` of it, at least that much, and the rest: they add up to it exactly. `None` where
     /// one of the two would be below 2^-20.
     pub(crate) fn split(&self, part: f64) -> Option<(Self, Self)> {
@@ -148,6 +159,26 @@ mod tests {
                 assert!(part.numerator() >= 1 << 20 && part.numerator() < 1 << 46);
                 let expected = value / f64::from(parts);
                 assert!((part.value() / expected - 1.0).abs() < 1e-5);
+            }
+        }
+    }
+
+    #[test]
+    fn fractions_do_not_exceed_theirs() {
+        for value in [Epsilon::MIN, 1e-3, 1.0, 50.0] {
+            let epsilon = Epsilon::new(Some(value)).unwrap();
+            for (numerator, denominator) in
+                [(1, 1), (1, 2), (9, 90), (8, 9_999_999), (15, 10_000_000)]
+            {
+                let part = epsilon.part(numerator, denominator);
+                let spent = u128::from(part.numerator()) * u128::from(denominator);
+                let more = part.places() - epsilon.places();
+                let whole = (u128::from(epsilon.numerator()) << more) * u128::from(numerator);
+                assert!(spent <= whole && whole - spent < u128::from(denominator));
+                assert!(
+                    part.value() > 2f64.powi(-44),
+                    "{value} {numerator}/{denominator}"
+                );
             }
         }
     }

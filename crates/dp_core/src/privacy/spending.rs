@@ -421,16 +421,17 @@ mod tests {
 
     #[test]
     fn costs_are_charged_as_their_mechanisms_say() {
-        let pure = Spent::of(&Cost::of_epsilon(Loss::Pure, 0.5, 0.0, 1));
+        let pure = Spent::of(&Cost::of_epsilon(Loss::Pure, 0.5, 0.0, 1.0, 1));
         assert_eq!(pure, Spent::of_epsilon(0.5, 0.0).unwrap());
         let laplace = Spent::of(&Cost::of_epsilon(
             Loss::Laplace { steps: 1 << 32 },
             0.5,
             0.0,
+            1.0,
             1,
         ));
         assert!(laplace.epsilon == pure.epsilon && laplace.rho < pure.rho);
-        let keep = Spent::of(&Cost::of_epsilon(Loss::Approximate, 0.5, 1e-9, 1));
+        let keep = Spent::of(&Cost::of_epsilon(Loss::Approximate, 0.5, 1e-9, 1.0, 1));
         assert_eq!(keep, Spent::of_epsilon(0.5, 1e-9).unwrap());
         let gaussian = Spent::of(&Cost::of_mu(0.1, Some((0.5, 1e-6))).unwrap());
         assert_eq!(gaussian.epsilon, UNBOUNDED);

@@ -62,6 +62,18 @@ pub(crate) fn pure(eps: f64) -> f64 {
     up(eps * (eps / 2.0).tanh())
 }
 
+/// The `rho` of choices that share `eps`, each with losses that range over its share: `eps^2 / 8` times the sum of the
+/// squares of the shares, rounded up.
+///
+/// Source: Cesar, Rogers 2021, Bounding, concentrating, and truncating: unifying privacy loss composition for data
+/// analytics; docs/proofs/cost.md has the proof.
+pub(crate) fn bounded_range(eps: f64, squares: f64) -> f64 {
+    if eps == 0.0 {
+        return 0.0;
+    }
+    up(eps * eps / 8.0 * squares)
+}
+
 /// The `rho` of Laplace noise of scale `1 / eps` units, continuous or on a grid of `steps` in a unit:
 /// `eps + e^-eps - 1`, and what the grid adds, rounded up.
 ///

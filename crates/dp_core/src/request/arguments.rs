@@ -1,5 +1,7 @@
 //! The arguments of a call as they stand, before anything is checked.
 
+use crate::request::ranks::Ranks;
+
 /// The mechanism argument of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MechanismArgument<'a> {
@@ -14,6 +16,8 @@ pub enum MechanismArgument<'a> {
 pub struct Arguments<'a> {
     /// `None` where the aggregate takes no bounds.
     pub bounds: Option<(Option<f64>, Option<f64>)>,
+    /// Which quantiles; `None` where the aggregate has no such argument.
+    pub ranks: Option<Ranks<'a>>,
     /// The argument `eps`.
     pub epsilon: Option<f64>,
     /// The argument `delta`; `None` where the aggregate takes none.

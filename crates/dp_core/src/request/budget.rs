@@ -6,6 +6,7 @@ use crate::privacy::cost::{Cost, Loss};
 use crate::request::checked::{CallEpsilon, Request};
 use crate::request::choice::Choice;
 use crate::request::parameter::{Parameter, ParameterKind};
+use crate::request::ranks::{asked, squares};
 
 /// The parameter `delta`.
 pub(crate) const DELTA: Parameter = Parameter {
@@ -83,13 +84,20 @@ impl Request<'_> {
         if loss == Loss::Gaussian {
             return Cost::of_mu(self.call_mu()?, epsilon.zip(delta));
         }
+        if loss == Loss::BoundedRange
+            && let Some(rho) = self.choice.get(RHO.name)
+        {
+            return Ok(Cost::of_rho(rho));
+        }
         let epsilon = CallEpsilon::new(epsilon)?.asked();
         let delta = match (loss, self.call_delta, delta) {
             (Loss::Approximate, Some(delta), _) => delta.of_person().value(),
             (Loss::Approximate, None, Some(delta)) => delta,
             _ => 0.0,
         };
-        Ok(Cost::of_epsilon(loss, epsilon, delta, self.unit()?.groups))
+        let squares = squares(asked(self.ranks)?.len());
+        let groups = self.unit()?.groups;
+        Ok(Cost::of_epsilon(loss, epsilon, delta, squares, groups))
     }
 }
 

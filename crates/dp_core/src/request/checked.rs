@@ -5,6 +5,7 @@ use crate::error::ParameterError;
 use crate::privacy::delta::Delta;
 use crate::privacy::epsilon::Epsilon;
 use crate::request::choice::Choice;
+use crate::request::ranks::Ranks;
 
 /// The epsilon of a call: what a person may lose by all of it. It is not what noise is made for, so it is
 /// no [`Epsilon`]; the share of one row in one group is, which the privacy unit gives
@@ -64,6 +65,8 @@ pub struct Request<'a> {
     pub(crate) call_epsilon: Option<CallEpsilon>,
     /// `None` where the aggregate takes no delta.
     pub(crate) call_delta: Option<CallDelta>,
+    /// Which quantiles; `None` where the call does not say.
+    pub(crate) ranks: Option<Ranks<'a>>,
     /// How many numbers the call asks for; `None` where the call does not say.
     pub(crate) length: Option<usize>,
     /// The mechanism and its parameters: those the mechanism takes.

@@ -55,6 +55,7 @@ mod tests {
                 delta: None,
                 length,
                 mechanism: MechanismArgument::Omitted,
+                ranks: None,
                 pathological: false,
             })
         };

@@ -8,4 +8,5 @@ pub mod choice;
 pub mod contribution;
 pub mod groups;
 pub mod parameter;
+pub mod ranks;
 pub mod unit;

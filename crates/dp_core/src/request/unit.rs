@@ -206,6 +206,7 @@ mod tests {
                     bounds: None,
                     call_epsilon: Some(CallEpsilon::new(Some(eps)).unwrap()),
                     call_delta: None,
+                    ranks: None,
                     length: None,
                     choice: &registry::parse(&text).unwrap(),
                     pathological: false,

@@ -57,6 +57,44 @@ impl Enclosure {
         Self { low, high, digits }
     }
 
+    /// `e^-epsilon`, to about `digits` binary digits behind the point.
+    pub fn of_exp_minus(epsilon: Epsilon, digits: u32) -> Self {
+        // As above, with y <= 1/2 and e^-x = (e^-y)^(2^halvings); each squaring at most doubles the error.
+        let numerator = u128::from(epsilon.numerator());
+        let halvings = (128 - numerator.leading_zeros() + 1).saturating_sub(epsilon.places());
+        let places = epsilon.places() + halvings;
+        let digits = digits + halvings;
+        let numerator = Natural::new(numerator);
+
+        // The terms of even and of odd number, apart: those of odd number are subtracted.
+        let mut sums = [Natural::new(0), Natural::new(0)];
+        let (mut term, mut terms) = (Natural::new(1).up(digits), 0);
+        while !term.is_zero() {
+            let sum = &mut sums[terms as usize % 2];
+            *sum = sum.plus(&term);
+            terms += 1;
+            term = term.times(&numerator).down(places).over(terms);
+        }
+        let [even, odd] = sums;
+        let (middle, error) = (even.minus(&odd), Natural::new(u128::from(2 * terms + 2)));
+        let start = Self {
+            low: middle.minus(&error),
+            high: middle.plus(&error),
+            digits,
+        };
+        (0..halvings).fold(start, |power, _| power.squared())
+    }
+
+    /// The square of a number of at most 1.
+    pub fn squared(&self) -> Self {
+        let square = |a: &Natural| a.times(a).down(self.digits);
+        Self {
+            low: square(&self.low),
+            high: square(&self.high).plus(&Natural::new(1)),
+            digits: self.digits,
+        }
+    }
+
     /// The same with no more than `digits` binary digits after the point.
     pub fn cut(&self, digits: u32) -> Self {
         let beyond = self.digits.saturating_sub(digits);

@@ -13,7 +13,8 @@
 //! where the noise itself spans nearly 2^60 steps, or more. How long a draw takes depends on the
 //! noise, and only on the noise, never on data; but for [`student`], which rounds the noisy number
 //! and not the noise, so that the lengths of its natural numbers, and with them some of its two
-//! microseconds, depend on what is noised; and for [`selection`], whose coin is for a number of rows.
+//! microseconds, depend on what is noised; for [`selection`], whose coin is for a number of rows; and for
+//! [`weighted`], which weighs a score of each place.
 
 pub mod branch;
 pub mod discrete_laplace;
@@ -28,3 +29,4 @@ pub mod staircase;
 pub mod staircase2;
 pub mod student;
 pub mod uniform;
+pub mod weighted;

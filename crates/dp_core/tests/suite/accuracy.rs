@@ -302,6 +302,7 @@ fn releases_through_the_registry_have_the_variance_they_should() {
             delta: None,
             length: None,
             mechanism: MechanismArgument::Omitted,
+            ranks: None,
             pathological: false,
         };
         let mut generator = Generator::from_seed(13);

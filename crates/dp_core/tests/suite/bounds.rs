@@ -166,6 +166,7 @@ fn refused(epsilon: Option<f64>, text: &str) -> &'static str {
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(text)),
+        ranks: None,
         pathological: false,
     };
     BOUNDS.build(&arguments).expect_err("refused").argument

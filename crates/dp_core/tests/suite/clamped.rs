@@ -87,6 +87,7 @@ fn built(epsilon: f64, text: &str, factor: f64) -> Box<Clamped> {
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(text)),
+        ranks: None,
         pathological: false,
     };
     #[cfg(feature = "testing")]
@@ -273,6 +274,7 @@ fn bounds_are_checked_as_those_of_means() {
                 delta: None,
                 length: None,
                 mechanism: MechanismArgument::Omitted,
+                ranks: None,
                 pathological: false,
             })
             .expect_err("refused");

@@ -52,7 +52,9 @@ fn cost_of(loss: Loss, eps: f64) -> f64 {
         Loss::Pure => "hourglass",
         Loss::Laplace { .. } => "laplace",
         Loss::TwoLaplaces { .. } => "independent",
-        Loss::Approximate | Loss::Gaussian => unreachable!("not in these tests"),
+        Loss::BoundedRange | Loss::Approximate | Loss::Gaussian => {
+            unreachable!("not in these tests")
+        }
     };
     mean(eps, text).rho
 }
@@ -73,6 +75,7 @@ fn arguments<'a>(
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(text)),
+        ranks: None,
         pathological: true,
     }
 }
@@ -183,7 +186,7 @@ fn guarantees_and_losses_agree() {
         match info.loss {
             Loss::Gaussian => assert!(said.contains("Gaussian"), "{what}"),
             Loss::Approximate => assert!(said.contains("delta"), "{what}"),
-            Loss::Pure | Loss::Laplace { .. } | Loss::TwoLaplaces { .. } => {
+            Loss::Pure | Loss::BoundedRange | Loss::Laplace { .. } | Loss::TwoLaplaces { .. } => {
                 assert!(said.starts_with("eps-differential"), "{what}");
             }
         }

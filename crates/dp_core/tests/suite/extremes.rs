@@ -78,6 +78,7 @@ fn each<M: ?Sized, A: 'static>(
                             delta: None,
                             length: None,
                             mechanism: MechanismArgument::Given(Some(&text)),
+                            ranks: None,
                             pathological: true,
                         })
                         .unwrap();
@@ -130,6 +131,7 @@ fn releases_of_many_rows_are_near_what_they_are_of() {
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(text)),
+        ranks: None,
         pathological: false,
     };
     let sums = Sums {
@@ -252,6 +254,7 @@ fn check_vector(
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(text)),
+        ranks: None,
         pathological: false,
     });
     let mechanism = match built {
@@ -339,6 +342,7 @@ fn the_largest_mu_gives_nearly_the_exact_answer() {
                     delta: None,
                     length: None,
                     mechanism: MechanismArgument::Given(Some(&text)),
+                    ranks: None,
                     pathological: false,
                 })
                 .unwrap();
@@ -381,6 +385,7 @@ fn large_epsilon_gives_the_exact_answer_nearly_always() {
             delta: None,
             length: None,
             mechanism: MechanismArgument::Omitted,
+            ranks: None,
             pathological: false,
         };
         let mean = MEAN.build(&arguments).unwrap().sums().unwrap();

@@ -142,6 +142,7 @@ fn built(epsilon: f64, buckets: usize, text: &str, factor: f64) -> Box<Histogram
         delta: None,
         length: Some(buckets),
         mechanism: MechanismArgument::Given(Some(text)),
+        ranks: None,
         pathological: false,
     };
     #[cfg(feature = "testing")]

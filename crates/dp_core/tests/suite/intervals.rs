@@ -640,6 +640,7 @@ fn the_smallest_epsilon_reaches_the_error_and_no_smaller_one_does() {
             delta: None,
             length: None,
             mechanism: MechanismArgument::Given(Some(text)),
+            ranks: None,
             pathological: false,
         };
         mean_error(Some(1000.0), &arguments, None).unwrap().rmse
@@ -701,6 +702,7 @@ fn what_is_wrong_with_a_forecast_is_said() {
         delta: None,
         length: None,
         mechanism: MechanismArgument::Omitted,
+        ranks: None,
         pathological: false,
     };
     let of_error = |n, epsilon, confidence| {
@@ -723,6 +725,7 @@ fn an_estimate_has_the_grid_of_its_mechanism() {
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some("laplace")),
+        ranks: None,
         pathological: false,
     };
     let estimator = Estimates(&MEAN).make(&arguments, None, Overspent::NOT);
@@ -739,6 +742,7 @@ fn what_a_release_cost_stands_beside_it() {
             delta: None,
             length: None,
             mechanism: MechanismArgument::Given(Some(text)),
+            ranks: None,
             pathological: false,
         };
         let made = Estimates(&MEAN).make(&arguments, None, Overspent::NOT);

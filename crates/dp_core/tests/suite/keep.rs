@@ -321,6 +321,7 @@ fn build(
         mechanism: text.map_or(MechanismArgument::Omitted, |text| {
             MechanismArgument::Given(Some(text))
         }),
+        ranks: None,
         pathological: false,
     })
 }

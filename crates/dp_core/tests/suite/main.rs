@@ -2,7 +2,7 @@
 //! samplers against the distributions that the enumeration is about (`samplers`, `tapes`), accuracy against
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
 //! (`accounting`), what the mechanisms without bias of their own promise (`unbiased`, `symmetric`),
-//! which groups are shown (`keep`), variances (`variance`), forecasts against releases (`planning`),
+//! which groups are shown (`keep`), variances (`variance`), quantiles (`quantile`), forecasts against releases (`planning`),
 //! what intervals cover (`intervals`, `spread`), budgets against the best analyst (`spending`),
 //! behaviour at the edges (`order`, `parsing`, `extremes`),
 //! that every mechanism has a page with its proof (`proofs`), and that no file imports itself through others
@@ -26,6 +26,8 @@ mod parsing;
 mod planning;
 mod privacy;
 mod proofs;
+#[cfg(feature = "testing")]
+mod quantile;
 mod samplers;
 mod spending;
 #[cfg(feature = "testing")]

@@ -353,6 +353,7 @@ fn arguments(lo: Option<f64>, hi: Option<f64>, epsilon: Option<f64>, text: &str)
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(text)),
+        ranks: None,
         pathological: false,
     }
 }
@@ -380,6 +381,7 @@ fn arguments_are_checked_in_a_fixed_order() {
     assert_eq!(blamed(one, two, one, "hourglass(gamma=5e-324)"), None);
     let null = Arguments {
         mechanism: MechanismArgument::Given(None),
+        ranks: None,
         pathological: false,
         ..arguments(one, two, one, "")
     };
@@ -435,6 +437,7 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
             .any(|parameter| parameter.name == "scale");
         let (lo, hi) = if has_scale { (None, None) } else { (one, two) };
         let arguments = Arguments {
+            ranks: None,
             pathological: true,
             ..arguments(lo, hi, one, info.example)
         };
@@ -459,6 +462,9 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
                 .is_ok(),
             "dp_bounds" => registry::BOUNDS.build(&unbounded(&arguments)).is_ok(),
             "dp_clamped" => registry::CLAMPED.build(&arguments).is_ok(),
+            "dp_quantile" => registry::QUANTILE.build(&arguments).is_ok(),
+            "dp_median" => registry::MEDIAN.build(&arguments).is_ok(),
+            "dp_quantiles" => registry::QUANTILES.build(&arguments).is_ok(),
             _ => false,
         };
         assert!(built, "{aggregate} {}", info.name);
@@ -479,6 +485,7 @@ fn vectors(
         delta: None,
         length,
         mechanism: MechanismArgument::Given(Some(text)),
+        ranks: None,
         pathological: false,
     })
 }
@@ -732,6 +739,9 @@ fn the_catalog_is_complete() {
         "dp_histogram",
         "dp_bounds",
         "dp_clamped",
+        "dp_quantile",
+        "dp_median",
+        "dp_quantiles",
     ] {
         let of = rows.iter().filter(|row| row.0 == aggregate);
         assert_eq!(
@@ -740,7 +750,7 @@ fn the_catalog_is_complete() {
             "one default for {aggregate}"
         );
     }
-    assert_eq!(rows.len(), 36);
+    assert_eq!(rows.len(), 39);
     for (position, (aggregate, _, info)) in rows.iter().enumerate() {
         let texts = [info.name, info.guarantee, info.neighbours, info.source];
         assert!(texts.iter().all(|text| !text.is_empty()));

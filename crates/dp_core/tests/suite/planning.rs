@@ -446,6 +446,7 @@ mod releases {
             delta: None,
             length: None,
             mechanism: MechanismArgument::Given(Some(text)),
+            ranks: None,
             pathological: true,
         };
         let built = MEAN.build_with_budget_times(factor, &arguments);

@@ -413,6 +413,7 @@ fn an_estimate_of_a_variance_is_its_release_with_an_interval() {
             delta: None,
             length: None,
             mechanism: MechanismArgument::Given(Some(text)),
+            ranks: None,
             pathological: false,
         };
         let estimates = Estimates(&VARIANCE);

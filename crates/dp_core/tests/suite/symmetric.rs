@@ -41,6 +41,7 @@ fn build(
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(text)),
+        ranks: None,
         pathological,
     });
     built.map(|mechanism| *mechanism)
@@ -908,6 +909,7 @@ fn what_cannot_be_is_refused() {
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some("symmetric(scale=1, rho=0.1)")),
+        ranks: None,
         pathological: false,
     };
     let refused = MEAN.build(&arguments).err().unwrap();

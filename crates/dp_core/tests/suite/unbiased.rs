@@ -708,6 +708,7 @@ fn parameters_have_their_domains() {
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(text)),
+        ranks: None,
         pathological: false,
     };
     let range = |key| format!("gives the parameter {key} a value outside its range");
@@ -774,6 +775,7 @@ fn releases_through_the_registry_are_those_of_the_mechanism() {
                 delta: None,
                 length: None,
                 mechanism: MechanismArgument::Given(Some(text)),
+                ranks: None,
                 pathological: false,
             })
             .unwrap()

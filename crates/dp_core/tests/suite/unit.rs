@@ -17,6 +17,7 @@ fn arguments<'a>(bounds: Option<(f64, f64)>, eps: Option<f64>, text: &'a str) ->
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(text)),
+        ranks: None,
         pathological: true,
     }
 }

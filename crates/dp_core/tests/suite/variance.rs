@@ -366,6 +366,7 @@ fn arguments<'a>(lo: f64, hi: f64, epsilon: Option<f64>, mechanism: &'a str) -> 
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
+        ranks: None,
         pathological: false,
     }
 }

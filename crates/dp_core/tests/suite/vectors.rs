@@ -98,6 +98,7 @@ fn overspent(factor: f64, kind: Kind, epsilon: Option<f64>, text: &str) -> Box<V
         delta: None,
         length: None,
         mechanism: MechanismArgument::Given(Some(text)),
+        ranks: None,
         pathological: false,
     };
     let built = registry.build_with_budget_times(factor, &arguments);

@@ -1,0 +1,420 @@
+//! `dp_quantile`, `dp_median` and `dp_quantiles`: near the rank that was asked for, the same in every plan; their
+//! arguments; persons; an audit.
+//!
+//! Where all rows are at one place and eps is 50, the answer is that place but for a chance below 1e-9: so many more rows are
+//! wanted than places are near.
+
+use dp_mean_tests::auditing::bound;
+use dp_mean_tests::releases::Releases;
+use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, refused, rows, run, session, value};
+use postgres::Client;
+
+use crate::arguments::{PLACES, refused_alike, tables};
+
+/// Numbers of several forms, in 9000 rows and in partitions; all that floats can be.
+const TABLES: &str = "
+    CREATE TABLE t AS
+        SELECT i % 3 AS k, (i * 7919 % 9001) / 90.01 AS x, (i % 50)::float8 AS whole, exp((i * 7919 % 9001) / 9001.0 * 20 - 6) AS wide
+        FROM generate_series(1, 9000) i UNION ALL
+        SELECT 0, NULL, NULL, NULL FROM generate_series(1, 50) UNION ALL SELECT 1, 'NaN', NULL, 'NaN';
+    CREATE TABLE odd AS SELECT x::float8 FROM unnest('{NULL,NaN,Infinity,-Infinity,1e308,-1e308,5e-324,
+        -5e-324,0,-0,10,9.999999999999998,10.000000000000002,2.5}'::float8[]) x;
+    CREATE TABLE parts (k int, x float8) PARTITION BY LIST (k);
+    CREATE TABLE part_0 PARTITION OF parts FOR VALUES IN (0);
+    CREATE TABLE part_1 PARTITION OF parts FOR VALUES IN (1, 2);
+    INSERT INTO parts SELECT k, x FROM t;
+    ANALYZE t; ANALYZE parts";
+
+/// Rows of `column` between an answer and the quantile `q`.
+fn off(client: &mut Client, column: &str, q: f64, answer: f64) -> f64 {
+    let sql = format!(
+        "SELECT count(*) FILTER (WHERE {column} < {answer:?}), count(*) FILTER (WHERE {column} <= {answer:?}), \
+         count({column}) FROM t WHERE {column} <> 'NaN'"
+    );
+    let row = rows(client, &sql).remove(0);
+    let [below, at, all] = [0, 1, 2].map(|i| row.get::<_, i64>(i) as f64);
+    (below - q * all).max(q * all - at).max(0.0)
+}
+
+/// A rank is off by `t` rows with a probability below the number of places, at most 16 * 65536, times `e^(-t)` at eps 1
+/// for the median, and `e^(-t / 1.8)` for others here: 60 rows, 1e-8.
+const MOST_OFF: f64 = 60.0;
+
+#[test]
+fn answers_are_near_their_rank() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLES);
+    for (column, bounds, mechanism) in [
+        ("x", "0, 100", "em"),
+        ("x", "0, 100", "em(bins=4096)"),
+        ("x", "0, 100", "em(bins=65536)"),
+        ("x", "-1000, 1000", "em(grid=log)"),
+        ("wide", "0, 1.3e6", "em(grid=log)"),
+        ("-wide", "-1.3e6, 0", "em(grid=log)"),
+        ("whole", "0, 100", "em(step=1)"),
+    ] {
+        for q in [0.1, 0.5, 0.9] {
+            let call = format!("dp_quantile({column}, {bounds}, {q}, 1.0, '{mechanism}')");
+            let answer: f64 = value(&mut client, &format!("SELECT {call} FROM t"));
+            let off = off(&mut client, column, q, answer);
+            assert!(off <= MOST_OFF, "{call}: {answer}, off by {off}");
+        }
+        let call = format!("dp_median({column}, {bounds}, 1.0, '{mechanism}')");
+        let answer: f64 = value(&mut client, &format!("SELECT {call} FROM t"));
+        let off = off(&mut client, column, 0.5, answer);
+        assert!(off <= MOST_OFF, "{call}: {answer}, off by {off}");
+    }
+    // Without a mechanism, and a hundred at once, in order.
+    let sql = "SELECT dp_quantile(x, 0, 100, 0.25, 1.0), dp_median(x, 0, 100, 1.0), \
+               dp_quantiles(x, 0, 100, (SELECT array_agg(i / 101.0 ORDER BY i) FROM generate_series(1, 100) i), 10.0) FROM t";
+    let row = rows(&mut client, sql).remove(0);
+    assert!(off(&mut client, "x", 0.25, row.get(0)) <= MOST_OFF);
+    assert!(off(&mut client, "x", 0.5, row.get(1)) <= MOST_OFF);
+    let many: Vec<f64> = row.get(2);
+    assert!(many.len() == 100 && many.is_sorted(), "{many:?}");
+    for (i, answer) in many.iter().enumerate() {
+        let q = (i + 1) as f64 / 101.0;
+        let off = off(&mut client, "x", q, *answer);
+        assert!(off <= 2.0 * MOST_OFF, "{q}: {answer}, off by {off}");
+    }
+    // Integers come back as such, and mostly the right ones.
+    let sql = "SELECT dp_quantiles(whole, 0, 100, '{0.21, 0.51, 0.81}', 1.0, 'em(step=1)') FROM t";
+    assert_eq!(value::<Vec<f64>>(&mut client, sql), [10.0, 25.0, 40.0]);
+}
+
+/// At eps 50, of rows that are all at 70 or all over the place: the exact integers that a plan must find again.
+#[test]
+fn every_plan_gives_the_same() {
+    let (_database, mut client) = session(Build::Testing);
+    run(&mut client, TABLES);
+    let seeded = |client: &mut Client, sql: &str| -> Vec<String> {
+        run(client, "SELECT dp_test_seed(3)");
+        rows(client, sql).iter().map(|row| row.get(0)).collect()
+    };
+    let calls = [
+        "dp_quantile(x, 0, 100, 0.9, 0.1)",
+        "dp_quantile(x, 0, 100, 0.9, 0.1, 'em(grid=log)')",
+        "dp_median(x, 0, 100, 0.1, 'em(step=0.5)')",
+        "dp_quantiles(x, 0, 100, '{0.1,0.2,0.7}', 0.1)",
+    ];
+    for call in calls {
+        let one = format!("SELECT {call}::text FROM {{}}");
+        let groups = format!("SELECT {call}::text FROM {{}} GROUP BY k ORDER BY k");
+        run(
+            &mut client,
+            "RESET ALL; SET max_parallel_workers_per_gather = 0; SET enable_hashagg = off",
+        );
+        let expected = [&one, &groups].map(|sql| seeded(&mut client, &sql.replace("{}", "t")));
+        for (settings, words) in [
+            ("SET enable_hashagg = on", &["!Partial"][..]),
+            (PARALLEL, &["Partial", "Gather"]),
+            ("SET enable_partitionwise_aggregate = on", &["Partial"]),
+            ("SET enable_hashagg = off", &["Partial"]),
+            ("SET jit_above_cost = 0", &["Partial"]),
+        ] {
+            run(&mut client, settings);
+            for table in ["t", "parts"] {
+                let sql = one.replace("{}", table);
+                assert_plan(&explain(&mut client, &sql), words, settings);
+                assert_eq!(seeded(&mut client, &sql), expected[0], "{settings} {sql}");
+                let sql = groups.replace("{}", table);
+                assert_eq!(seeded(&mut client, &sql), expected[1], "{settings} {sql}");
+            }
+        }
+    }
+    // Rows in another order, without those that do not count, are the same integers.
+    let call = calls[0];
+    run(&mut client, "RESET ALL");
+    let expected = seeded(&mut client, &format!("SELECT {call}::text FROM t"));
+    for from in [
+        "(SELECT x FROM t ORDER BY x DESC) s",
+        "(SELECT x FROM t WHERE x <> 'NaN' ORDER BY random()) s",
+    ] {
+        assert_eq!(
+            seeded(&mut client, &format!("SELECT {call}::text FROM {from}")),
+            expected,
+            "{from}"
+        );
+    }
+}
+
+#[test]
+fn any_float_is_a_row_and_answers_stay_between_the_bounds() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLES);
+    for (lo, hi) in [
+        ("0", "10"),
+        ("-1e308", "0"),
+        ("5e-324", "1e-323"),
+        ("-5e-324", "5e-324"),
+        ("0", "1.7976931348623157e308"),
+        ("-8.9e307", "8.9e307"),
+        ("10", "10.000000000000002"),
+    ] {
+        let [low, high]: [f64; 2] = [lo, hi].map(|end| end.parse().expect("a number"));
+        for mechanism in ["em", "em(grid=log)", "em(bins=2)", "em(grid=log, bins=64)"] {
+            for from in ["odd", "odd WHERE false", "(SELECT NULL::float8 x) s"] {
+                let call = format!(
+                    "dp_quantiles(x, '{lo}', '{hi}', '{{0.01,0.5,0.99}}', 1, '{mechanism}')"
+                );
+                let answers: Vec<f64> = value(&mut client, &format!("SELECT {call} FROM {from}"));
+                assert!(answers.is_sorted(), "{call} {answers:?}");
+                assert!(
+                    answers.iter().all(|x| (low..=high).contains(x)),
+                    "{call} {answers:?}"
+                );
+            }
+        }
+    }
+    // What is outside counts at the bounds: infinities too.
+    let sql = "SELECT dp_median(x, 0, 10, 50) FROM (SELECT 'Infinity'::float8 x FROM generate_series(1, 1000)) s";
+    let answer: f64 = value(&mut client, sql);
+    assert!((9.999..=10.0).contains(&answer), "{answer}");
+}
+
+#[test]
+fn arguments_are_refused_alike_with_rows_and_without() {
+    let (_database, mut client) = tables();
+    for (call, argument, start) in [
+        (
+            "dp_quantile(x, 0, 1, 0, 1)",
+            "q",
+            "must be at least 0.00001",
+        ),
+        (
+            "dp_quantile(x, 0, 1, 1, 1)",
+            "q",
+            "must be at least 0.00001",
+        ),
+        (
+            "dp_quantile(x, 0, 1, 'NaN', 1)",
+            "q",
+            "must be at least 0.00001",
+        ),
+        ("dp_quantile(x, 0, 1, NULL, 1)", "q", "must not be NULL"),
+        (
+            "dp_quantile(x, 0, 1, x, 1)",
+            "q",
+            "must not depend on the rows",
+        ),
+        (
+            "dp_quantile(x, 0, 1, random(), 1, 'em')",
+            "q",
+            "must not depend on the rows",
+        ),
+        ("dp_quantile(x, 1, 0, 0.5, 1)", "hi", "must be greater"),
+        ("dp_quantile(x, 0, 1, 0.5, 99)", "eps", "must be at least"),
+        ("dp_quantile(x, 0, 1, 0.5, NULL)", "eps", "must not be NULL"),
+        (
+            "dp_quantile(x, 0, 1, 0.5, 1, 'laplace')",
+            "mech",
+            "is not a mechanism of dp_quantile",
+        ),
+        (
+            "dp_quantile(x, 0, 1, 0.5, 1, 'em(bins=1)')",
+            "mech",
+            "gives the parameter bins",
+        ),
+        (
+            "dp_quantile(x, 0, 1, 0.5, 1, 'em(bins=32, grid=log)')",
+            "mech",
+            "gives the parameter bins",
+        ),
+        (
+            "dp_quantile(x, 0, 1, 0.5, 1, 'em(step=2, bins=9)')",
+            "mech",
+            "gives the parameter step beside",
+        ),
+        (
+            "dp_quantile(x, 0.1, 0.9, 0.5, 1, 'em(step=1)')",
+            "mech",
+            "gives a step without a multiple",
+        ),
+        (
+            "dp_quantile(x, 0, 1, 0.5, 1, 'em(rho=1)')",
+            "eps",
+            "must be NULL where",
+        ),
+        (
+            "dp_quantile(x, 0, 1, 0.5, NULL, 'em(rho=1e-13)')",
+            "mech",
+            "gives the parameter rho",
+        ),
+        ("dp_median(x, NULL, 1, 1)", "lo", "must not be NULL"),
+        ("dp_median(x, 0, 1, 1, NULL)", "mech", "must not be NULL"),
+        (
+            "dp_quantiles(x, 0, 1, NULL, 1)",
+            "qs",
+            "must be an array of 1 to 1000",
+        ),
+        (
+            "dp_quantiles(x, 0, 1, '{}', 1)",
+            "qs",
+            "must be an array of 1 to 1000",
+        ),
+        (
+            "dp_quantiles(x, 0, 1, '{0.5, NULL}', 1)",
+            "qs",
+            "must be an array of 1 to 1000",
+        ),
+        (
+            "dp_quantiles(x, 0, 1, '{0.5, 1}', 1)",
+            "qs",
+            "must be an array of 1 to 1000",
+        ),
+        (
+            "dp_quantiles(x, 0, 1, array_fill(0.5::float8, '{1001}'), 1)",
+            "qs",
+            "must be an array of 1 to 1000",
+        ),
+        (
+            "dp_quantiles(x, 0, 1, '{0.5, 0.4}', 1)",
+            "qs",
+            "must be in ascending order",
+        ),
+        (
+            "dp_quantiles(x, 0, 1, '{0.5, 0.5}', 1)",
+            "qs",
+            "must be in ascending order",
+        ),
+        (
+            "dp_quantiles(x, 0, 1, ARRAY[x], 1)",
+            "qs",
+            "must not depend on the rows",
+        ),
+    ] {
+        let refusal = refused_alike(&mut client, call, &PLACES);
+        assert_eq!(refusal.code, "22023", "{call}: {refusal:?}");
+        let (name, _) = call.split_once('(').expect("a call");
+        let expected = format!("{name}: argument \"{argument}\" {start}");
+        assert!(
+            refusal.message.starts_with(&expected),
+            "{call}: {refusal:?}"
+        );
+    }
+    let refusal = refused(&mut client, "SELECT dp_quantile(1, 0, 1, 1, 1)");
+    let hint = "q = 10 / (eps n) or 1 less that, or dp_bounds";
+    assert!(refusal.hint.contains(hint), "{refusal:?}");
+}
+
+/// The forms in which an array reaches a call: a constant, a parameter, a sub-select, of any dimensions, out of line.
+#[test]
+fn quantiles_come_in_every_form_of_an_array() {
+    let (_database, mut client) = session(Build::Testing);
+    run(&mut client, TABLES);
+    run(
+        &mut client,
+        "CREATE TABLE asked AS SELECT '{0.1,0.5,0.9}'::float8[] AS qs, array_agg(i / 1001.0::float8 ORDER BY i) AS many
+         FROM generate_series(1, 1000) i;
+         PREPARE p(float8[]) AS SELECT dp_quantiles(x, 0, 100, $1, 0.1)::text FROM t",
+    );
+    let mut seeded = |sql: &str| -> String {
+        run(&mut client, "SELECT dp_test_seed(3)");
+        value(&mut client, sql)
+    };
+    let expected = seeded("SELECT dp_quantiles(x, 0, 100, '{0.1,0.5,0.9}', 0.1)::text FROM t");
+    for sql in [
+        "SELECT dp_quantiles(x, 0, 100, ARRAY[0.1, 0.5, 0.9], 0.1)::text FROM t",
+        "SELECT dp_quantiles(x, 0, 100, '{{0.1},{0.5},{0.9}}', 0.1, 'em')::text FROM t",
+        "SELECT dp_quantiles(x, 0, 100, (SELECT qs FROM asked), 0.1)::text FROM t",
+        "SELECT dp_quantiles(x, 0, 100, string_to_array('0.1,0.5,0.9', ',')::float8[], 0.1)::text FROM t",
+        "EXECUTE p('{0.1,0.5,0.9}')",
+    ] {
+        assert_eq!(seeded(sql), expected, "{sql}");
+    }
+    let sql = "SELECT array_length(dp_quantiles(x, 0, 100, (SELECT many FROM asked), 50), 1)::text FROM t";
+    assert_eq!(seeded(sql), "1000");
+}
+
+#[test]
+fn identical_calls_are_one_release_and_others_are_not() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLES);
+    let sql = "SELECT dp_median(x, 0, 100, 0.01) = dp_median(x, 0, 100, 0.01) FROM t";
+    assert!(value::<bool>(&mut client, sql));
+    let sql = "SELECT dp_median(x, 0, 100, 0.01) = dp_quantile(x, 0, 100, 0.5, 0.01) FROM t";
+    assert!(!value::<bool>(&mut client, sql));
+}
+
+/// What a person contributes counts at their mean, once for each of their rows up to `k`.
+#[test]
+fn contributions_count_at_their_mean() {
+    let (_database, mut client) = session(Build::Release);
+    run(
+        &mut client,
+        "CREATE TABLE visits AS SELECT p, CASE WHEN p <= 600 THEN 20 ELSE 80 END + i % 3 - 1 AS x
+         FROM generate_series(1, 1000) p, generate_series(0, CASE WHEN p <= 600 THEN 2 ELSE 29 END) i;
+         ANALYZE visits",
+    );
+    // 600 persons at 20, 400 at 80 with ten times as many rows.
+    for (call, k, expected) in [
+        ("dp_median(c, 0, 100, 1)", "", 20.0),
+        ("dp_quantile(c, 0, 100, 0.9, 1)", "", 80.0),
+        ("dp_quantiles(c, 0, 100, '{0.1,0.2}', 1)", "", 20.0),
+        ("dp_median(c, 0, 100, 1, 'em(step=1)')", "", 20.0),
+        (
+            "dp_median(c, 0, 100, 10, 'em(step=1, rows=30)')",
+            ", 30",
+            80.0,
+        ),
+        (
+            "dp_quantile(c, 0, 100, 0.1, NULL, 'em(step=1, rho=2)')",
+            "",
+            20.0,
+        ),
+    ] {
+        for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
+            run(&mut client, settings);
+            let call = call
+                .replace("dp_quantiles(c", "(dp_quantiles(c")
+                .replace("}', 1)", "}', 1))[1]");
+            let sql = format!(
+                "SELECT {call} FROM (SELECT dp_contribution(x, 0, 100{k}) AS c FROM visits GROUP BY p) s"
+            );
+            let answer: f64 = value(&mut client, &sql);
+            assert!((answer - expected).abs() < 0.01, "{sql}: {answer}");
+        }
+    }
+    for (sql, message) in [
+        ("SELECT dp_median(dp_contribution, 0, 99, 1)", "lo"),
+        (
+            "SELECT dp_median(dp_contribution, 0, 100, 1, 'em(rows=3)')",
+            "rows",
+        ),
+    ] {
+        let sql =
+            format!("{sql} FROM (SELECT dp_contribution(x, 0, 100) FROM visits GROUP BY p) s");
+        let refusal = refused(&mut client, &sql);
+        assert_eq!(refusal.code, "22023", "{message}: {refusal:?}");
+    }
+}
+
+/// Of medians, and of three quartiles together; with the noise halved more is found than was promised.
+#[test]
+fn the_audit_finds_no_more_than_epsilon_and_notices_half_the_noise() {
+    const RELEASES: usize = 30_000;
+    for (call, event) in [
+        ("dp_median(x, 0, 1, 1, 'em(bins=16)')", "{} < 15 / 256.0"),
+        (
+            "dp_quantiles(x, 0, 1, '{0.25,0.5,0.75}', 1, 'em(bins=4)')",
+            "({})[2] < 15 / 64.0 AND 1 - 4 * ({})[3] > (1 - 4 * ({})[2]) / 16",
+        ),
+    ] {
+        for (factor, noticed) in [(1, false), (2, true)] {
+            let mut releases = Releases::seeded(40 + factor);
+            run(
+                releases.client(),
+                &format!(
+                    "SELECT dp_test_budget_factor({factor}); CREATE TABLE low AS SELECT 0::float8 AS x; \
+                     CREATE TABLE ends AS SELECT x::float8 FROM unnest('{{0,1}}'::float8[]) x"
+                ),
+            );
+            let answer = format!("ARRAY[({})::int]::float8[]", event.replace("{}", call));
+            let drawn =
+                ["low", "ends"].map(|table| releases.draw_arrays(&answer, table, None, RELEASES));
+            let found = bound([drawn[0].as_slice(), drawn[1].as_slice()], 1);
+            println!("{call}: at least {found}, noise over {factor}");
+            assert_eq!(found > 1.0, noticed, "{call}: {found}");
+        }
+    }
+}
