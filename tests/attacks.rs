@@ -41,6 +41,16 @@ const MOMENT_CALLS: [&str; 3] = [
     "(dp_variance_estimate(x, 0, 100, 1)).mean",
 ];
 
+/// Every aggregate of two columns, of which both are this one. Their states are of 160 bytes.
+const PAIR_CALLS: [&str; 6] = [
+    "dp_covar_pop(x, x, 0, 100, 0, 99, 1)",
+    "dp_corr(x, x, 0, 100, 0, 99, 1)",
+    "dp_regr_slope(x, x, 0, 100, 0, 99, 1, 'laplace')",
+    "dp_regr_intercept(x, x, 0, 100, 0, 99, 1)",
+    "(dp_regr(x, x, 0, 100, 0, 99, 1)).count",
+    "(dp_regr(x, x, 0, 100, 0, 99, 1, 'laplace')).r2",
+];
+
 /// Every aggregate of vectors, over the same column. Rows have two positions.
 const VECTOR_CALLS: [&str; 6] = [
     "dp_counts(1, 'correlated(delta=1e-6)', x > 30, x > 60)",
@@ -96,7 +106,8 @@ fn backend(client: &mut Client) -> i32 {
 fn no_window_draws_noise_afresh_for_each_row() {
     let (_database, mut client) = session(Build::Release);
     let calls = CALLS.into_iter().chain(VECTOR_CALLS).chain(CELL_CALLS);
-    for call in calls.chain(BIN_CALLS).chain(MOMENT_CALLS) {
+    let calls = calls.chain(BIN_CALLS).chain(MOMENT_CALLS);
+    for call in calls.chain(PAIR_CALLS) {
         // Without the choice of a column.
         let call = call.trim_start_matches('(');
         let call = call.split(").").next().expect("a call");
@@ -126,7 +137,8 @@ fn no_column_is_an_eps() {
         "CREATE TABLE t AS SELECT i::float8 AS x, 1.0::float8 AS e FROM generate_series(1, 9) i",
     );
     let calls = CALLS.into_iter().chain(VECTOR_CALLS).chain(CELL_CALLS);
-    for call in calls.chain(BIN_CALLS).chain(MOMENT_CALLS) {
+    let calls = calls.chain(BIN_CALLS).chain(MOMENT_CALLS);
+    for call in calls.chain(PAIR_CALLS) {
         // The eps of vectors stands before a mechanism.
         let call = if VECTOR_CALLS.contains(&call) {
             call.replace("(1, '", "(e, '").replace(", 1, '", ", e, '")
@@ -386,6 +398,32 @@ fn forged_cells() -> Vec<Vec<u8>> {
     all
 }
 
+const PAIR_MAGIC: u32 = 0xd9_3a_5e_04;
+
+/// Forgeries of states of two columns: right ones with all kinds of sums, near misses, and other grids.
+fn forged_pairs() -> Vec<Vec<u8>> {
+    let mut random = Random::new(23);
+    let of_call = [
+        [0.0, 100.0, 0.0, STEPS as f64 / 100.0],
+        [0.0, 99.0, 0.0, STEPS as f64 / 99.0],
+    ];
+    let mut all = Vec::new();
+    for grids in [of_call, [of_call[0]; 2], [[f64::NAN; 4]; 2]] {
+        for word in [0, 1, 1 << 63, u64::MAX] {
+            for length in [10, 11, 12] {
+                let mut bytes = PAIR_MAGIC.to_ne_bytes().to_vec();
+                bytes.extend((0..length).flat_map(|_| word.to_ne_bytes()));
+                let numbers = grids.iter().flatten();
+                bytes.extend(numbers.flat_map(|number| number.to_ne_bytes()));
+                let mut close = bytes.clone();
+                close[random.below(160)] ^= 1 << random.below(8);
+                all.extend([bytes, close]);
+            }
+        }
+    }
+    all
+}
+
 /// The grids of the aggregates in [`CALLS`]: of values, and of a count.
 fn grids() -> [[f64; 4]; 2] {
     [[0.0, 100.0, 0.0, STEPS as f64 / 100.0], [0.0; 4]]
@@ -468,12 +506,13 @@ fn forged_first_states(build: Build) {
         .chain(CELL_CALLS)
         .chain(BIN_CALLS)
         .chain(MOMENT_CALLS)
+        .chain(PAIR_CALLS)
         .collect();
     let all = calls.iter().map(|call| format!("({call})::text"));
     let all = all.collect::<Vec<_>>().join(", ");
     let (mut answers, mut errors) = (0, 0);
     let forgeries = forgeries().into_iter().chain(forged_vectors());
-    let forgeries = forgeries.chain(forged_cells());
+    let forgeries = forgeries.chain(forged_cells()).chain(forged_pairs());
     for (i, bytes) in forgeries.enumerate() {
         let update = "UPDATE pg_aggregate SET agginitval = '{}' WHERE aggtranstype = 'dp_mean.dp_state'::regtype";
         run(&mut client, &update.replace("{}", &hexadecimal(&bytes)));
@@ -617,7 +656,7 @@ fn forged_partial_states(build: Build) {
         &[[[5, 3, 9]].as_slice(), &[[0; 3]; 7]].concat(),
     ));
     let forgeries = forgeries().into_iter().chain(forged_vectors());
-    for bytes in forgeries.chain(forged_cells()) {
+    for bytes in forgeries.chain(forged_cells()).chain(forged_pairs()) {
         let bad = hexadecimal(&bytes);
         let mut statements = Vec::new();
         for (left, right) in [
@@ -1122,7 +1161,13 @@ fn memory_does_not_grow_with_rows() {
         // A sort would hold the rows.
         "SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_sort = off",
     );
-    let all = [&CALLS[..], &VECTOR_CALLS, &BIN_CALLS, &MOMENT_CALLS];
+    let all = [
+        &CALLS[..],
+        &VECTOR_CALLS,
+        &BIN_CALLS,
+        &MOMENT_CALLS,
+        &PAIR_CALLS,
+    ];
     let calls = all.concat().join(", ");
     for grouping in ["", " GROUP BY x::int % 10"] {
         let mut held = Vec::new();
@@ -1299,6 +1344,7 @@ fn no_plan_and_no_message_shows_a_state() {
         &CELL_CALLS,
         &BIN_CALLS,
         &MOMENT_CALLS,
+        &PAIR_CALLS,
     ];
     let calls = all.concat().join(", ");
     let mut seen = Vec::new();

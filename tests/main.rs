@@ -26,6 +26,7 @@ mod questions;
 mod randomness;
 mod record;
 mod reference;
+mod regression;
 mod rescans;
 mod script;
 mod signatures;

@@ -64,7 +64,7 @@ const CALLS: [(&str, &str); 10] = [
 ];
 
 /// The same of aggregates that the planner costs otherwise: their plans may be others.
-const MORE_CALLS: [(&str, &str); 12] = [
+const MORE_CALLS: [(&str, &str); 14] = [
     (
         "(dp_mean_estimate(x, 0, 128, 50{in}){after}).value",
         "avg(c){after}",
@@ -92,6 +92,14 @@ const MORE_CALLS: [(&str, &str); 12] = [
     (
         "round((dp_variance_estimate(x, 0, 128, NULL, 'gaussian(mu=1000)'{in}){after}).count)",
         "count(x){after}",
+    ),
+    (
+        "round((dp_regr(x, k, 0, 128, 0, 9, NULL, 'gaussian(mu=1000)'{in}){after}).count)",
+        "count(x){after}",
+    ),
+    (
+        "round(dp_covar_pop(x, c, 0, 128, 0, 128, NULL, 'gaussian(mu=1000)'{in}){after}::numeric, -2)",
+        "round(covar_pop(c, c){after}::numeric, -2)",
     ),
     (
         "(dp_histogram(x, 0, 128, 1, 50{in}){after})[1]",

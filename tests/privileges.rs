@@ -52,6 +52,9 @@ fn anybody_can_aggregate() {
                    dp_histogram(x, 0, 9, 5, 1), dp_histogram(x, 0, 9, 5, 1, 'geometric'), \
                    dp_bounds(x, 1), dp_bounds(x, 1, 'geometric'), \
                    dp_clamped(x, 0, 9, 1), (dp_clamped(x, 0, 9, 1, 'geometric')).*, \
+                   dp_covar_pop(x, k, 0, 9, 0, 2, 1), dp_corr(x, k, 0, 9, 0, 2, 1, 'laplace'), \
+                   dp_regr_slope(x, k, 0, 9, 0, 2, 1), dp_regr_intercept(x, k, 0, 9, 0, 2, 1, 'laplace'), \
+                   (dp_regr(x, k, 0, 9, 0, 2, NULL, 'gaussian(mu=1)')).*, \
                    dp_variance(x, 0, 9, 1), dp_stddev(x, 0, 9, 1, 'laplace'), \
                    (dp_variance_estimate(x, 0, 9, NULL, 'gaussian(mu=1)')).* FROM t";
         let plan = explain(&mut nobody, sql);
@@ -90,7 +93,7 @@ fn anybody_can_aggregate() {
 fn no_support_function_can_be_called() {
     let (database, mut client) = session(Build::Release);
     let functions = support_functions(&mut client);
-    assert_eq!(functions.len(), 87, "{functions:?}");
+    assert_eq!(functions.len(), 98, "{functions:?}");
     let role = Role::new(&database);
     run(&mut client, &shown(&role));
     let mut nobody = role.connect();
@@ -193,7 +196,7 @@ fn no_aggregate_can_be_built_over_them() {
                regexp_replace(pg_get_function_identity_arguments(oid), '^[a-z]+ dp_mean.dp_state, ', ''), oid::regproc) \
                FROM pg_proc WHERE proname LIKE 'dp\\_%\\_trans' OR proname = 'dp_state_combine'";
     let all = rows(&mut client, sql);
-    assert_eq!(all.len(), 54);
+    assert_eq!(all.len(), 60);
     for row in &all {
         let sql: &str = row.get(0);
         assert_eq!(refused(&mut nobody, sql).code, "42501", "{sql}");
@@ -314,6 +317,15 @@ fn outside_an_aggregate_a_support_function_is_an_error() {
         "SELECT dp_mean.dp_variance_estimate_trans(NULL, NULL, 0, 1, 1, 'laplace')",
         "SELECT dp_mean.dp_variance_estimate_trans(NULL, 1, 0, 1, 1, 'laplace', 0.9)",
         "SELECT dp_mean.dp_variance_estimate_final(NULL)",
+        "SELECT dp_mean.dp_covar_pop_trans(NULL, 1, 1, 0, 1, 0, 1, 1)",
+        "SELECT dp_mean.dp_covar_pop_trans(NULL, 1, NULL, 0, 1, 0, 1, 1, 'laplace')",
+        "SELECT dp_mean.dp_covar_pop_final(NULL)",
+        "SELECT dp_mean.dp_regr_slope_trans(NULL, NULL, 1, 0, 1, 0, 1, 1)",
+        "SELECT dp_mean.dp_regr_slope_final(NULL)",
+        "SELECT dp_mean.dp_regr_intercept_final(NULL)",
+        "SELECT dp_mean.dp_corr_trans(NULL, 1, 1, 0, 1, 0, 1, 1, 'laplace')",
+        "SELECT dp_mean.dp_corr_final(NULL)",
+        "SELECT dp_mean.dp_regr_final(NULL)",
         "SELECT dp_mean.dp_clamped_trans(NULL, 1, 0, 1, 1)",
         "SELECT dp_mean.dp_clamped_trans(NULL, NULL, 0, 1, 1, 'geometric')",
         "SELECT dp_mean.dp_clamped_final(NULL)",

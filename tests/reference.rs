@@ -17,7 +17,7 @@ const MEMBERS: &str = "SELECT objid FROM pg_depend WHERE refclassid = 'pg_extens
 const EVERYWHERE: [&str; 2] = ["rows", "groups"];
 
 /// What functions are for: a title, and their names. Sections for mechanisms, types and settings follow.
-const PURPOSES: [(&str, &[&str]); 11] = [
+const PURPOSES: [(&str, &[&str]); 12] = [
     (
         "Means, sums and counts",
         &["dp_mean", "dp_mean_and_count", "dp_sum", "dp_count"],
@@ -28,6 +28,16 @@ const PURPOSES: [(&str, &[&str]); 11] = [
     ),
     ("Many at once", &["dp_counts", "dp_sums", "dp_means"]),
     ("Spread", &["dp_variance", "dp_stddev"]),
+    (
+        "Two columns",
+        &[
+            "dp_covar_pop",
+            "dp_corr",
+            "dp_regr_slope",
+            "dp_regr_intercept",
+            "dp_regr",
+        ],
+    ),
     (
         "Histograms and bounds",
         &[
@@ -288,7 +298,8 @@ fn mechanisms(client: &mut Client) -> Vec<Mechanism> {
 fn write_mechanisms(page: &mut String, mechanisms: &[Mechanism]) {
     page.push_str(
         "What `mech` may be, by aggregate: `dp_mechanisms()`. An estimate has the mechanisms of the aggregate that it is one of \
-         (`dp_mean_and_count`: those of `dp_mean`; `dp_stddev`: those of `dp_variance`; `dp_counts_estimate`: those of `dp_counts`).\n\n",
+         (`dp_mean_and_count`: those of `dp_mean`; `dp_stddev`: those of `dp_variance`; `dp_counts_estimate`: those of `dp_counts`; \
+         `dp_regr_intercept`: those of `dp_regr_slope`; `dp_regr`: those of `dp_corr`).\n\n",
     );
     let mut aggregate = "";
     for mechanism in mechanisms {

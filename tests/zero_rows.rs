@@ -3,11 +3,15 @@
 //! and its count is not.)
 
 use dp_core::encoding::cells::CellCounts;
+use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::sums::{Moments, Sums, Totals};
 use dp_core::mechanism::definition::Mechanism;
 use dp_core::mechanism::mean::kinds::Mean;
 use dp_core::random::Generator;
-use dp_core::registry::{CLAMPED, COUNT, COUNTS, HISTOGRAM, MEAN, MEANS, SUM, SUMS, VARIANCE};
+use dp_core::registry::{
+    CLAMPED, CORRELATION, COUNT, COUNTS, COVARIANCE, HISTOGRAM, MEAN, MEANS, SLOPE, SUM, SUMS,
+    VARIANCE,
+};
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_mean_tests::{Build, PARALLEL, explain, rows, run, session, value};
 use postgres::Client;
@@ -25,7 +29,7 @@ const TABLES: &str = "
     ANALYZE t; ANALYZE parts";
 
 /// One call of each aggregate, with and without a mechanism, as text: a NULL would be NULL.
-const CALLS: [&str; 33] = [
+const CALLS: [&str; 37] = [
     "dp_mean(x, 0, 1000, 1.0)",
     "dp_mean(x, 0, 1000, 1.0, 'laplace')",
     "dp_mean(x, 0, 1000, 1.0, 'independent')",
@@ -54,6 +58,10 @@ const CALLS: [&str; 33] = [
     "dp_variance(x, 0, 1000, 1.0)",
     "dp_stddev(x, 0, 1000, NULL, 'gaussian(mu=1)')",
     "dp_variance_estimate(x, 0, 1000, 1.0, 'laplace(sample=yes)')",
+    "dp_covar_pop(x, k, 0, 1000, 0, 3, 1.0)",
+    "dp_covar_pop(x, k, 0, 1000, 0, 3, NULL, 'gaussian(mu=1)')",
+    "dp_regr_intercept(x, k, 0, 1000, 0, 3, 1.0)",
+    "dp_regr(x, k, 0, 1000, 0, 3, 1.0, 'laplace')",
     "dp_mean_estimate(x, 0, 1000, 1.0)",
     "dp_mean_estimate(x, 0, 1000, NULL, 'gaussian(mu=1)', 0.5)",
     "dp_sum_estimate(x, 0, 1000, 1.0)",
@@ -87,6 +95,7 @@ fn answers_with_noise(client: &mut Client, sql: &str, groups: usize) {
 fn arguments(mechanism: &str) -> Arguments<'_> {
     Arguments {
         bounds: Some((Some(-3.0), Some(7.0))),
+        x_bounds: None,
         epsilon: Some(0.7),
         delta: None,
         length: None,
@@ -209,6 +218,35 @@ fn the_answer_is_that_of_no_rows() {
             assert_eq!(found, whole, "{name}");
         }
         for (registry, call) in [
+            (&COVARIANCE, "dp_covar_pop(x, k, -3, 7, 0, 5, 0.7, '{}')"),
+            (&SLOPE, "dp_regr_slope(x, k, -3, 7, 0, 5, 0.7, '{}')"),
+            (&SLOPE, "dp_regr_intercept(x, k, -3, 7, 0, 5, 0.7, '{}')"),
+            (&CORRELATION, "dp_corr(x, k, -3, 7, 0, 5, 0.7, '{}')"),
+            (
+                &CORRELATION,
+                "(dp_regr(x, k, -3, 7, 0, 5, 0.7, '{}')).count",
+            ),
+        ] {
+            for entry in registry.entries {
+                let of_two = Arguments {
+                    x_bounds: Some((Some(0.0), Some(5.0))),
+                    ..arguments(entry.info.example)
+                };
+                let mechanism = registry.build(&of_two).expect("two columns");
+                let expected = mechanism.release(&PairMoments::default(), &mut generator());
+                let (line, strength) = (expected.line, expected.strength);
+                let expected = match call.split('(').find(|part| !part.is_empty()) {
+                    Some("dp_covar_pop") => Some(expected.covariance),
+                    Some("dp_regr_slope") => line.map(|line| line.slope),
+                    Some("dp_regr_intercept") => line.map(|line| line.intercept),
+                    Some("dp_corr") => strength.map(|strength| strength.correlation),
+                    _ => Some(expected.count),
+                };
+                let found: f64 = seeded(&call.replace("{}", entry.info.example)).get(0);
+                assert_eq!(Some(found), expected, "{call}");
+            }
+        }
+        for (registry, call) in [
             (&COUNTS, "dp_counts(0.7, '{}', VARIADIC ARRAY[x > 3])"),
             (&SUMS, "dp_sums(ARRAY[x, x, x], -3, 7, 0.7, '{}')"),
             (&SUMS, "dp_sums(ARRAY[x], 0, 7, 0.7, '{}')"),
@@ -304,6 +342,8 @@ fn all_null_groups_are_like_empty_ones() {
         "dp_count({}, 1.0)",
         "dp_variance({}, 0, 1000, 1.0)",
         "dp_variance_estimate({}, 0, 1000, 1.0)",
+        "dp_covar_pop({}, k, 0, 1000, 0, 3, 1.0)",
+        "dp_regr(k, {}, 0, 3, 0, 1000, 1.0)",
         "dp_mean_estimate({}, 0, 1000, 1.0)",
         "dp_sum_estimate({}, 0, 1000, 1.0)",
         "dp_count_estimate({}, 1.0)",

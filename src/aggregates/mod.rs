@@ -9,6 +9,7 @@ mod histogram;
 mod keep;
 mod mean;
 mod means;
+mod regression;
 mod shared;
 mod sum;
 mod sums;
@@ -19,7 +20,7 @@ use crate::call::signature::Signature;
 
 /// All aggregates with their signatures, for the test that holds them against the catalog.
 #[cfg(feature = "testing")]
-pub const SIGNATURES: [(&str, Signature); 30] = [
+pub const SIGNATURES: [(&str, Signature); 35] = [
     ("dp_bounds", bounds::BOUNDS.signature),
     ("dp_clamped", clamped::CLAMPED.signature),
     ("dp_contribution", contribution::CONTRIBUTION.signature),
@@ -27,10 +28,12 @@ pub const SIGNATURES: [(&str, Signature); 30] = [
         "dp_contribution_sum",
         contribution::CONTRIBUTION_SUM.signature,
     ),
+    ("dp_corr", regression::CORRELATION.signature),
     ("dp_count", count::COUNT.signature),
     ("dp_count_estimate", count::ESTIMATE.signature),
     ("dp_counts", counts::COUNTS.signature),
     ("dp_counts_estimate", counts::COUNTS.signature),
+    ("dp_covar_pop", regression::COVARIANCE.signature),
     ("dp_histogram", histogram::HISTOGRAM.signature),
     ("dp_histogram", histogram::PEOPLE.signature),
     ("dp_keep", keep::KEEP.signature),
@@ -41,6 +44,9 @@ pub const SIGNATURES: [(&str, Signature); 30] = [
     ("dp_mean_estimate", mean::ESTIMATE.signature),
     ("dp_mean_estimate", mean::ESTIMATE_OF_PEOPLE.signature),
     ("dp_means", means::MEANS.signature),
+    ("dp_regr", regression::CORRELATION.signature),
+    ("dp_regr_intercept", regression::SLOPE.signature),
+    ("dp_regr_slope", regression::SLOPE.signature),
     ("dp_stddev", variance::VARIANCE.signature),
     ("dp_stddev", variance::PEOPLE.signature),
     ("dp_sum", sum::SUM.signature),

@@ -19,12 +19,22 @@ use crate::types::mechanism;
 pub enum Role {
     /// The value of a row.
     X,
+    /// The value of a row in the first of two columns.
+    Y,
     /// A condition on a row; in SQL the last argument, which stands for one and more.
     Predicates,
     /// The lower bound.
     Lo,
     /// The upper bound.
     Hi,
+    /// The lower bound of `y`, where there are two columns.
+    YLo,
+    /// The upper bound of `y`.
+    YHi,
+    /// The lower bound of `x`.
+    XLo,
+    /// The upper bound of `x`.
+    XHi,
     /// The number of buckets.
     Buckets,
     /// The most rows that a person counts for.
@@ -40,11 +50,16 @@ pub enum Role {
 }
 
 /// The names in SQL.
-const ROLES: [(Role, &str); 10] = [
+const ROLES: [(Role, &str); 15] = [
     (Role::X, "x"),
+    (Role::Y, "y"),
     (Role::Predicates, "questions"),
     (Role::Lo, "lo"),
     (Role::Hi, "hi"),
+    (Role::YLo, "ylo"),
+    (Role::YHi, "yhi"),
+    (Role::XLo, "xlo"),
+    (Role::XHi, "xhi"),
     (Role::Buckets, "buckets"),
     (Role::K, "k"),
     (Role::Epsilon, "eps"),
@@ -81,7 +96,7 @@ impl Role {
 
     /// Whether the argument is the data: it differs from row to row, and all others may not.
     const fn is_data(self) -> bool {
-        matches!(self, Self::X | Self::Predicates)
+        matches!(self, Self::X | Self::Y | Self::Predicates)
     }
 }
 
@@ -95,6 +110,11 @@ pub mod at {
     pub const BUCKETS: usize = 4;
     /// The first one.
     pub const PREDICATES: usize = 3;
+    /// Of two columns.
+    pub const Y: usize = 1;
+    pub const X_OF_TWO: usize = 2;
+    /// `ylo`, `yhi`, `xlo`, `xhi`.
+    pub const BOUNDS_OF_TWO: [usize; 4] = [3, 4, 5, 6];
 }
 
 /// The type of an argument in SQL.
@@ -191,6 +211,12 @@ pub const X: Parameter = Parameter::new(Role::X, SqlType::Float8).read(at::X);
 pub const X_ARRAY: Parameter = Parameter::new(Role::X, SqlType::Float8Array).read(at::X);
 pub const X_CONTRIBUTION: Parameter = Parameter::new(Role::X, SqlType::Contribution).read(at::X);
 pub const X_OF_ANY_TYPE: Parameter = Parameter::new(Role::X, SqlType::Any).read(at::X);
+pub const Y: Parameter = Parameter::new(Role::Y, SqlType::Float8).read(at::Y);
+pub const X_OF_TWO: Parameter = Parameter::new(Role::X, SqlType::Float8).read(at::X_OF_TWO);
+pub const YLO: Parameter = of_two(Role::YLo, 0);
+pub const YHI: Parameter = of_two(Role::YHi, 1);
+pub const XLO: Parameter = of_two(Role::XLo, 2);
+pub const XHI: Parameter = of_two(Role::XHi, 3);
 pub const PREDICATES: Parameter =
     Parameter::new(Role::Predicates, SqlType::AnyVariadic).read(at::PREDICATES);
 pub const LO: Parameter = Parameter::new(Role::Lo, SqlType::Float8).read(at::LO);
@@ -201,6 +227,11 @@ pub const EPS: Parameter = Parameter::new(Role::Epsilon, SqlType::Float8);
 pub const DELTA: Parameter = Parameter::new(Role::Delta, SqlType::Float8);
 pub const MECH: Parameter = Parameter::new(Role::Mechanism, SqlType::Mechanism);
 pub const CONFIDENCE: Parameter = Parameter::new(Role::Confidence, SqlType::Float8);
+
+/// A bound of one of two columns.
+const fn of_two(role: Role, bound: usize) -> Parameter {
+    Parameter::new(role, SqlType::Float8).read(at::BOUNDS_OF_TWO[bound])
+}
 
 /// The parameters of an aggregate, in the order of its SQL declaration.
 #[derive(Clone, Copy, Debug)]
@@ -400,9 +431,10 @@ impl Values {
 
     /// What a mechanism is made from.
     pub fn arguments(&self, input: Input) -> Arguments<'_> {
-        let bounds = self.number(Role::Lo).zip(self.number(Role::Hi));
+        let bounds = |lo, hi| self.number(lo).zip(self.number(hi));
         Arguments {
-            bounds,
+            bounds: bounds(Role::Lo, Role::Hi).or(bounds(Role::YLo, Role::YHi)),
+            x_bounds: bounds(Role::XLo, Role::XHi),
             epsilon: self.number(Role::Epsilon).flatten(),
             delta: self.number(Role::Delta),
             length: match input {

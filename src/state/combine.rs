@@ -1,6 +1,7 @@
 //! One state for the rows of two.
 
 use dp_core::encoding::contribution::{PersonRows, PersonTotal};
+use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::sums::{Moments, Sums};
 use pgrx::pg_sys::Datum;
 
@@ -28,6 +29,9 @@ fn combine(call: Call) -> Option<Datum> {
                 (AnyState::Moments(into), AnyState::Moments(from))
                     if into.grid().same(from.grid()) =>
                 {
+                    into.merge(&from.sums());
+                }
+                (AnyState::Pairs(into), AnyState::Pairs(from)) if into.grid().same(from.grid()) => {
                     into.merge(&from.sums());
                 }
                 (AnyState::PersonRows(into), AnyState::PersonRows(from))
@@ -68,6 +72,7 @@ fn combine(call: Call) -> Option<Datum> {
 enum AnyState<'a> {
     Sums(&'a mut State<Sums>),
     Moments(&'a mut State<Moments>),
+    Pairs(&'a mut State<PairMoments>),
     PersonRows(&'a mut State<PersonRows>),
     PersonTotal(&'a mut State<PersonTotal>),
     Vector(VectorState<'a>),
@@ -85,6 +90,8 @@ impl AnyState<'_> {
                 Self::Sums(state)
             } else if let Some(state) = State::of(datum) {
                 Self::Moments(state)
+            } else if let Some(state) = State::of(datum) {
+                Self::Pairs(state)
             } else if let Some(state) = State::of(datum) {
                 Self::PersonRows(state)
             } else if let Some(state) = State::of(datum) {

@@ -6,5 +6,6 @@ pub mod cells;
 pub mod contribution;
 pub mod grid;
 pub mod magnitudes;
+pub mod pairs;
 pub mod sides;
 pub mod sums;

@@ -2,6 +2,7 @@
 
 pub mod bounds;
 pub mod clamped;
+pub mod columns;
 pub mod count;
 pub mod definition;
 pub mod gamma;

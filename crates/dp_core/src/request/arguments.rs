@@ -14,6 +14,8 @@ pub enum MechanismArgument<'a> {
 pub struct Arguments<'a> {
     /// `None` where the aggregate takes no bounds.
     pub bounds: Option<(Option<f64>, Option<f64>)>,
+    /// Those of the column `x` where there are two, and the others are of `y`.
+    pub x_bounds: Option<(Option<f64>, Option<f64>)>,
     /// The argument `eps`.
     pub epsilon: Option<f64>,
     /// The argument `delta`; `None` where the aggregate takes none.
