@@ -12,6 +12,7 @@ use crate::aggregates::SIGNATURES;
 use crate::call::{overspent, release};
 use crate::ledger::flush;
 use crate::pg::fmgr::{Call, float8, sql_function};
+use crate::state::bitmap::BitmapState;
 use crate::state::cells::CellState;
 use crate::state::scalar::State;
 use crate::state::vector::VectorState;
@@ -35,7 +36,8 @@ fn budget_factor(call: Call) -> Option<Datum> {
 }
 
 /// `dp_test_state(dp_state)`, a final function: the integers before the noise, as `n s`, or as
-/// `n s1 s2 ...` of vectors, or as `n s q` of moments, or as `n y x yy xy xx` of two columns.
+/// `n s1 s2 ...` of vectors, or as `n s q` of moments, as `n y x yy xy xx` of two columns,
+/// or as the number of bits of a bitmap.
 fn state(call: Call) -> Option<Datum> {
     let datum = call.datum(0)?;
     // SAFETY: tests declare its argument as dp_state.
@@ -43,6 +45,10 @@ fn state(call: Call) -> Option<Datum> {
     // SAFETY: the same.
     if let Some(state) = unsafe { CellState::of(datum) } {
         return cells(&state.histogram()).into_datum();
+    }
+    // SAFETY: the same.
+    if let Some(state) = unsafe { BitmapState::of(datum) } {
+        return state.occupied().bits.to_string().into_datum();
     }
     // SAFETY: the same.
     if let Some(state) = unsafe { State::<Moments>::of(datum) } {

@@ -51,6 +51,14 @@ const PAIR_CALLS: [&str; 6] = [
     "(dp_regr(x, x, 0, 100, 0, 99, 1, 'laplace')).r2",
 ];
 
+/// Every aggregate of ids, which are that column. Their states grow up to a bitmap.
+const ID_CALLS: [&str; 4] = [
+    "dp_count_distinct(x, 1)",
+    "dp_count_distinct(x::int, 1, 'bitmap(bits=1024)')",
+    "(dp_count_distinct_estimate(x::text, 1)).upper",
+    "(dp_count_distinct_estimate(x::int::int8, 1, 'bitmap(bits=2048)')).value",
+];
+
 /// Every aggregate of vectors, over the same column. Rows have two positions.
 const VECTOR_CALLS: [&str; 6] = [
     "dp_counts(1, 'correlated(delta=1e-6)', x > 30, x > 60)",
@@ -107,7 +115,7 @@ fn no_window_draws_noise_afresh_for_each_row() {
     let (_database, mut client) = session(Build::Release);
     let calls = CALLS.into_iter().chain(VECTOR_CALLS).chain(CELL_CALLS);
     let calls = calls.chain(BIN_CALLS).chain(MOMENT_CALLS);
-    for call in calls.chain(PAIR_CALLS) {
+    for call in calls.chain(PAIR_CALLS).chain(ID_CALLS) {
         // Without the choice of a column.
         let call = call.trim_start_matches('(');
         let call = call.split(").").next().expect("a call");
@@ -138,7 +146,7 @@ fn no_column_is_an_eps() {
     );
     let calls = CALLS.into_iter().chain(VECTOR_CALLS).chain(CELL_CALLS);
     let calls = calls.chain(BIN_CALLS).chain(MOMENT_CALLS);
-    for call in calls.chain(PAIR_CALLS) {
+    for call in calls.chain(PAIR_CALLS).chain(ID_CALLS) {
         // The eps of vectors stands before a mechanism.
         let call = if VECTOR_CALLS.contains(&call) {
             call.replace("(1, '", "(e, '").replace(", 1, '", ", e, '")
@@ -424,6 +432,33 @@ fn forged_pairs() -> Vec<Vec<u8>> {
     all
 }
 
+const BITMAP_MAGIC: u32 = 0xd9_3a_5e_41;
+
+/// Forgeries of states of bitmaps: right ones, full tables, heads that lie about what follows.
+fn forged_bitmaps() -> Vec<Vec<u8>> {
+    let mut random = Random::new(24);
+    let mut all = Vec::new();
+    for power in [0, 9, 10, 11, 20, 27, 28, 31, 32, u32::MAX] {
+        for slots in [0, 1, 3, 4, 5, 14, 15, 31, u32::MAX] {
+            for used in [0, 12, u32::MAX] {
+                let words = match (power, slots) {
+                    (10, 0) => 32,
+                    (11, 0) => 64,
+                    _ => 16,
+                };
+                let word = *random.pick(&[0, 1, 1025, u32::MAX]);
+                let head = [BITMAP_MAGIC, power, slots, used, 0];
+                let all_words = head.into_iter().chain(std::iter::repeat_n(word, words));
+                let bytes: Vec<u8> = all_words.flat_map(u32::to_ne_bytes).collect();
+                let mut close = bytes.clone();
+                close[random.below(24)] ^= 1 << random.below(8);
+                all.extend([bytes, close]);
+            }
+        }
+    }
+    all
+}
+
 /// The grids of the aggregates in [`CALLS`]: of values, and of a count.
 fn grids() -> [[f64; 4]; 2] {
     [[0.0, 100.0, 0.0, STEPS as f64 / 100.0], [0.0; 4]]
@@ -507,12 +542,14 @@ fn forged_first_states(build: Build) {
         .chain(BIN_CALLS)
         .chain(MOMENT_CALLS)
         .chain(PAIR_CALLS)
+        .chain(ID_CALLS)
         .collect();
     let all = calls.iter().map(|call| format!("({call})::text"));
     let all = all.collect::<Vec<_>>().join(", ");
     let (mut answers, mut errors) = (0, 0);
     let forgeries = forgeries().into_iter().chain(forged_vectors());
     let forgeries = forgeries.chain(forged_cells()).chain(forged_pairs());
+    let forgeries = forgeries.chain(forged_bitmaps());
     for (i, bytes) in forgeries.enumerate() {
         let update = "UPDATE pg_aggregate SET agginitval = '{}' WHERE aggtranstype = 'dp_mean.dp_state'::regtype";
         run(&mut client, &update.replace("{}", &hexadecimal(&bytes)));
@@ -1345,6 +1382,7 @@ fn no_plan_and_no_message_shows_a_state() {
         &BIN_CALLS,
         &MOMENT_CALLS,
         &PAIR_CALLS,
+        &ID_CALLS,
     ];
     let calls = all.concat().join(", ");
     let mut seen = Vec::new();

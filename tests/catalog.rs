@@ -47,7 +47,7 @@ const LEDGER: [&str; 5] = [
 const REFUSES: &str = "dp_mean.dp_ledger_refuse()";
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 210;
+const FUNCTIONS: usize = 222;
 
 /// How many of them anybody calls beside the aggregates; the others are in the schema of what works inside.
 const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + 2;
@@ -183,6 +183,7 @@ fn each_aggregate_says_what_it_is() {
             "dp_bounds" => 64 + 8 * 257,
             "dp_clamped" => 64 + 8 * 3,
             "dp_variance" | "dp_stddev" | "dp_variance_estimate" | "dp_contribution" => 80,
+            "dp_count_distinct" | "dp_count_distinct_estimate" => 24 + (1 << 17),
             "dp_covar_pop" | "dp_corr" | "dp_regr" | "dp_regr_slope" | "dp_regr_intercept" => 160,
             _ => 64,
         };
@@ -237,7 +238,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 103);
+    assert_eq!(of_states, 110);
     for (name, usable) in [
         ("dp_mean.dp_state", false),
         ("dp_mean.dp_contribution", false),
@@ -290,6 +291,10 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "dp_variance(x, 0, 1, 1)",
         "dp_stddev(x, 0, 1, 1, 'laplace(sample=yes)')",
         "(dp_variance_estimate(x, 0, 1, NULL, 'gaussian(mu=1)')).count",
+        "dp_count_distinct(x, 1)",
+        "dp_count_distinct(x::text, 1, 'bitmap(bits=2048)')",
+        "(dp_count_distinct_estimate(x, 1)).lower",
+        "(dp_count_distinct_estimate(-x, 1, 'bitmap', 0.5)).value",
         "dp_covar_pop(x, -x, 0, 1, -1, 1, 1)",
         "dp_covar_pop(x, -x, 0, 1, -1, 1, 1, 'laplace')",
         "dp_corr(x, -x, 0, 1, -1, 1, NULL, 'gaussian(mu=1)')",
@@ -824,7 +829,7 @@ fn dp_mechanisms_lists_what_works() {
 }
 
 /// A call of each aggregate with a mechanism, and the aggregate under which that one is listed.
-const CALLS: [(&str, &str); 21] = [
+const CALLS: [(&str, &str); 23] = [
     ("dp_mean", "dp_mean(x, 0, 1, {eps}, {mech})"),
     ("dp_mean", "dp_mean_and_count(x, 0, 1, {eps}, {mech})"),
     ("dp_sum", "dp_sum(x, 0, 1, {eps}, {mech})"),
@@ -835,6 +840,11 @@ const CALLS: [(&str, &str); 21] = [
     (
         "dp_variance",
         "dp_variance_estimate(x, 0, 1, {eps}, {mech})",
+    ),
+    ("dp_count_distinct", "dp_count_distinct(x, {eps}, {mech})"),
+    (
+        "dp_count_distinct",
+        "dp_count_distinct_estimate(x, {eps}, {mech})",
     ),
     (
         "dp_covar_pop",
@@ -876,6 +886,7 @@ fn takes_scale(info: &Info) -> bool {
 fn example_with(example: &str, parameter: &Parameter) -> (String, bool) {
     let value = match (parameter.name, parameter.kind) {
         ("n", _) => "7",
+        ("bits", _) => "4096",
         ("rows" | "groups", _) => "2",
         ("moment", _) => "3",
         // A mean without bounds is NULL with probability delta / 16.
@@ -974,11 +985,17 @@ fn the_default_is_the_one_that_is_listed() {
     );
     // The aggregates of vectors have no default: d or the budget must be given.
     let pairs = ["dp_covar_pop", "dp_regr_slope", "dp_corr"];
-    let scalars = ["dp_mean", "dp_sum", "dp_count", "dp_variance"];
+    let scalars = [
+        "dp_mean",
+        "dp_sum",
+        "dp_count",
+        "dp_count_distinct",
+        "dp_variance",
+    ];
     let scalars = [&scalars[..], &pairs].concat();
     for (aggregate, is_default, info) in catalog().filter(|entry| scalars.contains(&entry.0)) {
         let bounds = match aggregate {
-            "dp_count" => "",
+            "dp_count" | "dp_count_distinct" => "",
             _ if takes_scale(info) => "NULL, NULL, ",
             _ if pairs.contains(&aggregate) => "-x, 0, 1, -1, 1, ",
             _ => "0, 1, ",

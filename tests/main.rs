@@ -10,6 +10,7 @@ mod catalog;
 mod clamped;
 mod contributions;
 mod demo;
+mod distinct;
 mod documentation;
 mod estimates;
 mod histogram;

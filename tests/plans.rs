@@ -64,7 +64,7 @@ const CALLS: [(&str, &str); 10] = [
 ];
 
 /// The same of aggregates that the planner costs otherwise: their plans may be others.
-const MORE_CALLS: [(&str, &str); 14] = [
+const MORE_CALLS: [(&str, &str); 16] = [
     (
         "(dp_mean_estimate(x, 0, 128, 50{in}){after}).value",
         "avg(c){after}",
@@ -100,6 +100,14 @@ const MORE_CALLS: [(&str, &str); 14] = [
     (
         "round(dp_covar_pop(x, c, 0, 128, 0, 128, NULL, 'gaussian(mu=1000)'{in}){after}::numeric, -2)",
         "round(covar_pop(c, c){after}::numeric, -2)",
+    ),
+    (
+        "dp_count_distinct(k, 50{in}){after}",
+        "count(DISTINCT k){after}",
+    ),
+    (
+        "(dp_count_distinct_estimate(g::text, 50, 'bitmap'{in}){after}).value",
+        "count(DISTINCT g){after}",
     ),
     (
         "(dp_histogram(x, 0, 128, 1, 50{in}){after})[1]",

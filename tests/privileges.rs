@@ -52,6 +52,8 @@ fn anybody_can_aggregate() {
                    dp_histogram(x, 0, 9, 5, 1), dp_histogram(x, 0, 9, 5, 1, 'geometric'), \
                    dp_bounds(x, 1), dp_bounds(x, 1, 'geometric'), \
                    dp_clamped(x, 0, 9, 1), (dp_clamped(x, 0, 9, 1, 'geometric')).*, \
+                   dp_count_distinct(x, 1), dp_count_distinct(k, 1, 'bitmap(bits=1024)'), \
+                   (dp_count_distinct_estimate(k, 1)).*, \
                    dp_covar_pop(x, k, 0, 9, 0, 2, 1), dp_corr(x, k, 0, 9, 0, 2, 1, 'laplace'), \
                    dp_regr_slope(x, k, 0, 9, 0, 2, 1), dp_regr_intercept(x, k, 0, 9, 0, 2, 1, 'laplace'), \
                    (dp_regr(x, k, 0, 9, 0, 2, NULL, 'gaussian(mu=1)')).*, \
@@ -93,7 +95,7 @@ fn anybody_can_aggregate() {
 fn no_support_function_can_be_called() {
     let (database, mut client) = session(Build::Release);
     let functions = support_functions(&mut client);
-    assert_eq!(functions.len(), 98, "{functions:?}");
+    assert_eq!(functions.len(), 105, "{functions:?}");
     let role = Role::new(&database);
     run(&mut client, &shown(&role));
     let mut nobody = role.connect();
@@ -110,7 +112,7 @@ fn no_support_function_can_be_called() {
         let nulls: Vec<String> = arguments
             .split(", ")
             .map(|argument| match argument {
-                "\"any\"" => "NULL::text".to_owned(),
+                "\"any\"" | "anyelement" => "NULL::text".to_owned(),
                 "cstring" => "'x'".to_owned(),
                 "dp_mean.dp_state" => "NULL".to_owned(),
                 other => format!("NULL::{other}"),
@@ -196,7 +198,7 @@ fn no_aggregate_can_be_built_over_them() {
                regexp_replace(pg_get_function_identity_arguments(oid), '^[a-z]+ dp_mean.dp_state, ', ''), oid::regproc) \
                FROM pg_proc WHERE proname LIKE 'dp\\_%\\_trans' OR proname = 'dp_state_combine'";
     let all = rows(&mut client, sql);
-    assert_eq!(all.len(), 60);
+    assert_eq!(all.len(), 65);
     for row in &all {
         let sql: &str = row.get(0);
         assert_eq!(refused(&mut nobody, sql).code, "42501", "{sql}");
@@ -317,6 +319,11 @@ fn outside_an_aggregate_a_support_function_is_an_error() {
         "SELECT dp_mean.dp_variance_estimate_trans(NULL, NULL, 0, 1, 1, 'laplace')",
         "SELECT dp_mean.dp_variance_estimate_trans(NULL, 1, 0, 1, 1, 'laplace', 0.9)",
         "SELECT dp_mean.dp_variance_estimate_final(NULL)",
+        "SELECT dp_mean.dp_count_distinct_trans(NULL, 1, 1)",
+        "SELECT dp_mean.dp_count_distinct_trans(NULL, NULL::text, 1, 'bitmap')",
+        "SELECT dp_mean.dp_count_distinct_final(NULL)",
+        "SELECT dp_mean.dp_count_distinct_estimate_trans(NULL, 'a'::text, 1)",
+        "SELECT dp_mean.dp_count_distinct_estimate_final(NULL)",
         "SELECT dp_mean.dp_covar_pop_trans(NULL, 1, 1, 0, 1, 0, 1, 1)",
         "SELECT dp_mean.dp_covar_pop_trans(NULL, 1, NULL, 0, 1, 0, 1, 1, 'laplace')",
         "SELECT dp_mean.dp_covar_pop_final(NULL)",

@@ -276,6 +276,8 @@ enum Space {
     Values(i128),
     /// Each `S_j` by 0 to `G`, at most so many by more than 0.
     Few(i128, usize),
+    /// The number of bits that are set by 0 or 1 for each row.
+    Occupied,
     /// One of so many counts by 1.
     Bins(usize),
     /// `2 S - G N` by at most `2 G`, as `N` stays.
@@ -344,6 +346,7 @@ impl Space {
                 let all = sums.len() == D && sums.iter().all(|sum| *sum >= 0 && within(*sum, unit));
                 all && sums.iter().filter(|sum| **sum > 0).count() <= most * rows as usize
             }
+            (Self::Occupied, [bits]) => (0..=rows).contains(bits),
             (Self::Bins(length), counts) => {
                 let sum: i128 = counts.iter().sum();
                 counts.len() == length && counts.iter().all(|count| *count >= 0) && sum == rows
@@ -902,6 +905,27 @@ fn cases() -> Vec<Case> {
         )
     };
     cases.extend([
+        case(
+            "dp_count_distinct",
+            "dp_count_distinct(x, {eps}, '{mech}')",
+            "bitmap(bits=1024)",
+            NotNull,
+            AddRemove(1),
+            Space::Occupied,
+            Some(|words| geometric(1, words)),
+        ),
+        case(
+            "dp_count_distinct",
+            "dp_count_distinct(x::text, {eps}, '{mech}')",
+            "bitmap(values=3)",
+            NotNull,
+            AddRemove(3),
+            Space::Occupied,
+            Some(|words| {
+                let distribution = Staircase::two_sided_geometric(epsilon(EPS / 3.0));
+                vec![distribution.draw(words).value]
+            }),
+        ),
         count("geometric", AddRemove(1), |words| geometric(1, words)),
         count("gaussian(mu=1)", AddRemove(1), |words| {
             normal(1, 1.0, words)

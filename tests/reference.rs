@@ -20,7 +20,13 @@ const EVERYWHERE: [&str; 2] = ["rows", "groups"];
 const PURPOSES: [(&str, &[&str]); 12] = [
     (
         "Means, sums and counts",
-        &["dp_mean", "dp_mean_and_count", "dp_sum", "dp_count"],
+        &[
+            "dp_mean",
+            "dp_mean_and_count",
+            "dp_sum",
+            "dp_count",
+            "dp_count_distinct",
+        ],
     ),
     (
         "People with many rows",
@@ -54,6 +60,7 @@ const PURPOSES: [(&str, &[&str]); 12] = [
             "dp_mean_estimate",
             "dp_sum_estimate",
             "dp_count_estimate",
+            "dp_count_distinct_estimate",
             "dp_variance_estimate",
             "dp_counts_estimate",
             "dp_sums_estimate",

@@ -3,14 +3,15 @@
 //! and its count is not.)
 
 use dp_core::encoding::cells::CellCounts;
+use dp_core::encoding::occupied::Occupied;
 use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::sums::{Moments, Sums, Totals};
 use dp_core::mechanism::definition::Mechanism;
 use dp_core::mechanism::mean::kinds::Mean;
 use dp_core::random::Generator;
 use dp_core::registry::{
-    CLAMPED, CORRELATION, COUNT, COUNTS, COVARIANCE, HISTOGRAM, MEAN, MEANS, SLOPE, SUM, SUMS,
-    VARIANCE,
+    CLAMPED, CORRELATION, COUNT, COUNTS, COVARIANCE, DISTINCT, HISTOGRAM, MEAN, MEANS, SLOPE, SUM,
+    SUMS, VARIANCE,
 };
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_mean_tests::{Build, PARALLEL, explain, rows, run, session, value};
@@ -29,7 +30,7 @@ const TABLES: &str = "
     ANALYZE t; ANALYZE parts";
 
 /// One call of each aggregate, with and without a mechanism, as text: a NULL would be NULL.
-const CALLS: [&str; 37] = [
+const CALLS: [&str; 40] = [
     "dp_mean(x, 0, 1000, 1.0)",
     "dp_mean(x, 0, 1000, 1.0, 'laplace')",
     "dp_mean(x, 0, 1000, 1.0, 'independent')",
@@ -58,6 +59,9 @@ const CALLS: [&str; 37] = [
     "dp_variance(x, 0, 1000, 1.0)",
     "dp_stddev(x, 0, 1000, NULL, 'gaussian(mu=1)')",
     "dp_variance_estimate(x, 0, 1000, 1.0, 'laplace(sample=yes)')",
+    "dp_count_distinct(x, 1.0)",
+    "dp_count_distinct(k, 1.0, 'bitmap(values=3)')",
+    "dp_count_distinct_estimate(k::text, 0.1, 'bitmap(bits=1024)', 0.5)",
     "dp_covar_pop(x, k, 0, 1000, 0, 3, 1.0)",
     "dp_covar_pop(x, k, 0, 1000, 0, 3, NULL, 'gaussian(mu=1)')",
     "dp_regr_intercept(x, k, 0, 1000, 0, 3, 1.0)",
@@ -185,6 +189,16 @@ fn the_answer_is_that_of_no_rows() {
             let expected = mechanism.release(&Totals::new(9), &mut generator());
             let counts = seeded(&format!("dp_histogram(x, -3, 7, 9, 0.7, '{text}')"));
             assert_eq!(counts.get::<_, Vec<i64>>(0), expected, "{text}");
+        }
+        for text in ["bitmap", "bitmap(values=2)"] {
+            let of_ids = Arguments {
+                bounds: None,
+                ..arguments(text)
+            };
+            let mechanism = DISTINCT.build(&of_ids).expect("a mechanism");
+            let expected = mechanism.release(&Occupied::default(), &mut generator());
+            let count: i64 = seeded(&format!("dp_count_distinct(x, 0.7, '{text}')")).get(0);
+            assert_eq!(count, expected.count, "{text}");
         }
         for entry in CLAMPED.entries {
             let name = entry.info.example;
@@ -342,6 +356,8 @@ fn all_null_groups_are_like_empty_ones() {
         "dp_count({}, 1.0)",
         "dp_variance({}, 0, 1000, 1.0)",
         "dp_variance_estimate({}, 0, 1000, 1.0)",
+        "dp_count_distinct({}, 1.0)",
+        "dp_count_distinct_estimate({}, 1.0)",
         "dp_covar_pop({}, k, 0, 1000, 0, 3, 1.0)",
         "dp_regr(k, {}, 0, 3, 0, 1000, 1.0)",
         "dp_mean_estimate({}, 0, 1000, 1.0)",

@@ -5,6 +5,7 @@ mod clamped;
 mod contribution;
 mod count;
 mod counts;
+mod distinct;
 mod histogram;
 mod keep;
 mod mean;
@@ -20,7 +21,7 @@ use crate::call::signature::Signature;
 
 /// All aggregates with their signatures, for the test that holds them against the catalog.
 #[cfg(feature = "testing")]
-pub const SIGNATURES: [(&str, Signature); 35] = [
+pub const SIGNATURES: [(&str, Signature); 37] = [
     ("dp_bounds", bounds::BOUNDS.signature),
     ("dp_clamped", clamped::CLAMPED.signature),
     ("dp_contribution", contribution::CONTRIBUTION.signature),
@@ -30,6 +31,8 @@ pub const SIGNATURES: [(&str, Signature); 35] = [
     ),
     ("dp_corr", regression::CORRELATION.signature),
     ("dp_count", count::COUNT.signature),
+    ("dp_count_distinct", distinct::DISTINCT.signature),
+    ("dp_count_distinct_estimate", distinct::ESTIMATE.signature),
     ("dp_count_estimate", count::ESTIMATE.signature),
     ("dp_counts", counts::COUNTS.signature),
     ("dp_counts_estimate", counts::COUNTS.signature),

@@ -21,6 +21,8 @@ pub enum Role {
     X,
     /// The value of a row in the first of two columns.
     Y,
+    /// Whose row it is.
+    Id,
     /// A condition on a row; in SQL the last argument, which stands for one and more.
     Predicates,
     /// The lower bound.
@@ -50,9 +52,10 @@ pub enum Role {
 }
 
 /// The names in SQL.
-const ROLES: [(Role, &str); 15] = [
+const ROLES: [(Role, &str); 16] = [
     (Role::X, "x"),
     (Role::Y, "y"),
+    (Role::Id, "id"),
     (Role::Predicates, "questions"),
     (Role::Lo, "lo"),
     (Role::Hi, "hi"),
@@ -96,7 +99,7 @@ impl Role {
 
     /// Whether the argument is the data: it differs from row to row, and all others may not.
     const fn is_data(self) -> bool {
-        matches!(self, Self::X | Self::Y | Self::Predicates)
+        matches!(self, Self::X | Self::Y | Self::Id | Self::Predicates)
     }
 }
 
@@ -128,6 +131,8 @@ pub enum SqlType {
     /// What a person contributes, of one column.
     Contribution,
     Any,
+    /// Any, as one type of the call.
+    AnyElement,
     /// Any, and as many as the caller likes.
     AnyVariadic,
 }
@@ -138,7 +143,8 @@ impl SqlType {
     fn can_be(self, found: Oid) -> bool {
         match self {
             Self::Float8Array | Self::Mechanism | Self::Contribution => sql_type::is_varlena(found),
-            Self::Float8 | Self::Integer | Self::BigInt | Self::Any | Self::AnyVariadic => true,
+            Self::Float8 | Self::Integer | Self::BigInt => true,
+            Self::Any | Self::AnyElement | Self::AnyVariadic => true,
         }
     }
 
@@ -161,7 +167,11 @@ impl SqlType {
             Self::BigInt => Value::Integer(datum.value() as i64),
             // SAFETY: the caller guarantees it.
             Self::Mechanism => Value::Text(unsafe { mechanism::text_of(datum) }),
-            Self::Float8Array | Self::Contribution | Self::Any | Self::AnyVariadic => {
+            Self::Float8Array
+            | Self::Contribution
+            | Self::Any
+            | Self::AnyElement
+            | Self::AnyVariadic => {
                 unreachable!("a signature with such a public argument does not compile")
             }
         }
@@ -211,6 +221,7 @@ pub const X: Parameter = Parameter::new(Role::X, SqlType::Float8).read(at::X);
 pub const X_ARRAY: Parameter = Parameter::new(Role::X, SqlType::Float8Array).read(at::X);
 pub const X_CONTRIBUTION: Parameter = Parameter::new(Role::X, SqlType::Contribution).read(at::X);
 pub const X_OF_ANY_TYPE: Parameter = Parameter::new(Role::X, SqlType::Any).read(at::X);
+pub const ID: Parameter = Parameter::new(Role::Id, SqlType::AnyElement).read(at::X);
 pub const Y: Parameter = Parameter::new(Role::Y, SqlType::Float8).read(at::Y);
 pub const X_OF_TWO: Parameter = Parameter::new(Role::X, SqlType::Float8).read(at::X_OF_TWO);
 pub const YLO: Parameter = of_two(Role::YLo, 0);
@@ -302,6 +313,14 @@ impl Signature {
         })
     }
 
+    /// The type of the ids of a call that [`fits`](Self::fits), if it has ids.
+    pub fn id_type(&self, planned: &PlannedCall) -> Option<Oid> {
+        let mut pairs = self.of_call(planned.len())?.zip(planned.types());
+        pairs
+            .find(|(parameter, _)| parameter.role == Role::Id)
+            .map(|(_, of)| of)
+    }
+
     /// Whether the aggregate has such an argument.
     pub fn has(&self, role: Role) -> bool {
         self.0.iter().any(|parameter| parameter.role == role)
@@ -352,6 +371,7 @@ impl Parameter {
             SqlType::Contribution => ("", "dp_mean.dp_contribution"),
             SqlType::Mechanism => ("", "dp_mechanism"),
             SqlType::Any => ("", "\"any\""),
+            SqlType::AnyElement => ("", "anyelement"),
             SqlType::AnyVariadic => ("VARIADIC ", "\"any\""),
         };
         format!("{mode}{} {of}", self.role.name())

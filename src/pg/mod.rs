@@ -5,6 +5,7 @@ pub mod array;
 pub mod composite;
 pub mod errors;
 pub mod fmgr;
+pub mod hash;
 pub mod memory;
 pub mod nodes;
 pub mod origin;

@@ -7,6 +7,7 @@ use pgrx::pg_sys::Datum;
 
 use crate::pg::errors;
 use crate::pg::fmgr::{Call, sql_function};
+use crate::state::bitmap::BitmapState;
 use crate::state::cells::CellState;
 use crate::state::refused::Refused;
 use crate::state::scalar::State;
@@ -52,6 +53,11 @@ fn combine(call: Call) -> Option<Datum> {
                 (AnyState::Cells(into), AnyState::Cells(from)) if into.line().same(from.line()) => {
                     return Some(into.merge(&from).into_datum());
                 }
+                (AnyState::Bitmap(into), AnyState::Bitmap(from))
+                    if into.power() == from.power() =>
+                {
+                    return Some(into.merge(&from).into_datum());
+                }
                 (AnyState::Refused, _) => {}
                 (_, AnyState::Refused) => return Some(from),
                 // The call was not the same in all parts.
@@ -77,6 +83,7 @@ enum AnyState<'a> {
     PersonTotal(&'a mut State<PersonTotal>),
     Vector(VectorState<'a>),
     Cells(CellState<'a>),
+    Bitmap(BitmapState<'a>),
     Refused,
 }
 
@@ -100,6 +107,8 @@ impl AnyState<'_> {
                 Self::Vector(state)
             } else if let Some(state) = CellState::of(datum) {
                 Self::Cells(state)
+            } else if let Some(state) = BitmapState::of(datum) {
+                Self::Bitmap(state)
             } else if Refused::of(datum).is_some() {
                 Self::Refused
             } else {

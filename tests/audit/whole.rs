@@ -332,53 +332,6 @@ fn subjects() -> Vec<Subject> {
             "ARRAY[({call}).count * ((1 - ({call}).mean) ^ 2 + ({call}).value \
              - (({call}).mean * (1 - ({call}).mean) - ({call}).value))]",
         ),
-        two(
-            "dp_covar_pop",
-            "laplace",
-            Pure,
-            "dp_covar_pop(x, x, 0, 1, 0, 1, {eps}, '{mech}')",
-            NUMBER,
-            MANY,
-        ),
-        two(
-            "dp_covar_pop",
-            "gaussian(mu={eps})",
-            Gaussian,
-            "dp_covar_pop(x, x, 0, 1, 0, 1, {eps}, '{mech}')",
-            NUMBER,
-            MANY,
-        ),
-        two("dp_regr_slope", "laplace", Pure, SLOPE, NUMBER, CORNERS),
-        two(
-            "dp_regr_slope",
-            "gaussian(mu={eps})",
-            Gaussian,
-            SLOPE,
-            NUMBER,
-            CORNERS,
-        ),
-        two(
-            "dp_corr",
-            "laplace",
-            Pure,
-            REGRESSION,
-            // 7 T00 + T11 - 3 (P + Q)
-            "(SELECT ARRAY[r.count * (7 * (1 - r.x_mean - r.y_mean) + 8 * (r.covariance + r.x_mean * r.y_mean) \
-             - 3 * (r.x_mean * (1 - r.x_mean) - r.x_stddev ^ 2 + r.y_mean * (1 - r.y_mean) - r.y_stddev ^ 2))] \
-             FROM (SELECT ({call}).*) r)",
-            SPREAD,
-        ),
-        two(
-            "dp_corr",
-            "gaussian(mu={eps})",
-            Gaussian,
-            REGRESSION,
-            // The six sums times what a row at the lower ends moves them by.
-            "(SELECT ARRAY[r.count * (243 - 260 * (r.x_mean + r.y_mean) + 324 * (r.covariance + r.x_mean * r.y_mean) \
-             - 128 * (r.x_mean * (1 - r.x_mean) - r.x_stddev ^ 2 + r.y_mean * (1 - r.y_mean) - r.y_stddev ^ 2))] \
-             FROM (SELECT ({call}).*) r)",
-            SPREAD,
-        ),
         counts("correlated(mu={eps})", WITH_TOTAL, CORRELATED),
         counts("gaussian(mu={eps})", ESTIMATES, TOGETHER),
         counts("known_n(mu={eps}, n=3)", ESTIMATES, TOGETHER),
@@ -428,6 +381,60 @@ fn subjects() -> Vec<Subject> {
                     SIDES,
                 ),
             ],
+        ),
+        two(
+            "dp_covar_pop",
+            "laplace",
+            Pure,
+            "dp_covar_pop(x, x, 0, 1, 0, 1, {eps}, '{mech}')",
+            NUMBER,
+            MANY,
+        ),
+        two(
+            "dp_covar_pop",
+            "gaussian(mu={eps})",
+            Gaussian,
+            "dp_covar_pop(x, x, 0, 1, 0, 1, {eps}, '{mech}')",
+            NUMBER,
+            MANY,
+        ),
+        two("dp_regr_slope", "laplace", Pure, SLOPE, NUMBER, CORNERS),
+        two(
+            "dp_regr_slope",
+            "gaussian(mu={eps})",
+            Gaussian,
+            SLOPE,
+            NUMBER,
+            CORNERS,
+        ),
+        two(
+            "dp_corr",
+            "laplace",
+            Pure,
+            REGRESSION,
+            // 7 T00 + T11 - 3 (P + Q)
+            "(SELECT ARRAY[r.count * (7 * (1 - r.x_mean - r.y_mean) + 8 * (r.covariance + r.x_mean * r.y_mean) \
+             - 3 * (r.x_mean * (1 - r.x_mean) - r.x_stddev ^ 2 + r.y_mean * (1 - r.y_mean) - r.y_stddev ^ 2))] \
+             FROM (SELECT ({call}).*) r)",
+            SPREAD,
+        ),
+        two(
+            "dp_corr",
+            "gaussian(mu={eps})",
+            Gaussian,
+            REGRESSION,
+            // The six sums times what a row at the lower ends moves them by.
+            "(SELECT ARRAY[r.count * (243 - 260 * (r.x_mean + r.y_mean) + 324 * (r.covariance + r.x_mean * r.y_mean) \
+             - 128 * (r.x_mean * (1 - r.x_mean) - r.x_stddev ^ 2 + r.y_mean * (1 - r.y_mean) - r.y_stddev ^ 2))] \
+             FROM (SELECT ({call}).*) r)",
+            SPREAD,
+        ),
+        subject(
+            "dp_count_distinct",
+            "bitmap",
+            Pure,
+            "dp_count_distinct(x::int, {eps}, '{mech}')",
+            vec![probe(NUMBER, FIRST)],
         ),
     ]
 }

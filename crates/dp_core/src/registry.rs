@@ -11,13 +11,14 @@ use crate::mechanism::bounds::geometric::BoundsFinder;
 use crate::mechanism::clamped::geometric::Clamped;
 use crate::mechanism::columns::sums::PairMechanism;
 use crate::mechanism::definition::{Built, Entry, Info, Scalar};
+use crate::mechanism::distinct::bitmap::DistinctMechanism;
 use crate::mechanism::histogram::geometric::Histogram;
 use crate::mechanism::mean::kinds::Mean;
 use crate::mechanism::mean::parameters::{refuse_bounds, replaces_bounds};
 use crate::mechanism::variance::moments::VarianceMechanism;
 use crate::mechanism::vector::items::Vector;
 use crate::mechanism::{
-    bounds, clamped, columns, count, histogram, keep, mean, sum, variance, vector,
+    bounds, clamped, columns, count, distinct, histogram, keep, mean, sum, variance, vector,
 };
 use crate::privacy::cost::Cost;
 use crate::privacy::delta::Delta;
@@ -113,6 +114,12 @@ pub static CORRELATION: Registry<PairMechanism> = Registry {
         columns::correlation_laplace::ENTRY,
         columns::correlation_gaussian::ENTRY,
     ],
+};
+
+/// The mechanisms of numbers of distinct ids. An answer may be negative.
+pub static DISTINCT: Registry<DistinctMechanism> = Registry {
+    aggregate: "dp_count_distinct",
+    entries: &[distinct::bitmap::ENTRY],
 };
 
 /// The mechanisms of many counts at once. Answers may be negative.
@@ -276,6 +283,7 @@ pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
     let kept = kept.chain(VARIANCE.infos());
     let pairs = COVARIANCE.infos().chain(SLOPE.infos());
     let kept = kept.chain(pairs).chain(CORRELATION.infos());
+    let kept = kept.chain(DISTINCT.infos());
     let found = BOUNDS.infos().chain(CLAMPED.infos());
     scalars.chain(kept).chain(vectors).chain(found)
 }

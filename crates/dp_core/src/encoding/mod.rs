@@ -6,6 +6,7 @@ pub mod cells;
 pub mod contribution;
 pub mod grid;
 pub mod magnitudes;
+pub mod occupied;
 pub mod pairs;
 pub mod sides;
 pub mod sums;

@@ -5,6 +5,7 @@ pub mod clamped;
 pub mod columns;
 pub mod count;
 pub mod definition;
+pub mod distinct;
 pub mod gamma;
 pub mod gaussian;
 pub mod histogram;

@@ -458,6 +458,7 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
             "dp_covar_pop" => registry::COVARIANCE.build(&of_two(&arguments)).is_ok(),
             "dp_regr_slope" => registry::SLOPE.build(&of_two(&arguments)).is_ok(),
             "dp_corr" => registry::CORRELATION.build(&of_two(&arguments)).is_ok(),
+            "dp_count_distinct" => registry::DISTINCT.build(&unbounded(&arguments)).is_ok(),
             "dp_means" => registry::MEANS.build(&arguments).is_ok(),
             "dp_histogram" => registry::HISTOGRAM
                 .build(&Arguments {
@@ -744,6 +745,7 @@ fn the_catalog_is_complete() {
         "dp_covar_pop",
         "dp_regr_slope",
         "dp_corr",
+        "dp_count_distinct",
     ] {
         let of = rows.iter().filter(|row| row.0 == aggregate);
         assert_eq!(
@@ -752,7 +754,7 @@ fn the_catalog_is_complete() {
             "one default for {aggregate}"
         );
     }
-    assert_eq!(rows.len(), 42);
+    assert_eq!(rows.len(), 43);
     for (position, (aggregate, _, info)) in rows.iter().enumerate() {
         let texts = [info.name, info.guarantee, info.neighbours, info.source];
         assert!(texts.iter().all(|text| !text.is_empty()));
