@@ -2,6 +2,7 @@
 //! the integers before the noise and after it. Tests declare these functions themselves.
 
 use dp_core::encoding::cells::CellCounts;
+use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::sums::{Moments, Sums};
 use dp_core::recorder::Record;
 use pgrx::iter::TableIterator;
@@ -14,6 +15,7 @@ use crate::ledger::{self, flush};
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::pg::nodes::elements;
 use crate::pg::{self, check};
+use crate::state::bitmap::BitmapState;
 use crate::state::cells::CellState;
 use crate::state::scalar::State;
 use crate::state::vector::VectorState;
@@ -51,7 +53,8 @@ fn budget_factor(call: Call) -> Option<Datum> {
 }
 
 /// `dp_test_state(dp_state)`, a final function: the integers before the noise, as `n s`, or as
-/// `n s1 s2 ...` of vectors, or as `n s q` of moments.
+/// `n s1 s2 ...` of vectors, or as `n s q` of moments, as `n y x yy xy xx` of two columns,
+/// or as the number of bits of a bitmap.
 fn state(call: Call) -> Option<Datum> {
     let datum = call.datum(0)?;
     // SAFETY: tests declare its argument as dp_state.
@@ -61,9 +64,25 @@ fn state(call: Call) -> Option<Datum> {
         return cells(&state.histogram()).into_datum();
     }
     // SAFETY: the same.
+    if let Some(state) = unsafe { BitmapState::of(datum) } {
+        return state.occupied().bits.to_string().into_datum();
+    }
+    // SAFETY: the same.
     if let Some(state) = unsafe { State::<Moments>::of(datum) } {
         let moments = state.sums();
         return format!("{} {} {}", moments.n, moments.s, moments.q).into_datum();
+    }
+    // SAFETY: the same.
+    if let Some(state) = unsafe { State::<PairMoments>::of(datum) } {
+        let PairMoments {
+            n,
+            y,
+            x,
+            yy,
+            xy,
+            xx,
+        } = state.sums();
+        return format!("{n} {y} {x} {yy} {xy} {xx}").into_datum();
     }
     let (n, sums) = match (scalar, vector) {
         (Some(state), _) => {

@@ -321,6 +321,59 @@ fn forged_cells() -> Vec<Vec<u8>> {
     all
 }
 
+const PAIR_MAGIC: u32 = 0xd9_3a_5e_04;
+
+/// Forgeries of states of two columns: right ones with all kinds of sums, near misses, and other grids.
+fn forged_pairs() -> Vec<Vec<u8>> {
+    let mut random = Random::new(23);
+    let of_call = [
+        [0.0, 100.0, 0.0, STEPS as f64 / 100.0],
+        [0.0, 99.0, 0.0, STEPS as f64 / 99.0],
+    ];
+    let mut all = Vec::new();
+    for grids in [of_call, [of_call[0]; 2], [[f64::NAN; 4]; 2]] {
+        for word in [0, 1, 1 << 63, u64::MAX] {
+            for length in [10, 11, 12] {
+                let mut bytes = PAIR_MAGIC.to_ne_bytes().to_vec();
+                bytes.extend((0..length).flat_map(|_| word.to_ne_bytes()));
+                let numbers = grids.iter().flatten();
+                bytes.extend(numbers.flat_map(|number| number.to_ne_bytes()));
+                let mut close = bytes.clone();
+                close[random.below(160)] ^= 1 << random.below(8);
+                all.extend([bytes, close]);
+            }
+        }
+    }
+    all
+}
+
+const BITMAP_MAGIC: u32 = 0xd9_3a_5e_71;
+
+/// Forgeries of states of bitmaps: right ones, full tables, heads that lie about what follows.
+fn forged_bitmaps() -> Vec<Vec<u8>> {
+    let mut random = Random::new(24);
+    let mut all = Vec::new();
+    for power in [0, 9, 10, 11, 20, 27, 28, 31, 32, u32::MAX] {
+        for slots in [0, 1, 3, 4, 5, 14, 15, 31, u32::MAX] {
+            for used in [0, 12, u32::MAX] {
+                let words = match (power, slots) {
+                    (10, 0) => 32,
+                    (11, 0) => 64,
+                    _ => 16,
+                };
+                let word = *random.pick(&[0, 1, 1025, u32::MAX]);
+                let head = [BITMAP_MAGIC, power, slots, used, 0];
+                let all_words = head.into_iter().chain(std::iter::repeat_n(word, words));
+                let bytes: Vec<u8> = all_words.flat_map(u32::to_ne_bytes).collect();
+                let mut close = bytes.clone();
+                close[random.below(24)] ^= 1 << random.below(8);
+                all.extend([bytes, close]);
+            }
+        }
+    }
+    all
+}
+
 /// The grids of [`calls`] with bounds: of values, and of a count.
 fn grids() -> [[f64; 4]; 2] {
     [[0.0, 100.0, 0.0, STEPS as f64 / 100.0], [0.0; 4]]
@@ -402,7 +455,8 @@ fn forged_first_states(build: Build) {
     let all = all.collect::<Vec<_>>().join(", ");
     let (mut answers, mut errors) = (0, 0);
     let forgeries = forgeries().into_iter().chain(forged_vectors());
-    let forgeries = forgeries.chain(forged_cells());
+    let forgeries = forgeries.chain(forged_cells()).chain(forged_pairs());
+    let forgeries = forgeries.chain(forged_bitmaps());
     for (i, bytes) in forgeries.enumerate() {
         let update = "UPDATE pg_aggregate SET agginitval = '{}' WHERE aggtranstype = 'dp_mean.dp_state'::regtype";
         run(&mut client, &update.replace("{}", &hexadecimal(&bytes)));
@@ -546,7 +600,7 @@ fn forged_partial_states(build: Build) {
         &[[[5, 3, 9]].as_slice(), &[[0; 3]; 7]].concat(),
     ));
     let forgeries = forgeries().into_iter().chain(forged_vectors());
-    for bytes in forgeries.chain(forged_cells()) {
+    for bytes in forgeries.chain(forged_cells()).chain(forged_pairs()) {
         let bad = hexadecimal(&bytes);
         let mut statements = Vec::new();
         for (left, right) in [
@@ -1051,8 +1105,8 @@ fn memory_does_not_grow_with_rows() {
         // A sort would hold the rows.
         "SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_sort = off",
     );
-    // Cells are as many as the places where values lie.
-    let calls = calls().filter(|call| call.state != State::Cells);
+    // Cells are as many as the places where values lie, and ids as many as there are.
+    let calls = calls().filter(|call| !matches!(call.state, State::Cells | State::Ids));
     let calls = calls.map(|call| call.sql()).collect::<Vec<_>>().join(", ");
     for grouping in ["", " GROUP BY x::int % 10"] {
         let mut held = Vec::new();

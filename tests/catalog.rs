@@ -67,7 +67,7 @@ const WRITTEN: [&str; 4] = [
 const REFUSES: &str = "dp_mean.dp_ledger_refuse()";
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 242;
+const FUNCTIONS: usize = 275;
 
 /// How many of them anybody calls beside the aggregates; the others are in the schema of what works inside.
 const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + GATE.len() + 6;
@@ -223,6 +223,8 @@ fn each_aggregate_says_what_it_is() {
             "dp_groups" => 512,
             "dp_quantile" | "dp_median" | "dp_quantiles" => 64 + 8 * 16_384,
             "dp_variance" | "dp_stddev" | "dp_variance_estimate" | "dp_contribution" => 80,
+            "dp_count_distinct" | "dp_count_distinct_estimate" => 24 + (1 << 17),
+            "dp_covar_pop" | "dp_corr" | "dp_regr" | "dp_regr_slope" | "dp_regr_intercept" => 160,
             _ => 64,
         };
         assert_eq!(row.get::<_, i32>(8), space, "{name}");
@@ -237,6 +239,8 @@ fn each_aggregate_says_what_it_is() {
             "dp_counts_estimate" => "dp_counts_trans",
             "dp_sums_estimate" => "dp_sums_trans",
             "dp_stddev" => &format!("dp_variance{people}_trans"),
+            "dp_regr_intercept" => "dp_regr_slope_trans",
+            "dp_regr" => "dp_corr_trans",
             "dp_count" | "dp_count_estimate" if !name.contains("any") => {
                 &format!("{aggregate}_rows_trans")
             }
@@ -278,7 +282,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 116);
+    assert_eq!(of_states, 134);
     for (name, usable) in [
         ("dp_mean.dp_state", false),
         ("dp_mean.dp_contribution", false),
@@ -291,6 +295,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         ("dp_bounds_answer", true),
         ("dp_clamped_answer", true),
         ("dp_variance_answer", true),
+        ("dp_regr_answer", true),
     ] {
         let sql = format!(
             "SELECT has_type_privilege('{}', '{name}', 'USAGE')",
@@ -339,6 +344,16 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "dp_variance(x, 0, 1, 1)",
         "dp_stddev(x, 0, 1, 1, 'laplace(sample=yes)')",
         "(dp_variance_estimate(x, 0, 1, NULL, 'gaussian(mu=1)')).count",
+        "dp_count_distinct(x, 1)",
+        "dp_count_distinct(x::text, 1, 'bitmap(bits=2048)')",
+        "(dp_count_distinct_estimate(x, 1)).lower",
+        "(dp_count_distinct_estimate(-x, 1, 'bitmap', 0.5)).value",
+        "dp_covar_pop(x, -x, 0, 1, -1, 1, 1)",
+        "dp_covar_pop(x, -x, 0, 1, -1, 1, 1, 'laplace')",
+        "dp_corr(x, -x, 0, 1, -1, 1, NULL, 'gaussian(mu=1)')",
+        "dp_regr_slope(x, -x, 0, 1, -1, 1, 1)",
+        "dp_regr_intercept(x, -x, 0, 1, -1, 1, 1, 'laplace')",
+        "(dp_regr(x, -x, 0, 1, -1, 1, 1)).r2",
         "(dp_mean_estimate(x, 0, 1, 1)).lower",
         "(dp_mean_estimate(x, 0, 1, 1, 'laplace', 0.9)).mechanism",
         "(dp_sum_estimate(x, 0, 1, NULL, 'gaussian(mu=1)')).upper",
@@ -428,7 +443,7 @@ fn every_object_has_a_comment() {
     ];
     assert_eq!(Vec::from_iter(&catalogs), expected);
     // Besides: 6 operators, 2 casts, types, an operator class and its family, a schema, 6 tables and 4 views.
-    assert_eq!(members.len(), FUNCTIONS + 35);
+    assert_eq!(members.len(), FUNCTIONS + 36);
     let sql = format!(
         "SELECT objid::regclass || '.' || attname FROM ({MEMBERS}) m JOIN pg_attribute a ON attrelid = objid \
          WHERE classid = 'pg_class'::regclass AND attnum > 0 AND col_description(objid, attnum) IS NULL \
@@ -458,6 +473,12 @@ fn every_object_has_a_comment() {
             "dp_variance_answer",
             "value float8, lower float8, upper float8, stddev float8, stddev_lower float8, stddev_upper float8, \
              mean float8, count float8, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
+        ),
+        (
+            "dp_regr_answer",
+            "slope float8, intercept float8, correlation float8, r2 float8, covariance float8, y_mean float8, \
+             x_mean float8, y_stddev float8, x_stddev float8, count float8, \
+             rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
         (
             "dp_vector_answer",
@@ -863,7 +884,7 @@ fn dp_mechanisms_lists_what_works() {
 }
 
 /// A call of each aggregate with a mechanism, and the aggregate under which that one is listed.
-const CALLS: [(&str, &str); 19] = [
+const CALLS: [(&str, &str); 26] = [
     ("dp_mean", "dp_mean(x, 0, 1, {eps}, {mech})"),
     ("dp_mean", "dp_mean_and_count(x, 0, 1, {eps}, {mech})"),
     ("dp_sum", "dp_sum(x, 0, 1, {eps}, {mech})"),
@@ -875,6 +896,25 @@ const CALLS: [(&str, &str); 19] = [
         "dp_variance",
         "dp_variance_estimate(x, 0, 1, {eps}, {mech})",
     ),
+    ("dp_count_distinct", "dp_count_distinct(x, {eps}, {mech})"),
+    (
+        "dp_count_distinct",
+        "dp_count_distinct_estimate(x, {eps}, {mech})",
+    ),
+    (
+        "dp_covar_pop",
+        "dp_covar_pop(x, x, 0, 1, 0, 1, {eps}, {mech})",
+    ),
+    (
+        "dp_regr_slope",
+        "dp_regr_slope(x, x, 0, 1, 0, 1, {eps}, {mech})",
+    ),
+    (
+        "dp_regr_slope",
+        "dp_regr_intercept(x, x, 0, 1, 0, 1, {eps}, {mech})",
+    ),
+    ("dp_corr", "dp_corr(x, x, 0, 1, 0, 1, {eps}, {mech})"),
+    ("dp_corr", "(dp_regr(x, x, 0, 1, 0, 1, {eps}, {mech})).r2"),
     (
         "dp_counts",
         "dp_counts({eps}, {mech}, VARIADIC ARRAY[x > 0.3, x > 0.7])",
@@ -907,6 +947,7 @@ fn takes_scale(info: &Info) -> bool {
 fn example_with(example: &str, parameter: &Parameter) -> (String, bool) {
     let value = match (parameter.name, parameter.kind) {
         ("n", _) => "7",
+        ("bits", _) => "4096",
         ("rows" | "groups", _) => "2",
         ("bins", _) => "70",
         ("moment", _) => "3",
@@ -1005,11 +1046,20 @@ fn the_default_is_the_one_that_is_listed() {
          SET dp_mean.allow_pathological = on",
     );
     // The aggregates of vectors have no default: d or the budget must be given.
-    let scalars = ["dp_mean", "dp_sum", "dp_count", "dp_variance"];
+    let pairs = ["dp_covar_pop", "dp_regr_slope", "dp_corr"];
+    let scalars = [
+        "dp_mean",
+        "dp_sum",
+        "dp_count",
+        "dp_count_distinct",
+        "dp_variance",
+    ];
+    let scalars = [&scalars[..], &pairs].concat();
     for (aggregate, is_default, info) in catalog().filter(|entry| scalars.contains(&entry.0)) {
         let bounds = match aggregate {
-            "dp_count" => "",
+            "dp_count" | "dp_count_distinct" => "",
             _ if takes_scale(info) => "NULL, NULL, ",
+            _ if pairs.contains(&aggregate) => "-x, 0, 1, -1, 1, ",
             _ => "0, 1, ",
         };
         // The default has no NULL bounds.

@@ -76,7 +76,7 @@ fn anybody_can_aggregate() {
 fn no_support_function_can_be_called() {
     let (database, mut client) = session(Build::Release);
     let functions = support_functions(&mut client);
-    assert_eq!(functions.len(), 105, "{functions:?}");
+    assert_eq!(functions.len(), 123, "{functions:?}");
     let role = Role::new(&database);
     run(&mut client, &shown(&role));
     let mut nobody = role.connect();
@@ -93,7 +93,7 @@ fn no_support_function_can_be_called() {
         let nulls: Vec<String> = arguments
             .split(", ")
             .map(|argument| match argument {
-                "\"any\"" => "NULL::text".to_owned(),
+                "\"any\"" | "anyelement" => "NULL::text".to_owned(),
                 "cstring" => "'x'".to_owned(),
                 "dp_mean.dp_state" => "NULL".to_owned(),
                 other => format!("NULL::{other}"),
@@ -179,7 +179,7 @@ fn no_aggregate_can_be_built_over_them() {
                regexp_replace(pg_get_function_identity_arguments(oid), '^[a-z]+ dp_mean.dp_state, ', ''), oid::regproc) \
                FROM pg_proc WHERE proname LIKE 'dp\\_%\\_trans' OR proname = 'dp_state_combine'";
     let all = rows(&mut client, sql);
-    assert_eq!(all.len(), 66);
+    assert_eq!(all.len(), 77);
     for row in &all {
         let sql: &str = row.get(0);
         assert_eq!(refused(&mut nobody, sql).code, "42501", "{sql}");
@@ -300,6 +300,20 @@ fn outside_an_aggregate_a_support_function_is_an_error() {
         "SELECT dp_mean.dp_variance_estimate_trans(NULL, NULL, 0, 1, 1, 'laplace')",
         "SELECT dp_mean.dp_variance_estimate_trans(NULL, 1, 0, 1, 1, 'laplace', 0.9)",
         "SELECT dp_mean.dp_variance_estimate_final(NULL)",
+        "SELECT dp_mean.dp_count_distinct_trans(NULL, 1, 1)",
+        "SELECT dp_mean.dp_count_distinct_trans(NULL, NULL::text, 1, 'bitmap')",
+        "SELECT dp_mean.dp_count_distinct_final(NULL)",
+        "SELECT dp_mean.dp_count_distinct_estimate_trans(NULL, 'a'::text, 1)",
+        "SELECT dp_mean.dp_count_distinct_estimate_final(NULL)",
+        "SELECT dp_mean.dp_covar_pop_trans(NULL, 1, 1, 0, 1, 0, 1, 1)",
+        "SELECT dp_mean.dp_covar_pop_trans(NULL, 1, NULL, 0, 1, 0, 1, 1, 'laplace')",
+        "SELECT dp_mean.dp_covar_pop_final(NULL)",
+        "SELECT dp_mean.dp_regr_slope_trans(NULL, NULL, 1, 0, 1, 0, 1, 1)",
+        "SELECT dp_mean.dp_regr_slope_final(NULL)",
+        "SELECT dp_mean.dp_regr_intercept_final(NULL)",
+        "SELECT dp_mean.dp_corr_trans(NULL, 1, 1, 0, 1, 0, 1, 1, 'laplace')",
+        "SELECT dp_mean.dp_corr_final(NULL)",
+        "SELECT dp_mean.dp_regr_final(NULL)",
         "SELECT dp_mean.dp_clamped_trans(NULL, 1, 0, 1, 1)",
         "SELECT dp_mean.dp_clamped_trans(NULL, NULL, 0, 1, 1, 'geometric')",
         "SELECT dp_mean.dp_clamped_final(NULL)",

@@ -33,7 +33,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dp_core::encoding::grid::{COARSE_STEPS, STEPS};
+use dp_core::encoding::grid::{COARSE_STEPS, PAIR_STEPS, STEPS};
 use dp_core::encoding::magnitudes::BINS;
 use dp_core::encoding::sides::SIDES;
 use dp_core::privacy::epsilon::Epsilon;
@@ -57,6 +57,8 @@ const EPS: f64 = 1.5;
 /// `G`, and that of variances and of counts in vectors.
 const G: i128 = STEPS as i128;
 const COARSE: i128 = COARSE_STEPS as i128;
+/// The square of that of two columns.
+const PAIR: i128 = (PAIR_STEPS * PAIR_STEPS) as i128;
 const UNIT: i128 = 1 << 20;
 /// Numbers in a vector.
 const D: usize = 4;
@@ -266,12 +268,18 @@ enum Space {
     LaplaceMoments,
     /// `(l0, l1, l2)`: of length at most `G^2`.
     GaussianMoments,
+    /// So many sums of two columns: absolute values of at most this times `G^2` together.
+    LaplacePairs(usize, i128),
+    /// Squares of at most the second times `G^4` together, each counted so many times.
+    GaussianPairs(&'static [i128], i128),
     /// Each `2 S_j - G n` by `-G` to `G`, with this `G`, and `G n` by `G` where it is released.
     Vector { unit: i128, whole: bool },
     /// Each `S_j` by `-G` to `G`.
     Values(i128),
     /// Each `S_j` by 0 to `G`, at most so many by more than 0.
     Few(i128, usize),
+    /// The number of bits that are set by 0 or 1 for each row.
+    Occupied,
     /// One of so many counts by 1.
     Bins(usize),
     /// See [`check_choices`]: counts of which one moves by 1, each level's on one side of a cut.
@@ -321,6 +329,15 @@ impl Space {
                 let unit = COARSE * COARSE * rows;
                 square <= unit * unit && l0 + l1 + l2 == unit
             }
+            (Self::LaplacePairs(length, most), sums) => {
+                let all: i128 = sums.iter().map(|sum| sum.abs()).sum();
+                sums.len() == length && all <= most * PAIR * rows && (rows == 0 || all > 0)
+            }
+            (Self::GaussianPairs(times, most), sums) => {
+                let squares = sums.iter().zip(times).map(|(sum, times)| times * sum * sum);
+                let all: i128 = squares.sum();
+                sums.len() == times.len() && all <= most * (PAIR * rows) * (PAIR * rows)
+            }
             (Self::Vector { unit, whole }, numbers) => {
                 let (sums, rest) = numbers.split_at(D);
                 sums.iter().all(|sum| from_middle(*sum, unit))
@@ -333,6 +350,7 @@ impl Space {
                 let all = sums.len() == D && sums.iter().all(|sum| *sum >= 0 && within(*sum, unit));
                 all && sums.iter().filter(|sum| **sum > 0).count() <= most * rows as usize
             }
+            (Self::Occupied, [bits]) => (0..=rows).contains(bits),
             (Self::Bins(length), counts) => {
                 let sum: i128 = counts.iter().sum();
                 counts.len() == length && counts.iter().all(|count| *count >= 0) && sum == rows
@@ -366,6 +384,8 @@ enum Counted {
     Values,
     /// And it is between the bounds.
     Inside,
+    /// Neither `x` nor `y` is NULL or NaN.
+    Pairs,
 }
 
 impl Counted {
@@ -374,6 +394,9 @@ impl Counted {
             Self::All => true,
             Self::NotNull => row.x.is_some(),
             Self::Values => row.x.is_some_and(|x| !x.is_nan()),
+            Self::Pairs => [row.x, row.y]
+                .iter()
+                .all(|value| value.is_some_and(|value| !value.is_nan())),
             Self::Inside => row.x.is_some_and(|x| lo <= x && x <= hi),
         }
     }
@@ -484,13 +507,16 @@ fn ellipse(unit: f64, words: &mut Generator) -> Vec<i128> {
 }
 
 fn cases() -> Vec<Case> {
-    use Counted::{All, Inside, NotNull, Values};
+    use Counted::{All, Inside, NotNull, Pairs, Values};
     use Relation::{AddRemove, Replace};
     const MEAN: &str = "dp_mean_and_count(x, {lo}, {hi}, {eps}, '{mech}')";
     const SUM: &str = "dp_sum(x, {lo}, {hi}, {eps}, '{mech}')";
     const COUNT: &str = "dp_count(x, {eps}, '{mech}')";
     const KEEP: &str = "dp_keep({eps}, 0.05, '{mech}')";
     const VARIANCE: &str = "dp_variance_estimate(x, {lo}, {hi}, {eps}, '{mech}')";
+    const COVARIANCE: &str = "dp_covar_pop(y, x, {lo}, {hi}, -3, 0.5, {eps}, '{mech}')";
+    const SLOPE: &str = "dp_regr_slope(y, x, -3, 0.5, {lo}, {hi}, {eps}, '{mech}')";
+    const CORRELATION: &str = "dp_regr(y, x, {lo}, {hi}, -3, 0.5, {eps}, '{mech}')";
     const COUNTS: &str = "dp_counts_estimate({eps}, '{mech}', x > 0, y > 0, x < y, x = y)";
     // A NULL row, a short one, and one with all numbers.
     const SUMS: &str = "dp_sums_estimate(CASE WHEN x IS NULL THEN NULL WHEN y IS NULL THEN \
@@ -538,6 +564,18 @@ fn cases() -> Vec<Case> {
             AddRemove(1),
             space,
             Some(noise),
+        )
+    };
+    let pair = |aggregate, call, mechanism, space, noise: Noise| {
+        let noise = Some(noise);
+        case(
+            aggregate,
+            call,
+            mechanism,
+            Pairs,
+            AddRemove(1),
+            space,
+            noise,
         )
     };
     let whole = |unit| Space::Vector { unit, whole: true };
@@ -656,6 +694,53 @@ fn cases() -> Vec<Case> {
             "gaussian(mu=1, sample=yes)",
             Space::GaussianMoments,
             |words| normal(3, (COARSE * COARSE) as f64, words),
+        ),
+        pair(
+            "dp_covar_pop",
+            COVARIANCE,
+            "laplace",
+            Space::LaplacePairs(4, 1),
+            |words| laplace(4, PAIR_STEPS * PAIR_STEPS, EPS, words),
+        ),
+        pair(
+            "dp_covar_pop",
+            COVARIANCE,
+            "gaussian(mu=1)",
+            Space::GaussianPairs(&[1, 2, 2, 4], 9),
+            |words| {
+                let unit = 3.0 * PAIR as f64;
+                let sizes = [unit, unit / 2f64.sqrt(), unit / 2f64.sqrt(), unit / 2.0];
+                let each = sizes.map(|size| normal(1, size, words)[0]);
+                each.to_vec()
+            },
+        ),
+        pair(
+            "dp_regr_slope",
+            SLOPE,
+            "laplace",
+            Space::LaplacePairs(5, 9),
+            |words| laplace(5, 9 * PAIR_STEPS * PAIR_STEPS, EPS, words),
+        ),
+        pair(
+            "dp_regr_slope",
+            SLOPE,
+            "gaussian(mu=1)",
+            Space::GaussianPairs(&[1; 6], 243),
+            |words| normal(6, 243f64.sqrt() * PAIR as f64, words),
+        ),
+        pair(
+            "dp_corr",
+            CORRELATION,
+            "laplace",
+            Space::LaplacePairs(6, 8),
+            |words| laplace(6, 8 * PAIR_STEPS * PAIR_STEPS, EPS, words),
+        ),
+        pair(
+            "dp_corr",
+            CORRELATION,
+            "gaussian(mu=1)",
+            Space::GaussianPairs(&[1; 6], 243),
+            |words| normal(6, 243f64.sqrt() * PAIR as f64, words),
         ),
         value(
             "dp_histogram",
@@ -854,6 +939,27 @@ fn cases() -> Vec<Case> {
         )
     };
     cases.extend([
+        case(
+            "dp_count_distinct",
+            "dp_count_distinct(x, {eps}, '{mech}')",
+            "bitmap(bits=1024)",
+            NotNull,
+            AddRemove(1),
+            Space::Occupied,
+            Some(|words| geometric(1, words)),
+        ),
+        case(
+            "dp_count_distinct",
+            "dp_count_distinct(x::text, {eps}, '{mech}')",
+            "bitmap(values=3)",
+            NotNull,
+            AddRemove(3),
+            Space::Occupied,
+            Some(|words| {
+                let distribution = Staircase::two_sided_geometric(epsilon(EPS / 3.0));
+                vec![distribution.draw(words).value]
+            }),
+        ),
         count("geometric", AddRemove(1), |words| geometric(1, words)),
         count("gaussian(mu=1)", AddRemove(1), |words| {
             normal(1, 1.0, words)

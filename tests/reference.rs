@@ -17,10 +17,16 @@ const MEMBERS: &str = "SELECT objid FROM pg_depend WHERE refclassid = 'pg_extens
 const EVERYWHERE: [&str; 2] = ["rows", "groups"];
 
 /// What functions are for: a title, and their names. Sections for mechanisms, types and settings follow.
-const PURPOSES: [(&str, &[&str]); 13] = [
+const PURPOSES: [(&str, &[&str]); 14] = [
     (
         "Means, sums and counts",
-        &["dp_mean", "dp_mean_and_count", "dp_sum", "dp_count"],
+        &[
+            "dp_mean",
+            "dp_mean_and_count",
+            "dp_sum",
+            "dp_count",
+            "dp_count_distinct",
+        ],
     ),
     (
         "People with many rows",
@@ -36,6 +42,16 @@ const PURPOSES: [(&str, &[&str]); 13] = [
     ),
     ("Many at once", &["dp_counts", "dp_sums", "dp_means"]),
     ("Spread", &["dp_variance", "dp_stddev"]),
+    (
+        "Two columns",
+        &[
+            "dp_covar_pop",
+            "dp_corr",
+            "dp_regr_slope",
+            "dp_regr_intercept",
+            "dp_regr",
+        ],
+    ),
     (
         "Histograms and bounds",
         &[
@@ -53,6 +69,7 @@ const PURPOSES: [(&str, &[&str]); 13] = [
             "dp_mean_estimate",
             "dp_sum_estimate",
             "dp_count_estimate",
+            "dp_count_distinct_estimate",
             "dp_variance_estimate",
             "dp_counts_estimate",
             "dp_sums_estimate",
@@ -309,7 +326,8 @@ fn mechanisms(client: &mut Client) -> Vec<Mechanism> {
 fn write_mechanisms(page: &mut String, mechanisms: &[Mechanism]) {
     page.push_str(
         "What `mech` may be, by aggregate: `dp_mechanisms()`. An estimate has the mechanisms of the aggregate that it is one of \
-         (`dp_mean_and_count`: those of `dp_mean`; `dp_stddev`: those of `dp_variance`; `dp_counts_estimate`: those of `dp_counts`).\n\n",
+         (`dp_mean_and_count`: those of `dp_mean`; `dp_stddev`: those of `dp_variance`; `dp_counts_estimate`: those of `dp_counts`; \
+         `dp_regr_intercept`: those of `dp_regr_slope`; `dp_regr`: those of `dp_corr`).\n\n",
     );
     let mut aggregate = "";
     for mechanism in mechanisms {

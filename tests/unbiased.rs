@@ -187,6 +187,7 @@ const SHAPES: [&str; 6] = [
 fn mechanism(text: &str) -> Box<dyn CellsMean> {
     let arguments = Arguments {
         bounds: Some((None, None)),
+        x_bounds: None,
         epsilon: Some(1.0),
         delta: None,
         length: None,

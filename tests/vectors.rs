@@ -1220,6 +1220,7 @@ impl Call {
     fn mechanism(&self) -> Box<Vector> {
         let arguments = Arguments {
             bounds: self.bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
+            x_bounds: None,
             epsilon: self.eps,
             delta: None,
             length: self.length,

@@ -3,12 +3,15 @@
 //! and its count is not.)
 
 use dp_core::encoding::cells::CellCounts;
+use dp_core::encoding::occupied::Occupied;
+use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::sums::{Moments, Sums, Totals};
 use dp_core::mechanism::definition::Mechanism;
 use dp_core::mechanism::mean::kinds::Mean;
 use dp_core::random::Generator;
 use dp_core::registry::{
-    CLAMPED, COUNT, COUNTS, HISTOGRAM, MEAN, MEANS, MEDIAN, QUANTILES, SUM, SUMS, VARIANCE,
+    CLAMPED, CORRELATION, COUNT, COUNTS, COVARIANCE, DISTINCT, HISTOGRAM, MEAN, MEANS, MEDIAN,
+    QUANTILES, SLOPE, SUM, SUMS, VARIANCE,
 };
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::request::ranks::Ranks;
@@ -60,6 +63,7 @@ fn answers_with_noise(client: &mut Client, sql: &str, groups: usize) {
 fn arguments(mechanism: &str) -> Arguments<'_> {
     Arguments {
         bounds: Some((Some(-3.0), Some(7.0))),
+        x_bounds: None,
         epsilon: Some(0.7),
         delta: None,
         length: None,
@@ -152,6 +156,16 @@ fn the_answer_is_that_of_no_rows() {
             let counts = seeded(&format!("dp_histogram(x, -3, 7, 9, 0.7, '{text}')"));
             assert_eq!(counts.get::<_, Vec<i64>>(0), expected, "{text}");
         }
+        for text in ["bitmap", "bitmap(values=2)"] {
+            let of_ids = Arguments {
+                bounds: None,
+                ..arguments(text)
+            };
+            let mechanism = DISTINCT.build(&of_ids).expect("a mechanism");
+            let expected = mechanism.release(&Occupied::default(), &mut generator());
+            let count: i64 = seeded(&format!("dp_count_distinct(x, 0.7, '{text}')")).get(0);
+            assert_eq!(count, expected.count, "{text}");
+        }
         for entry in CLAMPED.entries {
             let name = entry.info.example;
             let mechanism = CLAMPED.build(&arguments(name)).expect("a mechanism");
@@ -200,6 +214,35 @@ fn the_answer_is_that_of_no_rows() {
                 expected.count,
             ];
             assert_eq!(found, whole, "{name}");
+        }
+        for (registry, call) in [
+            (&COVARIANCE, "dp_covar_pop(x, k, -3, 7, 0, 5, 0.7, '{}')"),
+            (&SLOPE, "dp_regr_slope(x, k, -3, 7, 0, 5, 0.7, '{}')"),
+            (&SLOPE, "dp_regr_intercept(x, k, -3, 7, 0, 5, 0.7, '{}')"),
+            (&CORRELATION, "dp_corr(x, k, -3, 7, 0, 5, 0.7, '{}')"),
+            (
+                &CORRELATION,
+                "(dp_regr(x, k, -3, 7, 0, 5, 0.7, '{}')).count",
+            ),
+        ] {
+            for entry in registry.entries {
+                let of_two = Arguments {
+                    x_bounds: Some((Some(0.0), Some(5.0))),
+                    ..arguments(entry.info.example)
+                };
+                let mechanism = registry.build(&of_two).expect("two columns");
+                let expected = mechanism.release(&PairMoments::default(), &mut generator());
+                let (line, strength) = (expected.line, expected.strength);
+                let expected = match call.split('(').find(|part| !part.is_empty()) {
+                    Some("dp_covar_pop") => Some(expected.covariance),
+                    Some("dp_regr_slope") => line.map(|line| line.slope),
+                    Some("dp_regr_intercept") => line.map(|line| line.intercept),
+                    Some("dp_corr") => strength.map(|strength| strength.correlation),
+                    _ => Some(expected.count),
+                };
+                let found: f64 = seeded(&call.replace("{}", entry.info.example)).get(0);
+                assert_eq!(Some(found), expected, "{call}");
+            }
         }
         for (registry, call) in [
             (&COUNTS, "dp_counts(0.7, '{}', VARIADIC ARRAY[x > 3])"),
@@ -297,6 +340,10 @@ fn all_null_groups_are_like_empty_ones() {
         "dp_count({}, 1.0)",
         "dp_variance({}, 0, 1000, 1.0)",
         "dp_variance_estimate({}, 0, 1000, 1.0)",
+        "dp_count_distinct({}, 1.0)",
+        "dp_count_distinct_estimate({}, 1.0)",
+        "dp_covar_pop({}, k, 0, 1000, 0, 3, 1.0)",
+        "dp_regr(k, {}, 0, 3, 0, 1000, 1.0)",
         "dp_mean_estimate({}, 0, 1000, 1.0)",
         "dp_sum_estimate({}, 0, 1000, 1.0)",
         "dp_count_estimate({}, 1.0)",

@@ -30,7 +30,7 @@ use crate::state::scalar::{RowSums, State};
 use crate::types::contribution::Sealed;
 
 /// What a person's rows are added up to, and how that becomes a contribution.
-trait Person: RowSums {
+trait Person: RowSums<Grid = Grid, Row = f64> {
     /// The grid of the rows.
     fn grid(bounds: &Bounds) -> Grid;
 

@@ -5,12 +5,14 @@ mod clamped;
 mod contribution;
 mod count;
 mod counts;
+mod distinct;
 mod groups;
 mod histogram;
 mod keep;
 mod mean;
 mod means;
 mod quantile;
+mod regression;
 mod shared;
 mod sum;
 mod sums;
@@ -19,7 +21,7 @@ mod variance;
 use crate::call::signature::{OF_GROUPS, Signature};
 
 /// All aggregates with their signatures. A test holds them against the catalog.
-pub const SIGNATURES: [(&str, Signature); 37] = [
+pub const SIGNATURES: [(&str, Signature); 44] = [
     ("dp_bounds", bounds::BOUNDS.signature),
     ("dp_clamped", clamped::CLAMPED.signature),
     ("dp_contribution", contribution::CONTRIBUTION.signature),
@@ -27,10 +29,14 @@ pub const SIGNATURES: [(&str, Signature); 37] = [
         "dp_contribution_sum",
         contribution::CONTRIBUTION_SUM.signature,
     ),
+    ("dp_corr", regression::CORRELATION.signature),
     ("dp_count", count::COUNT.signature),
+    ("dp_count_distinct", distinct::DISTINCT.signature),
+    ("dp_count_distinct_estimate", distinct::ESTIMATE.signature),
     ("dp_count_estimate", count::ESTIMATE.signature),
     ("dp_counts", counts::COUNTS.signature),
     ("dp_counts_estimate", counts::COUNTS.signature),
+    ("dp_covar_pop", regression::COVARIANCE.signature),
     ("dp_groups", OF_GROUPS),
     ("dp_histogram", histogram::HISTOGRAM.signature),
     ("dp_histogram", histogram::PEOPLE.signature),
@@ -48,6 +54,9 @@ pub const SIGNATURES: [(&str, Signature); 37] = [
     ("dp_quantile", quantile::QUANTILE_OF_PEOPLE.signature),
     ("dp_quantiles", quantile::QUANTILES.signature),
     ("dp_quantiles", quantile::QUANTILES_OF_PEOPLE.signature),
+    ("dp_regr", regression::CORRELATION.signature),
+    ("dp_regr_intercept", regression::SLOPE.signature),
+    ("dp_regr_slope", regression::SLOPE.signature),
     ("dp_stddev", variance::VARIANCE.signature),
     ("dp_stddev", variance::PEOPLE.signature),
     ("dp_sum", sum::SUM.signature),

@@ -11,7 +11,7 @@ use crate::call::signature::{Role, at};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::state::refused::Refused;
-use crate::state::scalar::{RowSums, State};
+use crate::state::scalar::{GroupGrid, RowSums, State};
 use crate::state::vector::{Layout, VectorState};
 
 impl<M: ?Sized> Aggregate<M> {
@@ -40,7 +40,7 @@ impl<M: ?Sized> Aggregate<M> {
     pub unsafe fn add_sums<S: RowSums>(
         &self,
         call: Call,
-        grid: Grid,
+        grid: S::Grid,
         sums: &S,
     ) -> Result<Datum, Refusal> {
         let Some(datum) = call.datum(at::STATE) else {
@@ -57,7 +57,7 @@ impl<M: ?Sized> Aggregate<M> {
     ///
     /// # Safety
     /// `datum` is a dp_state.
-    pub unsafe fn sums_of<S: RowSums>(&self, datum: Datum, grid: &Grid) -> Result<S, Refusal> {
+    pub unsafe fn sums_of<S: RowSums>(&self, datum: Datum, grid: &S::Grid) -> Result<S, Refusal> {
         // SAFETY: the caller guarantees it.
         Ok(unsafe { self.state_of(datum, grid) }?.sums())
     }
@@ -75,7 +75,7 @@ impl<M: ?Sized> Aggregate<M> {
     ///
     /// # Safety
     /// `call` is a call of this aggregate's final function.
-    pub unsafe fn release_state<S: RowSums, A: Mechanism<S> + ?Sized>(
+    pub unsafe fn release_state<S: RowSums<Grid = Grid>, A: Mechanism<S> + ?Sized>(
         &self,
         call: Call,
         mechanism: &A,
@@ -93,7 +93,7 @@ impl<M: ?Sized> Aggregate<M> {
         &self,
         call: Call,
         mechanism: &A,
-        grid: &Grid,
+        grid: &S::Grid,
     ) -> Result<A::Answer, Refusal> {
         let sums = match call.datum(at::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
@@ -126,10 +126,10 @@ impl<M: ?Sized> Aggregate<M> {
     unsafe fn state_of<'a, S: RowSums>(
         &self,
         datum: Datum,
-        grid: &Grid,
+        grid: &S::Grid,
     ) -> Result<&'a mut State<S>, Refusal> {
         // SAFETY: the caller guarantees it.
-        let state = unsafe { self.found(State::of(datum), datum) }?;
+        let state = unsafe { self.found(State::<S>::of(datum), datum) }?;
         if state.grid().same(grid) {
             Ok(state)
         } else {

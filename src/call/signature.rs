@@ -25,12 +25,24 @@ use crate::types::mechanism;
 pub enum Role {
     /// The value of a row.
     X,
+    /// The value of a row in the first of two columns.
+    Y,
+    /// Whose row it is.
+    Id,
     /// A condition on a row; in SQL the last argument, which stands for one and more.
     Predicates,
     /// The lower bound.
     Lo,
     /// The upper bound.
     Hi,
+    /// The lower bound of `y`, where there are two columns.
+    YLo,
+    /// The upper bound of `y`.
+    YHi,
+    /// The lower bound of `x`.
+    XLo,
+    /// The upper bound of `x`.
+    XHi,
     /// The number of buckets.
     Buckets,
     /// The quantile.
@@ -56,11 +68,17 @@ pub enum Role {
 }
 
 /// The names in SQL.
-const ROLES: [(Role, &str); 15] = [
+const ROLES: [(Role, &str); 21] = [
     (Role::X, "x"),
+    (Role::Y, "y"),
+    (Role::Id, "id"),
     (Role::Predicates, "questions"),
     (Role::Lo, "lo"),
     (Role::Hi, "hi"),
+    (Role::YLo, "ylo"),
+    (Role::YHi, "yhi"),
+    (Role::XLo, "xlo"),
+    (Role::XHi, "xhi"),
     (Role::Buckets, "buckets"),
     (Role::Quantile, "q"),
     (Role::Quantiles, "qs"),
@@ -104,7 +122,7 @@ impl Role {
     const fn is_data(self) -> bool {
         matches!(
             self,
-            Self::X | Self::Predicates | Self::Person | Self::Parts
+            Self::X | Self::Y | Self::Id | Self::Predicates | Self::Person | Self::Parts
         )
     }
 }
@@ -123,6 +141,11 @@ pub mod at {
     pub const PARTS: usize = 3;
     /// The first one.
     pub const PREDICATES: usize = 3;
+    /// Of two columns.
+    pub const Y: usize = 1;
+    pub const X_OF_TWO: usize = 2;
+    /// `ylo`, `yhi`, `xlo`, `xhi`.
+    pub const BOUNDS_OF_TWO: [usize; 4] = [3, 4, 5, 6];
 }
 
 /// The type of an argument in SQL.
@@ -136,6 +159,8 @@ pub enum SqlType {
     /// What a person contributes, of one column.
     Contribution,
     Any,
+    /// Any, as one type of the call.
+    AnyElement,
     /// Any, and as many as the caller likes.
     AnyVariadic,
 }
@@ -146,7 +171,8 @@ impl SqlType {
     fn can_be(self, found: Oid) -> bool {
         match self {
             Self::Float8Array | Self::Mechanism | Self::Contribution => sql_type::is_varlena(found),
-            Self::Float8 | Self::Integer | Self::BigInt | Self::Any | Self::AnyVariadic => true,
+            Self::Float8 | Self::Integer | Self::BigInt => true,
+            Self::Any | Self::AnyElement | Self::AnyVariadic => true,
         }
     }
 
@@ -174,7 +200,7 @@ impl SqlType {
             Self::BigInt => Value::Integer(datum.value() as i64),
             // SAFETY: the caller guarantees it.
             Self::Mechanism => Value::Text(unsafe { mechanism::text_of(datum) }),
-            Self::Contribution | Self::Any | Self::AnyVariadic => {
+            Self::Contribution | Self::Any | Self::AnyElement | Self::AnyVariadic => {
                 unreachable!("a signature with such a public argument does not compile")
             }
         }
@@ -224,6 +250,13 @@ pub const X: Parameter = Parameter::new(Role::X, SqlType::Float8).read(at::X);
 pub const X_ARRAY: Parameter = Parameter::new(Role::X, SqlType::Float8Array).read(at::X);
 pub const X_CONTRIBUTION: Parameter = Parameter::new(Role::X, SqlType::Contribution).read(at::X);
 pub const X_OF_ANY_TYPE: Parameter = Parameter::new(Role::X, SqlType::Any).read(at::X);
+pub const ID: Parameter = Parameter::new(Role::Id, SqlType::AnyElement).read(at::X);
+pub const Y: Parameter = Parameter::new(Role::Y, SqlType::Float8).read(at::Y);
+pub const X_OF_TWO: Parameter = Parameter::new(Role::X, SqlType::Float8).read(at::X_OF_TWO);
+pub const YLO: Parameter = of_two(Role::YLo, 0);
+pub const YHI: Parameter = of_two(Role::YHi, 1);
+pub const XLO: Parameter = of_two(Role::XLo, 2);
+pub const XHI: Parameter = of_two(Role::XHi, 3);
 pub const PREDICATES: Parameter =
     Parameter::new(Role::Predicates, SqlType::AnyVariadic).read(at::PREDICATES);
 pub const LO: Parameter = Parameter::new(Role::Lo, SqlType::Float8).read(at::LO);
@@ -239,6 +272,11 @@ pub const EPS: Parameter = Parameter::new(Role::Epsilon, SqlType::Float8);
 pub const DELTA: Parameter = Parameter::new(Role::Delta, SqlType::Float8);
 pub const MECH: Parameter = Parameter::new(Role::Mechanism, SqlType::Mechanism);
 pub const CONFIDENCE: Parameter = Parameter::new(Role::Confidence, SqlType::Float8);
+
+/// A bound of one of two columns.
+const fn of_two(role: Role, bound: usize) -> Parameter {
+    Parameter::new(role, SqlType::Float8).read(at::BOUNDS_OF_TWO[bound])
+}
 
 /// The parameters of an aggregate, in the order of its SQL declaration.
 #[derive(Clone, Copy, Debug)]
@@ -309,6 +347,14 @@ impl Signature {
         })
     }
 
+    /// The type of the ids of a call that [`fits`](Self::fits), if it has ids.
+    pub fn id_type(&self, planned: &PlannedCall) -> Option<Oid> {
+        let mut pairs = self.of_call(planned.len())?.zip(planned.types());
+        pairs
+            .find(|(parameter, _)| parameter.role == Role::Id)
+            .map(|(_, of)| of)
+    }
+
     /// Whether the aggregate has such an argument.
     pub fn has(&self, role: Role) -> bool {
         self.0.iter().any(|parameter| parameter.role == role)
@@ -359,6 +405,7 @@ impl Parameter {
             SqlType::Contribution => ("", "dp_mean.dp_contribution"),
             SqlType::Mechanism => ("", "dp_mechanism"),
             SqlType::Any => ("", "\"any\""),
+            SqlType::AnyElement => ("", "anyelement"),
             SqlType::AnyVariadic => ("VARIADIC ", "\"any\""),
         };
         format!("{mode}{} {of}", self.role.name())
@@ -480,9 +527,10 @@ impl Values {
 
     /// What a mechanism is made from.
     pub fn arguments(&self, input: Input) -> Arguments<'_> {
-        let bounds = self.number(Role::Lo).zip(self.number(Role::Hi));
+        let bounds = |lo, hi| self.number(lo).zip(self.number(hi));
         Arguments {
-            bounds,
+            bounds: bounds(Role::Lo, Role::Hi).or(bounds(Role::YLo, Role::YHi)),
+            x_bounds: bounds(Role::XLo, Role::XHi),
             epsilon: self.number(Role::Epsilon).flatten(),
             delta: self.number(Role::Delta),
             length: match input {

@@ -19,6 +19,7 @@ use crate::call::signature::{
 };
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
+use crate::pg::hash::Hashing;
 use crate::pg::origin::{Origin, origins, unnested};
 use crate::pg::plan::{Argument, Computation, Computations, Missing, PlannedCall, SupportFunction};
 
@@ -58,6 +59,8 @@ pub struct CallSite<M: ?Sized + 'static> {
     /// rows, PostgreSQL computes them before it calls us.
     refused: Option<Refusal>,
     input: Input,
+    /// Of a call that has ids, how they become hashes.
+    hashing: Option<Hashing>,
     takes_contributions: bool,
     /// The calls that make the contributions which this one takes in, with their public arguments.
     origins: Vec<(&'static str, Sources)>,
@@ -216,6 +219,13 @@ impl<M: ?Sized> CallSite<M> {
             finding.refused.get_or_insert(refusal);
             Input::Value
         });
+        // SAFETY: fcinfo is PostgreSQL's own.
+        let collation = unsafe { (*call.fcinfo()).fncollation };
+        let of_ids = signature.id_type(&planned);
+        let hashing = of_ids.and_then(|of| Hashing::of(of, collation));
+        if of_ids.is_some() && hashing.is_none() {
+            finding.refused.get_or_insert(errors::no_hash_of_ids(name));
+        }
         let refused = finding.refused.take();
         let takes_contributions = signature.takes_contributions(&planned);
         // A call that spends nothing is about no groups.
@@ -236,6 +246,7 @@ impl<M: ?Sized> CallSite<M> {
             computed,
             refused,
             input,
+            hashing,
             takes_contributions,
             origins,
             kept,
@@ -256,6 +267,31 @@ impl<M: ?Sized> CallSite<M> {
         Self::with(call, SupportFunction::Final, aggregate, |site| {
             Ok(Computations::of(&mut site.computed))
         })
+    }
+
+    /// How ids become hashes.
+    ///
+    /// # Errors
+    /// There are none, or they cannot.
+    pub fn hashing(&self) -> Result<Hashing, Refusal> {
+        self.check()?;
+        self.hashing
+            .ok_or_else(|| errors::no_hash_of_ids(self.aggregate.name))
+    }
+
+    /// The hash of an id, where the call site is known and nothing of PostgreSQL's must be called. Cannot panic.
+    ///
+    /// # Safety
+    /// PostgreSQL's own fcinfo, of a function of ours that calls with this type `M`; `id` is its id.
+    #[inline(always)]
+    pub unsafe fn plain_hash(fcinfo: FunctionCallInfo, id: Datum) -> Option<u64> {
+        // SAFETY: fn_extra is NULL or what `with` put there; see there. No other reference to it exists while
+        // PostgreSQL calls us.
+        unsafe {
+            let site = (*(*fcinfo).flinfo).fn_extra.cast::<Self>();
+            let site = site.as_ref()?;
+            site.hashing.as_ref()?.of_plain(id)
+        }
     }
 
     /// How the data come.

@@ -53,6 +53,7 @@ fn mean_error(call: Call) -> Option<Datum> {
     let mechanism = mechanism(call);
     let arguments = Arguments {
         bounds: Some((number(1), number(2))),
+        x_bounds: None,
         epsilon: number(3),
         delta: None,
         length: None,

@@ -20,6 +20,7 @@ pub struct Call<'a> {
 pub fn of(call: &Call) -> Checked<(Spent, String)> {
     let arguments = Arguments {
         bounds: call.bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
+        x_bounds: None,
         epsilon: Some(call.epsilon),
         delta: call.delta.map(Some),
         length: call.length,

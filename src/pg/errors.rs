@@ -344,6 +344,19 @@ pub fn not_boolean_array(aggregate: &str) -> Refusal {
     )
 }
 
+/// Ids of a type whose values cannot be told apart by a hash.
+pub fn no_hash_of_ids(aggregate: &str) -> Refusal {
+    let refusal = Refusal::new(
+        PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION,
+        format!("{aggregate}: argument \"id\" is of a type that has no hash function"),
+        "Cast it to a type that GROUP BY can hash, such as text.",
+    );
+    Refusal {
+        argument: "id",
+        ..refusal
+    }
+}
+
 /// The plan hides the arguments of the call.
 pub fn hidden_arguments(aggregate: &str) -> Refusal {
     Refusal::new(

@@ -8,6 +8,7 @@ pub mod composite;
 pub mod errors;
 pub mod extension;
 pub mod fmgr;
+pub mod hash;
 pub mod keys;
 pub mod memory;
 pub mod net;

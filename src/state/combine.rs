@@ -1,11 +1,13 @@
 //! One state for the rows of two.
 
 use dp_core::encoding::contribution::{PersonRows, PersonTotal};
+use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::sums::{Moments, Sums};
 use pgrx::pg_sys::Datum;
 
 use crate::pg::errors;
 use crate::pg::fmgr::{Call, sql_function};
+use crate::state::bitmap::BitmapState;
 use crate::state::cells::CellState;
 use crate::state::groups::GroupsState;
 use crate::state::refused::Refused;
@@ -31,6 +33,9 @@ fn combine(call: Call) -> Option<Datum> {
                 {
                     into.merge(&from.sums());
                 }
+                (AnyState::Pairs(into), AnyState::Pairs(from)) if into.grid().same(from.grid()) => {
+                    into.merge(&from.sums());
+                }
                 (AnyState::PersonRows(into), AnyState::PersonRows(from))
                     if into.grid().same(from.grid()) =>
                 {
@@ -53,6 +58,11 @@ fn combine(call: Call) -> Option<Datum> {
                     let merged = into.merge(&from).map(GroupsState::into_datum);
                     return Some(merged.unwrap_or_else(|| Refused::new(0).into_datum()));
                 }
+                (AnyState::Bitmap(into), AnyState::Bitmap(from))
+                    if into.power() == from.power() =>
+                {
+                    return Some(into.merge(&from).into_datum());
+                }
                 (AnyState::Refused, _) => {}
                 (_, AnyState::Refused) => return Some(from),
                 // The call was not the same in all parts.
@@ -73,10 +83,12 @@ fn combine(call: Call) -> Option<Datum> {
 enum AnyState<'a> {
     Sums(&'a mut State<Sums>),
     Moments(&'a mut State<Moments>),
+    Pairs(&'a mut State<PairMoments>),
     PersonRows(&'a mut State<PersonRows>),
     PersonTotal(&'a mut State<PersonTotal>),
     Vector(VectorState<'a>),
     Cells(CellState<'a>),
+    Bitmap(BitmapState<'a>),
     Groups(GroupsState<'a>),
     Refused,
 }
@@ -92,6 +104,8 @@ impl AnyState<'_> {
             } else if let Some(state) = State::of(datum) {
                 Self::Moments(state)
             } else if let Some(state) = State::of(datum) {
+                Self::Pairs(state)
+            } else if let Some(state) = State::of(datum) {
                 Self::PersonRows(state)
             } else if let Some(state) = State::of(datum) {
                 Self::PersonTotal(state)
@@ -99,6 +113,8 @@ impl AnyState<'_> {
                 Self::Vector(state)
             } else if let Some(state) = CellState::of(datum) {
                 Self::Cells(state)
+            } else if let Some(state) = BitmapState::of(datum) {
+                Self::Bitmap(state)
             } else if let Some(state) = GroupsState::of(datum) {
                 Self::Groups(state)
             } else if Refused::of(datum).is_some() {

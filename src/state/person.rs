@@ -7,6 +7,8 @@ use dp_core::encoding::grid::Grid;
 use crate::state::scalar::{RowSums, halves, whole};
 
 impl RowSums for PersonRows {
+    type Grid = Grid;
+    type Row = f64;
     type Words = [u64; 5];
     type Steps = u64;
     const MAGIC: u32 = 0xd9_3a_5e_02;
@@ -43,6 +45,8 @@ impl RowSums for PersonRows {
 }
 
 impl RowSums for PersonTotal {
+    type Grid = Grid;
+    type Row = f64;
     type Words = [u64; 3];
     type Steps = i64;
     const MAGIC: u32 = 0xd9_3a_5e_03;

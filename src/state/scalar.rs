@@ -1,17 +1,51 @@
-//! `dp_state`: what an aggregate keeps for a group. 64 bytes, or 80 for a variance, updated in place.
+//! `dp_state`: what an aggregate keeps for a group. 64 bytes, 80 for a variance, or 160 for two columns, updated in
+//! place.
 //!
 //! A varlena of the extension's own rather than `internal`: as fast, and a distributed engine
 //! can carry it. Its layout is private: it has no text or binary form, and privileges keep every
 //! function that takes it away from users.
 
 use dp_core::encoding::grid::Grid;
+use dp_core::encoding::pairs::{PairGrid, PairMoments};
 use dp_core::encoding::sums::{Moments, Sums};
 use pgrx::pg_sys::{self, Datum};
 
 use crate::pg::varlena::length_word;
 
-/// What the rows of a group add up to, by rules of its own: [`Sums`], or [`Moments`].
+/// How the rows of a group become steps: fixed by the call, and the same in each of its states.
+pub trait GroupGrid: Copy {
+    /// Whether two grids are the same, bit by bit.
+    fn same(&self, other: &Self) -> bool;
+    /// The name of a bound in which two grids differ.
+    fn changed_bound(&self, other: &Self) -> Option<&'static str>;
+}
+
+impl GroupGrid for Grid {
+    fn same(&self, other: &Self) -> bool {
+        Grid::same(self, other)
+    }
+
+    fn changed_bound(&self, other: &Self) -> Option<&'static str> {
+        Grid::changed_bound(self, other)
+    }
+}
+
+impl GroupGrid for PairGrid {
+    fn same(&self, other: &Self) -> bool {
+        PairGrid::same(self, other)
+    }
+
+    fn changed_bound(&self, other: &Self) -> Option<&'static str> {
+        PairGrid::changed_bound(self, other)
+    }
+}
+
+/// What the rows of a group add up to, by rules of its own: [`Sums`], [`Moments`] or [`PairMoments`].
 pub trait RowSums: Copy + Default {
+    /// How rows become steps.
+    type Grid: GroupGrid;
+    /// The values of a row.
+    type Row;
     /// The same in words: `palloc` aligns to 8 bytes and no more, so a 128-bit sum is two halves.
     type Words: Copy;
     /// What a row comes to.
@@ -21,8 +55,8 @@ pub trait RowSums: Copy + Default {
 
     fn pack(self) -> Self::Words;
     fn unpack(words: Self::Words) -> Self;
-    /// What a value that is not NaN comes to on this grid. Cannot panic.
-    fn steps(grid: &Grid, x: f64) -> Self::Steps;
+    /// What a row without NaN comes to on this grid. Cannot panic.
+    fn steps(grid: &Self::Grid, row: Self::Row) -> Self::Steps;
     /// Takes in one row. Cannot panic.
     fn add(&mut self, steps: Self::Steps);
     /// Takes in the rows of another part of the same group.
@@ -40,6 +74,8 @@ pub fn halves(sum: i128) -> [u64; 2] {
 }
 
 impl RowSums for Sums {
+    type Grid = Grid;
+    type Row = f64;
     type Words = [u64; 3];
     type Steps = i64;
     const MAGIC: u32 = 0xd9_3a_5e_01;
@@ -74,6 +110,8 @@ impl RowSums for Sums {
 }
 
 impl RowSums for Moments {
+    type Grid = Grid;
+    type Row = f64;
     type Words = [u64; 5];
     type Steps = u64;
     // Told apart from the one above by its length.
@@ -109,6 +147,55 @@ impl RowSums for Moments {
     }
 }
 
+impl RowSums for PairMoments {
+    type Grid = PairGrid;
+    type Row = [f64; 2];
+    type Words = [u64; 11];
+    type Steps = [u64; 2];
+    const MAGIC: u32 = 0xd9_3a_5e_04;
+
+    #[inline(always)]
+    fn pack(self) -> [u64; 11] {
+        let Self {
+            n,
+            y,
+            x,
+            yy,
+            xy,
+            xx,
+        } = self;
+        let [[y0, y1], [x0, x1]] = [y, x].map(halves);
+        let [[yy0, yy1], [xy0, xy1], [xx0, xx1]] = [yy, xy, xx].map(halves);
+        [n as u64, y0, y1, x0, x1, yy0, yy1, xy0, xy1, xx0, xx1]
+    }
+
+    #[inline(always)]
+    fn unpack([n, y0, y1, x0, x1, yy0, yy1, xy0, xy1, xx0, xx1]: [u64; 11]) -> Self {
+        Self {
+            n: n as i64,
+            y: whole(y0, y1),
+            x: whole(x0, x1),
+            yy: whole(yy0, yy1),
+            xy: whole(xy0, xy1),
+            xx: whole(xx0, xx1),
+        }
+    }
+
+    #[inline(always)]
+    fn steps(grid: &PairGrid, row: [f64; 2]) -> [u64; 2] {
+        grid.steps(row)
+    }
+
+    #[inline(always)]
+    fn add(&mut self, steps: [u64; 2]) {
+        PairMoments::add(self, steps);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        PairMoments::merge(self, other);
+    }
+}
+
 /// What a group's rows add up to, and the grid they are on.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -116,17 +203,19 @@ pub struct State<S: RowSums> {
     header: u32,
     magic: u32,
     words: S::Words,
-    grid: Grid,
+    grid: S::Grid,
 }
 
 const _: () = assert!(size_of::<State<Sums>>() == 64 && align_of::<State<Sums>>() == 8);
 const _: () = assert!(size_of::<State<Moments>>() == 80 && align_of::<State<Moments>>() == 8);
+const _: () =
+    assert!(size_of::<State<PairMoments>>() == 160 && align_of::<State<PairMoments>>() == 8);
 
 impl<S: RowSums> State<S> {
     const HEADER: u32 = length_word(size_of::<Self>());
 
     /// No rows yet.
-    pub fn new(grid: Grid) -> Self {
+    pub fn new(grid: S::Grid) -> Self {
         Self {
             header: Self::HEADER,
             magic: S::MAGIC,
@@ -136,7 +225,7 @@ impl<S: RowSums> State<S> {
     }
 
     #[inline(always)]
-    pub fn grid(&self) -> &Grid {
+    pub fn grid(&self) -> &S::Grid {
         &self.grid
     }
 
@@ -154,10 +243,10 @@ impl<S: RowSums> State<S> {
         self.words = sums.pack();
     }
 
-    /// Takes in a row with a value that is not NaN. Cannot panic.
+    /// Takes in a row without NaN. Cannot panic.
     #[inline(always)]
-    pub fn take(&mut self, x: f64) {
-        self.add(S::steps(&self.grid, x));
+    pub fn take(&mut self, row: S::Row) {
+        self.add(S::steps(&self.grid, row));
     }
 
     /// Takes in other rows of the same group.

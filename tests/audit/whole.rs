@@ -9,6 +9,9 @@
 //!   is cut off at a bound. Of a variance, `B0`, `B1` and `B2` over `G^2` are the count times
 //!   `(1 - p)^2 + v`, `2 (p (1 - p) - v)` and `p^2 + v`, for a mean `p` and a variance `v` between the
 //!   bounds 0 and 1. A row at 0 moves one of the three noisy sums alone, as far as it can.
+//! * The same of two columns, with `y = x`: `p11` is the covariance and the product of the means, `P / n` is `m (1 - m)`
+//!   less the variance. Where the answer is a slope alone, rows are at the corners such that it is 0 and most of its
+//!   noise is that of the corner without a spread, where the row is added.
 //! * Of a vector with Gaussian noise the weights are those of `audit::gaussian`. For counts of a row
 //!   of all "yes", with the default `c^2 = sqrt(d)`, they are `2` for each count and `c^2 - d` for the
 //!   total.
@@ -71,7 +74,7 @@ struct Subject {
 const NONE: &[(usize, f64)] = &[];
 
 /// Tables, of so many rows of each value.
-const TABLES: [(&str, &[(usize, f64)]); 29] = [
+const TABLES: [(&str, &[(usize, f64)]); 31] = [
     ("nothing", NONE),
     ("low", &[(1, 0.0)]),
     ("high", &[(1, 1.0)]),
@@ -84,6 +87,11 @@ const TABLES: [(&str, &[(usize, f64)]); 29] = [
     ("spread_low", &[(41, 0.0), (40, 0.5), (40, 1.0)]),
     ("nine_low", &[(9, 0.0)]),
     ("nine_and_high", &[(9, 0.0), (1, 1.0)]),
+    ("corners", &[(20, 0.0), (63, 1.0), (63, 2.0), (200, 3.0)]),
+    (
+        "corners_low",
+        &[(21, 0.0), (63, 1.0), (63, 2.0), (200, 3.0)],
+    ),
     ("one", &[(1, 3.0)]),
     ("two", &[(2, 3.0)]),
     ("three", &[(3, 3.0)]),
@@ -110,6 +118,7 @@ const FIRST: &[(&str, &str)] = &[("nothing", "high")];
 const ANOTHER: &[(&str, &str)] = &[("low", "high")];
 const MANY: &[(&str, &str)] = &[("many", "many_low")];
 const SPREAD: &[(&str, &str)] = &[("spread", "spread_low")];
+const CORNERS: &[(&str, &str)] = &[("corners", "corners_low")];
 /// Around where a group of rows alike begins to be shown, for each of the promises.
 const ALIKE: &[(&str, &str)] = &[
     ("nothing", "one"),
@@ -120,6 +129,10 @@ const ALIKE: &[(&str, &str)] = &[
     ("nine", "ten"),
 ];
 
+/// Of rows at a corner each: 0 is the lower ends, 1 the upper end of `x`, 2 that of `y`, 3 both.
+const SLOPE: &str =
+    "dp_regr_slope(floor(x / 2), x - 2 * floor(x / 2), 0, 1, 0, 1, {eps}, '{mech}')";
+const REGRESSION: &str = "dp_regr(x, x, 0, 1, 0, 1, {eps}, '{mech}')";
 /// The questions that a row at 1 answers with "yes", one at 0 with "no".
 const COUNTS: &str = "dp_counts_estimate({eps}, '{mech}', x > 0.5, x > 0.5, x > 0.5, x > 0.5)";
 const SUMS: &str = "dp_sums_estimate(ARRAY[x, x, x, x], 0, 1, {eps}, '{mech}')";
@@ -198,6 +211,10 @@ fn subjects() -> Vec<Subject> {
             call,
             vec![number(answer, SPREAD)],
         )
+    };
+    let two = |aggregate, mechanism, guarantee, call, answer, pairs| {
+        let probes = vec![number(answer, pairs)];
+        subject(aggregate, mechanism, guarantee, call, probes)
     };
     let vector = |aggregate, call, mechanism, answer, weights| {
         let probes = vec![weighted(answer, FIRST, weights)];
@@ -399,6 +416,60 @@ fn subjects() -> Vec<Subject> {
                     SIDES,
                 ),
             ],
+        ),
+        two(
+            "dp_covar_pop",
+            "laplace",
+            Pure,
+            "dp_covar_pop(x, x, 0, 1, 0, 1, {eps}, '{mech}')",
+            NUMBER,
+            MANY,
+        ),
+        two(
+            "dp_covar_pop",
+            "gaussian(mu={eps})",
+            Gaussian,
+            "dp_covar_pop(x, x, 0, 1, 0, 1, {eps}, '{mech}')",
+            NUMBER,
+            MANY,
+        ),
+        two("dp_regr_slope", "laplace", Pure, SLOPE, NUMBER, CORNERS),
+        two(
+            "dp_regr_slope",
+            "gaussian(mu={eps})",
+            Gaussian,
+            SLOPE,
+            NUMBER,
+            CORNERS,
+        ),
+        two(
+            "dp_corr",
+            "laplace",
+            Pure,
+            REGRESSION,
+            // 7 T00 + T11 - 3 (P + Q)
+            "(SELECT ARRAY[r.count * (7 * (1 - r.x_mean - r.y_mean) + 8 * (r.covariance + r.x_mean * r.y_mean) \
+             - 3 * (r.x_mean * (1 - r.x_mean) - r.x_stddev ^ 2 + r.y_mean * (1 - r.y_mean) - r.y_stddev ^ 2))] \
+             FROM (SELECT ({call}).*) r)",
+            SPREAD,
+        ),
+        two(
+            "dp_corr",
+            "gaussian(mu={eps})",
+            Gaussian,
+            REGRESSION,
+            // The six sums times what a row at the lower ends moves them by.
+            "(SELECT ARRAY[r.count * (243 - 260 * (r.x_mean + r.y_mean) + 324 * (r.covariance + r.x_mean * r.y_mean) \
+             - 128 * (r.x_mean * (1 - r.x_mean) - r.x_stddev ^ 2 + r.y_mean * (1 - r.y_mean) - r.y_stddev ^ 2))] \
+             FROM (SELECT ({call}).*) r)",
+            SPREAD,
+        ),
+        subject(
+            "dp_count_distinct",
+            "bitmap",
+            Pure,
+            "dp_count_distinct(x::int, {eps}, '{mech}')",
+            vec![probe(NUMBER, FIRST)],
         ),
     ]
 }

@@ -10,6 +10,10 @@ pub enum State {
     Sums,
     /// 80 bytes: a sum of squares too.
     Moments,
+    /// 160 bytes: the moments of two columns.
+    Pairs,
+    /// A table of ids that grows up to a bitmap.
+    Ids,
     /// A sum for each position of a row.
     Vector,
     /// A count for each bin.
@@ -65,7 +69,7 @@ impl Call {
 }
 
 use Empty::{Noise, Nothing};
-use State::{Bins, Cells, Moments, Sums, Vector};
+use State::{Bins, Cells, Ids, Moments, Pairs, Sums, Vector};
 
 type Truth = &'static [(&'static str, &'static str)];
 type Line = (&'static str, &'static str, State, Empty, Truth);
@@ -148,6 +152,21 @@ const LINES: &[Line] = &[
     ("dp_median", "coalesce(x * 0 + 7, 7), 0, {hi}, {eps}, 'em(step=7)'", Bins, Noise, SEVEN),
     ("dp_quantiles", "x, 0, {hi}, '{0.3,0.6}', {eps}", Bins, Noise, &[]),
     ("dp_quantiles", "coalesce(x * 0 + 7, 7), 0, {hi}, '{0.2,0.9}', {eps}, 'em(step=7)'", Bins, Noise, &[("({})[2]", "7 * sign(count(*){after})")]),
+    ("dp_covar_pop", "x, x, 0, {hi}, 0, 99, {eps}", Pairs, Noise, &[]),
+    ("dp_covar_pop", "x, x, 0, {hi}, 0, {hi}, NULL, 'gaussian(mu=1000)'", Pairs, Noise, &[("round(({})::numeric, -2)", "round(covar_pop(c, c){after}::numeric, -2)")]),
+    ("dp_corr", "x, x, 0, {hi}, 0, 99, {eps}", Pairs, Noise, &[]),
+    ("dp_corr", "x, x, 0, {hi}, 0, 99, {eps}, 'laplace'", Pairs, Noise, &[]),
+    ("dp_regr_slope", "x, x, 0, {hi}, 0, 99, {eps}", Pairs, Noise, &[]),
+    ("dp_regr_slope", "x, x, 0, {hi}, 0, 99, {eps}, 'laplace'", Pairs, Noise, &[]),
+    ("dp_regr_intercept", "x, x, 0, {hi}, 0, 99, {eps}", Pairs, Noise, &[]),
+    ("dp_regr_intercept", "x, x, 0, {hi}, 0, 99, {eps}, 'laplace'", Pairs, Noise, &[]),
+    ("dp_regr", "x, x, 0, {hi}, 0, 99, {eps}", Pairs, Noise, &[]),
+    ("dp_regr", "x, x, 0, {hi}, 0, 99, NULL, 'gaussian(mu=1000)'", Pairs, Noise, &[("round(({}).count)", "count(x){after}")]),
+    ("dp_count_distinct", "floor(x / 100), {eps}", Ids, Noise, &[("{}", "count(DISTINCT floor(x / 100)){after}")]),
+    ("dp_count_distinct", "x::int, {eps}, 'bitmap(bits=1024, values=3)'", Ids, Noise, &[]),
+    ("dp_count_distinct_estimate", "x::text, {eps}", Ids, Noise, &[]),
+    ("dp_count_distinct_estimate", "floor(x / 100)::text, {eps}, 'bitmap'", Ids, Noise, &[("({}).value", "count(DISTINCT floor(x / 100)){after}")]),
+    ("dp_count_distinct_estimate", "x::int::int8, {eps}, 'bitmap(bits=2048)', 0.5", Ids, Noise, &[]),
     ("dp_counts", "{eps}, 'correlated(delta=1e-6)', x > 30, x > 60", Vector, Noise, &[]),
     ("dp_counts", "{eps}, 'laplace(d=2)', VARIADIC ARRAY[x > 30, x > 60]", Vector, Noise, &[]),
     ("dp_counts", "NULL, 'gaussian(mu=1000)', x > 30, x > 60", Vector, Noise, &[("round(({})[2])", "count(CASE WHEN x > 60 THEN 1 END){after}")]),

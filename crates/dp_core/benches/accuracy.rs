@@ -48,6 +48,7 @@ fn against_the_bound(generator: &mut Generator) {
 fn build(mechanism: &str, epsilon: f64) -> Option<Box<Scalar<MeanAnswer>>> {
     let arguments = Arguments {
         bounds: Some((Some(0.0), Some(1.0))),
+        x_bounds: None,
         epsilon: Some(epsilon),
         delta: None,
         length: None,
@@ -167,6 +168,7 @@ fn means(
 ) -> Vec<f64> {
     let arguments = Arguments {
         bounds: Some((Some(lo), Some(hi))),
+        x_bounds: None,
         epsilon: Some(epsilon),
         delta: None,
         length: None,

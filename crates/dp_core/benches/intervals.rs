@@ -23,6 +23,7 @@ fn main() {
 fn build(mechanism: &str, epsilon: f64) -> Box<dyn SumsMean> {
     let arguments = Arguments {
         bounds: Some((Some(0.0), Some(1.0))),
+        x_bounds: None,
         epsilon: Some(epsilon),
         delta: None,
         length: None,

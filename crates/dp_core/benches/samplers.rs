@@ -63,6 +63,7 @@ fn releases<M: ?Sized, A: 'static>(
         let build = move || {
             let arguments = Arguments {
                 bounds,
+                x_bounds: None,
                 epsilon: Some(epsilon),
                 delta: None,
                 length: None,

@@ -1,13 +1,17 @@
 //! Answers with their intervals, and what they cost: what the aggregates called `..._estimate` release.
 
+use std::rc::Rc;
+
 use crate::accuracy::interval::{self, Intervals};
 use crate::encoding::grid::Grid;
+use crate::encoding::occupied::Occupied;
 use crate::error::ParameterError;
 use crate::mechanism::definition::{Mechanism, Scalar};
+use crate::mechanism::distinct::bitmap::{DistinctAnswer, DistinctMechanism, OfIds};
 use crate::mechanism::mean::answer::MeanAnswer;
 use crate::mechanism::mean::kinds::Mean;
 use crate::random::Generator;
-use crate::registry::{Factory, Made, Registry};
+use crate::registry::{Factory, Made, Registry, Spent};
 use crate::request::arguments::Arguments;
 use crate::request::checked::Overspent;
 
@@ -44,6 +48,30 @@ impl<D, A> Mechanism<D> for Estimator<D, A> {
     }
 }
 
+/// The same of a mechanism that counts ids.
+struct OfIdsEstimator {
+    mechanism: Estimator<Occupied, DistinctAnswer>,
+    power: u32,
+}
+
+impl Mechanism<Occupied> for OfIdsEstimator {
+    type Answer = Estimate<DistinctAnswer>;
+
+    fn grid(&self) -> Option<Grid> {
+        self.mechanism.grid()
+    }
+
+    fn release(&self, data: &Occupied, generator: &mut Generator) -> Estimate<DistinctAnswer> {
+        self.mechanism.release(data, generator)
+    }
+}
+
+impl OfIds for OfIdsEstimator {
+    fn power(&self) -> u32 {
+        self.power
+    }
+}
+
 /// The mechanisms of a registry, each with the intervals of its answers.
 pub struct Estimates<M: ?Sized + 'static>(pub &'static Registry<M>);
 
@@ -55,6 +83,20 @@ impl<M: ?Sized> Estimates<M> {
         overspent: Overspent,
         plain: impl FnOnce(Box<M>) -> Option<Box<dyn Mechanism<D, Answer = A>>>,
     ) -> Result<Made<dyn Mechanism<D, Answer = Estimate<A>>>, ParameterError> {
+        let (estimator, spent) = self.estimator(arguments, confidence, overspent, plain)?;
+        Ok(Made {
+            mechanism: Box::new(estimator),
+            spent,
+        })
+    }
+
+    fn estimator<D: 'static, A: 'static>(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+        plain: impl FnOnce(Box<M>) -> Option<Box<dyn Mechanism<D, Answer = A>>>,
+    ) -> Result<(Estimator<D, A>, Rc<Spent>), ParameterError> {
         let Made { mechanism, spent } = self.0.make_chosen(arguments, overspent)?;
         let miss = interval::miss(confidence)?;
         let estimator = plain(mechanism).and_then(|mechanism| {
@@ -65,10 +107,7 @@ impl<M: ?Sized> Estimates<M> {
             })
         });
         match estimator {
-            Some(estimator) => Ok(Made {
-                mechanism: Box::new(estimator),
-                spent,
-            }),
+            Some(estimator) => Ok((estimator, spent)),
             None => Err(ParameterError::new(
                 "mech",
                 "is a mechanism whose answers have no interval",
@@ -92,6 +131,25 @@ impl<D: 'static, A: 'static> Factory<dyn Mechanism<D, Answer = Estimate<A>>>
         overspent: Overspent,
     ) -> Result<Made<dyn Mechanism<D, Answer = Estimate<A>>>, ParameterError> {
         self.with(arguments, confidence, overspent, Some)
+    }
+}
+
+impl Factory<dyn OfIds<Answer = Estimate<DistinctAnswer>>> for Estimates<DistinctMechanism> {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<dyn OfIds<Answer = Estimate<DistinctAnswer>>>, ParameterError> {
+        let mut power = 0;
+        let (mechanism, spent) = self.estimator(arguments, confidence, overspent, |mechanism| {
+            power = mechanism.power();
+            Some(mechanism)
+        })?;
+        Ok(Made {
+            mechanism: Box::new(OfIdsEstimator { mechanism, power }),
+            spent,
+        })
     }
 }
 

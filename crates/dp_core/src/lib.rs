@@ -17,6 +17,7 @@
 //!
 //! let mechanism = MEAN.build(&Arguments {
 //!     bounds: Some((Some(0.0), Some(200_000.0))),
+//!     x_bounds: None,
 //!     epsilon: Some(1.0),
 //!     delta: None,
 //!     length: None,

@@ -251,6 +251,7 @@ pub fn epsilon_for(
     let error_at = |epsilon: f64| {
         let mean = MEAN.build(&Arguments {
             bounds: Some(bounds),
+            x_bounds: None,
             epsilon: Some(epsilon),
             delta: None,
             length: None,
@@ -333,6 +334,7 @@ pub fn plan(
     let rows = checked_rows(n)?;
     let arguments = Arguments {
         bounds: Some((lo, hi)),
+        x_bounds: None,
         epsilon: eps,
         delta: None,
         length: None,

@@ -9,7 +9,9 @@ use crate::encoding::grid::Bounds;
 use crate::error::ParameterError;
 use crate::mechanism::bounds::geometric::BoundsFinder;
 use crate::mechanism::clamped::geometric::Clamped;
+use crate::mechanism::columns::sums::PairMechanism;
 use crate::mechanism::definition::{Built, Entry, Info, Scalar};
+use crate::mechanism::distinct::bitmap::DistinctMechanism;
 use crate::mechanism::histogram::geometric::Histogram;
 use crate::mechanism::mean::kinds::Mean;
 use crate::mechanism::mean::parameters::{refuse_bounds, replaces_bounds};
@@ -17,7 +19,8 @@ use crate::mechanism::quantile::em::RankMechanism;
 use crate::mechanism::variance::moments::VarianceMechanism;
 use crate::mechanism::vector::items::Vector;
 use crate::mechanism::{
-    bounds, clamped, count, histogram, keep, mean, quantile, sum, variance, vector,
+    bounds, clamped, columns, count, distinct, histogram, keep, mean, quantile, sum, variance,
+    vector,
 };
 use crate::privacy::cost::Cost;
 use crate::privacy::delta::Delta;
@@ -86,6 +89,39 @@ pub static KEEP: Registry<Scalar<bool>> = Registry {
 pub static VARIANCE: Registry<VarianceMechanism> = Registry {
     aggregate: "dp_variance",
     entries: &[variance::laplace::ENTRY, variance::gaussian::ENTRY],
+};
+
+/// The mechanisms of covariances.
+pub static COVARIANCE: Registry<PairMechanism> = Registry {
+    aggregate: "dp_covar_pop",
+    entries: &[
+        columns::covariance_laplace::ENTRY,
+        columns::covariance_gaussian::ENTRY,
+    ],
+};
+
+/// The mechanisms of regression lines. Their release has the spread of `x` too.
+pub static SLOPE: Registry<PairMechanism> = Registry {
+    aggregate: "dp_regr_slope",
+    entries: &[
+        columns::slope_laplace::ENTRY,
+        columns::correlation_gaussian::ENTRY,
+    ],
+};
+
+/// The mechanisms of correlations, and of what else their release gives: all that a regression has.
+pub static CORRELATION: Registry<PairMechanism> = Registry {
+    aggregate: "dp_corr",
+    entries: &[
+        columns::correlation_laplace::ENTRY,
+        columns::correlation_gaussian::ENTRY,
+    ],
+};
+
+/// The mechanisms of numbers of distinct ids. An answer may be negative.
+pub static DISTINCT: Registry<DistinctMechanism> = Registry {
+    aggregate: "dp_count_distinct",
+    entries: &[distinct::bitmap::ENTRY],
 };
 
 /// The mechanisms of many counts at once. Answers may be negative.
@@ -308,6 +344,9 @@ pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
     let vectors = COUNTS.infos().chain(SUMS.infos()).chain(MEANS.infos());
     let kept = KEEP.infos().chain(HISTOGRAM.infos());
     let kept = kept.chain(VARIANCE.infos());
+    let pairs = COVARIANCE.infos().chain(SLOPE.infos());
+    let kept = kept.chain(pairs).chain(CORRELATION.infos());
+    let kept = kept.chain(DISTINCT.infos());
     let found = BOUNDS.infos().chain(CLAMPED.infos());
     let ranks = QUANTILE.infos().chain(MEDIAN.infos());
     let ranks = ranks.chain(QUANTILES.infos());
@@ -361,9 +400,15 @@ impl<M: ?Sized + 'static> Registry<M> {
                 refuse_bounds(lo, hi)?;
                 None
             }
-            Some((lo, hi)) => Some(Bounds::new(lo, hi)?),
+            Some((lo, hi)) => Some(match arguments.x_bounds {
+                Some(_) => Bounds::named(["ylo", "yhi"], lo, hi)?,
+                None => Bounds::new(lo, hi)?,
+            }),
             None => None,
         };
+        let x_bounds = arguments.x_bounds;
+        let x_bounds = x_bounds.map(|(lo, hi)| Bounds::named(["xlo", "xhi"], lo, hi));
+        let x_bounds = x_bounds.transpose()?;
         let own_budget = matches!(&chosen, Ok((_, choice)) if replaces_epsilon(choice));
         let epsilon = match arguments.epsilon {
             None if own_budget => None,
@@ -375,6 +420,7 @@ impl<M: ?Sized + 'static> Registry<M> {
         let (entry, choice) = chosen?;
         let request = Request {
             bounds,
+            x_bounds,
             call_epsilon: epsilon,
             call_delta: delta.map(CallDelta::new),
             ranks: arguments.ranks,

@@ -94,7 +94,7 @@ pub fn value(call: Call) -> f64 {
 /// The state of plain rows holds an `S`. With `CELLS`, for an aggregate whose mechanisms may know no bounds, the
 /// state may be one of cells.
 #[inline(always)]
-pub unsafe fn add_value<S: RowSums, const CELLS: bool>(
+pub unsafe fn add_value<S: RowSums<Grid = Grid, Row = f64>, const CELLS: bool>(
     fcinfo: FunctionCallInfo,
     rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
 ) -> Datum {

@@ -13,6 +13,10 @@ pub const STEPS: u64 = 1 << 32;
 /// deviation of any rows by no more than that.
 pub const COARSE_STEPS: u64 = 1 << 24;
 
+/// Steps of the grid of each of two columns: 2^23. Products of two of its steps are at most 2^46, and nine of those
+/// below 2^50, where noise can still be drawn exactly; a row moves by at most `unit * 2^-24`.
+pub const PAIR_STEPS: u64 = 1 << 23;
+
 /// Public bounds of a column: finite, `lo < hi`, and `hi - lo` finite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
@@ -26,6 +30,18 @@ impl Bounds {
     /// # Errors
     /// NULL (`None`), not finite, `lo >= hi`, or `hi - lo` too large for a `float8`.
     pub fn new(lo: Option<f64>, hi: Option<f64>) -> Result<Self, ParameterError> {
+        Self::named(["lo", "hi"], lo, hi)
+    }
+
+    /// The same of arguments with these names.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn named(
+        [lower, upper]: [&'static str; 2],
+        lo: Option<f64>,
+        hi: Option<f64>,
+    ) -> Result<Self, ParameterError> {
         let finite = |argument, value: Option<f64>| match value {
             Some(value) if value.is_finite() => Ok(value),
             Some(_) => Err(ParameterError::new(
@@ -39,18 +55,18 @@ impl Bounds {
                 "Give public bounds that most values lie between; values outside are clamped.",
             )),
         };
-        let (lo, hi) = (finite("lo", lo)?, finite("hi", hi)?);
+        let (lo, hi) = (finite(lower, lo)?, finite(upper, hi)?);
         if lo >= hi {
             return Err(ParameterError::new(
-                "hi",
-                "must be greater than argument \"lo\"",
-                "Bounds are given as lo, hi: the smaller first.",
+                upper,
+                format!("must be greater than argument \"{lower}\""),
+                format!("Bounds are given as {lower}, {upper}: the smaller first."),
             ));
         }
         if !(hi - lo).is_finite() {
             return Err(ParameterError::new(
-                "hi",
-                "is too far from argument \"lo\": hi - lo must be finite",
+                upper,
+                format!("is too far from argument \"{lower}\": {upper} - {lower} must be finite"),
                 "Bring the bounds nearer to each other, or divide the column by a constant.",
             ));
         }
@@ -262,9 +278,19 @@ impl Grid {
     /// negative; others would count as 0. Cannot panic, and depends on nothing else either.
     #[inline(always)]
     pub fn coarse_steps(&self, x: f64) -> u64 {
-        const SHIFT: u32 = (STEPS / COARSE_STEPS).trailing_zeros();
-        // `steps` is at most 2^32, so this at most 2^24.
-        (self.steps(x).max(0) as u64 + (1 << (SHIFT - 1))) >> SHIFT
+        self.steps_of(x, const { (STEPS / COARSE_STEPS).trailing_zeros() })
+    }
+
+    /// The same on the grid of two columns: between 0 and [`PAIR_STEPS`].
+    #[inline(always)]
+    pub fn pair_steps(&self, x: f64) -> u64 {
+        self.steps_of(x, const { (STEPS / PAIR_STEPS).trailing_zeros() })
+    }
+
+    /// In units of 2^shift, for a shift above 0. `steps` is at most 2^32, so this is at most 2^(32 - shift).
+    #[inline(always)]
+    fn steps_of(&self, x: f64, shift: u32) -> u64 {
+        (self.steps(x).max(0) as u64 + (1 << (shift - 1))) >> shift
     }
 }
 
@@ -375,6 +401,7 @@ mod tests {
                 (lo.midpoint(hi), COARSE_STEPS / 2),
             ] {
                 assert_eq!(grid.coarse_steps(x), t, "{lo} {hi} {x}");
+                assert_eq!(grid.pair_steps(x), t / 2, "{lo} {hi} {x}");
             }
             let mut last = 0;
             for i in 0..=1000 {

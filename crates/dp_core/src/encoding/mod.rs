@@ -7,6 +7,8 @@ pub mod contribution;
 pub mod grid;
 pub mod groups;
 pub mod magnitudes;
+pub mod occupied;
+pub mod pairs;
 pub mod ranks;
 pub mod sides;
 pub mod sums;

@@ -2,8 +2,10 @@
 
 pub mod bounds;
 pub mod clamped;
+pub mod columns;
 pub mod count;
 pub mod definition;
+pub mod distinct;
 pub mod gamma;
 pub mod gaussian;
 pub mod histogram;

@@ -16,6 +16,8 @@ pub enum MechanismArgument<'a> {
 pub struct Arguments<'a> {
     /// `None` where the aggregate takes no bounds.
     pub bounds: Option<(Option<f64>, Option<f64>)>,
+    /// Those of the column `x` where there are two, and the others are of `y`.
+    pub x_bounds: Option<(Option<f64>, Option<f64>)>,
     /// Which quantiles; `None` where the aggregate has no such argument.
     pub ranks: Option<Ranks<'a>>,
     /// The argument `eps`.

@@ -61,6 +61,8 @@ impl CallDelta {
 pub struct Request<'a> {
     /// `None` where there are none to take.
     pub(crate) bounds: Option<Bounds>,
+    /// Those of the column `x` where there are two.
+    pub(crate) x_bounds: Option<Bounds>,
     /// `None` where the mechanism's own parameters say what one release may spend.
     pub(crate) call_epsilon: Option<CallEpsilon>,
     /// `None` where the aggregate takes no delta.
@@ -90,6 +92,18 @@ impl Request<'_> {
                 "lo",
                 "must be given",
                 "Give the bounds of the column: lo, hi.",
+            )
+        })
+    }
+
+    /// The bounds of `y` and of `x`, for a mechanism of two columns.
+    pub(crate) fn pair_bounds(&self) -> Result<[Bounds; 2], ParameterError> {
+        let both = self.bounds.zip(self.x_bounds);
+        both.map(|(y, x)| [y, x]).ok_or_else(|| {
+            ParameterError::new(
+                "ylo",
+                "must be given",
+                "Give the bounds of both columns: ylo, yhi, xlo, xhi.",
             )
         })
     }

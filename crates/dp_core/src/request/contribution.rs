@@ -51,6 +51,7 @@ mod tests {
         let rule = |length, hi| {
             ContributionRule::new(&Arguments {
                 bounds: Some((Some(0.0), hi)),
+                x_bounds: None,
                 epsilon: None,
                 delta: None,
                 length,

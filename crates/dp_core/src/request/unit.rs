@@ -204,6 +204,7 @@ mod tests {
                 let text = format!("undercount(delta={delta:?}, rows={rows}, groups={groups})");
                 let request = Request {
                     bounds: None,
+                    x_bounds: None,
                     call_epsilon: Some(CallEpsilon::new(Some(eps)).unwrap()),
                     call_delta: None,
                     ranks: None,

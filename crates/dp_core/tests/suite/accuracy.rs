@@ -298,6 +298,7 @@ fn releases_through_the_registry_have_the_variance_they_should() {
     for (value, ..) in TABLE {
         let arguments = Arguments {
             bounds: Some((Some(lo), Some(hi))),
+            x_bounds: None,
             epsilon: Some(value),
             delta: None,
             length: None,

@@ -71,6 +71,7 @@ fn arguments<'a>(
 ) -> Arguments<'a> {
     Arguments {
         bounds,
+        x_bounds: None,
         epsilon,
         delta: None,
         length: None,

@@ -74,6 +74,7 @@ fn each<M: ?Sized, A: 'static>(
                     let mechanism = registry
                         .build(&Arguments {
                             bounds: Some((Some(lo), Some(hi))),
+                            x_bounds: None,
                             epsilon: Some(epsilon),
                             delta: None,
                             length: None,
@@ -127,6 +128,7 @@ fn releases_of_many_rows_are_near_what_they_are_of() {
     let rows = 10_000;
     let arguments = |text| Arguments {
         bounds: Some((Some(0.0), Some(1.0))),
+        x_bounds: None,
         epsilon: Some(1.0),
         delta: None,
         length: None,
@@ -250,6 +252,7 @@ fn check_vector(
     let registry: &Registry<Vector> = if bounds.is_none() { &COUNTS } else { &SUMS };
     let built = registry.build(&Arguments {
         bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
+        x_bounds: None,
         epsilon,
         delta: None,
         length: None,
@@ -338,6 +341,7 @@ fn the_largest_mu_gives_nearly_the_exact_answer() {
             let mechanism = registry
                 .build(&Arguments {
                     bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
+                    x_bounds: None,
                     epsilon: None,
                     delta: None,
                     length: None,
@@ -381,6 +385,7 @@ fn large_epsilon_gives_the_exact_answer_nearly_always() {
     for (lo, hi) in BOUNDS {
         let arguments = Arguments {
             bounds: Some((Some(lo), Some(hi))),
+            x_bounds: None,
             epsilon: Some(50.0),
             delta: None,
             length: None,

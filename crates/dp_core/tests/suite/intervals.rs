@@ -636,6 +636,7 @@ fn the_smallest_epsilon_reaches_the_error_and_no_smaller_one_does() {
     let rmse_at = |epsilon, text| {
         let arguments = Arguments {
             bounds: Some(bounds),
+            x_bounds: None,
             epsilon: Some(epsilon),
             delta: None,
             length: None,
@@ -698,6 +699,7 @@ fn what_is_wrong_with_a_forecast_is_said() {
     assert_eq!(of_epsilon(n, unit, Some(0.1), "gaussian"), "mech");
     let arguments = |epsilon| Arguments {
         bounds: Some(unit),
+        x_bounds: None,
         epsilon,
         delta: None,
         length: None,
@@ -721,6 +723,7 @@ fn what_is_wrong_with_a_forecast_is_said() {
 fn an_estimate_has_the_grid_of_its_mechanism() {
     let arguments = Arguments {
         bounds: Some((Some(-2.0), Some(6.0))),
+        x_bounds: None,
         epsilon: Some(1.0),
         delta: None,
         length: None,
@@ -738,6 +741,7 @@ fn what_a_release_cost_stands_beside_it() {
     let spent = |epsilon, text| {
         let arguments = Arguments {
             bounds: Some((Some(0.0), Some(1.0))),
+            x_bounds: None,
             epsilon,
             delta: None,
             length: None,

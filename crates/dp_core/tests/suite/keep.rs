@@ -315,6 +315,7 @@ fn build(
 ) -> Result<Box<Scalar<bool>>, ParameterError> {
     KEEP.build(&Arguments {
         bounds: None,
+        x_bounds: None,
         epsilon,
         delta: Some(delta),
         length: None,

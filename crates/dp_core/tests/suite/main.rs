@@ -2,7 +2,8 @@
 //! samplers against the distributions that the enumeration is about (`samplers`, `tapes`), accuracy against
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
 //! (`accounting`), what the mechanisms without bias of their own promise (`unbiased`, `symmetric`),
-//! which groups are shown (`keep`), variances (`variance`), quantiles (`quantile`), forecasts against releases (`planning`),
+//! which groups are shown (`keep`), variances (`variance`), two columns (`columns`), distinct ids
+//! (`distinct`), quantiles (`quantile`), forecasts against releases (`planning`),
 //! what intervals cover (`intervals`, `spread`), budgets against the best analyst (`spending`),
 //! behaviour at the edges (`order`, `parsing`, `extremes`),
 //! that every mechanism has a page with its proof (`proofs`), and that no file imports itself through others
@@ -12,7 +13,9 @@ mod accounting;
 mod accuracy;
 mod bounds;
 mod clamped;
+mod columns;
 mod cost;
+mod distinct;
 mod distribution;
 mod extremes;
 mod histogram;

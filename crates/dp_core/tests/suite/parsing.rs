@@ -349,6 +349,7 @@ fn every_parameter_is_read_and_written_in_one_form() {
 fn arguments(lo: Option<f64>, hi: Option<f64>, epsilon: Option<f64>, text: &str) -> Arguments<'_> {
     Arguments {
         bounds: Some((lo, hi)),
+        x_bounds: None,
         epsilon,
         delta: None,
         length: None,
@@ -410,6 +411,10 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
         bounds: None,
         ..*arguments
     };
+    let of_two = |arguments: &Arguments<'static>| Arguments {
+        x_bounds: arguments.bounds,
+        ..*arguments
+    };
     // The ellipse is for values that count from 0.
     let zero_based = |arguments: &Arguments<'static>| Arguments {
         bounds: Some((Some(0.0), Some(2.0))),
@@ -453,6 +458,10 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
             "dp_counts" => registry::COUNTS.build(&unbounded(&arguments)).is_ok(),
             "dp_sums" => registry::SUMS.build(&zero_based(&arguments)).is_ok(),
             "dp_variance" => registry::VARIANCE.build(&arguments).is_ok(),
+            "dp_covar_pop" => registry::COVARIANCE.build(&of_two(&arguments)).is_ok(),
+            "dp_regr_slope" => registry::SLOPE.build(&of_two(&arguments)).is_ok(),
+            "dp_corr" => registry::CORRELATION.build(&of_two(&arguments)).is_ok(),
+            "dp_count_distinct" => registry::DISTINCT.build(&unbounded(&arguments)).is_ok(),
             "dp_means" => registry::MEANS.build(&arguments).is_ok(),
             "dp_histogram" => registry::HISTOGRAM
                 .build(&Arguments {
@@ -481,6 +490,7 @@ fn vectors(
 ) -> Result<Box<Vector>, ParameterError> {
     registry.build(&Arguments {
         bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
+        x_bounds: None,
         epsilon,
         delta: None,
         length,
@@ -739,6 +749,10 @@ fn the_catalog_is_complete() {
         "dp_histogram",
         "dp_bounds",
         "dp_clamped",
+        "dp_covar_pop",
+        "dp_regr_slope",
+        "dp_corr",
+        "dp_count_distinct",
         "dp_quantile",
         "dp_median",
         "dp_quantiles",
@@ -750,7 +764,7 @@ fn the_catalog_is_complete() {
             "one default for {aggregate}"
         );
     }
-    assert_eq!(rows.len(), 39);
+    assert_eq!(rows.len(), 46);
     for (position, (aggregate, _, info)) in rows.iter().enumerate() {
         let texts = [info.name, info.guarantee, info.neighbours, info.source];
         assert!(texts.iter().all(|text| !text.is_empty()));

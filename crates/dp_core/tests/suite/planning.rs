@@ -442,6 +442,7 @@ mod releases {
         let own_budget = text.contains("mu=");
         let arguments = Arguments {
             bounds: Some((Some(bounds.0), Some(bounds.1))),
+            x_bounds: None,
             epsilon: (!own_budget).then_some(eps),
             delta: None,
             length: None,

@@ -37,6 +37,7 @@ fn build(
     let (lo, hi) = bounds.unzip();
     let built = MEAN.build(&Arguments {
         bounds: Some((lo, hi)),
+        x_bounds: None,
         epsilon: Some(eps),
         delta: None,
         length: None,
@@ -905,6 +906,7 @@ fn what_cannot_be_is_refused() {
     // Whoever gives rho writes NULL for eps, as everywhere.
     let arguments = Arguments {
         bounds: Some((None, None)),
+        x_bounds: None,
         epsilon: None,
         delta: None,
         length: None,

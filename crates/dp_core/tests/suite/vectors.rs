@@ -94,6 +94,7 @@ fn overspent(factor: f64, kind: Kind, epsilon: Option<f64>, text: &str) -> Box<V
     let registry = if kind.is_none() { &COUNTS } else { &SUMS };
     let arguments = Arguments {
         bounds: kind.map(|(lo, hi)| (Some(lo), Some(hi))),
+        x_bounds: None,
         epsilon,
         delta: None,
         length: None,

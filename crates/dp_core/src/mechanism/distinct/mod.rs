@@ -1,0 +1,3 @@
+//! Mechanisms that count distinct ids.
+
+pub mod bitmap;

@@ -1,0 +1,217 @@
+//! Two columns: `dp_covar_pop(y, x, ylo, yhi, xlo, xhi, eps [, mech])`, and with the same arguments `dp_corr`,
+//! `dp_regr_slope`, `dp_regr_intercept`, and `dp_regr` with all of them.
+
+use std::rc::Rc;
+
+use dp_core::encoding::pairs::PairMoments;
+use dp_core::mechanism::columns::sums::{Line, PairAnswer, PairMechanism, Strength};
+use dp_core::registry::{self, Spent};
+use pgrx::IntoDatum;
+use pgrx::pg_sys::{Datum, FunctionCallInfo};
+
+use crate::aggregates::shared::estimate::row;
+use crate::call::aggregate::Aggregate;
+use crate::call::entry::{final_function, transition_function};
+use crate::call::signature::{EPS, MECH, Signature, X_OF_TWO, XHI, XLO, Y, YHI, YLO, at};
+use crate::call::site::CallSite;
+use crate::pg::errors::Refusal;
+use crate::pg::fmgr::{self, Call, argument, float8};
+use crate::pg::plan::SupportFunction;
+use crate::state::scalar::State;
+
+const SIGNATURE: Signature =
+    Signature::new(&[Y, X_OF_TWO, YLO, YHI, XLO, XHI, EPS, MECH.given_from(8)]);
+
+pub static COVARIANCE: Aggregate<PairMechanism> = Aggregate {
+    name: "dp_covar_pop",
+    signature: SIGNATURE,
+    mechanisms: &registry::COVARIANCE,
+};
+
+/// Of `dp_regr_slope` and `dp_regr_intercept`.
+pub static SLOPE: Aggregate<PairMechanism> = Aggregate {
+    name: "dp_regr_slope",
+    signature: SIGNATURE,
+    mechanisms: &registry::SLOPE,
+};
+
+/// Of `dp_corr` and `dp_regr`.
+pub static CORRELATION: Aggregate<PairMechanism> = Aggregate {
+    name: "dp_corr",
+    signature: SIGNATURE,
+    mechanisms: &registry::CORRELATION,
+};
+
+impl Aggregate<PairMechanism> {
+    /// What the transition function does beyond the plain case: the first row of a group, and
+    /// everything that must not be.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's transition function.
+    unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
+        let grid = CallSite::with(call, SupportFunction::Transition, self, |site| {
+            Ok(site.mechanism_of_row(call)?.pair_grid())
+        })?;
+        let value = |i| float8(call.datum(i).expect("the plain case ignores NULL"));
+        let mut state = State::<PairMoments>::new(grid);
+        state.take([at::Y, at::X_OF_TWO].map(value));
+        // SAFETY: the caller guarantees it.
+        unsafe { self.first_row(call, state) }
+    }
+
+    /// A release of the group, or of no rows where there is no state, and what it costs.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's final function, or of its like's.
+    unsafe fn release_and_cost(&'static self, call: Call) -> (PairAnswer, Rc<Spent>) {
+        CallSite::with(call, SupportFunction::Final, self, |site| {
+            let mechanism = site.mechanism_of_plan()?;
+            let grid = mechanism.pair_grid();
+            // SAFETY: the caller guarantees it.
+            let answer = unsafe { self.release_state_on(call, mechanism, &grid) }?;
+            Ok((answer, site.spent()))
+        })
+        .unwrap_or_else(|refusal| refusal.raise())
+    }
+}
+
+/// The transition function of two columns, `(state, y, x, ylo, yhi, xlo, xhi, ...)`: a row with a NULL or a NaN in
+/// either is ignored, everything else becomes grid steps. `rest` takes all but the plain case. Unguarded, as those in
+/// `scalars.rs` are.
+///
+/// # Safety
+/// PostgreSQL's own fcinfo, of a function that is declared with at least seven arguments, a `dp_state` and six
+/// `float8`.
+#[inline(always)]
+unsafe fn add_pair(
+    fcinfo: FunctionCallInfo,
+    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
+) -> Datum {
+    // SAFETY: seven arguments, by the declaration; a non-NULL first one is a varlena.
+    unsafe {
+        if !fmgr::in_aggregate(fcinfo) {
+            return rest(fcinfo);
+        }
+        let state = argument(fcinfo, at::STATE);
+        let [y, x] = [argument(fcinfo, at::Y), argument(fcinfo, at::X_OF_TWO)];
+        if y.isnull || x.isnull || float8(y.value).is_nan() || float8(x.value).is_nan() {
+            (*fcinfo).isnull = state.isnull;
+            return state.value;
+        }
+        if state.isnull {
+            return rest(fcinfo);
+        }
+        let bounds = at::BOUNDS_OF_TWO.map(|i| argument(fcinfo, i).value.value() as u64);
+        match State::<PairMoments>::of(state.value) {
+            Some(group) if group.grid().ends().map(f64::to_bits) == bounds => {
+                group.take([float8(y.value), float8(x.value)]);
+                state.value
+            }
+            _ => rest(fcinfo),
+        }
+    }
+}
+
+transition_function!(
+    dp_covar_pop_trans,
+    pg_finfo_dp_covar_pop_trans,
+    COVARIANCE,
+    add_pair
+);
+transition_function!(
+    dp_regr_slope_trans,
+    pg_finfo_dp_regr_slope_trans,
+    SLOPE,
+    add_pair
+);
+transition_function!(dp_corr_trans, pg_finfo_dp_corr_trans, CORRELATION, add_pair);
+
+fn covariance(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_covar_pop's final function.
+    let (answer, _) = unsafe { COVARIANCE.release_and_cost(call) };
+    answer.covariance.into_datum()
+}
+
+final_function!(
+    dp_covar_pop_final,
+    pg_finfo_dp_covar_pop_final,
+    COVARIANCE,
+    covariance
+);
+
+/// All mechanisms of `dp_regr_slope` have a line.
+fn slope(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_regr_slope's final function.
+    let (answer, _) = unsafe { SLOPE.release_and_cost(call) };
+    answer.line?.slope.into_datum()
+}
+
+final_function!(
+    dp_regr_slope_final,
+    pg_finfo_dp_regr_slope_final,
+    SLOPE,
+    slope
+);
+
+fn intercept(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_regr_intercept's final function.
+    let (answer, _) = unsafe { SLOPE.release_and_cost(call) };
+    answer.line?.intercept.into_datum()
+}
+
+final_function!(
+    dp_regr_intercept_final,
+    pg_finfo_dp_regr_intercept_final,
+    SLOPE,
+    intercept
+);
+
+/// All mechanisms of `dp_corr` have a line and its strength.
+fn correlation(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_corr's final function.
+    let (answer, _) = unsafe { CORRELATION.release_and_cost(call) };
+    answer.strength?.correlation.into_datum()
+}
+
+final_function!(
+    dp_corr_final,
+    pg_finfo_dp_corr_final,
+    CORRELATION,
+    correlation
+);
+
+fn regression(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_regr's final function, which returns ten float8 and what it cost.
+    unsafe {
+        let (answer, spent) = CORRELATION.release_and_cost(call);
+        let Line {
+            slope,
+            intercept,
+            x_stddev,
+        } = answer.line?;
+        let Strength {
+            correlation,
+            y_stddev,
+        } = answer.strength?;
+        let numbers = [
+            slope,
+            intercept,
+            correlation,
+            correlation * correlation,
+            answer.covariance,
+            answer.y_mean,
+            answer.x_mean,
+            y_stddev,
+            x_stddev,
+            answer.count,
+        ];
+        Some(row(call, numbers.map(IntoDatum::into_datum), &spent))
+    }
+}
+
+final_function!(
+    dp_regr_final,
+    pg_finfo_dp_regr_final,
+    CORRELATION,
+    regression
+);

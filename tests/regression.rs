@@ -1,0 +1,375 @@
+//! `dp_covar_pop`, `dp_corr`, `dp_regr_slope`, `dp_regr_intercept` and `dp_regr` against PostgreSQL's own, in every
+//! plan, and what they cost.
+
+use std::collections::HashMap;
+
+use dp_core::encoding::grid::Bounds;
+use dp_core::encoding::pairs::{PairGrid, PairMoments};
+use dp_mean_tests::auditing::bound;
+use dp_mean_tests::releases::Releases;
+use dp_mean_tests::{Build, PARALLEL, explain, refused, rows, run, session, value};
+use postgres::Client;
+
+use crate::arguments::{PLACES, refused_alike, tables};
+
+/// Two columns that have to do with each other, with all that a column can hold, in four groups.
+const TABLES: &str = "
+    CREATE TABLE t AS
+        SELECT i AS id, i % 4 AS k, NULL::float8 AS nothing,
+               CASE WHEN i % 50 = 0 THEN NULL WHEN i % 50 = 1 THEN 'NaN' WHEN i % 50 = 2 THEN 'infinity'
+                    WHEN i % 50 = 3 THEN '-infinity' WHEN i % 50 = 4 THEN 1e300 ELSE x END::float8 AS x,
+               CASE WHEN i % 47 = 0 THEN NULL WHEN i % 47 = 1 THEN 'NaN' WHEN i % 47 = 2 THEN 'infinity'
+                    WHEN i % 47 = 3 THEN -1e9 ELSE 300 - 2 * x + ((i * 31) % 97) END::float8 AS y
+        FROM generate_series(1, 40000) i, LATERAL (SELECT ((i * 7919) % 10007) ^ 2 / 1e6 AS x) v;
+    CREATE TABLE parts (id int, k int, nothing float8, x float8, y float8) PARTITION BY LIST (k);
+    CREATE TABLE part_0 PARTITION OF parts FOR VALUES IN (0);
+    CREATE TABLE part_1 PARTITION OF parts FOR VALUES IN (1, 2, 3);
+    INSERT INTO parts SELECT * FROM t;
+    ANALYZE t; ANALYZE parts";
+
+/// What there is to estimate, of the rows with both values, clamped.
+const TRUTH: &str = "SELECT regr_slope(c, d), regr_intercept(c, d), corr(c, d), regr_r2(c, d), covar_pop(c, d), \
+     avg(c), avg(d), stddev_pop(c), stddev_pop(d), count(*)::float8 \
+     FROM (SELECT least(greatest(y, 100), 400) AS c, least(greatest(x, -5), 80) AS d, k, id FROM t \
+           WHERE x <> 'NaN' AND y <> 'NaN') r";
+
+/// The columns of `dp_regr` in the order of the truth.
+const COLUMNS: [&str; 10] = [
+    "slope",
+    "intercept",
+    "correlation",
+    "r2",
+    "covariance",
+    "y_mean",
+    "x_mean",
+    "y_stddev",
+    "x_stddev",
+    "count",
+];
+
+const AGGREGATES: [&str; 5] = [
+    "dp_covar_pop",
+    "dp_corr",
+    "dp_regr_slope",
+    "dp_regr_intercept",
+    "dp_regr",
+];
+
+fn numbers(client: &mut Client, sql: &str) -> Vec<f64> {
+    let row = client
+        .query_one(sql, &[])
+        .unwrap_or_else(|error| panic!("{error:?}: {sql}"));
+    (0..row.len()).map(|i| row.get(i)).collect()
+}
+
+fn near(found: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(
+            (found / expected - 1.0).abs() < 5e-3,
+            "{what}: {found} {expected}"
+        );
+    }
+}
+
+#[test]
+fn at_a_large_eps_it_is_what_postgresql_says() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLES);
+    for group in ["", " WHERE k = 2", " WHERE id > 20000 AND k <> 3"] {
+        let truth = numbers(&mut client, &(TRUTH.to_owned() + group));
+        let mut answers =
+            |call: &str| numbers(&mut client, &format!("SELECT {call} FROM t{group}"));
+        for budget in ["50", "50, 'laplace'", "NULL, 'gaussian(mu=300)'"] {
+            let arguments = format!("(y, x, 100, 400, -5, 80, {budget})");
+            let columns = COLUMNS.map(|column| format!("(dp_regr{arguments}).{column}"));
+            near(&answers(&columns.join(", ")), &truth, &arguments);
+            for (aggregate, truth) in [
+                ("dp_regr_slope", truth[0]),
+                ("dp_regr_intercept", truth[1]),
+                ("dp_corr", truth[2]),
+                ("dp_covar_pop", truth[4]),
+            ] {
+                let call = format!("{aggregate}{arguments}");
+                near(&answers(&call), &[truth], &call);
+            }
+        }
+    }
+    // Rows on a line, rows that are all one, and bounds where the product is more than a float holds.
+    for (call, least, most) in [
+        ("dp_corr(id, -id, 0, 40000, -40000, 0, 50)", -1.0, -0.9999),
+        (
+            "dp_regr_slope(3 * id, id, 0, 120000, 0, 40000, 50)",
+            2.999,
+            3.001,
+        ),
+        (
+            "dp_regr_intercept(3 * id + 7, id, 0, 120007, 0, 40000, 50)",
+            0.0,
+            15.0,
+        ),
+        ("dp_covar_pop(7, id % 2, 0, 10, 0, 1, 50)", -1e-3, 1e-3),
+        (
+            "dp_covar_pop(1e308 * (id % 2), id % 2 * 9, 0, 1e308, 0, 9, 50)",
+            1e308,
+            f64::INFINITY,
+        ),
+        (
+            "dp_regr_slope(1e308 * (id % 2), id % 2 / 1e9, 0, 1e308, 0, 1e-9, 50)",
+            1e308,
+            f64::INFINITY,
+        ),
+    ] {
+        let found = numbers(&mut client, &format!("SELECT {call} FROM t"))[0];
+        assert!((least..=most).contains(&found), "{call}: {found}");
+    }
+}
+
+#[test]
+fn a_row_without_one_of_the_values_is_no_row() {
+    let (_database, mut client) = session(Build::Testing);
+    run(&mut client, TABLES);
+    let mut seeded = |from: &str, y: &str, x: &str| {
+        run(&mut client, "SELECT dp_test_seed(5)");
+        let sql = format!(
+            "SELECT array_agg(s.a::text) FROM generate_series(1, 30) i, \
+             LATERAL (SELECT dp_regr({y}, {x}, 100, 400, -5, 80, 1) AS a FROM {from} AND i > 0) s"
+        );
+        value::<Vec<String>>(&mut client, &sql)
+    };
+    let empty = seeded("t WHERE false", "y", "x");
+    assert!(empty.iter().any(|answer| *answer != empty[0]), "{empty:?}");
+    for (y, x) in [
+        ("nothing", "x"),
+        ("y", "nothing"),
+        ("nothing", "nothing"),
+        ("'NaN'::float8", "x"),
+        ("y", "'NaN'::float8"),
+    ] {
+        assert_eq!(seeded("t WHERE id < 200", y, x), empty, "{y} {x}");
+    }
+    let both = seeded("t WHERE x <> 'NaN' AND y <> 'NaN'", "y", "x");
+    assert_eq!(seeded("t WHERE true", "y", "x"), both);
+    // Where the noisy number of rows is not positive, it is two uniform columns without a line.
+    let lost = rows(
+        &mut client,
+        "SELECT (s.a).* FROM generate_series(1, 30) i, \
+         LATERAL (SELECT dp_regr(y, x, 100, 400, -5, 80, 1) AS a FROM t WHERE id < -i) s",
+    );
+    let of_none = |row: &&postgres::Row| row.get::<_, f64>("count") <= 0.0;
+    assert!(lost.iter().any(|row| of_none(&row)));
+    for row in lost.iter().filter(of_none) {
+        let spread = 1.0 / 12f64.sqrt();
+        let expected = [
+            0.0,
+            250.0,
+            0.0,
+            0.0,
+            0.0,
+            250.0,
+            37.5,
+            300.0 * spread,
+            85.0 * spread,
+        ];
+        for (column, expected) in COLUMNS.iter().zip(expected) {
+            assert!(
+                (row.get::<_, f64>(*column) - expected).abs() < 1e-9,
+                "{column}"
+            );
+        }
+    }
+}
+
+#[test]
+fn any_plan_and_any_order_give_the_same_integers() {
+    let (_database, mut client) = session(Build::Testing);
+    run(&mut client, TABLES);
+    run(
+        &mut client,
+        "CREATE AGGREGATE pair_state(float8, float8, float8, float8, float8, float8, float8) \
+         (SFUNC = dp_mean.dp_covar_pop_trans, STYPE = dp_mean.dp_state, FINALFUNC = dp_test_state, \
+          COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE)",
+    );
+    for (ylo, yhi, xlo, xhi) in [
+        (100.0, 400.0, -5.0, 80.0),
+        (0.0, 1e300, -1e-300, 1e-300),
+        (1e300, 1.7e308, 0.0, 1.0),
+    ] {
+        let bounds = |lo, hi| Bounds::new(Some(lo), Some(hi)).expect("good bounds");
+        let grid = PairGrid::new(&bounds(ylo, yhi), &bounds(xlo, xhi));
+        let mut expected: HashMap<i32, PairMoments> = HashMap::new();
+        for row in rows(
+            &mut client,
+            "SELECT k, y, x FROM t WHERE x <> 'NaN' AND y <> 'NaN'",
+        ) {
+            for key in [row.get(0), -1] {
+                let moments = expected.entry(key).or_default();
+                moments.add(grid.steps([row.get(1), row.get(2)]));
+            }
+        }
+        let shown = |moments: &PairMoments| {
+            let PairMoments {
+                n,
+                y,
+                x,
+                yy,
+                xy,
+                xx,
+            } = moments;
+            format!("{n} {y} {x} {yy} {xy} {xx}")
+        };
+        let call = format!("pair_state(y, x, '{ylo}', '{yhi}', '{xlo}', '{xhi}', 1)");
+        for (setting, plan_has) in [
+            ("SET max_parallel_workers_per_gather = 0", "Aggregate"),
+            (PARALLEL, "Finalize"),
+            ("SET enable_hashagg = off", "Finalize"),
+            (
+                "SET enable_partitionwise_aggregate = on; SET enable_hashagg = on",
+                "Finalize",
+            ),
+        ] {
+            run(&mut client, setting);
+            for from in ["t", "parts", "(SELECT * FROM t ORDER BY x, id) s"] {
+                let sql = format!("SELECT {call} FROM {from}");
+                let plan = explain(&mut client, &sql);
+                assert!(plan.contains(plan_has) || from.starts_with('('), "{plan}");
+                let state: String = value(&mut client, &sql);
+                assert_eq!(state, shown(&expected[&-1]), "{sql}");
+                let sql = format!("SELECT k, {call} FROM {from} GROUP BY k");
+                for row in rows(&mut client, &sql) {
+                    let key: i32 = row.get(0);
+                    assert_eq!(row.get::<_, String>(1), shown(&expected[&key]), "{sql}");
+                }
+            }
+        }
+        run(&mut client, "RESET ALL");
+    }
+}
+
+#[test]
+fn one_call_is_one_release() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLES);
+    for group in ["", " GROUP BY k"] {
+        let sql = format!(
+            "SELECT (dp_regr(y, x, 100, 400, -5, 80, 1)).*, dp_corr(y, x, 100, 400, -5, 80, 1), \
+             dp_corr(y, x, 100, 400, -5, 80, 1) AS again FROM t{group}"
+        );
+        for row in rows(&mut client, &sql) {
+            let number = |column: &str| row.get::<_, f64>(column);
+            // Its columns are of one draw.
+            let (slope, covariance) = (number("slope"), number("covariance"));
+            let of_x = number("x_stddev").powi(2);
+            assert!((slope * of_x / covariance - 1.0).abs() < 1e-9, "{row:?}");
+            assert_eq!(number("r2"), number("correlation").powi(2));
+            let at_mean = number("intercept") + slope * number("x_mean");
+            assert!((at_mean / number("y_mean") - 1.0).abs() < 1e-9, "{row:?}");
+            assert_eq!((number("epsilon"), number("delta")), (1.0, 0.0));
+            assert_eq!(row.get::<_, &str>("mechanism"), "laplace");
+            // Identical calls are one; other aggregates draw for themselves.
+            assert_eq!(number("dp_corr"), number("again"));
+            assert_ne!(number("dp_corr"), number("correlation"));
+        }
+    }
+    let refusal = refused(
+        &mut client,
+        "SELECT dp_corr(y, x, 0, 1, 0, 1, 1) OVER () FROM t",
+    );
+    assert_eq!(refusal.code, "0A000", "{refusal:?}");
+}
+
+#[test]
+fn prepared_statements_and_parameters_work() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLES);
+    let sql = "SELECT dp_regr_slope(y, x, $1, $2, -5, 80, $3, $4::text::dp_mechanism) FROM t WHERE k = $5";
+    for mode in ["force_generic_plan", "force_custom_plan"] {
+        run(&mut client, &format!("SET plan_cache_mode = {mode}"));
+        let statement = client.prepare(sql).expect("a statement");
+        for (key, yhi) in [(0, 400.0), (9, 400.0), (1, 350.0)] {
+            let truth = format!(
+                "SELECT regr_slope(least(greatest(y, 100), {yhi}), least(greatest(x, -5), 80)) FROM t \
+                 WHERE k = {key} AND x <> 'NaN' AND y <> 'NaN'"
+            );
+            let truth: Option<f64> = value(&mut client, &truth);
+            let row = client.query_one(&statement, &[&100.0, &yhi, &50.0, &"laplace", &key]);
+            let found: f64 = row.expect("an answer").get(0);
+            if let Some(truth) = truth {
+                near(&[found], &[truth], mode);
+            }
+        }
+    }
+}
+
+#[test]
+fn errors_are_the_same_with_and_without_rows() {
+    let (_database, mut client) = tables();
+    for aggregate in AGGREGATES {
+        for (arguments, argument) in [
+            ("x, x, 1, 0, 0, 1, 1", "yhi"),
+            ("x, x, NULL, 1, 0, 1, 1", "ylo"),
+            ("x, x, 0, 1, NULL, 1, 1", "xlo"),
+            ("x, x, 0, 1, 0, 'infinity', 1", "xhi"),
+            ("x, x, 0, 1, -1e308, 1e308, 1", "xhi"),
+            ("x, x, 0, 1, 0, 1, 0", "eps"),
+            ("x, x, 0, 1, 0, 1, NULL", "eps"),
+            ("x, x, 0, a, 0, 1, 1", "yhi"),
+            ("x, x, 0, 1, 0, a, 1", "xhi"),
+            ("x, x, 0, 1, 0, 1, random()", "eps"),
+            ("x, x, 0, 1, 0, 1, 1, NULL", "mech"),
+            ("x, x, 0, 1, 0, 1, 1, 'hourglass'", "mech"),
+            ("x, x, 0, 1, 0, 1, 1, 'laplace(sample=yes)'", "mech"),
+            ("x, x, 0, 1, 0, 1, 1, 'gaussian'", "mech"),
+            ("x, x, 0, 1, 0, 1, 1, 'gaussian(mu=1)'", "eps"),
+        ] {
+            let call = format!("{aggregate}({arguments})");
+            let refusal = refused_alike(&mut client, &call, &PLACES);
+            assert_eq!(refusal.code, "22023", "{call}: {refusal:?}");
+            let named = format!(": argument \"{argument}\" ");
+            assert!(refusal.message.contains(&named), "{call}: {refusal:?}");
+        }
+    }
+}
+
+/// Answers for each of the tables, the first of which differs from the others by one row.
+fn releases(seed: i64, factor: f64, call: &str, columns: &[&str]) -> Vec<Vec<f64>> {
+    let mut releases = Releases::seeded(seed);
+    let setting = format!("SELECT dp_test_budget_factor({factor})");
+    releases.client().batch_execute(&setting).expect("a factor");
+    let tables = [
+        ("nothing", ""),
+        ("low", "(0, 0)"),
+        ("middle", "(0.5, 0.5)"),
+        ("high", "(1, 1)"),
+        ("across", "(0, 1)"),
+    ];
+    let draw = |(table, row): (&str, &str)| {
+        let create = format!("CREATE TABLE {table} (y float8, x float8)");
+        releases.client().batch_execute(&create).expect("a table");
+        if !row.is_empty() {
+            let insert = format!("INSERT INTO {table} VALUES {row}");
+            releases.client().batch_execute(&insert).expect("a row");
+        }
+        releases.draw(call, columns, table, 40_000)
+    };
+    tables.map(draw).into()
+}
+
+/// Of few rows, where the rest of the answer is cut off. (`make audit` has more, of many rows.)
+#[test]
+fn an_audit_sees_no_more_than_eps() {
+    for (call, eps) in [
+        ("dp_regr(y, x, 0, 1, 0, 1, 2)", 2.0),
+        ("dp_regr(y, x, 0, 1, 0, 1, 1, 'laplace(rows=1)')", 1.0),
+    ] {
+        let columns = ["covariance", "y_mean", "x_mean", "count"];
+        let least = [1.0, 4.0].map(|factor| {
+            let answers = releases(41, factor, call, &columns);
+            let bounds = answers[1..].iter();
+            let bounds = bounds.map(|one| bound([&answers[0], one], columns.len()));
+            bounds.fold(f64::NEG_INFINITY, f64::max)
+        });
+        println!("{call}: epsilon is at least {least:?}, the second with a quarter of the noise");
+        assert!(least[0] <= eps && least[1] > eps, "{call}: {least:?}");
+    }
+}
