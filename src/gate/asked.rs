@@ -103,10 +103,11 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
     let name = name_of(call.aggfnoid);
     let is_builtin = call.aggfnoid.to_u32() < FIRST_OF_OTHERS;
     let is_own = !is_builtin && extension::has_function(call.aggfnoid);
-    if is_builtin && call.aggkind as u8 != b'n' {
-        return Err(refused(call.aggfnoid));
-    }
-    if !call.aggorder.is_null() || call.aggvariadic {
+    let quantile = match is_builtin && call.aggkind as u8 != b'n' {
+        true => Some(percentile(block, call).ok_or_else(|| refused(call.aggfnoid))?),
+        false => None,
+    };
+    if (quantile.is_none() && !call.aggorder.is_null()) || call.aggvariadic {
         return Err(format!("{name} with ORDER BY or VARIADIC cannot be used").into());
     }
     let filter = block.checker.safe_if(call.aggfilter.cast())?;
@@ -145,6 +146,11 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
         return Err(refused(call.aggfnoid));
     }
     asked.what = match name.as_str() {
+        "percentile_cont" => What::Own(Own {
+            name: "dp_quantile",
+            arguments: quantile.map(|q| (Role::Quantile, q)).into_iter().collect(),
+            mechanism: None,
+        }),
         "count" => What::Count,
         "avg" => What::Mean,
         "sum" => What::Sum,
@@ -172,6 +178,25 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
         check_bounds(&mut asked)?;
     }
     Ok(asked)
+}
+
+/// The quantile that `percentile_cont(q) WITHIN GROUP (ORDER BY x)` asks for, of one constant q; counted from below also
+/// where the order is descending.
+fn percentile(block: &Block, call: Ref<Aggref>) -> Option<f64> {
+    const PERCENTILE_CONT: u32 = 3974;
+    const ASCENDING: u32 = 672;
+    const DESCENDING: u32 = 674;
+    if call.aggfnoid.to_u32() != PERCENTILE_CONT {
+        return None;
+    }
+    let direct = tree::list::<Node>(call.aggdirectargs).into_iter().next()?;
+    let q = float8(tree::constant(block.checker.folded(direct.copy()))??);
+    let order = tree::list::<pg_sys::SortGroupClause>(call.aggorder);
+    match order.first()?.sortop.to_u32() {
+        ASCENDING => Some(q),
+        DESCENDING => Some(1.0 - q),
+        _ => None,
+    }
 }
 
 /// The columns of joins in an expression by those that they stand for.
@@ -216,7 +241,7 @@ fn check_bounds(asked: &mut Asked) -> Checked<()> {
 
 /// An aggregate of ours.
 fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> Checked<Asked> {
-    const TAKEN: [&str; 11] = [
+    const TAKEN: [&str; 13] = [
         "dp_mean",
         "dp_mean_and_count",
         "dp_mean_estimate",
@@ -228,6 +253,8 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
         "dp_stddev",
         "dp_variance_estimate",
         "dp_histogram",
+        "dp_quantile",
+        "dp_median",
     ];
     let Some(name) = TAKEN.into_iter().find(|known| *known == name) else {
         return Err(refused(asked.call.aggfnoid));

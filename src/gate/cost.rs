@@ -3,6 +3,7 @@
 use dp_core::privacy::spending::Spent;
 use dp_core::registry;
 use dp_core::request::arguments::{Arguments, MechanismArgument};
+use dp_core::request::ranks::Ranks;
 
 use crate::gate::refuse::{Checked, Reason};
 
@@ -13,6 +14,7 @@ pub struct Call<'a> {
     pub epsilon: f64,
     pub delta: Option<f64>,
     pub length: Option<usize>,
+    pub quantile: Option<f64>,
     pub mechanism: &'a str,
 }
 
@@ -25,7 +27,7 @@ pub fn of(call: &Call) -> Checked<(Spent, String)> {
         delta: call.delta.map(Some),
         length: call.length,
         mechanism: MechanismArgument::Given(Some(call.mechanism)),
-        ranks: None,
+        ranks: call.quantile.map(|q| Ranks::One(Some(q))),
         pathological: false,
     };
     let made = registry::price(call.aggregate, &arguments);

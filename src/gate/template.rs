@@ -354,6 +354,7 @@ impl Template<'_> {
             epsilon: self.epsilon,
             delta: None,
             length: None,
+            quantile: None,
             mechanism: &mechanism,
         })?;
         let sql = format!(
@@ -400,6 +401,7 @@ impl Template<'_> {
             epsilon,
             delta: None,
             length: None,
+            quantile: None,
             mechanism: &mechanism,
         })?;
         let sql = format!(
@@ -412,9 +414,8 @@ impl Template<'_> {
     }
 
     fn write_own(&mut self, asked: &Asked, own: &Own) -> Checked<usize> {
-        let epsilon = own
-            .value(Role::Epsilon)
-            .ok_or("an aggregate has no epsilon")?;
+        // PostgreSQL's own percentile_cont has none.
+        let epsilon = own.value(Role::Epsilon).unwrap_or(self.epsilon);
         let confidence = own.value(Role::Confidence);
         let more = confidence.map_or(String::new(), |confidence| {
             format!(", {}", float(confidence))
@@ -433,11 +434,15 @@ impl Template<'_> {
             epsilon,
             delta: None,
             length: buckets.map(|buckets| buckets as usize),
+            quantile: own.value(Role::Quantile),
             mechanism: &mechanism,
         })?;
-        let buckets = buckets.map_or(String::new(), |buckets| format!("{buckets}, "));
+        let buckets = buckets.map(|buckets| format!("{buckets}, "));
+        let quantile = own.value(Role::Quantile);
+        let quantile = quantile.map(|q| format!("{}, ", float(q)));
+        let further = buckets.or(quantile).unwrap_or_default();
         let sql = format!(
-            "{}.{}({x}, {}, {}, {buckets}{}, {}{more}){filter}",
+            "{}.{}({x}, {}, {}, {further}{}, {}{more}){filter}",
             self.schema,
             own.name,
             float(bounds.0),
@@ -637,6 +642,7 @@ impl Template<'_> {
             epsilon: self.epsilon,
             delta: Some(delta),
             length: None,
+            quantile: None,
             mechanism: &mechanism,
         })?;
         Ok(format!(

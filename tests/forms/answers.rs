@@ -348,6 +348,62 @@ fn our_own_aggregates_have_their_own_price_and_bounds() {
     );
 }
 
+/// PostgreSQL's quantiles, and ours, in either order.
+#[test]
+fn quantiles_have_private_answers() {
+    let mut world = World::new();
+    for (releases, sql) in [
+        (
+            1,
+            "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY salary) FROM people",
+        ),
+        (
+            2,
+            "SELECT percentile_cont(0.9) WITHIN GROUP (ORDER BY born DESC) FILTER (WHERE dept <> 'd1'), count(*) \
+             FROM people WHERE salary > 30000",
+        ),
+        // Persons of several rows, in groups that are not public.
+        (
+            2,
+            "SELECT region, percentile_cont(0.33) WITHIN GROUP (ORDER BY cost) FROM visits \
+             GROUP BY region ORDER BY region",
+        ),
+    ] {
+        world.same(sql, releases);
+    }
+    world.same_as(
+        "SELECT dp_quantile(salary, 0, 100000, 0.2, 20), dp_median(salary, 0, 100000, 20, 'em(grid=log)') FROM people",
+        "SELECT percentile_cont(0.2) WITHIN GROUP (ORDER BY salary), percentile_cont(0.5) WITHIN GROUP (ORDER BY salary) \
+         FROM people",
+        2,
+    );
+    for (sql, reason) in [
+        (
+            "percentile_cont(0) WITHIN GROUP (ORDER BY salary)",
+            "dp_quantile: ",
+        ),
+        (
+            "percentile_cont(NULL) WITHIN GROUP (ORDER BY salary)",
+            "has no private answer",
+        ),
+        (
+            "percentile_cont(random()) WITHIN GROUP (ORDER BY salary)",
+            "has no private answer",
+        ),
+        (
+            "dp_quantile(salary, 0, 100000, NULL, 20)",
+            "argument \"q\" of dp_quantile is NULL",
+        ),
+        (
+            "dp_quantiles(salary, 0, 100000, '{0.5}', 20)",
+            "has no private answer",
+        ),
+    ] {
+        let refusal = world.refused(&format!("SELECT {sql} FROM people"));
+        assert!(refusal.message.contains(reason), "{sql}: {refusal:?}");
+    }
+}
+
 #[test]
 fn a_session_chooses_a_lower_price() {
     let mut world = World::new();

@@ -491,7 +491,7 @@ fn other_aggregates_have_a_hint() {
     let no_answer = "has no private answer";
     let cases = [
         (
-            "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY cost) FROM visits",
+            "SELECT percentile_cont(ARRAY[0.5]) WITHIN GROUP (ORDER BY cost) FROM visits",
             no_answer,
         ),
         (

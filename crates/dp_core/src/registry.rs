@@ -256,6 +256,8 @@ pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, Par
         "dp_variance" | "dp_stddev" | "dp_variance_estimate" => of(&VARIANCE, arguments),
         "dp_histogram" => of(&HISTOGRAM, arguments),
         "dp_keep" => of(&KEEP, arguments),
+        "dp_quantile" => of(&QUANTILE, arguments),
+        "dp_median" => of(&MEDIAN, arguments),
         _ => return None,
     })
 }
