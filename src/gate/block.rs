@@ -10,9 +10,9 @@ use pgrx::pg_sys::{
 
 use crate::gate::access;
 use crate::gate::expression::{self, Checker};
-use crate::gate::outer;
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::refuse::{Checked, Reason};
+use crate::gate::released;
 use crate::pg::tree::{self, Ref};
 
 /// A block, as far as it was checked.
@@ -199,7 +199,7 @@ impl Block {
             }
             RTEKind::RTE_SUBQUERY if !entry.lateral => {
                 let released = Ref::of(entry.subquery).ok_or("an empty sub-query is joined")?;
-                outer::check_released(released, &self.checker)
+                released::check_released(released, &self.checker)
             }
             _ => Err(Reason::with_hint(
                 "something is joined that is no plain table",

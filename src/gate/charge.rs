@@ -10,7 +10,7 @@ use pgrx::pg_sys::{self, AggState, Aggref, EState, Node, Oid, PlanState, QueryDe
 
 use crate::gate::defence::Defence;
 use crate::gate::policy::{Policy, quoted_name};
-use crate::gate::receipt::Receipt;
+use crate::gate::receipt::{Receipt, is_answered_receipt};
 use crate::gate::{allowance, once, quiet};
 use crate::ledger::budgets::Name;
 use crate::ledger::charge::{self as ledger, Payer, Request};
@@ -23,22 +23,6 @@ use crate::pg::tree::{self, Ref};
 thread_local! {
     /// The executions that were charged, by their addresses: each is taken out where its memory ends.
     static CHARGED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Whether an aggregate is `dp_mean.receipt`.
-fn is_receipt(function: Oid) -> bool {
-    // SAFETY: lookups in the catalog.
-    unsafe {
-        let schema = pg_sys::get_namespace_oid(c"dp_mean".as_ptr(), true);
-        schema != Oid::INVALID
-            && pg_sys::get_func_namespace(function) == schema
-            && tree::text_of(pg_sys::get_func_name(function)) == "receipt"
-    }
-}
-
-/// Whether a call is a receipt that is answered where it stands, and not in a node above.
-pub fn is_answered_receipt(call: Ref<Aggref>) -> bool {
-    call.aggsplit & pg_sys::AGGSPLITOP_SKIPFINAL == 0 && is_receipt(call.aggfnoid)
 }
 
 /// The receipts of a plan that has started, each with its node.

@@ -39,6 +39,10 @@ fn owned_table(function: &'static str, call: Call) -> Result<PgRelation, Refusal
         .map(|datum| Oid::from_u32(datum.value() as u32));
     let hint = "Give a table that you own, as in dp_protect('visits', 'patient', 'patients').";
     let relation = relation.ok_or_else(|| wrong(function, "relation", "must not be NULL", hint))?;
+    // Before the lock, which would stop others meanwhile; and again below it.
+    if owner_of(relation).is_some_and(|owner| !session::has_rights_of(owner)) {
+        return Err(errors::not_owner(&quoted_name(relation)));
+    }
     // SAFETY: a lock by number; a lookup, which answers for any number; a table that is locked.
     let table = unsafe {
         pg_sys::LockRelationOid(relation, pg_sys::ShareUpdateExclusiveLock as i32);
@@ -60,6 +64,21 @@ fn owned_table(function: &'static str, call: Call) -> Result<PgRelation, Refusal
     match session::has_rights_of(owner) {
         true => Ok(table),
         false => Err(errors::not_owner(&quoted_name(relation))),
+    }
+}
+
+/// The owner of a table; `None` if it is gone.
+fn owner_of(relation: Oid) -> Option<Oid> {
+    // SAFETY: a row of the catalog, which is read before it is released.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
+        let tuple = pg_sys::SearchSysCache1(cache, Datum::from(relation));
+        if tuple.is_null() {
+            return None;
+        }
+        let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>()).relowner;
+        pg_sys::ReleaseSysCache(tuple);
+        Some(owner)
     }
 }
 

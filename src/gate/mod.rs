@@ -22,6 +22,7 @@ mod policy;
 mod quiet;
 mod receipt;
 mod refuse;
+mod released;
 mod rewrite;
 mod template;
 

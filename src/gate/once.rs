@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use pgrx::pg_sys::{self, Node, NodeTag, Plan, PlannedStmt, SubPlan};
 
-use crate::gate::charge;
+use crate::gate::receipt;
 use crate::pg::nodes::elements;
 use crate::pg::tree::{self, Ref};
 
@@ -127,5 +127,5 @@ unsafe fn has_receipt(plan: *mut Plan) -> bool {
 
 fn finds_receipt(node: Ref<Node>) -> bool {
     let call = node.cast::<pg_sys::Aggref>();
-    call.is_some_and(charge::is_answered_receipt) || tree::walk(node, &mut finds_receipt)
+    call.is_some_and(receipt::is_answered_receipt) || tree::walk(node, &mut finds_receipt)
 }

@@ -8,18 +8,10 @@ use pgrx::pg_sys::{
 
 use crate::gate::block::{Block, Key};
 use crate::gate::defence::Defence;
-use crate::gate::expression::Checker;
 use crate::gate::refuse::{Checked, Reason};
+use crate::gate::released::OURS;
 use crate::gate::template::Answer;
 use crate::pg::tree::{self, Ref};
-
-/// The mark of a WITH that is ours: a place in the query's text that no query has.
-const OURS: i32 = -12_345;
-
-/// Whether a WITH is one that the gate made.
-pub fn is_ours(with: Ref<CommonTableExpr>) -> bool {
-    with.location == OURS
-}
 
 /// What the columns of the rewritten block stand for.
 struct Columns<'a> {
@@ -318,46 +310,4 @@ fn field(row: Ref<Node>, number: i16) -> Ref<Node> {
 
 fn product(mean: Ref<Node>, count: Ref<Node>) -> Ref<Node> {
     call(pg_sys::F_FLOAT8MUL, pg_sys::FLOAT8OID, [mean, count])
-}
-
-/// Checks a sub-query that is joined inside of a block: what was released may be, with harmless expressions around it.
-/// They run beside private rows, so they must be total too.
-pub fn check_released(mut query: Ref<Query>, checker: &Checker) -> Checked<()> {
-    let withs = tree::list::<CommonTableExpr>(query.cteList);
-    let entries = tree::list::<RangeTblEntry>(query.rtable);
-    let is_released = query.commandType == pg_sys::CmdType::CMD_SELECT
-        && query.setOperations.is_null()
-        && !query.hasSubLinks
-        && !query.hasTargetSRFs
-        && !query.hasAggs
-        && query.groupClause.is_null()
-        && !query.hasWindowFuncs
-        && query.rowMarks.is_null()
-        && entries.len() == 1
-        && withs.len() == 1
-        && is_ours(withs[0]);
-    if !is_released {
-        return Err(Reason::with_hint(
-            "a sub-query is joined that is neither a plain table nor an answer",
-            "Join plain tables that you may read, or join what comes out of the query.",
-        ));
-    }
-    let checker = Checker {
-        query: None,
-        root: checker.root,
-    };
-    for mut target in tree::list::<TargetEntry>(query.targetList) {
-        let expr = Ref::of(target.expr)
-            .expect("a target has an expression")
-            .node();
-        target.expr = checker.safe(expr)?.pointer().cast();
-    }
-    let mut from = Ref::of(query.jointree).expect("a query has FROM");
-    let condition = checker.safe_if(from.quals)?;
-    from.quals = condition.map_or(std::ptr::null_mut(), Ref::pointer);
-    let count = checker.safe_if(query.limitCount)?;
-    query.limitCount = count.map_or(std::ptr::null_mut(), Ref::pointer);
-    let offset = checker.safe_if(query.limitOffset)?;
-    query.limitOffset = offset.map_or(std::ptr::null_mut(), Ref::pointer);
-    Ok(())
 }

@@ -2,9 +2,10 @@
 //! PostgreSQL keeps it. ExecutorStart reads it and charges; its own final function releases nothing that was not charged.
 
 use dp_core::privacy::spending::Spent;
-use pgrx::pg_sys::{Datum, Oid};
+use pgrx::pg_sys::{self, Aggref, Datum, Oid};
 
 use crate::ledger::rows;
+use crate::pg::tree::{self, Ref};
 
 /// What a block costs.
 #[derive(Clone, Debug)]
@@ -61,4 +62,20 @@ impl Receipt {
                 .into_owned(),
         })
     }
+}
+
+/// Whether an aggregate is `dp_mean.receipt`.
+fn is_receipt(function: Oid) -> bool {
+    // SAFETY: lookups in the catalog.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"dp_mean".as_ptr(), true);
+        schema != Oid::INVALID
+            && pg_sys::get_func_namespace(function) == schema
+            && tree::text_of(pg_sys::get_func_name(function)) == "receipt"
+    }
+}
+
+/// Whether a call is a receipt that is answered where it stands, and not in a node above.
+pub fn is_answered_receipt(call: Ref<Aggref>) -> bool {
+    call.aggsplit & pg_sys::AGGSPLITOP_SKIPFINAL == 0 && is_receipt(call.aggfnoid)
 }

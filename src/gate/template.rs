@@ -15,6 +15,7 @@ use crate::gate::defence::Defence;
 use crate::gate::policy::quoted_name;
 use crate::gate::receipt::Receipt;
 use crate::gate::refuse::{Checked, Reason};
+use crate::ledger::session;
 use crate::pg::tree::{self, Ref};
 use crate::pg::{extension, procedure};
 
@@ -87,7 +88,7 @@ pub fn write(
     } else {
         1_000_000
     };
-    let is_row = block.policy.one_row_each && !block.joined;
+    let is_row = block.policy.one_row_each && !block.joined && !session::keeps_a_snapshot();
     let level = match (is_row, listed) {
         (true, false) => Level::Row,
         (true, true) => Level::RowBelow,

@@ -33,6 +33,13 @@ pub fn has_rights(role: Oid, other: Oid) -> bool {
     unsafe { pg_sys::has_privs_of_role(role, other) }
 }
 
+/// Whether the transaction looks at one snapshot throughout: it may be older than an index, and see rows that the index
+/// would not have had.
+pub fn keeps_a_snapshot() -> bool {
+    // SAFETY: it reads a number of this process.
+    unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
+}
+
 /// The name of a role; `None` if there is none with this number.
 pub fn name_of(role: Oid) -> Option<String> {
     // SAFETY: a lookup in the catalog; NULL, or a string in memory of this call.

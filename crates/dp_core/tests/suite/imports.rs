@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 /// The sources of the extension, and its folders from the bottom up: each imports from those before it alone.
 /// Folders in one line import nothing from one another; what is in no folder may import all.
 const EXTENSION: &str = "../../src";
-const ORDER: [&[&str]; 5] = [
+const ORDER: [&[&str]; 6] = [
     &["pg"],
     &["ledger", "state", "types"],
     &["total"],
     &["call"],
     &["aggregates", "functions"],
+    &["gate"],
 ];
 
 /// The sources of this crate.
