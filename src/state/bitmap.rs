@@ -44,7 +44,7 @@ impl Head {
     #[inline(always)]
     fn is_possible(&self) -> bool {
         let [least, most] = POWERS;
-        let is_table = self.slots >= SMALLEST && self.slots + 6 <= self.power;
+        let is_table = self.slots >= SMALLEST && self.slots.saturating_add(6) <= self.power;
         self.power >= least && self.power <= most && (self.slots == 0 || is_table)
     }
 
