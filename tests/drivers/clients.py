@@ -10,7 +10,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 # The budget of tests/forms/world.sql, and what it says of one aggregate, or of one choice of groups.
 EPSILON = 20
 # The noise of world.sql is for 4 rows of a person at epsilon 20: a count is further off than this with a probability of
-# less than 1e-8, a mean of 8000 values between 0 and 100 as well.
+# less than 1e-8, and a mean of thousands of values between 0 and 100 as well.
 COUNT = 5
 MEAN = 0.1
 
