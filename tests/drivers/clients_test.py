@@ -9,7 +9,7 @@ import sqlalchemy
 from psycopg import errors
 from sqlalchemy import func, orm, select
 
-from clients import ANALYST, EPSILON, Client, main, url
+from clients import ANALYST, EPSILON, MEAN, Client, main, url
 
 # A mean with its count is one release, as cost is NOT NULL; which regions there are is another.
 BY_REGION = "SELECT region, count(*), avg(cost) FROM visits WHERE age > 30 GROUP BY region ORDER BY region"
@@ -45,6 +45,13 @@ class Psycopg(Client):
                     self.assertEqual(generic, 0)
                 else:
                     self.assertGreater(generic, 0)
+
+    def test_bounds_and_epsilon_are_parameters(self):
+        ((truth,),) = self.truth("SELECT avg(cost) FROM visits")
+        with self.spends(8 * 5 / EPSILON, charges=8):
+            for _ in range(8):
+                (answer,) = self.connection.execute("SELECT dp_mean(cost, %s, %s, %s) FROM visits", [0, 100, 5]).fetchone()
+                self.assertAlmostEqual(answer, truth, delta=MEAN)
 
     def test_binary_results(self):
         with self.spends(2), self.connection.cursor(binary=True) as cursor:
