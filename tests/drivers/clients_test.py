@@ -115,7 +115,7 @@ class SQLAlchemy(Client):
 
     def test_a_query_around_answers(self):
         inner = self.statement(Visit).add_columns(func.avg(Visit.age).label("ages")).subquery()
-        with self.spends(2), orm.Session(self.engine) as session:
+        with self.spends(3), orm.Session(self.engine) as session:
             ages = session.execute(select(func.max(inner.c.ages))).scalar_one()
         (truth,) = self.truth("SELECT max(ages) FROM (SELECT avg(age) AS ages FROM visits WHERE age > 30 GROUP BY region) AS a")
         self.assertAlmostEqual(float(ages), float(truth[0]), delta=0.5)
