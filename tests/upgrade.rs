@@ -74,7 +74,7 @@ fn catalog(client: &mut Client) -> BTreeSet<String> {
             UNION ALL
             SELECT name, to_jsonb(t) - '{oid,typrelid}'::text[] || jsonb_build_object(
                 'typnamespace', typnamespace::regnamespace, 'typowner', typowner::regrole,
-                'typarray', typarray::regtype, 'typelem', typelem::regtype)
+                'typarray', typarray::regtype, 'typelem', typelem::regtype, 'typbasetype', typbasetype::regtype)
             FROM member JOIN pg_type t ON t.oid = objid AND classid = 'pg_type'::regclass
             UNION ALL
             SELECT name || ' has ' || attname, to_jsonb(a) - '{attrelid,attoptions}'::text[] || jsonb_build_object(
@@ -228,7 +228,7 @@ fn what_users_made_lives_on() {
     let dump = dump(database.name());
     let of_ledger = |text: &&str| text.contains("Type: TABLE DATA; Schema: dp_mean;");
     let rest: Vec<&str> = dump.split(part).filter(|text| !of_ledger(text)).collect();
-    assert_eq!(dump.split(part).count(), rest.len() + 5);
+    assert_eq!(dump.split(part).count(), rest.len() + 6);
     assert_eq!(rest.join(part), dumped);
     let mut nobody = role.connect();
     value::<f64>(&mut nobody, "SELECT dp_mean(x, 0, 1, 50) FROM t");
