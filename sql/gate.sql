@@ -25,6 +25,8 @@ CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.allowa
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
 COMMENT ON TRIGGER append_only ON dp_mean.allowance IS 'An allowance is followed by another, not changed.';
 
+-- EXECUTE of these stays with everybody: PostgreSQL asks for it of whoever runs the query that they stand in. Nobody
+-- finds them by name, as the schema is shut; and a receipt that was not charged is an error.
 CREATE FUNCTION dp_mean.receipt_trans(
     state boolean, relation oid, asker oid, epsilon bigint, rho bigint, delta bigint, mechanisms text
 ) RETURNS boolean

@@ -8,7 +8,8 @@ use dp_mean_tests::auditing::bound;
 use dp_mean_tests::mix::Mix;
 use dp_mean_tests::releases::Releases;
 use dp_mean_tests::{
-    Build, PARALLEL, Refusal, Role, assert_plan, explain, refused, rows, run, session, value,
+    Build, GROUPINGS, PARALLEL, Refusal, Role, assert_plan, explain, refused, rows, run, session,
+    value,
 };
 use postgres::Client;
 
@@ -159,23 +160,7 @@ fn every_plan_and_every_order_keeps_the_same() {
         expected.iter().any(|row| row.contains(",,")),
         "no group with NULL: {expected:?}"
     );
-    let settings: [(&str, &[&str]); 5] = [
-        ("SET enable_hashagg = off", &["GroupAggregate"]),
-        (
-            "SET enable_hashagg = on; SET work_mem = '64kB'; SET hash_mem_multiplier = 1; SET enable_sort = off",
-            &["HashAggregate"],
-        ),
-        (
-            "RESET enable_sort; RESET work_mem; SET enable_partitionwise_aggregate = on",
-            &[],
-        ),
-        (PARALLEL, &["Partial", "Finalize"]),
-        (
-            "SET parallel_leader_participation = off; SET enable_hashagg = off",
-            &["Partial GroupAggregate"],
-        ),
-    ];
-    for (set, words) in settings {
+    for (set, words) in GROUPINGS {
         run(&mut client, set);
         let plan = explain(&mut client, &count(&kept(4, parts, "t", columns)));
         assert_plan(&plan, words, set);
