@@ -27,6 +27,12 @@ test-crash:     ## kill -9 of a server under sessions that charge a budget: ROUN
 test-upgrade:   ## budgets through pg_upgrade, and through a dump, from PostgreSQL 15 to 18 (from PyPI)
 	@scripts/upgrade
 
+test-clients:   ## the gate under psycopg, SQLAlchemy, pandas, dbt (from PyPI) and node-postgres (from npm)
+	@scripts/test-clients
+
+test-superset:  ## the gate under Apache Superset (from PyPI, 700 MB), by its REST API
+	@scripts/test-superset
+
 bench:          ## means, variances, histograms, counts against avg and its like: ROWS=10000000 RUNS=7
 	@scripts/bench
 

@@ -266,6 +266,37 @@ python_packages() {
 	echo "$dir"
 }
 
+# python_venv REQUIREMENTS: a virtual environment with exactly these packages, made anew when the file or Python changes.
+# The file is complete, and is installed without looking for what else a package names.
+python_venv() {
+	local dir
+	python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3 python3-venv
+	dir=$REPO/target/python/venv-$(python3 -c 'import sys; print(sys.implementation.cache_tag)')-$(cksum <"$1" | cut -d' ' -f1)
+	if [ ! -f "$dir/ready" ]; then
+		say "fetching what $1 names from PyPI"
+		rm -rf "$dir"
+		python3 -m venv "$dir"
+		"$dir/bin/pip" install --quiet --disable-pip-version-check --no-deps --requirement "$1" >&2 ||
+			die "pip could not install $1; it needs the network and Python 3.11, and this is $("$dir/bin/python" --version)"
+		touch "$dir/ready"
+	fi
+	echo "$dir"
+}
+
+# node_packages DIR: a folder for NODE_PATH with what the lock file in DIR names, from npm.
+node_packages() {
+	local dir
+	dir=$REPO/target/node/$(cksum <"$1/package-lock.json" | cut -d' ' -f1)
+	if [ ! -f "$dir/ready" ]; then
+		say "fetching what $1/package-lock.json names from npm"
+		mkdir -p "$dir"
+		cp "$1/package.json" "$1/package-lock.json" "$dir"
+		npm --prefix "$dir" ci --silent --ignore-scripts >&2 || die "npm could not install what $1 names; is the network there?"
+		touch "$dir/ready"
+	fi
+	echo "$dir/node_modules"
+}
+
 ## Throw-away servers
 
 # PostgreSQL refuses to run as root.
@@ -330,4 +361,21 @@ server() {
 	private_prefix "$dir"
 	place "$2" "$dir/root$("$PG_CONFIG" --pkglibdir)" "$dir/root$("$PG_CONFIG" --sharedir)/extension"
 	server_start "$1" "${@:3}"
+}
+
+# clients_world NAME DATABASE...: on the server NAME, databases with the protected tables of tests/forms/world.sql, each with
+# a budget of its own, and a role `analyst` for whom the library is loaded as docs/bi-tools.md says.
+clients_world() {
+	local psql database
+	psql=("$(server_bin "$WORK/$1")/psql" -qX -v ON_ERROR_STOP=1)
+	shift
+	{
+		echo "CREATE EXTENSION $EXTENSION;"
+		sed 's/{analyst}/analyst/g' tests/forms/world.sql tests/drivers/clients.sql
+	} >"$WORK/world.sql"
+	"${psql[@]}" "$URL" -c "CREATE ROLE analyst LOGIN"
+	for database; do
+		"${psql[@]}" "$URL" -c "CREATE DATABASE $database"
+		PGOPTIONS="-c client_min_messages=warning" "${psql[@]}" "${URL/dbname=postgres/dbname=$database}" -f "$WORK/world.sql" >"$WORK/world.log"
+	done
 }

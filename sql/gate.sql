@@ -25,10 +25,12 @@ CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.allowa
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
 COMMENT ON TRIGGER append_only ON dp_mean.allowance IS 'An allowance is followed by another, not changed.';
 
+-- EXECUTE of these stays with everybody: PostgreSQL asks for it of whoever runs the query that they stand in. Nobody
+-- finds them by name, as the schema is shut; and a receipt that was not charged is an error.
 CREATE FUNCTION dp_mean.receipt_trans(
     state boolean, relation oid, asker oid, epsilon bigint, rho bigint, delta bigint, mechanisms text
 ) RETURNS boolean
-    AS 'MODULE_PATHNAME', 'dp_receipt_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+    AS 'MODULE_PATHNAME', 'dp_receipt_row' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.receipt_trans(boolean, oid, oid, bigint, bigint, bigint, text) IS
     'support function of receipt: no row reaches it';
 
@@ -59,7 +61,8 @@ COMMENT ON FUNCTION dp_protect(regclass, text, text, integer, integer, float8, f
     'the same people share. A person counts in at most so many groups of a query, for at most so many rows in each. '
     'query_epsilon is what an aggregate costs, and a choice of groups, unless the query says another; query_delta '
     'the delta of a choice of groups, by default a thousandth of the budget''s. Again with other arguments changes '
-    'them. By the owner of both. Errors: 22023, 42501.';
+    'them. '
+    'By the owner of both. Errors: 22023, 42501.';
 
 CREATE FUNCTION dp_unprotect(relation regclass) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_unprotect' LANGUAGE C VOLATILE;
@@ -70,16 +73,19 @@ COMMENT ON FUNCTION dp_unprotect(regclass) IS
 CREATE FUNCTION dp_column(relation regclass, "column" text, lo float8, hi float8) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_column_bounds' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION dp_column(regclass, text, float8, float8) IS
-    'Declares public bounds of a column of a protected table, for avg, sum and their like: values outside are clamped. '
+    'Declares public bounds of a column of a protected table, for avg, sum and their like: values outside are '
+    'clamped. '
     'NULL takes them away. They must not be looked up in the table. lo < hi, from -1e100 to 1e100. By its owner. '
     'Errors: 22023, 42501.';
 
 CREATE FUNCTION dp_column(relation regclass, "column" text, allowed_values text[]) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_column_values' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION dp_column(regclass, text, text[]) IS
-    'Declares the values of a column of a protected table as public: GROUP BY shows each of them, with rows or '
-    'without, and rows with others are in no group. NULL takes them away. They must not be looked up in the table. '
-    'By its owner. Errors: 22023, 42501.';
+    'Declares the values of a column of a protected table as public: GROUP BY shows each of them, with rows '
+    'or without, '
+    'and rows with others are in no group. NULL takes them away. They must not be looked up in the table. By '
+    'its owner. '
+    'Errors: 22023, 42501.';
 
 CREATE FUNCTION dp_allow(relation regclass, role regrole) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_allow' LANGUAGE C VOLATILE;
@@ -104,9 +110,11 @@ CREATE FUNCTION dp_cost(
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'dp_cost_wrapper' LANGUAGE C VOLATILE STRICT ROWS 1;
 COMMENT ON FUNCTION dp_cost(text) IS
-    'What a query about protected tables would cost: for each SELECT about one, the table, the budget, epsilon (NULL '
-    'if none bounds it), rho, delta, whether the budget has room now, the mechanisms, and the SQL that answers it, in '
-    'which $1, $2 stand for its own expressions. It spends nothing, and reads no row. '
+    'What a query about protected tables would cost: for each SELECT about one, the table, the budget, '
+    'epsilon (NULL if '
+    'none bounds it), rho, delta, whether the budget has room now, the mechanisms, and the SQL that answers '
+    'it, in which '
+    '$1, $2 stand for its own expressions. It spends nothing, and reads no row. '
     'Errors: 42501 if it has no private answer. Otherwise as the query itself.';
 
 CREATE VIEW dp_policies WITH (security_barrier) AS

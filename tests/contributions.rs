@@ -6,7 +6,8 @@ use dp_mean_tests::auditing::bound;
 use dp_mean_tests::mix::Mix;
 use dp_mean_tests::releases::Releases;
 use dp_mean_tests::{
-    Build, PARALLEL, Refusal, Role, assert_plan, explain, refused, rows, run, session, value,
+    Build, GROUPINGS, PARALLEL, Refusal, Role, assert_plan, explain, refused, rows, run, session,
+    value,
 };
 use postgres::Client;
 
@@ -164,23 +165,7 @@ fn every_plan_gives_the_same_integers() {
     run(&mut client, "SET max_parallel_workers_per_gather = 0");
     let expected = exact(&mut client, &sql);
     assert_eq!(expected.iter().sum::<i128>() % G, 0);
-    let plans: [(&str, &[&str]); 5] = [
-        ("SET enable_hashagg = off", &["GroupAggregate"]),
-        (
-            "SET enable_hashagg = on; SET work_mem = '64kB'; SET hash_mem_multiplier = 1; SET enable_sort = off",
-            &["HashAggregate"],
-        ),
-        (
-            "RESET enable_sort; RESET work_mem; SET enable_partitionwise_aggregate = on",
-            &[],
-        ),
-        (PARALLEL, &["Partial", "Finalize"]),
-        (
-            "SET parallel_leader_participation = off; SET enable_hashagg = off",
-            &["Partial GroupAggregate"],
-        ),
-    ];
-    for (settings, words) in plans {
+    for (settings, words) in GROUPINGS {
         run(&mut client, settings);
         let plan = explain(&mut client, &sql);
         assert_plan(&plan, words, settings);

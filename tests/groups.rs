@@ -8,11 +8,18 @@ use dp_mean_tests::auditing::bound;
 use dp_mean_tests::mix::Mix;
 use dp_mean_tests::releases::Releases;
 use dp_mean_tests::{
-    Build, PARALLEL, Refusal, Role, assert_plan, explain, refused, rows, run, session, value,
+    Build, GROUPINGS, PARALLEL, Refusal, Role, assert_plan, explain, refused, rows, run, session,
+    value,
 };
 use postgres::Client;
 
 use crate::catalog::{connect, program};
+
+/// Whether the server was built with ICU, which nondeterministic collations need. Debian's is; the one from PyPI is not.
+fn has_icu(client: &mut Client) -> bool {
+    let probe = "CREATE COLLATION probe (provider = icu, locale = 'und', deterministic = false)";
+    client.batch_execute(probe).is_ok()
+}
 
 /// What people contribute: `{parts}` are the arguments behind the person, `{columns}` what the query declares.
 fn kept(groups: u32, parts: &str, table: &str, columns: &str) -> String {
@@ -153,23 +160,7 @@ fn every_plan_and_every_order_keeps_the_same() {
         expected.iter().any(|row| row.contains(",,")),
         "no group with NULL: {expected:?}"
     );
-    let settings: [(&str, &[&str]); 5] = [
-        ("SET enable_hashagg = off", &["GroupAggregate"]),
-        (
-            "SET enable_hashagg = on; SET work_mem = '64kB'; SET hash_mem_multiplier = 1; SET enable_sort = off",
-            &["HashAggregate"],
-        ),
-        (
-            "RESET enable_sort; RESET work_mem; SET enable_partitionwise_aggregate = on",
-            &[],
-        ),
-        (PARALLEL, &["Partial", "Finalize"]),
-        (
-            "SET parallel_leader_participation = off; SET enable_hashagg = off",
-            &["Partial GroupAggregate"],
-        ),
-    ];
-    for (set, words) in settings {
+    for (set, words) in GROUPINGS {
         run(&mut client, set);
         let plan = explain(&mut client, &count(&kept(4, parts, "t", columns)));
         assert_plan(&plan, words, set);
@@ -190,6 +181,9 @@ fn every_plan_and_every_order_keeps_the_same() {
 #[test]
 fn keys_are_grouped_as_by_group_by() {
     let (_database, mut client) = session(Build::Release);
+    if !has_icu(&mut client) {
+        return;
+    }
     run(
         &mut client,
         "CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false); \
@@ -411,6 +405,9 @@ const REFUSED: [(&str, &str, &str, &str); 24] = [
 #[test]
 fn mistakes_are_told_with_and_without_rows() {
     let (_database, mut client) = session(Build::Release);
+    if !has_icu(&mut client) {
+        return;
+    }
     run(&mut client, TABLE);
     run(
         &mut client,
@@ -465,6 +462,9 @@ fn mistakes_are_told_with_and_without_rows() {
 #[test]
 fn groups_of_the_query_are_those_that_are_kept() {
     let (_database, mut client) = session(Build::Release);
+    if !has_icu(&mut client) {
+        return;
+    }
     run(&mut client, TABLE);
     run(
         &mut client,

@@ -497,8 +497,8 @@ fn memory_grows_with_cells_and_not_with_rows() {
         "CASE i % 3 WHEN 0 THEN 1e308 WHEN 1 THEN -1e-300 ELSE i % 9 END",
     ] {
         let held = [1_000, 1_000, 5_000_000].map(|count| held(&mut client, &sql(x, count)));
-        // The first run fills caches.
-        assert!((held[2] - held[1]).abs() < 50_000, "{held:?}: {x}");
+        // The first run fills caches, and what others do in the server can empty some, but fills none.
+        assert!(held[2] - held[1] < 50_000, "{held:?}: {x}");
     }
     // A cell for each row: places for at most MOST cells, a table at most three quarters full and
     // at least three eighths, of 24 bytes each; and what PostgreSQL adds, which rounds pieces up to

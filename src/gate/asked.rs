@@ -25,6 +25,8 @@ pub enum What {
     Sum,
     Variance,
     Stddev,
+    /// The quantile of this rank, from 0 to 1.
+    Quantile(f64),
     /// What an aggregate of ours answers.
     Own(Own),
 }
@@ -103,10 +105,10 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
     let name = name_of(call.aggfnoid);
     let is_builtin = call.aggfnoid.to_u32() < FIRST_OF_OTHERS;
     let is_own = !is_builtin && extension::has_function(call.aggfnoid);
-    let quantile = match is_builtin && call.aggkind as u8 != b'n' {
-        true => Some(percentile(block, call).ok_or_else(|| refused(call.aggfnoid))?),
-        false => None,
-    };
+    let quantile = percentile(block, call);
+    if call.aggkind as u8 != b'n' && quantile.is_none() {
+        return Err(refused(call.aggfnoid));
+    }
     if (quantile.is_none() && !call.aggorder.is_null()) || call.aggvariadic {
         return Err(format!("{name} with ORDER BY or VARIADIC cannot be used").into());
     }
@@ -146,11 +148,7 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
         return Err(refused(call.aggfnoid));
     }
     asked.what = match name.as_str() {
-        "percentile_cont" => What::Own(Own {
-            name: "dp_quantile",
-            arguments: quantile.map(|q| (Role::Quantile, q)).into_iter().collect(),
-            mechanism: None,
-        }),
+        "percentile_cont" => What::Quantile(quantile.ok_or_else(|| refused(call.aggfnoid))?),
         "count" => What::Count,
         "avg" => What::Mean,
         "sum" => What::Sum,

@@ -13,6 +13,7 @@ use crate::gate::expression::{self, Checker};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::refuse::{Checked, Reason};
 use crate::gate::released;
+use crate::pg::procedure;
 use crate::pg::tree::{self, Ref};
 
 /// A block, as far as it was checked.
@@ -257,6 +258,9 @@ impl Block {
             .checker
             .safe(tree::var(self.index, column, kind, modifier, collation))?;
         expression::check_key(unit)?;
+        if collation != Oid::INVALID && !procedure::is_deterministic(collation) {
+            return Err("people would be told apart by a nondeterministic collation".into());
+        }
         Ok(unit)
     }
 

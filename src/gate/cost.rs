@@ -1,5 +1,6 @@
 //! What a block costs: the sum of its releases, for all of a person's rows.
 
+use dp_core::error::ParameterError;
 use dp_core::privacy::spending::Spent;
 use dp_core::registry;
 use dp_core::request::arguments::{Arguments, MechanismArgument};
@@ -30,10 +31,21 @@ pub fn of(call: &Call) -> Checked<(Spent, String)> {
         ranks: call.quantile.map(|q| Ranks::One(Some(q))),
         pathological: false,
     };
+    let refused = |error: ParameterError| {
+        Reason::with_hint(format!("{}: {error}", call.aggregate), error.hint.clone())
+    };
+    // Budgets are of people who are there or not.
+    if !registry::hides_presence(call.mechanism).map_err(refused)? {
+        return Err(Reason::with_hint(
+            format!(
+                "the mechanism {} takes the number of rows for public",
+                call.mechanism
+            ),
+            "Take another one, or none: dp_mechanisms() has those whose neighbours add or remove a row.",
+        ));
+    }
     let made = registry::price(call.aggregate, &arguments);
     let made = made.ok_or_else(|| Reason::new(format!("{} has no price", call.aggregate)))?;
-    let spent = made.map_err(|error| {
-        Reason::with_hint(format!("{}: {error}", call.aggregate), error.hint.clone())
-    })?;
+    let spent = made.map_err(refused)?;
     Ok((Spent::of(&spent.cost), spent.mechanism))
 }

@@ -4,20 +4,19 @@ use std::ffi::CString;
 
 use dp_core::error::ParameterError;
 use dp_core::privacy::spending::{DELTA_UNIT, Spent, UNIT, float_up};
-use pgrx::pg_sys::{self, Datum, Oid, Query};
+use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 use pgrx::{FromDatum, PgRelation};
 
 use crate::gate::label::{self, ColumnLabel, TableLabel};
-use crate::gate::normal::Depends;
 use crate::gate::policy::{self, quoted, quoted_name};
-use crate::gate::rewrite::{self, Gate};
+use crate::gate::rewrite::Gate;
 use crate::gate::{allowance, charge, expression, quiet};
 use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::{charge as ledger, session};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, float8, sql_function};
-use crate::pg::tree::{self, Ref};
+use crate::pg::tree;
 
 /// What a function answers, or its ERROR.
 fn done(result: Result<(), Refusal>) -> Option<Datum> {
@@ -352,12 +351,13 @@ fn dp_cost(
 type CostRow = (Oid, String, Option<f64>, f64, f64, bool, String, String);
 
 fn cost(query: &str) -> Result<Vec<CostRow>, Refusal> {
-    rewrite::take_written();
+    let mut gate = Gate::new(std::ptr::null_mut(), false);
+    quiet::set_asked(true);
     for query in tree::analyse(query) {
-        pass(query)?;
+        gate.pass(query)?;
     }
     let mut rows = Vec::new();
-    for (sql, receipt) in rewrite::take_written() {
+    for (sql, receipt) in gate.written {
         let Some(receipt) = receipt else {
             continue;
         };
@@ -385,18 +385,4 @@ fn cost(query: &str) -> Result<Vec<CostRow>, Refusal> {
         ));
     }
     Ok(rows)
-}
-
-/// Sends a query through the gate, without planning it.
-fn pass(query: Ref<Query>) -> Result<(), Refusal> {
-    let mut gate = Gate {
-        parameters: std::ptr::null_mut(),
-        explained: false,
-        depends: Depends::default(),
-        blocks: 0,
-        touched: false,
-        around: Vec::new(),
-    };
-    quiet::set_asked(true);
-    gate.pass(query)
 }

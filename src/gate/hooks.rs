@@ -12,7 +12,7 @@ use pgrx::pg_sys::{
     QueryCompletion, QueryDesc, QueryEnvironment,
 };
 
-use crate::gate::normal::{self, Depends};
+use crate::gate::normal;
 use crate::gate::rewrite::{self, Gate};
 use crate::gate::{charge, label, policy, quiet};
 use crate::pg::errors;
@@ -100,14 +100,7 @@ struct Passed {
 unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamListInfo) -> Passed {
     guarded(|| {
         let query = Ref::of(query).expect("the planner has a query");
-        let mut gate = Gate {
-            parameters,
-            explained: EXPLAINED.get() != 0,
-            depends: Depends::default(),
-            blocks: 0,
-            touched: false,
-            around: Vec::new(),
-        };
+        let mut gate = Gate::new(parameters, EXPLAINED.get() != 0);
         // SAFETY: a setting of this process.
         let is_generic = unsafe { pg_sys::plan_cache_mode }
             == pg_sys::PlanCacheMode::PLAN_CACHE_MODE_FORCE_GENERIC_PLAN as i32;
@@ -131,7 +124,7 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
                 }
             }
         }
-        let asked = gate.blocks > 0;
+        let asked = !gate.written.is_empty();
         if asked {
             quiet::set_asked(true);
             if !quiet::can_keep() {

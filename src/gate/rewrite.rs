@@ -1,6 +1,5 @@
 //! A query, block by block: what reads a protected table that the role may not read is rewritten, or refused.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use pgrx::pg_sys::{self, Node, Oid, ParamListInfo, Query, RTEKind, RangeTblEntry};
@@ -30,28 +29,29 @@ pub struct Gate {
     /// Whether it stands in an EXPLAIN.
     pub explained: bool,
     pub depends: Depends,
-    /// How many blocks were rewritten.
-    pub blocks: usize,
+    /// The blocks that were rewritten.
+    pub written: Vec<Text>,
     /// Whether a table with a policy is asked for, by whomever.
     pub touched: bool,
     /// The query that is looked at, with those around it before it.
-    pub around: Vec<Ref<Query>>,
-}
-
-thread_local! {
-    /// The last blocks that were written, as SQL, and what they cost: for dp_cost.
-    static WRITTEN: RefCell<Vec<Text>> = const { RefCell::new(Vec::new()) };
+    around: Vec<Ref<Query>>,
 }
 
 /// A block as SQL, and its receipt.
 type Text = (String, Option<Receipt>);
 
-/// The blocks that were written since this was asked last.
-pub fn take_written() -> Vec<Text> {
-    WRITTEN.take()
-}
-
 impl Gate {
+    pub fn new(parameters: ParamListInfo, explained: bool) -> Self {
+        Self {
+            parameters,
+            explained,
+            depends: Depends::default(),
+            written: Vec::new(),
+            touched: false,
+            around: Vec::new(),
+        }
+    }
+
     /// Rewrites a query, and all below it.
     pub fn pass(&mut self, query: Ref<Query>) -> Result<(), Refusal> {
         if query.commandType == pg_sys::CmdType::CMD_UTILITY {
@@ -202,12 +202,7 @@ impl Gate {
         let written = template::write(&block, &keys, &asked, &sets, epsilon)?;
         let rewritten = template::build(&written, &block)?;
         outer::wrap(&block, &keys, &written.answers, rewritten)?;
-        WRITTEN.with_borrow_mut(|all| {
-            if all.len() < 100 {
-                all.push((written.sql, written.receipt));
-            }
-        });
-        self.blocks += 1;
+        self.written.push((written.sql, written.receipt));
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use dp_core::registry;
 use pgrx::pg_sys::{self, Node, Oid, Query};
 
 use crate::call::signature::Role;
+use crate::gate::access;
 use crate::gate::asked::{self, Asked, Own, What};
 use crate::gate::block::{Block, Key};
 use crate::gate::cost;
@@ -19,7 +20,7 @@ use crate::ledger::session;
 use crate::pg::tree::{self, Ref};
 use crate::pg::{extension, procedure};
 
-/// The most keys and contributions that it takes.
+/// The most keys and contributions that `dp_groups` takes.
 const MOST_PARTS: usize = 62;
 
 /// Where the answer of an aggregate stands in the rewritten block: among the answers, from 0.
@@ -64,6 +65,39 @@ pub struct Template<'a> {
     answers: Vec<String>,
     spent: Spent,
     mechanisms: Vec<String>,
+}
+
+/// The public arguments of a call, but for its bounds.
+struct Terms<'a> {
+    epsilon: f64,
+    mechanism: Option<&'a str>,
+    buckets: Option<f64>,
+    quantile: Option<f64>,
+    confidence: Option<f64>,
+}
+
+impl<'a> Terms<'a> {
+    /// Those of an aggregate of PostgreSQL: the policy's price, and the default mechanism.
+    fn usual(epsilon: f64) -> Self {
+        Self {
+            epsilon,
+            mechanism: None,
+            buckets: None,
+            quantile: None,
+            confidence: None,
+        }
+    }
+
+    fn of(own: &'a Own) -> Checked<Self> {
+        let epsilon = own.value(Role::Epsilon);
+        Ok(Self {
+            epsilon: epsilon.ok_or("an aggregate has no epsilon")?,
+            mechanism: own.mechanism.as_deref(),
+            buckets: own.value(Role::Buckets),
+            quantile: own.value(Role::Quantile),
+            confidence: own.value(Role::Confidence),
+        })
+    }
 }
 
 /// A block as SQL, with what it costs.
@@ -322,11 +356,6 @@ impl Template<'_> {
         format!("b.c{}", i + 1)
     }
 
-    fn answer(&mut self, sql: String) -> usize {
-        self.answers.push(sql);
-        self.answers.len() - 1
-    }
-
     /// The text of a mechanism for this block: the persons are bounded by us.
     fn mechanism(&self, aggregate: &str, own: Option<&str>, rows: u32) -> Checked<String> {
         let default = registry::default_mechanism(aggregate);
@@ -344,114 +373,99 @@ impl Template<'_> {
         Ok(())
     }
 
-    /// An aggregate of `x` between bounds, at the policy's price.
-    fn write_usual(&mut self, aggregate: &'static str, asked: &Asked) -> Checked<usize> {
-        let bounds = asked.bounds.ok_or("an aggregate has no bounds")?;
-        let (x, filter) = self.numbers(asked, bounds)?;
-        let mechanism = self.mechanism(aggregate, None, self.rows)?;
-        self.charge(&cost::Call {
-            aggregate,
-            bounds: Some(bounds),
-            epsilon: self.epsilon,
-            delta: None,
-            length: None,
-            quantile: None,
-            mechanism: &mechanism,
-        })?;
-        let sql = format!(
-            "{}.{aggregate}({x}, {}, {}, {}, {}){filter}",
-            self.schema,
-            float(bounds.0),
-            float(bounds.1),
-            float(self.epsilon),
-            self.literal(&mechanism)
-        );
-        Ok(self.answer(sql))
-    }
-
     fn write_pair(&mut self, numbers: &Asked) -> Checked<usize> {
-        self.write_usual("dp_mean_and_count", numbers)
+        self.write_numbers("dp_mean_and_count", numbers, &Terms::usual(self.epsilon))
     }
 
     fn write_one(&mut self, asked: &Asked) -> Checked<usize> {
+        let usual = Terms::usual(self.epsilon);
         match &asked.what {
-            What::Mean => self.write_usual("dp_mean", asked),
-            What::Sum => self.write_usual("dp_sum", asked),
-            What::Variance => self.write_usual("dp_variance", asked),
-            What::Stddev => self.write_usual("dp_stddev", asked),
-            What::Count => self.write_count("dp_count", asked, self.rows, None, self.epsilon, ""),
-            What::People => self.write_count("dp_count", asked, 1, None, self.epsilon, ""),
-            What::Own(own) => self.write_own(asked, own),
+            What::Mean => self.write_numbers("dp_mean", asked, &usual),
+            What::Sum => self.write_numbers("dp_sum", asked, &usual),
+            What::Variance => self.write_numbers("dp_variance", asked, &usual),
+            What::Stddev => self.write_numbers("dp_stddev", asked, &usual),
+            What::Count => self.write_count("dp_count", asked, self.rows, &usual),
+            What::People => self.write_count("dp_count", asked, 1, &usual),
+            What::Quantile(q) => {
+                let terms = Terms {
+                    quantile: Some(*q),
+                    ..usual
+                };
+                self.write_numbers("dp_quantile", asked, &terms)
+            }
+            What::Own(own) => {
+                let terms = Terms::of(own)?;
+                match own.name.starts_with("dp_count") {
+                    true => self.write_count(own.name, asked, self.rows, &terms),
+                    false => self.write_numbers(own.name, asked, &terms),
+                }
+            }
         }
     }
 
+    /// An aggregate of rows that are counted.
     fn write_count(
         &mut self,
         aggregate: &'static str,
         asked: &Asked,
         rows: u32,
-        mechanism: Option<&str>,
-        epsilon: f64,
-        more: &str,
+        terms: &Terms,
     ) -> Checked<usize> {
         let (x, filter) = self.rows(asked, rows);
-        let mechanism = self.mechanism(aggregate, mechanism, rows)?;
-        self.charge(&cost::Call {
-            aggregate,
-            bounds: None,
-            epsilon,
-            delta: None,
-            length: None,
-            quantile: None,
-            mechanism: &mechanism,
-        })?;
-        let sql = format!(
-            "{}.{aggregate}({x}, {}, {}{more}){filter}",
-            self.schema,
-            float(epsilon),
-            self.literal(&mechanism)
-        );
-        Ok(self.answer(sql))
+        self.write_call(aggregate, &x, None, rows, terms, &filter)
     }
 
-    fn write_own(&mut self, asked: &Asked, own: &Own) -> Checked<usize> {
-        // PostgreSQL's own percentile_cont has none.
-        let epsilon = own.value(Role::Epsilon).unwrap_or(self.epsilon);
-        let confidence = own.value(Role::Confidence);
-        let more = confidence.map_or(String::new(), |confidence| {
-            format!(", {}", float(confidence))
-        });
-        let mechanism = own.mechanism.as_deref();
-        if own.name.starts_with("dp_count") {
-            return self.write_count(own.name, asked, self.rows, mechanism, epsilon, &more);
-        }
+    /// An aggregate of numbers between bounds.
+    fn write_numbers(
+        &mut self,
+        aggregate: &'static str,
+        asked: &Asked,
+        terms: &Terms,
+    ) -> Checked<usize> {
         let bounds = asked.bounds.ok_or("an aggregate has no bounds")?;
         let (x, filter) = self.numbers(asked, bounds)?;
-        let mechanism = self.mechanism(own.name, mechanism, self.rows)?;
-        let buckets = own.value(Role::Buckets);
+        self.write_call(aggregate, &x, Some(bounds), self.rows, terms, &filter)
+    }
+
+    /// A call of one of our aggregates, and its price.
+    fn write_call(
+        &mut self,
+        aggregate: &'static str,
+        x: &str,
+        bounds: Option<(f64, f64)>,
+        rows: u32,
+        terms: &Terms,
+        filter: &str,
+    ) -> Checked<usize> {
+        let mechanism = self.mechanism(aggregate, terms.mechanism, rows)?;
         self.charge(&cost::Call {
-            aggregate: own.name,
-            bounds: Some(bounds),
-            epsilon,
+            aggregate,
+            bounds,
+            epsilon: terms.epsilon,
             delta: None,
-            length: buckets.map(|buckets| buckets as usize),
-            quantile: own.value(Role::Quantile),
+            length: terms.buckets.map(|buckets| buckets as usize),
+            quantile: terms.quantile,
             mechanism: &mechanism,
         })?;
-        let buckets = buckets.map(|buckets| format!("{buckets}, "));
-        let quantile = own.value(Role::Quantile);
-        let quantile = quantile.map(|q| format!("{}, ", float(q)));
-        let further = buckets.or(quantile).unwrap_or_default();
+        let bounds = bounds.map(|(lo, hi)| format!("{}, {}", float(lo), float(hi)));
+        let buckets = terms.buckets.map(|buckets| buckets.to_string());
+        let arguments = [
+            Some(x.to_owned()),
+            bounds,
+            buckets,
+            terms.quantile.map(float),
+            Some(float(terms.epsilon)),
+            Some(self.literal(&mechanism)),
+            terms.confidence.map(float),
+        ];
+        let arguments = arguments.into_iter().flatten().collect::<Vec<_>>();
         let sql = format!(
-            "{}.{}({x}, {}, {}, {further}{}, {}{more}){filter}",
+            "{}.{aggregate}({}){filter}",
             self.schema,
-            own.name,
-            float(bounds.0),
-            float(bounds.1),
-            float(epsilon),
-            self.literal(&mechanism)
+            arguments.join(", ")
         );
-        Ok(self.answer(sql))
+        self.answers.push(sql);
+        Ok(self.answers.len() - 1)
     }
 
     fn literal(&self, mechanism: &str) -> String {
@@ -468,7 +482,7 @@ impl Template<'_> {
         let select = |prefix: &str| -> Vec<String> {
             let column = |i: usize| match set[i - 1] {
                 true => format!("{prefix}{i} AS k{i}"),
-                false => format!("NULL::{} AS k{i}", type_name(self.keys[i - 1].safe)),
+                false => format!("NULL::{} AS k{i}", base_type_name(self.keys[i - 1].safe)),
             };
             (1..=set.len()).map(column).collect()
         };
@@ -494,40 +508,24 @@ impl Template<'_> {
             true => "true".to_owned(),
             false => self.write_keep()?,
         };
-        let by = |prefix: &str| {
-            keys.iter()
-                .map(|i| format!("{prefix}{i}"))
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        let group = |prefix: &str| match keys.is_empty() {
+        // Keys of rows are named by their place: an expression would be computed again.
+        let by = keys.iter().map(|i| match self.level {
+            Level::Row => i.to_string(),
+            _ => format!("b.k{i}"),
+        });
+        let by = by.collect::<Vec<_>>().join(", ");
+        let group = match keys.is_empty() {
             true => String::new(),
-            false => format!(" GROUP BY {}", by(prefix)),
+            false => format!(" GROUP BY {by}"),
         };
-        Ok(match self.level {
-            Level::Row => {
-                // Keys are named by their place: an expression would be computed again.
-                let places = keys
-                    .iter()
-                    .map(usize::to_string)
-                    .collect::<Vec<_>>()
-                    .join(", ");
-                let group = match keys.is_empty() {
-                    true => String::new(),
-                    false => format!(" GROUP BY {places}"),
-                };
-                format!(
-                    "SELECT {} WHERE ${unit} IS NOT NULL{group} HAVING {keep} AND",
-                    columns("$")
-                )
-            }
-            _ => format!(
-                "SELECT {} FROM {}{} HAVING {keep} AND",
+        let (columns, from) = match self.level {
+            Level::Row => (columns("$"), format!("WHERE ${unit} IS NOT NULL")),
+            _ => (
                 columns("b.k"),
-                self.write_below(&keys, unit)?,
-                group("b.k")
+                format!("FROM {}", self.write_below(&keys, unit)?),
             ),
-        })
+        };
+        Ok(format!("SELECT {columns} {from}{group} HAVING {keep} AND"))
     }
 
     /// What stands in FROM as `b`: the rows of people, in groups that they are kept in.
@@ -686,26 +684,26 @@ fn array_element(value: &str) -> String {
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The type of an expression, with its schema and modifier.
-fn type_name(node: Ref<Node>) -> String {
+/// A type with its schema and modifier.
+fn type_text(kind: Oid, modifier: i32) -> String {
     let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
     // SAFETY: a lookup in the catalog, which answers for any number.
-    let name = unsafe {
-        pg_sys::format_type_extended(tree::type_of(node), tree::modifier_of(node), flags as u16)
-    };
+    let name = unsafe { pg_sys::format_type_extended(kind, modifier, flags as u16) };
     tree::text_of(name)
 }
 
-/// The same of the type that a domain is made of: the conditions of the domain are its owner's code.
+/// The type of an expression.
+fn type_name(node: Ref<Node>) -> String {
+    type_text(tree::type_of(node), tree::modifier_of(node))
+}
+
+/// The same, or the type that a domain is made of: the conditions of the domain are its owner's code.
 fn base_type_name(node: Ref<Node>) -> String {
-    let (kind, modifier) = tree::base_type(tree::type_of(node), tree::modifier_of(node));
-    let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
     if !Defence::Domain.stands() {
         return type_name(node);
     }
-    // SAFETY: the same.
-    let name = unsafe { pg_sys::format_type_extended(kind, modifier, flags as u16) };
-    tree::text_of(name)
+    let (kind, modifier) = tree::base_type(tree::type_of(node), tree::modifier_of(node));
+    type_text(kind, modifier)
 }
 
 /// Checks that all that a template calls is ours or PostgreSQL's: whoever may create in the schema of the public
@@ -770,8 +768,6 @@ fn find_innermost(node: Ref<Node>, found: &mut Vec<Ref<Query>>) -> bool {
 
 /// Gives a query the FROM of the block, and lends the table to it.
 fn graft(source: Ref<Query>, mut query: Ref<Query>, block: &Block) {
-    use crate::gate::access;
-
     tree::flatten_groups(query);
     access::move_tables(source, query);
     let from = Ref::of(source.jointree).expect("a query has FROM");

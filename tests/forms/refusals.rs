@@ -594,3 +594,18 @@ fn a_role_without_allowance_gets_nothing() {
         assert_eq!(refusal(&error, sql).code, "42501", "{sql}");
     }
 }
+
+/// A mechanism that hides what a row says, and not that it is there, is none for a budget of people.
+#[test]
+fn the_number_of_rows_is_not_public() {
+    check_all(&[
+        (
+            "SELECT dp_mean(cost, 0, 100, 1, 'clipped(n=100)') FROM visits",
+            "takes the number of rows for public",
+        ),
+        (
+            "SELECT dept, dp_mean(salary, 0, 100000, 1, 'clipped(n=5000)') FROM people GROUP BY dept",
+            "takes the number of rows for public",
+        ),
+    ]);
+}

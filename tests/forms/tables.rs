@@ -267,3 +267,41 @@ fn generated_columns() {
         }
     }
 }
+
+#[test]
+fn keys_may_be_of_domains() {
+    let mut world = World::new();
+    world.own(
+        "CREATE DOMAIN place AS varchar(9) NOT NULL CHECK (value <> 'nowhere');
+         CREATE TABLE homes (person int PRIMARY KEY, at place, cost float8 NOT NULL);
+         INSERT INTO homes SELECT person, 'p' || person % 3, person % 100 FROM people",
+    );
+    world.protect("homes");
+    world.same("SELECT at, count(*) FROM homes GROUP BY at ORDER BY at", 2);
+    // What is in none of the groups has a NULL, which the domain would not.
+    let sql =
+        "SELECT at, count(*), grouping(at) FROM homes GROUP BY ROLLUP (at) ORDER BY at NULLS LAST";
+    world.same(sql, 3);
+}
+
+/// Where texts that differ are the same person, no index says that a row is a person.
+#[test]
+fn people_have_a_collation_that_tells_them_apart() {
+    let mut world = World::new();
+    let loose = "CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)";
+    if world.owner.batch_execute(loose).is_err() {
+        // The server was built without ICU.
+        return;
+    }
+    world.own(
+        "CREATE TABLE names (person text COLLATE loose, cost float8 NOT NULL);
+         CREATE UNIQUE INDEX ON names (person COLLATE \"C\");
+         INSERT INTO names VALUES ('ann', 1), ('Ann', 1), ('ANN', 1)",
+    );
+    world.protect("names");
+    let refusal = world.refused("SELECT count(*) FROM names");
+    assert!(
+        refusal.message.contains("nondeterministic collation"),
+        "{refusal:?}"
+    );
+}

@@ -90,7 +90,7 @@ fn nobody_calls_what_is_ours() {
         "SELECT count(*) FROM visits HAVING dp_mean.receipt('visits'::regclass::oid, 0::oid, 0, 0, 0, '')",
         "SELECT dp_mean.total(177::oid, 1, 1)",
         "SELECT dp_mean.total('evil'::regproc::oid, 1) FROM visits",
-        "CREATE AGGREGATE forged(oid) (SFUNC = dp_mean.dp_receipt_trans, STYPE = boolean)",
+        "CREATE AGGREGATE forged(oid) (SFUNC = dp_mean.receipt_trans, STYPE = boolean)",
         "CREATE AGGREGATE forged(boolean) (SFUNC = booland_statefunc, STYPE = boolean, \
          FINALFUNC = dp_mean.dp_receipt_final)",
         "CREATE OPERATOR !!! (FUNCTION = dp_mean.dp_receipt_final, RIGHTARG = boolean)",

@@ -238,7 +238,6 @@ fn rows_are_read_by_no_other_statement() {
         "WITH RECURSIVE r AS (SELECT patient FROM visits UNION SELECT patient + 1 FROM r WHERE patient < 2) \
          SELECT count(*) FROM r",
         "WITH w AS (DELETE FROM visits RETURNING *) SELECT count(*) FROM w",
-        "WITH w AS MATERIALIZED (SELECT * FROM visits) SELECT count(*) FROM w",
         "WITH w AS (SELECT * FROM visits) SELECT count(*) FROM w a, w b",
         "DECLARE c CURSOR WITH HOLD FOR SELECT * FROM visits; FETCH ALL FROM c",
         "BEGIN; DECLARE c CURSOR FOR SELECT * FROM visits FOR UPDATE; FETCH c; ROLLBACK",

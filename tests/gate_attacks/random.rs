@@ -263,6 +263,12 @@ fn question(dice: &mut Dice) -> String {
 #[test]
 fn no_random_question_tells_of_the_person() {
     let mut stage = Stage::new();
+    // The same delta of a choice of groups as before, and a budget that has it often enough.
+    stage.as_owner("SELECT dp_budget('patients', 4096, 0.5)");
+    stage.as_owner(
+        "SELECT dp_protect('visits', 'patient', 'patients', groups => 1, rows => 2, query_delta => 1e-6), \
+         dp_protect('people', 'person', 'patients', query_delta => 1e-6)",
+    );
     let mut ends = [Vec::new(), Vec::new()];
     for (ends, person) in ends.iter_mut().zip([true, false]) {
         stage.set_person(person);

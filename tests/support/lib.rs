@@ -244,6 +244,25 @@ pub fn rows(client: &mut Client, sql: &str) -> Vec<Row> {
 pub const PARALLEL: &str = "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; \
      SET min_parallel_table_scan_size = 0; SET max_parallel_workers_per_gather = 2";
 
+/// Settings, one after the other, under which PostgreSQL groups rows in all the ways that it has, and what their plans
+/// then show.
+pub const GROUPINGS: [(&str, &[&str]); 5] = [
+    ("SET enable_hashagg = off", &["GroupAggregate"]),
+    (
+        "SET enable_hashagg = on; SET work_mem = '64kB'; SET hash_mem_multiplier = 1; SET enable_sort = off",
+        &["HashAggregate"],
+    ),
+    (
+        "RESET enable_sort; RESET work_mem; SET enable_partitionwise_aggregate = on",
+        &[],
+    ),
+    (PARALLEL, &["Partial", "Finalize"]),
+    (
+        "SET parallel_leader_participation = off; SET enable_hashagg = off",
+        &["Partial GroupAggregate"],
+    ),
+];
+
 /// The plan of a query, as EXPLAIN prints it.
 pub fn explain(client: &mut Client, sql: &str) -> String {
     let rows = client.query(&format!("EXPLAIN (COSTS OFF, VERBOSE) {sql}"), &[]);

@@ -14,7 +14,7 @@ use crate::mechanism::definition::{Built, Entry, Info, Scalar};
 use crate::mechanism::distinct::bitmap::DistinctMechanism;
 use crate::mechanism::histogram::geometric::Histogram;
 use crate::mechanism::mean::kinds::Mean;
-use crate::mechanism::mean::parameters::{refuse_bounds, replaces_bounds};
+use crate::mechanism::mean::parameters::{REPLACE, refuse_bounds, replaces_bounds};
 use crate::mechanism::quantile::em::RankMechanism;
 use crate::mechanism::variance::moments::VarianceMechanism;
 use crate::mechanism::vector::items::Vector;
@@ -260,6 +260,16 @@ pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, Par
         "dp_median" => of(&MEDIAN, arguments),
         _ => return None,
     })
+}
+
+/// Whether the mechanism of a text protects whether a person is there at all, and not only what their rows say.
+///
+/// # Errors
+/// A text that names no mechanism.
+pub fn hides_presence(text: &str) -> Result<bool, ParameterError> {
+    let choice = parse(text)?;
+    let mut all = catalog().filter(|(_, _, info)| info.name == choice.name());
+    Ok(all.all(|(_, _, info)| info.neighbours != REPLACE))
 }
 
 /// The name of an aggregate's default mechanism; `None` for an aggregate that is not known.

@@ -1,0 +1,2 @@
+{{ config(materialized="table") }}
+SELECT * FROM {{ source('private', 'visits') }}
