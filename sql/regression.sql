@@ -1,4 +1,4 @@
--- Two columns: dp_covar_pop, dp_corr, dp_regr_slope, dp_regr_intercept, dp_regr.
+-- Two columns: dp_covar_pop, dp_corr, dp_regr_slope, dp_regr_intercept, dp_regr; of rows, and of contributions.
 
 CREATE TYPE dp_regr_answer AS (
     slope float8, intercept float8, correlation float8, r2 float8, covariance float8, y_mean float8, x_mean float8,
@@ -313,3 +313,344 @@ COMMENT ON AGGREGATE dp_regr(float8, float8, float8, float8, float8, float8, flo
     'ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL (except that eps must be '
     'NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
     'Sources: Kulesza, Suresh, Wang 2024; Dong, Roth, Su 2022.';
+
+CREATE FUNCTION dp_mean.dp_covar_pop_people_trans(
+    state dp_mean.dp_state, y dp_mean.dp_contribution, x dp_mean.dp_contribution,
+    ylo float8, yhi float8, xlo float8, xhi float8, eps float8
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_covar_pop_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_covar_pop_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
+) IS
+    'support function of dp_covar_pop: takes in what a person contributes';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_covar_pop_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
+) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_covar_pop_people_trans(
+    state dp_mean.dp_state, y dp_mean.dp_contribution, x dp_mean.dp_contribution,
+    ylo float8, yhi float8, xlo float8, xhi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_covar_pop_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_covar_pop_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution,
+    float8, float8, float8, float8, float8, dp_mechanism
+) IS
+    'support function of dp_covar_pop: takes in what a person contributes';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_covar_pop_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution,
+    float8, float8, float8, float8, float8, dp_mechanism
+) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_covar_pop_people_final(state dp_mean.dp_state) RETURNS float8
+    AS 'MODULE_PATHNAME', 'dp_covar_pop_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_covar_pop_people_final(dp_mean.dp_state) IS
+    'support function of dp_covar_pop: draws noise and answers';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_covar_pop_people_final(dp_mean.dp_state) FROM PUBLIC;
+
+CREATE AGGREGATE dp_covar_pop(
+    y dp_mean.dp_contribution, x dp_mean.dp_contribution, ylo float8, yhi float8, xlo float8, xhi float8, eps float8
+) (
+    SFUNC = dp_mean.dp_covar_pop_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
+    FINALFUNC = dp_mean.dp_covar_pop_people_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_covar_pop(
+    dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
+) IS
+    'Private population covariance of what persons contribute: a person counts as min(n, rows) rows with the means of '
+    'their values in y and in x, n the rows of the one that has fewer; who has none in one of them counts in neither. '
+    'A person with any number of rows, of whom there is one pair of contributions in a group, is protected: it counts '
+    'as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both must come of the same rows: '
+    'give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan shows these calls, other '
+    'bounds, or a k other than rows=, are refused: 22023, the same with and without rows; where it does not, on other '
+    'bounds a contribution counts at its mean. eps-differentially private for neighbours that differ by adding or '
+    'removing one person; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL in y '
+    'or x is ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL or '
+    'depend on the rows: 22023, the same with and without rows. See dp_covar_pop of rows, and dp_mechanisms().';
+
+CREATE AGGREGATE dp_covar_pop(
+    y dp_mean.dp_contribution, x dp_mean.dp_contribution,
+    ylo float8, yhi float8, xlo float8, xhi float8, eps float8, mech dp_mechanism
+) (
+    SFUNC = dp_mean.dp_covar_pop_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
+    FINALFUNC = dp_mean.dp_covar_pop_people_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_covar_pop(
+    dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8, dp_mechanism
+) IS
+    'Private population covariance of what persons contribute, by the mechanism mech: a person counts as min(n, rows) '
+    'rows with the means of their values in y and in x, n the rows of the one that has fewer; who has none in one of '
+    'them counts in neither. A person with any number of rows, of whom there is one pair of contributions in a group, '
+    'is protected: it counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both '
+    'must come of the same rows: give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan '
+    'shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same with and without rows; '
+    'where it does not, on other bounds a contribution counts at its mean. eps-differentially private (gaussian: as '
+    'its delta=, mu= or rho= says) for neighbours that differ by adding or removing one person; each GROUP BY group '
+    'is one release, and disjoint groups together cost the budget once. NULL in y or x is ignored. ylo < yhi and xlo '
+    '< xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL (except that eps must be NULL beside mu= '
+    'or rho=) or depend on the rows: 22023, the same with and without rows. See dp_covar_pop of rows, and '
+    'dp_mechanisms().';
+
+CREATE FUNCTION dp_mean.dp_regr_slope_people_trans(
+    state dp_mean.dp_state, y dp_mean.dp_contribution, x dp_mean.dp_contribution,
+    ylo float8, yhi float8, xlo float8, xhi float8, eps float8
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_regr_slope_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_regr_slope_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
+) IS
+    'support function of dp_regr_slope: takes in what a person contributes';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_slope_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
+) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_regr_slope_people_trans(
+    state dp_mean.dp_state, y dp_mean.dp_contribution, x dp_mean.dp_contribution,
+    ylo float8, yhi float8, xlo float8, xhi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_regr_slope_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_regr_slope_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution,
+    float8, float8, float8, float8, float8, dp_mechanism
+) IS
+    'support function of dp_regr_slope: takes in what a person contributes';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_slope_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution,
+    float8, float8, float8, float8, float8, dp_mechanism
+) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_regr_slope_people_final(state dp_mean.dp_state) RETURNS float8
+    AS 'MODULE_PATHNAME', 'dp_regr_slope_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_regr_slope_people_final(dp_mean.dp_state) IS
+    'support function of dp_regr_slope: draws noise and answers';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_slope_people_final(dp_mean.dp_state) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_regr_intercept_people_final(state dp_mean.dp_state) RETURNS float8
+    AS 'MODULE_PATHNAME', 'dp_regr_intercept_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_regr_intercept_people_final(dp_mean.dp_state) IS
+    'support function of dp_regr_intercept: draws noise and answers';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_intercept_people_final(dp_mean.dp_state) FROM PUBLIC;
+
+CREATE AGGREGATE dp_regr_slope(
+    y dp_mean.dp_contribution, x dp_mean.dp_contribution, ylo float8, yhi float8, xlo float8, xhi float8, eps float8
+) (
+    SFUNC = dp_mean.dp_regr_slope_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
+    FINALFUNC = dp_mean.dp_regr_slope_people_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_regr_slope(
+    dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
+) IS
+    'Private slope of the least-squares line of what persons contribute: a person counts as min(n, rows) rows with '
+    'the means of their values in y and in x, n the rows of the one that has fewer; who has none in one of them '
+    'counts in neither. A person with any number of rows, of whom there is one pair of contributions in a group, is '
+    'protected: it counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both must '
+    'come of the same rows: give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan '
+    'shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same with and without rows; '
+    'where it does not, on other bounds a contribution counts at its mean. eps-differentially private for neighbours '
+    'that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups together '
+    'cost eps once. NULL in y or x is ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor '
+    'mech, may be NULL or depend on the rows: 22023, the same with and without rows. See dp_regr_slope of rows, and '
+    'dp_mechanisms().';
+
+CREATE AGGREGATE dp_regr_slope(
+    y dp_mean.dp_contribution, x dp_mean.dp_contribution,
+    ylo float8, yhi float8, xlo float8, xhi float8, eps float8, mech dp_mechanism
+) (
+    SFUNC = dp_mean.dp_regr_slope_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
+    FINALFUNC = dp_mean.dp_regr_slope_people_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_regr_slope(
+    dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8, dp_mechanism
+) IS
+    'Private slope of the least-squares line of what persons contribute, by the mechanism mech: a person counts as '
+    'min(n, rows) rows with the means of their values in y and in x, n the rows of the one that has fewer; who has '
+    'none in one of them counts in neither. A person with any number of rows, of whom there is one pair of '
+    'contributions in a group, is protected: it counts as at most the rows= of the mechanism, 1 by default, whatever '
+    'it was made with. Both must come of the same rows: give both calls of dp_contribution a FILTER by which neither '
+    'is NULL. Where the plan shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same '
+    'with and without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially '
+    'private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one person; '
+    'each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in y or x is '
+    'ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL (except that '
+    'eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. See '
+    'dp_regr_slope of rows, and dp_mechanisms().';
+
+CREATE AGGREGATE dp_regr_intercept(
+    y dp_mean.dp_contribution, x dp_mean.dp_contribution, ylo float8, yhi float8, xlo float8, xhi float8, eps float8
+) (
+    SFUNC = dp_mean.dp_regr_slope_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
+    FINALFUNC = dp_mean.dp_regr_intercept_people_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_regr_intercept(
+    dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
+) IS
+    'Private intercept of the least-squares line of what persons contribute: a person counts as min(n, rows) rows '
+    'with the means of their values in y and in x, n the rows of the one that has fewer; who has none in one of them '
+    'counts in neither. A person with any number of rows, of whom there is one pair of contributions in a group, is '
+    'protected: it counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both must '
+    'come of the same rows: give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan '
+    'shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same with and without rows; '
+    'where it does not, on other bounds a contribution counts at its mean. eps-differentially private for neighbours '
+    'that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups together '
+    'cost eps once. NULL in y or x is ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor '
+    'mech, may be NULL or depend on the rows: 22023, the same with and without rows. See dp_regr_intercept of rows, '
+    'and dp_mechanisms().';
+
+CREATE AGGREGATE dp_regr_intercept(
+    y dp_mean.dp_contribution, x dp_mean.dp_contribution,
+    ylo float8, yhi float8, xlo float8, xhi float8, eps float8, mech dp_mechanism
+) (
+    SFUNC = dp_mean.dp_regr_slope_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
+    FINALFUNC = dp_mean.dp_regr_intercept_people_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_regr_intercept(
+    dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8, dp_mechanism
+) IS
+    'Private intercept of the least-squares line of what persons contribute, by the mechanism mech: a person counts '
+    'as min(n, rows) rows with the means of their values in y and in x, n the rows of the one that has fewer; who has '
+    'none in one of them counts in neither. A person with any number of rows, of whom there is one pair of '
+    'contributions in a group, is protected: it counts as at most the rows= of the mechanism, 1 by default, whatever '
+    'it was made with. Both must come of the same rows: give both calls of dp_contribution a FILTER by which neither '
+    'is NULL. Where the plan shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same '
+    'with and without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially '
+    'private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one person; '
+    'each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in y or x is '
+    'ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL (except that '
+    'eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. See '
+    'dp_regr_intercept of rows, and dp_mechanisms().';
+
+CREATE FUNCTION dp_mean.dp_corr_people_trans(
+    state dp_mean.dp_state, y dp_mean.dp_contribution, x dp_mean.dp_contribution,
+    ylo float8, yhi float8, xlo float8, xhi float8, eps float8
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_corr_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_corr_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
+) IS
+    'support function of dp_corr: takes in what a person contributes';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_corr_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
+) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_corr_people_trans(
+    state dp_mean.dp_state, y dp_mean.dp_contribution, x dp_mean.dp_contribution,
+    ylo float8, yhi float8, xlo float8, xhi float8, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_corr_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_corr_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution,
+    float8, float8, float8, float8, float8, dp_mechanism
+) IS
+    'support function of dp_corr: takes in what a person contributes';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_corr_people_trans(
+    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution,
+    float8, float8, float8, float8, float8, dp_mechanism
+) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_corr_people_final(state dp_mean.dp_state) RETURNS float8
+    AS 'MODULE_PATHNAME', 'dp_corr_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_corr_people_final(dp_mean.dp_state) IS
+    'support function of dp_corr: draws noise and answers';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_corr_people_final(dp_mean.dp_state) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_regr_people_final(state dp_mean.dp_state) RETURNS dp_regr_answer
+    AS 'MODULE_PATHNAME', 'dp_regr_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_regr_people_final(dp_mean.dp_state) IS
+    'support function of dp_regr: draws noise and answers';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_people_final(dp_mean.dp_state) FROM PUBLIC;
+
+CREATE AGGREGATE dp_corr(
+    y dp_mean.dp_contribution, x dp_mean.dp_contribution, ylo float8, yhi float8, xlo float8, xhi float8, eps float8
+) (
+    SFUNC = dp_mean.dp_corr_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
+    FINALFUNC = dp_mean.dp_corr_people_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_corr(
+    dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
+) IS
+    'Private correlation of what persons contribute: a person counts as min(n, rows) rows with the means of their '
+    'values in y and in x, n the rows of the one that has fewer; who has none in one of them counts in neither. A '
+    'person with any number of rows, of whom there is one pair of contributions in a group, is protected: it counts '
+    'as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both must come of the same rows: '
+    'give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan shows these calls, other '
+    'bounds, or a k other than rows=, are refused: 22023, the same with and without rows; where it does not, on other '
+    'bounds a contribution counts at its mean. eps-differentially private for neighbours that differ by adding or '
+    'removing one person; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL in y '
+    'or x is ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL or '
+    'depend on the rows: 22023, the same with and without rows. See dp_corr of rows, and dp_mechanisms().';
+
+CREATE AGGREGATE dp_corr(
+    y dp_mean.dp_contribution, x dp_mean.dp_contribution,
+    ylo float8, yhi float8, xlo float8, xhi float8, eps float8, mech dp_mechanism
+) (
+    SFUNC = dp_mean.dp_corr_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
+    FINALFUNC = dp_mean.dp_corr_people_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_corr(
+    dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8, dp_mechanism
+) IS
+    'Private correlation of what persons contribute, by the mechanism mech: a person counts as min(n, rows) rows with '
+    'the means of their values in y and in x, n the rows of the one that has fewer; who has none in one of them '
+    'counts in neither. A person with any number of rows, of whom there is one pair of contributions in a group, is '
+    'protected: it counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both must '
+    'come of the same rows: give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan '
+    'shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same with and without rows; '
+    'where it does not, on other bounds a contribution counts at its mean. eps-differentially private (gaussian: as '
+    'its delta=, mu= or rho= says) for neighbours that differ by adding or removing one person; each GROUP BY group '
+    'is one release, and disjoint groups together cost the budget once. NULL in y or x is ignored. ylo < yhi and xlo '
+    '< xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL (except that eps must be NULL beside mu= '
+    'or rho=) or depend on the rows: 22023, the same with and without rows. See dp_corr of rows, and dp_mechanisms().';
+
+CREATE AGGREGATE dp_regr(
+    y dp_mean.dp_contribution, x dp_mean.dp_contribution, ylo float8, yhi float8, xlo float8, xhi float8, eps float8
+) (
+    SFUNC = dp_mean.dp_corr_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
+    FINALFUNC = dp_mean.dp_regr_people_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_regr(
+    dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
+) IS
+    'Private least-squares line, and all that goes with it, of what persons contribute: a person counts as min(n, '
+    'rows) rows with the means of their values in y and in x, n the rows of the one that has fewer; who has none in '
+    'one of them counts in neither. A person with any number of rows, of whom there is one pair of contributions in a '
+    'group, is protected: it counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
+    'Both must come of the same rows: give both calls of dp_contribution a FILTER by which neither is NULL. Where the '
+    'plan shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same with and without '
+    'rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially private for '
+    'neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups '
+    'together cost eps once. NULL in y or x is ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of '
+    'them, nor mech, may be NULL or depend on the rows: 22023, the same with and without rows. See dp_regr of rows, '
+    'and dp_mechanisms().';
+
+CREATE AGGREGATE dp_regr(
+    y dp_mean.dp_contribution, x dp_mean.dp_contribution,
+    ylo float8, yhi float8, xlo float8, xhi float8, eps float8, mech dp_mechanism
+) (
+    SFUNC = dp_mean.dp_corr_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
+    FINALFUNC = dp_mean.dp_regr_people_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_regr(
+    dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8, dp_mechanism
+) IS
+    'Private least-squares line, and all that goes with it, of what persons contribute, by the mechanism mech: a '
+    'person counts as min(n, rows) rows with the means of their values in y and in x, n the rows of the one that has '
+    'fewer; who has none in one of them counts in neither. A person with any number of rows, of whom there is one '
+    'pair of contributions in a group, is protected: it counts as at most the rows= of the mechanism, 1 by default, '
+    'whatever it was made with. Both must come of the same rows: give both calls of dp_contribution a FILTER by which '
+    'neither is NULL. Where the plan shows these calls, other bounds, or a k other than rows=, are refused: 22023, '
+    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. eps- '
+    'differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or '
+    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL '
+    'in y or x is ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL '
+    '(except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
+    'See dp_regr of rows, and dp_mechanisms().';

@@ -239,8 +239,8 @@ fn each_aggregate_says_what_it_is() {
             "dp_counts_estimate" => "dp_counts_trans",
             "dp_sums_estimate" => "dp_sums_trans",
             "dp_stddev" => &format!("dp_variance{people}_trans"),
-            "dp_regr_intercept" => "dp_regr_slope_trans",
-            "dp_regr" => "dp_corr_trans",
+            "dp_regr_intercept" => &format!("dp_regr_slope{people}_trans"),
+            "dp_regr" => &format!("dp_corr{people}_trans"),
             "dp_count" | "dp_count_estimate" if !name.contains("any") => {
                 &format!("{aggregate}_rows_trans")
             }

@@ -331,6 +331,70 @@ fn errors_are_the_same_with_and_without_rows() {
     }
 }
 
+/// What a person contributes counts at the means of both columns, once for each of their rows up to `k`.
+#[test]
+fn contributions_count_at_their_means() {
+    let (_database, mut client) = session(Build::Release);
+    run(
+        &mut client,
+        "CREATE TABLE visits AS SELECT p, i, 3 * (p % 10) + i % 3 - 1 AS y, p % 10 + (i % 3 - 1) / 2.0 AS x
+         FROM generate_series(1, 4000) p, generate_series(0, CASE WHEN p % 10 < 5 THEN 2 ELSE 5 END) i;
+         ANALYZE visits",
+    );
+    let made = |k: &str, filter: &str| {
+        format!(
+            "(SELECT dp_contribution(y, 0, 50{k}) {filter} AS b, dp_contribution(x, -5, 20{k}) AS a FROM visits GROUP BY p) s"
+        )
+    };
+    for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
+        run(&mut client, settings);
+        for (k, mechanism, weight) in [
+            ("", "", "1"),
+            (", 4", ", 'laplace(rows=4)'", "least(count(*), 4)"),
+        ] {
+            let truth = format!(
+                "SELECT regr_slope(y, x), regr_intercept(y, x), corr(y, x), covar_pop(y, x), avg(x), count(*)::float8 \
+                 FROM (SELECT avg(y) AS y, avg(x) AS x, {weight} AS n FROM visits GROUP BY p) s, generate_series(1, n)"
+            );
+            let truth = numbers(&mut client, &truth);
+            let arguments = format!("(b, a, 0, 50, -5, 20, 50{mechanism})");
+            let calls = format!(
+                "dp_regr_slope{arguments}, dp_regr_intercept{arguments}, dp_corr{arguments}, dp_covar_pop{arguments}, \
+                 (dp_regr{arguments}).x_mean, (dp_regr{arguments}).count"
+            );
+            let found = numbers(&mut client, &format!("SELECT {calls} FROM {}", made(k, "")));
+            for (i, (found, truth)) in found.iter().zip(&truth).enumerate() {
+                assert!(
+                    (found - truth).abs() < 0.01 * truth.abs() + 0.05,
+                    "{i}: {found} {truth}"
+                );
+            }
+        }
+    }
+    // Who has none in one of the columns counts in neither.
+    let from = made("", "FILTER (WHERE p > 1000)");
+    let sql = format!("SELECT (dp_regr(b, a, 0, 50, -5, 20, 50)).count FROM {from}");
+    let count: f64 = value(&mut client, &sql);
+    assert!((count - 3000.0).abs() < 10.0, "{count}");
+    for (arguments, message) in [
+        ("0, 51, -5, 20, 1", "\"yhi\" is not that of dp_contribution"),
+        ("0, 50, -4, 20, 1", "\"xlo\" is not that of dp_contribution"),
+        ("0, 50, -5, 20, 1, 'laplace(rows=3)'", "has rows=3"),
+    ] {
+        for aggregate in AGGREGATES {
+            let sql = format!(
+                "SELECT {aggregate}(b, a, {arguments}) FROM {}",
+                made("", "")
+            );
+            for limit in ["", " WHERE false"] {
+                let refusal = refused(&mut client, &(sql.clone() + limit));
+                assert_eq!(refusal.code, "22023", "{sql}");
+                assert!(refusal.message.contains(message), "{refusal:?}");
+            }
+        }
+    }
+}
+
 /// Answers for each of the tables, the first of which differs from the others by one row.
 fn releases(seed: i64, factor: f64, call: &str, columns: &[&str]) -> Vec<Vec<f64>> {
     let mut releases = Releases::seeded(seed);

@@ -21,7 +21,7 @@ mod variance;
 use crate::call::signature::{OF_GROUPS, Signature};
 
 /// All aggregates with their signatures. A test holds them against the catalog.
-pub const SIGNATURES: [(&str, Signature); 44] = [
+pub const SIGNATURES: [(&str, Signature); 49] = [
     ("dp_bounds", bounds::BOUNDS.signature),
     ("dp_clamped", clamped::CLAMPED.signature),
     ("dp_contribution", contribution::CONTRIBUTION.signature),
@@ -30,6 +30,7 @@ pub const SIGNATURES: [(&str, Signature); 44] = [
         contribution::CONTRIBUTION_SUM.signature,
     ),
     ("dp_corr", regression::CORRELATION.signature),
+    ("dp_corr", regression::CORRELATION_OF_PEOPLE.signature),
     ("dp_count", count::COUNT.signature),
     ("dp_count_distinct", distinct::DISTINCT.signature),
     ("dp_count_distinct_estimate", distinct::ESTIMATE.signature),
@@ -37,6 +38,7 @@ pub const SIGNATURES: [(&str, Signature); 44] = [
     ("dp_counts", counts::COUNTS.signature),
     ("dp_counts_estimate", counts::COUNTS.signature),
     ("dp_covar_pop", regression::COVARIANCE.signature),
+    ("dp_covar_pop", regression::COVARIANCE_OF_PEOPLE.signature),
     ("dp_groups", OF_GROUPS),
     ("dp_histogram", histogram::HISTOGRAM.signature),
     ("dp_histogram", histogram::PEOPLE.signature),
@@ -55,8 +57,11 @@ pub const SIGNATURES: [(&str, Signature); 44] = [
     ("dp_quantiles", quantile::QUANTILES.signature),
     ("dp_quantiles", quantile::QUANTILES_OF_PEOPLE.signature),
     ("dp_regr", regression::CORRELATION.signature),
+    ("dp_regr", regression::CORRELATION_OF_PEOPLE.signature),
     ("dp_regr_intercept", regression::SLOPE.signature),
+    ("dp_regr_intercept", regression::SLOPE_OF_PEOPLE.signature),
     ("dp_regr_slope", regression::SLOPE.signature),
+    ("dp_regr_slope", regression::SLOPE_OF_PEOPLE.signature),
     ("dp_stddev", variance::VARIANCE.signature),
     ("dp_stddev", variance::PEOPLE.signature),
     ("dp_sum", sum::SUM.signature),

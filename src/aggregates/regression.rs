@@ -10,9 +10,13 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::aggregates::shared::estimate::row;
+use crate::aggregates::shared::people::{contribution_at, take_contribution};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
-use crate::call::signature::{EPS, MECH, Signature, X_OF_TWO, XHI, XLO, Y, YHI, YLO, at};
+use crate::call::signature::{
+    EPS, MECH, Signature, X_CONTRIBUTION_OF_TWO, X_OF_TWO, XHI, XLO, Y, Y_CONTRIBUTION, YHI, YLO,
+    at,
+};
 use crate::call::site::CallSite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
@@ -21,6 +25,17 @@ use crate::state::scalar::State;
 
 const SIGNATURE: Signature =
     Signature::new(&[Y, X_OF_TWO, YLO, YHI, XLO, XHI, EPS, MECH.given_from(8)]);
+
+const OF_PEOPLE: Signature = Signature::new(&[
+    Y_CONTRIBUTION,
+    X_CONTRIBUTION_OF_TWO,
+    YLO,
+    YHI,
+    XLO,
+    XHI,
+    EPS,
+    MECH.given_from(8),
+]);
 
 pub static COVARIANCE: Aggregate<PairMechanism> = Aggregate {
     name: "dp_covar_pop",
@@ -41,6 +56,50 @@ pub static CORRELATION: Aggregate<PairMechanism> = Aggregate {
     signature: SIGNATURE,
     mechanisms: &registry::CORRELATION,
 };
+
+/// The same of contributions.
+pub static COVARIANCE_OF_PEOPLE: Aggregate<PairMechanism> = Aggregate {
+    signature: OF_PEOPLE,
+    ..COVARIANCE
+};
+
+pub static SLOPE_OF_PEOPLE: Aggregate<PairMechanism> = Aggregate {
+    signature: OF_PEOPLE,
+    ..SLOPE
+};
+
+pub static CORRELATION_OF_PEOPLE: Aggregate<PairMechanism> = Aggregate {
+    signature: OF_PEOPLE,
+    ..CORRELATION
+};
+
+/// An aggregate of contributions: what persons have are rows at the means of both columns.
+struct OfPeople(&'static Aggregate<PairMechanism>);
+
+impl OfPeople {
+    /// What the transition function does with the contributions of a person: as many rows as both have, and none
+    /// where they have none in either.
+    ///
+    /// # Safety
+    /// `call` is a call of the aggregate's transition function of contributions.
+    unsafe fn other_row(&self, call: Call) -> Result<Datum, Refusal> {
+        let aggregate = self.0;
+        let (grid, unit) = CallSite::with(call, SupportFunction::Transition, aggregate, |site| {
+            Ok((site.mechanism_of_row(call)?.pair_grid(), site.unit()))
+        })?;
+        // SAFETY: the SQL declaration makes both of them contributions.
+        let given = |i| unsafe { contribution_at(call, i, unit) };
+        let rows = match (given(at::Y), given(at::X_OF_TWO)) {
+            (Some((y_bounds, y)), Some((x_bounds, x))) => {
+                let means = [y.mean(&y_bounds), x.mean(&x_bounds)];
+                PairMoments::of_rows(grid.steps(means), y.rows().min(x.rows()))
+            }
+            _ => PairMoments::default(),
+        };
+        // SAFETY: the caller guarantees it.
+        unsafe { aggregate.add_sums(call, grid, &rows) }
+    }
+}
 
 impl Aggregate<PairMechanism> {
     /// What the transition function does beyond the plain case: the first row of a group, and
@@ -126,64 +185,73 @@ transition_function!(
 );
 transition_function!(dp_corr_trans, pg_finfo_dp_corr_trans, CORRELATION, add_pair);
 
-fn covariance(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_covar_pop's final function.
-    let (answer, _) = unsafe { COVARIANCE.release_and_cost(call) };
+transition_function!(
+    dp_covar_pop_people_trans,
+    pg_finfo_dp_covar_pop_people_trans,
+    OfPeople(&COVARIANCE_OF_PEOPLE),
+    take_contribution
+);
+transition_function!(
+    dp_regr_slope_people_trans,
+    pg_finfo_dp_regr_slope_people_trans,
+    OfPeople(&SLOPE_OF_PEOPLE),
+    take_contribution
+);
+transition_function!(
+    dp_corr_people_trans,
+    pg_finfo_dp_corr_people_trans,
+    OfPeople(&CORRELATION_OF_PEOPLE),
+    take_contribution
+);
+
+/// The covariance.
+///
+/// # Safety
+/// `call` is a call of the final function of this aggregate, which returns a float8.
+unsafe fn covariance(aggregate: &'static Aggregate<PairMechanism>, call: Call) -> Option<Datum> {
+    // SAFETY: the caller guarantees it.
+    let (answer, _) = unsafe { aggregate.release_and_cost(call) };
     answer.covariance.into_datum()
 }
 
-final_function!(
-    dp_covar_pop_final,
-    pg_finfo_dp_covar_pop_final,
-    COVARIANCE,
-    covariance
-);
-
-/// All mechanisms of `dp_regr_slope` have a line.
-fn slope(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_regr_slope's final function.
-    let (answer, _) = unsafe { SLOPE.release_and_cost(call) };
+/// The slope. All mechanisms of `dp_regr_slope` have a line.
+///
+/// # Safety
+/// As [`covariance`].
+unsafe fn slope(aggregate: &'static Aggregate<PairMechanism>, call: Call) -> Option<Datum> {
+    // SAFETY: the caller guarantees it.
+    let (answer, _) = unsafe { aggregate.release_and_cost(call) };
     answer.line?.slope.into_datum()
 }
 
-final_function!(
-    dp_regr_slope_final,
-    pg_finfo_dp_regr_slope_final,
-    SLOPE,
-    slope
-);
-
-fn intercept(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_regr_intercept's final function.
-    let (answer, _) = unsafe { SLOPE.release_and_cost(call) };
+/// The intercept.
+///
+/// # Safety
+/// As [`covariance`].
+unsafe fn intercept(aggregate: &'static Aggregate<PairMechanism>, call: Call) -> Option<Datum> {
+    // SAFETY: the caller guarantees it.
+    let (answer, _) = unsafe { aggregate.release_and_cost(call) };
     answer.line?.intercept.into_datum()
 }
 
-final_function!(
-    dp_regr_intercept_final,
-    pg_finfo_dp_regr_intercept_final,
-    SLOPE,
-    intercept
-);
-
-/// All mechanisms of `dp_corr` have a line and its strength.
-fn correlation(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_corr's final function.
-    let (answer, _) = unsafe { CORRELATION.release_and_cost(call) };
+/// The correlation. All mechanisms of `dp_corr` have a line and its strength.
+///
+/// # Safety
+/// As [`covariance`].
+unsafe fn correlation(aggregate: &'static Aggregate<PairMechanism>, call: Call) -> Option<Datum> {
+    // SAFETY: the caller guarantees it.
+    let (answer, _) = unsafe { aggregate.release_and_cost(call) };
     answer.strength?.correlation.into_datum()
 }
 
-final_function!(
-    dp_corr_final,
-    pg_finfo_dp_corr_final,
-    CORRELATION,
-    correlation
-);
-
-fn regression(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_regr's final function, which returns ten float8 and what it cost.
+/// All of them.
+///
+/// # Safety
+/// `call` is a call of the final function of this aggregate, which returns ten float8 and what it cost.
+unsafe fn regression(aggregate: &'static Aggregate<PairMechanism>, call: Call) -> Option<Datum> {
+    // SAFETY: the caller guarantees it.
     unsafe {
-        let (answer, spent) = CORRELATION.release_and_cost(call);
+        let (answer, spent) = aggregate.release_and_cost(call);
         let Line {
             slope,
             intercept,
@@ -209,9 +277,29 @@ fn regression(call: Call) -> Option<Datum> {
     }
 }
 
-final_function!(
-    dp_regr_final,
-    pg_finfo_dp_regr_final,
-    CORRELATION,
-    regression
-);
+/// The final functions of rows and of contributions, as the SQL declarations name them: aggregate, answer.
+macro_rules! answers {
+    ($($name:ident, $finfo:ident, $aggregate:ident, $answer:ident;)*) => {$(
+        const _: () = {
+            fn answered(call: Call) -> Option<Datum> {
+                // SAFETY: the SQL declaration makes it a final function of this aggregate, with this answer.
+                unsafe { $answer(&$aggregate, call) }
+            }
+
+            final_function!($name, $finfo, $aggregate, answered);
+        };
+    )*};
+}
+
+answers! {
+    dp_covar_pop_final, pg_finfo_dp_covar_pop_final, COVARIANCE, covariance;
+    dp_regr_slope_final, pg_finfo_dp_regr_slope_final, SLOPE, slope;
+    dp_regr_intercept_final, pg_finfo_dp_regr_intercept_final, SLOPE, intercept;
+    dp_corr_final, pg_finfo_dp_corr_final, CORRELATION, correlation;
+    dp_regr_final, pg_finfo_dp_regr_final, CORRELATION, regression;
+    dp_covar_pop_people_final, pg_finfo_dp_covar_pop_people_final, COVARIANCE_OF_PEOPLE, covariance;
+    dp_regr_slope_people_final, pg_finfo_dp_regr_slope_people_final, SLOPE_OF_PEOPLE, slope;
+    dp_regr_intercept_people_final, pg_finfo_dp_regr_intercept_people_final, SLOPE_OF_PEOPLE, intercept;
+    dp_corr_people_final, pg_finfo_dp_corr_people_final, CORRELATION_OF_PEOPLE, correlation;
+    dp_regr_people_final, pg_finfo_dp_regr_people_final, CORRELATION_OF_PEOPLE, regression;
+}

@@ -253,6 +253,9 @@ pub const X_OF_ANY_TYPE: Parameter = Parameter::new(Role::X, SqlType::Any).read(
 pub const ID: Parameter = Parameter::new(Role::Id, SqlType::AnyElement).read(at::X);
 pub const Y: Parameter = Parameter::new(Role::Y, SqlType::Float8).read(at::Y);
 pub const X_OF_TWO: Parameter = Parameter::new(Role::X, SqlType::Float8).read(at::X_OF_TWO);
+pub const Y_CONTRIBUTION: Parameter = Parameter::new(Role::Y, SqlType::Contribution).read(at::Y);
+pub const X_CONTRIBUTION_OF_TWO: Parameter =
+    Parameter::new(Role::X, SqlType::Contribution).read(at::X_OF_TWO);
 pub const YLO: Parameter = of_two(Role::YLo, 0);
 pub const YHI: Parameter = of_two(Role::YHi, 1);
 pub const XLO: Parameter = of_two(Role::XLo, 2);
@@ -333,18 +336,24 @@ impl Signature {
         })
     }
 
-    /// Whether the rows of a call that [`fits`](Self::fits) are contributions of persons. What takes any type takes
-    /// them too, and not as plain values.
-    pub fn takes_contributions(&self, planned: &PlannedCall) -> bool {
-        let Some(mut parameters) = self.of_call(planned.len()) else {
-            return false;
-        };
-        let mut types = planned.types();
-        parameters.any(|parameter| match (parameter.sql_type, types.next()) {
-            (SqlType::Contribution, _) => true,
-            (SqlType::Any, Some(of)) => sql_type::is_contribution(of),
+    /// The arguments of a call that [`fits`](Self::fits) which are contributions of persons, each with its bounds.
+    /// What takes any type takes them too, and not as plain values.
+    pub fn contributions(&self, planned: &PlannedCall) -> Vec<(usize, [Role; 2])> {
+        let parameters = self.of_call(planned.len()).into_iter().flatten();
+        let all = parameters.zip(planned.types()).enumerate();
+        let found = all.filter(|(_, (parameter, of))| match parameter.sql_type {
+            SqlType::Contribution => true,
+            SqlType::Any => sql_type::is_contribution(*of),
             _ => false,
-        })
+        });
+        let bounds = |role| match role {
+            Role::Y => [Role::YLo, Role::YHi],
+            _ if self.has(Role::Y) => [Role::XLo, Role::XHi],
+            _ => [Role::Lo, Role::Hi],
+        };
+        found
+            .map(|(i, (parameter, _))| (i, bounds(parameter.role)))
+            .collect()
     }
 
     /// The type of the ids of a call that [`fits`](Self::fits), if it has ids.
@@ -561,16 +570,14 @@ impl Values {
         most_groups(self.count(Role::Groups))
     }
 
-    /// The name of a bound in which these differ from others, where both have bounds.
-    pub fn changed_bound(&self, other: &Self) -> Option<&'static str> {
-        let differ = |role: &Role| {
-            let [one, two] = [self, other].map(|values| &values.0[*role as usize]);
+    /// The name of that of these two bounds in which these differ from `lo` and `hi` of others, where both have some.
+    pub fn changed_bound(&self, bounds: [Role; 2], other: &Self) -> Option<&'static str> {
+        let differ = |(role, of_other): &(Role, Role)| {
+            let (one, two) = (&self.0[*role as usize], &other.0[*of_other as usize]);
             one.is_some() && two.is_some() && one != two
         };
-        [Role::Lo, Role::Hi]
-            .iter()
-            .find(|role| differ(role))
-            .map(|role| role.name())
+        let mut pairs = bounds.into_iter().zip([Role::Lo, Role::Hi]);
+        pairs.find(differ).map(|(role, _)| role.name())
     }
 
     /// The argument `confidence`, if the call has it.

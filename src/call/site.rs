@@ -15,7 +15,7 @@ use crate::call::aggregate::Aggregate;
 use crate::call::overspent::overspent;
 use crate::call::parts::{self, Layout};
 use crate::call::signature::{
-    Input, OF_CONTRIBUTION, OF_GROUPS, Parameter, Role, Signature, Values, at,
+    Input, OF_CONTRIBUTION, OF_GROUPS, Parameter, Role, Signature, Values,
 };
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
@@ -62,8 +62,8 @@ pub struct CallSite<M: ?Sized + 'static> {
     /// Of a call that has ids, how they become hashes.
     hashing: Option<Hashing>,
     takes_contributions: bool,
-    /// The calls that make the contributions which this one takes in, with their public arguments.
-    origins: Vec<(&'static str, Sources)>,
+    /// The calls that make the contributions which this one takes in.
+    origins: Vec<MadeBy>,
     /// The public arguments of the calls that keep the groups of persons: those of one place in the plan together.
     kept: Vec<Vec<Sources>>,
     /// Whether a group of this call is one of the groups that are kept, and not several.
@@ -71,6 +71,15 @@ pub struct CallSite<M: ?Sized + 'static> {
     /// Why one of these is refused. With rows, what is wrong with this call itself is told before.
     refused_origin: Option<Refusal>,
     built: Option<Built<M>>,
+}
+
+/// A call that makes contributions.
+struct MadeBy {
+    name: &'static str,
+    /// The public arguments.
+    sources: Sources,
+    /// The bounds that the contributions have where they are taken in.
+    bounds: [Role; 2],
 }
 
 /// The public arguments of a call.
@@ -121,17 +130,21 @@ impl Finding {
 }
 
 impl Finding {
-    /// The calls that make the contributions which a call takes in, with their public arguments.
-    fn origins(&mut self, planned: &PlannedCall) -> Vec<(&'static str, Sources)> {
-        let found = origins(planned, at::X - 1).into_iter();
+    /// The calls that make the contributions which argument `i` of a call takes in.
+    fn origins(&mut self, planned: &PlannedCall, i: usize, bounds: [Role; 2]) -> Vec<MadeBy> {
+        let found = origins(planned, i).into_iter();
         let calls = found.filter_map(|origin| match origin {
             Origin::Call(call) => Some((CONTRIBUTION, OF_CONTRIBUTION, call))
                 .filter(|(_, signature, call)| signature.fits(call)),
             Origin::Column { groups, column } => parts::part(&groups, parts::FIRST + column),
         });
         let calls = Vec::from_iter(calls);
-        let sources = |(name, signature, call)| (name, self.sources(&call, name, &signature));
-        calls.into_iter().map(sources).collect()
+        let made_by = |(name, signature, call)| MadeBy {
+            name,
+            sources: self.sources(&call, name, &signature),
+            bounds,
+        };
+        calls.into_iter().map(made_by).collect()
     }
 
     /// The calls that keep the groups of persons which a call is about, with their public arguments. What is wrong
@@ -227,18 +240,17 @@ impl<M: ?Sized> CallSite<M> {
             finding.refused.get_or_insert(errors::no_hash_of_ids(name));
         }
         let refused = finding.refused.take();
-        let takes_contributions = signature.takes_contributions(&planned);
+        let contributions = signature.contributions(&planned);
+        let takes_contributions = !contributions.is_empty();
         // A call that spends nothing is about no groups.
         let (kept, apart) = if is_final && signature.has(Role::Epsilon) {
             finding.kept(&planned, name)
         } else {
             (Vec::new(), true)
         };
-        let origins = if is_final && takes_contributions {
-            finding.origins(&planned)
-        } else {
-            Vec::new()
-        };
+        let taken = contributions.into_iter().filter(|_| is_final);
+        let origins = taken.flat_map(|(i, bounds)| finding.origins(&planned, i, bounds));
+        let origins = Vec::from_iter(origins);
         let (computed, refused_origin) = (finding.computed, finding.refused);
         Ok(Self {
             aggregate,
@@ -344,14 +356,19 @@ impl<M: ?Sized> CallSite<M> {
         if kept > 1 && !self.apart {
             return Err(errors::not_by_keys(name));
         }
-        for (made_by, origin) in &self.origins {
-            let values = self.values(origin);
+        for MadeBy {
+            name: made_by,
+            sources,
+            bounds,
+        } in &self.origins
+        {
+            let values = self.values(sources);
             let mut arguments = values.arguments(Input::Value);
             // Rows themselves have none, and are counted.
             arguments.bounds.get_or_insert((Some(0.0), Some(1.0)));
             let rule = ContributionRule::new(&arguments)
                 .map_err(|error| errors::parameter(made_by, &error))?;
-            if let Some(bound) = built.values.changed_bound(&values) {
+            if let Some(bound) = built.values.changed_bound(*bounds, &values) {
                 return Err(errors::other_bound(name, bound, made_by));
             }
             if rule.k != built.unit.rows {

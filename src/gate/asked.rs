@@ -9,11 +9,15 @@ use crate::gate::policy::quoted;
 use crate::gate::refuse::{Checked, Reason};
 use crate::pg::extension;
 use crate::pg::fmgr::float8;
+use crate::pg::settings;
 use crate::pg::tree::{self, Ref};
 use crate::types::mechanism;
 
 /// OIDs from here on are not PostgreSQL's own.
 const FIRST_OF_OTHERS: u32 = 10_000;
+
+/// The largest magnitude of a bound.
+const LARGEST: f64 = 1e100;
 
 /// What one aggregate asks for.
 pub enum What {
@@ -27,8 +31,75 @@ pub enum What {
     Stddev,
     /// The quantile of this rank, from 0 to 1.
     Quantile(f64),
+    /// What is asked of two columns.
+    OfTwo(OfTwo),
+    /// The lower public bound.
+    Least,
+    /// The upper public bound.
+    Greatest,
     /// What an aggregate of ours answers.
     Own(Own),
+}
+
+/// What PostgreSQL's aggregates of two columns answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfTwo {
+    Slope,
+    Intercept,
+    Correlation,
+    R2,
+    Covariance,
+    MeanOfY,
+    MeanOfX,
+    Count,
+}
+
+impl OfTwo {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "regr_slope" => Self::Slope,
+            "regr_intercept" => Self::Intercept,
+            "corr" => Self::Correlation,
+            "regr_r2" => Self::R2,
+            "covar_pop" | "covar_samp" => Self::Covariance,
+            "regr_avgy" => Self::MeanOfY,
+            "regr_avgx" => Self::MeanOfX,
+            "regr_count" => Self::Count,
+            _ => return None,
+        })
+    }
+
+    /// The aggregate that answers this alone, and more accurately than `dp_regr`, if there is one.
+    pub fn alone(self) -> Option<&'static str> {
+        match self {
+            Self::Slope => Some("dp_regr_slope"),
+            Self::Intercept => Some("dp_regr_intercept"),
+            Self::Correlation => Some("dp_corr"),
+            Self::Covariance => Some("dp_covar_pop"),
+            Self::R2 | Self::MeanOfY | Self::MeanOfX | Self::Count => None,
+        }
+    }
+
+    /// Which field of `dp_regr_answer` it is, from 1.
+    pub fn field(self) -> i16 {
+        match self {
+            Self::Slope => 1,
+            Self::Intercept => 2,
+            Self::Correlation => 3,
+            Self::R2 => 4,
+            Self::Covariance => 5,
+            Self::MeanOfY => 6,
+            Self::MeanOfX => 7,
+            Self::Count => 10,
+        }
+    }
+}
+
+/// A column of numbers between public bounds.
+#[derive(Clone, Copy)]
+pub struct Numbers {
+    pub argument: Ref<Node>,
+    pub bounds: (f64, f64),
 }
 
 /// An aggregate of ours, called by name.
@@ -56,12 +127,16 @@ pub struct Asked {
     pub filter: Option<Ref<Node>>,
     /// Of an argument that is a number.
     pub bounds: Option<(f64, f64)>,
+    /// The second one of two columns, of which the argument is the first.
+    pub x: Option<Numbers>,
 }
 
 impl Asked {
     /// Whether both are about the same numbers of the same rows.
     pub fn is_about_the_same(&self, other: &Self) -> bool {
         same(self.argument, other.argument)
+            && same(self.x.map(|x| x.argument), other.x.map(|x| x.argument))
+            && self.x.map(|x| x.bounds) == other.x.map(|x| x.bounds)
             && same(self.filter, other.filter)
             && (self.bounds == other.bounds || self.bounds.is_none() || other.bounds.is_none())
     }
@@ -125,6 +200,7 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
         argument: None,
         filter,
         bounds: None,
+        x: None,
     };
     if !call.aggdistinct.is_null() {
         let unit = arguments
@@ -154,28 +230,48 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
         "sum" => What::Sum,
         "variance" | "var_pop" | "var_samp" => What::Variance,
         "stddev" | "stddev_pop" | "stddev_samp" => What::Stddev,
-        _ => return Err(refused(call.aggfnoid)),
+        "min" | "max" if !settings::previews_are_empty() => return Err(extreme(&name)),
+        "min" => What::Least,
+        "max" => What::Greatest,
+        _ => match OfTwo::named(&name) {
+            Some(of_two) => What::OfTwo(of_two),
+            None => return Err(refused(call.aggfnoid)),
+        },
     };
+    if let (What::OfTwo(_), [y, x]) = (&asked.what, arguments.as_slice()) {
+        let y = bounded(block, &name, *y)?;
+        asked.argument = Some(y.argument);
+        asked.bounds = Some(y.bounds);
+        asked.x = Some(bounded(block, &name, *x)?);
+        return Ok(asked);
+    }
     if let (What::Count, Some(argument)) = (&asked.what, arguments.first()) {
         let argument = block.checker.folded(argument.copy());
         // Of what is never NULL all rows are counted.
         if !block.is_never_null(argument) {
             // Of a number, as its mean takes it: both may then be one release.
-            if number(block, &mut asked, argument).is_err() {
-                asked.argument = Some(block.checker.safe(argument)?);
-            }
+            asked.argument = Some(match number(block, argument) {
+                Ok(number) => number,
+                Err(_) => block.checker.safe(argument)?,
+            });
         }
         return Ok(asked);
     }
     if let Some(argument) = arguments.first() {
-        number(block, &mut asked, *argument)?;
-        asked.bounds = block.range(block.checker.folded(argument.copy()));
-        if asked.bounds.is_none() {
-            return Err(no_bounds(&name));
-        }
-        check_bounds(&mut asked)?;
+        let numbers = bounded(block, &name, *argument)?;
+        asked.argument = Some(numbers.argument);
+        asked.bounds = Some(numbers.bounds);
     }
     Ok(asked)
+}
+
+/// An expression as the numbers that the aggregate `name` is about, with its public bounds.
+fn bounded(block: &Block, name: &str, argument: Ref<Node>) -> Checked<Numbers> {
+    let range = block.range(block.checker.folded(argument.copy()));
+    Ok(Numbers {
+        argument: number(block, argument)?,
+        bounds: checked_bounds(range.ok_or_else(|| no_bounds(name))?)?,
+    })
 }
 
 /// The quantile that `percentile_cont(q) WITHIN GROUP (ORDER BY x)` asks for, of one constant q; counted from below also
@@ -203,8 +299,8 @@ fn flat(block: &Block, node: Ref<Node>) -> Ref<Node> {
     Ref::of(node).expect("an expression")
 }
 
-/// Takes an expression for the number that an aggregate is about.
-fn number(block: &Block, asked: &mut Asked, argument: Ref<Node>) -> Checked<()> {
+/// An expression as the number that an aggregate is about.
+fn number(block: &Block, argument: Ref<Node>) -> Checked<Ref<Node>> {
     const NUMBERS: [Oid; 6] = [
         pg_sys::INT2OID,
         pg_sys::INT4OID,
@@ -218,28 +314,25 @@ fn number(block: &Block, asked: &mut Asked, argument: Ref<Node>) -> Checked<()> 
     }
     let float = tree::cast(argument.copy(), pg_sys::FLOAT8OID);
     let float = float.ok_or("an aggregate is about something that is no number")?;
-    asked.argument = Some(block.checker.safe(float)?);
-    Ok(())
+    block.checker.safe(float)
 }
 
 /// A single value as bounds becomes a narrow range around it; none may be too large.
-fn check_bounds(asked: &mut Asked) -> Checked<()> {
-    const LARGEST: f64 = 1e100;
-    if let Some((lo, hi)) = asked.bounds {
-        if !(lo <= hi && lo.abs() <= LARGEST && hi.abs() <= LARGEST) {
-            return Err("the values of an aggregate may be beyond 1e100".into());
-        }
-        if lo == hi {
-            let width = lo.abs().max(1.0) / 1024.0;
-            asked.bounds = Some((lo - width, hi + width));
-        }
+fn checked_bounds((lo, hi): (f64, f64)) -> Checked<(f64, f64)> {
+    if !(lo <= hi && lo.abs() <= LARGEST && hi.abs() <= LARGEST) {
+        return Err("the values of an aggregate may be beyond 1e100".into());
     }
-    Ok(())
+    let width = if lo == hi {
+        lo.abs().max(1.0) / 1024.0
+    } else {
+        0.0
+    };
+    Ok((lo - width, hi + width))
 }
 
 /// An aggregate of ours.
 fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> Checked<Asked> {
-    const TAKEN: [&str; 13] = [
+    const TAKEN: [&str; 18] = [
         "dp_mean",
         "dp_mean_and_count",
         "dp_mean_estimate",
@@ -253,6 +346,11 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
         "dp_histogram",
         "dp_quantile",
         "dp_median",
+        "dp_covar_pop",
+        "dp_corr",
+        "dp_regr",
+        "dp_regr_slope",
+        "dp_regr_intercept",
     ];
     let Some(name) = TAKEN.into_iter().find(|known| *known == name) else {
         return Err(refused(asked.call.aggfnoid));
@@ -267,6 +365,7 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
         arguments: Vec::new(),
         mechanism: None,
     };
+    let mut x = None;
     for (parameter, argument) in roles.zip(arguments) {
         match parameter.role {
             Role::X if name.starts_with("dp_count") => {
@@ -274,7 +373,8 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
                     asked.argument = Some(block.checker.safe(*argument)?);
                 }
             }
-            Role::X => number(block, &mut asked, *argument)?,
+            Role::X => x = Some(number(block, *argument)?),
+            Role::Y => asked.argument = Some(number(block, *argument)?),
             role => {
                 let value = tree::constant(block.checker.folded(argument.copy()));
                 let Some(value) = value else {
@@ -295,10 +395,23 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
             }
         }
     }
-    if let (Some(lo), Some(hi)) = (own.value(Role::Lo), own.value(Role::Hi)) {
-        asked.bounds = Some((lo, hi));
-        if !(lo < hi && lo.abs() <= 1e100 && hi.abs() <= 1e100) {
-            return Err("the bounds of an aggregate are not lo < hi, from -1e100 to 1e100".into());
+    let between = |lo, hi| match (own.value(lo), own.value(hi)) {
+        (Some(lo), Some(hi)) if lo < hi && lo.abs() <= LARGEST && hi.abs() <= LARGEST => {
+            Ok(Some((lo, hi)))
+        }
+        (Some(_), Some(_)) => Err(Reason::new(
+            "the bounds of an aggregate are not lo < hi, from -1e100 to 1e100".to_owned(),
+        )),
+        _ => Ok(None),
+    };
+    match between(Role::XLo, Role::XHi)? {
+        Some(bounds) => {
+            asked.bounds = between(Role::YLo, Role::YHi)?;
+            asked.x = x.map(|argument| Numbers { argument, bounds });
+        }
+        None => {
+            asked.bounds = between(Role::Lo, Role::Hi)?;
+            asked.argument = x.or(asked.argument);
         }
     }
     asked.what = What::Own(own);
@@ -327,12 +440,23 @@ fn no_bounds(name: &str) -> Reason {
     )
 }
 
+fn extreme(name: &str) -> Reason {
+    let q = if name == "min" { 0.01 } else { 0.99 };
+    Reason::with_hint(
+        format!("{name} is the value of one person"),
+        format!(
+            "Ask for a quantile near the end, as in dp_quantile(x, lo, hi, {q}, 0.1); or SET dp_mean.previews = 'empty', \
+             and {name} is the public bound of the column."
+        ),
+    )
+}
+
 fn refused(aggregate: Oid) -> Reason {
     // SAFETY: a lookup in the catalog, which answers for any number.
     let name = tree::text_of(unsafe { pg_sys::format_procedure(aggregate) });
     Reason::with_hint(
         format!("the aggregate {name} has no private answer"),
-        "Ask for count, sum, avg, stddev or variance, or one of the aggregates of dp_mean, such as dp_mean_estimate or \
+        "Ask for count, sum, avg, stddev, variance, percentile_cont, corr or regr_slope, or one of the aggregates of dp_mean, such as dp_mean_estimate or \
          dp_histogram.",
     )
 }

@@ -12,6 +12,8 @@ use crate::gate::refuse::{Checked, Reason};
 pub struct Call<'a> {
     pub aggregate: &'a str,
     pub bounds: Option<(f64, f64)>,
+    /// Of the second of two columns.
+    pub x_bounds: Option<(f64, f64)>,
     pub epsilon: f64,
     pub delta: Option<f64>,
     pub length: Option<usize>,
@@ -23,7 +25,7 @@ pub struct Call<'a> {
 pub fn of(call: &Call) -> Checked<(Spent, String)> {
     let arguments = Arguments {
         bounds: call.bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
-        x_bounds: None,
+        x_bounds: call.x_bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
         epsilon: Some(call.epsilon),
         delta: call.delta.map(Some),
         length: call.length,

@@ -224,6 +224,7 @@ impl Columns<'_> {
             Answer::Column(i) => column(i),
             Answer::Field(i, number) => field(column(i), number),
             Answer::Product(i) => product(field(column(i), 1), field(column(i), 2)),
+            Answer::Public(number) => float(number),
         };
         match tree::type_of(found) == wanted {
             true => Some(found),
@@ -276,6 +277,22 @@ fn integer(value: i32) -> Ref<Node> {
             Oid::INVALID,
             4,
             pg_sys::Datum::from(value),
+            false,
+            true,
+        )
+    };
+    Ref::of(constant).expect("a node").node()
+}
+
+fn float(value: f64) -> Ref<Node> {
+    // SAFETY: it makes a node of a number.
+    let constant = unsafe {
+        pg_sys::makeConst(
+            pg_sys::FLOAT8OID,
+            -1,
+            Oid::INVALID,
+            8,
+            pg_sys::Datum::from(value.to_bits()),
             false,
             true,
         )

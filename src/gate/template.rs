@@ -24,14 +24,16 @@ use crate::pg::{extension, procedure};
 const MOST_PARTS: usize = 62;
 
 /// Where the answer of an aggregate stands in the rewritten block: among the answers, from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Answer {
     /// The column itself.
     Column(usize),
-    /// A field of the pair of mean and count, from 1.
+    /// A field of a row, from 1.
     Field(usize, i16),
     /// The product of both.
     Product(usize),
+    /// A public number.
+    Public(f64),
 }
 
 /// How persons are bounded.
@@ -170,7 +172,7 @@ pub fn write(
         spent: template.spent,
         mechanisms: template.mechanisms.join(", "),
     };
-    let is_release = !(listed && asked.is_empty());
+    let is_release = !(listed && template.answers.is_empty());
     // The first part has the receipt of all.
     let parts = parts
         .iter()
@@ -203,7 +205,8 @@ impl Template<'_> {
     fn write_answers(&mut self, asked: &[Asked]) -> Checked<Vec<(Ref<pg_sys::Aggref>, Answer)>> {
         let is_pair = |what: &What| matches!(what, What::Mean | What::Sum | What::Count);
         let mut answers = Vec::new();
-        let mut done = vec![false; asked.len()];
+        let mut done = self.write_free(asked, &mut answers);
+        self.write_of_two(asked, &mut done, &mut answers)?;
         for (i, one) in asked.iter().enumerate() {
             if done[i] {
                 continue;
@@ -246,6 +249,59 @@ impl Template<'_> {
         Ok(answers)
     }
 
+    /// What costs nothing: public bounds. Which aggregates these are.
+    fn write_free(
+        &self,
+        asked: &[Asked],
+        answers: &mut Vec<(Ref<pg_sys::Aggref>, Answer)>,
+    ) -> Vec<bool> {
+        let free = asked.iter().map(|one| {
+            let answer = match (&one.what, one.bounds) {
+                (What::Least, Some((lo, _))) => Answer::Public(lo),
+                (What::Greatest, Some((_, hi))) => Answer::Public(hi),
+                _ => return false,
+            };
+            answers.push((one.call, answer));
+            true
+        });
+        free.collect()
+    }
+
+    /// What is asked of two columns: all of the same two are one release.
+    fn write_of_two(
+        &mut self,
+        asked: &[Asked],
+        done: &mut [bool],
+        answers: &mut Vec<(Ref<pg_sys::Aggref>, Answer)>,
+    ) -> Checked<()> {
+        let of_two = |one: &Asked| match one.what {
+            What::OfTwo(what) => Some(what),
+            _ => None,
+        };
+        for (i, one) in asked.iter().enumerate() {
+            let Some(what) = of_two(one).filter(|_| !done[i]) else {
+                continue;
+            };
+            let alike = asked.iter().enumerate();
+            let alike = alike.filter(|(_, other)| one.is_about_the_same(other));
+            let alike = alike.filter_map(|(j, other)| Some((j, of_two(other)?)));
+            let alike: Vec<_> = alike.collect();
+            let is_alone = alike.iter().all(|(_, other)| *other == what);
+            let alone = what.alone().filter(|_| is_alone);
+            let terms = Terms::usual(self.epsilon);
+            let column = self.write_numbers(alone.unwrap_or("dp_regr"), one, &terms)?;
+            for (j, what) in alike {
+                let answer = match alone {
+                    Some(_) => Answer::Column(column),
+                    None => Answer::Field(column, what.field()),
+                };
+                answers.push((asked[j].call, answer));
+                done[j] = true;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether two of mean, sum and count are about the same rows.
     fn is_one_release(&self, one: &Asked, other: &Asked) -> bool {
         if one.is_about_the_same(other) {
@@ -268,44 +324,57 @@ impl Template<'_> {
         counted(one, other) || counted(other, one)
     }
 
-    /// What stands for a number of each row, and the filter of the aggregate that reads it.
+    /// What stands for the numbers of each row, and the filter of the aggregate that reads them.
     fn numbers(&mut self, asked: &Asked, bounds: (f64, f64)) -> Checked<(String, String)> {
         let argument = asked.argument.ok_or("an aggregate is about nothing")?;
-        let x = format!("${}", self.parameter(argument));
-        let filter = asked.filter.map(|filter| self.parameter(filter));
-        Ok(match self.level {
-            Level::Row => (x, filtered(filter)),
-            Level::RowBelow => {
-                let value = match filter {
-                    Some(filter) => format!("CASE WHEN ${filter} THEN {x} END"),
-                    None => x,
-                };
-                (self.column(value), String::new())
+        let number = format!("${}", self.parameter(argument));
+        let mut filter = self.filter(asked);
+        let mut columns = vec![(number, bounds)];
+        if let Some(x) = asked.x {
+            columns.push((format!("${}", self.parameter(x.argument)), x.bounds));
+            // What a person contributes in both is of the same rows.
+            if matches!(self.level, Level::Person | Level::Groups) {
+                let both = columns.iter().map(|(number, _)| {
+                    format!("{number} OPERATOR(pg_catalog.<>) 'NaN'::pg_catalog.float8")
+                });
+                let both = both.chain(filter).collect::<Vec<_>>();
+                filter = Some(both.join(" AND "));
             }
-            Level::Person | Level::Groups => {
-                let (lo, hi) = bounds;
-                (
-                    self.contribution(&x, lo, hi, self.rows, filter),
-                    String::new(),
-                )
+        }
+        if self.level == Level::Row {
+            let numbers = columns.into_iter().map(|(number, _)| number);
+            return Ok((numbers.collect::<Vec<_>>().join(", "), filtered(filter)));
+        }
+        let below = columns.into_iter().map(|(number, (lo, hi))| {
+            let filter = filter.as_deref();
+            match (self.level, filter) {
+                (Level::RowBelow, Some(filter)) => {
+                    self.column(format!("CASE WHEN {filter} THEN {number} END"))
+                }
+                (Level::RowBelow, None) => self.column(number),
+                _ => self.contribution(&number, lo, hi, self.rows, filter),
             }
-        })
+        });
+        Ok((below.collect::<Vec<_>>().join(", "), String::new()))
+    }
+
+    /// The condition on the rows of an aggregate.
+    fn filter(&mut self, asked: &Asked) -> Option<String> {
+        let filter = asked.filter?;
+        Some(format!("${}", self.parameter(filter)))
     }
 
     /// The same of rows that are counted, each where the argument is not NULL; of people, at most one row each.
     fn rows(&mut self, asked: &Asked, rows: u32) -> (String, String) {
         let argument = asked.argument.map(|argument| self.parameter(argument));
-        let filter = asked.filter.map(|filter| self.parameter(filter));
+        let filter = self.filter(asked);
         match self.level {
             Level::Row => {
                 let x = argument.map_or("true".to_owned(), |x| format!("${x}"));
                 (x, filtered(filter))
             }
             Level::RowBelow => {
-                let conditions = [
-                    argument.map(|x| format!("${x} IS NOT NULL")),
-                    filter.map(|filter| format!("${filter}")),
-                ];
+                let conditions = [argument.map(|x| format!("${x} IS NOT NULL")), filter];
                 let conditions: Vec<_> = conditions.into_iter().flatten().collect();
                 let value = match conditions.is_empty() {
                     true => "true".to_owned(),
@@ -318,7 +387,8 @@ impl Template<'_> {
                     Some(x) => format!("CASE WHEN ${x} IS NOT NULL THEN {} END", float(0.5)),
                     None => float(0.5),
                 };
-                (self.contribution(&x, 0.0, 1.0, rows, filter), String::new())
+                let made = self.contribution(&x, 0.0, 1.0, rows, filter.as_deref());
+                (made, String::new())
             }
         }
     }
@@ -330,17 +400,17 @@ impl Template<'_> {
         lo: f64,
         hi: f64,
         rows: u32,
-        filter: Option<usize>,
+        filter: Option<&str>,
     ) -> String {
         let (schema, lo, hi) = (&self.schema, float(lo), float(hi));
         let made = match (self.level, filter) {
             (Level::Groups, Some(filter)) => {
-                format!("{schema}.dp_part(CASE WHEN ${filter} THEN {x} END, {lo}, {hi}, {rows})")
+                format!("{schema}.dp_part(CASE WHEN {filter} THEN {x} END, {lo}, {hi}, {rows})")
             }
             (Level::Groups, None) => format!("{schema}.dp_part({x}, {lo}, {hi}, {rows})"),
             _ => format!(
                 "{schema}.dp_contribution({x}, {lo}, {hi}, {rows}){}",
-                filtered(filter)
+                filtered(filter.map(str::to_owned))
             ),
         };
         self.column(made)
@@ -384,6 +454,10 @@ impl Template<'_> {
             What::Sum => self.write_numbers("dp_sum", asked, &usual),
             What::Variance => self.write_numbers("dp_variance", asked, &usual),
             What::Stddev => self.write_numbers("dp_stddev", asked, &usual),
+            // Written before.
+            What::OfTwo(_) | What::Least | What::Greatest => {
+                Err("an aggregate has no answer of its own".into())
+            }
             What::Count => self.write_count("dp_count", asked, self.rows, &usual),
             What::People => self.write_count("dp_count", asked, 1, &usual),
             What::Quantile(q) => {
@@ -412,7 +486,7 @@ impl Template<'_> {
         terms: &Terms,
     ) -> Checked<usize> {
         let (x, filter) = self.rows(asked, rows);
-        self.write_call(aggregate, &x, None, rows, terms, &filter)
+        self.write_call(aggregate, &x, [None, None], rows, terms, &filter)
     }
 
     /// An aggregate of numbers between bounds.
@@ -424,7 +498,8 @@ impl Template<'_> {
     ) -> Checked<usize> {
         let bounds = asked.bounds.ok_or("an aggregate has no bounds")?;
         let (x, filter) = self.numbers(asked, bounds)?;
-        self.write_call(aggregate, &x, Some(bounds), self.rows, terms, &filter)
+        let bounds = [Some(bounds), asked.x.map(|x| x.bounds)];
+        self.write_call(aggregate, &x, bounds, self.rows, terms, &filter)
     }
 
     /// A call of one of our aggregates, and its price.
@@ -432,7 +507,7 @@ impl Template<'_> {
         &mut self,
         aggregate: &'static str,
         x: &str,
-        bounds: Option<(f64, f64)>,
+        [bounds, x_bounds]: [Option<(f64, f64)>; 2],
         rows: u32,
         terms: &Terms,
         filter: &str,
@@ -441,17 +516,19 @@ impl Template<'_> {
         self.charge(&cost::Call {
             aggregate,
             bounds,
+            x_bounds,
             epsilon: terms.epsilon,
             delta: None,
             length: terms.buckets.map(|buckets| buckets as usize),
             quantile: terms.quantile,
             mechanism: &mechanism,
         })?;
-        let bounds = bounds.map(|(lo, hi)| format!("{}, {}", float(lo), float(hi)));
+        let written = |(lo, hi)| format!("{}, {}", float(lo), float(hi));
         let buckets = terms.buckets.map(|buckets| buckets.to_string());
         let arguments = [
             Some(x.to_owned()),
-            bounds,
+            bounds.map(written),
+            x_bounds.map(written),
             buckets,
             terms.quantile.map(float),
             Some(float(terms.epsilon)),
@@ -638,6 +715,7 @@ impl Template<'_> {
         self.charge(&cost::Call {
             aggregate: "dp_keep",
             bounds: None,
+            x_bounds: None,
             epsilon: self.epsilon,
             delta: Some(delta),
             length: None,
@@ -670,8 +748,8 @@ fn union(parts: &[String]) -> String {
     one.clone()
 }
 
-fn filtered(filter: Option<usize>) -> String {
-    filter.map_or(String::new(), |filter| format!(" FILTER (WHERE ${filter})"))
+fn filtered(filter: Option<String>) -> String {
+    filter.map_or(String::new(), |filter| format!(" FILTER (WHERE {filter})"))
 }
 
 /// A number as a constant of type float8, the same to the last bit.

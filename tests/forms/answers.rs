@@ -2,7 +2,7 @@
 
 use dp_mean_tests::rows;
 
-use super::World;
+use super::{World, table};
 
 #[test]
 fn aggregates_have_the_values_of_plain_sql() {
@@ -401,6 +401,97 @@ fn quantiles_have_private_answers() {
     ] {
         let refusal = world.refused(&format!("SELECT {sql} FROM people"));
         assert!(refusal.message.contains(reason), "{sql}: {refusal:?}");
+    }
+}
+
+/// What is asked of two columns: of the same two it is one release. Both visits of a patient have the same cost and
+/// points, so that what is taken of a person is what their rows have.
+#[test]
+fn two_columns_have_private_answers() {
+    let mut world = World::new();
+    for (releases, sql) in [
+        (
+            1,
+            "SELECT regr_slope(born + salary / 1000, born), regr_intercept(born + salary / 1000, born), \
+             corr(born + salary / 1000, born), regr_r2(born + salary / 1000, born), regr_avgx(born + salary / 1000, born), \
+             regr_avgy(born + salary / 1000, born), regr_count(born + salary / 1000, born), \
+             covar_pop(born + salary / 1000, born), covar_samp(born + salary / 1000, born) FROM people",
+        ),
+        (1, "SELECT covar_pop(salary, salary + born) FROM people"),
+        (1, "SELECT corr(salary, salary + born * 100) FROM people"),
+        (
+            2,
+            "SELECT regr_slope(cost + points, cost), corr(cost + points, points) FILTER (WHERE region = 'r1') \
+             FROM visits",
+        ),
+        (
+            2,
+            "SELECT region, regr_slope(cost + points, points) FROM visits GROUP BY region ORDER BY region",
+        ),
+        (
+            1,
+            "SELECT corr(paid, paid + rate) FROM visits WHERE day < '2030-01-01'",
+        ),
+    ] {
+        world.same(sql, releases);
+    }
+    let own = "SELECT (r).slope, (r).correlation FROM (SELECT dp_regr(salary + born, born, 0, 200000, 1900, 2020, 20) AS r \
+               FROM people) s";
+    let truth = "SELECT regr_slope(salary + born, born), corr(salary + born, born) FROM people";
+    world.same_as(own, truth, 1);
+    let refusal = world.refused("SELECT regr_sxx(salary, born) FROM people");
+    assert!(refusal.message.contains("no private answer"), "{refusal:?}");
+    let refusal = world.refused("SELECT corr(salary, person) FROM people");
+    assert!(refusal.message.contains("nothing bounds"), "{refusal:?}");
+}
+
+/// Tools fill sliders with the least and the greatest value: these are public bounds where the session asks for that.
+#[test]
+fn the_ends_of_a_column_are_its_public_bounds() {
+    let mut world = World::new();
+    let refusal = world.refused("SELECT min(cost) FROM visits");
+    assert!(
+        refusal.hint.contains("dp_quantile(x, lo, hi, 0.01, 0.1)"),
+        "{refusal:?}"
+    );
+    world.ask("SET dp_mean.previews = 'empty'");
+    for (releases, sql, answers) in [
+        (
+            0.0,
+            "SELECT min(cost), max(cost) FROM visits",
+            "SELECT 0::float8, 100::float8",
+        ),
+        (
+            0.0,
+            "SELECT max(age), min(paid), max(points), max(rate) FROM visits WHERE region = 'nowhere'",
+            "SELECT 100, 0::numeric, 1000::bigint, 4::real",
+        ),
+        (
+            1.0,
+            "SELECT count(*) > 0, min(cost) FROM visits",
+            "SELECT true, 0::float8",
+        ),
+        (
+            0.0,
+            "SELECT dept, max(salary) FROM people GROUP BY dept ORDER BY 1",
+            "SELECT 'd' || i, 100000::float8 FROM generate_series(0, 4) i",
+        ),
+        (
+            1.0,
+            "SELECT region, max(cost) FROM visits GROUP BY region ORDER BY 1",
+            "SELECT 'r' || i, 100::float8 FROM generate_series(0, 4) i",
+        ),
+    ] {
+        let expected = table(&mut world.owner, answers);
+        let mut found = Vec::new();
+        let price = world.price(|world| found = table(&mut world.analyst, sql));
+        assert_eq!((found, price.0), (expected, releases), "{sql}");
+    }
+    for sql in [
+        "SELECT min(region) FROM visits",
+        "SELECT max(day) FROM visits",
+    ] {
+        world.refused(sql);
     }
 }
 

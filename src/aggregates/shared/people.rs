@@ -41,8 +41,17 @@ pub unsafe fn take_contribution(
 /// # Safety
 /// `call` is a call of a transition function `(state, contribution, ...)`.
 pub unsafe fn contribution(call: Call, unit: Unit) -> Option<(Bounds, Contribution)> {
-    // SAFETY: the SQL declaration makes it a dp_contribution.
-    let (bounds, given) = unsafe { Sealed::read(call.datum(at::X)?, unit.groups) }?;
+    // SAFETY: the caller guarantees it.
+    unsafe { contribution_at(call, at::X, unit) }
+}
+
+/// The same of the contribution that stands elsewhere among the arguments.
+///
+/// # Safety
+/// Argument `i` of the call is declared as a contribution.
+pub unsafe fn contribution_at(call: Call, i: usize, unit: Unit) -> Option<(Bounds, Contribution)> {
+    // SAFETY: the caller guarantees it.
+    let (bounds, given) = unsafe { Sealed::read(call.datum(i)?, unit.groups) }?;
     Some((bounds, given.at_most(unit.rows)))
 }
 

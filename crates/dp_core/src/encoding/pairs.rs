@@ -81,6 +81,19 @@ impl PairMoments {
         };
     }
 
+    /// So many rows of the same steps: those that stand for a person, at their means.
+    pub fn of_rows([y, x]: [u64; 2], n: u32) -> Self {
+        let sum = |steps: u64| i128::from(steps) * i128::from(n);
+        Self {
+            n: i64::from(n),
+            y: sum(y),
+            x: sum(x),
+            yy: sum(y * y),
+            xy: sum(x * y),
+            xx: sum(x * x),
+        }
+    }
+
     /// Takes in the rows of another part of the same group.
     #[inline(always)]
     pub fn merge(&mut self, other: &Self) {
@@ -92,5 +105,24 @@ impl PairMoments {
             xy: self.xy.wrapping_add(other.xy),
             xx: self.xx.wrapping_add(other.xx),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_person_are_added_at_once() {
+        for steps in [[0, 0], [1, 2], [1 << 31, 1 << 31], [7, 0]] {
+            for n in [0, 1, 5, 1000] {
+                let mut added = PairMoments::default();
+                (0..n).for_each(|_| added.add(steps));
+                assert_eq!(PairMoments::of_rows(steps, n), added);
+            }
+        }
+        // The most that a person can have.
+        let most = PairMoments::of_rows([1 << 31; 2], 1_000_000);
+        assert_eq!(most.xy, 1_000_000 << 62);
     }
 }
