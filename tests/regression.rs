@@ -343,7 +343,7 @@ fn contributions_count_at_their_means() {
     );
     let made = |k: &str, filter: &str| {
         format!(
-            "(SELECT dp_contribution(y, 0, 50{k}) {filter} AS b, dp_contribution(x, -5, 20{k}) AS a FROM visits GROUP BY p) s"
+            "(SELECT dp_contribution(y, -5, 50{k}) {filter} AS b, dp_contribution(x, -5, 20{k}) AS a FROM visits GROUP BY p) s"
         )
     };
     for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
@@ -353,11 +353,11 @@ fn contributions_count_at_their_means() {
             (", 4", ", 'laplace(rows=4)'", "least(count(*), 4)"),
         ] {
             let truth = format!(
-                "SELECT regr_slope(y, x), regr_intercept(y, x), corr(y, x), covar_pop(y, x), avg(x), count(*)::float8 \
+                "SELECT regr_slope(y, x), regr_intercept(y, x), corr(y, x), covar_pop(y, x), avg(x)::float8, count(*)::float8 \
                  FROM (SELECT avg(y) AS y, avg(x) AS x, {weight} AS n FROM visits GROUP BY p) s, generate_series(1, n)"
             );
             let truth = numbers(&mut client, &truth);
-            let arguments = format!("(b, a, 0, 50, -5, 20, 50{mechanism})");
+            let arguments = format!("(b, a, -5, 50, -5, 20, 50{mechanism})");
             let calls = format!(
                 "dp_regr_slope{arguments}, dp_regr_intercept{arguments}, dp_corr{arguments}, dp_covar_pop{arguments}, \
                  (dp_regr{arguments}).x_mean, (dp_regr{arguments}).count"
@@ -373,13 +373,19 @@ fn contributions_count_at_their_means() {
     }
     // Who has none in one of the columns counts in neither.
     let from = made("", "FILTER (WHERE p > 1000)");
-    let sql = format!("SELECT (dp_regr(b, a, 0, 50, -5, 20, 50)).count FROM {from}");
+    let sql = format!("SELECT (dp_regr(b, a, -5, 50, -5, 20, 50)).count FROM {from}");
     let count: f64 = value(&mut client, &sql);
     assert!((count - 3000.0).abs() < 10.0, "{count}");
     for (arguments, message) in [
-        ("0, 51, -5, 20, 1", "\"yhi\" is not that of dp_contribution"),
-        ("0, 50, -4, 20, 1", "\"xlo\" is not that of dp_contribution"),
-        ("0, 50, -5, 20, 1, 'laplace(rows=3)'", "has rows=3"),
+        (
+            "-5, 51, -5, 20, 1",
+            "\"yhi\" is not that of dp_contribution",
+        ),
+        (
+            "-5, 50, -4, 20, 1",
+            "\"xlo\" is not that of dp_contribution",
+        ),
+        ("-5, 50, -5, 20, 1, 'laplace(rows=3)'", "has rows=3"),
     ] {
         for aggregate in AGGREGATES {
             let sql = format!(

@@ -412,12 +412,15 @@ fn two_columns_have_private_answers() {
     for (releases, sql) in [
         (
             1,
-            "SELECT regr_slope(born + salary / 1000, born), regr_intercept(born + salary / 1000, born), \
+            "SELECT regr_slope(born + salary / 1000, born), \
              corr(born + salary / 1000, born), regr_r2(born + salary / 1000, born), regr_avgx(born + salary / 1000, born), \
              regr_avgy(born + salary / 1000, born), regr_count(born + salary / 1000, born), \
              covar_pop(born + salary / 1000, born), covar_samp(born + salary / 1000, born) FROM people",
         ),
-        (1, "SELECT covar_pop(salary, salary + born) FROM people"),
+        (
+            2,
+            "SELECT covar_pop(salary, salary + born), regr_intercept(born + salary / 1000, salary / 1000) FROM people",
+        ),
         (1, "SELECT corr(salary, salary + born * 100) FROM people"),
         (
             2,

@@ -258,6 +258,9 @@ pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, Par
         "dp_keep" => of(&KEEP, arguments),
         "dp_quantile" => of(&QUANTILE, arguments),
         "dp_median" => of(&MEDIAN, arguments),
+        "dp_covar_pop" => of(&COVARIANCE, arguments),
+        "dp_regr_slope" | "dp_regr_intercept" => of(&SLOPE, arguments),
+        "dp_corr" | "dp_regr" => of(&CORRELATION, arguments),
         _ => return None,
     })
 }
@@ -277,6 +280,8 @@ pub fn default_mechanism(aggregate: &str) -> Option<&'static str> {
     let family = match aggregate {
         "dp_mean_and_count" => "dp_mean",
         "dp_stddev" => "dp_variance",
+        "dp_regr_intercept" => "dp_regr_slope",
+        "dp_regr" => "dp_corr",
         other => other.strip_suffix("_estimate").unwrap_or(other),
     };
     let mut all = catalog();
