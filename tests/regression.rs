@@ -392,11 +392,9 @@ fn contributions_count_at_their_means() {
                 "SELECT {aggregate}(b, a, {arguments}) FROM {}",
                 made("", "")
             );
-            for limit in ["", " WHERE false"] {
-                let refusal = refused(&mut client, &(sql.clone() + limit));
-                assert_eq!(refusal.code, "22023", "{sql}");
-                assert!(refusal.message.contains(message), "{refusal:?}");
-            }
+            let refusal = refused(&mut client, &sql);
+            assert_eq!(refusal.code, "22023", "{sql}");
+            assert!(refusal.message.contains(message), "{refusal:?}");
         }
     }
 }

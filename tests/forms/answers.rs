@@ -438,9 +438,9 @@ fn two_columns_have_private_answers() {
     ] {
         world.same(sql, releases);
     }
-    let own = "SELECT (r).slope, (r).correlation FROM (SELECT dp_regr(salary + born, born, 0, 200000, 1900, 2020, 20) AS r \
+    let own = "SELECT (r).slope, (r).correlation FROM (SELECT dp_regr(born + salary / 1000, born, 1900, 2120, 1900, 2020, 20) AS r \
                FROM people) s";
-    let truth = "SELECT regr_slope(salary + born, born), corr(salary + born, born) FROM people";
+    let truth = "SELECT regr_slope(born + salary / 1000, born), corr(born + salary / 1000, born) FROM people";
     world.same_as(own, truth, 1);
     let refusal = world.refused("SELECT regr_sxx(salary, born) FROM people");
     assert!(refusal.message.contains("no private answer"), "{refusal:?}");
