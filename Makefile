@@ -33,11 +33,14 @@ test-clients:   ## the gate under psycopg, SQLAlchemy, pandas, dbt (from PyPI) a
 test-superset:  ## the gate under Apache Superset (from PyPI, 700 MB), by its REST API
 	@scripts/test-superset
 
-bench:          ## means, variances, histograms, counts against avg and its like: ROWS=10000000 RUNS=7
+bench:          ## means, variances, histograms, counts against avg and its like, and the gate: ROWS=10000000 RUNS=7
 	@scripts/bench
 
-bench-charges:  ## the last part of it alone: what a charge costs beside one flush of the WAL: RUNS=7
+bench-charges:  ## a part of it alone: what a charge costs beside one flush of the WAL: RUNS=7
 	@scripts/bench-charges
+
+bench-planning: ## a part of it alone: what the gate costs where few rows are read: RUNS=7
+	@scripts/bench-planning
 
 bench-18:       ## the same on PostgreSQL 18 (from PyPI; it has no JIT)
 	@PG_CONFIG="$$(scripts/servers 18)" && export PG_CONFIG && scripts/bench
@@ -78,5 +81,5 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 18
 
-.PHONY: all demo test test-crash test-fuzz test-upgrade test-16 test-18 test-all bench bench-charges bench-18 bench-peers audit \
+.PHONY: all demo test test-crash test-fuzz test-upgrade test-16 test-18 test-all bench bench-charges bench-planning bench-18 bench-peers audit \
 	mutations mutants docs figures install uninstall package clean help
