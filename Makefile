@@ -2,7 +2,7 @@
 #
 # PG_CONFIG=/path/to/pg_config, or PG=15, chooses the PostgreSQL; otherwise the newest one installed.
 
-export PG PG_CONFIG DESTDIR ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED
+export PG PG_CONFIG DESTDIR ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED STATEMENTS
 
 all:            ## build the library (the default)
 	@scripts/build
@@ -51,7 +51,7 @@ bench-peers:    ## against Google's library, OpenDP, diffprivlib, SmartNoise and
 audit:          ## what every mechanism gives away at least, by its answers; into docs/audit.md
 	@scripts/audit
 
-test-fuzz:      ## random statements of a role that may ask about a protected table, by sqlsmith if it is installed
+test-fuzz:      ## random questions about a protected table: STATEMENTS=100000 SEED=1; and as many statements of sqlsmith, if it is installed
 	@scripts/fuzz
 
 mutations:      ## mistakes made on purpose in a copy, each of which the tests must notice; 8 to 18 minutes
