@@ -2,7 +2,7 @@
 #
 # PG_CONFIG=/path/to/pg_config, or PG=15, chooses the PostgreSQL; otherwise the newest one installed.
 
-export PG PG_CONFIG DESTDIR ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED
+export PG PG_CONFIG DESTDIR ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED STATEMENTS
 
 all:            ## build the library (the default)
 	@scripts/build
@@ -33,11 +33,14 @@ test-clients:   ## the gate under psycopg, SQLAlchemy, pandas, dbt (from PyPI) a
 test-superset:  ## the gate under Apache Superset (from PyPI, 700 MB), by its REST API
 	@scripts/test-superset
 
-bench:          ## means, variances, histograms, counts against avg and its like: ROWS=10000000 RUNS=7
+bench:          ## means, variances, histograms, counts against avg and its like, and the gate: ROWS=10000000 RUNS=7
 	@scripts/bench
 
-bench-charges:  ## the last part of it alone: what a charge costs beside one flush of the WAL: RUNS=7
+bench-charges:  ## a part of it alone: what a charge costs beside one flush of the WAL: RUNS=7
 	@scripts/bench-charges
+
+bench-planning: ## a part of it alone: what the gate costs where few rows are read: RUNS=7
+	@scripts/bench-planning
 
 bench-18:       ## the same on PostgreSQL 18 (from PyPI; it has no JIT)
 	@PG_CONFIG="$$(scripts/servers 18)" && export PG_CONFIG && scripts/bench
@@ -48,7 +51,7 @@ bench-peers:    ## against Google's library, OpenDP, diffprivlib, SmartNoise and
 audit:          ## what every mechanism gives away at least, by its answers; into docs/audit.md
 	@scripts/audit
 
-test-fuzz:      ## random statements of a role that may ask about a protected table, by sqlsmith if it is installed
+test-fuzz:      ## random questions about a protected table: STATEMENTS=100000 SEED=1; and as many statements of sqlsmith, if it is installed
 	@scripts/fuzz
 
 mutations:      ## mistakes made on purpose in a copy, each of which the tests must notice; 8 to 18 minutes
@@ -78,5 +81,5 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 18
 
-.PHONY: all demo test test-crash test-fuzz test-upgrade test-16 test-18 test-all bench bench-charges bench-18 bench-peers audit \
+.PHONY: all demo test test-crash test-fuzz test-upgrade test-16 test-18 test-all bench bench-charges bench-planning bench-18 bench-peers audit \
 	mutations mutants docs figures install uninstall package clean help

@@ -140,29 +140,44 @@ SELECT format('Memory of a hash table of %s groups, in bytes a group: avg %s, dp
               round(max(bytes_per_group) FILTER (WHERE name = 'dp_mean')))
 FROM measured JOIN cases USING (id) WHERE bytes_per_group IS NOT NULL GROUP BY groups;
 
--- For the other files: a query, id 0, and others against it, in turns.
-CREATE TABLE contenders (id int, name text, query text, goal float8);
+-- For the other files: a query, id 0, and others against it, in turns; as a role, where one is named.
+CREATE TABLE contenders (id int, name text, query text, goal float8, role name);
 CREATE TABLE turns (id int, jit bool, workers int, ms float8, run int);
 
-CREATE PROCEDURE take_turns(what text) LANGUAGE plpgsql AS $$
+CREATE FUNCTION run_as(who name, query text) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE
+    ms float8;
+BEGIN
+    IF who IS NULL THEN
+        RETURN run(query);
+    END IF;
+    EXECUTE format('SET LOCAL ROLE %I', who);
+    ms := run(query);
+    RESET ROLE;
+    RETURN ms;
+END $$;
+
+CREATE PROCEDURE take_turns(what text, jits bool[] DEFAULT '{f,t}', workers int[] DEFAULT '{0,2}', checked bool DEFAULT true)
+LANGUAGE plpgsql AS $$
 DECLARE
     c record;
     contender contenders;
     run int;
 BEGIN
     FOR c IN
-        SELECT * FROM unnest(ARRAY[false, true]) AS jit, unnest(ARRAY[0, 2]) AS workers
+        SELECT * FROM unnest(jits) AS jit, unnest(workers) AS workers
         WHERE NOT jit OR pg_jit_available() ORDER BY jit, workers
     LOOP
         PERFORM set_config('jit', c.jit::text, true),
                 set_config('max_parallel_workers_per_gather', c.workers::text, true);
         RAISE NOTICE '%, JIT %, % workers', what, CASE WHEN c.jit THEN 'on' ELSE 'off' END, c.workers;
-        FOR contender IN SELECT * FROM contenders LOOP
+        FOR contender IN SELECT * FROM contenders WHERE checked LOOP
             PERFORM check_plan(contender.query, '1', false, c.jit, c.workers);
         END LOOP;
         FOR run IN 1 .. current_setting('bench.runs')::int LOOP
             FOR contender IN SELECT * FROM contenders ORDER BY CASE WHEN run % 2 = 0 THEN id END, id DESC LOOP
-                INSERT INTO turns VALUES (contender.id, c.jit, c.workers, run(contender.query), run);
+                INSERT INTO turns
+                VALUES (contender.id, c.jit, c.workers, run_as(contender.role, contender.query), run);
             END LOOP;
         END LOOP;
     END LOOP;

@@ -56,6 +56,8 @@ pub struct Template<'a> {
     /// The schema of the public aggregates.
     schema: String,
     level: Level,
+    /// Whether each row is known to be somebody's, so that PostgreSQL need not look at it.
+    has_person: bool,
     rows: u32,
     groups: u32,
     epsilon: f64,
@@ -119,19 +121,21 @@ pub fn write(
     epsilon: f64,
 ) -> Checked<Written> {
     let listed = !keys.is_empty() && keys.iter().all(|key| key.values.is_some()) && sets.len() == 1;
-    let rows = if Defence::Rows.stands() {
-        block.policy.label.rows
-    } else {
-        1_000_000
-    };
+    let rows = block.policy.label.rows;
     let is_row = block.policy.one_row_each && !block.joined && !session::keeps_a_snapshot();
-    let level = match (is_row, listed) {
-        (true, false) => Level::Row,
-        (true, true) => Level::RowBelow,
-        (false, _) => Level::Person,
+    let row = match listed {
+        true => Level::RowBelow,
+        false => Level::Row,
     };
+    let level = match is_row {
+        true => row,
+        false => Level::Person,
+    };
+    // A table with an index over all of it has no other below it in which the column could be NULL.
+    let has_person = is_row && block.policy.is_not_null(block.policy.unit);
     let mut template = Template {
         block,
+        has_person,
         keys,
         schema: asked::schema()?,
         level,
@@ -163,6 +167,10 @@ pub fn write(
             }
             (false, true) => (Level::Groups, block.policy.label.groups),
         };
+        if !Defence::Rows.stands() {
+            // Without it all rows of a person count, at the price of so many.
+            template.level = row;
+        }
         answers = template.write_answers(asked)?;
         parts.push(template.write_set(set, unit, listed)?);
     }
@@ -596,13 +604,21 @@ impl Template<'_> {
             false => format!(" GROUP BY {by}"),
         };
         let (columns, from) = match self.level {
-            Level::Row => (columns("$"), format!("WHERE ${unit} IS NOT NULL")),
+            Level::Row => (columns("$"), format!("WHERE {}", self.somebody(unit))),
             _ => (
                 columns("b.k"),
                 format!("FROM {}", self.write_below(&keys, unit)?),
             ),
         };
         Ok(format!("SELECT {columns} {from}{group} HAVING {keep} AND"))
+    }
+
+    /// The condition that a row is somebody's.
+    fn somebody(&self, unit: usize) -> String {
+        match self.has_person {
+            true => "true".to_owned(),
+            false => format!("${unit} IS NOT NULL"),
+        }
     }
 
     /// What stands in FROM as `b`: the rows of people, in groups that they are kept in.
@@ -615,7 +631,8 @@ impl Template<'_> {
             .iter()
             .map(|i| format!(", ${i} AS k{i}"))
             .collect::<String>();
-        let rows = format!("SELECT ${unit} AS u{named}{columns} WHERE ${unit} IS NOT NULL");
+        let person = self.somebody(unit);
+        let rows = format!("SELECT ${unit} AS u{named}{columns} WHERE {person}");
         match self.level {
             Level::Groups => self.write_groups(keys, unit),
             Level::Person => {

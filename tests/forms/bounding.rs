@@ -165,3 +165,26 @@ fn values_are_clamped_and_nobody_is_nobody() {
     assert!((mean - 125.0 / 3.0).abs() < 1.0, "{mean}");
     assert!((sum - 125_000.0).abs() < 3000.0, "{sum}");
 }
+
+/// The same where a row is a person: a unique column may have many NULLs.
+#[test]
+fn a_row_without_a_person_is_nobody() {
+    let mut world = World::new();
+    for (null, people) in [("", 4000_i64), ("NOT NULL", 9000)] {
+        world.own(&format!(
+            "DROP TABLE IF EXISTS alone;
+             CREATE TABLE alone (person int {null} UNIQUE, x float8 NOT NULL);
+             INSERT INTO alone SELECT CASE WHEN i <= {people} THEN i END, 50 FROM generate_series(1, 9000) i;
+             SELECT dp_protect('alone', 'person', 'all', query_epsilon => 20), dp_column('alone', 'x', 0, 100),
+                 dp_allow('alone', '{{analyst}}')"
+        ));
+        for sql in [
+            "SELECT count(*) FROM alone",
+            "SELECT count(x) FROM alone",
+            "SELECT count(DISTINCT person) FROM alone",
+        ] {
+            let counted: i64 = world.asked(sql);
+            assert!((counted - people).abs() <= 22, "{counted}: {null}: {sql}");
+        }
+    }
+}

@@ -260,42 +260,169 @@ fn question(dice: &mut Dice) -> String {
     }
 }
 
-#[test]
-fn no_random_question_tells_of_the_person() {
+/// A condition on rows that is total as it is written.
+fn plain_condition(dice: &mut Dice) -> String {
+    let one = match dice.roll(8) {
+        0 => format!("cost {} {}", dice.one(&["<", ">=", "<>"]), dice.roll(5000)),
+        1 => format!(
+            "patient {} {}",
+            dice.one(&["=", "<", ">"]),
+            dice.one(&["7", "40", "666"])
+        ),
+        2 => format!("region LIKE {}", dice.one(&["'r%'", "'can%'", "'%1'"])),
+        3 => format!("region IN ('r1', 'canary', 'r{}')", dice.roll(5)),
+        4 => format!(
+            "day BETWEEN '2025-02-01' AND '2025-0{}-28'",
+            2 + dice.roll(8)
+        ),
+        5 => format!("tall IS {}NULL", dice.one(&["", "NOT "])),
+        6 => format!("tall + patient > {}", dice.roll(50)),
+        _ => format!("note {} 'n1'", dice.one(&["=", "<>", ">"])),
+    };
+    match dice.roll(4) {
+        0 => format!("({one} OR NOT {})", plain_condition(dice)),
+        1 => format!("{one} AND {}", plain_condition(dice)),
+        _ => one,
+    }
+}
+
+/// A question of a kind that is answered.
+fn plain_question(dice: &mut Dice) -> String {
+    let x = [
+        "cost",
+        "cost * 2",
+        "cost / 2 - 1",
+        "cost + 1",
+        "abs(cost)",
+        "least(cost, 100)",
+    ];
+    let calls: Vec<_> = (0..=dice.roll(3))
+        .map(|_| {
+            let x = dice.one(&x);
+            let call = match dice.roll(8) {
+                0 => "count(*)".to_owned(),
+                1 => format!("count({})", dice.one(&["tall", "note", "big"])),
+                2 => "count(DISTINCT patient)".to_owned(),
+                3 => format!("{}({x})", dice.one(&["var_pop", "stddev", "variance"])),
+                4 => format!("dp_mean({x}, 0, {}, 0.001)", 1 + dice.roll(1000)),
+                5 => format!("dp_histogram({x}, 0, 100, {}, 0.001)", 1 + dice.roll(9)),
+                _ => format!("{}({x})", dice.one(&["avg", "sum", "count"])),
+            };
+            match dice.roll(4) {
+                0 => format!("{call} FILTER (WHERE {})", plain_condition(dice)),
+                _ => call,
+            }
+        })
+        .collect();
+    let from = dice.one(&[
+        "visits",
+        "visits",
+        "visits JOIN own ON x = patient",
+        "visits LEFT JOIN own ON y = region",
+        "(SELECT * FROM visits WHERE cost > 1) v",
+    ]);
+    let key = dice.one(&[
+        "region",
+        "note",
+        "tall",
+        "patient % 5",
+        "date_trunc('month', day)",
+        "CASE WHEN cost > 50 THEN region ELSE note END",
+        "region, tall",
+    ]);
+    let (keys, group) = match dice.roll(4) {
+        0 | 1 => (String::new(), String::new()),
+        2 => (format!("{key}, "), format!(" GROUP BY {key}")),
+        _ => (format!("{key}, "), format!(" GROUP BY ROLLUP ({key})")),
+    };
+    let condition = plain_condition(dice);
+    let asked = format!(
+        "SELECT {keys}{} FROM {from} WHERE {condition}{group}",
+        calls.join(", ")
+    );
+    match dice.roll(6) {
+        0 => format!("SELECT * FROM ({asked}) s(a) ORDER BY a LIMIT 3"),
+        1 => format!("WITH w AS ({asked}) SELECT * FROM w"),
+        2 => format!("{asked} HAVING count(*) > 10"),
+        3 => format!("({asked}) UNION ALL ({asked})"),
+        _ => asked,
+    }
+}
+
+/// Asks so many questions with the person in the tables and without: all end alike, and cost the same. Every second one
+/// is of a kind that is answered. How many of them were answered, and how many charges there were.
+fn ask(questions: usize, seed: u64) -> (usize, i64) {
     let mut stage = Stage::new();
     // The same delta of a choice of groups as before, and a budget that has it often enough.
     stage.as_owner("SELECT dp_budget('patients', 4096, 0.5)");
     stage.as_owner(
-        "SELECT dp_protect('visits', 'patient', 'patients', groups => 1, rows => 2, query_delta => 1e-6), \
-         dp_protect('people', 'person', 'patients', query_delta => 1e-6)",
+        "SELECT dp_protect('visits', 'patient', 'patients', groups => 1, rows => 2, query_delta => 1e-7), \
+         dp_protect('people', 'person', 'patients', query_delta => 1e-7)",
     );
-    let mut ends = [Vec::new(), Vec::new()];
-    for (ends, person) in ends.iter_mut().zip([true, false]) {
-        stage.set_person(person);
-        let mut client = stage.analyst();
-        dp_mean_tests::run(&mut client, "SET dp_mean.epsilon = 0.001");
-        let mut dice = Dice(1);
-        for _ in 0..QUESTIONS {
-            let sql = question(&mut dice);
-            let end = stage.attack(&mut client, &sql);
-            let told = format!("{} {:?}", end.shown.to_lowercase(), end.heard);
-            assert!(
-                sql.contains("'canary'") || !told.contains("canary"),
-                "{end:?}: {sql}"
-            );
-            if let Some((code, message)) = &end.error {
+    let mut clients = [true, false].map(|_| stage.analyst());
+    for client in &mut clients {
+        dp_mean_tests::run(client, "SET dp_mean.epsilon = 0.001");
+    }
+    let mut dice = Dice(seed);
+    let (mut answered, mut charges) = (0, 0);
+    // In parts, as the tables are changed between them.
+    for part in (0..questions).step_by(1000) {
+        let asked: Vec<_> = (part..questions.min(part + 1000))
+            .map(|i| match i % 2 {
+                0 => question(&mut dice),
+                _ => plain_question(&mut dice),
+            })
+            .collect();
+        let mut ends = [Vec::new(), Vec::new()];
+        let mut spent = Vec::new();
+        for ((ends, client), person) in ends.iter_mut().zip(&mut clients).zip([true, false]) {
+            stage.set_person(person);
+            let before = stage.spent();
+            for sql in &asked {
+                let end = stage.attack(client, sql);
+                let told = format!("{} {:?}", end.shown.to_lowercase(), end.heard);
                 assert!(
-                    !code.starts_with("XX") && !code.starts_with("57"),
-                    "{code} {message}: {sql}"
+                    sql.contains("'canary'") || !told.contains("canary"),
+                    "{end:?}: {sql}"
                 );
+                if let Some((code, message)) = &end.error {
+                    assert!(
+                        !code.starts_with("XX") && !code.starts_with("57"),
+                        "{code} {message}: {sql}"
+                    );
+                }
+                ends.push((sql, end.error, end.heard));
             }
-            ends.push((sql, end.error, end.heard));
+            let after = stage.spent();
+            spent.push((((after.0 - before.0) * 1e6).round(), after.1 - before.1));
         }
+        let [with, without] = ends;
+        for (with, without) in with.iter().zip(without) {
+            assert_eq!(*with, without);
+        }
+        assert_eq!(spent[0], spent[1]);
+        answered += with.iter().filter(|(_, error, _)| error.is_none()).count();
+        charges += spent[0].1;
     }
-    let [with, without] = ends;
-    let answered = with.iter().filter(|(_, error, _)| error.is_none()).count();
-    assert!(answered > QUESTIONS / 20, "{answered} were answered");
-    for (with, without) in with.iter().zip(without) {
-        assert_eq!(*with, without);
-    }
+    (answered, charges)
+}
+
+#[test]
+fn no_random_question_tells_of_the_person() {
+    let (answered, charges) = ask(QUESTIONS, 1);
+    println!("of {QUESTIONS} questions {answered} were answered, {charges} charged");
+    assert!(answered > QUESTIONS / 3, "{answered} were answered");
+    assert!(charges > QUESTIONS as i64 / 3, "{charges} were charged");
+}
+
+/// `make test-fuzz`.
+#[test]
+#[ignore = "as many questions as one has time for"]
+fn no_random_question_of_many_tells_of_the_person() {
+    let number = |name| -> usize { dp_mean_tests::variable(name).parse().expect("a number") };
+    let questions = number("DP_MEAN_STATEMENTS");
+    let (answered, charges) = ask(questions, number("DP_MEAN_SEED") as u64);
+    println!("of {questions} questions {answered} were answered, {charges} charged");
+    assert!(answered > questions / 3, "{answered} were answered");
+    assert!(charges > questions as i64 / 3, "{charges} were charged");
 }

@@ -1,0 +1,346 @@
+//! An audit of plain SQL: how private are the answers at most that a role gets which may ask and may not read?
+//!
+//! The tables differ by a whole person, with more rows and in more groups than the policy lets them count for. The
+//! analyst asks the same question of both, many times, and the bounds of `auditing` say how much any event tells. All
+//! answers to a question count together: of `GROUP BY`, all groups. The charge is taken away meanwhile, as no budget
+//! pays for so many questions; that it is not forgotten is a test of its own.
+//!
+//! What tells most of a person in `GROUPS` groups, with `ROWS` rows in each: noisy counts of the groups that they are
+//! kept in, each cut off at 0 and `ROWS`, and added up. For noise with two-sided geometric tails that sum is the
+//! likelihood ratio but for its scale.
+
+use dp_mean_tests::auditing::{bound, bound_beside};
+use dp_mean_tests::{Build, Database, run, value};
+use postgres::Client;
+
+/// The price of an aggregate, and of a choice of groups.
+const EPSILON: f64 = 1.0;
+
+/// The delta of a choice of groups: a large one, of which something is seen.
+const DELTA: f64 = 0.05;
+
+/// What a person counts for at most.
+const GROUPS: usize = 2;
+const ROWS: usize = 3;
+
+/// In how many groups the special person is, with `10 * ROWS` rows in each.
+const THEIRS: usize = 6;
+
+/// Answers of each table, half of them to find an event, half to bound its likelihood ratio.
+const ANSWERS: usize = 8000;
+
+/// Pairs of tables: so many others in each of the groups, a row each, and the same with the special person. A group of
+/// 7 is shown about as often as not.
+const OTHERS: [usize; 2] = [0, 7];
+
+/// The answers of a question as an array, with a table for `{t}`, and what of them is looked at.
+struct Question {
+    sql: &'static str,
+    look: Look,
+}
+
+#[derive(Clone, Copy)]
+enum Look {
+    /// At all numbers together.
+    Together,
+    /// At those of the groups that the person is kept in together.
+    Theirs,
+    /// At these, each cut off at 0 and this, and added up.
+    Sum(f64),
+    /// At which of the groups that the person is kept in are shown, beside the delta.
+    Shown,
+}
+
+const BY: &str = "SELECT array_agg(a::float8 ORDER BY listed) FROM (SELECT listed, {call} AS a FROM {t} GROUP BY listed) q";
+
+const COUNT: Question = Question {
+    sql: "SELECT ARRAY[count(*)]::float8[] FROM {t}",
+    look: Look::Together,
+};
+const COUNT_BY: Question = Question {
+    sql: "count(*)",
+    look: Look::Sum(ROWS as f64),
+};
+const SHOWN: Question = Question {
+    sql: "SELECT array_agg((q.k IS NOT NULL)::int::float8 ORDER BY g) FROM generate_series(0, 5) g \
+          LEFT JOIN (SELECT k FROM {t} GROUP BY k) q ON q.k = g",
+    look: Look::Shown,
+};
+
+/// The questions; by groups, the call alone.
+const QUESTIONS: [Question; 8] = [
+    COUNT,
+    Question {
+        sql: "SELECT ARRAY[avg(x)] FROM {t}",
+        look: Look::Together,
+    },
+    // One release, at the price of one.
+    Question {
+        sql: "SELECT ARRAY[avg(x), count(*)] FROM {t}",
+        look: Look::Together,
+    },
+    Question {
+        sql: "SELECT ARRAY[count(DISTINCT person)]::float8[] FROM {t}",
+        look: Look::Together,
+    },
+    COUNT_BY,
+    Question {
+        sql: "sum(x)",
+        look: Look::Sum(ROWS as f64),
+    },
+    Question {
+        sql: "avg(x)",
+        look: Look::Theirs,
+    },
+    SHOWN,
+];
+
+impl Question {
+    fn is_by_groups(&self) -> bool {
+        matches!(self.look, Look::Sum(_) | Look::Theirs)
+    }
+
+    /// With a table in it.
+    fn sql(&self, table: &str) -> String {
+        let sql = match self.is_by_groups() {
+            true => BY.replace("{call}", self.sql),
+            false => self.sql.to_owned(),
+        };
+        sql.replace("{t}", table)
+    }
+}
+
+/// The tables, and a session of the analyst.
+struct Audit {
+    database: Database,
+    root: Client,
+    analyst: Client,
+    analyst_name: String,
+}
+
+impl Audit {
+    fn new(seed: i64) -> Self {
+        let database = Database::new(Build::Testing);
+        let mut root = database.connect();
+        let analyst_name = format!("{}_analyst", database.name());
+        run(
+            &mut root,
+            &format!(
+                "CREATE ROLE {analyst_name} LOGIN; GRANT CREATE ON SCHEMA public TO {analyst_name};
+                 SELECT dp_budget('all', 4096, 0.5)"
+            ),
+        );
+        for others in OTHERS {
+            for special in [false, true] {
+                let table = name(others, special);
+                run(
+                    &mut root,
+                    &format!(
+                        "CREATE TABLE {table} (person int NOT NULL, k int NOT NULL, listed int NOT NULL, x float8 NOT NULL);
+                         INSERT INTO {table} SELECT 1000 * k + i, k, k, 0
+                             FROM generate_series(0, {THEIRS} - 1) k, generate_series(1, {others}) i;
+                         INSERT INTO {table} SELECT -1, i % {THEIRS}, i % {THEIRS}, 1
+                             FROM generate_series(1, 10 * {ROWS} * {THEIRS}) i WHERE {special};
+                         SELECT dp_protect('{table}', 'person', 'all', groups => {GROUPS}, rows => {ROWS},
+                                           query_epsilon => {EPSILON}, query_delta => {DELTA}),
+                                dp_column('{table}', 'x', 0, 1), dp_column('{table}', 'k', 0, {THEIRS}),
+                                dp_column('{table}', 'listed', ARRAY(SELECT generate_series(0, {THEIRS} - 1)::text)),
+                                dp_allow('{table}', '{analyst_name}');
+                         ANALYZE {table}"
+                    ),
+                );
+            }
+        }
+        let mut analyst = database.connect_as(&analyst_name);
+        run(
+            &mut analyst,
+            &format!(
+                "SET max_parallel_workers_per_gather = 0; SET jit = off; SELECT dp_test_seed({seed});
+                 CREATE FUNCTION draw(query text, times int) RETURNS SETOF float8[] LANGUAGE plpgsql AS $$
+                 BEGIN
+                     FOR i IN 1 .. times LOOP
+                         RETURN QUERY EXECUTE query;
+                     END LOOP;
+                 END $$"
+            ),
+        );
+        Self {
+            database,
+            root,
+            analyst,
+            analyst_name,
+        }
+    }
+
+    /// Takes a defence away.
+    fn without(mut self, defence: &str) -> Self {
+        run(
+            &mut self.analyst,
+            &format!("SELECT dp_test_defence('{defence}', false)"),
+        );
+        self
+    }
+
+    /// Answers to a question, each of so many numbers.
+    fn draw(&mut self, question: &Question, table: &str, times: usize) -> (Vec<f64>, usize) {
+        let sql = question.sql(table).replace('\'', "''");
+        let drawn = format!("SELECT draw FROM draw('{sql}', {times})");
+        let rows = self.analyst.query(&drawn, &[]);
+        let rows = rows.unwrap_or_else(|error| panic!("{error:?}: {sql}"));
+        let answers: Vec<f64> = rows
+            .iter()
+            .flat_map(|row| row.get::<_, Vec<f64>>(0))
+            .collect();
+        (answers, rows[0].get::<_, Vec<f64>>(0).len())
+    }
+
+    /// In which groups the special person is seen to count, by half of the answers.
+    fn seen(&mut self) -> Vec<usize> {
+        let [without, with] = [false, true].map(|special| {
+            let (answers, columns) = self.draw(&COUNT_BY, &name(0, special), ANSWERS / 2);
+            let sum = |column: usize| answers.iter().skip(column).step_by(columns).sum::<f64>();
+            (0..columns).map(sum).collect::<Vec<_>>()
+        });
+        let half = (ROWS * ANSWERS / 2) as f64 / 2.0;
+        let groups = without.iter().zip(&with).enumerate();
+        let seen = groups.filter(|(_, (without, with))| *with - *without > half);
+        seen.map(|(group, _)| group).collect()
+    }
+
+    /// How much the answers tell at least, of which pair of tables.
+    fn told(&mut self, question: &Question, seen: &[usize], others: usize) -> f64 {
+        let drawn =
+            [false, true].map(|special| self.draw(question, &name(others, special), ANSWERS));
+        let columns = drawn[0].1;
+        let looked = drawn.map(|(answers, _)| match question.look {
+            Look::Together => answers,
+            Look::Theirs | Look::Shown => {
+                let theirs =
+                    |answer: &[f64]| seen.iter().map(|group| answer[*group]).collect::<Vec<_>>();
+                answers.chunks_exact(columns).flat_map(theirs).collect()
+            }
+            Look::Sum(most) => {
+                let of = |answer: &[f64]| {
+                    let cut = |group: &usize| answer[*group].clamp(0.0, most);
+                    seen.iter().map(cut).sum::<f64>()
+                };
+                answers.chunks_exact(columns).map(of).collect()
+            }
+        });
+        let answers = [looked[0].as_slice(), looked[1].as_slice()];
+        match question.look {
+            Look::Shown => bound_beside(DELTA, answers, seen.len()),
+            Look::Sum(_) => bound(answers, 1),
+            Look::Theirs => bound(answers, seen.len()),
+            Look::Together => bound(answers, columns),
+        }
+    }
+
+    /// How much was spent by now.
+    fn spent(&mut self) -> f64 {
+        value(
+            &mut self.root,
+            "SELECT sum(spent_epsilon) FROM dp_budgets WHERE role IS NULL",
+        )
+    }
+
+    /// The end: roles are of the server.
+    fn close(mut self) {
+        drop(self.analyst);
+        let name = &self.analyst_name;
+        run(
+            &mut self.root,
+            &format!("DROP OWNED BY {name} CASCADE; DROP ROLE {name}"),
+        );
+        drop(self.database);
+    }
+}
+
+fn name(others: usize, special: bool) -> String {
+    format!("t{others}_{special}")
+}
+
+#[test]
+fn no_event_of_plain_sql_tells_more_than_epsilon() {
+    let mut audit = Audit::new(41).without("charge");
+    let seen = audit.seen();
+    assert_eq!(seen.len(), GROUPS, "{seen:?}");
+    for question in &QUESTIONS {
+        // Only the choice of groups depends on others much.
+        let others: &[usize] = match question.look {
+            Look::Shown => &OTHERS,
+            _ => &OTHERS[..1],
+        };
+        for others in others {
+            let told = audit.told(question, &seen, *others);
+            println!(
+                "{}, {others} others: epsilon is at least {told:.3}",
+                question.sql
+            );
+            assert!(told <= EPSILON, "{}, {others} others: {told}", question.sql);
+        }
+    }
+    audit.close();
+}
+
+/// That the audit finds more than epsilon in the answers to a question.
+#[track_caller]
+fn assert_noticed(mut audit: Audit, question: &Question, what: &str) {
+    let seen = audit.seen();
+    let told = audit.told(question, &seen, 0);
+    println!("{}, {what}: epsilon is at least {told:.3}", question.sql);
+    assert!(told > EPSILON, "{}, {what}: {told}", question.sql);
+    audit.close();
+}
+
+#[test]
+fn the_audit_of_plain_sql_notices_noise_that_is_too_small_by_half() {
+    for (seed, question) in [(42, COUNT), (43, COUNT_BY)] {
+        let mut audit = Audit::new(seed).without("charge");
+        run(&mut audit.analyst, "SELECT dp_test_budget_factor(2)");
+        assert_noticed(audit, &question, "noise halved");
+    }
+}
+
+#[test]
+fn the_audit_of_plain_sql_notices_a_person_in_all_of_their_groups() {
+    let audit = Audit::new(44).without("charge").without("groups");
+    assert_noticed(audit, &COUNT_BY, "groups ignored");
+}
+
+#[test]
+fn the_audit_of_plain_sql_notices_all_rows_of_a_person() {
+    let audit = Audit::new(45).without("charge").without("rows");
+    assert_noticed(audit, &COUNT, "rows ignored");
+}
+
+#[test]
+fn the_audit_of_plain_sql_notices_groups_that_are_all_shown() {
+    let audit = Audit::new(46).without("charge").without("keep");
+    assert_noticed(audit, &SHOWN, "all groups shown");
+}
+
+/// Whether so many answers were paid: the sum of their prices, by the ledger.
+fn is_paid(audit: &mut Audit) -> bool {
+    let before = audit.spent();
+    let mut asked = 0.0;
+    for question in &QUESTIONS {
+        // The budget's delta is for a few choices of groups.
+        let times = match question.look {
+            Look::Shown => 2,
+            _ => 40,
+        };
+        audit.draw(question, &name(0, true), times);
+        asked += times as f64 * EPSILON;
+    }
+    audit.spent() - before >= asked
+}
+
+#[test]
+fn all_answers_are_paid_and_a_forgotten_charge_is_noticed() {
+    let mut audit = Audit::new(47);
+    assert!(is_paid(&mut audit));
+    let mut audit = audit.without("charge");
+    assert!(!is_paid(&mut audit));
+    audit.close();
+}
