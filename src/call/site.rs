@@ -73,6 +73,14 @@ pub struct CallSite<M: ?Sized + 'static> {
 /// The public arguments of a call.
 type Sources = Vec<(&'static Parameter, Source)>;
 
+/// What a release protects, and what it costs.
+pub struct Price {
+    pub unit: Unit,
+    /// Whether persons come in, by their contributions or by the groups that are kept of them.
+    pub of_people: bool,
+    pub spent: Rc<Spent>,
+}
+
 /// A mechanism, and what it was built from.
 struct Built<M: ?Sized> {
     values: Values,
@@ -349,9 +357,14 @@ impl<M: ?Sized> CallSite<M> {
         &self.built().made.mechanism
     }
 
-    /// What a release by the mechanism that was built last costs.
-    pub fn spent(&self) -> Rc<Spent> {
-        Rc::clone(&self.built().made.spent)
+    /// What a release by the mechanism that was built last protects, and costs.
+    pub fn price(&self) -> Price {
+        let Built { made, unit, .. } = self.built();
+        Price {
+            unit: *unit,
+            of_people: self.takes_contributions || !self.kept.is_empty(),
+            spent: Rc::clone(&made.spent),
+        }
     }
 
     fn built(&self) -> &Built<M> {
