@@ -1,5 +1,5 @@
 -- dp_mean with five arguments against avg, over the same rows in the same session. Run by scripts/bench with
--- the psql variables rows and runs; prints Markdown. What the other files share is at the end.
+-- the psql variables rows, runs and means, whether to measure here; prints Markdown. What the other files share is at the end.
 \set QUIET on
 \set ON_ERROR_STOP on
 \pset pager off
@@ -77,6 +77,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 
+\if :means
 DO $$
 DECLARE
     c record;
@@ -139,6 +140,7 @@ SELECT format('Memory of a hash table of %s groups, in bytes a group: avg %s, dp
               round(max(bytes_per_group) FILTER (WHERE name = 'avg')),
               round(max(bytes_per_group) FILTER (WHERE name = 'dp_mean')))
 FROM measured JOIN cases USING (id) WHERE bytes_per_group IS NOT NULL GROUP BY groups;
+\endif
 
 -- For the other files: a query, id 0, and others against it, in turns; as a role, where one is named.
 CREATE TABLE contenders (id int, name text, query text, goal float8, role name);

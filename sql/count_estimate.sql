@@ -1,7 +1,8 @@
 -- dp_count_estimate.
 
 CREATE TYPE dp_count_estimate_answer AS (
-    value bigint, lower bigint, upper bigint, rho float8, mu float8, epsilon float8, delta float8, mechanism text
+    value bigint, lower bigint, upper bigint,
+    unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text
 );
 COMMENT ON TYPE dp_count_estimate_answer IS
     'The answer of dp_count_estimate: the private answer, an interval, and what the release cost. '
@@ -10,6 +11,10 @@ COMMENT ON COLUMN dp_count_estimate_answer.value IS 'the private number, as dp_c
 COMMENT ON COLUMN dp_count_estimate_answer.lower IS
     'the lower end of an interval that holds what is estimated with at least the probability confidence';
 COMMENT ON COLUMN dp_count_estimate_answer.upper IS 'the upper end of that interval';
+COMMENT ON COLUMN dp_count_estimate_answer.unit IS
+    'what the release protects: a person, where contributions or groups of persons came in, else a row; with the most '
+    'rows and groups of a person that rows= and groups= of the mechanism allow '
+    '(of distinct ids, an id with all of its rows)';
 COMMENT ON COLUMN dp_count_estimate_answer.rho IS
     'the rho of zero-concentrated differential privacy that the release cost a person, all groups of the query '
     'together; of a mechanism with a delta but with that probability';

@@ -20,7 +20,12 @@ COMMENT ON COLUMN dp_mean.allowance.number IS 'Which one it is of this table and
 COMMENT ON COLUMN dp_mean.allowance.allowed IS 'Whether it may ask from then on.';
 COMMENT ON COLUMN dp_mean.allowance.at IS 'When it was said.';
 COMMENT ON COLUMN dp_mean.allowance.by IS 'The role that said it.';
-SELECT pg_catalog.pg_extension_config_dump('dp_mean.allowance', '');
+-- Not of what is gone: where a dump is restored, other tables and roles may have its number.
+SELECT pg_catalog.pg_extension_config_dump(
+    'dp_mean.allowance',
+    'WHERE relation::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_class) '
+    'AND role::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_roles)'
+);
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.allowance
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
 COMMENT ON TRIGGER append_only ON dp_mean.allowance IS 'An allowance is followed by another, not changed.';

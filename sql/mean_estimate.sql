@@ -1,8 +1,8 @@
 -- dp_mean_estimate.
 
 CREATE TYPE dp_mean_estimate_answer AS (
-    value float8, lower float8, upper float8, count float8, rho float8, mu float8, epsilon float8, delta float8,
-    mechanism text
+    value float8, lower float8, upper float8, count float8,
+    unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text
 );
 COMMENT ON TYPE dp_mean_estimate_answer IS
     'The answer of dp_mean_estimate: the private answer, an interval, and what the release cost. '
@@ -13,6 +13,9 @@ COMMENT ON COLUMN dp_mean_estimate_answer.lower IS
 COMMENT ON COLUMN dp_mean_estimate_answer.upper IS 'the upper end of that interval';
 COMMENT ON COLUMN dp_mean_estimate_answer.count IS
     'the noisy number of non-NULL rows, from the same release; it can be negative or a fraction';
+COMMENT ON COLUMN dp_mean_estimate_answer.unit IS
+    'what the release protects: a person, where contributions or groups of persons came in, else a row; with the most '
+    'rows and groups of a person that rows= and groups= of the mechanism allow';
 COMMENT ON COLUMN dp_mean_estimate_answer.rho IS
     'the rho of zero-concentrated differential privacy that the release cost a person, all groups of the query '
     'together; of a mechanism with a delta but with that probability';

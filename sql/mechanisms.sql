@@ -7,5 +7,5 @@ CREATE FUNCTION dp_mechanisms(
     AS 'MODULE_PATHNAME', 'dp_mechanisms_0_2_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 46;
 COMMENT ON FUNCTION dp_mechanisms() IS
     'The mechanisms of each aggregate: which is the default, its guarantee, its neighbours (what two tables may '
-    'differ by), what a release costs a person in all, its parameters, a text that works, and the paper it comes '
-    'from.';
+    'differ by; where contributions come in, a row of it is a person), what a release costs a person in all, its '
+    'parameters, a text that works, and the paper it comes from.';

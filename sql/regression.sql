@@ -2,7 +2,8 @@
 
 CREATE TYPE dp_regr_answer AS (
     slope float8, intercept float8, correlation float8, r2 float8, covariance float8, y_mean float8, x_mean float8,
-    y_stddev float8, x_stddev float8, count float8, rho float8, mu float8, epsilon float8, delta float8, mechanism text
+    y_stddev float8, x_stddev float8, count float8,
+    unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text
 );
 COMMENT ON TYPE dp_regr_answer IS
     'The answer of dp_regr: the line of y on x, how close the rows are to it, the means and standard deviations of '
@@ -19,6 +20,9 @@ COMMENT ON COLUMN dp_regr_answer.x_mean IS 'the private mean of x, inside [xlo, 
 COMMENT ON COLUMN dp_regr_answer.y_stddev IS 'the private population standard deviation of y';
 COMMENT ON COLUMN dp_regr_answer.x_stddev IS 'the private population standard deviation of x';
 COMMENT ON COLUMN dp_regr_answer.count IS 'the noisy number of rows with both values; it can be negative or a fraction';
+COMMENT ON COLUMN dp_regr_answer.unit IS
+    'what the release protects: a person, where contributions or groups of persons came in, else a row; with the most '
+    'rows and groups of a person that rows= and groups= of the mechanism allow';
 COMMENT ON COLUMN dp_regr_answer.rho IS
     'the rho of zero-concentrated differential privacy that the release cost a person, all groups of the query '
     'together';

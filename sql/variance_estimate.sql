@@ -2,7 +2,8 @@
 
 CREATE TYPE dp_variance_answer AS (
     value float8, lower float8, upper float8, stddev float8, stddev_lower float8, stddev_upper float8,
-    mean float8, count float8, rho float8, mu float8, epsilon float8, delta float8, mechanism text
+    mean float8, count float8,
+    unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text
 );
 COMMENT ON TYPE dp_variance_answer IS
     'The answer of dp_variance_estimate: the private variance and its root, each with an interval, the private mean '
@@ -18,6 +19,9 @@ COMMENT ON COLUMN dp_variance_answer.stddev_lower IS
 COMMENT ON COLUMN dp_variance_answer.stddev_upper IS 'the root of upper: where it ends';
 COMMENT ON COLUMN dp_variance_answer.mean IS 'the private mean, inside [lo, hi]';
 COMMENT ON COLUMN dp_variance_answer.count IS 'the noisy number of non-NULL rows; it can be negative or a fraction';
+COMMENT ON COLUMN dp_variance_answer.unit IS
+    'what the release protects: a person, where contributions or groups of persons came in, else a row; with the most '
+    'rows and groups of a person that rows= and groups= of the mechanism allow';
 COMMENT ON COLUMN dp_variance_answer.rho IS
     'the rho of zero-concentrated differential privacy that the release cost a person, all groups of the query '
     'together';

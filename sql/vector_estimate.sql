@@ -2,8 +2,7 @@
 
 CREATE TYPE dp_vector_answer AS (
     value float8[], total float8, sd float8, covariance float8, total_sd float8, total_covariance float8,
-    rho float8, mu float8, epsilon float8, delta float8,
-    mechanism text
+    unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text
 );
 COMMENT ON TYPE dp_vector_answer IS
     'The answer of dp_counts_estimate and dp_sums_estimate: noisy numbers, how uncertain the noise makes them, and '
@@ -19,6 +18,9 @@ COMMENT ON COLUMN dp_vector_answer.covariance IS
 COMMENT ON COLUMN dp_vector_answer.total_sd IS 'the standard deviation of the noise in the total';
 COMMENT ON COLUMN dp_vector_answer.total_covariance IS
     'the covariance of the noise in the total and in one number of value';
+COMMENT ON COLUMN dp_vector_answer.unit IS
+    'what the release protects: a person, where contributions or groups of persons came in, else a row; with the most '
+    'rows and groups of a person that rows= and groups= of the mechanism allow';
 COMMENT ON COLUMN dp_vector_answer.rho IS
     'the rho of zero-concentrated differential privacy that the release cost a person, all groups of the query '
     'together';

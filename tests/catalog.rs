@@ -458,21 +458,21 @@ fn every_object_has_a_comment() {
         (
             "dp_mean_estimate_answer",
             "value float8, lower float8, upper float8, count float8, \
-             rho float8, mu float8, epsilon float8, delta float8, mechanism text",
+             unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
         (
             "dp_sum_estimate_answer",
-            "value float8, lower float8, upper float8, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
+            "value float8, lower float8, upper float8, unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
         (
             "dp_count_estimate_answer",
-            "value int8, lower int8, upper int8, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
+            "value int8, lower int8, upper int8, unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
         ("dp_clamped_answer", "below int8, inside int8, above int8"),
         (
             "dp_variance_answer",
             "value float8, lower float8, upper float8, stddev float8, stddev_lower float8, stddev_upper float8, \
-             mean float8, count float8, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
+             mean float8, count float8, unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
         (
             "dp_regr_answer",
@@ -483,7 +483,7 @@ fn every_object_has_a_comment() {
         (
             "dp_vector_answer",
             "value _float8, total float8, sd float8, covariance float8, total_sd float8, \
-             total_covariance float8, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
+             total_covariance float8, unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
     ] {
         let sql = format!(

@@ -31,19 +31,20 @@ fn a_call_is_one_release() {
         );
         for row in rows(&mut client, &sql) {
             let number = |i: usize| row.get::<_, f64>(i);
-            for i in [0, 1, 2, 3, 4, 6, 7] {
-                assert_eq!(number(i), number(i + 9), "{sql}");
+            for i in [0, 1, 2, 3, 5, 7, 8] {
+                assert_eq!(number(i), number(i + 10), "{sql}");
             }
             let [value, lower, upper] = [0, 1, 2].map(number);
             assert!(0.0 <= lower && lower <= value && value <= upper && upper <= 10.0);
-            assert_eq!([number(6), number(7)], [0.1, 0.0]);
+            assert_eq!(row.get::<_, &str>(4), "row");
+            assert_eq!([number(7), number(8)], [0.1, 0.0]);
             // The loss of the hourglass is always eps or -eps.
             assert!(
-                (number(4) / (0.1 * 0.05f64.tanh()) - 1.0).abs() < 1e-9,
+                (number(5) / (0.1 * 0.05f64.tanh()) - 1.0).abs() < 1e-9,
                 "{sql}"
             );
-            assert_eq!(row.get::<_, Option<f64>>(5), None);
-            assert_ne!(value, number(19));
+            assert_eq!(row.get::<_, Option<f64>>(6), None);
+            assert_ne!(value, number(21));
         }
     }
     // One node, with one aggregate in it.
@@ -196,6 +197,101 @@ fn what_estimates_without_an_interval_cost_stands_beside_them() {
     }
 }
 
+/// Whom an answer protects: by the plan, with rows or without, in workers too.
+#[test]
+fn what_it_protects_stands_beside_the_answer() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLE);
+    let person = "(SELECT id % 50 AS person, dp_contribution(x, 0, 10, 2) AS c, dp_contribution_sum(x, 0, 10) AS s \
+                  FROM t{where} GROUP BY person) p";
+    let kept = "(SELECT id % 50 AS person, dp_groups(2, id % 50, k, dp_part(x, 0, 10, 2)) AS kept \
+                FROM t{where} GROUP BY id % 50) p, dp_unnest(kept) AS g(k int, c dp_contribution)";
+    let rows_of = "t{where}";
+    for (call, from, unit) in [
+        ("dp_mean_estimate(x, 0, 10, 1)", rows_of, "row"),
+        (
+            "dp_sum_estimate(x, 0, 10, 1, 'laplace(rows=3)')",
+            rows_of,
+            "row (at most 3 of a person in 1 group)",
+        ),
+        (
+            "dp_count_estimate(x, 1, 'geometric(rows=3, groups=2)')",
+            rows_of,
+            "row (at most 3 of a person in each of 2 groups)",
+        ),
+        ("dp_count_estimate(1.0)", rows_of, "row"),
+        (
+            "dp_variance_estimate(x, 0, 10, 1, 'laplace(groups=4)')",
+            rows_of,
+            "row (at most 1 of a person in each of 4 groups)",
+        ),
+        (
+            "dp_counts_estimate(1, 'laplace', x > 5, k = 1)",
+            rows_of,
+            "row",
+        ),
+        (
+            "dp_sums_estimate(ARRAY[x], 0, 10, 2, 'laplace(d=1, rows=2)')",
+            rows_of,
+            "row (at most 2 of a person in 1 group)",
+        ),
+        // An argument that is computed for each execution.
+        (
+            "dp_mean_estimate(c, 0, 10, 1, (SELECT 'laplace(rows=2)'))",
+            person,
+            "person (at most 2 rows in 1 group)",
+        ),
+        (
+            "dp_sum_estimate(s, 0, 10, 1)",
+            person,
+            "person (at most 1 row in 1 group)",
+        ),
+        (
+            "dp_count_estimate(c, 1, 'geometric(rows=2)')",
+            person,
+            "person (at most 2 rows in 1 group)",
+        ),
+        (
+            "dp_variance_estimate(c, 0, 10, 1, 'laplace(rows=2)')",
+            person,
+            "person (at most 2 rows in 1 group)",
+        ),
+        (
+            "dp_mean_estimate(c, 0, 10, 1, 'laplace(rows=2, groups=3)')",
+            kept,
+            "person (at most 2 rows in each of 3 groups)",
+        ),
+        (
+            "dp_counts_estimate(1, 'laplace(d=1, groups=2)', g.k = 1)",
+            kept,
+            "person (at most 1 row in each of 2 groups)",
+        ),
+    ] {
+        for parallel in ["", PARALLEL] {
+            run(&mut client, &format!("RESET ALL; {parallel}"));
+            for filter in ["", " WHERE false"] {
+                let from = from.replace("{where}", filter);
+                // The query is grouped by all keys, whether there are groups or none.
+                let by = if from.contains("kept") {
+                    " GROUP BY g.k"
+                } else {
+                    ""
+                };
+                let sql =
+                    format!("SELECT DISTINCT unit FROM (SELECT ({call}).* FROM {from}{by}) s");
+                let found = rows(&mut client, &sql);
+                let found = Vec::from_iter(found.iter().map(|row| row.get::<_, String>(0)));
+                let expected = if by.is_empty() || filter.is_empty() {
+                    vec![unit]
+                } else {
+                    vec![]
+                };
+                assert_eq!(found, expected, "{sql}");
+            }
+        }
+    }
+}
+
 /// One order for all of them: what the aggregate without `_estimate` answers, as `value`, comes first, and what it cost
 /// last.
 #[test]
@@ -215,7 +311,7 @@ fn every_estimate_has_its_columns_in_one_order() {
         assert_eq!(columns[0], "value", "{name}");
         assert!(row.get::<_, bool>(2), "{name}");
         assert!(
-            columns.ends_with(&["epsilon", "delta", "mechanism"]),
+            columns.ends_with(&["unit", "rho", "mu", "epsilon", "delta", "mechanism"]),
             "{name}: {columns:?}"
         );
         if columns.contains(&"lower") {

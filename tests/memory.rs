@@ -12,7 +12,7 @@ const TABLE: &str = "
         FROM generate_series(1, 7000) i; ANALYZE t";
 
 /// Queries whose memory a call or the rows choose, and how many MiB are enough for them.
-const QUERIES: [(&str, u64); 9] = [
+const QUERIES: [(&str, u64); 11] = [
     (
         "SELECT k, dp_sums(xs, 0, 1, 1.0, 'laplace(d=100000)') FROM t GROUP BY k",
         64,
@@ -42,6 +42,18 @@ const QUERIES: [(&str, u64); 9] = [
     (
         "SELECT x, dp_mean_estimate(x, 0, 7000, 0.1) FROM t GROUP BY x",
         20,
+    ),
+    // Many groups of each person, with long keys; and many persons.
+    (
+        "SELECT g.x, dp_count(c, 1.0, 'geometric(groups=1000)') FROM (SELECT k, dp_groups(1000, k, x, \
+         repeat('long ', 500) || x, dp_part(x, 0, 7000)) AS kept FROM t GROUP BY k) AS people, \
+         dp_unnest(kept) AS g(x float8, name text, c dp_contribution) GROUP BY g.x, g.name",
+        120,
+    ),
+    (
+        "SELECT g.k, dp_count(c, 1.0, 'geometric(groups=3)') FROM (SELECT x, dp_groups(3, x, k, dp_part(x, 0, 7000)) \
+         AS kept FROM t GROUP BY x) AS people, dp_unnest(kept) AS g(k int, c dp_contribution) GROUP BY g.k",
+        12,
     ),
 ];
 

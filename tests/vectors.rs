@@ -1783,7 +1783,7 @@ fn the_same_call_twice_is_one_release() {
             if call.contains("_estimate") {
                 let sql = format!(
                     "SELECT bool_and(whole = ROW(value, total, sd, covariance, total_sd, \
-                         total_covariance, rho, mu, epsilon, delta, mechanism)::dp_vector_answer) FROM \
+                         total_covariance, unit, rho, mu, epsilon, delta, mechanism)::dp_vector_answer) FROM \
                      (SELECT {call} AS whole, ({call}).* FROM items GROUP BY k) s"
                 );
                 assert!(value::<bool>(&mut client, &sql), "{call}");

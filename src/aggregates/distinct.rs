@@ -1,11 +1,9 @@
 //! `dp_count_distinct(id, eps [, mech])`, and `dp_count_distinct_estimate` with the interval.
 
-use std::rc::Rc;
-
 use dp_core::encoding::occupied::{Occupied, place};
 use dp_core::estimate::{Estimate, Estimates};
 use dp_core::mechanism::distinct::bitmap::{DistinctAnswer, OfIds};
-use dp_core::registry::{self, Spent};
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
@@ -14,7 +12,7 @@ use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::release::release;
 use crate::call::signature::{CONFIDENCE, EPS, ID, MECH, Role, Signature, at};
-use crate::call::site::CallSite;
+use crate::call::site::{CallSite, Price};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{self, Call, argument};
 use crate::pg::plan::SupportFunction;
@@ -79,7 +77,7 @@ impl<A: 'static> Aggregate<AnsweringWith<A>> {
     ///
     /// # Safety
     /// `call` is a call of this aggregate's final function.
-    unsafe fn release_and_cost(&'static self, call: Call) -> (A, Rc<Spent>) {
+    unsafe fn release_and_cost(&'static self, call: Call) -> (A, Price) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             let occupied = match call.datum(at::STATE) {
@@ -87,7 +85,7 @@ impl<A: 'static> Aggregate<AnsweringWith<A>> {
                 Some(datum) => unsafe { self.bitmap_state(datum, mechanism.power()) }?.occupied(),
                 None => Occupied::default(),
             };
-            Ok((release(mechanism, &occupied), site.spent()))
+            Ok((release(mechanism, &occupied), site.price()))
         })
         .unwrap_or_else(|refusal| refusal.raise())
     }
@@ -165,11 +163,11 @@ fn estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_count_distinct_estimate's final function, which returns three bigint
     // and what it cost.
     unsafe {
-        let (Estimate { answer, interval }, spent) = ESTIMATE.release_and_cost(call);
+        let (Estimate { answer, interval }, price) = ESTIMATE.release_and_cost(call);
         // Whole numbers; the casts saturate.
         let [lower, upper] = interval.map(|end| end as i64);
         let numbers = [answer.count, lower, upper];
-        Some(row(call, numbers.map(IntoDatum::into_datum), &spent))
+        Some(row(call, numbers.map(IntoDatum::into_datum), &price))
     }
 }
 

@@ -1,11 +1,9 @@
 //! Two columns: `dp_covar_pop(y, x, ylo, yhi, xlo, xhi, eps [, mech])`, and with the same arguments `dp_corr`,
 //! `dp_regr_slope`, `dp_regr_intercept`, and `dp_regr` with all of them.
 
-use std::rc::Rc;
-
 use dp_core::encoding::pairs::PairMoments;
 use dp_core::mechanism::columns::sums::{Line, PairAnswer, PairMechanism, Strength};
-use dp_core::registry::{self, Spent};
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
@@ -17,7 +15,7 @@ use crate::call::signature::{
     EPS, MECH, Signature, X_CONTRIBUTION_OF_TWO, X_OF_TWO, XHI, XLO, Y, Y_CONTRIBUTION, YHI, YLO,
     at,
 };
-use crate::call::site::CallSite;
+use crate::call::site::{CallSite, Price};
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
 use crate::pg::plan::SupportFunction;
@@ -122,13 +120,13 @@ impl Aggregate<PairMechanism> {
     ///
     /// # Safety
     /// `call` is a call of this aggregate's final function, or of its like's.
-    unsafe fn release_and_cost(&'static self, call: Call) -> (PairAnswer, Rc<Spent>) {
+    unsafe fn release_and_cost(&'static self, call: Call) -> (PairAnswer, Price) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             let grid = mechanism.pair_grid();
             // SAFETY: the caller guarantees it.
             let answer = unsafe { self.release_state_on(call, mechanism, &grid) }?;
-            Ok((answer, site.spent()))
+            Ok((answer, site.price()))
         })
         .unwrap_or_else(|refusal| refusal.raise())
     }
@@ -251,7 +249,7 @@ unsafe fn correlation(aggregate: &'static Aggregate<PairMechanism>, call: Call) 
 unsafe fn regression(aggregate: &'static Aggregate<PairMechanism>, call: Call) -> Option<Datum> {
     // SAFETY: the caller guarantees it.
     unsafe {
-        let (answer, spent) = aggregate.release_and_cost(call);
+        let (answer, price) = aggregate.release_and_cost(call);
         let Line {
             slope,
             intercept,
@@ -273,7 +271,7 @@ unsafe fn regression(aggregate: &'static Aggregate<PairMechanism>, call: Call) -
             x_stddev,
             answer.count,
         ];
-        Some(row(call, numbers.map(IntoDatum::into_datum), &spent))
+        Some(row(call, numbers.map(IntoDatum::into_datum), &price))
     }
 }
 

@@ -1,14 +1,12 @@
 //! `dp_variance(x, lo, hi, eps [, mech])`, `dp_stddev` with the same arguments, and
 //! `dp_variance_estimate(x, lo, hi, eps [, mech [, confidence]])`.
 
-use std::rc::Rc;
-
 use dp_core::encoding::grid::Grid;
 use dp_core::encoding::sums::Moments;
 use dp_core::estimate::{Estimate, Estimates};
 use dp_core::mechanism::definition::Mechanism;
 use dp_core::mechanism::variance::moments::{VarianceAnswer, VarianceMechanism};
-use dp_core::registry::{self, Spent};
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -18,7 +16,7 @@ use crate::aggregates::shared::scalars::{add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION};
-use crate::call::site::CallSite;
+use crate::call::site::{CallSite, Price};
 use crate::pg::composite::composite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::Call;
@@ -78,12 +76,12 @@ impl<A: 'static> Aggregate<OfMoments<A>> {
     ///
     /// # Safety
     /// As for [`release`](Self::release).
-    unsafe fn release_and_cost(&'static self, call: Call) -> (A, Rc<Spent>) {
+    unsafe fn release_and_cost(&'static self, call: Call) -> (A, Price) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             // SAFETY: the caller guarantees it.
             let answer = unsafe { self.release_state(call, mechanism) }?;
-            Ok((answer, site.spent()))
+            Ok((answer, site.price()))
         })
         .unwrap_or_else(|refusal| refusal.raise())
     }
@@ -133,7 +131,7 @@ fn answer_estimate(
     // SAFETY: the SQL declaration makes it dp_variance_estimate's final function, which returns eight float8
     // and what it cost.
     unsafe {
-        let (estimate, spent) = aggregate.release_and_cost(call);
+        let (estimate, price) = aggregate.release_and_cost(call);
         let Estimate { answer, interval } = estimate;
         let [lower, upper] = answer.variance_between(interval);
         let numbers = [
@@ -146,7 +144,7 @@ fn answer_estimate(
             answer.mean,
             answer.count,
         ];
-        Some(row(call, numbers.map(IntoDatum::into_datum), &spent))
+        Some(row(call, numbers.map(IntoDatum::into_datum), &price))
     }
 }
 

@@ -85,6 +85,13 @@ struct MadeBy {
 /// The public arguments of a call.
 type Sources = Vec<(&'static Parameter, Source)>;
 
+/// What a release protects, and what it costs.
+pub struct Price {
+    /// The privacy unit, in words.
+    pub unit: String,
+    pub spent: Rc<Spent>,
+}
+
 /// A mechanism, and what it was built from.
 struct Built<M: ?Sized> {
     values: Values,
@@ -402,9 +409,17 @@ impl<M: ?Sized> CallSite<M> {
         &self.built().made.mechanism
     }
 
-    /// What a release by the mechanism that was built last costs.
-    pub fn spent(&self) -> Rc<Spent> {
-        Rc::clone(&self.built().made.spent)
+    /// What a release by the mechanism that was built last protects, and costs.
+    pub fn price(&self) -> Price {
+        let Built { made, unit, .. } = self.built();
+        let of_people = self.takes_contributions || !self.kept.is_empty();
+        Price {
+            unit: match self.aggregate.signature.has(Role::Id) {
+                true => "id (all of its rows)".to_owned(),
+                false => unit.description(of_people),
+            },
+            spent: Rc::clone(&made.spent),
+        }
     }
 
     fn built(&self) -> &Built<M> {

@@ -159,6 +159,10 @@ fn protect(call: Call) -> Option<Datum> {
                 "Use a column of an integer type, text or uuid.",
             ));
         }
+        // What was allowed of a table that had this OID before, and was dropped, is not allowed of this one.
+        if policy::Policy::of(relation).is_none() {
+            allowance::end_all(relation)?;
+        }
         for column in table
             .tuple_desc()
             .iter()

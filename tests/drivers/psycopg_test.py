@@ -170,10 +170,11 @@ class Driver(unittest.TestCase):
             row = self.connection.execute(
                 "SELECT (dp_variance_estimate(age, 0, 100, %s)).* FROM person", (50,), binary=binary
             ).fetchone()
-            self.assertEqual([type(number) for number in row], [float] * 9 + [type(None)] + [float] * 2 + [str])
+            self.assertEqual([type(number) for number in row], [float] * 8 + [str, float, type(None)] + [float] * 2 + [str])
             self.assertAlmostEqual(row[6], self.age, delta=CLOSE)
-            self.assertAlmostEqual(row[8], 49, delta=1e-9)
-            self.assertEqual(row[9:], (None, 50, 0, "laplace"))
+            self.assertEqual(row[8], "row")
+            self.assertAlmostEqual(row[9], 49, delta=1e-9)
+            self.assertEqual(row[10:], (None, 50, 0, "laplace"))
 
     def test_composite_results(self):
         info = CompositeInfo.fetch(self.connection, "dp_vector_answer")

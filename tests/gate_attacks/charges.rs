@@ -2,7 +2,8 @@
 
 use std::io::Read;
 
-use dp_mean_tests::{refused, run};
+use dp_mean_tests::{refused, run, value};
+use postgres::Client;
 
 use super::{Stage, down};
 
@@ -206,6 +207,90 @@ fn what_one_budget_refuses_no_other_pays() {
         "SELECT a.c + b.c FROM (SELECT count(*) c FROM s) a, (SELECT count(*) c FROM visits) b";
     assert_eq!(refused(&mut client, sql).code, "53400");
     assert_eq!(stage.spent().1, 0);
+}
+
+/// A table that is renamed or dropped gives nothing back, and the audit can be read. Another of the same name that is protected
+/// on the same budget goes on where it ended, and who was allowed to ask about the first is not about the other.
+#[test]
+fn a_dropped_table_gives_nothing_back() {
+    let mut stage = Stage::new();
+    let make = "CREATE TABLE s AS SELECT g AS person FROM generate_series(1, 50) g; ALTER TABLE s ADD PRIMARY KEY (person); \
+                SELECT dp_protect('s', 'person', 'small')";
+    stage.as_owner(&format!(
+        "SELECT dp_budget('small', 0.35, 0); {make}; SELECT dp_allow('s', '{{a}}')"
+    ));
+    let mut client = stage.analyst();
+    let spent = |stage: &mut Stage| -> (f64, i64) {
+        let sql =
+            "SELECT spent_epsilon, charges FROM dp_budgets WHERE budget = 'small' AND role IS NULL";
+        let row = stage.root.query_one(sql, &[]).expect("a budget");
+        (row.get(0), row.get(1))
+    };
+    // Which table each charge was about, as the analyst reads it, and with which text.
+    let audit = |client: &mut Client| -> Vec<(String, String)> {
+        let sql = "SELECT relation::text, query FROM dp_ledger WHERE budget = 'small' ORDER BY at";
+        let rows = client.query(sql, &[]).expect("an audit");
+        rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+    };
+    let (of_s, of_t) = ("SELECT count(*) FROM s", "SELECT count(*) FROM t");
+    let pair = |relation: &str, sql: &str| (relation.to_owned(), sql.to_owned());
+
+    stage.number(&mut client, of_s);
+    let first = spent(&mut stage);
+    assert!(first.0 > 0.0 && first.1 == 1, "{first:?}");
+    stage.as_owner("ALTER TABLE s RENAME TO t");
+    assert_eq!(spent(&mut stage), first);
+    assert_eq!(audit(&mut client), [pair("t", of_s)]);
+    stage.number(&mut client, of_t);
+    let second = spent(&mut stage);
+    assert!(second.0 > 1.9 * first.0 && second.1 == 2, "{second:?}");
+
+    let oid: String = value(&mut stage.root, "SELECT 't'::regclass::oid::text");
+    stage.as_owner("DROP TABLE t");
+    assert_eq!(spent(&mut stage), second);
+    let kept = [pair(&oid, of_s), pair(&oid, of_t)];
+    assert_eq!(audit(&mut client), kept);
+    assert_eq!(audit(&mut stage.root), kept);
+    let of_gone = "SELECT count(*) FROM dp_policies WHERE budget = 'small'";
+    assert_eq!(value::<i64>(&mut stage.root, of_gone), 0);
+
+    // Room for one more, of whichever table; and only for who is allowed anew.
+    stage.as_owner(make);
+    assert_eq!(spent(&mut stage), second);
+    assert_eq!(refused(&mut client, of_s).code, "42501");
+    stage.as_owner("SELECT dp_allow('s', '{a}')");
+    stage.number(&mut client, of_s);
+    assert_eq!(refused(&mut client, of_s).code, "53400");
+    let third = spent(&mut stage);
+    assert!(third.0 > 2.9 * first.0 && third.1 == 3, "{third:?}");
+    stage.as_owner("DROP TABLE s CASCADE");
+    stage.as_owner(&format!("{make}; SELECT dp_allow('s', '{{a}}')"));
+    assert_eq!(refused(&mut client, of_s).code, "53400");
+    assert_eq!(spent(&mut stage), third);
+    assert_eq!(audit(&mut client).len(), 5);
+}
+
+/// Numbers of tables come again: after four billion, or where a dump is restored. Permissions about a table that is gone are none
+/// about the one that has its number now.
+#[test]
+fn permissions_about_a_dropped_table_are_gone() {
+    let mut stage = Stage::new();
+    stage.as_owner("CREATE TABLE s (person integer PRIMARY KEY)");
+    // As the table that had this number before left it.
+    stage.as_root("INSERT INTO dp_mean.allowance VALUES ('s', '{a}', 1, true, now(), '{o}')");
+    stage.as_owner("SELECT dp_protect('s', 'person', 'patients')");
+    let mut client = stage.analyst();
+    let sql = "SELECT count(*) FROM s";
+    assert_eq!(refused(&mut client, sql).code, "42501");
+    stage.as_owner("SELECT dp_allow('s', '{a}')");
+    stage.number(&mut client, sql);
+    // Another policy ends none.
+    stage.as_owner("SELECT dp_protect('s', 'person', 'patients', query_epsilon => 1)");
+    stage.number(&mut client, sql);
+    stage.as_root("SECURITY LABEL FOR dp_mean ON TABLE s IS NULL");
+    assert_eq!(refused(&mut client, sql).code, "42501");
+    stage.as_owner("SELECT dp_protect('s', 'person', 'patients')");
+    assert_eq!(refused(&mut client, sql).code, "42501");
 }
 
 /// A thousand aggregates and a hundred joins are paid, or refused: nothing else comes of them.

@@ -2,11 +2,11 @@
 
 use dp_core::estimate::Estimate;
 use dp_core::mechanism::definition::Scalar;
-use dp_core::registry::Spent;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::call::aggregate::Aggregate;
+use crate::call::site::Price;
 use crate::pg::composite::composite_of;
 use crate::pg::fmgr::Call;
 
@@ -21,20 +21,25 @@ pub unsafe fn estimate<A: 'static, const N: usize>(
 ) -> Option<Datum> {
     // SAFETY: the caller guarantees it.
     unsafe {
-        let (estimate, spent) = aggregate.release_and_cost(call);
+        let (estimate, price) = aggregate.release_and_cost(call);
         let Estimate { answer, interval } = estimate;
-        Some(row(call, numbers(answer, interval), &spent))
+        Some(row(call, numbers(answer, interval), &price))
     }
 }
 
-/// The row of an estimate: its numbers, then rho, mu, epsilon, delta (`float8`) and the mechanism (`text`). In
-/// 0.1.0 there is no rho and no mu, and the mechanism is a `dp_mechanism`, which is laid out as a text.
+/// The row of an estimate: its numbers, then the privacy unit (`text`), rho, mu, epsilon, delta (`float8`) and the
+/// mechanism (`text`). In 0.1.0 there is no unit, no rho and no mu, and the mechanism is a `dp_mechanism`, which is laid
+/// out as a text.
 ///
 /// # Safety
 /// The function that `call` calls is declared to return such a row, with columns of the types of `numbers`.
-pub unsafe fn row<const N: usize>(call: Call, numbers: [Option<Datum>; N], spent: &Spent) -> Datum {
-    let Spent { cost, mechanism } = spent;
-    let in_rho = [cost.rho.into_datum(), cost.mu.into_datum()];
+pub unsafe fn row<const N: usize>(call: Call, numbers: [Option<Datum>; N], price: &Price) -> Datum {
+    let (cost, mechanism) = (price.spent.cost, &price.spent.mechanism);
+    let since_0_2 = [
+        price.unit.as_str().into_datum(),
+        cost.rho.into_datum(),
+        cost.mu.into_datum(),
+    ];
     let in_epsilon = [
         cost.epsilon.into_datum(),
         cost.delta.into_datum(),
@@ -44,8 +49,8 @@ pub unsafe fn row<const N: usize>(call: Call, numbers: [Option<Datum>; N], spent
     unsafe {
         composite_of(call, |declared| {
             let is_old = declared == N + in_epsilon.len();
-            let in_rho = in_rho.into_iter().filter(move |_| !is_old);
-            numbers.into_iter().chain(in_rho).chain(in_epsilon)
+            let since_0_2 = since_0_2.into_iter().filter(move |_| !is_old);
+            numbers.into_iter().chain(since_0_2).chain(in_epsilon)
         })
     }
 }

@@ -6,18 +6,15 @@
 //! everything but the plain case to a guarded function that is never inlined. A test disassembles
 //! them and allows no other call.
 
-use std::rc::Rc;
-
 use dp_core::encoding::grid::Grid;
 use dp_core::encoding::sums::Sums;
 use dp_core::mechanism::definition::Scalar;
-use dp_core::registry::Spent;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::aggregates::shared::people::contributed;
 use crate::call::aggregate::Aggregate;
 use crate::call::signature::{Role, at};
-use crate::call::site::CallSite;
+use crate::call::site::{CallSite, Price};
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
 use crate::pg::plan::SupportFunction;
@@ -65,7 +62,7 @@ impl<A: 'static> Aggregate<Scalar<A>> {
     ///
     /// # Safety
     /// As for [`release`](Self::release).
-    pub unsafe fn release_and_cost(&'static self, call: Call) -> (A, Rc<Spent>) {
+    pub unsafe fn release_and_cost(&'static self, call: Call) -> (A, Price) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let several = site.takes_contributions();
             let mechanism = site.mechanism_of_plan()?;
@@ -73,7 +70,7 @@ impl<A: 'static> Aggregate<Scalar<A>> {
             let grid = mechanism.grid().unwrap_or(none);
             // SAFETY: the caller guarantees it.
             let answer = unsafe { self.release_state_on(call, mechanism, &grid) }?;
-            Ok((answer, site.spent()))
+            Ok((answer, site.price()))
         })
         .unwrap_or_else(|refusal| refusal.raise())
     }

@@ -1,11 +1,8 @@
 //! What the aggregates of vectors share. As in `scalars.rs`, the per-row functions run unguarded
 //! and leave everything but the plain case to a guarded one.
 
-use std::rc::Rc;
-
 use dp_core::encoding::sums::Totals;
 use dp_core::mechanism::vector::items::{Spread, Vector, VectorAnswer};
-use dp_core::registry::Spent;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
@@ -13,7 +10,7 @@ use crate::aggregates::shared::estimate::row;
 use crate::call::aggregate::Aggregate;
 use crate::call::release::release;
 use crate::call::signature::{Input, at};
-use crate::call::site::{self, CallSite};
+use crate::call::site::{self, CallSite, Price};
 use crate::pg::array::Array;
 use crate::pg::composite::composite;
 use crate::pg::errors::Refusal;
@@ -104,12 +101,12 @@ impl Aggregate<Vector> {
     pub unsafe fn estimate(&'static self, call: Call) -> Datum {
         // SAFETY: the caller guarantees it.
         unsafe {
-            let (released, spent) = self.release_and_cost(call);
-            row(call, released.columns(), &spent)
+            let (released, price) = self.release_and_cost(call);
+            row(call, released.columns(), &price)
         }
     }
 
-    unsafe fn release_and_cost(&'static self, call: Call) -> (Estimate, Rc<Spent>) {
+    unsafe fn release_and_cost(&'static self, call: Call) -> (Estimate, Price) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let input = site.input();
             let mechanism = site.mechanism_of_plan()?;
@@ -123,7 +120,7 @@ impl Aggregate<Vector> {
                 answer: release(mechanism, &totals),
                 spread: mechanism.spread(),
             };
-            Ok((released, site.spent()))
+            Ok((released, site.price()))
         })
         .unwrap_or_else(|refusal| refusal.raise())
     }

@@ -54,6 +54,22 @@ impl Unit {
     fn is_row(self) -> bool {
         self == Self::ROW
     }
+
+    /// What an answer protects, in words: a person, where what came in is `of_people`; else a row, or the rows of a
+    /// person that the query keeps to.
+    pub fn description(self, of_people: bool) -> String {
+        let Self { rows, groups } = self;
+        let places = match groups {
+            1 => "1 group".to_owned(),
+            _ => format!("each of {groups} groups"),
+        };
+        match (of_people, rows) {
+            (true, 1) => format!("person (at most 1 row in {places})"),
+            (true, _) => format!("person (at most {rows} rows in {places})"),
+            (false, _) if self.is_row() => "row".to_owned(),
+            (false, _) => format!("row (at most {rows} of a person in {places})"),
+        }
+    }
 }
 
 /// The privacy unit of a choice that a mechanism was made from; of any other one the least.
@@ -195,6 +211,35 @@ mod tests {
         }
         assert_eq!(unit(None), Unit::ROW);
         assert_eq!(registry::unit_of(MechanismArgument::Omitted), Unit::ROW);
+    }
+
+    #[test]
+    fn the_unit_is_told_in_words() {
+        for (rows, groups, of_rows, of_people) in [
+            (1, 1, "row", "person (at most 1 row in 1 group)"),
+            (
+                2,
+                1,
+                "row (at most 2 of a person in 1 group)",
+                "person (at most 2 rows in 1 group)",
+            ),
+            (
+                1,
+                3,
+                "row (at most 1 of a person in each of 3 groups)",
+                "person (at most 1 row in each of 3 groups)",
+            ),
+            (
+                1_000_000,
+                2,
+                "row (at most 1000000 of a person in each of 2 groups)",
+                "person (at most 1000000 rows in each of 2 groups)",
+            ),
+        ] {
+            let unit = Unit { rows, groups };
+            assert_eq!(unit.description(false), of_rows);
+            assert_eq!(unit.description(true), of_people);
+        }
     }
 
     #[test]
