@@ -57,7 +57,11 @@ INSERT INTO contenders VALUES
      1.10, 'bench_analyst'),
     (2, '`avg` of the means of each person and group',
      'SELECT count(a) FROM (SELECT k, avg(x) AS a FROM (SELECT k, avg(x) AS x FROM gated_groups GROUP BY person, k) AS means
-      GROUP BY k) q', NULL, NULL);
+      GROUP BY k) q', NULL, NULL),
+    (3, '`dp_mean` over `dp_groups`, with the choice of groups by `dp_keep`',
+     'SELECT count(a) FROM (SELECT k, dp_mean(c, 0, 1, 0.1, ''hourglass(groups=10)'') AS a FROM
+      (SELECT dp_groups(10, person, k, dp_part(x, 0, 1)) AS kept FROM gated_groups GROUP BY person) AS people,
+      dp_unnest(kept) AS g(k int, c dp_contribution) GROUP BY k HAVING dp_keep(0.1, 1e-6, ''keep(groups=10)'')) q', NULL, NULL);
 CALL take_turns('the gate by 1,000 keys', jits => '{f}', workers => '{0}', checked => false);
 SELECT * FROM ratios();
 RESET work_mem;
