@@ -119,7 +119,7 @@ impl Policy {
             let column = Column {
                 name: attribute.name().to_owned(),
                 kind: attribute.atttypid,
-                not_null: attribute.attnotnull,
+                not_null: attribute.attnotnull && is_checked(&table, attribute.attnum),
                 label,
             };
             columns.insert(attribute.attnum, column);
@@ -208,6 +208,23 @@ impl Policy {
             None => format!("SELECT {average}count(*) FROM {table}"),
         }
     }
+}
+
+/// Whether a constraint NOT NULL of a column holds for the rows that are there: one that is NOT VALID does not.
+#[cfg(feature = "pg18")]
+fn is_checked(table: &PgRelation, column: i16) -> bool {
+    // SAFETY: an open relation, and one of its columns, which are counted from 1.
+    unsafe {
+        let columns = (*(*table.as_ptr()).rd_att).compact_attrs.as_ptr();
+        let column = &*columns.add(column as usize - 1);
+        column.attnullability as u8 == pg_sys::ATTNULLABLE_VALID
+    }
+}
+
+/// Older servers check all rows when they make one.
+#[cfg(not(feature = "pg18"))]
+fn is_checked(_: &PgRelation, _: i16) -> bool {
+    true
 }
 
 /// Whether an index makes sure that no value of a column is there twice, in the table and what it inherits to.
