@@ -27,6 +27,7 @@ mod people;
 mod planning;
 mod plans;
 mod privileges;
+mod quantile_estimates;
 mod quantiles;
 mod questions;
 mod randomness;

@@ -21,7 +21,7 @@ mod variance;
 use crate::call::signature::{OF_GROUPS, Signature};
 
 /// All aggregates with their signatures. A test holds them against the catalog.
-pub const SIGNATURES: [(&str, Signature); 44] = [
+pub const SIGNATURES: [(&str, Signature); 45] = [
     ("dp_bounds", bounds::BOUNDS.signature),
     ("dp_clamped", clamped::CLAMPED.signature),
     ("dp_contribution", contribution::CONTRIBUTION.signature),
@@ -52,6 +52,7 @@ pub const SIGNATURES: [(&str, Signature); 44] = [
     ("dp_median", quantile::MEDIAN_OF_PEOPLE.signature),
     ("dp_quantile", quantile::QUANTILE.signature),
     ("dp_quantile", quantile::QUANTILE_OF_PEOPLE.signature),
+    ("dp_quantile_estimate", quantile::ESTIMATE.signature),
     ("dp_quantiles", quantile::QUANTILES.signature),
     ("dp_quantiles", quantile::QUANTILES_OF_PEOPLE.signature),
     ("dp_regr", regression::CORRELATION.signature),

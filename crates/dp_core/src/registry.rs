@@ -16,6 +16,7 @@ use crate::mechanism::histogram::geometric::Histogram;
 use crate::mechanism::mean::kinds::Mean;
 use crate::mechanism::mean::parameters::{REPLACE, refuse_bounds, replaces_bounds};
 use crate::mechanism::quantile::em::RankMechanism;
+use crate::mechanism::quantile::estimate::QuantileEstimator;
 use crate::mechanism::variance::moments::VarianceMechanism;
 use crate::mechanism::vector::items::Vector;
 use crate::mechanism::{
@@ -186,6 +187,12 @@ pub static QUANTILES: Registry<dyn RankMechanism> = Registry {
     entries: RANKS,
 };
 
+/// Those of a quantile with its interval: of the same names and parameters.
+pub(crate) static QUANTILE_ESTIMATE: Registry<QuantileEstimator> = Registry {
+    aggregate: "dp_quantile",
+    entries: &[quantile::estimate::ESTIMATOR],
+};
+
 const RANKS: &[Entry<dyn RankMechanism>] = &[quantile::em::ENTRY];
 
 /// The mechanism of a call, and what a release by it costs.
@@ -257,6 +264,7 @@ pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, Par
         "dp_histogram" => of(&HISTOGRAM, arguments),
         "dp_keep" => of(&KEEP, arguments),
         "dp_quantile" => of(&QUANTILE, arguments),
+        "dp_quantile_estimate" => of(&QUANTILE_ESTIMATE, arguments),
         "dp_median" => of(&MEDIAN, arguments),
         _ => return None,
     })

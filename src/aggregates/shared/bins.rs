@@ -1,9 +1,12 @@
 //! What the aggregates that count each row in one bin share. As in `scalars.rs`, the per-row
 //! functions run unguarded and leave everything but the plain case to a guarded one.
 
+use std::rc::Rc;
+
 use dp_core::encoding::sums::Totals;
 use dp_core::mechanism::definition::Mechanism;
 use dp_core::mechanism::vector::items::Rows;
+use dp_core::registry::Spent;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::aggregates::shared::people::contribution;
@@ -58,6 +61,15 @@ impl<M: Binned + ?Sized> Aggregate<M> {
     /// # Safety
     /// `call` is a call of this aggregate's final function.
     pub unsafe fn release(&'static self, call: Call) -> M::Answer {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.release_and_cost(call) }.0
+    }
+
+    /// The same, and what it costs.
+    ///
+    /// # Safety
+    /// As for [`release`](Self::release).
+    pub unsafe fn release_and_cost(&'static self, call: Call) -> (M::Answer, Rc<Spent>) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             let layout = mechanism.layout();
@@ -66,7 +78,7 @@ impl<M: Binned + ?Sized> Aggregate<M> {
                 Some(datum) => unsafe { self.vector_state(datum, &layout) }?.totals(),
                 None => Totals::new(layout.length()),
             };
-            Ok(release(mechanism, &totals))
+            Ok((release(mechanism, &totals), site.spent()))
         })
         .unwrap_or_else(|refusal| refusal.raise())
     }

@@ -31,6 +31,7 @@ mod privacy;
 mod proofs;
 #[cfg(feature = "testing")]
 mod quantile;
+mod quantile_estimate;
 mod samplers;
 mod spending;
 #[cfg(feature = "testing")]
