@@ -67,7 +67,7 @@ const WRITTEN: [&str; 4] = [
 const REFUSES: &str = "dp_mean.dp_ledger_refuse()";
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 282;
+const FUNCTIONS: usize = 287;
 
 /// How many of them anybody calls beside the aggregates; the others are in the schema of what works inside.
 const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + GATE.len() + 6;
@@ -219,6 +219,7 @@ fn each_aggregate_says_what_it_is() {
             "dp_counts" | "dp_counts_estimate" | "dp_histogram" => 64 + 8 * 64,
             "dp_sums" | "dp_sums_estimate" | "dp_means" => 64 + 16 * 64,
             "dp_bounds" => 64 + 8 * 257,
+            "dp_cdf" => 64 + 8 * 1000,
             "dp_clamped" => 64 + 8 * 3,
             "dp_groups" => 512,
             "dp_quantile" | "dp_median" | "dp_quantiles" | "dp_quantile_estimate" => {
@@ -284,7 +285,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 138);
+    assert_eq!(of_states, 141);
     for (name, usable) in [
         ("dp_mean.dp_state", false),
         ("dp_mean.dp_contribution", false),
@@ -347,6 +348,8 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "(dp_quantile_estimate(x, 0, 1, 0.9, 1)).lower",
         "(dp_quantile_estimate(x, 0, 1, 0.9, NULL, 'em(rho=0.1)')).upper",
         "(dp_quantile_estimate(x, 0, 1, 0.9, 1, 'em(step=0.1)', 0.9)).value",
+        "dp_cdf(x, 0, 1, 3, 1)",
+        "dp_cdf(x, 0, 1, 3, 1, 'tree')",
         "dp_variance(x, 0, 1, 1)",
         "dp_stddev(x, 0, 1, 1, 'laplace(sample=yes)')",
         "(dp_variance_estimate(x, 0, 1, NULL, 'gaussian(mu=1)')).count",
@@ -894,7 +897,7 @@ fn dp_mechanisms_lists_what_works() {
 }
 
 /// A call of each aggregate with a mechanism, and the aggregate under which that one is listed.
-const CALLS: [(&str, &str); 27] = [
+const CALLS: [(&str, &str); 28] = [
     ("dp_mean", "dp_mean(x, 0, 1, {eps}, {mech})"),
     ("dp_mean", "dp_mean_and_count(x, 0, 1, {eps}, {mech})"),
     ("dp_sum", "dp_sum(x, 0, 1, {eps}, {mech})"),
@@ -939,6 +942,7 @@ const CALLS: [(&str, &str); 27] = [
     ("dp_histogram", "dp_histogram(x, 0, 1, 4, {eps}, {mech})"),
     ("dp_bounds", "dp_bounds(x, {eps}, {mech})::text"),
     ("dp_clamped", "dp_clamped(x, 0, 1, {eps}, {mech})"),
+    ("dp_cdf", "dp_cdf(x, 0, 1, 4, {eps}, {mech})"),
     ("dp_quantile", "dp_quantile(x, 0, 1, 0.9, {eps}, {mech})"),
     (
         "dp_quantile",

@@ -8,6 +8,7 @@ mod backend;
 mod bounds;
 mod budgets;
 mod catalog;
+mod cdf;
 mod clamped;
 mod contributions;
 mod demo;

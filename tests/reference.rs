@@ -57,6 +57,7 @@ const PURPOSES: [(&str, &[&str]); 14] = [
         &[
             "dp_histogram",
             "dp_histogram_edges",
+            "dp_cdf",
             "dp_bounds",
             "dp_clamped",
         ],

@@ -1,6 +1,7 @@
 //! The aggregates, one a file.
 
 mod bounds;
+mod cdf;
 mod clamped;
 mod contribution;
 mod count;
@@ -21,8 +22,9 @@ mod variance;
 use crate::call::signature::{OF_GROUPS, Signature};
 
 /// All aggregates with their signatures. A test holds them against the catalog.
-pub const SIGNATURES: [(&str, Signature); 45] = [
+pub const SIGNATURES: [(&str, Signature); 46] = [
     ("dp_bounds", bounds::BOUNDS.signature),
+    ("dp_cdf", cdf::CDF.signature),
     ("dp_clamped", clamped::CLAMPED.signature),
     ("dp_contribution", contribution::CONTRIBUTION.signature),
     (

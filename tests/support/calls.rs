@@ -138,6 +138,8 @@ const LINES: &[Line] = &[
     ("dp_variance_estimate", "x, 0, {hi}, {eps}, 'laplace(sample=yes)', 0.9", Moments, Noise, &[]),
     ("dp_histogram", "x, 0, {hi}, 1, {eps}", Bins, Noise, &[("({})[1]", "count(x){after}")]),
     ("dp_histogram", "x, 0, {hi}, 3, {eps}, 'geometric(outside=drop)'", Bins, Noise, &[]),
+    ("dp_cdf", "x, 0, {hi}, 3, {eps}", Bins, Noise, &[]),
+    ("dp_cdf", "x, 0, {hi}, 20, {eps}, 'tree'", Bins, Noise, &[]),
     ("dp_clamped", "x, 0, {hi}, {eps}", Bins, Noise, SIDES),
     ("dp_clamped", "x, 0, {hi}, {eps}, 'geometric'", Bins, Noise, &[]),
     ("dp_clamped", "x, 0, 10, {eps}, 'geometric'", Bins, Noise, &[("({}).above", "count(CASE WHEN x > 10 THEN 1 END){after}")]),

@@ -12,6 +12,7 @@
 mod accounting;
 mod accuracy;
 mod bounds;
+mod cdf;
 mod clamped;
 mod columns;
 mod cost;
