@@ -67,7 +67,7 @@ const WRITTEN: [&str; 4] = [
 const REFUSES: &str = "dp_mean.dp_ledger_refuse()";
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 296;
+const FUNCTIONS: usize = 308;
 
 /// How many of them anybody calls beside the aggregates; the others are in the schema of what works inside.
 const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + GATE.len() + 6;
@@ -219,9 +219,12 @@ fn each_aggregate_says_what_it_is() {
             "dp_counts" | "dp_counts_estimate" | "dp_histogram" => 64 + 8 * 64,
             "dp_sums" | "dp_sums_estimate" | "dp_means" => 64 + 16 * 64,
             "dp_bounds" => 64 + 8 * 257,
+            "dp_cdf" => 64 + 8 * 1000,
             "dp_clamped" => 64 + 8 * 3,
             "dp_groups" => 512,
-            "dp_quantile" | "dp_median" | "dp_quantiles" => 64 + 8 * 16_384,
+            "dp_quantile" | "dp_median" | "dp_quantiles" | "dp_quantile_estimate" => {
+                64 + 8 * 16_384
+            }
             "dp_variance" | "dp_stddev" | "dp_variance_estimate" | "dp_contribution" => 80,
             "dp_count_distinct" | "dp_count_distinct_estimate" => 24 + (1 << 17),
             "dp_covar_pop" | "dp_corr" | "dp_regr" | "dp_regr_slope" | "dp_regr_intercept" => 160,
@@ -282,7 +285,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 145);
+    assert_eq!(of_states, 152);
     for (name, usable) in [
         ("dp_mean.dp_state", false),
         ("dp_mean.dp_contribution", false),
@@ -295,6 +298,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         ("dp_bounds_answer", true),
         ("dp_clamped_answer", true),
         ("dp_variance_answer", true),
+        ("dp_quantile_estimate_answer", true),
         ("dp_regr_answer", true),
     ] {
         let sql = format!(
@@ -341,6 +345,11 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "dp_median(x, 0, 1, 1, 'em(grid=log)')",
         "dp_quantiles(x, 0, 1, ARRAY[0.1, 0.2], 1)",
         "dp_quantiles(x, 0, 1, ARRAY[0.1, 0.2], 1, 'em(step=0.1)')",
+        "(dp_quantile_estimate(x, 0, 1, 0.9, 1)).lower",
+        "(dp_quantile_estimate(x, 0, 1, 0.9, NULL, 'em(rho=0.1)')).upper",
+        "(dp_quantile_estimate(x, 0, 1, 0.9, 1, 'em(step=0.1)', 0.9)).value",
+        "dp_cdf(x, 0, 1, 3, 1)",
+        "dp_cdf(x, 0, 1, 3, 1, 'tree')",
         "dp_variance(x, 0, 1, 1)",
         "dp_stddev(x, 0, 1, 1, 'laplace(sample=yes)')",
         "(dp_variance_estimate(x, 0, 1, NULL, 'gaussian(mu=1)')).count",
@@ -443,7 +452,7 @@ fn every_object_has_a_comment() {
     ];
     assert_eq!(Vec::from_iter(&catalogs), expected);
     // Besides: 6 operators, 2 casts, types, an operator class and its family, a schema, 6 tables and 4 views.
-    assert_eq!(members.len(), FUNCTIONS + 36);
+    assert_eq!(members.len(), FUNCTIONS + 37);
     let sql = format!(
         "SELECT objid::regclass || '.' || attname FROM ({MEMBERS}) m JOIN pg_attribute a ON attrelid = objid \
          WHERE classid = 'pg_class'::regclass AND attnum > 0 AND col_description(objid, attnum) IS NULL \
@@ -470,6 +479,10 @@ fn every_object_has_a_comment() {
         ),
         ("dp_clamped_answer", "below int8, inside int8, above int8"),
         (
+            "dp_quantile_estimate_answer",
+            "value float8, lower float8, upper float8, unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
+        ),
+        (
             "dp_variance_answer",
             "value float8, lower float8, upper float8, stddev float8, stddev_lower float8, stddev_upper float8, \
              mean float8, count float8, unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
@@ -478,7 +491,7 @@ fn every_object_has_a_comment() {
             "dp_regr_answer",
             "slope float8, intercept float8, correlation float8, r2 float8, covariance float8, y_mean float8, \
              x_mean float8, y_stddev float8, x_stddev float8, count float8, \
-             rho float8, mu float8, epsilon float8, delta float8, mechanism text",
+             unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
         (
             "dp_vector_answer",
@@ -884,7 +897,7 @@ fn dp_mechanisms_lists_what_works() {
 }
 
 /// A call of each aggregate with a mechanism, and the aggregate under which that one is listed.
-const CALLS: [(&str, &str); 26] = [
+const CALLS: [(&str, &str); 28] = [
     ("dp_mean", "dp_mean(x, 0, 1, {eps}, {mech})"),
     ("dp_mean", "dp_mean_and_count(x, 0, 1, {eps}, {mech})"),
     ("dp_sum", "dp_sum(x, 0, 1, {eps}, {mech})"),
@@ -929,7 +942,12 @@ const CALLS: [(&str, &str); 26] = [
     ("dp_histogram", "dp_histogram(x, 0, 1, 4, {eps}, {mech})"),
     ("dp_bounds", "dp_bounds(x, {eps}, {mech})::text"),
     ("dp_clamped", "dp_clamped(x, 0, 1, {eps}, {mech})"),
+    ("dp_cdf", "dp_cdf(x, 0, 1, 4, {eps}, {mech})"),
     ("dp_quantile", "dp_quantile(x, 0, 1, 0.9, {eps}, {mech})"),
+    (
+        "dp_quantile",
+        "dp_quantile_estimate(x, 0, 1, 0.9, {eps}, {mech})",
+    ),
     ("dp_median", "dp_median(x, 0, 1, {eps}, {mech})"),
     (
         "dp_quantiles",

@@ -759,6 +759,13 @@ fn cases() -> Vec<Case> {
             Some(|words| geometric(7, words)),
         ),
         value(
+            "dp_cdf",
+            "dp_cdf(x, {lo}, {hi}, 7, {eps}, '{mech}')",
+            "tree",
+            Space::Bins(7),
+            |words| geometric(7, words),
+        ),
+        value(
             "dp_bounds",
             BOUNDS,
             "geometric(beta=0.9)",

@@ -57,6 +57,7 @@ const PURPOSES: [(&str, &[&str]); 14] = [
         &[
             "dp_histogram",
             "dp_histogram_edges",
+            "dp_cdf",
             "dp_bounds",
             "dp_clamped",
         ],
@@ -71,6 +72,7 @@ const PURPOSES: [(&str, &[&str]); 14] = [
             "dp_count_estimate",
             "dp_count_distinct_estimate",
             "dp_variance_estimate",
+            "dp_quantile_estimate",
             "dp_counts_estimate",
             "dp_sums_estimate",
         ],

@@ -352,6 +352,8 @@ fn all_null_groups_are_like_empty_ones() {
         "dp_histogram({}, 0, 1000, 20, 1.0)",
         "dp_clamped({}, 0, 1000, 1.0)",
         "dp_quantile({}, 0, 1000, 0.9, 1.0)",
+        "dp_quantile_estimate({}, 0, 1000, 0.9, 1.0)",
+        "dp_cdf({}, 0, 1000, 20, 1.0)",
         "dp_median({}, 0, 1000, 1.0)",
         "dp_quantiles({}, 0, 1000, '{0.1, 0.2}', 1.0)",
     ] {

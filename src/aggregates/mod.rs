@@ -1,6 +1,7 @@
 //! The aggregates, one a file.
 
 mod bounds;
+mod cdf;
 mod clamped;
 mod contribution;
 mod count;
@@ -21,8 +22,9 @@ mod variance;
 use crate::call::signature::{OF_GROUPS, Signature};
 
 /// All aggregates with their signatures. A test holds them against the catalog.
-pub const SIGNATURES: [(&str, Signature); 49] = [
+pub const SIGNATURES: [(&str, Signature); 51] = [
     ("dp_bounds", bounds::BOUNDS.signature),
+    ("dp_cdf", cdf::CDF.signature),
     ("dp_clamped", clamped::CLAMPED.signature),
     ("dp_contribution", contribution::CONTRIBUTION.signature),
     (
@@ -54,6 +56,7 @@ pub const SIGNATURES: [(&str, Signature); 49] = [
     ("dp_median", quantile::MEDIAN_OF_PEOPLE.signature),
     ("dp_quantile", quantile::QUANTILE.signature),
     ("dp_quantile", quantile::QUANTILE_OF_PEOPLE.signature),
+    ("dp_quantile_estimate", quantile::ESTIMATE.signature),
     ("dp_quantiles", quantile::QUANTILES.signature),
     ("dp_quantiles", quantile::QUANTILES_OF_PEOPLE.signature),
     ("dp_regr", regression::CORRELATION.signature),

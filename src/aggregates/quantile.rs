@@ -1,17 +1,22 @@
 //! `dp_quantile(x, lo, hi, q, eps [, mech])`, `dp_median(x, lo, hi, eps [, mech])`, `dp_quantiles(x, lo, hi, qs, eps
-//! [, mech])`.
+//! [, mech])`, `dp_quantile_estimate(x, lo, hi, q, eps [, mech [, confidence]])`.
 
 use dp_core::encoding::ranks::{Bins, Cut};
+use dp_core::estimate::QuantileEstimates;
 use dp_core::mechanism::quantile::em::RankMechanism;
+use dp_core::mechanism::quantile::estimate::QuantileEstimator;
 use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::aggregates::shared::bins::{Binned, OfPeople, add_to_bin, one_of};
+use crate::aggregates::shared::estimate::row;
 use crate::aggregates::shared::people::take_contribution;
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
-use crate::call::signature::{EPS, HI, LO, MECH, Q, QS, Signature, X, X_CONTRIBUTION, at};
+use crate::call::signature::{
+    CONFIDENCE, EPS, HI, LO, MECH, Q, QS, Signature, X, X_CONTRIBUTION, at,
+};
 use crate::pg::fmgr::{Call, argument};
 use crate::state::vector::{Kind, Layout};
 
@@ -35,6 +40,20 @@ pub static QUANTILES: Ranks = Aggregate {
     mechanisms: &registry::QUANTILES,
 };
 
+pub static ESTIMATE: Aggregate<QuantileEstimator> = Aggregate {
+    name: "dp_quantile_estimate",
+    signature: Signature::new(&[
+        X,
+        LO,
+        HI,
+        Q,
+        EPS,
+        MECH.given_from(6),
+        CONFIDENCE.given_from(7),
+    ]),
+    mechanisms: &QuantileEstimates,
+};
+
 /// The same of contributions.
 pub static QUANTILE_OF_PEOPLE: Ranks = Aggregate {
     signature: Signature::new(&[X_CONTRIBUTION, LO, HI, Q, EPS, MECH.given_from(6)]),
@@ -51,25 +70,46 @@ pub static QUANTILES_OF_PEOPLE: Ranks = Aggregate {
     ..QUANTILES
 };
 
+/// What the state of a group holds.
+fn layout(bins: &Bins) -> Layout {
+    let kind = match bins.cut() {
+        Cut::Linear => Kind::LinearRanks,
+        Cut::Log => Kind::LogRanks,
+        Cut::Steps => Kind::StepRanks,
+    };
+    Layout::new(kind, one_of(bins.count()), Some(bins.grid()))
+}
+
+/// The bin of a row in such a state.
+#[inline(always)]
+fn bin(layout: &Layout, x: f64) -> Option<usize> {
+    let cut = match layout.kind() {
+        Kind::LogRanks => Cut::Log,
+        Kind::StepRanks => Cut::Steps,
+        _ => Cut::Linear,
+    };
+    Some(Bins::of(cut, *layout.grid(), layout.length()).bin(x))
+}
+
 impl Binned for dyn RankMechanism {
     fn layout(&self) -> Layout {
-        let bins = self.bins();
-        let kind = match bins.cut() {
-            Cut::Linear => Kind::LinearRanks,
-            Cut::Log => Kind::LogRanks,
-            Cut::Steps => Kind::StepRanks,
-        };
-        Layout::new(kind, one_of(bins.count()), Some(bins.grid()))
+        layout(self.bins())
     }
 
     #[inline(always)]
     fn bin(layout: &Layout, x: f64) -> Option<usize> {
-        let cut = match layout.kind() {
-            Kind::LogRanks => Cut::Log,
-            Kind::StepRanks => Cut::Steps,
-            _ => Cut::Linear,
-        };
-        Some(Bins::of(cut, *layout.grid(), layout.length()).bin(x))
+        bin(layout, x)
+    }
+}
+
+impl Binned for QuantileEstimator {
+    fn layout(&self) -> Layout {
+        layout(self.bins())
+    }
+
+    #[inline(always)]
+    fn bin(layout: &Layout, x: f64) -> Option<usize> {
+        bin(layout, x)
     }
 }
 
@@ -78,7 +118,7 @@ impl Binned for dyn RankMechanism {
 /// # Safety
 /// PostgreSQL's own fcinfo, of a function that is declared `(dp_state, float8, float8, float8, ...)`.
 #[inline(always)]
-unsafe fn add_to_rank(
+unsafe fn add_to_rank<M: Binned + ?Sized>(
     fcinfo: FunctionCallInfo,
     rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
 ) -> Datum {
@@ -92,7 +132,7 @@ unsafe fn add_to_rank(
             ) && layout.grid().lo().to_bits() == lo as u64
                 && layout.grid().hi().to_bits() == hi as u64
         };
-        add_to_bin::<dyn RankMechanism>(fcinfo, as_called, rest)
+        add_to_bin::<M>(fcinfo, as_called, rest)
     }
 }
 
@@ -110,21 +150,28 @@ transition_function!(
     dp_quantile_trans,
     pg_finfo_dp_quantile_trans,
     QUANTILE,
-    add_to_rank
+    add_to_rank::<dyn RankMechanism>
 );
 
 transition_function!(
     dp_median_trans,
     pg_finfo_dp_median_trans,
     MEDIAN,
-    add_to_rank
+    add_to_rank::<dyn RankMechanism>
 );
 
 transition_function!(
     dp_quantiles_trans,
     pg_finfo_dp_quantiles_trans,
     QUANTILES,
-    add_to_rank
+    add_to_rank::<dyn RankMechanism>
+);
+
+transition_function!(
+    dp_quantile_estimate_trans,
+    pg_finfo_dp_quantile_estimate_trans,
+    ESTIMATE,
+    add_to_rank::<QuantileEstimator>
 );
 
 transition_function!(
@@ -162,6 +209,23 @@ fn quantiles(call: Call) -> Option<Datum> {
     // SAFETY: the same of dp_quantiles.
     unsafe { QUANTILES.release(call) }.into_datum()
 }
+
+fn estimate(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_quantile_estimate's final function, which returns three float8 and what it
+    // cost.
+    unsafe {
+        let (answer, price) = ESTIMATE.release_and_cost(call);
+        let numbers = [answer.value, answer.lower, answer.upper];
+        Some(row(call, numbers.map(IntoDatum::into_datum), &price))
+    }
+}
+
+final_function!(
+    dp_quantile_estimate_final,
+    pg_finfo_dp_quantile_estimate_final,
+    ESTIMATE,
+    estimate
+);
 
 fn quantile_of_people(call: Call) -> Option<Datum> {
     // SAFETY: the same of dp_quantile of contributions.

@@ -45,6 +45,8 @@ pub enum Role {
     XHi,
     /// The number of buckets.
     Buckets,
+    /// The number of points.
+    Points,
     /// The quantile.
     Quantile,
     /// Several quantiles.
@@ -68,7 +70,7 @@ pub enum Role {
 }
 
 /// The names in SQL.
-const ROLES: [(Role, &str); 21] = [
+const ROLES: [(Role, &str); 22] = [
     (Role::X, "x"),
     (Role::Y, "y"),
     (Role::Id, "id"),
@@ -80,6 +82,7 @@ const ROLES: [(Role, &str); 21] = [
     (Role::XLo, "xlo"),
     (Role::XHi, "xhi"),
     (Role::Buckets, "buckets"),
+    (Role::Points, "points"),
     (Role::Quantile, "q"),
     (Role::Quantiles, "qs"),
     (Role::K, "k"),
@@ -265,6 +268,7 @@ pub const PREDICATES: Parameter =
 pub const LO: Parameter = Parameter::new(Role::Lo, SqlType::Float8).read(at::LO);
 pub const HI: Parameter = Parameter::new(Role::Hi, SqlType::Float8).read(at::HI);
 pub const BUCKETS: Parameter = Parameter::new(Role::Buckets, SqlType::Integer).read(at::BUCKETS);
+pub const POINTS: Parameter = Parameter::new(Role::Points, SqlType::Integer).read(at::BUCKETS);
 pub const Q: Parameter = Parameter::new(Role::Quantile, SqlType::Float8);
 pub const QS: Parameter = Parameter::new(Role::Quantiles, SqlType::Float8Array);
 pub const K: Parameter = Parameter::new(Role::K, SqlType::BigInt);
@@ -547,7 +551,7 @@ impl Values {
                 Input::Value => match &self.0[Role::K as usize] {
                     // NULL is what no number of rows can be.
                     Some(_) => Some(self.count(Role::K).unwrap_or(0)),
-                    None => self.count(Role::Buckets),
+                    None => self.count(Role::Buckets).or(self.count(Role::Points)),
                 },
                 Input::BooleanArray => None,
             },

@@ -402,6 +402,13 @@ fn subjects() -> Vec<Subject> {
             )],
         ),
         subject(
+            "dp_cdf",
+            "tree",
+            Pure,
+            "dp_cdf(x, 0, 1, 2, {eps}, '{mech}')",
+            vec![probe("ARRAY[({call})[1]]::float8[]", ADDED)],
+        ),
+        subject(
             "dp_clamped",
             "geometric",
             Pure,

@@ -10,8 +10,9 @@ use crate::mechanism::definition::{Mechanism, Scalar};
 use crate::mechanism::distinct::bitmap::{DistinctAnswer, DistinctMechanism, OfIds};
 use crate::mechanism::mean::answer::MeanAnswer;
 use crate::mechanism::mean::kinds::Mean;
+use crate::mechanism::quantile::estimate::QuantileEstimator;
 use crate::random::Generator;
-use crate::registry::{Factory, Made, Registry, Spent};
+use crate::registry::{self, Factory, Made, Registry, Spent};
 use crate::request::arguments::Arguments;
 use crate::request::checked::Overspent;
 
@@ -161,5 +162,26 @@ impl Factory<Scalar<Estimate<MeanAnswer>>> for Estimates<Mean> {
         overspent: Overspent,
     ) -> Result<Made<Scalar<Estimate<MeanAnswer>>>, ParameterError> {
         self.with(arguments, confidence, overspent, |mean| mean.sums())
+    }
+}
+
+/// What makes the mechanism of a call of `dp_quantile_estimate`. Its intervals are no post-processing of a quantile: how far they
+/// reach is a choice of its own.
+pub struct QuantileEstimates;
+
+impl Factory<QuantileEstimator> for QuantileEstimates {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<QuantileEstimator>, ParameterError> {
+        let Made { mechanism, spent } =
+            registry::QUANTILE_ESTIMATE.make_chosen(arguments, overspent)?;
+        let miss = interval::miss(confidence)?;
+        Ok(Made {
+            mechanism: Box::new(mechanism.missing(miss)),
+            spent,
+        })
     }
 }

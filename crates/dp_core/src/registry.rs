@@ -8,6 +8,7 @@ use std::rc::Rc;
 use crate::encoding::grid::Bounds;
 use crate::error::ParameterError;
 use crate::mechanism::bounds::geometric::BoundsFinder;
+use crate::mechanism::cdf::tree::Cdf;
 use crate::mechanism::clamped::geometric::Clamped;
 use crate::mechanism::columns::sums::PairMechanism;
 use crate::mechanism::definition::{Built, Entry, Info, Scalar};
@@ -16,10 +17,11 @@ use crate::mechanism::histogram::geometric::Histogram;
 use crate::mechanism::mean::kinds::Mean;
 use crate::mechanism::mean::parameters::{REPLACE, refuse_bounds, replaces_bounds};
 use crate::mechanism::quantile::em::RankMechanism;
+use crate::mechanism::quantile::estimate::QuantileEstimator;
 use crate::mechanism::variance::moments::VarianceMechanism;
 use crate::mechanism::vector::items::Vector;
 use crate::mechanism::{
-    bounds, clamped, columns, count, distinct, histogram, keep, mean, quantile, sum, variance,
+    bounds, cdf, clamped, columns, count, distinct, histogram, keep, mean, quantile, sum, variance,
     vector,
 };
 use crate::privacy::cost::Cost;
@@ -168,6 +170,12 @@ pub static CLAMPED: Registry<Clamped> = Registry {
     entries: &[clamped::geometric::ENTRY],
 };
 
+/// The mechanisms of distribution functions.
+pub static CDF: Registry<Cdf> = Registry {
+    aggregate: "dp_cdf",
+    entries: &[cdf::tree::ENTRY],
+};
+
 /// The mechanisms of a quantile.
 pub static QUANTILE: Registry<dyn RankMechanism> = Registry {
     aggregate: "dp_quantile",
@@ -184,6 +192,12 @@ pub static MEDIAN: Registry<dyn RankMechanism> = Registry {
 pub static QUANTILES: Registry<dyn RankMechanism> = Registry {
     aggregate: "dp_quantiles",
     entries: RANKS,
+};
+
+/// Those of a quantile with its interval: of the same names and parameters.
+pub(crate) static QUANTILE_ESTIMATE: Registry<QuantileEstimator> = Registry {
+    aggregate: "dp_quantile",
+    entries: &[quantile::estimate::ESTIMATOR],
 };
 
 const RANKS: &[Entry<dyn RankMechanism>] = &[quantile::em::ENTRY];
@@ -255,8 +269,10 @@ pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, Par
         "dp_count" | "dp_count_estimate" => of(&COUNT, arguments),
         "dp_variance" | "dp_stddev" | "dp_variance_estimate" => of(&VARIANCE, arguments),
         "dp_histogram" => of(&HISTOGRAM, arguments),
+        "dp_cdf" => of(&CDF, arguments),
         "dp_keep" => of(&KEEP, arguments),
         "dp_quantile" => of(&QUANTILE, arguments),
+        "dp_quantile_estimate" => of(&QUANTILE_ESTIMATE, arguments),
         "dp_median" => of(&MEDIAN, arguments),
         "dp_covar_pop" => of(&COVARIANCE, arguments),
         "dp_regr_slope" | "dp_regr_intercept" => of(&SLOPE, arguments),
@@ -366,7 +382,7 @@ pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
     let kept = kept.chain(DISTINCT.infos());
     let found = BOUNDS.infos().chain(CLAMPED.infos());
     let ranks = QUANTILE.infos().chain(MEDIAN.infos());
-    let ranks = ranks.chain(QUANTILES.infos());
+    let ranks = ranks.chain(QUANTILES.infos()).chain(CDF.infos());
     scalars.chain(kept).chain(vectors).chain(found).chain(ranks)
 }
 

@@ -11,7 +11,7 @@ use crate::aggregates::shared::scalars::value;
 use crate::call::aggregate::Aggregate;
 use crate::call::release::release;
 use crate::call::signature::at;
-use crate::call::site::CallSite;
+use crate::call::site::{CallSite, Price};
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
 use crate::pg::plan::SupportFunction;
@@ -58,6 +58,15 @@ impl<M: Binned + ?Sized> Aggregate<M> {
     /// # Safety
     /// `call` is a call of this aggregate's final function.
     pub unsafe fn release(&'static self, call: Call) -> M::Answer {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.release_and_cost(call) }.0
+    }
+
+    /// The same, and what it costs.
+    ///
+    /// # Safety
+    /// As for [`release`](Self::release).
+    pub unsafe fn release_and_cost(&'static self, call: Call) -> (M::Answer, Price) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             let layout = mechanism.layout();
@@ -66,7 +75,7 @@ impl<M: Binned + ?Sized> Aggregate<M> {
                 Some(datum) => unsafe { self.vector_state(datum, &layout) }?.totals(),
                 None => Totals::new(layout.length()),
             };
-            Ok(release(mechanism, &totals))
+            Ok((release(mechanism, &totals), site.price()))
         })
         .unwrap_or_else(|refusal| refusal.raise())
     }

@@ -4,7 +4,7 @@
 //! drawn on are so close that the distributions here are those of real numbers; what uses them allows for a
 //! step more. Each function gives `P(|X| > t)` for `t >= 0`.
 
-use crate::privacy::accounting::normal_cdf;
+use crate::privacy::accounting::{PEAK, mills, normal_cdf};
 
 /// Of Laplace noise.
 pub fn laplace(scale: f64, t: f64) -> f64 {
@@ -53,6 +53,41 @@ pub fn laplace_triple(scales: [f64; 3], t: f64) -> f64 {
 /// Of normal noise.
 pub fn normal(sigma: f64, t: f64) -> f64 {
     (2.0 * normal_cdf(-t / sigma)).min(1.0)
+}
+
+/// Of `sigma Z + b X`, for independent standard normal `Z` and Laplace `X` of scale 1.
+fn normal_and_laplace(sigma: f64, b: f64, t: f64) -> f64 {
+    let (z, x) = (t / sigma, sigma / b);
+    // exp(y^2 / 2) P(Z > y), times exp(-z^2 / 2).
+    let scaled = |y: f64| {
+        if y < 0.0 {
+            ((y + z) * (y - z) / 2.0).exp() * normal_cdf(-y)
+        } else {
+            (-z * z / 2.0).exp() * PEAK * mills(y)
+        }
+    };
+    (2.0 * normal_cdf(-z) + (scaled(x - z) - scaled(x + z)).max(0.0)).min(1.0)
+}
+
+/// Of `sigma Z + a W + b X + c Y`, for independent standard normal `Z` and Laplace `W`, `X`, `Y` of scale 1; where two of the
+/// three are within 1% of each other, of a larger one.
+///
+/// The characteristic function of the last three, `1 / ((1 + a^2 s^2) (1 + b^2 s^2) (1 + c^2 s^2))`, is a sum of `w / (1 + a^2
+/// s^2)` and its like, with `w = a^4 / ((a^2 - b^2) (a^2 - c^2))`.
+pub fn normal_and_laplace_triple(sigma: f64, scales: [f64; 3], t: f64) -> f64 {
+    let mut scales = scales.map(f64::abs);
+    scales.sort_by(f64::total_cmp);
+    for i in 1..scales.len() {
+        scales[i] = scales[i].max(1.01 * scales[i - 1]);
+    }
+    let weight = |a: f64| {
+        let others = scales.iter().filter(|other| **other != a);
+        others
+            .map(|b| 1.0 / (1.0 - (b / a).powi(2)))
+            .product::<f64>()
+    };
+    let terms = scales.map(|scale| weight(scale) * normal_and_laplace(sigma, scale, t));
+    terms.iter().sum::<f64>().clamp(0.0, 1.0)
 }
 
 /// Of the staircase with its first step at `gamma`.

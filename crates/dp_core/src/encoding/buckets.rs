@@ -25,19 +25,40 @@ impl Buckets {
     /// Not from 1 to [`MOST`], or so many that a bucket is narrower than 8 of the gaps between
     /// neighbouring floats near the bounds: its edges would be rounded away.
     pub fn new(bounds: &Bounds, count: Option<usize>) -> Result<Self, ParameterError> {
+        let hint = "Give the number of buckets between lo and hi, a constant: 10 to 100 is usual.";
+        Self::named("buckets", bounds, count, hint)
+    }
+
+    /// The same of the cells below so many points, of which the last one is `hi`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn points(bounds: &Bounds, count: Option<usize>) -> Result<Self, ParameterError> {
+        let hint = "Give the number of points between lo and hi, a constant: 100 to 1000 is usual.";
+        Self::named("points", bounds, count, hint)
+    }
+
+    fn named(
+        argument: &'static str,
+        bounds: &Bounds,
+        count: Option<usize>,
+        hint: &str,
+    ) -> Result<Self, ParameterError> {
         let Some(count) = count.filter(|count| (1..=MOST).contains(count)) else {
             return Err(ParameterError::new(
-                "buckets",
+                argument,
                 "must be a number from 1 to 100000, and not NULL",
-                "Give the number of buckets between lo and hi, a constant: 10 to 100 is usual.",
+                hint,
             ));
         };
         let gap = (bounds.magnitude() * f64::EPSILON).max(f64::from_bits(1));
         if bounds.width() / (count as f64) < 8.0 * gap {
             return Err(ParameterError::new(
-                "buckets",
+                argument,
                 "is more than float8 can distinguish between \"lo\" and \"hi\"",
-                "Give fewer buckets, or subtract a constant from the column and from its bounds.",
+                format!(
+                    "Give fewer {argument}, or subtract a constant from the column and from its bounds."
+                ),
             ));
         }
         Ok(Self::of(Grid::unit(bounds), count))

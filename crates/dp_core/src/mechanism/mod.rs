@@ -1,6 +1,7 @@
 //! The mechanisms, one a file, a folder for each kind of answer.
 
 pub mod bounds;
+pub mod cdf;
 pub mod clamped;
 pub mod columns;
 pub mod count;

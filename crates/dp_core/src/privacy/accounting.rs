@@ -59,7 +59,8 @@ const LARGEST_EPS: f64 = power_of_two(80);
 const LARGEST_MU: f64 = power_of_two(41);
 
 /// `1 / sqrt(2 pi)`, the normal density at 0.
-const PEAK: f64 = std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2 / 2.0;
+pub(crate) const PEAK: f64 =
+    std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2 / 2.0;
 
 const fn power_of_two(exponent: i64) -> f64 {
     f64::from_bits(((1023 + exponent) as u64) << 52)
@@ -383,7 +384,7 @@ pub fn normal_cdf(x: f64) -> f64 {
 }
 
 /// The Mills ratio: the integral of `exp(-x t - t^2/2)` over `t > 0`, for `x >= -1`.
-fn mills(x: f64) -> f64 {
+pub(crate) fn mills(x: f64) -> f64 {
     integrate(x, 1.0 / x.max(1.0), |_| 1.0)
 }
 

@@ -38,6 +38,8 @@ pub enum Loss {
     },
     /// Differences of losses are at most epsilon, at each of the choices that a row takes part in, which share epsilon.
     BoundedRange,
+    /// The same of a release that counts rows, too: by shares of its own.
+    CountsAndRange,
     /// At most epsilon, but with probability delta.
     Approximate,
     /// That of Gaussian noise.
@@ -52,6 +54,7 @@ impl Loss {
             Self::Laplace { .. } => "eps; rho = eps + exp(-eps) - 1",
             Self::TwoLaplaces { .. } => "eps; rho = eps + 2 exp(-eps / 2) - 2",
             Self::BoundedRange => "eps; rho = eps^2 / 8, and less for several quantiles",
+            Self::CountsAndRange => "eps; rho = 0.426 eps^2 / 8",
             Self::Approximate => "eps, delta; rho = eps tanh(eps / 2), but with probability delta",
             Self::Gaussian => "mu, or the largest mu within (eps, delta); rho = mu^2 / 2",
         }
@@ -64,7 +67,7 @@ impl Loss {
         let each = (epsilon / groups).next_up();
         let one = match self {
             Self::Pure | Self::Approximate => zcdp::pure(each),
-            Self::BoundedRange => zcdp::bounded_range(each, squares),
+            Self::BoundedRange | Self::CountsAndRange => zcdp::bounded_range(each, squares),
             Self::Laplace { steps } => zcdp::laplace(each, steps as f64),
             Self::TwoLaplaces { steps } => {
                 2.0 * zcdp::laplace((each / 2.0).next_up(), steps as f64)

@@ -6,7 +6,7 @@ use crate::privacy::cost::{Cost, Loss};
 use crate::request::checked::{CallEpsilon, Request};
 use crate::request::choice::Choice;
 use crate::request::parameter::{Parameter, ParameterKind};
-use crate::request::ranks::{asked, squares};
+use crate::request::ranks::{asked, squares, with_interval};
 
 /// The parameter `delta`.
 pub(crate) const DELTA: Parameter = Parameter {
@@ -84,7 +84,7 @@ impl Request<'_> {
         if loss == Loss::Gaussian {
             return Cost::of_mu(self.call_mu()?, epsilon.zip(delta));
         }
-        if loss == Loss::BoundedRange
+        if matches!(loss, Loss::BoundedRange | Loss::CountsAndRange)
             && let Some(rho) = self.choice.get(RHO.name)
         {
             return Ok(Cost::of_rho(rho));
@@ -95,7 +95,10 @@ impl Request<'_> {
             (Loss::Approximate, None, Some(delta)) => delta,
             _ => 0.0,
         };
-        let squares = squares(asked(self.ranks)?.len());
+        let squares = match loss {
+            Loss::CountsAndRange => with_interval::SQUARES,
+            _ => squares(asked(self.ranks)?.len()),
+        };
         let groups = self.unit()?.groups;
         Ok(Cost::of_epsilon(loss, epsilon, delta, squares, groups))
     }

@@ -122,6 +122,30 @@ pub(crate) fn squares(quantiles: usize) -> f64 {
     from(quantiles, Rest::ALL)
 }
 
+/// How the release of a quantile with its interval shares epsilon, in sixteenths.
+pub(crate) mod with_interval {
+    /// All of it.
+    pub(crate) const ALL: u64 = 16;
+    /// For the number of rows.
+    pub(crate) const ROWS: u64 = 1;
+    /// For the quantile.
+    pub(crate) const QUANTILE: u64 = 3;
+    /// For each end of the interval.
+    pub(crate) const END: u64 = 4;
+    /// For the numbers of rows below, in and above the interval.
+    pub(crate) const CHECK: u64 = 4;
+
+    const _: () = assert!(ROWS + QUANTILE + 2 * END + CHECK == ALL);
+
+    /// The sum of the squares of the shares, those of numbers of rows twice as large: pure differential privacy at `e`
+    /// costs `e^2 / 2` in zCDP at most, where a choice costs `e^2 / 8`.
+    pub(crate) const SQUARES: f64 = {
+        let counts = 4 * (ROWS * ROWS + CHECK * CHECK);
+        let choices = QUANTILE * QUANTILE + 2 * END * END;
+        (counts + choices) as f64 / (ALL * ALL) as f64
+    };
+}
+
 /// The range of a quantile, one step beside the ends.
 const LEAST: f64 = 1.0 / FINEST as f64;
 

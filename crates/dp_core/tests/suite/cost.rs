@@ -52,7 +52,7 @@ fn cost_of(loss: Loss, eps: f64) -> f64 {
         Loss::Pure => "hourglass",
         Loss::Laplace { .. } => "laplace",
         Loss::TwoLaplaces { .. } => "independent",
-        Loss::BoundedRange | Loss::Approximate | Loss::Gaussian => {
+        Loss::BoundedRange | Loss::CountsAndRange | Loss::Approximate | Loss::Gaussian => {
             unreachable!("not in these tests")
         }
     };
@@ -187,7 +187,11 @@ fn guarantees_and_losses_agree() {
         match info.loss {
             Loss::Gaussian => assert!(said.contains("Gaussian"), "{what}"),
             Loss::Approximate => assert!(said.contains("delta"), "{what}"),
-            Loss::Pure | Loss::BoundedRange | Loss::Laplace { .. } | Loss::TwoLaplaces { .. } => {
+            Loss::Pure
+            | Loss::BoundedRange
+            | Loss::CountsAndRange
+            | Loss::Laplace { .. }
+            | Loss::TwoLaplaces { .. } => {
                 assert!(said.starts_with("eps-differential"), "{what}");
             }
         }

@@ -12,6 +12,7 @@
 mod accounting;
 mod accuracy;
 mod bounds;
+mod cdf;
 mod clamped;
 mod columns;
 mod cost;
@@ -31,6 +32,7 @@ mod privacy;
 mod proofs;
 #[cfg(feature = "testing")]
 mod quantile;
+mod quantile_estimate;
 mod samplers;
 mod spending;
 #[cfg(feature = "testing")]

@@ -473,6 +473,12 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
             "dp_clamped" => registry::CLAMPED.build(&arguments).is_ok(),
             "dp_quantile" => registry::QUANTILE.build(&arguments).is_ok(),
             "dp_median" => registry::MEDIAN.build(&arguments).is_ok(),
+            "dp_cdf" => registry::CDF
+                .build(&Arguments {
+                    length: Some(10),
+                    ..arguments
+                })
+                .is_ok(),
             "dp_quantiles" => registry::QUANTILES.build(&arguments).is_ok(),
             _ => false,
         };
@@ -756,6 +762,7 @@ fn the_catalog_is_complete() {
         "dp_quantile",
         "dp_median",
         "dp_quantiles",
+        "dp_cdf",
     ] {
         let of = rows.iter().filter(|row| row.0 == aggregate);
         assert_eq!(
@@ -764,7 +771,7 @@ fn the_catalog_is_complete() {
             "one default for {aggregate}"
         );
     }
-    assert_eq!(rows.len(), 46);
+    assert_eq!(rows.len(), 47);
     for (position, (aggregate, _, info)) in rows.iter().enumerate() {
         let texts = [info.name, info.guarantee, info.neighbours, info.source];
         assert!(texts.iter().all(|text| !text.is_empty()));

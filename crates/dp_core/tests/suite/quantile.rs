@@ -20,7 +20,7 @@ use crate::tapes::explore;
 use crate::words::{Narrow, Seeded};
 
 /// Places in a bin.
-const PLACES: usize = 16;
+pub const PLACES: usize = 16;
 
 fn epsilon(value: f64) -> Epsilon {
     Epsilon::new(Some(value)).unwrap()
@@ -30,7 +30,7 @@ fn bounds(lo: f64, hi: f64) -> Bounds {
     Bounds::new(Some(lo), Some(hi)).unwrap()
 }
 
-fn totals(counts: &[i128]) -> Totals {
+pub fn totals(counts: &[i128]) -> Totals {
     Totals {
         n: counts.iter().sum::<i128>() as i64,
         s: counts.to_vec(),
@@ -38,7 +38,7 @@ fn totals(counts: &[i128]) -> Totals {
 }
 
 /// All histograms of so many bins with so many rows in each at most.
-fn histograms(bins: u32, most: i128) -> Vec<Vec<i128>> {
+pub fn histograms(bins: u32, most: i128) -> Vec<Vec<i128>> {
     let choices = most as usize + 1;
     let digit = |number: usize, bin: u32| (number / choices.pow(bin) % choices) as i128;
     let all = 0..choices.pow(bins);
@@ -46,25 +46,31 @@ fn histograms(bins: u32, most: i128) -> Vec<Vec<i128>> {
         .collect()
 }
 
-/// The probability of each place, bin by bin, of the exponential mechanism at epsilon `e` for the quantile `a / d`.
-fn law(counts: &[i128], (a, d): (i128, i128), e: f64) -> Vec<f64> {
-    let n: i128 = counts.iter().sum();
-    let (mut below, mut weights) = (0, Vec::new());
+/// The rows below each place and below its end, bin by bin.
+pub fn places(counts: &[i128]) -> Vec<[i128; 2]> {
+    let (mut below, mut places) = (0, Vec::new());
     for c in counts {
-        for f in 0..PLACES as i128 {
-            let least = below + c * f / PLACES as i128;
-            let most = below + c * (f + 1) / PLACES as i128;
-            let score = 0.max(d * least - a * n).max(a * n - d * most);
-            weights.push((-e * score as f64 / (2 * a.max(d - a)) as f64).exp());
-        }
+        let ends = (0..PLACES as i128).map(|f| [f, f + 1].map(|f| below + c * f / PLACES as i128));
+        places.extend(ends);
         below += c;
     }
+    places
+}
+
+/// The probability of each place of the exponential mechanism at epsilon `e` for the quantile `a / d`.
+pub fn law(counts: &[i128], (a, d): (i128, i128), e: f64) -> Vec<f64> {
+    let n: i128 = counts.iter().sum();
+    let weight = |[least, most]: [i128; 2]| {
+        let score = 0.max(d * least - a * n).max(a * n - d * most);
+        (-e * score as f64 / (2 * a.max(d - a)) as f64).exp()
+    };
+    let weights: Vec<f64> = places(counts).into_iter().map(weight).collect();
     let all: f64 = weights.iter().sum();
     weights.iter().map(|weight| weight / all).collect()
 }
 
 /// The rows on the two sides of a place.
-fn cut(counts: &[i128], place: usize) -> [Vec<i128>; 2] {
+pub fn cut(counts: &[i128], place: usize) -> [Vec<i128>; 2] {
     let (bin, f) = (place / PLACES, place % PLACES);
     let below = counts[bin] * (2 * f as i128 + 1) / (2 * PLACES as i128);
     let [mut left, mut right] = [counts[..=bin].to_vec(), counts[bin..].to_vec()];

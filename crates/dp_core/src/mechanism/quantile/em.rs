@@ -20,7 +20,7 @@ use crate::request::ranks::{Fraction, Rest, asked};
 use crate::sampler::weighted::Weighted;
 
 /// The parameter `rho`.
-const RHO: Parameter = Parameter {
+pub(super) const RHO: Parameter = Parameter {
     name: "rho",
     kind: ParameterKind::Number,
     domain: "1e-12 <= rho <= 300, and enough of it for each row, group and level",
@@ -82,7 +82,7 @@ impl Budget {
 
 impl Request<'_> {
     /// What the choices may spend on a row of a group.
-    fn of_choices(&self) -> Result<Budget, ParameterError> {
+    pub(super) fn of_choices(&self) -> Result<Budget, ParameterError> {
         let Some(rho) = self.choice.get(RHO.name) else {
             return Ok(Budget::Sum(self.row_epsilon()?));
         };
@@ -154,16 +154,41 @@ impl Node {
 }
 
 /// Some bins that lie side by side; of the first and of the last, perhaps only a part.
-struct Stretch {
+pub(super) struct Stretch {
+    /// The number of the first one.
     first: usize,
-    counts: Vec<i128>,
+    /// The rows of each.
+    pub counts: Vec<i128>,
     /// Where in the first bin it begins, and where in the last it ends, from 0 to 1. Public, as it follows from answers.
     ends: [f64; 2],
 }
 
 impl Stretch {
+    /// All bins.
+    pub fn whole(bins: &Bins, totals: &Totals) -> Self {
+        let counts = totals.s.iter().copied().chain(std::iter::repeat(0));
+        Self {
+            first: 0,
+            counts: memory::vector(bins.count(), counts),
+            ends: [0.0, 1.0],
+        }
+    }
+
+    /// The bin, counted from the first one, and the place in it that is drawn by these scores of its places.
+    pub fn choose<'a, B: Bits>(
+        &self,
+        sampler: &Weighted,
+        scores: impl Fn(u128) -> Scores<'a>,
+        bits: &mut B,
+    ) -> (usize, u64) {
+        let chosen = sampler.choose(scores, bits);
+        let chosen = noted(&self.counts, i128::from(chosen), bits) as u64;
+        let bin = (chosen / PLACES) as usize;
+        (bin.min(self.counts.len() - 1), chosen % PLACES)
+    }
+
     /// Where in its bin, from 0 to 1, the middle of a place lies.
-    fn part(&self, bin: usize, place: u64) -> f64 {
+    pub fn part(&self, bin: usize, place: u64) -> f64 {
         let from = if bin == 0 { self.ends[0] } else { 0.0 };
         let to = if bin + 1 == self.counts.len() {
             self.ends[1]
@@ -207,12 +232,7 @@ impl Em {
 
     /// One release from any source of words.
     pub fn release_from<B: Bits>(&self, totals: &Totals, bits: &mut B) -> Vec<f64> {
-        let counts = totals.s.iter().copied().chain(std::iter::repeat(0));
-        let whole = Stretch {
-            first: 0,
-            counts: memory::vector(self.bins.count(), counts),
-            ends: [0.0, 1.0],
-        };
+        let whole = Stretch::whole(&self.bins, totals);
         let mut answers = Vec::new();
         if let Some(node) = &self.first {
             self.answer(node, &whole, &mut answers, bits);
@@ -222,10 +242,7 @@ impl Em {
 
     fn answer<B: Bits>(&self, node: &Node, rows: &Stretch, answers: &mut Vec<f64>, bits: &mut B) {
         let scores = |far| Scores::new(&rows.counts, node.quantile, far);
-        let chosen = Weighted::new(node.unit).choose(scores, bits);
-        let chosen = noted(&rows.counts, i128::from(chosen), bits) as u64;
-        let (bin, place) = ((chosen / PLACES) as usize, chosen % PLACES);
-        let bin = bin.min(rows.counts.len() - 1);
+        let (bin, place) = rows.choose(&Weighted::new(node.unit), scores, bits);
         let value = self.bins.value(rows.first + bin, rows.part(bin, place));
         let [left, right] = match (&node.below, &node.above) {
             (None, None) => return answers.push(value),

@@ -4,5 +4,6 @@
 //! its own value. So adding or removing a row moves one count by 1 or -1, and no other.
 
 pub mod em;
+pub mod estimate;
 mod parameters;
 pub mod ranks;

@@ -50,6 +50,15 @@ impl<'a> Scores<'a> {
         }
     }
 
+    /// The same for the rank that is so many rows higher: a public number, which moves no score by what a row moves it.
+    pub fn higher(self, rows: i128) -> Self {
+        let by = i128::from(self.quantile.denominator) * rows;
+        Self {
+            wanted: self.wanted + by,
+            ..self
+        }
+    }
+
     /// Of a place with so many rows below it and below its end.
     fn score(&self, below: i128, below_end: i128) -> u128 {
         let d = i128::from(self.quantile.denominator);

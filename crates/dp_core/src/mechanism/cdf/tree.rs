@@ -1,0 +1,119 @@
+//! Two-sided geometric noise on the counts of a tree over the cells.
+//!
+//! The proof: docs/proofs/cdf-tree.md.
+
+use crate::encoding::buckets::Buckets;
+use crate::encoding::grid::Grid;
+use crate::encoding::sums::Totals;
+use crate::mechanism::cdf::consistent::{BRANCHES, leaves, rising};
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, PURE};
+use crate::memory;
+use crate::privacy::cost::Loss;
+use crate::privacy::epsilon::Epsilon;
+use crate::random::{Bits, Generator, add_noise};
+use crate::sampler::staircase::Staircase;
+
+pub(crate) const ENTRY: Entry<Cdf> = Entry {
+    info: Info {
+        name: "tree",
+        guarantee: PURE,
+        loss: Loss::Pure,
+        neighbours: ADD_REMOVE,
+        parameters: &[],
+        example: "tree",
+        source: "Hay, Rastogi, Miklau, Suciu 2010, Boosting the accuracy of differentially private histograms through \
+                 consistency; Qardaji, Yang, Li 2013, Understanding hierarchical methods for differentially private \
+                 histograms",
+    },
+    plan: None,
+    build: |request| {
+        let cells = Buckets::points(&request.bounds()?, request.length)?;
+        Ok(Box::new(Cdf::new(cells, request.row_epsilon()?)))
+    },
+};
+
+/// The part of the rows up to each of many points.
+///
+/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). The cells are the leaves of a tree whose nodes
+/// have 16 children; a node counts the rows of the leaves below it. A row is in one leaf, and so in one node of each level: of each
+/// level it moves one count by 1. Each level has its share of epsilon, with noise of that scale on all of its counts, those of
+/// empty nodes too; the shares add up. What follows is made of the noisy counts: they are made consistent and rising, and divided by
+/// the last.
+#[derive(Clone, Debug)]
+pub struct Cdf {
+    cells: Buckets,
+    levels: usize,
+    noise: Staircase,
+}
+
+impl Cdf {
+    /// With a share of epsilon for each level.
+    pub fn new(cells: Buckets, epsilon: Epsilon) -> Self {
+        let mut levels: u32 = 1;
+        let mut nodes = cells.count();
+        while nodes > BRANCHES {
+            nodes = nodes.div_ceil(BRANCHES);
+            levels += 1;
+        }
+        Self {
+            cells,
+            levels: levels as usize,
+            noise: Staircase::two_sided_geometric(epsilon.over(levels)),
+        }
+    }
+
+    /// The cells.
+    pub fn cells(&self) -> &Buckets {
+        &self.cells
+    }
+
+    /// The noisy counts of the nodes, level by level, from the leaves on.
+    pub fn counts_from<B: Bits>(&self, totals: &Totals, bits: &mut B) -> Vec<Vec<i64>> {
+        let exact = totals.s.iter().copied().chain(std::iter::repeat(0));
+        let mut exact = memory::vector(self.cells.count(), exact);
+        let mut levels = Vec::new();
+        loop {
+            let noisy = exact.iter().map(|count| {
+                let noisy = add_noise(*count, self.noise.draw(bits).value, bits);
+                noisy.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+            });
+            levels.push(memory::vector(exact.len(), noisy));
+            if levels.len() == self.levels {
+                return levels;
+            }
+            let parents = exact.chunks(BRANCHES).map(|nodes| nodes.iter().sum());
+            exact = memory::vector(exact.len().div_ceil(BRANCHES), parents);
+        }
+    }
+
+    /// One release from any source of words.
+    pub fn release_from<B: Bits>(&self, totals: &Totals, bits: &mut B) -> Vec<f64> {
+        let leaves = leaves(&self.counts_from(totals, bits));
+        let mut sum = 0.0;
+        let sums = leaves.iter().map(|leaf| {
+            sum += leaf;
+            sum
+        });
+        let up_to = rising(&memory::vector(leaves.len(), sums));
+        let all = up_to.last().copied().unwrap_or(0.0);
+        let points = up_to.len();
+        let parts = up_to.iter().enumerate().map(|(i, rows)| match all > 0.0 {
+            true => rows / all,
+            // Nothing is known: as if all were evenly between the bounds.
+            false => (i + 1) as f64 / points as f64,
+        });
+        memory::vector(points, parts)
+    }
+}
+
+impl Mechanism<Totals> for Cdf {
+    type Answer = Vec<f64>;
+
+    fn grid(&self) -> Option<Grid> {
+        Some(self.cells.grid())
+    }
+
+    fn release(&self, totals: &Totals, generator: &mut Generator) -> Vec<f64> {
+        self.release_from(totals, generator)
+    }
+}

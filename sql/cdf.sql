@@ -1,0 +1,62 @@
+-- dp_cdf.
+
+CREATE FUNCTION dp_mean.dp_cdf_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, points integer, eps float8
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_cdf_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_cdf_trans(
+    dp_mean.dp_state, float8, float8, float8, integer, float8
+) IS
+    'support function of dp_cdf: takes in one row';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_cdf_trans(
+    dp_mean.dp_state, float8, float8, float8, integer, float8
+) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_cdf_trans(
+    state dp_mean.dp_state, x float8, lo float8, hi float8, points integer, eps float8, mech dp_mechanism
+) RETURNS dp_mean.dp_state
+    AS 'MODULE_PATHNAME', 'dp_cdf_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_cdf_trans(
+    dp_mean.dp_state, float8, float8, float8, integer, float8, dp_mechanism
+) IS
+    'support function of dp_cdf: takes in one row';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_cdf_trans(
+    dp_mean.dp_state, float8, float8, float8, integer, float8, dp_mechanism
+) FROM PUBLIC;
+
+CREATE FUNCTION dp_mean.dp_cdf_final(state dp_mean.dp_state) RETURNS float8[]
+    AS 'MODULE_PATHNAME', 'dp_cdf_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_cdf_final(dp_mean.dp_state) IS
+    'support function of dp_cdf: draws noise and answers';
+REVOKE EXECUTE ON FUNCTION dp_mean.dp_cdf_final(dp_mean.dp_state) FROM PUBLIC;
+
+CREATE AGGREGATE dp_cdf(x float8, lo float8, hi float8, points integer, eps float8) (
+    SFUNC = dp_mean.dp_cdf_trans, STYPE = dp_mean.dp_state, SSPACE = 8064,
+    FINALFUNC = dp_mean.dp_cdf_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_cdf(float8, float8, float8, integer, float8) IS
+    'Private distribution function of x: the part of the rows below each of so many points at equal distances, the '
+    'last of which is hi; an array of float8 that rises from 0 to 1 and is never NULL. Point i (from 1) is lo + i '
+    '(hi - lo) / points, edge i + 1 of dp_histogram_edges(lo, hi, points); values outside are clamped, and the last '
+    'part is 1. Without rows the parts are noise. eps-differentially private for neighbours that differ by adding or '
+    'removing one row, all points together; each GROUP BY group is one release, and disjoint groups together cost '
+    'eps once. NULL and NaN in x are ignored. lo < hi finite; points from 1 to 100000, none nearer to the next than '
+    'float8 can distinguish; 2^-20 <= eps <= 50; none of lo, hi, points, eps, mech may be NULL or depend on the '
+    'rows: 22023, the same with and without rows. Mechanism tree: noisy counts of a tree with 16 branches, made '
+    'consistent (Hay, Rastogi, Miklau, Suciu 2010; Qardaji, Yang, Li 2013).';
+
+CREATE AGGREGATE dp_cdf(x float8, lo float8, hi float8, points integer, eps float8, mech dp_mechanism) (
+    SFUNC = dp_mean.dp_cdf_trans, STYPE = dp_mean.dp_state, SSPACE = 8064,
+    FINALFUNC = dp_mean.dp_cdf_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE dp_cdf(float8, float8, float8, integer, float8, dp_mechanism) IS
+    'Private distribution function of x: the part of the rows below each of so many points at equal distances, the '
+    'last of which is hi; an array of float8 that rises from 0 to 1 and is never NULL. By the mechanism mech, tree: '
+    'as without mech. Without rows the parts are noise. eps-differentially private for neighbours that differ by '
+    'adding or removing one row, all points together; each GROUP BY group is one release, and disjoint groups '
+    'together cost eps once. NULL and NaN in x are ignored. lo < hi finite; points from 1 to 100000, none nearer to '
+    'the next than float8 can distinguish; 2^-20 <= eps <= 50; none of lo, hi, points, eps, mech may be NULL or '
+    'depend on the rows: 22023, the same with and without rows. Sources: Hay, Rastogi, Miklau, Suciu 2010; Qardaji, '
+    'Yang, Li 2013.';

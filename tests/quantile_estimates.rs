@@ -1,0 +1,196 @@
+//! `dp_quantile_estimate`: its interval, the same in every plan, what it costs, its arguments; an audit.
+
+use dp_mean_tests::auditing::bound;
+use dp_mean_tests::releases::Releases;
+use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, rows, run, session, value};
+
+use crate::arguments::{PLACES, refused_alike, tables};
+
+/// Values from 0 to 100, evenly, in 9000 rows and in partitions.
+const TABLES: &str = "
+    CREATE TABLE t AS SELECT i % 3 AS k, (i * 7919 % 9001) / 90.01 AS x FROM generate_series(1, 9000) i
+        UNION ALL SELECT 0, NULL FROM generate_series(1, 50) UNION ALL SELECT 1, 'NaN';
+    CREATE TABLE parts (k int, x float8) PARTITION BY LIST (k);
+    CREATE TABLE part_0 PARTITION OF parts FOR VALUES IN (0);
+    CREATE TABLE part_1 PARTITION OF parts FOR VALUES IN (1, 2);
+    INSERT INTO parts SELECT k, x FROM t;
+    ANALYZE t; ANALYZE parts";
+
+/// Of rows that lie evenly, from 0 to 100, the quantile is `100 q`. The reach is two standard deviations of the binomial number, and of
+/// what is certain at eps 1 at most 80 rows more.
+#[test]
+fn intervals_hold_the_quantile_and_are_no_wider_than_they_need_be() {
+    let (_database, mut client) = session(Build::Testing);
+    run(&mut client, TABLES);
+    run(&mut client, "SELECT dp_test_seed(31)");
+    for (q, mechanism) in [
+        (0.5, "em"),
+        (0.1, "em(bins=4096)"),
+        (0.9, "em(step=0.01)"),
+        (0.5, "em(rho=0.125)"),
+    ] {
+        let eps = if mechanism.contains("rho") {
+            "NULL"
+        } else {
+            "1"
+        };
+        let (mut held, mut width) = (0, 0.0);
+        for _ in 0..40 {
+            let sql = format!(
+                "SELECT (dp_quantile_estimate(x, 0, 100, {q}, {eps}, '{mechanism}')).* FROM t"
+            );
+            let row = rows(&mut client, &sql).remove(0);
+            let [middle, lower, upper] = [0, 1, 2].map(|i| row.get::<_, f64>(i));
+            assert!(lower <= middle && middle <= upper, "{sql}");
+            held += usize::from((lower..=upper).contains(&(100.0 * q)));
+            width += (upper - lower) / 40.0;
+        }
+        let reach = 100.0 * (2.0 * (q * (1.0 - q) / 9000.0).sqrt() + 80.0 / 9000.0);
+        assert!(held >= 36, "{q} {mechanism}: {held}");
+        assert!(
+            width > reach / 4.0 && width < 2.0 * reach,
+            "{q} {mechanism}: {width} {reach}"
+        );
+    }
+}
+
+#[test]
+fn every_plan_gives_the_same() {
+    let (_database, mut client) = session(Build::Testing);
+    run(&mut client, TABLES);
+    let call = "dp_quantile_estimate(x, 0, 100, 0.9, 0.5, 'em', 0.9)";
+    let sql = format!("SELECT {call}::text FROM {{}} GROUP BY k ORDER BY k");
+    run(&mut client, "SET max_parallel_workers_per_gather = 0");
+    let mut seeded = |settings: &str, table: &str, words: &[&str]| -> Vec<String> {
+        run(&mut client, settings);
+        run(&mut client, "SELECT dp_test_seed(3)");
+        let sql = sql.replace("{}", table);
+        assert_plan(&explain(&mut client, &sql), words, settings);
+        let answers = rows(&mut client, &sql);
+        answers.iter().map(|row| row.get(0)).collect()
+    };
+    let expected = seeded("SET enable_hashagg = off", "t", &["!Partial"]);
+    for (settings, words) in [
+        ("SET enable_hashagg = on", &["!Partial"][..]),
+        (PARALLEL, &["Partial", "Gather"]),
+        ("SET enable_partitionwise_aggregate = on", &["Partial"]),
+    ] {
+        for table in ["t", "parts"] {
+            assert_eq!(
+                seeded(settings, table, words),
+                expected,
+                "{settings} {table}"
+            );
+        }
+    }
+}
+
+/// A call is one release, the star too; and of no rows there is an answer as wide as the bounds.
+#[test]
+fn the_row_says_what_it_cost() {
+    let (_database, mut client) = session(Build::Release);
+    run(&mut client, TABLES);
+    for (arguments, expected) in [
+        ("1", "1 0 em"),
+        ("0.5, 'em( bins=4096 )'", "0.5 0 em(bins=4096)"),
+        ("NULL, 'em(rho=0.25)', 0.5", "- - em(rho=0.25)"),
+    ] {
+        let sql = format!(
+            "SELECT concat_ws(' ', coalesce(epsilon::text, '-'), coalesce(delta::text, '-'), mechanism) \
+             FROM (SELECT (dp_quantile_estimate(x, -7, 100, 0.5, {arguments})).* FROM t) s WHERE mu IS NULL"
+        );
+        assert_eq!(value::<String>(&mut client, &sql), expected);
+    }
+    let rho: f64 = value(
+        &mut client,
+        "SELECT (dp_quantile_estimate(x, 0, 1, 0.5, 1)).rho FROM t",
+    );
+    assert!((rho - 109.0 / 256.0 / 8.0).abs() < 1e-9, "{rho}");
+    let star = "SELECT bool_and(a.value = b.value AND a.lower <= a.value AND a.value <= a.upper) FROM \
+        (SELECT (dp_quantile_estimate(x, 0, 100, 0.5, 0.1)).*, dp_quantile_estimate(x, 0, 100, 0.5, 0.1) AS all FROM t) a, \
+        LATERAL (SELECT (a.all).value) b";
+    assert!(value::<bool>(&mut client, star));
+    let nothing = "SELECT (e).lower = -7 AND (e).upper = 100 AND (e).value BETWEEN -7 AND 100 \
+        FROM (SELECT dp_quantile_estimate(x, -7, 100, 0.5, 0.1, 'em', 0.999999) AS e FROM t WHERE k = 9) s";
+    assert!(value::<bool>(&mut client, nothing));
+}
+
+#[test]
+fn arguments_are_refused_alike_with_rows_and_without() {
+    let (_database, mut client) = tables();
+    for (call, argument, start) in [
+        (
+            "dp_quantile_estimate(x, 0, 1, 0, 1)",
+            "q",
+            "must be at least 0.00001",
+        ),
+        (
+            "dp_quantile_estimate(x, 0, 1, NULL, 1)",
+            "q",
+            "must not be NULL",
+        ),
+        (
+            "dp_quantile_estimate(x, 0, 1, x, 1)",
+            "q",
+            "must not depend on the rows",
+        ),
+        (
+            "dp_quantile_estimate(x, 1, 0, 0.5, 1)",
+            "hi",
+            "must be greater than",
+        ),
+        (
+            "dp_quantile_estimate(x, 0, 1, 0.5, NULL)",
+            "eps",
+            "must not be NULL",
+        ),
+        (
+            "dp_quantile_estimate(x, 0, 1, 0.5, 1, 'laplace')",
+            "mech",
+            "is not a mechanism of dp_quantile",
+        ),
+        (
+            "dp_quantile_estimate(x, 0, 1, 0.5, 1, 'em', 1)",
+            "confidence",
+            "must be greater than 0",
+        ),
+        (
+            "dp_quantile_estimate(x, 0, 1, 0.5, 1, 'em', x)",
+            "confidence",
+            "must not depend on the rows",
+        ),
+    ] {
+        let refusal = refused_alike(&mut client, call, &PLACES);
+        assert_eq!(refusal.code, "22023", "{call}: {refusal:?}");
+        let expected = format!("dp_quantile_estimate: argument \"{argument}\" {start}");
+        assert!(
+            refusal.message.starts_with(&expected),
+            "{call}: {refusal:?}"
+        );
+    }
+}
+
+/// The quantile itself is chosen at 3/16 of eps, so nothing about it alone tells more than that; with the noise halved more is
+/// found.
+#[test]
+fn the_audit_finds_no_more_than_epsilon_and_notices_half_the_noise() {
+    const RELEASES: usize = 30_000;
+    let call = "dp_quantile_estimate(x, 0, 1, 0.5, 8, 'em(bins=16)')";
+    let share = 8.0 * 3.0 / 16.0;
+    for (factor, noticed) in [(1, false), (2, true)] {
+        let mut releases = Releases::seeded(40 + factor);
+        run(
+            releases.client(),
+            &format!(
+                "SELECT dp_test_budget_factor({factor}); CREATE TABLE low AS SELECT 0::float8 AS x; \
+                 CREATE TABLE ends AS SELECT x::float8 FROM unnest('{{0,1}}'::float8[]) x"
+            ),
+        );
+        let answer = format!("ARRAY[(({call}).value < 15 / 256.0)::int]::float8[]");
+        let drawn =
+            ["low", "ends"].map(|table| releases.draw_arrays(&answer, table, None, RELEASES));
+        let found = bound([drawn[0].as_slice(), drawn[1].as_slice()], 1);
+        println!("{call}: at least {found}, noise over {factor}");
+        assert_eq!(found > share, noticed, "{call}: {found}");
+    }
+}
