@@ -18,6 +18,7 @@
 
 pub mod answer;
 pub mod clipped;
+pub mod ends;
 pub mod gaussian;
 pub mod halves;
 pub mod hourglass;
