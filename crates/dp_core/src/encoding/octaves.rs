@@ -178,6 +178,11 @@ impl OctaveCounts {
         (-OF_A_SIGN..).zip(&self.0)
     }
 
+    /// Those of them that hold a row.
+    pub fn occupied(&self) -> impl Iterator<Item = (i32, &Content)> {
+        self.bins().filter(|(_, content)| content.count != 0)
+    }
+
     /// The number of rows in each bin, from the most negative to the largest.
     pub fn counts(&self) -> Vec<i128> {
         let counts = self.0.iter().map(|content| i128::from(content.count));
@@ -376,7 +381,7 @@ impl Range {
         }
         let quarter = (bin.abs() - 1) % QUARTERS;
         let octave = (bin.abs() - 1) / QUARTERS + LOWEST;
-        let first = u128::from(content.count) * ((QUARTERS + quarter) as u128) << DIGITS;
+        let first = (u128::from(content.count) * (QUARTERS + quarter) as u128) << DIGITS;
         // In 2^(octave - 52). Below 2^117.
         let sum = first.wrapping_add(content.digits) as i128;
         let sum = if bin < 0 { -sum } else { sum };
