@@ -54,7 +54,8 @@ COMMENT ON AGGREGATE dp_mean(float8, float8, float8, float8, dp_mechanism) IS
     'together cost the budget once. '
     'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=, and lo and hi beside scale=; with auto both may be) or depend on the rows: 22023, the same with and without rows. '
+    'mu= or rho=, and lo and hi beside scale=; with auto both may be) or depend on the rows: 22023, the same with and '
+    'without rows. '
     'Sources: Kulesza, Suresh, Wang 2024; Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023.';
 
 CREATE TYPE dp_mean_answer AS (mean float8, count float8);
@@ -100,5 +101,6 @@ COMMENT ON AGGREGATE dp_mean_and_count(float8, float8, float8, float8, dp_mechan
     'together cost the budget once. '
     'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=, and lo and hi beside scale=; with auto both may be) or depend on the rows: 22023, the same with and without rows. '
+    'mu= or rho=, and lo and hi beside scale=; with auto both may be) or depend on the rows: 22023, the same with and '
+    'without rows. '
     'Sources: Kulesza, Suresh, Wang 2024; Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023.';

@@ -48,7 +48,7 @@ fn it_finds_the_bounds_of_a_skewed_column_and_shows_them() {
         let near = found(&mut client, "x, NULL, NULL, 1, 'auto'", ROWS);
         let [lo, hi] = ["lo", "hi"].map(|key| near.number(key));
         assert!(
-            lo.abs() <= 16.0 && (128.0..=2048.0).contains(&hi),
+            lo.abs() < hi && (128.0..=2048.0).contains(&hi),
             "{}",
             near.mechanism
         );
@@ -175,8 +175,8 @@ fn the_audit_finds_no_more_than_epsilon_and_notices_half_the_noise() {
         let mut releases = Releases::seeded(seed);
         let setup = format!(
             "SELECT dp_test_budget_factor({factor}); CREATE TABLE nothing (x float8);
-             CREATE TABLE one AS SELECT 1::float8 AS x; CREATE TABLE some AS SELECT 3::float8 AS x FROM generate_series(1, 30);
-             CREATE TABLE some_more AS SELECT 3::float8 AS x FROM generate_series(1, 31)"
+             CREATE TABLE one AS SELECT 1::float8 AS x; CREATE TABLE thirty AS SELECT 3::float8 AS x FROM generate_series(1, 30);
+             CREATE TABLE one_more AS SELECT 3::float8 AS x FROM generate_series(1, 31)"
         );
         run(releases.client(), &setup);
         for eps in [1.0, 2.0] {
@@ -184,7 +184,7 @@ fn the_audit_finds_no_more_than_epsilon_and_notices_half_the_noise() {
             // Between limits, where 39/64 of eps are spent on a mean of few rows; and where the octave is found now and then.
             for (limits, pair) in [
                 ("0, 1", ["nothing", "one"]),
-                ("NULL, NULL", ["some", "some_more"]),
+                ("NULL, NULL", ["thirty", "one_more"]),
             ] {
                 let call = format!("dp_mean_and_count(x, {limits}, {eps}, 'auto')");
                 let answer = format!("ARRAY[({call}).mean, ({call}).count]");

@@ -255,7 +255,8 @@ COMMENT ON AGGREGATE @extschema@.dp_mean(float8, float8, float8, float8, dp_mech
     'together cost the budget once. '
     'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=, and lo and hi beside scale=; with auto both may be) or depend on the rows: 22023, the same with and without rows. '
+    'mu= or rho=, and lo and hi beside scale=; with auto both may be) or depend on the rows: 22023, the same with and '
+    'without rows. '
     'Sources: Kulesza, Suresh, Wang 2024; Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023.';
 COMMENT ON AGGREGATE @extschema@.dp_mean_and_count(float8, float8, float8, float8, dp_mechanism) IS
     'Private mean of x clamped to [lo, hi] and the noisy number of rows, from one release of the mechanism mech, one '
@@ -267,5 +268,6 @@ COMMENT ON AGGREGATE @extschema@.dp_mean_and_count(float8, float8, float8, float
     'together cost the budget once. '
     'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=, and lo and hi beside scale=; with auto both may be) or depend on the rows: 22023, the same with and without rows. '
+    'mu= or rho=, and lo and hi beside scale=; with auto both may be) or depend on the rows: 22023, the same with and '
+    'without rows. '
     'Sources: Kulesza, Suresh, Wang 2024; Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023.';
