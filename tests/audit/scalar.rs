@@ -23,14 +23,13 @@ use dp_mean_tests::releases::Releases;
 const RELEASES: usize = 40_000;
 
 /// Each aggregate, with its mechanisms, and the columns if it returns a row.
-const CALLS: [(&str, &[&str]); 19] = [
+const CALLS: [(&str, &[&str]); 18] = [
     ("dp_mean(x, 0, 1, {eps})", &[]),
     ("dp_mean(x, 0, 1, {eps}, 'hourglass(gamma=0.9)')", &[]),
     ("dp_mean(x, 0, 1, {eps}, 'laplace')", &[]),
     ("dp_mean(x, 0, 1, {eps}, 'staircase')", &[]),
     ("dp_mean(x, 0, 1, {eps}, 'shifted')", &[]),
     ("dp_mean(2 * x - 1, -1, 1, {eps}, 'independent')", &[]),
-    ("dp_mean(x, 0, 1, {eps}, 'auto')", &[]),
     ("dp_mean_and_count(x, 0, 1, {eps})", &["mean", "count"]),
     (
         "dp_mean_and_count(3 * x - 2, -2, 1, {eps}, 'laplace')",
