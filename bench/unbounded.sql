@@ -1,4 +1,4 @@
--- The means that promise no bias, against avg over the same rows. Run by scripts/bench in the session of bench.sql, whose
+-- The means that promise no bias, and those that find their bounds, against avg over the same rows. Run by scripts/bench in the session of bench.sql, whose
 -- functions it uses; prints Markdown.
 CREATE UNLOGGED TABLE bell AS
 SELECT 50 + 10 * sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random()) AS x, few, many FROM rows;
@@ -12,13 +12,15 @@ FROM (VALUES
     (1, '`symmetric`',                         'dp_mean(x, NULL, NULL, 1.0, ''symmetric(delta=1e-6, scale=10)'')', 2.5),
     (2, '`symmetric`, 1,000 occupied cells',   'dp_mean(x, NULL, NULL, 1.0, ''symmetric(delta=1e-6, scale=0.01)'')', 2.5),
     (3, '`smooth`',                            'dp_mean(x, 0, 100, 1.0, ''smooth'')', NULL),
-    (4, '`hybrid` (a coin for each row)',      'dp_mean(x, 0, 100, 1.0, ''hybrid(delta=1e-6, n=10000000, moment=4, psi=13)'')', NULL)
+    (4, '`hybrid` (a coin for each row)',      'dp_mean(x, 0, 100, 1.0, ''hybrid(delta=1e-6, n=10000000, moment=4, psi=13)'')', NULL),
+    (5, '`auto`',                              'dp_mean(x, NULL, NULL, 1.0, ''auto'')', 1.5),
+    (6, '`auto`, with limits',                 'dp_mean(x, -1000, 1000, 1.0, ''auto'')', 1.5)
 ) AS calls(id, name, call, goal);
 SET dp_mean.allow_pathological = on;
 CALL take_turns('means without bias');
 
 \echo
-SELECT format('Means that promise no bias, over avg(x): %s rows, PostgreSQL %s, medians of %s runs that take turns.%s',
+SELECT format('Means that promise no bias, and those that find their bounds, over avg(x): %s rows, PostgreSQL %s, medians of %s runs that take turns.%s',
               trim(to_char(:rows, '999,999,999')), current_setting('server_version'), :runs,
               CASE WHEN pg_jit_available() THEN '' ELSE ' This PostgreSQL has no JIT.' END);
 \echo

@@ -179,8 +179,8 @@ CREATE AGGREGATE dp_mean(x dp_mean.dp_contribution, lo float8, hi float8, eps fl
 );
 COMMENT ON AGGREGATE dp_mean(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private mean of what persons contribute, by the mechanism mech: a person of n rows counts as min(n, rows) rows '
-    'at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, hybrid, name_and_shame) are '
-    'refused. '
+    'at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, auto, hybrid, name_and_shame) '
+    'are refused. '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
     'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
     'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
@@ -225,7 +225,7 @@ CREATE AGGREGATE dp_mean_and_count(x dp_mean.dp_contribution, lo float8, hi floa
 COMMENT ON AGGREGATE dp_mean_and_count(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private mean and noisy number of rows of what persons contribute, by the mechanism mech: a person of n rows '
     'counts as min(n, rows) rows at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, '
-    'hybrid, name_and_shame) are refused. '
+    'auto, hybrid, name_and_shame) are refused. '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
     'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
     'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
@@ -306,7 +306,7 @@ CREATE AGGREGATE dp_mean_estimate(x dp_mean.dp_contribution, lo float8, hi float
 );
 COMMENT ON AGGREGATE dp_mean_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private mean with an interval of what persons contribute, by the mechanism mech: a person of n rows counts as '
-    'min(n, rows) rows at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, hybrid, '
+    'min(n, rows) rows at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, auto, hybrid, '
     'name_and_shame) are refused. '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
     'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
@@ -328,7 +328,7 @@ CREATE AGGREGATE dp_mean_estimate(
 );
 COMMENT ON AGGREGATE dp_mean_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8) IS
     'Private mean with an interval of what persons contribute, by the mechanism mech: a person of n rows counts as '
-    'min(n, rows) rows at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, hybrid, '
+    'min(n, rows) rows at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, auto, hybrid, '
     'name_and_shame) are refused. '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
     'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '

@@ -45,7 +45,8 @@ COMMENT ON AGGREGATE dp_mean(float8, float8, float8, float8, dp_mechanism) IS
     'Private mean of x clamped to [lo, hi] by the mechanism mech, in the unit of x: hourglass, laplace, staircase, '
     'gaussian (with its own budget), shifted or independent; smooth and clipped(n=), which have no bias for rows '
     'between the bounds; symmetric(delta=, scale=) and symmetric_known_n, which have none for rows of a symmetric '
-    'distribution, take NULL for lo and hi, and answer NULL where they find no place for the mean; or, if '
+    'distribution, take NULL for lo and hi, and answer NULL where they find no place for the mean; auto, which finds '
+    'the bounds by itself, between lo and hi or, where both are NULL, anywhere; or, if '
     'dp_mean.allow_pathological is on (else 42501), hybrid and name_and_shame, which show rows. '
     'See dp_mechanisms(), and dp_mean_plan for their errors. '
     'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
@@ -53,7 +54,8 @@ COMMENT ON AGGREGATE dp_mean(float8, float8, float8, float8, dp_mechanism) IS
     'together cost the budget once. '
     'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=, and lo and hi beside scale=) or depend on the rows: 22023, the same with and without rows. '
+    'mu= or rho=, and lo and hi beside scale=; with auto both may be) or depend on the rows: 22023, the same with and '
+    'without rows. '
     'Sources: Kulesza, Suresh, Wang 2024; Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023.';
 
 CREATE TYPE dp_mean_answer AS (mean float8, count float8);
@@ -99,5 +101,6 @@ COMMENT ON AGGREGATE dp_mean_and_count(float8, float8, float8, float8, dp_mechan
     'together cost the budget once. '
     'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=, and lo and hi beside scale=) or depend on the rows: 22023, the same with and without rows. '
+    'mu= or rho=, and lo and hi beside scale=; with auto both may be) or depend on the rows: 22023, the same with and '
+    'without rows. '
     'Sources: Kulesza, Suresh, Wang 2024; Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023.';

@@ -2,6 +2,7 @@
 //! the integers before the noise and after it. Tests declare these functions themselves.
 
 use dp_core::encoding::cells::CellCounts;
+use dp_core::encoding::octaves::OctaveCounts;
 use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::sums::{Moments, Sums};
 use dp_core::recorder::Record;
@@ -17,6 +18,7 @@ use crate::pg::nodes::elements;
 use crate::pg::{self, check};
 use crate::state::bitmap::BitmapState;
 use crate::state::cells::CellState;
+use crate::state::octaves::OctaveState;
 use crate::state::scalar::State;
 use crate::state::vector::VectorState;
 use crate::total::judge::{Judgement, collation_ok, judge, output_ok};
@@ -64,6 +66,10 @@ fn state(call: Call) -> Option<Datum> {
         return cells(&state.histogram()).into_datum();
     }
     // SAFETY: the same.
+    if let Some(state) = unsafe { OctaveState::of(datum) } {
+        return octaves(&state.counts()).into_datum();
+    }
+    // SAFETY: the same.
     if let Some(state) = unsafe { BitmapState::of(datum) } {
         return state.occupied().bits.to_string().into_datum();
     }
@@ -103,6 +109,13 @@ fn cells(histogram: &CellCounts) -> String {
     let cells = histogram.cells.iter();
     let cells = cells.map(|(cell, held)| format!(" {cell}:{}:{}", held.count, held.steps));
     format!("{n} {full} {offset:?}") + &cells.collect::<String>()
+}
+
+/// Bins, as `n bin:count:digits ...`, in order.
+fn octaves(counts: &OctaveCounts) -> String {
+    let bins = counts.occupied();
+    let bins = bins.map(|(bin, held)| format!(" {bin}:{}:{}", held.count, held.digits));
+    counts.rows().to_string() + &bins.collect::<String>()
 }
 
 /// `dp_test_record(bigint)`: from now on every release has the noise of this seed and is recorded.

@@ -4,6 +4,7 @@ mod accuracy;
 mod arguments;
 mod attacks;
 mod audit;
+mod auto;
 mod backend;
 mod bounds;
 mod budgets;

@@ -541,7 +541,7 @@ fn mechanisms_of_other_aggregates_are_refused() {
     let of = |name: &str, list: &str| format!("The mechanisms of {name} are: {list}.");
     let vectors = "correlated, gaussian, known_n, laplace, ellipse";
     let means = "hourglass, laplace, staircase, gaussian, smooth, clipped, shifted, independent, \
-                 symmetric, symmetric_known_n, hybrid, name_and_shame";
+                 symmetric, symmetric_known_n, auto, hybrid, name_and_shame";
     for (name, call, hint) in [
         (
             "dp_counts",

@@ -24,6 +24,8 @@
 //!   are recorded: the scale is the one that is documented, and both moved as the proof allows.
 //! * `em` has no noise to compare: it draws a place, with one word, by scores that depend on the rows. The counts that the
 //!   scores follow from are recorded.
+//! * `auto` has no noise to compare where it chooses an octave and a pair of ends: the numbers of rows that it chooses by are
+//!   recorded. The noise before and behind is compared.
 //! * `dp_keep` tosses a coin whose probability depends on the number of rows.
 //! * `symmetric` and `symmetric_known_n` draw noise for each occupied bin, so that a row in a new bin
 //!   draws more: that is what delta is spent on. Then the votes alone are compared. (A group without
@@ -284,6 +286,8 @@ enum Space {
     Bins(usize),
     /// See [`check_choices`]: counts of which one moves by 1, each level's on one side of a cut.
     Choices,
+    /// See [`check_auto`]: what the searches look at, and then the sums of the rows between what they found.
+    Auto,
     /// `2 S - G N` by at most `2 G`, as `N` stays.
     ClippedReplace,
     /// Each `2 S_j - G n` by at most `2 G`, and `G n` stays.
@@ -314,6 +318,7 @@ impl Space {
         match (self, moved) {
             (Self::Complement, [s1, s2]) => *s1 >= 0 && *s2 >= 0 && s1 + s2 == rows * G,
             (Self::Centred, [sum, whole]) => from_middle(*sum, G) && *whole == rows * G,
+            (Self::Auto, moved) => Self::Complement.has(moved, rows),
             (Self::Signed, [sum, whole]) => within(*sum, G) && *whole == rows * G,
             (Self::Sum, [sum]) => within(*sum, G),
             (Self::Rows, [n]) => *n == rows,
@@ -526,6 +531,9 @@ fn cases() -> Vec<Case> {
     const HISTOGRAM: &str = "dp_histogram(x, {lo}, {hi}, 7, {eps}, '{mech}')";
     const BOUNDS: &str = "dp_bounds(x, {eps}, '{mech}')";
     const CLAMPED: &str = "dp_clamped(x, {lo}, {hi}, {eps}, '{mech}')";
+    // So that a few rows are enough to be seen.
+    const AUTO: &str = "dp_mean_and_count(x, NULL, NULL, 40, '{mech}')";
+    const AUTO_BETWEEN: &str = "dp_mean_and_count(x, -3, 8, 40, '{mech}')";
     const CELLS: &str = "dp_mean_and_count(x, NULL, NULL, {eps}, '{mech}')";
     let case = |aggregate, call, mechanism, counted, relation, space, noise| Case {
         aggregate,
@@ -652,6 +660,24 @@ fn cases() -> Vec<Case> {
             Values,
             Replace,
             Space::CellsReplace,
+            None,
+        ),
+        case(
+            "dp_mean",
+            AUTO,
+            "auto",
+            Values,
+            AddRemove(1),
+            Space::Auto,
+            None,
+        ),
+        case(
+            "dp_mean",
+            AUTO_BETWEEN,
+            "auto(rows=3)",
+            Values,
+            AddRemove(3),
+            Space::Auto,
             None,
         ),
         case(
@@ -1111,6 +1137,51 @@ fn check_cells(
     alike.then(|| cells.map(|cells| 1 + cells))
 }
 
+/// The number of rows that are not zero moves by at most that of the rows; the numbers of rows from an octave on, which the walk looks at,
+/// by 0 and from some octave on by 1 for each of the rows; those below each end and above it, one of the two at most for a pair of
+/// ends. Returns where the sums between the ends that were found begin: the second release goes on by what the first one found.
+fn check_auto(records: [&Record; 2], sign: i128, rows: i128, what: &str) -> [usize; 2] {
+    let notes = records.map(|record| record.notes.as_slice());
+    let moved = |i: usize| -> Vec<i128> {
+        assert_eq!(notes[0][i].exact.len(), notes[1][i].exact.len(), "{what}");
+        let pairs = notes[0][i].exact.iter().zip(&notes[1][i].exact);
+        pairs.map(|(one, other)| sign * (other - one)).collect()
+    };
+    let [nonzero] = moved(0)[..] else {
+        panic!("{what}: {records:?}");
+    };
+    assert!((0..=rows).contains(&nonzero), "{what}: {records:?}");
+    assert_eq!(
+        notes[0][0].noise(),
+        notes[1][0].noise(),
+        "{what}: {records:?}"
+    );
+    let outside = moved(1);
+    let grows = outside.windows(2).all(|pair| pair[0] <= pair[1]);
+    assert!(grows && outside[0] >= 0, "{what}: {records:?}");
+    assert!(
+        outside.iter().all(|moved| *moved <= nonzero),
+        "{what}: {records:?}"
+    );
+    assert_eq!(notes[0].len(), notes[1].len(), "{what}: {records:?}");
+    // The ends, where an octave was found.
+    if notes[0].len() == 5 {
+        let ends = moved(2);
+        let (below, above) = ends.split_at(ends.len() / 2);
+        for (i, below) in below.iter().enumerate() {
+            for above in &above[i + 1..] {
+                let moved = below + above;
+                assert!((0..=rows).contains(&moved), "{what}: {records:?}");
+            }
+        }
+    }
+    let sums = notes.map(|notes| &notes[notes.len() - 2..]);
+    let noises = sums.map(|notes| [0, 1].map(|i| notes[i].noise()));
+    assert_eq!(noises[0], noises[1], "{what}: {records:?}");
+    assert_eq!(records[0].words, records[1].words, "{what}: {records:?}");
+    notes.map(|notes| notes.len() - 2)
+}
+
 /// The counts that choices are made from: of all rows first, then on each side of the place that was chosen. A row more is
 /// one more in one bin, and on one of the sides alone.
 fn check_choices(records: [&Record; 2], sign: i128, rows: i128, what: &str) -> bool {
@@ -1184,6 +1255,10 @@ fn check(case: &Case, pair: &Pair, bounds: (f64, f64), records: [&Record; 2], se
             None => return,
         },
         Space::People => own_control_flow = true,
+        Space::Auto => {
+            from = check_auto(records, sign, rows, &what);
+            own_control_flow = true;
+        }
         _ => (),
     }
     let lengths = records.map(|record| record.notes.len());

@@ -239,3 +239,35 @@ CREATE OR REPLACE FUNCTION dp_mean.dp_keep_trans(state dp_mean.dp_state, eps flo
     AS 'MODULE_PATHNAME', 'dp_keep_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE OR REPLACE FUNCTION dp_mean.dp_keep_final(state dp_mean.dp_state) RETURNS boolean
     AS 'MODULE_PATHNAME', 'dp_keep_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+
+-- Comments that say more.
+
+COMMENT ON AGGREGATE @extschema@.dp_mean(float8, float8, float8, float8, dp_mechanism) IS
+    'Private mean of x clamped to [lo, hi] by the mechanism mech, in the unit of x: hourglass, laplace, staircase, '
+    'gaussian (with its own budget), shifted or independent; smooth and clipped(n=), which have no bias for rows '
+    'between the bounds; symmetric(delta=, scale=) and symmetric_known_n, which have none for rows of a symmetric '
+    'distribution, take NULL for lo and hi, and answer NULL where they find no place for the mean; auto, which finds '
+    'the bounds by itself, between lo and hi or, where both are NULL, anywhere; or, if '
+    'dp_mean.allow_pathological is on (else 42501), hybrid and name_and_shame, which show rows. '
+    'See dp_mechanisms(), and dp_mean_plan for their errors. '
+    'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
+    'removing one row (with an n=, by replacing one); each GROUP BY group is one release, and disjoint groups '
+    'together cost the budget once. '
+    'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
+    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
+    'mu= or rho=, and lo and hi beside scale=; with auto both may be) or depend on the rows: 22023, the same with and '
+    'without rows. '
+    'Sources: Kulesza, Suresh, Wang 2024; Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023.';
+COMMENT ON AGGREGATE @extschema@.dp_mean_and_count(float8, float8, float8, float8, dp_mechanism) IS
+    'Private mean of x clamped to [lo, hi] and the noisy number of rows, from one release of the mechanism mech, one '
+    'of those of dp_mean, which says what it promises; see dp_mechanisms(). '
+    'The count is NULL with smooth, and n itself with mechanisms that have an n=; the mean is NULL where symmetric '
+    'finds no place for it. '
+    'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
+    'removing one row (with an n=, by replacing one); each GROUP BY group is one release, and disjoint groups '
+    'together cost the budget once. '
+    'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
+    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
+    'mu= or rho=, and lo and hi beside scale=; with auto both may be) or depend on the rows: 22023, the same with and '
+    'without rows. '
+    'Sources: Kulesza, Suresh, Wang 2024; Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023.';

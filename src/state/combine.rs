@@ -10,6 +10,7 @@ use crate::pg::fmgr::{Call, sql_function};
 use crate::state::bitmap::BitmapState;
 use crate::state::cells::CellState;
 use crate::state::groups::GroupsState;
+use crate::state::octaves::OctaveState;
 use crate::state::refused::Refused;
 use crate::state::scalar::State;
 use crate::state::vector::VectorState;
@@ -54,6 +55,11 @@ fn combine(call: Call) -> Option<Datum> {
                 (AnyState::Cells(into), AnyState::Cells(from)) if into.line().same(from.line()) => {
                     return Some(into.merge(&from).into_datum());
                 }
+                (AnyState::Octaves(into), AnyState::Octaves(from))
+                    if into.limits().same(from.limits()) =>
+                {
+                    return Some(into.merge(&from).into_datum());
+                }
                 (AnyState::Groups(into), AnyState::Groups(from)) => {
                     let merged = into.merge(&from).map(GroupsState::into_datum);
                     return Some(merged.unwrap_or_else(|| Refused::new(0).into_datum()));
@@ -88,6 +94,7 @@ enum AnyState<'a> {
     PersonTotal(&'a mut State<PersonTotal>),
     Vector(VectorState<'a>),
     Cells(CellState<'a>),
+    Octaves(OctaveState<'a>),
     Bitmap(BitmapState<'a>),
     Groups(GroupsState<'a>),
     Refused,
@@ -113,6 +120,8 @@ impl AnyState<'_> {
                 Self::Vector(state)
             } else if let Some(state) = CellState::of(datum) {
                 Self::Cells(state)
+            } else if let Some(state) = OctaveState::of(datum) {
+                Self::Octaves(state)
             } else if let Some(state) = BitmapState::of(datum) {
                 Self::Bitmap(state)
             } else if let Some(state) = GroupsState::of(datum) {

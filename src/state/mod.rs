@@ -4,6 +4,7 @@ pub mod bitmap;
 pub mod cells;
 mod combine;
 pub mod groups;
+pub mod octaves;
 pub mod person;
 pub mod refused;
 pub mod scalar;

@@ -20,6 +20,8 @@ pub enum State {
     Bins,
     /// Cells of a line without ends, more of them with more rows.
     Cells,
+    /// Bins of equal relative width, more of them where rows are further apart.
+    Octaves,
 }
 
 /// What the answer is if there are no rows.
@@ -69,7 +71,7 @@ impl Call {
 }
 
 use Empty::{Noise, Nothing};
-use State::{Bins, Cells, Ids, Moments, Pairs, Sums, Vector};
+use State::{Bins, Cells, Ids, Moments, Octaves, Pairs, Sums, Vector};
 
 type Truth = &'static [(&'static str, &'static str)];
 type Line = (&'static str, &'static str, State, Empty, Truth);
@@ -104,11 +106,15 @@ const LINES: &[Line] = &[
     ("dp_mean", "x, 0, {hi}, {eps}, 'clipped(n=9)'", Sums, Noise, &[]),
     ("dp_mean", "x, NULL, NULL, {eps}, 'symmetric(delta=1e-6, scale=1)'", Cells, Nothing, &[]),
     ("dp_mean", "x, NULL, NULL, {eps}, 'symmetric_known_n(delta=0.5, scale=1, n=20, fallback=raw)'", Cells, Nothing, &[]),
+    ("dp_mean", "x, NULL, NULL, {eps}, 'auto'", Octaves, Nothing, &[]),
+    ("dp_mean", "x, 0, {hi}, {eps}, 'auto'", Octaves, Noise, &[]),
     ("dp_mean_and_count", "x, 0, {hi}, {eps}", Sums, Noise, PAIR),
     ("dp_mean_and_count", "x, 0, {hi}, {eps}, 'staircase'", Sums, Noise, &[("({}).mean", "avg(c){after}")]),
     ("dp_mean_and_count", "x, 0, {hi}, {eps}, 'independent'", Sums, Noise, &[]),
     ("dp_mean_and_count", "x, 0, {hi}, {eps}, 'clipped(n=100)'", Sums, Noise, &[]),
     ("dp_mean_and_count", "x, NULL, NULL, {eps}, 'symmetric(delta=1e-6, scale=2, bin=7, clip=5)'", Cells, Noise, &[]),
+    ("dp_mean_and_count", "x, NULL, NULL, {eps}, 'auto'", Octaves, Noise, &[]),
+    ("dp_mean_estimate", "x, NULL, NULL, {eps}, 'auto'", Octaves, Noise, &[]),
     ("dp_mean_estimate", "x, 0, {hi}, {eps}", Sums, Noise, &[("({}).value", "avg(c){after}")]),
     ("dp_mean_estimate", "x, 0, {hi}, NULL, 'gaussian(mu=1)'", Sums, Noise, &[]),
     ("dp_mean_estimate", "x, 0, {hi}, {eps}, 'hourglass', 0.5", Sums, Noise, &[("({}).count", "count(c){after}")]),

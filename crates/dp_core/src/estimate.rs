@@ -5,10 +5,11 @@ use std::rc::Rc;
 use crate::accuracy::interval::{self, Intervals};
 use crate::encoding::grid::Grid;
 use crate::encoding::occupied::Occupied;
+use crate::encoding::octaves::{Limits, OctaveCounts};
 use crate::error::ParameterError;
 use crate::mechanism::definition::{Mechanism, Scalar};
 use crate::mechanism::distinct::bitmap::{DistinctAnswer, DistinctMechanism, OfIds};
-use crate::mechanism::mean::answer::MeanAnswer;
+use crate::mechanism::mean::answer::{AutoAnswer, MeanAnswer};
 use crate::mechanism::mean::kinds::Mean;
 use crate::mechanism::quantile::estimate::QuantileEstimator;
 use crate::random::Generator;
@@ -182,6 +183,49 @@ impl Factory<QuantileEstimator> for QuantileEstimates {
         Ok(Made {
             mechanism: Box::new(mechanism.missing(miss)),
             spent,
+        })
+    }
+}
+
+/// A mechanism of means with the intervals of its answers, by what it sees of the rows.
+pub enum MeanEstimate {
+    /// Their number, and the sum of their grid steps.
+    Sums(Box<Scalar<Estimate<MeanAnswer>>>),
+    /// How they lie in bins of equal relative width, between these limits.
+    Auto(
+        Limits,
+        Box<dyn Mechanism<OctaveCounts, Answer = Estimate<AutoAnswer>>>,
+    ),
+}
+
+impl Factory<MeanEstimate> for Estimates<Mean> {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<MeanEstimate>, ParameterError> {
+        let (mut auto, mut sums) = (None, None);
+        let made = self.0.make_chosen(arguments, overspent)?;
+        match *made.mechanism {
+            Mean::Auto(mechanism) => auto = Some(mechanism),
+            other => sums = other.sums(),
+        }
+        let mechanism = match auto {
+            Some(mechanism) => {
+                let limits = *mechanism.limits();
+                let plain = |_| Some(mechanism as Box<_>);
+                let (estimator, _) = self.estimator(arguments, confidence, overspent, plain)?;
+                MeanEstimate::Auto(limits, Box::new(estimator))
+            }
+            None => {
+                let (estimator, _) = self.estimator(arguments, confidence, overspent, |_| sums)?;
+                MeanEstimate::Sums(Box::new(estimator))
+            }
+        };
+        Ok(Made {
+            mechanism: Box::new(mechanism),
+            spent: made.spent,
         })
     }
 }

@@ -15,7 +15,7 @@ use crate::mechanism::definition::{Built, Entry, Info, Scalar};
 use crate::mechanism::distinct::bitmap::DistinctMechanism;
 use crate::mechanism::histogram::geometric::Histogram;
 use crate::mechanism::mean::kinds::Mean;
-use crate::mechanism::mean::parameters::{REPLACE, refuse_bounds, replaces_bounds};
+use crate::mechanism::mean::parameters::{REPLACE, finds_bounds, refuse_bounds, replaces_bounds};
 use crate::mechanism::quantile::em::RankMechanism;
 use crate::mechanism::quantile::estimate::QuantileEstimator;
 use crate::mechanism::variance::moments::VarianceMechanism;
@@ -55,6 +55,7 @@ pub static MEAN: Registry<Mean> = Registry {
         mean::independent::ENTRY,
         mean::symmetric::ENTRY,
         mean::symmetric_known_n::ENTRY,
+        mean::auto::ENTRY,
         mean::hybrid::ENTRY,
         mean::name_and_shame::ENTRY,
     ],
@@ -428,7 +429,9 @@ impl<M: ?Sized + 'static> Registry<M> {
     ) -> Result<Made<M>, ParameterError> {
         let chosen = self.choose(arguments.mechanism);
         let own_scale = matches!(&chosen, Ok((entry, _)) if replaces_bounds(&entry.info));
+        let own_bounds = matches!(&chosen, Ok((entry, _)) if finds_bounds(&entry.info));
         let bounds = match arguments.bounds {
+            Some((None, None)) if own_bounds => None,
             Some((lo, hi)) if own_scale => {
                 refuse_bounds(lo, hi)?;
                 None

@@ -19,6 +19,7 @@ use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
 use crate::pg::plan::SupportFunction;
 use crate::state::cells::CellState;
+use crate::state::octaves::OctaveState;
 use crate::state::scalar::{RowSums, State};
 
 impl<A: 'static> Aggregate<Scalar<A>> {
@@ -89,7 +90,7 @@ pub fn value(call: Call) -> f64 {
 /// first four `dp_state`, `float8`, `float8`, `float8`.
 ///
 /// The state of plain rows holds an `S`. With `CELLS`, for an aggregate whose mechanisms may know no bounds, the
-/// state may be one of cells.
+/// state may be one of cells or of octaves.
 #[inline(always)]
 pub unsafe fn add_value<S: RowSums<Grid = Grid, Row = f64>, const CELLS: bool>(
     fcinfo: FunctionCallInfo,
@@ -126,7 +127,26 @@ pub unsafe fn add_value<S: RowSums<Grid = Grid, Row = f64>, const CELLS: bool>(
                         rest(fcinfo)
                     }
                 }
-                _ => rest(fcinfo),
+                Some(_) => rest(fcinfo),
+                None => match OctaveState::of(state.value) {
+                    Some(mut group) => {
+                        // No limit is an infinity in the state, and a NULL in the call.
+                        let [limit_lo, limit_hi] = [group.limits().lo(), group.limits().hi()];
+                        let as_called = if lo.isnull || hi.isnull {
+                            lo.isnull && hi.isnull && limit_hi == f64::INFINITY
+                        } else {
+                            limit_lo.to_bits() == lo.value.value() as u64
+                                && limit_hi.to_bits() == hi.value.value() as u64
+                        };
+                        let place = group.limits().place_of(float8(x.value));
+                        if as_called && group.add_to_known(place) {
+                            state.value
+                        } else {
+                            rest(fcinfo)
+                        }
+                    }
+                    None => rest(fcinfo),
+                },
             },
             _ => rest(fcinfo),
         }

@@ -8,6 +8,7 @@ pub mod grid;
 pub mod groups;
 pub mod magnitudes;
 pub mod occupied;
+pub mod octaves;
 pub mod pairs;
 pub mod ranks;
 pub mod sides;

@@ -91,7 +91,7 @@ impl Epsilon {
         }
     }
 
-    /// `numerator / denominator` of it, rounded down, of fractions of at most 1 with a numerator below 16 and a denominator up to
+    /// `numerator / denominator` of it, rounded down, of fractions of at most 1 with a numerator below 128 and a denominator up to
     /// 10^7: each part may be spent. It may be below [`MIN`](Self::MIN), but is at least 2^-44.
     pub(crate) fn part(&self, numerator: u64, denominator: u64) -> Self {
         // As in `over`, where it is explained.
@@ -167,9 +167,14 @@ mod tests {
     fn fractions_do_not_exceed_theirs() {
         for value in [Epsilon::MIN, 1e-3, 1.0, 50.0] {
             let epsilon = Epsilon::new(Some(value)).unwrap();
-            for (numerator, denominator) in
-                [(1, 1), (1, 2), (9, 90), (8, 9_999_999), (15, 10_000_000)]
-            {
+            for (numerator, denominator) in [
+                (1, 1),
+                (1, 2),
+                (9, 90),
+                (63, 64),
+                (8, 9_999_999),
+                (127, 10_000_000),
+            ] {
                 let part = epsilon.part(numerator, denominator);
                 let spent = u128::from(part.numerator()) * u128::from(denominator);
                 let more = part.places() - epsilon.places();

@@ -5,8 +5,8 @@ use dp_core::accuracy::interval::Ratio;
 use dp_core::accuracy::tail::{self, quantile};
 use dp_core::encoding::grid::{Bounds, Grid, STEPS};
 use dp_core::encoding::sums::Sums;
-use dp_core::estimate::Estimates;
-use dp_core::mechanism::definition::Mechanism;
+use dp_core::estimate::{Estimate, Estimates};
+use dp_core::mechanism::definition::{Mechanism, Scalar};
 use dp_core::mechanism::mean::answer::MeanAnswer;
 use dp_core::mechanism::mean::clipped::Clipped;
 use dp_core::mechanism::mean::gaussian::Gaussian;
@@ -719,6 +719,9 @@ fn what_is_wrong_with_a_forecast_is_said() {
     }
 }
 
+/// Of mechanisms that see the rows' number and sum.
+type OfSums = dyn Factory<Scalar<Estimate<MeanAnswer>>>;
+
 #[test]
 fn an_estimate_has_the_grid_of_its_mechanism() {
     let arguments = Arguments {
@@ -731,7 +734,7 @@ fn an_estimate_has_the_grid_of_its_mechanism() {
         ranks: None,
         pathological: false,
     };
-    let estimator = Estimates(&MEAN).make(&arguments, None, Overspent::NOT);
+    let estimator = <OfSums>::make(&Estimates(&MEAN), &arguments, None, Overspent::NOT);
     let grid = estimator.unwrap().mechanism.grid();
     assert_eq!(grid, Some(Grid::unit(&bounds(-2.0, 6.0))));
 }
@@ -749,7 +752,7 @@ fn what_a_release_cost_stands_beside_it() {
             ranks: None,
             pathological: false,
         };
-        let made = Estimates(&MEAN).make(&arguments, None, Overspent::NOT);
+        let made = <OfSums>::make(&Estimates(&MEAN), &arguments, None, Overspent::NOT);
         made.map(|made| {
             let cost = made.spent.cost;
             (cost.epsilon, cost.delta, made.spent.mechanism.clone())

@@ -1,11 +1,12 @@
-//! The three kinds of means, by what they see of the rows.
+//! The kinds of means, by what they see of the rows.
 
 use crate::accuracy::forecast::{Forecast, Planned};
 use crate::accuracy::interval::Ratio;
 use crate::encoding::cells::{CellCounts, Line};
 use crate::encoding::grid::Grid;
+use crate::encoding::octaves::{Limits, OctaveCounts};
 use crate::mechanism::definition::{Built, Mechanism, Scalar};
-use crate::mechanism::mean::answer::MeanAnswer;
+use crate::mechanism::mean::answer::{AutoAnswer, MeanAnswer};
 use crate::mechanism::mean::location::Location;
 use crate::mechanism::mean::sampled::{SampledMean, Sampling};
 
@@ -17,6 +18,8 @@ pub enum Mean {
     Sampled(SampledMean),
     /// How they lie in the cells of a line without ends.
     Cells(Box<dyn CellsMean>),
+    /// How they lie in bins of equal relative width.
+    Auto(Box<dyn AutoMean>),
 }
 
 /// A mechanism of means that sees the number of rows and the sum of their grid steps.
@@ -83,6 +86,12 @@ pub trait CellsMean: Mechanism<CellCounts, Answer = MeanAnswer> {
     fn noise_sd(&self, rows: f64) -> f64;
 }
 
+/// A mechanism of means that sees how rows lie in bins of equal relative width, and finds its bounds in them.
+pub trait AutoMean: Mechanism<OctaveCounts, Answer = AutoAnswer> {
+    /// The limits of the column.
+    fn limits(&self) -> &Limits;
+}
+
 impl Mean {
     pub(crate) fn of_sums(mechanism: impl SumsMean + 'static) -> Built<Self> {
         Ok(Box::new(Self::Sums(Box::new(mechanism))))
@@ -112,6 +121,13 @@ impl Mean {
                 let noise_sd = mechanism.noise_sd(planned.rows);
                 mechanism.location().forecast(planned, noise_sd)
             }
+            // Its bounds, and so all of its errors, hang on the rows.
+            Self::Auto(_) => Forecast {
+                noise_sd: f64::INFINITY,
+                bias: f64::INFINITY,
+                rmse: f64::INFINITY,
+                null: 0.0,
+            },
         }
     }
 
@@ -120,7 +136,7 @@ impl Mean {
     pub fn rmse(&self, rows: f64) -> f64 {
         match self {
             Self::Sums(mechanism) => mechanism.rmse(rows),
-            Self::Sampled(_) | Self::Cells(_) => {
+            Self::Sampled(_) | Self::Cells(_) | Self::Auto(_) => {
                 self.forecast(&Planned { rows, moment: None }).noise_sd
             }
         }
@@ -130,7 +146,7 @@ impl Mean {
     pub fn half_width(&self, rows: f64, miss: f64) -> Option<f64> {
         match self {
             Self::Sums(mechanism) => mechanism.half_width(rows, miss),
-            Self::Sampled(_) | Self::Cells(_) => None,
+            Self::Sampled(_) | Self::Cells(_) | Self::Auto(_) => None,
         }
     }
 
@@ -138,7 +154,7 @@ impl Mean {
     pub fn sums(self) -> Option<Box<Scalar<MeanAnswer>>> {
         match self {
             Self::Sums(mechanism) => Some(mechanism),
-            Self::Sampled(_) | Self::Cells(_) => None,
+            Self::Sampled(_) | Self::Cells(_) | Self::Auto(_) => None,
         }
     }
 }

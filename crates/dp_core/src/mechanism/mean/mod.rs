@@ -17,7 +17,10 @@
 //! and of public numbers.
 
 pub mod answer;
+pub mod auto;
 pub mod clipped;
+pub mod ends;
+pub mod finding;
 pub mod gaussian;
 pub mod halves;
 pub mod hourglass;

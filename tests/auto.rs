@@ -1,0 +1,199 @@
+//! A mean that finds its bounds, through SQL: what it answers, what it shows beside the answer, what it refuses, how private it is at
+//! most.
+
+use dp_mean_tests::auditing::bound;
+use dp_mean_tests::releases::Releases;
+use dp_mean_tests::{Build, rows, run, session, value};
+use postgres::Client;
+
+fn seeded(client: &mut Client, call: &str, from: &str) -> String {
+    run(client, "SELECT dp_test_seed(5)");
+    value(client, &format!("SELECT ({call})::text FROM {from}"))
+}
+
+/// The mean and what is in the text of the mechanism.
+struct Found {
+    value: f64,
+    interval: [f64; 2],
+    mechanism: String,
+}
+
+fn found(client: &mut Client, arguments: &str, from: &str) -> Found {
+    let sql = format!("SELECT (dp_mean_estimate({arguments})).* FROM {from}");
+    let row = rows(client, &sql).remove(0);
+    Found {
+        value: row.get("value"),
+        interval: [row.get("lower"), row.get("upper")],
+        mechanism: row.get("mechanism"),
+    }
+}
+
+impl Found {
+    /// A number in the text.
+    fn number(&self, key: &str) -> f64 {
+        let (_, rest) = self.mechanism.split_once(&format!("{key}=")).expect(key);
+        let end = rest.find([',', ')']).expect("an end");
+        rest[..end].parse().expect("a number")
+    }
+}
+
+const ROWS: &str =
+    "generate_series(1, 20000) i, LATERAL (SELECT -60 * ln((i - 0.5) / 20000) AS x) r";
+
+#[test]
+fn it_finds_the_bounds_of_a_skewed_column_and_shows_them() {
+    let (_database, mut client) = session(Build::Testing);
+    run(&mut client, "SELECT dp_test_seed(11)");
+    for _ in 0..20 {
+        let near = found(&mut client, "x, NULL, NULL, 1, 'auto'", ROWS);
+        let [lo, hi] = ["lo", "hi"].map(|key| near.number(key));
+        assert!(
+            lo.abs() < hi && (128.0..=2048.0).contains(&hi),
+            "{}",
+            near.mechanism
+        );
+        assert!((near.number("nonzero") - 20_000.0).abs() < 1000.0);
+        assert!(!near.mechanism.contains("few"), "{}", near.mechanism);
+        assert!((near.value - 60.0).abs() < 3.0, "{}", near.value);
+        let [lower, upper] = near.interval;
+        assert!(lo <= lower && lower <= near.value && near.value <= upper && upper <= hi);
+        let wider = found(&mut client, "x, NULL, NULL, 1, 'auto(beyond=20)'", ROWS);
+        let [least, most] = wider.interval;
+        // 20 rows as far out as the bounds are apart.
+        assert!(most - least > 40.0 * 100.0 / 21_000.0, "{least} {most}");
+        assert!(
+            wider.mechanism.ends_with("beyond=20.0)"),
+            "{}",
+            wider.mechanism
+        );
+    }
+    // Far from zero it takes limits.
+    let far = "generate_series(1, 20000) i, LATERAL (SELECT 1e6 + i % 100 AS x) r";
+    let with = found(&mut client, "x, 1e6, 2e6, 1, 'auto'", far);
+    assert!((with.value - 1_000_049.5).abs() < 1.0, "{}", with.value);
+    assert!(with.number("hi") <= 1_000_512.0, "{}", with.mechanism);
+    let without = found(&mut client, "x, NULL, NULL, 1, 'auto'", far);
+    assert!(
+        without.number("hi") - without.number("lo") > 1e5,
+        "{}",
+        without.mechanism
+    );
+}
+
+#[test]
+fn few_rows_are_said_to_be_few() {
+    let (_database, mut client) = session(Build::Testing);
+    run(&mut client, "SELECT dp_test_seed(12)");
+    for from in [
+        "generate_series(1, 20) x",
+        "generate_series(1, 0) x",
+        "(SELECT 0 FROM generate_series(1, 9999)) r(x)",
+    ] {
+        let (mut few, mut nowhere) = (0, 0);
+        for _ in 0..20 {
+            let found = found(&mut client, "x, NULL, NULL, 0.1, 'auto'", from);
+            few += u32::from(found.mechanism.contains(", few=yes"));
+            if found.mechanism.contains("lo=0, hi=0") {
+                // Of nothing that was found, nothing is known.
+                assert_eq!(found.value, 0.0);
+                assert_eq!(found.interval, [f64::NEG_INFINITY, f64::INFINITY]);
+                nowhere += 1;
+            }
+        }
+        assert!(few >= 15 && nowhere >= 15, "{from}: {few} {nowhere}");
+    }
+}
+
+#[test]
+fn rows_in_any_order_and_any_split_give_one_answer() {
+    let (_database, mut client) = session(Build::Testing);
+    run(
+        &mut client,
+        "CREATE TABLE t AS SELECT CASE i % 11 WHEN 0 THEN 0 WHEN 1 THEN -i ELSE exp(i / 3000.0) END::float8 AS x,
+                                  i % 7 AS g FROM generate_series(1, 60000) i;
+         INSERT INTO t VALUES ('NaN', 1), (NULL, 2), ('Infinity', 3), ('-Infinity', 4), (5e-324, 5);
+         ALTER TABLE t SET (parallel_workers = 3); ANALYZE t;
+         SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0",
+    );
+    for arguments in ["x, NULL, NULL, 1, 'auto'", "x, -500, 1e9, 1, 'auto'"] {
+        for aggregate in ["dp_mean", "dp_mean_and_count", "dp_mean_estimate"] {
+            let call = format!("{aggregate}({arguments})");
+            run(&mut client, "SET max_parallel_workers_per_gather = 3");
+            let plan = rows(&mut client, &format!("EXPLAIN SELECT {call} FROM t"));
+            assert!(
+                plan.iter()
+                    .any(|row| row.get::<_, &str>(0).contains("Gather"))
+            );
+            let parallel = seeded(&mut client, &call, "t");
+            run(&mut client, "SET max_parallel_workers_per_gather = 0");
+            for order in ["x", "x DESC", "g, x", "md5(x::text)"] {
+                let from = format!("(SELECT x FROM t ORDER BY {order}) s");
+                assert_eq!(
+                    seeded(&mut client, &call, &from),
+                    parallel,
+                    "{call} {order}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn bounds_are_two_or_none() {
+    let (_database, mut client) = session(Build::Release);
+    for (arguments, argument) in [
+        ("x, NULL, 1, 1, 'auto'", "lo"),
+        ("x, 0, NULL, 1, 'auto'", "hi"),
+        ("x, 1, 0, 1, 'auto'", "hi"),
+        ("x, 0, 1e-13, 1, 'auto'", "hi"),
+        ("x, NULL, NULL, 1", "lo"),
+        ("x, NULL, NULL, NULL, 'auto'", "eps"),
+        ("x, NULL, NULL, 1, 'auto(beyond=-1)'", "mech"),
+        ("x, NULL, NULL, 1, 'auto(beyond=1000001)'", "mech"),
+    ] {
+        for aggregate in ["dp_mean", "dp_mean_and_count", "dp_mean_estimate"] {
+            for rows in [0, 3] {
+                let sql =
+                    format!("SELECT {aggregate}({arguments}) FROM generate_series(1, {rows}) x");
+                let error = client.query(&sql, &[]).expect_err(&sql);
+                let error = error.as_db_error().expect("an ERROR");
+                assert_eq!(error.code().code(), "22023", "{sql}");
+                let named = format!("argument \"{argument}\"");
+                assert!(
+                    error.message().contains(&named),
+                    "{sql}: {}",
+                    error.message()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_audit_finds_no_more_than_epsilon_and_notices_half_the_noise() {
+    for (factor, seed) in [(1, 61), (2, 62)] {
+        let mut releases = Releases::seeded(seed);
+        let setup = format!(
+            "SELECT dp_test_budget_factor({factor}); CREATE TABLE nothing (x float8);
+             CREATE TABLE one AS SELECT 1::float8 AS x; CREATE TABLE thirty AS SELECT 3::float8 AS x FROM generate_series(1, 30);
+             CREATE TABLE one_more AS SELECT 3::float8 AS x FROM generate_series(1, 31)"
+        );
+        run(releases.client(), &setup);
+        for eps in [1.0, 2.0] {
+            let mut worst = f64::NEG_INFINITY;
+            // Between limits, where 39/64 of eps are spent on a mean of few rows; and where the octave is found now and then.
+            for (limits, pair) in [
+                ("0, 1", ["nothing", "one"]),
+                ("NULL, NULL", ["thirty", "one_more"]),
+            ] {
+                let call = format!("dp_mean_and_count(x, {limits}, {eps}, 'auto')");
+                let answer = format!("ARRAY[({call}).mean, ({call}).count]");
+                let draws = pair.map(|table| releases.draw_arrays(&answer, table, None, 40_000));
+                let found = bound([&draws[0], &draws[1]], 2);
+                println!("{call}, noise / {factor}: epsilon is at least {found:.3}");
+                worst = worst.max(found);
+            }
+            assert_eq!(worst > eps, factor == 2, "eps {eps}: {worst}");
+        }
+    }
+}
