@@ -321,6 +321,66 @@ fn forged_cells() -> Vec<Vec<u8>> {
     all
 }
 
+/// What a state of octaves holds behind its length word: limits and where the bins start; the number of pages, and for each of 32
+/// stretches of bins which page has it; and for each page 32 times rows and the sum of their digits in two halves.
+fn octaves(limits: [f64; 3], pages: u64, places: [u8; 32], slots: &[[u64; 3]]) -> Vec<u8> {
+    let mut bytes = OCTAVE_MAGIC.to_ne_bytes().to_vec();
+    bytes.extend(limits.iter().flat_map(|number| number.to_ne_bytes()));
+    bytes.extend(pages.to_ne_bytes());
+    bytes.extend(places);
+    let numbers = slots.iter().flatten();
+    bytes.extend(numbers.flat_map(|number| number.to_ne_bytes()));
+    bytes
+}
+
+const OCTAVE_MAGIC: u32 = 0xd9_3a_5e_41;
+
+/// Forgeries of states of octaves: right ones with all kinds of pages, and those that lie about their length, their limits and
+/// which page is where.
+fn forged_octaves() -> Vec<Vec<u8>> {
+    let mut random = Random::new(24);
+    let mut all = Vec::new();
+    let none = [f64::NEG_INFINITY, f64::INFINITY, 0.0];
+    let of_call = [none, [0.0, 100.0, 0.0]];
+    // As many pages as the head says, more, and fewer.
+    for pages in [0, 1, 2, 25, 26, 27, 255, 1 << 32, u64::MAX] {
+        for there in [0, 1, 2, 26, 27] {
+            let slots = vec![[1, 2, 3]; 32 * there];
+            all.push(octaves(none, pages, [0; 32], &slots));
+        }
+    }
+    // Pages that are not there, are in two places, or are in places behind the last; numbers at the ends.
+    for place in [0, 1, 2, 25, 26, 31, 254, 255] {
+        for word in [0, 1, 1 << 62, 1 << 63, u64::MAX] {
+            for limits in of_call {
+                let mut places = [place; 32];
+                all.push(octaves(limits, 2, places, &[[word; 3]; 64]));
+                places[random.below(32)] = random.below(256) as u8;
+                all.push(octaves(limits, 2, places, &[[word; 3]; 64]));
+            }
+        }
+    }
+    for limits in [
+        [f64::NAN; 3],
+        [f64::INFINITY; 3],
+        [5.0, -5.0, 1e300],
+        [0.0, 100.0, f64::NAN],
+    ] {
+        all.push(octaves(limits, 1, [0; 32], &[[1 << 40; 3]; 32]));
+    }
+    for limits in of_call {
+        for _ in 0..20 {
+            let slots: Vec<_> = (0..32).map(|_| [(); 3].map(|()| random.0.word())).collect();
+            let mut close = octaves(limits, 1, [0; 32], &slots);
+            all.push(close.clone());
+            let at = random.below(close.len());
+            close[at] ^= 1 << random.below(8);
+            all.push(close);
+        }
+    }
+    all
+}
+
 const PAIR_MAGIC: u32 = 0xd9_3a_5e_04;
 
 /// Forgeries of states of two columns: right ones with all kinds of sums, near misses, and other grids.
@@ -456,7 +516,7 @@ fn forged_first_states(build: Build) {
     let (mut answers, mut errors) = (0, 0);
     let forgeries = forgeries().into_iter().chain(forged_vectors());
     let forgeries = forgeries.chain(forged_cells()).chain(forged_pairs());
-    let forgeries = forgeries.chain(forged_bitmaps());
+    let forgeries = forgeries.chain(forged_bitmaps()).chain(forged_octaves());
     for (i, bytes) in forgeries.enumerate() {
         let update = "UPDATE pg_aggregate SET agginitval = '{}' WHERE aggtranstype = 'dp_mean.dp_state'::regtype";
         run(&mut client, &update.replace("{}", &hexadecimal(&bytes)));
@@ -600,7 +660,8 @@ fn forged_partial_states(build: Build) {
         &[[[5, 3, 9]].as_slice(), &[[0; 3]; 7]].concat(),
     ));
     let forgeries = forgeries().into_iter().chain(forged_vectors());
-    for bytes in forgeries.chain(forged_cells()).chain(forged_pairs()) {
+    let forgeries = forgeries.chain(forged_cells()).chain(forged_pairs());
+    for bytes in forgeries.chain(forged_octaves()) {
         let bad = hexadecimal(&bytes);
         let mut statements = Vec::new();
         for (left, right) in [
@@ -625,6 +686,9 @@ fn forged_partial_states(build: Build) {
         for aggregate in ["mean", "mean_and_count"] {
             statements.push(format!(
                 "SELECT forged_{aggregate}(x, NULL, NULL, 1, 'symmetric{scale}') FROM few"
+            ));
+            statements.push(format!(
+                "SELECT forged_{aggregate}(x, NULL, NULL, 1, 'auto') FROM few"
             ));
         }
         for aggregate in ["sums", "sums_estimate", "means"] {

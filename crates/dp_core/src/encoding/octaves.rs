@@ -384,7 +384,7 @@ impl Range {
         let first = (u128::from(content.count) * (QUARTERS + quarter) as u128) << DIGITS;
         // In 2^(octave - 52). Below 2^117.
         let sum = first.wrapping_add(content.digits) as i128;
-        let sum = if bin < 0 { -sum } else { sum };
+        let sum = if bin < 0 { sum.wrapping_neg() } else { sum };
         // A bin inside the range is at most 5 octaves above its own, so this is not negative.
         let down = (self.octave - PLACES) - (octave - DIGITS as i32 - 2);
         sum >> down.clamp(0, 127)
