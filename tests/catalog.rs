@@ -50,7 +50,7 @@ const GATE: [&str; 8] = [
     "dp_column(regclass,text,text[])",
     "dp_cost(text)",
     "dp_disallow(regclass,regrole)",
-    "dp_protect(regclass,text,text,integer,integer,double precision,double precision)",
+    "dp_protect(regclass,text,text,integer,integer,double precision,double precision,boolean)",
     "dp_unprotect(regclass)",
     "dp_view(regclass,text)",
 ];

@@ -26,6 +26,8 @@ pub enum What {
     /// People.
     People,
     Mean,
+    /// Of numbers that nothing bounds.
+    MeanWithoutBounds,
     Sum,
     Variance,
     Stddev,
@@ -258,6 +260,13 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
         return Ok(asked);
     }
     if let Some(argument) = arguments.first() {
+        let range = block.range(block.checker.folded(argument.copy()));
+        let finds_bounds = block.policy.label.auto_bounds && block.has_one_row_each();
+        if range.is_none() && finds_bounds && matches!(asked.what, What::Mean) {
+            asked.what = What::MeanWithoutBounds;
+            asked.argument = Some(number(block, *argument)?);
+            return Ok(asked);
+        }
         let numbers = bounded(block, &name, *argument)?;
         asked.argument = Some(numbers.argument);
         asked.bounds = Some(numbers.bounds);

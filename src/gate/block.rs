@@ -13,6 +13,7 @@ use crate::gate::expression::{self, Checker};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::refuse::{Checked, Reason};
 use crate::gate::released;
+use crate::ledger::session;
 use crate::pg::procedure;
 use crate::pg::tree::{self, Ref};
 
@@ -235,6 +236,11 @@ impl Block {
             reference: clause.tleSortGroupRef,
             values: values.map(<[String]>::to_vec),
         })
+    }
+
+    /// Whether a row is a person: a snapshot that was there before may be older than the unique index that says so.
+    pub fn has_one_row_each(&self) -> bool {
+        self.policy.one_row_each && !self.joined && !session::keeps_a_snapshot()
     }
 
     /// The person of a row.

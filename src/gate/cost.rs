@@ -8,12 +8,15 @@ use dp_core::request::ranks::Ranks;
 
 use crate::gate::refuse::{Checked, Reason};
 
+/// The bounds of a call that has such arguments.
+pub type Bounds = Option<(Option<f64>, Option<f64>)>;
+
 /// A call of one of our aggregates, as its price depends on it.
 pub struct Call<'a> {
     pub aggregate: &'a str,
-    pub bounds: Option<(f64, f64)>,
+    pub bounds: Bounds,
     /// Of the second of two columns.
-    pub x_bounds: Option<(f64, f64)>,
+    pub x_bounds: Bounds,
     pub epsilon: f64,
     pub delta: Option<f64>,
     pub length: Option<usize>,
@@ -24,8 +27,8 @@ pub struct Call<'a> {
 /// What it costs, and the mechanism's own text.
 pub fn of(call: &Call) -> Checked<(Spent, String)> {
     let arguments = Arguments {
-        bounds: call.bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
-        x_bounds: call.x_bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
+        bounds: call.bounds,
+        x_bounds: call.x_bounds,
         epsilon: Some(call.epsilon),
         delta: call.delta.map(Some),
         length: call.length,

@@ -130,7 +130,7 @@ fn set_column_label(relation: Oid, column: i16, label: &ColumnLabel) {
     );
 }
 
-/// `dp_protect(relation, unit, budget, groups, rows, query_epsilon, query_delta)`
+/// `dp_protect(relation, unit, budget, groups, rows, query_epsilon, query_delta, auto_bounds)`
 fn protect(call: Call) -> Option<Datum> {
     const FUNCTION: &str = "dp_protect";
     session::refuse_read_only(c"dp_protect()");
@@ -149,6 +149,7 @@ fn protect(call: Call) -> Option<Datum> {
             rows: u32::try_from(whole(4)).unwrap_or(0),
             epsilon: call.datum(5).map_or(f64::NAN, float8),
             delta: call.datum(6).map(float8),
+            auto_bounds: call.datum(7).is_some_and(|datum| datum.value() as u8 != 0),
         };
         label.check().map_err(|error| errors::label(&error))?;
         if !expression::is_groupable(kind) {

@@ -16,7 +16,6 @@ use crate::gate::defence::Defence;
 use crate::gate::policy::quoted_name;
 use crate::gate::receipt::Receipt;
 use crate::gate::refuse::{Checked, Reason};
-use crate::ledger::session;
 use crate::pg::tree::{self, Ref};
 use crate::pg::{extension, procedure};
 
@@ -122,7 +121,7 @@ pub fn write(
 ) -> Checked<Written> {
     let listed = !keys.is_empty() && keys.iter().all(|key| key.values.is_some()) && sets.len() == 1;
     let rows = block.policy.label.rows;
-    let is_row = block.policy.one_row_each && !block.joined && !session::keeps_a_snapshot();
+    let is_row = block.has_one_row_each();
     let row = match listed {
         true => Level::RowBelow,
         false => Level::Row,
@@ -333,13 +332,13 @@ impl Template<'_> {
     }
 
     /// What stands for the numbers of each row, and the filter of the aggregate that reads them.
-    fn numbers(&mut self, asked: &Asked, bounds: (f64, f64)) -> Checked<(String, String)> {
+    fn numbers(&mut self, asked: &Asked) -> Checked<(String, String)> {
         let argument = asked.argument.ok_or("an aggregate is about nothing")?;
         let number = format!("${}", self.parameter(argument));
         let mut filter = self.filter(asked);
-        let mut columns = vec![(number, bounds)];
+        let mut columns = vec![(number, asked.bounds)];
         if let Some(x) = asked.x {
-            columns.push((format!("${}", self.parameter(x.argument)), x.bounds));
+            columns.push((format!("${}", self.parameter(x.argument)), Some(x.bounds)));
             // What a person contributes in both is of the same rows.
             if matches!(self.level, Level::Person | Level::Groups) {
                 let both = columns.iter().map(|(number, _)| {
@@ -353,17 +352,21 @@ impl Template<'_> {
             let numbers = columns.into_iter().map(|(number, _)| number);
             return Ok((numbers.collect::<Vec<_>>().join(", "), filtered(filter)));
         }
-        let below = columns.into_iter().map(|(number, (lo, hi))| {
+        let below = columns.into_iter().map(|(number, bounds)| {
             let filter = filter.as_deref();
-            match (self.level, filter) {
+            Ok(match (self.level, filter) {
                 (Level::RowBelow, Some(filter)) => {
                     self.column(format!("CASE WHEN {filter} THEN {number} END"))
                 }
                 (Level::RowBelow, None) => self.column(number),
-                _ => self.contribution(&number, lo, hi, self.rows, filter),
-            }
+                _ => {
+                    let (lo, hi) = bounds.ok_or("what a person contributes has no bounds")?;
+                    self.contribution(&number, lo, hi, self.rows, filter)
+                }
+            })
         });
-        Ok((below.collect::<Vec<_>>().join(", "), String::new()))
+        let below = below.collect::<Checked<Vec<_>>>()?;
+        Ok((below.join(", "), String::new()))
     }
 
     /// The condition on the rows of an aggregate.
@@ -459,6 +462,13 @@ impl Template<'_> {
         let usual = Terms::usual(self.epsilon);
         match &asked.what {
             What::Mean => self.write_numbers("dp_mean", asked, &usual),
+            What::MeanWithoutBounds => {
+                let terms = Terms {
+                    mechanism: Some("auto"),
+                    ..usual
+                };
+                self.write_numbers("dp_mean", asked, &terms)
+            }
             What::Sum => self.write_numbers("dp_sum", asked, &usual),
             What::Variance => self.write_numbers("dp_variance", asked, &usual),
             What::Stddev => self.write_numbers("dp_stddev", asked, &usual),
@@ -504,9 +514,12 @@ impl Template<'_> {
         asked: &Asked,
         terms: &Terms,
     ) -> Checked<usize> {
-        let bounds = asked.bounds.ok_or("an aggregate has no bounds")?;
-        let (x, filter) = self.numbers(asked, bounds)?;
-        let bounds = [Some(bounds), asked.x.map(|x| x.bounds)];
+        let (x, filter) = self.numbers(asked)?;
+        let bounds = asked
+            .bounds
+            .map_or((None, None), |(lo, hi)| (Some(lo), Some(hi)));
+        let x_bounds = asked.x.map(|x| (Some(x.bounds.0), Some(x.bounds.1)));
+        let bounds = [Some(bounds), x_bounds];
         self.write_call(aggregate, &x, bounds, self.rows, terms, &filter)
     }
 
@@ -515,7 +528,7 @@ impl Template<'_> {
         &mut self,
         aggregate: &'static str,
         x: &str,
-        [bounds, x_bounds]: [Option<(f64, f64)>; 2],
+        [bounds, x_bounds]: [cost::Bounds; 2],
         rows: u32,
         terms: &Terms,
         filter: &str,
@@ -531,7 +544,8 @@ impl Template<'_> {
             quantile: terms.quantile,
             mechanism: &mechanism,
         })?;
-        let written = |(lo, hi)| format!("{}, {}", float(lo), float(hi));
+        let bound = |bound: Option<f64>| bound.map_or("NULL".to_owned(), float);
+        let written = |(lo, hi)| format!("{}, {}", bound(lo), bound(hi));
         let buckets = terms.buckets.map(|buckets| buckets.to_string());
         let arguments = [
             Some(x.to_owned()),

@@ -1,6 +1,6 @@
 //! What comes out: the values, their types, and their price.
 
-use dp_mean_tests::rows;
+use dp_mean_tests::{rows, value};
 
 use super::{World, table};
 
@@ -446,6 +446,56 @@ fn two_columns_have_private_answers() {
     assert!(refusal.message.contains("no private answer"), "{refusal:?}");
     let refusal = world.refused("SELECT corr(salary, person) FROM people");
     assert!(refusal.message.contains("nothing bounds"), "{refusal:?}");
+}
+
+/// Where the owner allows it, a mean of what nothing bounds finds bounds, of tables where a row is a person.
+#[test]
+fn means_find_bounds_where_the_policy_says_so() {
+    let mut world = World::new();
+    world.own(
+        "CREATE TABLE incomes (person int PRIMARY KEY, income float8 NOT NULL, dept text);
+         INSERT INTO incomes SELECT i, 20000 + i % 1000, 'd' || i % 2 FROM generate_series(1, 20000) i;
+         CREATE TABLE payments (person int NOT NULL, amount float8 NOT NULL);
+         INSERT INTO payments SELECT i % 20000, 50 FROM generate_series(1, 20000) i",
+    );
+    let protect = |world: &mut World, more: &str| {
+        world.own(&format!(
+            "SELECT dp_protect('incomes', 'person', 'all', query_epsilon => 20 {more}),
+                 dp_protect('payments', 'person', 'all', query_epsilon => 20 {more}),
+                 dp_allow('incomes', '{{analyst}}'), dp_allow('payments', '{{analyst}}')"
+        ));
+    };
+    protect(&mut world, "");
+    world.refused("SELECT avg(income) FROM incomes");
+    protect(&mut world, ", auto_bounds => true");
+    for (releases, sql) in [
+        (1, "SELECT avg(income) FROM incomes"),
+        (
+            1,
+            "SELECT avg(income * 2) FILTER (WHERE dept = 'd1') FROM incomes",
+        ),
+        (2, "SELECT avg(income), count(income) FROM incomes"),
+        (
+            2,
+            "SELECT dept, avg(income) FROM incomes GROUP BY dept ORDER BY dept",
+        ),
+    ] {
+        world.same(sql, releases);
+    }
+    for sql in [
+        "SELECT sum(income) FROM incomes",
+        "SELECT stddev(income) FROM incomes",
+        "SELECT avg(amount) FROM payments",
+        "SELECT avg(income) FROM incomes JOIN regions ON true",
+    ] {
+        let refusal = world.refused(sql);
+        assert!(refusal.message.contains("nothing bounds"), "{refusal:?}");
+    }
+    assert!(value::<bool>(
+        &mut world.owner,
+        "SELECT bool_and(auto_bounds = (unit = 'person' AND relation::text <> 'people')) \
+         FROM dp_policies"
+    ));
 }
 
 /// Tools fill sliders with the least and the greatest value: these are public bounds where the session asks for that.
