@@ -80,6 +80,9 @@ uninstall:      ## what install put there
 package:        ## a .deb for the local PostgreSQL, tried on a throw-away server
 	@scripts/package
 
+reproducible:   ## whether two builds of the same source give the same library, as packages have it; minutes
+	@scripts/reproducible
+
 clean:          ## everything that was built or downloaded
 	rm -rf target
 
@@ -87,4 +90,4 @@ help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
 .PHONY: all demo test test-crash test-fuzz test-upgrade test-16 test-17 test-18 test-all bench bench-charges bench-planning bench-18 bench-peers audit \
-	mutations mutants docs figures install uninstall package clean help
+	mutations mutants docs figures install uninstall package reproducible clean help
