@@ -13,12 +13,17 @@ demo:           ## a protected table, what an analyst may ask of it beside the t
 test:           ## every check and test, on throw-away servers
 	@scripts/test
 
-test-16 test-18: ## the SQL tests on PostgreSQL 16 or 18 (from PyPI, nothing is installed)
+test-16 test-17 test-18: ## the SQL tests on PostgreSQL 16 or 18 (from PyPI, nothing is installed), or on 17 (built from its source)
 	@PG_CONFIG="$$(scripts/servers $(@:test-%=%))" && export PG_CONFIG && scripts/test --sql
 
-test-all:       ## everything on PostgreSQL 15, then the SQL tests on 16 and 18
+test-all:       ## everything on PostgreSQL 15, then the SQL tests on 16, 17 and 18
 	@PG_CONFIG= PG=$(or $(PG),15) scripts/test
 	@$(MAKE) --no-print-directory test-16
+	@scripts/servers 17 >/dev/null; case $$? in \
+		0) $(MAKE) --no-print-directory test-17 ;; \
+		77) echo "==> passed by: PostgreSQL 17, as its source could not be fetched" >&2 ;; \
+		*) exit 1 ;; \
+	esac
 	@$(MAKE) --no-print-directory test-18
 
 test-crash:     ## kill -9 of a server under sessions that charge a budget: ROUNDS=50
@@ -75,11 +80,14 @@ uninstall:      ## what install put there
 package:        ## a .deb for the local PostgreSQL, tried on a throw-away server
 	@scripts/package
 
+reproducible:   ## whether two builds of the same source give the same library, as packages have it; minutes
+	@scripts/reproducible
+
 clean:          ## everything that was built or downloaded
 	rm -rf target
 
 help:           ## this list
-	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
-.PHONY: all demo test test-crash test-fuzz test-upgrade test-16 test-18 test-all bench bench-charges bench-planning bench-18 bench-peers audit \
-	mutations mutants docs figures install uninstall package clean help
+.PHONY: all demo test test-crash test-fuzz test-upgrade test-16 test-17 test-18 test-all bench bench-charges bench-planning bench-18 bench-peers audit \
+	mutations mutants docs figures install uninstall package reproducible clean help

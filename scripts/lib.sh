@@ -202,6 +202,18 @@ build() {
 	install -D "target/$1/lib$EXTENSION.so" "$(library "$1")"
 }
 
+# ship FILE: the library as packages have it, into this file, from the sources in the current directory. The same source,
+# PostgreSQL and Rust give the same bytes: the paths of this machine are not in it.
+ship() {
+	local separator=$'\x1f' flags home=${CARGO_HOME:-$HOME/.cargo}
+	flags=--remap-path-prefix=$PWD=/$EXTENSION$separator--remap-path-prefix=$home=/cargo
+	quietly "building $EXTENSION $VERSION for PostgreSQL $MAJOR, to ship" env -u RUSTFLAGS PGRX_PG_CONFIG_PATH="$PG_CONFIG" \
+		CARGO_ENCODED_RUSTFLAGS="$flags" CFLAGS="-ffile-prefix-map=$PWD=/$EXTENSION -ffile-prefix-map=$home=/cargo" \
+		cargo build --locked --package "$EXTENSION" --lib --release --no-default-features --features "pg$MAJOR" --target-dir target/ship
+	install -D "target/ship/release/lib$EXTENSION.so" "$1"
+	strip --strip-unneeded "$1"
+}
+
 # sql_script COMMAND FILE...: a script that only this command can run, of these files.
 sql_script() {
 	local file

@@ -25,6 +25,7 @@ mod keep;
 mod ledger;
 mod memory;
 mod order;
+mod package;
 mod people;
 mod planning;
 mod plans;

@@ -17,7 +17,7 @@ const MEMBERS: &str = "SELECT objid FROM pg_depend WHERE refclassid = 'pg_extens
 const EVERYWHERE: [&str; 2] = ["rows", "groups"];
 
 /// What functions are for: a title, and their names. Sections for mechanisms, types and settings follow.
-const PURPOSES: [(&str, &[&str]); 14] = [
+const PURPOSES: [(&str, &[&str]); 15] = [
     (
         "Means, sums and counts",
         &[
@@ -115,6 +115,7 @@ const PURPOSES: [(&str, &[&str]); 14] = [
     ),
     ("Budgets", &["dp_budget", "dp_budget_close", "dp_charge"]),
     (MECHANISMS, &["dp_mechanisms"]),
+    ("Version", &["dp_version"]),
 ];
 
 const MECHANISMS: &str = "Mechanisms";

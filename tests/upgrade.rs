@@ -192,6 +192,30 @@ fn assert_answers(client: &mut Client) {
     run(client, "REFRESH MATERIALIZED VIEW m");
 }
 
+/// The version that the library says is that of its control file; where the SQL is of another one, it says both.
+#[test]
+fn the_version_is_told() {
+    let (_database, mut client) = session(Build::Release);
+    let installed = "SELECT default_version FROM pg_available_extensions WHERE name = 'dp_mean'";
+    let library: String = value(&mut client, installed);
+    assert_eq!(version(&mut client), library);
+    let told = "SELECT dp_version()";
+    assert_eq!(value::<String>(&mut client, told), library);
+    // The next version's library, with the SQL of this one, would say the like.
+    run(
+        &mut client,
+        "UPDATE pg_extension SET extversion = '0.1.9' WHERE extname = 'dp_mean'",
+    );
+    let expected = format!("{library}, with the SQL of 0.1.9");
+    assert_eq!(value::<String>(&mut client, told), expected);
+    // Where the extension is gone, there is no SQL to tell of.
+    run(
+        &mut client,
+        "ALTER EXTENSION dp_mean DROP FUNCTION dp_version(); DROP EXTENSION dp_mean",
+    );
+    assert_eq!(value::<String>(&mut client, told), library);
+}
+
 #[test]
 fn what_users_made_lives_on() {
     let (database, mut client) = old(Build::Release);

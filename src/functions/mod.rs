@@ -4,3 +4,4 @@ mod accounting;
 mod histogram_edges;
 mod mechanisms;
 mod planning;
+mod version;

@@ -23,6 +23,26 @@ pub fn has_function(function: Oid) -> bool {
 
 /// The schema that CREATE EXTENSION, or ALTER EXTENSION, put its public objects into.
 pub fn schema() -> Option<Oid> {
+    read(|_, tuple| {
+        // SAFETY: `read` gives a row of pg_extension.
+        unsafe { (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_extension>()).extnamespace }
+    })
+}
+
+/// The version of its SQL, which ALTER EXTENSION updates.
+pub fn version() -> Option<String> {
+    read(|table, tuple| {
+        let column = pg_sys::Anum_pg_extension_extversion as i32;
+        // SAFETY: `read` gives a row of pg_extension and its open table; the text of a value is a string that ends with 0.
+        unsafe {
+            let text = pg_sys::SPI_getvalue(tuple, (*table).rd_att, column);
+            CStr::from_ptr(text).to_string_lossy().into_owned()
+        }
+    })
+}
+
+/// What `look` sees in its row, with the table that the row is of.
+fn read<T>(look: impl FnOnce(pg_sys::Relation, pg_sys::HeapTuple) -> T) -> Option<T> {
     let extension = oid()?;
     // SAFETY: a scan of one row of the catalog by its number, which is read before the scan ends.
     unsafe {
@@ -40,12 +60,9 @@ pub fn schema() -> Option<Oid> {
         let scan =
             pg_sys::systable_beginscan(table, index, true, std::ptr::null_mut(), 1, &raw mut key);
         let tuple = pg_sys::systable_getnext(scan);
-        let schema = (!tuple.is_null()).then(|| {
-            let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_extension>();
-            (*form).extnamespace
-        });
+        let seen = (!tuple.is_null()).then(|| look(table, tuple));
         pg_sys::systable_endscan(scan);
         pg_sys::table_close(table, lock);
-        schema
+        seen
     }
 }

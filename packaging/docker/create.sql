@@ -1,0 +1,1 @@
+CREATE EXTENSION dp_mean;

@@ -1,0 +1,133 @@
+//! What packages say of the extension: META.json, as PGXN's specification has it (https://pgxn.org/spec/), the spec file of
+//! RPMs, and the one version that all of them name.
+
+use std::fs;
+
+use dp_mean_tests::{Build, session};
+
+use crate::documentation::repository;
+
+/// A file of the repository.
+fn read(path: &str) -> String {
+    fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// What stands behind a word that a line begins with.
+fn behind<'a>(text: &'a str, word: &str) -> &'a str {
+    let line = text.lines().find_map(|line| line.strip_prefix(word));
+    line.unwrap_or_else(|| panic!("no line begins with {word:?}"))
+        .trim_matches([' ', '=', '\'', '"'])
+}
+
+/// What META.json must be, each a condition on `m`.
+const RULES: [(&str, &str); 16] = [
+    (
+        "the keys that must be there",
+        "m ?& '{name,version,abstract,maintainer,license,provides,meta-spec}'",
+    ),
+    (
+        "no key beside those of the specification",
+        "m - '{name,version,abstract,maintainer,license,provides,meta-spec,description,generated_by,no_index,prereqs,\
+         release_status,resources,tags}'::text[] = '{}'",
+    ),
+    ("a name", r"m ->> 'name' ~ '^[^/\\\s[:cntrl:]]{2,}$'"),
+    (
+        "a semantic version",
+        r"m ->> 'version' ~ '^(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}(-[0-9A-Za-z.-]+)?$'",
+    ),
+    (
+        "a one-line abstract",
+        r"length(m ->> 'abstract') BETWEEN 1 AND 120 AND m ->> 'abstract' !~ '\n'",
+    ),
+    ("a maintainer", "length(m ->> 'maintainer') > 0"),
+    (
+        "a licence of the list",
+        "m ->> 'license' IN ('agpl_3', 'apache_2_0', 'artistic_2', 'bsd', 'gpl_2', 'gpl_3', 'lgpl_2_1', 'lgpl_3_0', \
+         'mit', 'mozilla_2_0', 'open_source', 'perl_5', 'postgresql', 'restricted', 'unrestricted', 'unknown')",
+    ),
+    (
+        "the version of the specification",
+        "m #>> '{meta-spec,version}' = '1.0.0'",
+    ),
+    (
+        "the extension",
+        "(SELECT count(*) = 1 AND bool_and(key = m ->> 'name') FROM jsonb_object_keys(m -> 'provides') key)",
+    ),
+    (
+        "its file and version",
+        "m #>> '{provides,dp_mean,file}' = 'dp_mean.control' AND m #>> '{provides,dp_mean,version}' = m ->> 'version'",
+    ),
+    (
+        "its abstract",
+        "m #>> '{provides,dp_mean,abstract}' = m ->> 'abstract'",
+    ),
+    (
+        "a status",
+        "m ->> 'release_status' IN ('stable', 'testing', 'unstable')",
+    ),
+    (
+        "tags",
+        "(SELECT count(*) > 0 AND bool_and(length(tag) BETWEEN 1 AND 256) FROM jsonb_array_elements_text(m -> 'tags') tag)",
+    ),
+    (
+        "phases of the prerequisites",
+        "(m -> 'prereqs') - '{configure,build,test,runtime,develop}'::text[] = '{}'",
+    ),
+    (
+        "relations of the prerequisites",
+        "(SELECT bool_and(relations - '{requires,recommends,suggests,conflicts}'::text[] = '{}') \
+         FROM jsonb_each(m -> 'prereqs') phase (name, relations))",
+    ),
+    (
+        "the oldest PostgreSQL",
+        "m #>> '{prereqs,runtime,requires,PostgreSQL}' = '15.0.0'",
+    ),
+];
+
+#[test]
+fn meta_json_is_as_pgxn_says() {
+    let (_database, mut client) = session(Build::Release);
+    let meta = read("META.json");
+    for (what, rule) in RULES {
+        let sql =
+            format!("SELECT coalesce({rule}, false) FROM (SELECT $1::text::jsonb) AS meta (m)");
+        let holds: bool = client.query_one(&sql, &[&meta]).expect(what).get(0);
+        assert!(holds, "META.json: {what}");
+        // The rule is one: nothing holds of an empty object but what forbids.
+        if what != "no key beside those of the specification" {
+            let holds: bool = client.query_one(&sql, &[&"{}"]).expect(what).get(0);
+            assert!(!holds, "{what}: a rule that cannot fail");
+        }
+    }
+    let sql = "SELECT m #>> '{provides,dp_mean,docfile}' FROM (SELECT $1::text::jsonb) AS meta (m)";
+    let docfile: String = client.query_one(sql, &[&meta]).expect("a file").get(0);
+    assert!(repository().join(&docfile).exists(), "no {docfile}");
+}
+
+#[test]
+fn all_packages_name_one_version() {
+    let (_database, mut client) = session(Build::Release);
+    let version: String = client
+        .query_one("SELECT dp_version()", &[])
+        .expect("a version")
+        .get(0);
+    assert_eq!(behind(&read("Cargo.toml"), "version"), version);
+    assert_eq!(behind(&read("dp_mean.control"), "default_version"), version);
+    let spec = read("packaging/rpm/dp_mean.spec");
+    assert_eq!(behind(&spec, "Version:"), version);
+    let sql = "SELECT $1::text::jsonb ->> 'version'";
+    let meta: String = client
+        .query_one(sql, &[&read("META.json")])
+        .expect("a version")
+        .get(0);
+    assert_eq!(meta, version);
+    // Rust and PostgreSQL, where a package names what it is built with.
+    let rust = read("Cargo.toml");
+    let rust = behind(&rust, "rust-version");
+    assert_eq!(behind(&spec, "BuildRequires:  rust >="), rust);
+    let image = format!("FROM rust:{rust}-");
+    assert!(
+        read("packaging/docker/Dockerfile").contains(&image),
+        "no {image}"
+    );
+}
