@@ -458,31 +458,6 @@ fn mistakes_are_told_with_and_without_rows() {
     assert_eq!(refused(&mut client, sql).code, "42804");
 }
 
-/// The planner of newer versions drops a column that WHERE sets to a constant from GROUP BY: it counts all the same.
-#[test]
-fn a_constant_column_is_grouped_by() {
-    let (_database, mut client) = session(Build::Release);
-    run(
-        &mut client,
-        "CREATE TABLE dropped (person int, k int, name text)",
-    );
-    for (person, rest, right) in [
-        ("person", "person = 3 GROUP BY person", true),
-        ("k", "person = 3 GROUP BY person", false),
-        ("person", "name = 'x' GROUP BY name", false),
-    ] {
-        let sql = format!(
-            "SELECT k, dp_keep(1, 1e-6) FROM (SELECT dp_groups(1, {person}, k) AS kept FROM dropped WHERE {rest}) p, \
-             dp_unnest(kept) AS g(k int) GROUP BY k"
-        );
-        if right {
-            assert!(rows(&mut client, &sql).is_empty(), "{sql}");
-        } else {
-            assert_eq!(refused(&mut client, &sql).code, "22023", "{sql}");
-        }
-    }
-}
-
 /// A person has one contribution in a group of the query: it groups by all keys, and by what tells them apart.
 #[test]
 fn groups_of_the_query_are_those_that_are_kept() {

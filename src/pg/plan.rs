@@ -234,21 +234,10 @@ impl PlannedCall {
             }
             let node = self.plan.cast::<pg_sys::Agg>();
             let by = usize::try_from((*node).numCols).unwrap_or(0);
-            let mut columns = Vec::from_iter((0..by).map(|i| Some(*(*node).grpColIdx.add(i))));
-            if by == 0 {
-                // PostgreSQL 16 and later drop columns that WHERE sets to a constant. What GROUP BY names is still
-                // among what the node hands up.
-                let targets = elements::<pg_sys::TargetEntry>((*self.plan).targetlist);
-                let named = targets.filter(|target| (**target).ressortgroupref > 0);
-                columns.extend(named.map(|target| outer_column((*target).expr)));
-            }
             (*node).aggstrategy != pg_sys::AggStrategy::AGG_PLAIN
                 && (*node).groupingSets.is_null()
                 && (*node).chain.is_null()
-                && !columns.is_empty()
-                && columns
-                    .iter()
-                    .all(|column| column.is_some() && *column == outer_column(*expr))
+                && (0..by).all(|i| outer_column(*expr) == Some(*(*node).grpColIdx.add(i)))
         }
     }
 
