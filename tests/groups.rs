@@ -413,7 +413,8 @@ fn mistakes_are_told_with_and_without_rows() {
         &mut client,
         "ANALYZE t; CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
     );
-    // Newer planners drop a column that is one value from GROUP BY, and show no more by whom a query is grouped.
+    // Newer planners drop a column that is one value from GROUP BY, and show no more by whom a query is grouped: then
+    // rows are looked at.
     let version: i32 = value(
         &mut client,
         "SELECT current_setting('server_version_num')::int",
@@ -464,6 +465,47 @@ fn mistakes_are_told_with_and_without_rows() {
     let sql = "SELECT k, dp_count(1.0) FROM (SELECT dp_groups(1, person, k) AS kept FROM t GROUP BY person) p, \
          dp_unnest(kept) AS g(k text) GROUP BY k";
     assert_eq!(refused(&mut client, sql).code, "42804");
+}
+
+/// Where WHERE makes what GROUP BY names one value, newer planners drop it. Of several people in one group nothing is kept,
+/// in any plan, so that nobody moves more than what one person contributes.
+#[test]
+fn several_people_in_one_group_are_nobody() {
+    let (_database, mut client) = session(Build::Release);
+    run(
+        &mut client,
+        "CREATE TABLE named AS SELECT i % 1000 AS person, i % 3 AS k, 'x'::text AS name, 0.5::float8 AS x \
+         FROM generate_series(1, 30000) i; ANALYZE named",
+    );
+    let version: i32 = value(
+        &mut client,
+        "SELECT current_setting('server_version_num')::int",
+    );
+    let from = |who: &str, by: &str| {
+        format!(
+            "FROM (SELECT dp_groups(3, person, k, dp_part(x, 0, 1)) AS kept FROM named WHERE {who} GROUP BY {by}) p, \
+             dp_unnest(kept) AS g(k int, c dp_contribution)"
+        )
+    };
+    for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
+        run(&mut client, settings);
+        for who in ["person = 7", "person = 7 AND name = 'x'"] {
+            let sql = format!("SELECT count(*) {}", from(who, "person"));
+            assert_eq!(value::<i64>(&mut client, &sql), 3, "{sql}");
+        }
+        let several = from("name = 'x'", "name");
+        if version < 160_000 {
+            let sql =
+                format!("SELECT k, dp_count(c, 1, 'geometric(groups=3)') {several} GROUP BY k");
+            assert_eq!(refused(&mut client, &sql).code, "22023");
+            continue;
+        }
+        let sql = format!("SELECT count(*) {several}");
+        assert_eq!(value::<i64>(&mut client, &sql), 0, "{sql}");
+        let one = from("name = 'x' AND person = 7", "name");
+        let sql = format!("SELECT count(*) {one}");
+        assert_eq!(value::<i64>(&mut client, &sql), 3, "{sql}");
+    }
 }
 
 /// A person has one contribution in a group of the query: it groups by all keys, and by what tells them apart.

@@ -29,6 +29,8 @@ use crate::types::groups::Part;
 /// What is kept for a call in a query.
 struct Site {
     person: KeyType,
+    /// Whether each row is looked at for another person.
+    checks_person: bool,
     /// Of each argument behind the person the type of a key.
     keys: Vec<Option<KeyType>>,
     columns: Vec<Column>,
@@ -40,10 +42,15 @@ struct Site {
 impl Site {
     fn new(call: Call) -> Option<Self> {
         let planned = PlannedCall::find(call, SupportFunction::Transition).ok()?;
-        let Layout { person, columns } = Layout::of(&planned).ok()?;
+        let Layout {
+            person,
+            is_hidden,
+            columns,
+        } = Layout::of(&planned).ok()?;
         let (columns, keys): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
         Some(Self {
             person,
+            checks_person: is_hidden,
             keys,
             rules: vec![None; columns.len()],
             columns,
@@ -96,18 +103,19 @@ impl Site {
     unsafe fn row(&mut self, call: Call) -> Option<Datum> {
         let groups = call.datum(at::GROUPS).map(|datum| datum.value() as i64);
         let groups = most_groups(groups.and_then(|groups| usize::try_from(groups).ok())).ok()?;
-        let state = match call.datum(at::STATE) {
+        // SAFETY: the plan says that the person is of this type.
+        let hash = |person| unsafe { self.person.hash(person, self.salt.person) };
+        let mut state = match call.datum(at::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
             Some(state) => unsafe { GroupsState::of(state) }?,
-            None => {
-                let person = call.datum(at::PERSON)?;
-                // SAFETY: the plan says that the person is of this type.
-                let person = unsafe { self.person.hash(person, self.salt.person) };
-                GroupsState::new(person, groups, &self.columns)
-            }
+            None => GroupsState::new(hash(call.datum(at::PERSON)?), groups, &self.columns),
         };
         if !state.has(groups, &self.columns) {
             return None;
+        }
+        if self.checks_person && hash(call.datum(at::PERSON)?) != state.person() {
+            state.close();
+            return Some(state.into_datum());
         }
         let keys = &self.keys;
         let datum = |column: usize| call.datum(at::PARTS + column);

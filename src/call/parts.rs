@@ -5,7 +5,7 @@ use pgrx::pg_sys::Oid;
 use crate::call::signature::{OF_CONTRIBUTION, OF_GROUPS, OF_ROWS, OF_TOTAL, Signature, at};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::keys::{KeyType, keeps_apart};
-use crate::pg::plan::PlannedCall;
+use crate::pg::plan::{Grouping, PlannedCall};
 use crate::pg::sql_type;
 use crate::state::groups::{Column, MOST_COLUMNS};
 
@@ -25,6 +25,8 @@ const FUNCTIONS: [(&str, Signature); 3] = [
 /// What the plan says of a call of `dp_groups`.
 pub struct Layout {
     pub person: KeyType,
+    /// Whether the plan does not show that a group is a person: the rows have to.
+    pub is_hidden: bool,
     /// A column for each argument behind the person, with its type if it is a key.
     pub columns: Vec<(Column, Option<KeyType>)>,
 }
@@ -40,7 +42,8 @@ impl Layout {
         if !is_ours || planned.is_variadic() || count > MOST_COLUMNS {
             return Err(errors::too_many_parts(MOST_COLUMNS));
         }
-        if !planned.is_grouped_by(PERSON) {
+        let grouping = planned.grouping_by(PERSON);
+        if grouping == Grouping::Other {
             return Err(errors::not_by_person());
         }
         let types = Vec::from_iter(planned.types());
@@ -60,7 +63,11 @@ impl Layout {
             Ok((column, Some(kind)))
         });
         let columns = columns.collect::<Result<_, Refusal>>()?;
-        Ok(Self { person, columns })
+        Ok(Self {
+            person,
+            is_hidden: grouping == Grouping::Hidden,
+            columns,
+        })
     }
 
     /// Whether rows with columns of these types and collations can be made of what the call keeps.

@@ -120,6 +120,15 @@ impl Computations {
     }
 }
 
+/// Whether a call is made for each value of one of its arguments, as far as the plan shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    Same,
+    Other,
+    /// PostgreSQL 16 and later drop what is one value from GROUP BY, and then the plan has no columns of it.
+    Hidden,
+}
+
 impl PlannedCall {
     /// The call that `call`, a support function, runs for.
     pub fn find(call: Call, caller: SupportFunction) -> Result<Self, Missing> {
@@ -222,22 +231,27 @@ impl PlannedCall {
     }
 
     /// Whether the call is made for each value of argument `i`: it has GROUP BY, and by nothing else.
-    pub fn is_grouped_by(&self, i: usize) -> bool {
+    pub fn grouping_by(&self, i: usize) -> Grouping {
         // SAFETY: the node and the expressions are the plan's; see `find`. The tag says which struct it is, and an
         // Agg has as many columns as it says.
         unsafe {
             let Some(expr) = self.arguments.get(i) else {
-                return false;
+                return Grouping::Other;
             };
             if (*self.plan).type_ != NodeTag::T_Agg {
-                return false;
+                return Grouping::Other;
             }
             let node = self.plan.cast::<pg_sys::Agg>();
             let by = usize::try_from((*node).numCols).unwrap_or(0);
-            (*node).aggstrategy != pg_sys::AggStrategy::AGG_PLAIN
+            let is_grouped = (*node).aggstrategy != pg_sys::AggStrategy::AGG_PLAIN
                 && (*node).groupingSets.is_null()
                 && (*node).chain.is_null()
-                && (0..by).all(|i| outer_column(*expr) == Some(*(*node).grpColIdx.add(i)))
+                && (0..by).all(|i| outer_column(*expr) == Some(*(*node).grpColIdx.add(i)));
+            match (is_grouped, by) {
+                (false, _) => Grouping::Other,
+                (true, 0) => Grouping::Hidden,
+                (true, _) => Grouping::Same,
+            }
         }
     }
 

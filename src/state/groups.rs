@@ -543,13 +543,21 @@ impl<'a> GroupsState<'a> {
         rule_of(of) == Some(*rule)
     }
 
+    /// What is kept of several persons together: nothing, whoever comes in later. To add one person to a group, or to remove one,
+    /// moves no more than what one of them contributes.
+    pub fn close(&mut self) {
+        self.cut(0, 0);
+    }
+
     /// Takes in another part of the same person's rows; `None` where it is of another call. What comes back may be a
     /// larger copy.
     pub fn merge(mut self, other: &Self) -> Option<Self> {
-        let head = (self.head.person, self.head.most);
-        if head != (other.head.person, other.head.most) || !self.has(other.head.most, other.columns)
-        {
+        if !self.has(other.head.most, other.columns) {
             return None;
+        }
+        if self.head.person != other.head.person {
+            self.close();
+            return Some(self);
         }
         for (column, of) in other.columns.iter().enumerate() {
             if rule_of(of).is_some_and(|rule| !self.is_of(column, &rule)) {
