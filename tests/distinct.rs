@@ -5,6 +5,7 @@ use dp_mean_tests::{Build, PARALLEL, explain, refused, rows, run, session, value
 use postgres::Client;
 
 use crate::arguments::{PLACES, refused_alike, tables};
+use crate::groups::has_icu;
 
 /// Few ids and many, each with several rows, NULLs too.
 const TABLES: &str = "
@@ -66,9 +67,15 @@ fn equal_ids_are_one_and_others_are_not() {
     run(&mut client, STATE);
     run(
         &mut client,
-        "CREATE COLLATION nobody_cares (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
-         CREATE DOMAIN code AS text; CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')",
+        "CREATE DOMAIN code AS text; CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')",
     );
+    let has_icu = has_icu(&mut client);
+    if has_icu {
+        run(
+            &mut client,
+            "CREATE COLLATION nobody_cares (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+        );
+    }
     let long = "repeat('x', 100000)";
     for (ids, expected) in [
         ("1, 2, 2, 1, -1, NULL", 3),
@@ -96,6 +103,9 @@ fn equal_ids_are_one_and_others_are_not() {
         ("'{\"a\": 1}'::jsonb, '{\"a\":1.0}', '{}'", 2),
         ("'1.2.3.4'::inet, '1.2.3.4/32', '1.2.3.5'", 2),
     ] {
+        if ids.contains("nobody_cares") && !has_icu {
+            continue;
+        }
         let rows_of = ids.split(", ").collect::<Vec<_>>();
         // Of few ids in 16 MB, none fall on one another.
         let sql = format!(

@@ -16,7 +16,7 @@ use postgres::Client;
 use crate::catalog::{connect, program};
 
 /// Whether the server was built with ICU, which nondeterministic collations need. Debian's is; the one from PyPI is not.
-fn has_icu(client: &mut Client) -> bool {
+pub fn has_icu(client: &mut Client) -> bool {
     let probe = "CREATE COLLATION probe (provider = icu, locale = 'und', deterministic = false)";
     client.batch_execute(probe).is_ok()
 }
