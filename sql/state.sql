@@ -3,7 +3,8 @@
 CREATE TYPE dp_mean.dp_state;
 COMMENT ON TYPE dp_mean.dp_state IS
     'The state of an aggregate of dp_mean: exact integers, 64 bytes; of a variance 80; of two columns 160; of vectors, '
-    '8 or 16 more for each position; of distinct ids, up to a bitmap, without the ids. '
+    '8 or 16 more for each position; of means that find their bounds, up to 20 KB; of distinct ids, up to a bitmap, '
+    'without the ids. '
     'It has no text or binary form (0A000): only the aggregates read it.';
 
 CREATE FUNCTION dp_mean.dp_state_in(input cstring) RETURNS dp_mean.dp_state

@@ -52,7 +52,8 @@ REVOKE ALL ON SCHEMA dp_mean FROM PUBLIC;
 ALTER TYPE @extschema@.dp_state SET SCHEMA dp_mean;
 COMMENT ON TYPE dp_mean.dp_state IS
     'The state of an aggregate of dp_mean: exact integers, 64 bytes; of a variance 80; of two columns 160; of vectors, '
-    '8 or 16 more for each position; of distinct ids, up to a bitmap, without the ids. '
+    '8 or 16 more for each position; of means that find their bounds, up to 20 KB; of distinct ids, up to a bitmap, '
+    'without the ids. '
     'It has no text or binary form (0A000): only the aggregates read it.';
 ALTER FUNCTION @extschema@.dp_mechanism_in(cstring) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_mechanism_out(dp_mechanism) SET SCHEMA dp_mean;

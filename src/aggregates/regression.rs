@@ -202,44 +202,24 @@ transition_function!(
     take_contribution
 );
 
-/// The covariance.
-///
-/// # Safety
-/// `call` is a call of the final function of this aggregate, which returns a float8.
-unsafe fn covariance(aggregate: &'static Aggregate<PairMechanism>, call: Call) -> Option<Datum> {
-    // SAFETY: the caller guarantees it.
-    let (answer, _) = unsafe { aggregate.release_and_cost(call) };
-    answer.covariance.into_datum()
+/// All mechanisms of `dp_regr_slope` have a line, and those of `dp_corr` its strength, too.
+fn covariance(answer: &PairAnswer) -> Option<f64> {
+    Some(answer.covariance)
 }
 
-/// The slope. All mechanisms of `dp_regr_slope` have a line.
-///
-/// # Safety
-/// As [`covariance`].
-unsafe fn slope(aggregate: &'static Aggregate<PairMechanism>, call: Call) -> Option<Datum> {
-    // SAFETY: the caller guarantees it.
-    let (answer, _) = unsafe { aggregate.release_and_cost(call) };
-    answer.line?.slope.into_datum()
+fn slope(answer: &PairAnswer) -> Option<f64> {
+    answer.line.as_ref().map(|line| line.slope)
 }
 
-/// The intercept.
-///
-/// # Safety
-/// As [`covariance`].
-unsafe fn intercept(aggregate: &'static Aggregate<PairMechanism>, call: Call) -> Option<Datum> {
-    // SAFETY: the caller guarantees it.
-    let (answer, _) = unsafe { aggregate.release_and_cost(call) };
-    answer.line?.intercept.into_datum()
+fn intercept(answer: &PairAnswer) -> Option<f64> {
+    answer.line.as_ref().map(|line| line.intercept)
 }
 
-/// The correlation. All mechanisms of `dp_corr` have a line and its strength.
-///
-/// # Safety
-/// As [`covariance`].
-unsafe fn correlation(aggregate: &'static Aggregate<PairMechanism>, call: Call) -> Option<Datum> {
-    // SAFETY: the caller guarantees it.
-    let (answer, _) = unsafe { aggregate.release_and_cost(call) };
-    answer.strength?.correlation.into_datum()
+fn correlation(answer: &PairAnswer) -> Option<f64> {
+    answer
+        .strength
+        .as_ref()
+        .map(|strength| strength.correlation)
 }
 
 /// All of them.
@@ -275,13 +255,14 @@ unsafe fn regression(aggregate: &'static Aggregate<PairMechanism>, call: Call) -
     }
 }
 
-/// The final functions of rows and of contributions, as the SQL declarations name them: aggregate, answer.
-macro_rules! answers {
-    ($($name:ident, $finfo:ident, $aggregate:ident, $answer:ident;)*) => {$(
+/// The final functions that return one number, of rows and of contributions, as the SQL declarations name them.
+macro_rules! numbers {
+    ($($name:ident, $finfo:ident, $aggregate:ident, $number:ident;)*) => {$(
         const _: () = {
             fn answered(call: Call) -> Option<Datum> {
-                // SAFETY: the SQL declaration makes it a final function of this aggregate, with this answer.
-                unsafe { $answer(&$aggregate, call) }
+                // SAFETY: the SQL declaration makes it a final function of this aggregate.
+                let (answer, _) = unsafe { $aggregate.release_and_cost(call) };
+                $number(&answer).into_datum()
             }
 
             final_function!($name, $finfo, $aggregate, answered);
@@ -289,15 +270,32 @@ macro_rules! answers {
     )*};
 }
 
-answers! {
+numbers! {
     dp_covar_pop_final, pg_finfo_dp_covar_pop_final, COVARIANCE, covariance;
     dp_regr_slope_final, pg_finfo_dp_regr_slope_final, SLOPE, slope;
     dp_regr_intercept_final, pg_finfo_dp_regr_intercept_final, SLOPE, intercept;
     dp_corr_final, pg_finfo_dp_corr_final, CORRELATION, correlation;
-    dp_regr_final, pg_finfo_dp_regr_final, CORRELATION, regression;
     dp_covar_pop_people_final, pg_finfo_dp_covar_pop_people_final, COVARIANCE_OF_PEOPLE, covariance;
     dp_regr_slope_people_final, pg_finfo_dp_regr_slope_people_final, SLOPE_OF_PEOPLE, slope;
     dp_regr_intercept_people_final, pg_finfo_dp_regr_intercept_people_final, SLOPE_OF_PEOPLE, intercept;
     dp_corr_people_final, pg_finfo_dp_corr_people_final, CORRELATION_OF_PEOPLE, correlation;
-    dp_regr_people_final, pg_finfo_dp_regr_people_final, CORRELATION_OF_PEOPLE, regression;
 }
+
+fn of_rows(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_regr's final function, with its columns.
+    unsafe { regression(&CORRELATION, call) }
+}
+
+fn of_people(call: Call) -> Option<Datum> {
+    // SAFETY: the same, of contributions.
+    unsafe { regression(&CORRELATION_OF_PEOPLE, call) }
+}
+
+final_function!(dp_regr_final, pg_finfo_dp_regr_final, CORRELATION, of_rows);
+
+final_function!(
+    dp_regr_people_final,
+    pg_finfo_dp_regr_people_final,
+    CORRELATION_OF_PEOPLE,
+    of_people
+);

@@ -465,7 +465,7 @@ fn refused(aggregate: Oid) -> Reason {
     let name = tree::text_of(unsafe { pg_sys::format_procedure(aggregate) });
     Reason::with_hint(
         format!("the aggregate {name} has no private answer"),
-        "Ask for count, sum, avg, stddev, variance, percentile_cont, corr or regr_slope, or one of the aggregates of dp_mean, such as dp_mean_estimate or \
-         dp_histogram.",
+        "Ask for count, sum, avg, stddev, variance, percentile_cont, corr or regr_slope, or one of the aggregates of \
+         dp_mean, such as dp_mean_estimate or dp_histogram.",
     )
 }

@@ -269,34 +269,17 @@ impl Columns<'_> {
 }
 
 fn integer(value: i32) -> Ref<Node> {
-    // SAFETY: it makes a node of a number.
-    let constant = unsafe {
-        pg_sys::makeConst(
-            pg_sys::INT4OID,
-            -1,
-            Oid::INVALID,
-            4,
-            pg_sys::Datum::from(value),
-            false,
-            true,
-        )
-    };
-    Ref::of(constant).expect("a node").node()
+    number(pg_sys::INT4OID, 4, pg_sys::Datum::from(value))
 }
 
 fn float(value: f64) -> Ref<Node> {
+    number(pg_sys::FLOAT8OID, 8, pg_sys::Datum::from(value.to_bits()))
+}
+
+/// A constant of a type of numbers that is passed by value, of so many bytes.
+fn number(kind: Oid, length: i32, value: pg_sys::Datum) -> Ref<Node> {
     // SAFETY: it makes a node of a number.
-    let constant = unsafe {
-        pg_sys::makeConst(
-            pg_sys::FLOAT8OID,
-            -1,
-            Oid::INVALID,
-            8,
-            pg_sys::Datum::from(value.to_bits()),
-            false,
-            true,
-        )
-    };
+    let constant = unsafe { pg_sys::makeConst(kind, -1, Oid::INVALID, length, value, false, true) };
     Ref::of(constant).expect("a node").node()
 }
 
