@@ -21,6 +21,7 @@ pgrx::pg_module_magic!(name, version);
 #[allow(non_snake_case)]
 pub extern "C-unwind" fn _PG_init() {
     pg::settings::define();
+    pg::counters::install();
     gate::install();
     #[cfg(feature = "testing")]
     testing::loaded();

@@ -66,8 +66,11 @@ const WRITTEN: [&str; 4] = [
 /// What refuses to change the ledger, by a trigger.
 const REFUSES: &str = "dp_mean.dp_ledger_refuse()";
 
+/// What tells those who read all statistics what was counted.
+const STATS: &str = "dp_mean.dp_stats_lines()";
+
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 309;
+const FUNCTIONS: usize = 310;
 
 /// How many of them anybody calls beside the aggregates; the others are in the schema of what works inside.
 const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + GATE.len() + 7;
@@ -131,6 +134,7 @@ fn each_function_says_what_it_is() {
         // They write; what they refuse they say, and a NULL is refused.
         let writes = LEDGER.contains(&name) || GATE.contains(&name) || name == REFUSES;
         let lists_mechanisms = name == "dp_mechanisms()" || name.starts_with("dp_mean_plan(");
+        let counts = name == STATS;
         // Final functions draw noise, but those of contributions. The list of mechanisms may grow with the library.
         let is_total = name == WRITTEN[3];
         let expected = match name {
@@ -142,7 +146,7 @@ fn each_function_says_what_it_is() {
             }
             // Not a constant, so that the plan shows its arguments.
             _ if name.starts_with("dp_part") => "s",
-            _ if name.contains("_final(") || writes => "v",
+            _ if name.contains("_final(") || writes || counts => "v",
             _ => "i",
         };
         assert_eq!(volatility, expected, "{name}");
@@ -165,7 +169,7 @@ fn each_function_says_what_it_is() {
         let sees_null = (aggregate || of_state || planned || writes || part) && !prices;
         assert_eq!(strict, !sees_null, "{name}");
         assert!(!row.get::<_, bool>(6) && !row.get::<_, bool>(7), "{name}");
-        let many = lists_mechanisms || prices || name.starts_with("dp_unnest(");
+        let many = lists_mechanisms || counts || prices || name.starts_with("dp_unnest(");
         assert_eq!(row.get::<_, bool>(8), many, "{name}");
         if aggregate {
             assert_eq!(row.get::<_, &str>(9), "internal", "{name}");
@@ -281,7 +285,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
                 .iter()
                 .any(|start| name.starts_with(start));
         of_states += usize::from(of_state);
-        let shut = of_state || LEDGER.contains(&name) || name == REFUSES;
+        let shut = of_state || LEDGER.contains(&name) || name == REFUSES || name == STATS;
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
@@ -452,8 +456,8 @@ fn every_object_has_a_comment() {
         "pg_type",
     ];
     assert_eq!(Vec::from_iter(&catalogs), expected);
-    // Besides: 6 operators, 2 casts, types, an operator class and its family, a schema, 6 tables and 4 views.
-    assert_eq!(members.len(), FUNCTIONS + 37);
+    // Besides: 6 operators, 2 casts, types, an operator class and its family, a schema, 6 tables and 5 views.
+    assert_eq!(members.len(), FUNCTIONS + 38);
     let sql = format!(
         "SELECT objid::regclass || '.' || attname FROM ({MEMBERS}) m JOIN pg_attribute a ON attrelid = objid \
          WHERE classid = 'pg_class'::regclass AND attnum > 0 AND col_description(objid, attnum) IS NULL \

@@ -40,6 +40,7 @@ mod regression;
 mod rescans;
 mod script;
 mod signatures;
+mod stats;
 mod subselects;
 mod total;
 mod unbiased;

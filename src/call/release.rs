@@ -12,6 +12,7 @@ use dp_core::random::{Bits, Generator};
 use dp_core::recorder::Record;
 use pgrx::pg_sys;
 
+use crate::pg::counters::{Event, count};
 use crate::pg::errors;
 
 /// A generator and the process it was made in.
@@ -30,6 +31,7 @@ thread_local! {
 /// # Errors
 /// Raises an ERROR if the operating system's random source fails.
 pub fn release<D, M: Mechanism<D> + ?Sized>(mechanism: &M, data: &D) -> M::Answer {
+    count(Event::Release);
     with_generator(|generator| {
         let answer = mechanism.release(data, generator);
         #[cfg(feature = "testing")]

@@ -4,4 +4,5 @@ mod accounting;
 mod histogram_edges;
 mod mechanisms;
 mod planning;
+mod stats;
 mod version;

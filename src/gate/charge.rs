@@ -15,6 +15,7 @@ use crate::gate::{allowance, once, quiet};
 use crate::ledger::budgets::Name;
 use crate::ledger::charge::{self as ledger, Payer, Request};
 use crate::ledger::session;
+use crate::pg::counters::{Event, count};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, sql_function};
 use crate::pg::plan;
@@ -134,6 +135,7 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
         }
     }
     remember(execution);
+    count(Event::Query);
     for (node, _) in found {
         quiet::silence(node.pointer().cast());
     }

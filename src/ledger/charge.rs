@@ -9,6 +9,7 @@ use crate::ledger::pages::{self, Change, Extending, Locked, Place, Tuple};
 use crate::ledger::rows::{Text, Value};
 use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
 use crate::ledger::{flush, replication, session};
+use crate::pg::counters::{Event, count};
 use crate::pg::errors::{self, Refusal};
 
 #[cfg(feature = "testing")]
@@ -163,6 +164,7 @@ fn spend(
         drop(page);
         return match result {
             Ok(written) => {
+                count(Event::Charge);
                 flush::flush(written);
                 replication::wait(written)
             }

@@ -10,11 +10,33 @@ use dp_core::registry;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReport, ErrorReportWithLevel};
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 
+use crate::pg::counters::{Event, count};
+
 /// Raises an ERROR. Must run below a guard (every function that PostgreSQL calls has one, but
 /// for the per-row paths, which leave through a guarded function before they come here).
 #[track_caller]
 fn raise(code: PgSqlErrorCode, message: String, hint: &str) -> ! {
+    count(event(code));
     report(ErrorReport::new(code, message, "dp_mean").set_hint(hint))
+}
+
+/// What an ERROR is counted as.
+fn event(code: PgSqlErrorCode) -> Event {
+    use PgSqlErrorCode as Code;
+    match code {
+        Code::ERRCODE_INSUFFICIENT_PRIVILEGE | Code::ERRCODE_FEATURE_NOT_SUPPORTED => {
+            Event::RefusedQuery
+        }
+        Code::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED => Event::RefusedBudget,
+        Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
+        | Code::ERRCODE_INVALID_TRANSACTION_STATE
+        | Code::ERRCODE_LOCK_NOT_AVAILABLE
+        | Code::ERRCODE_READ_ONLY_SQL_TRANSACTION
+        | Code::ERRCODE_OUT_OF_MEMORY
+        | Code::ERRCODE_SYSTEM_ERROR => Event::Unavailable,
+        Code::ERRCODE_INTERNAL_ERROR | Code::ERRCODE_DATA_CORRUPTED => Event::Internal,
+        _ => Event::RefusedArgument,
+    }
 }
 
 #[track_caller]
@@ -624,6 +646,15 @@ pub fn no_total() -> Refusal {
         PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION,
         "dp_mean: there is no function dp_mean.total".into(),
         "Run ALTER EXTENSION dp_mean UPDATE.",
+    )
+}
+
+/// `dp_stats` where nothing is counted.
+pub fn not_counted() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "dp_stats: nothing is counted, as dp_mean was not loaded with the server".into(),
+        "Put dp_mean into shared_preload_libraries in postgresql.conf, and restart the server.",
     )
 }
 

@@ -5,6 +5,7 @@ pub mod array;
 #[cfg(feature = "testing")]
 pub mod check;
 pub mod composite;
+pub mod counters;
 pub mod errors;
 pub mod extension;
 pub mod fmgr;
@@ -26,8 +27,9 @@ pub mod varlena;
 
 /// The checks of this folder.
 #[cfg(feature = "testing")]
-pub const CHECKS: [&[check::Check]; 4] = [
+pub const CHECKS: [&[check::Check]; 5] = [
     array::checks::CHECKS,
+    counters::checks::CHECKS,
     nodes::checks::CHECKS,
     origin::checks::CHECKS,
     plan::checks::CHECKS,
