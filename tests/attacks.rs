@@ -499,8 +499,9 @@ fn answered_or_refused(client: &mut Client, sql: &str) -> bool {
     }
 }
 
-/// A superuser can make PostgreSQL start each group with bytes of a choice.
-fn forged_first_states(build: Build) {
+/// A superuser can make PostgreSQL start each group with bytes of a choice. Each forgery meets every `stride`th call, which
+/// are others for the next one.
+fn forged_first_states(build: Build, stride: usize) {
     let (_database, mut client) = session(build);
     let backend = backend(&mut client);
     run(
@@ -521,7 +522,8 @@ fn forged_first_states(build: Build) {
         let update = "UPDATE pg_aggregate SET agginitval = '{}' WHERE aggtranstype = 'dp_mean.dp_state'::regtype";
         run(&mut client, &update.replace("{}", &hexadecimal(&bytes)));
         let table = ["few", "none", "nulls"][i % 3];
-        for call in calls.iter().chain([&all]) {
+        let some = calls.iter().skip(i % stride).step_by(stride);
+        for call in some.chain([&all]) {
             let sql = format!("SELECT {call} FROM {table}");
             if answered_or_refused(&mut client, &sql) {
                 answers += 1
@@ -543,12 +545,13 @@ fn forged_first_states(build: Build) {
 
 #[test]
 fn forged_first_states_end_in_errors_or_answers() {
-    forged_first_states(Build::Release);
+    // The build with checks has them all.
+    forged_first_states(Build::Release, 4);
 }
 
 #[test]
 fn forged_first_states_break_no_check_of_a_debug_build() {
-    forged_first_states(Build::Testing);
+    forged_first_states(Build::Testing, 1);
 }
 
 /// A state says how questions come, but not that they are booleans: that the call must say.
