@@ -396,6 +396,7 @@ CREATE AGGREGATE dp_sum(x dp_mean.dp_contribution, lo float8, hi float8, eps flo
 COMMENT ON AGGREGATE dp_sum(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private sum of what persons contribute, by the mechanism mech: of dp_contribution, a person of n rows counts as '
     'min(n, rows) rows at their mean; of dp_contribution_sum, as one row with their total. '
+    'auto, which looks at single rows, is refused. '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
     'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
     'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
@@ -477,6 +478,7 @@ CREATE AGGREGATE dp_sum_estimate(x dp_mean.dp_contribution, lo float8, hi float8
 COMMENT ON AGGREGATE dp_sum_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private sum with an interval of what persons contribute, by the mechanism mech: of dp_contribution, a person of '
     'n rows counts as min(n, rows) rows at their mean; of dp_contribution_sum, as one row with their total. '
+    'auto, which looks at single rows, is refused. '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
     'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
     'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
@@ -498,6 +500,7 @@ CREATE AGGREGATE dp_sum_estimate(
 COMMENT ON AGGREGATE dp_sum_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8) IS
     'Private sum with an interval of what persons contribute, by the mechanism mech: of dp_contribution, a person of '
     'n rows counts as min(n, rows) rows at their mean; of dp_contribution_sum, as one row with their total. '
+    'auto, which looks at single rows, is refused. '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
     'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
     'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '

@@ -88,12 +88,16 @@ COMMENT ON AGGREGATE dp_sum_estimate(float8, float8, float8, float8, dp_mechanis
     'The interval holds the sum of the clamped rows with at least the probability confidence; where lo >= 0 it has no '
     'negative numbers, where hi <= 0 no positive ones. '
     'Mechanism mech: one of those of dp_sum. '
+    'With auto, lo and hi may both be NULL, and the interval is about the bounds that were found. They stand in '
+    'mechanism, as auto(lo=, hi=, nonzero=), with few=yes where fewer than 40/eps rows are not 0, by a noisy count: '
+    'then bounds and answer are as good as arbitrary. With beyond= the interval is wider. '
     'confidence 0.95. '
     'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
     'removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. '
     'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
     'lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL '
-    '(except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
+    '(except that eps must be NULL beside mu= or rho=, and with auto lo and hi both may be) or depend on the rows: '
+    '22023, the same with and without rows. '
     'Sources: Geng, Viswanath 2014; Dong, Roth, Su 2022.';
 
 CREATE AGGREGATE dp_sum_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8) (
@@ -107,10 +111,14 @@ COMMENT ON AGGREGATE dp_sum_estimate(float8, float8, float8, float8, dp_mechanis
     'The interval holds the sum of the clamped rows with at least the probability confidence; where lo >= 0 it has no '
     'negative numbers, where hi <= 0 no positive ones. '
     'Mechanism mech: one of those of dp_sum. '
+    'With auto, lo and hi may both be NULL, and the interval is about the bounds that were found. They stand in '
+    'mechanism, as auto(lo=, hi=, nonzero=), with few=yes where fewer than 40/eps rows are not 0, by a noisy count: '
+    'then bounds and answer are as good as arbitrary. With beyond= the interval is wider. '
     'The interval misses with a probability of at most 1 - confidence. '
     'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
     'removing one row; each GROUP BY group is one release, and disjoint groups together cost eps once. '
     'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
     'lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL '
-    '(except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
+    '(except that eps must be NULL beside mu= or rho=, and with auto lo and hi both may be) or depend on the rows: '
+    '22023, the same with and without rows. '
     'Sources: Geng, Viswanath 2014; Dong, Roth, Su 2022.';

@@ -432,7 +432,7 @@ fn a_hint_lists_what_there_is() {
     .hint;
     assert_eq!(
         sum,
-        "The mechanisms of dp_sum are: staircase, laplace, gaussian."
+        "The mechanisms of dp_sum are: staircase, laplace, gaussian, auto."
     );
 }
 

@@ -1,4 +1,4 @@
-//! A mean that finds its bounds, through SQL: what it answers, what it shows beside the answer, what it refuses, how private it is at
+//! Means and sums that find their bounds, through SQL: what it answers, what it shows beside the answer, what it refuses, how private it is at
 //! most.
 
 use dp_mean_tests::auditing::bound;
@@ -11,7 +11,7 @@ fn seeded(client: &mut Client, call: &str, from: &str) -> String {
     value(client, &format!("SELECT ({call})::text FROM {from}"))
 }
 
-/// The mean and what is in the text of the mechanism.
+/// The answer and what is in the text of the mechanism.
 struct Found {
     value: f64,
     interval: [f64; 2],
@@ -19,7 +19,11 @@ struct Found {
 }
 
 fn found(client: &mut Client, arguments: &str, from: &str) -> Found {
-    let sql = format!("SELECT (dp_mean_estimate({arguments})).* FROM {from}");
+    estimated(client, &format!("dp_mean_estimate({arguments})"), from)
+}
+
+fn estimated(client: &mut Client, call: &str, from: &str) -> Found {
+    let sql = format!("SELECT ({call}).* FROM {from}");
     let row = rows(client, &sql).remove(0);
     Found {
         value: row.get("value"),
@@ -81,6 +85,63 @@ fn it_finds_the_bounds_of_a_skewed_column_and_shows_them() {
 }
 
 #[test]
+fn a_sum_finds_its_bounds_and_shows_them() {
+    let (_database, mut client) = session(Build::Testing);
+    run(&mut client, "SELECT dp_test_seed(13)");
+    // Of one sign, and of both.
+    let signed = "generate_series(1, 20000) i, LATERAL (SELECT CASE i % 4 WHEN 0 THEN 1 ELSE -1 END * (i % 100)::float8 AS x) r";
+    let truth: f64 = value(&mut client, &format!("SELECT sum(x) FROM {signed}"));
+    for _ in 0..20 {
+        let call = |more: &str| format!("dp_sum_estimate(x, NULL, NULL, 1, 'auto{more}')");
+        let near = estimated(&mut client, &call(""), ROWS);
+        let [lo, hi] = ["lo", "hi"].map(|key| near.number(key));
+        assert!(
+            lo == -hi && (128.0..=2048.0).contains(&hi),
+            "{}",
+            near.mechanism
+        );
+        assert!((near.number("nonzero") - 20_000.0).abs() < 1000.0);
+        assert!((near.value - 1.2e6).abs() < 6e4, "{}", near.value);
+        let [lower, upper] = near.interval;
+        assert!(lower < near.value && near.value < upper);
+        let wider = estimated(&mut client, &call("(beyond=20)"), ROWS);
+        let [least, most] = wider.interval;
+        assert!(most - least > 40.0 * wider.number("hi"), "{least} {most}");
+        let both = estimated(&mut client, &call(""), signed);
+        assert!((both.value - truth).abs() < 1e4, "{}", both.value);
+        // Between limits, the smaller of the two.
+        let arguments = "x, 0, 300, 1, 'auto'";
+        let with = estimated(&mut client, &format!("dp_sum_estimate({arguments})"), ROWS);
+        let [lo, hi] = ["lo", "hi"].map(|key| with.number(key));
+        assert!(lo == 0.0 && hi <= 300.0, "{}", with.mechanism);
+        let plain: f64 = value(
+            &mut client,
+            &format!("SELECT dp_sum({arguments}) FROM {ROWS}"),
+        );
+        assert!((plain - 1.2e6).abs() < 6e4, "{plain}");
+    }
+    // Of nothing that was found, nothing is known; between limits the sign is.
+    let nobody = "generate_series(1, 0) x";
+    let (mut nowhere, mut few) = (0, 0);
+    for _ in 0..20 {
+        let found = estimated(
+            &mut client,
+            "dp_sum_estimate(x, NULL, NULL, 0.1, 'auto')",
+            nobody,
+        );
+        few += u32::from(found.mechanism.contains(", few=yes"));
+        if found.mechanism.contains("lo=0, hi=0") {
+            assert_eq!(found.value.to_bits(), 0);
+            assert_eq!(found.interval, [f64::NEG_INFINITY, f64::INFINITY]);
+            nowhere += 1;
+        }
+        let found = estimated(&mut client, "dp_sum_estimate(x, 0, 9, 0.1, 'auto')", nobody);
+        assert_eq!(found.interval[0], 0.0);
+    }
+    assert!(few >= 15 && nowhere >= 15, "{few} {nowhere}");
+}
+
+#[test]
 fn few_rows_are_said_to_be_few() {
     let (_database, mut client) = session(Build::Testing);
     run(&mut client, "SELECT dp_test_seed(12)");
@@ -116,7 +177,13 @@ fn rows_in_any_order_and_any_split_give_one_answer() {
          SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0",
     );
     for arguments in ["x, NULL, NULL, 1, 'auto'", "x, -500, 1e9, 1, 'auto'"] {
-        for aggregate in ["dp_mean", "dp_mean_and_count", "dp_mean_estimate"] {
+        for aggregate in [
+            "dp_mean",
+            "dp_mean_and_count",
+            "dp_mean_estimate",
+            "dp_sum",
+            "dp_sum_estimate",
+        ] {
             let call = format!("{aggregate}({arguments})");
             run(&mut client, "SET max_parallel_workers_per_gather = 3");
             let plan = rows(&mut client, &format!("EXPLAIN SELECT {call} FROM t"));
@@ -151,7 +218,13 @@ fn bounds_are_two_or_none() {
         ("x, NULL, NULL, 1, 'auto(beyond=-1)'", "mech"),
         ("x, NULL, NULL, 1, 'auto(beyond=1000001)'", "mech"),
     ] {
-        for aggregate in ["dp_mean", "dp_mean_and_count", "dp_mean_estimate"] {
+        for aggregate in [
+            "dp_mean",
+            "dp_mean_and_count",
+            "dp_mean_estimate",
+            "dp_sum",
+            "dp_sum_estimate",
+        ] {
             for rows in [0, 3] {
                 let sql =
                     format!("SELECT {aggregate}({arguments}) FROM generate_series(1, {rows}) x");
@@ -180,20 +253,29 @@ fn the_audit_finds_no_more_than_epsilon_and_notices_half_the_noise() {
         );
         run(releases.client(), &setup);
         for eps in [1.0, 2.0] {
-            let mut worst = f64::NEG_INFINITY;
-            // Between limits, where 39/64 of eps are spent on a mean of few rows; and where the octave is found now and then.
+            let mut worst = [f64::NEG_INFINITY; 2];
+            // Between limits, where 39/64 of eps are spent on what is asked of few rows; and where the octave is found now and then.
             for (limits, pair) in [
                 ("0, 1", ["nothing", "one"]),
                 ("NULL, NULL", ["thirty", "one_more"]),
             ] {
-                let call = format!("dp_mean_and_count(x, {limits}, {eps}, 'auto')");
-                let answer = format!("ARRAY[({call}).mean, ({call}).count]");
-                let draws = pair.map(|table| releases.draw_arrays(&answer, table, None, 40_000));
-                let found = bound([&draws[0], &draws[1]], 2);
-                println!("{call}, noise / {factor}: epsilon is at least {found:.3}");
-                worst = worst.max(found);
+                let arguments = format!("x, {limits}, {eps}, 'auto'");
+                let mean = format!("dp_mean_and_count({arguments})");
+                for (answer, columns) in [
+                    (format!("ARRAY[({mean}).mean, ({mean}).count]"), 2),
+                    (format!("ARRAY[dp_sum({arguments})]"), 1),
+                ] {
+                    let draws =
+                        pair.map(|table| releases.draw_arrays(&answer, table, None, 40_000));
+                    let found = bound([&draws[0], &draws[1]], columns);
+                    println!("{answer}, noise / {factor}: epsilon is at least {found:.3}");
+                    let worst = &mut worst[columns - 1];
+                    *worst = worst.max(found);
+                }
             }
-            assert_eq!(worst > eps, factor == 2, "eps {eps}: {worst}");
+            for worst in worst {
+                assert_eq!(worst > eps, factor == 2, "eps {eps}: {worst}");
+            }
         }
     }
 }

@@ -581,7 +581,7 @@ fn mechanisms_of_other_aggregates_are_refused() {
         (
             "dp_sum",
             "dp_sum(x, 0, 1, 1, 'known_n(delta=1e-6, n=3)')",
-            of("dp_sum", "staircase, laplace, gaussian"),
+            of("dp_sum", "staircase, laplace, gaussian, auto"),
         ),
         (
             "dp_count",

@@ -288,6 +288,8 @@ enum Space {
     Choices,
     /// See [`check_auto`]: what the searches look at, and then the sums of the rows between what they found.
     Auto,
+    /// The same of a sum from 0.
+    AutoSum,
     /// `2 S - G N` by at most `2 G`, as `N` stays.
     ClippedReplace,
     /// Each `2 S_j - G n` by at most `2 G`, and `G n` stays.
@@ -318,6 +320,7 @@ impl Space {
         match (self, moved) {
             (Self::Complement, [s1, s2]) => *s1 >= 0 && *s2 >= 0 && s1 + s2 == rows * G,
             (Self::Centred, [sum, whole]) => from_middle(*sum, G) && *whole == rows * G,
+            (Self::AutoSum, [sum]) => from_middle(*sum, G),
             (Self::Auto, moved) => Self::Complement.has(moved, rows),
             (Self::Signed, [sum, whole]) => within(*sum, G) && *whole == rows * G,
             (Self::Sum, [sum]) => within(*sum, G),
@@ -534,6 +537,8 @@ fn cases() -> Vec<Case> {
     // So that a few rows are enough to be seen.
     const AUTO: &str = "dp_mean_and_count(x, NULL, NULL, 40, '{mech}')";
     const AUTO_BETWEEN: &str = "dp_mean_and_count(x, -3, 8, 40, '{mech}')";
+    const AUTO_SUM: &str = "dp_sum(x, NULL, NULL, 40, '{mech}')";
+    const AUTO_SUM_BETWEEN: &str = "dp_sum(x, -3, 8, 40, '{mech}')";
     const CELLS: &str = "dp_mean_and_count(x, NULL, NULL, {eps}, '{mech}')";
     let case = |aggregate, call, mechanism, counted, relation, space, noise| Case {
         aggregate,
@@ -678,6 +683,24 @@ fn cases() -> Vec<Case> {
             Values,
             AddRemove(3),
             Space::Auto,
+            None,
+        ),
+        case(
+            "dp_sum",
+            AUTO_SUM,
+            "auto",
+            Values,
+            AddRemove(1),
+            Space::AutoSum,
+            None,
+        ),
+        case(
+            "dp_sum",
+            AUTO_SUM_BETWEEN,
+            "auto(rows=3)",
+            Values,
+            AddRemove(3),
+            Space::AutoSum,
             None,
         ),
         case(
@@ -1139,8 +1162,16 @@ fn check_cells(
 
 /// The number of rows that are not zero moves by at most that of the rows; the numbers of rows from an octave on, which the walk looks at,
 /// by 0 and from some octave on by 1 for each of the rows; those below each end and above it, one of the two at most for a pair of
-/// ends. Returns where the sums between the ends that were found begin: the second release goes on by what the first one found.
-fn check_auto(records: [&Record; 2], sign: i128, rows: i128, what: &str) -> [usize; 2] {
+/// ends; or of a sum, the numbers beyond each bound, by at most one for each of the rows. Returns where the sums between the ends that were found begin: the second release goes on by what the first one found.
+fn check_auto(
+    space: Space,
+    records: [&Record; 2],
+    sign: i128,
+    rows: i128,
+    what: &str,
+) -> [usize; 2] {
+    // What is released between the ends.
+    let last = if let Space::AutoSum = space { 1 } else { 2 };
     let notes = records.map(|record| record.notes.as_slice());
     let moved = |i: usize| -> Vec<i128> {
         assert_eq!(notes[0][i].exact.len(), notes[1][i].exact.len(), "{what}");
@@ -1165,7 +1196,16 @@ fn check_auto(records: [&Record; 2], sign: i128, rows: i128, what: &str) -> [usi
     );
     assert_eq!(notes[0].len(), notes[1].len(), "{what}: {records:?}");
     // The ends, where an octave was found.
-    if notes[0].len() == 5 {
+    let found = notes[0].len() == 3 + last;
+    if found && last == 1 {
+        let beyond = moved(2);
+        assert!(
+            beyond.iter().all(|moved| (0..=rows).contains(moved)),
+            "{what}: {records:?}"
+        );
+        let falls = beyond.windows(2).all(|pair| pair[0] >= pair[1]);
+        assert!(falls, "{what}: {records:?}");
+    } else if found {
         let ends = moved(2);
         let (below, above) = ends.split_at(ends.len() / 2);
         for (i, below) in below.iter().enumerate() {
@@ -1175,11 +1215,11 @@ fn check_auto(records: [&Record; 2], sign: i128, rows: i128, what: &str) -> [usi
             }
         }
     }
-    let sums = notes.map(|notes| &notes[notes.len() - 2..]);
-    let noises = sums.map(|notes| [0, 1].map(|i| notes[i].noise()));
+    let sums = notes.map(|notes| &notes[notes.len() - last..]);
+    let noises = sums.map(|notes| notes.iter().map(Note::noise).collect::<Vec<_>>());
     assert_eq!(noises[0], noises[1], "{what}: {records:?}");
     assert_eq!(records[0].words, records[1].words, "{what}: {records:?}");
-    notes.map(|notes| notes.len() - 2)
+    notes.map(|notes| notes.len() - last)
 }
 
 /// The counts that choices are made from: of all rows first, then on each side of the place that was chosen. A row more is
@@ -1255,8 +1295,8 @@ fn check(case: &Case, pair: &Pair, bounds: (f64, f64), records: [&Record; 2], se
             None => return,
         },
         Space::People => own_control_flow = true,
-        Space::Auto => {
-            from = check_auto(records, sign, rows, &what);
+        Space::Auto | Space::AutoSum => {
+            from = check_auto(case.space, records, sign, rows, &what);
             own_control_flow = true;
         }
         _ => (),

@@ -14,12 +14,14 @@ REPLACE = "replace a row; n is public"
 
 @dataclass
 class Source:
-    """A table of rows `id, x` or `id, q0, ..., q63` in PostgreSQL, and its rows in a DataFrame."""
+    """A table of rows `id, x`, `id, q0, ..., q63` or `id, x, y` in PostgreSQL, and its rows in a DataFrame."""
 
     url: str
     table: str
     rows: int
     columns: list[str]
+    # Which quantile is asked for.
+    q: float = 0.5
 
     def __post_init__(self):
         self.connections = []
@@ -54,7 +56,7 @@ class Contender:
     """One documented way to get one answer."""
 
     name: str  # unique; the row of the table
-    task: str  # mean, counts
+    task: str  # mean, counts, quantile, slope, unbounded
     privacy: str  # pure, approximate (with DELTA), none
     neighbours: str
     reads: str  # sql: it sends a query; frame: it takes a DataFrame

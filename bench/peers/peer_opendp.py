@@ -44,6 +44,19 @@ def known_size(source, epsilon, many):
     return lambda: [measurement(source.frame["x"].to_numpy())]
 
 
+def quantile(source, epsilon, many):
+    """Of candidates, which the caller gives: as many, and as far apart, as the edges of our bins."""
+    import numpy
+
+    dp = prelude()
+    rows = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.symmetric_distance()
+    candidates = numpy.linspace(0.0, 1.0, 16385)
+    measurement = dp.binary_search_chain(
+        lambda scale: dp.m.make_private_quantile(*rows, dp.max_divergence(), candidates, source.q, scale),
+        d_in=1, d_out=epsilon)
+    return lambda: [measurement(source.frame["x"].to_numpy())]
+
+
 def vector_gaussian(dp, epsilon):
     """The least scale at which 64 counts of the same rows are (epsilon, DELTA)-private, as OpenDP converts."""
     space = dp.vector_domain(dp.atom_domain(T="i64"), size=QUESTIONS), dp.l2_distance(T=float)
@@ -95,5 +108,7 @@ CONTENDERS = [
     Contender("OpenDP Polars `dp.sum`", "counts", "approximate", ADD_REMOVE, "frame",
               polars(lambda pl: [pl.col(f"q{i}").cast(int).fill_null(0).dp.sum((0, 1)) for i in range(QUESTIONS)],
                      concentrated)),
+    Contender("OpenDP `make_private_quantile`", "quantile", "pure", ADD_REMOVE, "frame", quantile, patience=2,
+              timed=False),
     Contender("OpenDP `make_laplace`", "counts", "pure", ADD_REMOVE, "frame", vector(vector_laplace)),
 ]

@@ -10,10 +10,9 @@ QUESTION_LIST = ", ".join(f"q{i}" for i in range(QUESTIONS))
 COPIES = 200
 COPY_AGGREGATE = f"""
     SELECT format('CREATE AGGREGATE copy_%s_of_dp_mean(%s) (SFUNC = %s, STYPE = %s, FINALFUNC = %s, '
-                  'FINALFUNC_MODIFY = SHAREABLE)', copy, pg_get_function_identity_arguments(p.oid), t.proname,
-                  aggtranstype::regtype, f.proname)
-    FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid JOIN pg_proc t ON t.oid = aggtransfn
-    JOIN pg_proc f ON f.oid = aggfinalfn, generate_series(1, {COPIES - 1}) AS copy
+                  'FINALFUNC_MODIFY = SHAREABLE)', copy, pg_get_function_identity_arguments(p.oid), aggtransfn,
+                  aggtranstype::regtype, aggfinalfn)
+    FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid, generate_series(1, {COPIES - 1}) AS copy
     WHERE p.proname = 'dp_mean' AND aggfinalmodify = 's'"""
 
 
@@ -22,7 +21,7 @@ def query(answer, copies=1):
 
     def make(source, epsilon, many):
         cursor = source.connect().cursor()
-        expression = answer.format(epsilon=f"{epsilon!r}::float8", n=source.rows)
+        expression = answer.format(epsilon=f"{epsilon!r}::float8", n=source.rows, q=source.q)
         if many == 1:
             sql = f"SELECT {expression} FROM {source.table}"
         else:
@@ -53,6 +52,26 @@ def counts(name, mechanism, privacy):
                      query(f"dp_counts({{epsilon}}, '{mechanism}', {QUESTION_LIST})"), batch=100)
 
 
+def other(name, task, answer):
+    return Contender(name, task, "pure", ADD_REMOVE, "sql", query(answer), batch=100, timed=False)
+
+
+def bounds_then_mean(source, epsilon, many):
+    """Half of eps for each; where no bounds are found, the answer is 0."""
+    cursor = source.connect().cursor()
+    half = f"{epsilon / 2!r}::float8"
+
+    def release():
+        cursor.execute(f"SELECT (dp_bounds(x, {half})).* FROM {source.table}")
+        lower, upper = cursor.fetchone()
+        if lower is None or upper is None:
+            return [0.0]
+        cursor.execute(f"SELECT dp_mean(x, %s, %s, {half}) FROM {source.table}", (lower, upper))
+        return [cursor.fetchone()[0]]
+
+    return release
+
+
 FILTERS = ", ".join(f"count(*) FILTER (WHERE q{i})" for i in range(QUESTIONS))
 CONTENDERS = [
     Contender("PostgreSQL `avg`, no privacy", "mean", "none", "", "sql", query("avg(x)"), accuracy=False),
@@ -64,4 +83,8 @@ CONTENDERS = [
     counts("`dp_counts`", f"correlated(delta={DELTA})", "approximate"),
     counts("`dp_counts`, `gaussian`", f"gaussian(delta={DELTA})", "approximate"),
     counts("`dp_counts`, `laplace`", "laplace", "pure"),
+    other("`dp_quantile`", "quantile", "dp_quantile(x, 0, 1, {q}, {epsilon})"),
+    other("`dp_regr_slope`", "slope", "dp_regr_slope(y, x, 0, 1, 0, 1, {epsilon})"),
+    other("`dp_mean`, `auto`", "unbounded", "dp_mean(x, NULL, NULL, {epsilon}, 'auto')"),
+    Contender("`dp_bounds`, then `dp_mean`", "unbounded", "pure", ADD_REMOVE, "sql", bounds_then_mean, timed=False),
 ]

@@ -30,6 +30,8 @@ class Results:
         self.found = found
         self.contenders = found["contenders"]
         self.errors = {(each["contender"], each["table"], each["epsilon"]): each for each in found["errors"]}
+        self.quantile_errors = {(each["contender"], each["table"], each["q"], each["epsilon"]): each
+                                for each in found["errors"] if "q" in each}
         self.times = {(each["contender"], each["mode"]): each for each in found["times"]}
 
     def of(self, task, *privacies):
@@ -91,6 +93,37 @@ class Results:
                              f"{error['mse']:,.0f} {percent(error['se'])}", digits(error["mse"] / least)])
         return table(["64 counts", "neighbours", "eps, delta", "variance of a count", "over ours"], rows)
 
+    def quantiles(self):
+        cases = [(table, q, epsilon) for table in ["mean_01", "mean_05"] for q in [0.6, 0.99] for epsilon in [0.1, 1.0]]
+        rows = []
+        for each in self.of("quantile", "pure"):
+            found = [self.quantile_errors[(each["name"], *case)] for case in cases]
+            cells = [f"{digits(error['off'])} {percent(error['se'])}" for error in found]
+            rows.append([each["name"], each["neighbours"], *cells])
+        names = {"mean_01": "skewed", "mean_05": "flat"}
+        columns = [f"{names[table]}, {q:g}, eps {epsilon:g}" for table, q, epsilon in cases]
+        return table(["rows off", "neighbours", *columns], rows)
+
+    def slopes(self):
+        return table(["slope", "neighbours", *[f"eps {epsilon:g}" for epsilon in EPSILONS]],
+                     [[each["name"], each["neighbours"], *[self.root(each, "line", epsilon) for epsilon in EPSILONS]]
+                      for each in self.of("slope", "pure")])
+
+    def root(self, each, name, epsilon):
+        error = self.errors[each["name"], name, epsilon]
+        return f"{error['rmse']:.2g} {percent(error['se'])}"
+
+    def unbounded(self):
+        cases = [(name, epsilon) for name in ["incomes", "waits", "scores", "flat"] for epsilon in [0.1, 1.0]]
+        rows = []
+        for each in self.of("unbounded", "pure"):
+            cells = []
+            for case in cases:
+                error = self.errors[(each["name"], *case)]
+                cells.append(f"{100 * error['rmse'] / error['truth']:.2g}% ({100 * error['of_all'] / error['truth']:.2g}%)")
+            rows.append([each["name"], *cells])
+        return table(["a mean without bounds", *[f"{name}, eps {epsilon:g}" for name, epsilon in cases]], rows)
+
     def timing(self, task):
         rows = []
         for each in self.contenders:
@@ -130,9 +163,17 @@ class Results:
                       "times as many", "without what handing over numbers takes"], rows)
 
     def sections(self):
-        return {"machine": self.machine(), "means": self.means(), "over-ours": self.over_ours(),
-                "counts": self.counts(), "time-mean": self.timing("mean"), "time-counts": self.timing("counts"),
-                "draws": self.draws()}
+        """Those of the tasks that were run."""
+        tasks = self.found["tasks"]
+        found = {}
+        if "mean" in tasks and "counts" in tasks:
+            found |= {"machine": self.machine(), "means": self.means(), "over-ours": self.over_ours(),
+                      "counts": self.counts(), "time-mean": self.timing("mean"), "time-counts": self.timing("counts"),
+                      "draws": self.draws()}
+        if "quantile" in tasks:
+            found |= {"machine-without-bounds": self.machine(), "quantiles": self.quantiles(), "slopes": self.slopes(),
+                      "unbounded": self.unbounded()}
+        return found
 
 
 def write_page(page, sections):
@@ -218,7 +259,7 @@ def main():
         write_page(options.page, sections)
     else:
         print("\n\n".join(sections.values()))
-    if options.figure:
+    if options.figure and "means" in sections:
         draw(options.figure, results)
 
 

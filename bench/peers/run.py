@@ -23,6 +23,12 @@ EPSILONS = [0.1, 1.0, 4.0, 8.0]
 # Rows are quantiles of the law of u^(1 / mean - 1), u uniform: in [0, 1], skewed unless their mean is 0.5.
 MEANS = {"mean_01": 0.1, "mean_05": 0.5}
 ERROR_ROWS = 10_000
+TASKS = ["mean", "counts", "quantile", "slope", "unbounded"]
+# Neither is a place where the grids of all meet, as the median of these rows is.
+QUANTILES = [0.6, 0.99]
+QUANTILE_EPSILONS = [0.1, 1.0]
+# Columns that nobody knows bounds of, by SQL of u, uniform by quantiles, and z, normal (Box, Muller 1958, of u and of a hash).
+UNBOUNDED = {"incomes": "30000 * exp(z)", "waits": "-60 * ln(u)", "scores": "100 + 15 * z", "flat": "u"}
 QUESTION_COLUMNS = [f"q{i}" for i in range(QUESTIONS)]
 PACKAGES = ["python-dp", "opendp", "diffprivlib", "smartnoise-sql", "pipeline-dp", "pyqrlew"]
 
@@ -51,6 +57,14 @@ def make_tables(url, rows):
     counts_table("counts", ERROR_ROWS)
     for name in ["mean_01", "mean_05", "counts_as_integers"]:
         statements.append(f"CREATE VIEW {name}_copies AS SELECT g, {name}.* FROM {name}, generate_series(1, 200) AS g")
+    uniform = f"((i - 0.5) / {ERROR_ROWS})::float8"
+    hashed = "((hashint8extended(i, 0) & 65535) + 0.5) / 65536.0::float8"
+    for name, law in UNBOUNDED.items():
+        statements.append(f"CREATE TABLE {name} AS SELECT i AS id, {law} AS x FROM (SELECT i, {uniform} AS u, "
+                          f"sqrt(-2 * ln({uniform})) * cos(2 * pi() * {hashed}) AS z "
+                          f"FROM generate_series(1, {ERROR_ROWS}) AS i) AS r")
+    statements.append(f"CREATE TABLE line AS SELECT i AS id, {uniform} AS x, 0.3 + 0.4 * {uniform} + 0.2 * ({hashed} - 0.5) AS y "
+                      f"FROM generate_series(1, {ERROR_ROWS}) AS i")
     mean_table("large_mean", rows, 0.1)
     counts_table("large_counts", rows)
     connection = Source(url, "", 0, []).connect()
@@ -89,29 +103,74 @@ def error(contender, source, truth, epsilon, releases, seconds):
     return {"mse": squares.mean(), "se": max(deviations) / squares.mean(), "releases": len(each)}
 
 
-def errors(url, quick):
+def releases_of(contender, source, epsilon, most, seconds):
+    release = contender.make(source, epsilon, contender.batch)
+    answers, start = [], time.perf_counter()
+    while len(answers) < most and (len(answers) < 3 or time.perf_counter() - start < seconds):
+        answers += release()
+    import numpy
+
+    return numpy.array(answers, dtype=float)
+
+
+def quantile_error(contender, source, q, epsilon, most, seconds):
+    """By how many rows an answer is off, on average: between it and the place of the quantile."""
+    import numpy
+
+    source.q = q
+    rows = numpy.sort(source.frame["x"].to_numpy())
+    answers = releases_of(contender, source, epsilon, most, seconds)
+    off = abs(numpy.searchsorted(rows, answers) - q * len(rows))
+    return {"q": q, "off": off.mean(), "se": off.std(ddof=1) / math.sqrt(off.size) / off.mean(), "releases": off.size}
+
+
+def root_error(contender, source, truth, epsilon, most, seconds):
+    """The root mean squared error of all releases but the worst hundredth, and that of all."""
+    import numpy
+
+    answers = releases_of(contender, source, epsilon, most, seconds)
+    squares = numpy.sort((answers - truth) ** 2)
+    kept = squares[: squares.size * 99 // 100] if squares.size >= 100 else squares
+    return {"rmse": math.sqrt(kept.mean()), "of_all": math.sqrt(squares.mean()), "truth": truth,
+            "se": kept.std(ddof=1) / math.sqrt(kept.size) / kept.mean() / 2, "releases": squares.size}
+
+
+def errors_of(contender, url, seconds, quick):
+    """Each with its table and its epsilon."""
+    most = 200 if quick else contender.releases
+    rows = [(table, epsilon) for table in MEANS for epsilon in EPSILONS]
+    cases = {"mean": rows, "counts": [("counts", 1.0)],
+             "quantile": [(table, epsilon) for table in MEANS for epsilon in QUANTILE_EPSILONS],
+             "slope": [("line", epsilon) for epsilon in EPSILONS],
+             "unbounded": [(table, epsilon) for table in UNBOUNDED for epsilon in QUANTILE_EPSILONS]}
+    columns = {"counts": QUESTION_COLUMNS, "slope": ["x", "y"]}.get(contender.task, ["x"])
+    for table, epsilon in cases[contender.task]:
+        source = Source(url, table, ERROR_ROWS, columns)
+        frame = source.frame.to_numpy(dtype=float)
+        case = {"contender": contender.name, "table": table, "epsilon": epsilon}
+        if contender.task == "mean":
+            found = error(contender, source, frame.sum(axis=0)[0] / ERROR_ROWS, epsilon, most, seconds)
+            found["ratio"] = found["mse"] * ERROR_ROWS**2 / least_variance(epsilon)
+            yield {**case, **found}
+        elif contender.task == "counts":
+            yield {**case, **error(contender, source, frame.sum(axis=0), epsilon, 20 if quick else 400, seconds)}
+        elif contender.task == "quantile":
+            for q in QUANTILES:
+                yield {**case, **quantile_error(contender, source, q, epsilon, min(most, 1000), seconds)}
+        else:
+            x = frame[:, 0]
+            truth = x.mean() if contender.task == "unbounded" else ((x - x.mean()) @ frame[:, 1]) / ((x - x.mean()) @ x)
+            yield {**case, **root_error(contender, source, float(truth), epsilon, min(most, 1000), seconds)}
+        for connection in source.connections:
+            connection.close()
+
+
+def errors(url, tasks, quick):
     results = []
     for contender in contenders():
-        if not contender.accuracy:
-            continue
-        tell(f"the error of {contender.name}")
-        seconds = 0.5 if quick else 4 * contender.patience
-        cases = [(table, epsilon) for table in MEANS for epsilon in EPSILONS]
-        if contender.task == "counts":
-            cases = [("counts", 1.0)]
-        for table, epsilon in cases:
-            columns = QUESTION_COLUMNS if contender.task == "counts" else ["x"]
-            source = Source(url, table, ERROR_ROWS, columns)
-            truth = source.frame.to_numpy(dtype=float).sum(axis=0)
-            if contender.task == "mean":
-                truth = truth[0] / ERROR_ROWS
-                found = error(contender, source, truth, epsilon, 200 if quick else contender.releases, seconds)
-                found["ratio"] = found["mse"] * ERROR_ROWS**2 / least_variance(epsilon)
-            else:
-                found = error(contender, source, truth, epsilon, 20 if quick else 400, seconds)
-            results.append({"contender": contender.name, "table": table, "epsilon": epsilon, **found})
-            for connection in source.connections:
-                connection.close()
+        if contender.accuracy and contender.task in tasks:
+            tell(f"the error of {contender.name}")
+            results += errors_of(contender, url, 0.5 if quick else 4 * contender.patience, quick)
     return results
 
 
@@ -213,29 +272,30 @@ def child(url, *arguments):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def everything(url, rows, runs, samplers, quick):
+def everything(url, rows, runs, samplers, tasks, quick):
     start = time.monotonic()
     tell(f"making the tables, up to {rows} rows")
     make_tables(url, rows)
     with Source(url, "", 0, []).connect() as connection:
         version = connection.server_version
     results = {
-        "rows": rows, "runs": runs, "cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[1],
+        "tasks": tasks, "rows": rows, "runs": runs, "cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[1],
         "python": platform.python_version(), "postgresql": f"{version // 10000}.{version % 10000}",
         "versions": {package: metadata.version(package) for package in PACKAGES},
         "contenders": [{"name": each.name, "task": each.task, "privacy": each.privacy, "reads": each.reads,
                         "neighbours": each.neighbours} for each in contenders()],
     }
-    tell("the samplers")
-    results["draws"] = {"ours": ours(samplers), "opendp": child(url, "--draws")}
+    if "mean" in tasks:
+        tell("the samplers")
+        results["draws"] = {"ours": ours(samplers), "opendp": child(url, "--draws")}
     results["times"] = []
     for contender in contenders():
-        if not contender.timed:
+        if not contender.timed or contender.task not in tasks:
             continue
         for mode in ["table"] if contender.reads == "sql" else ["frame", "table"]:
             tell(f"the time of {contender.name}" + (", from a DataFrame" if mode == "frame" else ""))
             results["times"].append(child(url, "--measure", contender.name, mode, rows, runs))
-    results["errors"] = errors(url, quick)
+    results["errors"] = errors(url, tasks, quick)
     results["minutes"] = (time.monotonic() - start) / 60
     return results
 
@@ -247,6 +307,7 @@ def main():
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--samplers", help="what cargo bench --bench samplers printed")
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--measure", nargs=4, metavar=("NAME", "MODE", "ROWS", "RUNS"))
     parser.add_argument("--draws", action="store_true")
@@ -257,7 +318,7 @@ def main():
     elif options.draws:
         found = draws()
     else:
-        found = everything(options.url, options.rows, options.runs, options.samplers, options.quick)
+        found = everything(options.url, options.rows, options.runs, options.samplers, options.tasks, options.quick)
     print(json.dumps(found))
 
 

@@ -272,3 +272,13 @@ COMMENT ON AGGREGATE @extschema@.dp_mean_and_count(float8, float8, float8, float
     'mu= or rho=, and lo and hi beside scale=; with auto both may be) or depend on the rows: 22023, the same with and '
     'without rows. '
     'Sources: Kulesza, Suresh, Wang 2024; Kamath, Mouzakis, Regehr, Singhal, Steinke, Ullman 2023.';
+COMMENT ON AGGREGATE @extschema@.dp_sum(float8, float8, float8, float8, dp_mechanism) IS
+    'Private sum of x clamped to [lo, hi] by the mechanism mech, in the unit of x: staircase, laplace, gaussian (with '
+    'its own budget) or auto, which finds the bounds by itself, between lo and hi or, where both are NULL, anywhere; '
+    'see dp_mechanisms(). '
+    'eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or '
+    'removing one row; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
+    'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
+    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
+    'mu= or rho=, and with auto lo and hi both may be) or depend on the rows: 22023, the same with and without rows. '
+    'Sources: Geng, Viswanath 2014; Dwork, McSherry, Nissim, Smith 2006.';

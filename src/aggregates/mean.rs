@@ -1,18 +1,15 @@
 //! `dp_mean(x, lo, hi, eps [, mech])` and `dp_mean_and_count` with the same arguments.
 
-use std::rc::Rc;
-
 use dp_core::encoding::cells::CellCounts;
 use dp_core::encoding::grid::Grid;
-use dp_core::encoding::octaves::{Limits, OctaveCounts};
 use dp_core::encoding::sums::Sums;
 use dp_core::error::ParameterError;
-use dp_core::estimate::{Estimate, Estimates, MeanEstimate};
+use dp_core::estimate::{Estimate, Estimates, SomeEstimate};
 use dp_core::mechanism::definition::{Mechanism, Scalar};
 use dp_core::mechanism::mean::answer::MeanAnswer;
 use dp_core::mechanism::mean::kinds::{CellsMean, Mean};
 use dp_core::mechanism::mean::sampled::SampledMean;
-use dp_core::registry::{self, Factory, Made, Spent};
+use dp_core::registry::{self, Factory, Made};
 use dp_core::request::arguments::Arguments;
 use dp_core::request::checked::Overspent;
 use pgrx::IntoDatum;
@@ -26,13 +23,12 @@ use crate::call::entry::{final_function, transition_function};
 use crate::call::offset::word_of_query;
 use crate::call::release::{offset_word, release, with_coins};
 use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION, at};
-use crate::call::site::{CallSite, Price};
+use crate::call::site::CallSite;
 use crate::pg::composite::composite;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::pg::plan::{self, SupportFunction};
 use crate::state::cells::CellState;
-use crate::state::octaves::OctaveState;
 use crate::state::scalar::State;
 
 pub static MEAN: Aggregate<Mean> = Aggregate {
@@ -140,43 +136,6 @@ impl Aggregate<Mean> {
     }
 }
 
-/// What the aggregates share whose rows may lie in bins of equal relative width.
-impl<M: ?Sized> Aggregate<M> {
-    unsafe fn row_in_octave(&self, call: Call, limits: &Limits) -> Result<Datum, Refusal> {
-        let state = match call.datum(at::STATE) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
-            Some(datum) => unsafe { self.octaves(datum, limits) }?,
-            None => OctaveState::new(*limits),
-        };
-        // The executor copies it into the aggregate's own memory.
-        Ok(state.add(limits.place_of(value(call))).into_datum())
-    }
-
-    unsafe fn octave_counts(&self, call: Call, limits: &Limits) -> Result<OctaveCounts, Refusal> {
-        match call.datum(at::STATE) {
-            // SAFETY: the same.
-            Some(datum) => Ok(unsafe { self.octaves(datum, limits) }?.counts()),
-            None => Ok(OctaveCounts::new()),
-        }
-    }
-
-    /// The state of a group between these limits.
-    unsafe fn octaves<'a>(
-        &self,
-        datum: Datum,
-        limits: &Limits,
-    ) -> Result<OctaveState<'a>, Refusal> {
-        // SAFETY: the SQL declaration makes it a dp_state.
-        let state = unsafe { self.found(OctaveState::of(datum), datum) }?;
-        if state.limits().same(limits) {
-            return Ok(state);
-        }
-        let is_lo = state.limits().lo().to_bits() != limits.lo().to_bits();
-        let changed = if is_lo { "lo" } else { "hi" };
-        Err(errors::depends_on_rows(self.name, changed))
-    }
-}
-
 transition_function!(
     dp_mean_trans,
     pg_finfo_dp_mean_trans,
@@ -270,64 +229,11 @@ final_function!(
     mean_and_count_of_people
 );
 
-pub static ESTIMATE: Aggregate<MeanEstimate> = Aggregate {
+pub static ESTIMATE: Aggregate<SomeEstimate<MeanAnswer>> = Aggregate {
     name: "dp_mean_estimate",
     signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5), CONFIDENCE.given_from(6)]),
     mechanisms: &Estimates(&registry::MEAN),
 };
-
-impl Aggregate<MeanEstimate> {
-    /// See [`Aggregate<Mean>::other_row`].
-    ///
-    /// # Safety
-    /// `call` is a call of dp_mean_estimate's transition function.
-    unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
-        CallSite::with(call, SupportFunction::Transition, self, |site| {
-            // SAFETY: the caller guarantees it.
-            unsafe {
-                match site.mechanism_of_row(call)? {
-                    MeanEstimate::Sums(mechanism) => {
-                        let mut state = State::<Sums>::new(mechanism.grid().unwrap_or(Grid::NONE));
-                        state.take(value(call));
-                        self.first_row(call, state)
-                    }
-                    MeanEstimate::Auto(limits, _) => self.row_in_octave(call, limits),
-                }
-            }
-        })
-    }
-
-    /// A release of the group, or of no rows where there is no state, with what it cost. Of a mechanism that finds its bounds
-    /// these stand in the mechanism's text.
-    ///
-    /// # Safety
-    /// `call` is a call of dp_mean_estimate's final function.
-    unsafe fn release(&'static self, call: Call) -> (Estimate<MeanAnswer>, Price) {
-        CallSite::with(call, SupportFunction::Final, self, |site| {
-            // SAFETY: the caller guarantees it.
-            unsafe {
-                match site.mechanism_of_plan()? {
-                    MeanEstimate::Sums(mechanism) => {
-                        let estimate = self.release_state(call, &**mechanism)?;
-                        Ok((estimate, site.price()))
-                    }
-                    MeanEstimate::Auto(limits, mechanism) => {
-                        let counts = self.octave_counts(call, limits)?;
-                        let Estimate { answer, interval } = release(&**mechanism, &counts);
-                        let Price { unit, spent } = site.price();
-                        let spent = Rc::new(Spent {
-                            mechanism: answer.told(&spent.mechanism),
-                            ..(*spent).clone()
-                        });
-                        let answer = answer.answer;
-                        Ok((Estimate { answer, interval }, Price { unit, spent }))
-                    }
-                }
-            }
-        })
-        .unwrap_or_else(|refusal| refusal.raise())
-    }
-}
 
 transition_function!(
     dp_mean_estimate_trans,

@@ -1,31 +1,84 @@
 //! `dp_sum(x, lo, hi, eps [, mech])`, and `dp_sum_estimate` with its interval.
 
+use dp_core::encoding::grid::Grid;
 use dp_core::encoding::sums::Sums;
-use dp_core::estimate::{Estimate, Estimates};
+use dp_core::error::ParameterError;
+use dp_core::estimate::{Estimate, Estimates, SomeEstimate};
 use dp_core::mechanism::definition::Scalar;
-use dp_core::registry;
+use dp_core::mechanism::sum::kinds::SumMechanism;
+use dp_core::registry::{self, Factory, Made};
+use dp_core::request::arguments::Arguments;
+use dp_core::request::checked::Overspent;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregates::shared::estimate::estimate;
+use crate::aggregates::shared::estimate::{estimate, row};
 use crate::aggregates::shared::people::take_contribution;
-use crate::aggregates::shared::scalars::add_value;
+use crate::aggregates::shared::scalars::{add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
+use crate::call::release::release;
 use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION};
+use crate::call::site::CallSite;
+use crate::pg::errors::Refusal;
 use crate::pg::fmgr::Call;
+use crate::pg::plan::SupportFunction;
+use crate::state::scalar::State;
 
-pub static SUM: Aggregate<Scalar<f64>> = Aggregate {
+pub static SUM: Aggregate<SumMechanism> = Aggregate {
     name: "dp_sum",
     signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5)]),
     mechanisms: &registry::SUM,
 };
 
+impl Aggregate<SumMechanism> {
+    /// What the transition function does beyond the plain case: the first row of a group, a row in bins that have no page yet, and
+    /// everything that must not be.
+    ///
+    /// # Safety
+    /// `call` is a call of dp_sum's transition function.
+    unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
+        CallSite::with(call, SupportFunction::Transition, self, |site| {
+            // SAFETY: the caller guarantees it.
+            unsafe {
+                match site.mechanism_of_row(call)? {
+                    SumMechanism::Sums(mechanism) => {
+                        let mut state = State::<Sums>::new(mechanism.grid().unwrap_or(Grid::NONE));
+                        state.take(value(call));
+                        self.first_row(call, state)
+                    }
+                    SumMechanism::Auto(mechanism) => self.row_in_octave(call, mechanism.limits()),
+                }
+            }
+        })
+    }
+
+    /// A release of the group, or of no rows where there is no state.
+    ///
+    /// # Safety
+    /// `call` is a call of dp_sum's final function.
+    unsafe fn release(&'static self, call: Call) -> f64 {
+        CallSite::with(call, SupportFunction::Final, self, |site| {
+            // SAFETY: the caller guarantees it.
+            unsafe {
+                match site.mechanism_of_plan()? {
+                    SumMechanism::Sums(mechanism) => self.release_state(call, &**mechanism),
+                    SumMechanism::Auto(mechanism) => {
+                        let counts = self.octave_counts(call, mechanism.limits())?;
+                        Ok(release(&**mechanism, &counts).answer)
+                    }
+                }
+            }
+        })
+        .unwrap_or_else(|refusal| refusal.raise())
+    }
+}
+
 transition_function!(
     dp_sum_trans,
     pg_finfo_dp_sum_trans,
     SUM,
-    add_value::<Sums, false>
+    add_value::<Sums, true>
 );
 
 fn sum(call: Call) -> Option<Datum> {
@@ -37,9 +90,33 @@ final_function!(dp_sum_final, pg_finfo_dp_sum_final, SUM, sum);
 
 /// The same of contributions.
 pub static PEOPLE: Aggregate<Scalar<f64>> = Aggregate {
+    name: SUM.name,
     signature: Signature::new(&[X_CONTRIBUTION, LO, HI, EPS, MECH.given_from(5)]),
-    ..SUM
+    mechanisms: &SumsOfSums,
 };
+
+/// The mechanisms of sums that look at the sum of the rows, and at nothing else.
+struct SumsOfSums;
+
+impl Factory<Scalar<f64>> for SumsOfSums {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<Scalar<f64>>, ParameterError> {
+        let Made { mechanism, spent } = registry::SUM.make(arguments, confidence, overspent)?;
+        let mechanism = mechanism.sums().ok_or_else(|| {
+            ParameterError::new(
+                "mech",
+                "is a mechanism that takes no contributions",
+                "It looks at each row by itself. Give another mechanism, as staircase, or one value of each person, \
+                 as sum(x).",
+            )
+        })?;
+        Ok(Made { mechanism, spent })
+    }
+}
 
 transition_function!(
     dp_sum_people_trans,
@@ -60,7 +137,7 @@ final_function!(
     sum_of_people
 );
 
-pub static ESTIMATE: Aggregate<Scalar<Estimate<f64>>> = Aggregate {
+pub static ESTIMATE: Aggregate<SomeEstimate<f64>> = Aggregate {
     name: "dp_sum_estimate",
     signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5), CONFIDENCE.given_from(6)]),
     mechanisms: &Estimates(&registry::SUM),
@@ -70,22 +147,19 @@ transition_function!(
     dp_sum_estimate_trans,
     pg_finfo_dp_sum_estimate_trans,
     ESTIMATE,
-    add_value::<Sums, false>
+    add_value::<Sums, true>
 );
 
-fn sum_estimate(call: Call) -> Option<Datum> {
-    answer_estimate(&ESTIMATE, call)
+/// The numbers of an answer with its interval.
+fn numbers(sum: f64, [lower, upper]: [f64; 2]) -> [Option<Datum>; 3] {
+    [sum, lower, upper].map(IntoDatum::into_datum)
 }
 
-fn answer_estimate(
-    aggregate: &'static Aggregate<Scalar<Estimate<f64>>>,
-    call: Call,
-) -> Option<Datum> {
+fn sum_estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_sum_estimate's final function, with these columns.
     unsafe {
-        estimate(aggregate, call, |sum, [lower, upper]| {
-            [sum, lower, upper].map(IntoDatum::into_datum)
-        })
+        let (Estimate { answer, interval }, price) = ESTIMATE.release(call);
+        Some(row(call, numbers(answer, interval), &price))
     }
 }
 
@@ -106,7 +180,8 @@ pub static ESTIMATE_OF_PEOPLE: Aggregate<Scalar<Estimate<f64>>> = Aggregate {
         MECH.given_from(5),
         CONFIDENCE.given_from(6),
     ]),
-    ..ESTIMATE
+    name: ESTIMATE.name,
+    mechanisms: &Estimates(&registry::SUM),
 };
 
 transition_function!(
@@ -117,7 +192,8 @@ transition_function!(
 );
 
 fn sum_estimate_of_people(call: Call) -> Option<Datum> {
-    answer_estimate(&ESTIMATE_OF_PEOPLE, call)
+    // SAFETY: the same.
+    unsafe { estimate(&ESTIMATE_OF_PEOPLE, call, numbers) }
 }
 
 final_function!(

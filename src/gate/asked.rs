@@ -26,8 +26,6 @@ pub enum What {
     /// People.
     People,
     Mean,
-    /// Of numbers that nothing bounds.
-    MeanWithoutBounds,
     Sum,
     Variance,
     Stddev,
@@ -41,6 +39,13 @@ pub enum What {
     Greatest,
     /// What an aggregate of ours answers.
     Own(Own),
+}
+
+impl What {
+    /// Whether it is a mean or a sum: these may be one release, with a count, and may find their bounds where nothing bounds the numbers.
+    pub fn is_of_numbers(&self) -> bool {
+        matches!(self, Self::Mean | Self::Sum)
+    }
 }
 
 /// What PostgreSQL's aggregates of two columns answer.
@@ -262,8 +267,7 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
     if let Some(argument) = arguments.first() {
         let range = block.range(block.checker.folded(argument.copy()));
         let finds_bounds = block.policy.label.auto_bounds && block.has_one_row_each();
-        if range.is_none() && finds_bounds && matches!(asked.what, What::Mean) {
-            asked.what = What::MeanWithoutBounds;
+        if range.is_none() && finds_bounds && asked.what.is_of_numbers() {
             asked.argument = Some(number(block, *argument)?);
             return Ok(asked);
         }

@@ -91,6 +91,14 @@ impl<'a> Terms<'a> {
         }
     }
 
+    /// The same of a mean or a sum: the mechanism that finds bounds where nothing bounds the numbers.
+    fn of_numbers(epsilon: f64, asked: &Asked) -> Self {
+        Self {
+            mechanism: asked.bounds.is_none().then_some("auto"),
+            ..Self::usual(epsilon)
+        }
+    }
+
     fn of(own: &'a Own) -> Checked<Self> {
         let epsilon = own.value(Role::Epsilon);
         Ok(Self {
@@ -210,7 +218,7 @@ impl Template<'_> {
 
     /// Writes what answers each of the aggregates. Mean, sum and count of the same numbers are one release.
     fn write_answers(&mut self, asked: &[Asked]) -> Checked<Vec<(Ref<pg_sys::Aggref>, Answer)>> {
-        let is_pair = |what: &What| matches!(what, What::Mean | What::Sum | What::Count);
+        let is_pair = |what: &What| what.is_of_numbers() || matches!(what, What::Count);
         let mut answers = Vec::new();
         let mut done = self.write_free(asked, &mut answers);
         self.write_of_two(asked, &mut done, &mut answers)?;
@@ -226,7 +234,7 @@ impl Template<'_> {
             let numbers = open
                 .iter()
                 .map(|j| &asked[*j])
-                .find(|other| other.bounds.is_some() && is_one(one, other));
+                .find(|other| other.what.is_of_numbers() && is_one(one, other));
             let alike: Vec<usize> = open
                 .into_iter()
                 .filter(|j| *j == i || is_one(numbers.unwrap_or(one), &asked[*j]))
@@ -318,7 +326,7 @@ impl Template<'_> {
         let counted = |count: &Asked, number: &Asked| {
             matches!(count.what, What::Count)
                 && count.argument.is_none()
-                && number.bounds.is_some()
+                && number.what.is_of_numbers()
                 && number
                     .argument
                     .is_some_and(|argument| self.block.is_never_null(argument))
@@ -455,21 +463,21 @@ impl Template<'_> {
     }
 
     fn write_pair(&mut self, numbers: &Asked) -> Checked<usize> {
-        self.write_numbers("dp_mean_and_count", numbers, &Terms::usual(self.epsilon))
+        let terms = Terms::of_numbers(self.epsilon, numbers);
+        self.write_numbers("dp_mean_and_count", numbers, &terms)
     }
 
     fn write_one(&mut self, asked: &Asked) -> Checked<usize> {
         let usual = Terms::usual(self.epsilon);
         match &asked.what {
-            What::Mean => self.write_numbers("dp_mean", asked, &usual),
-            What::MeanWithoutBounds => {
-                let terms = Terms {
-                    mechanism: Some("auto"),
-                    ..usual
-                };
+            What::Mean => {
+                let terms = Terms::of_numbers(self.epsilon, asked);
                 self.write_numbers("dp_mean", asked, &terms)
             }
-            What::Sum => self.write_numbers("dp_sum", asked, &usual),
+            What::Sum => {
+                let terms = Terms::of_numbers(self.epsilon, asked);
+                self.write_numbers("dp_sum", asked, &terms)
+            }
             What::Variance => self.write_numbers("dp_variance", asked, &usual),
             What::Stddev => self.write_numbers("dp_stddev", asked, &usual),
             // Written before.

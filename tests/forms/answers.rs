@@ -448,9 +448,9 @@ fn two_columns_have_private_answers() {
     assert!(refusal.message.contains("nothing bounds"), "{refusal:?}");
 }
 
-/// Where the owner allows it, a mean of what nothing bounds finds bounds, of tables where a row is a person.
+/// Where the owner allows it, means and sums of what nothing bounds find bounds, of tables where a row is a person.
 #[test]
-fn means_find_bounds_where_the_policy_says_so() {
+fn means_and_sums_find_bounds_where_the_policy_says_so() {
     let mut world = World::new();
     world.own(
         "CREATE TABLE incomes (person int PRIMARY KEY, income float8 NOT NULL, dept text);
@@ -474,7 +474,19 @@ fn means_find_bounds_where_the_policy_says_so() {
             1,
             "SELECT avg(income * 2) FILTER (WHERE dept = 'd1') FROM incomes",
         ),
-        (2, "SELECT avg(income), count(income) FROM incomes"),
+        (1, "SELECT sum(income) FROM incomes"),
+        (1, "SELECT sum(20000 - income) FROM incomes"),
+        // Of the same numbers one release, and of others another one.
+        (1, "SELECT avg(income), count(income) FROM incomes"),
+        (
+            1,
+            "SELECT sum(income), avg(income), count(*), avg(income) + 1 FROM incomes",
+        ),
+        (2, "SELECT avg(income), sum(income * 2) FROM incomes"),
+        (
+            2,
+            "SELECT sum(income), sum(income) FILTER (WHERE dept = 'd1') FROM incomes",
+        ),
         (
             2,
             "SELECT dept, avg(income) FROM incomes GROUP BY dept ORDER BY dept",
@@ -483,9 +495,9 @@ fn means_find_bounds_where_the_policy_says_so() {
         world.same(sql, releases);
     }
     for sql in [
-        "SELECT sum(income) FROM incomes",
         "SELECT stddev(income) FROM incomes",
         "SELECT avg(amount) FROM payments",
+        "SELECT sum(amount) FROM payments",
         "SELECT avg(income) FROM incomes JOIN regions ON true",
     ] {
         let refusal = world.refused(sql);

@@ -143,7 +143,7 @@ fn cases(value: f64) -> Vec<Case> {
         }
     }));
     releases(&mut cases, &registry::MEAN, |mean| mean.sums(), value);
-    releases(&mut cases, &registry::SUM, Some, value);
+    releases(&mut cases, &registry::SUM, |sum| sum.sums(), value);
     releases(&mut cases, &registry::COUNT, Some, value);
     cases
 }

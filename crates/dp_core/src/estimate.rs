@@ -9,9 +9,11 @@ use crate::encoding::octaves::{Limits, OctaveCounts};
 use crate::error::ParameterError;
 use crate::mechanism::definition::{Mechanism, Scalar};
 use crate::mechanism::distinct::bitmap::{DistinctAnswer, DistinctMechanism, OfIds};
-use crate::mechanism::mean::answer::{AutoAnswer, MeanAnswer};
+use crate::mechanism::mean::answer::MeanAnswer;
 use crate::mechanism::mean::kinds::Mean;
 use crate::mechanism::quantile::estimate::QuantileEstimator;
+use crate::mechanism::search::answer::AutoAnswer;
+use crate::mechanism::sum::kinds::SumMechanism;
 use crate::random::Generator;
 use crate::registry::{self, Factory, Made, Registry, Spent};
 use crate::request::arguments::Arguments;
@@ -187,45 +189,89 @@ impl Factory<QuantileEstimator> for QuantileEstimates {
     }
 }
 
-/// A mechanism of means with the intervals of its answers, by what it sees of the rows.
-pub enum MeanEstimate {
+/// A mechanism with the intervals of its answers, by what it sees of the rows.
+pub enum SomeEstimate<A> {
     /// Their number, and the sum of their grid steps.
-    Sums(Box<Scalar<Estimate<MeanAnswer>>>),
+    Sums(Box<Scalar<Estimate<A>>>),
     /// How they lie in bins of equal relative width, between these limits.
     Auto(
         Limits,
-        Box<dyn Mechanism<OctaveCounts, Answer = Estimate<AutoAnswer>>>,
+        Box<dyn Mechanism<OctaveCounts, Answer = Estimate<AutoAnswer<A>>>>,
     ),
 }
 
-impl Factory<MeanEstimate> for Estimates<Mean> {
-    fn make(
+impl<M> Estimates<M> {
+    /// The mechanism of a call, which `sort` knows by what it sees of the rows: one that finds its bounds, or `None` of what has no intervals.
+    fn of_some<A: 'static>(
         &self,
         arguments: &Arguments,
         confidence: Option<Option<f64>>,
         overspent: Overspent,
-    ) -> Result<Made<MeanEstimate>, ParameterError> {
-        let (mut auto, mut sums) = (None, None);
+        sort: impl FnOnce(M) -> Sorted<A>,
+    ) -> Result<Made<SomeEstimate<A>>, ParameterError> {
         let made = self.0.make_chosen(arguments, overspent)?;
-        match *made.mechanism {
-            Mean::Auto(mechanism) => auto = Some(mechanism),
-            other => sums = other.sums(),
-        }
-        let mechanism = match auto {
-            Some(mechanism) => {
-                let limits = *mechanism.limits();
-                let plain = |_| Some(mechanism as Box<_>);
+        let mechanism = match sort(*made.mechanism) {
+            Sorted::Auto(limits, mechanism) => {
+                let plain = |_| Some(mechanism);
                 let (estimator, _) = self.estimator(arguments, confidence, overspent, plain)?;
-                MeanEstimate::Auto(limits, Box::new(estimator))
+                SomeEstimate::Auto(limits, Box::new(estimator))
             }
-            None => {
+            Sorted::Sums(sums) => {
                 let (estimator, _) = self.estimator(arguments, confidence, overspent, |_| sums)?;
-                MeanEstimate::Sums(Box::new(estimator))
+                SomeEstimate::Sums(Box::new(estimator))
             }
         };
         Ok(Made {
             mechanism: Box::new(mechanism),
             spent: made.spent,
         })
+    }
+}
+
+/// A mechanism, by what it sees of the rows.
+enum Sorted<A> {
+    Sums(Option<Box<Scalar<A>>>),
+    Auto(
+        Limits,
+        Box<dyn Mechanism<OctaveCounts, Answer = AutoAnswer<A>>>,
+    ),
+}
+
+impl Factory<SomeEstimate<MeanAnswer>> for Estimates<Mean> {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<SomeEstimate<MeanAnswer>>, ParameterError> {
+        self.of_some(arguments, confidence, overspent, |mean| match mean {
+            Mean::Auto(auto) => Sorted::Auto(*auto.limits(), auto),
+            other => Sorted::Sums(other.sums()),
+        })
+    }
+}
+
+impl Factory<SomeEstimate<f64>> for Estimates<SumMechanism> {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<SomeEstimate<f64>>, ParameterError> {
+        self.of_some(arguments, confidence, overspent, |sum| match sum {
+            SumMechanism::Auto(auto) => Sorted::Auto(*auto.limits(), auto),
+            SumMechanism::Sums(sums) => Sorted::Sums(Some(sums)),
+        })
+    }
+}
+
+impl Factory<Scalar<Estimate<f64>>> for Estimates<SumMechanism> {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<Scalar<Estimate<f64>>>, ParameterError> {
+        self.with(arguments, confidence, overspent, |sum| sum.sums())
     }
 }

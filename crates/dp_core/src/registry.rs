@@ -15,9 +15,11 @@ use crate::mechanism::definition::{Built, Entry, Info, Scalar};
 use crate::mechanism::distinct::bitmap::DistinctMechanism;
 use crate::mechanism::histogram::geometric::Histogram;
 use crate::mechanism::mean::kinds::Mean;
-use crate::mechanism::mean::parameters::{REPLACE, finds_bounds, refuse_bounds, replaces_bounds};
+use crate::mechanism::mean::parameters::{REPLACE, refuse_bounds, replaces_bounds};
 use crate::mechanism::quantile::em::RankMechanism;
 use crate::mechanism::quantile::estimate::QuantileEstimator;
+use crate::mechanism::search::parameters::finds_bounds;
+use crate::mechanism::sum::kinds::SumMechanism;
 use crate::mechanism::variance::moments::VarianceMechanism;
 use crate::mechanism::vector::items::Vector;
 use crate::mechanism::{
@@ -63,12 +65,13 @@ pub static MEAN: Registry<Mean> = Registry {
 
 /// The mechanisms of sums. An answer may be infinite: where the bounds are near the largest
 /// floats.
-pub static SUM: Registry<Scalar<f64>> = Registry {
+pub static SUM: Registry<SumMechanism> = Registry {
     aggregate: "dp_sum",
     entries: &[
         sum::staircase::ENTRY,
         sum::laplace::ENTRY,
         sum::gaussian::ENTRY,
+        sum::auto::ENTRY,
     ],
 };
 

@@ -62,6 +62,15 @@ impl Limits {
         }
     }
 
+    /// Of the same column, where the bins start from 0 wherever that is: what a sum needs, which counts rows from there.
+    pub fn around_zero(bounds: &Bounds) -> Self {
+        Self {
+            lo: bounds.lo(),
+            hi: bounds.hi(),
+            origin: 0.0,
+        }
+    }
+
     /// Where there is no limit, an infinity.
     pub fn lo(&self) -> f64 {
         self.lo
@@ -70,6 +79,11 @@ impl Limits {
     /// See [`lo`](Self::lo).
     pub fn hi(&self) -> f64 {
         self.hi
+    }
+
+    /// Both.
+    pub fn both(&self) -> [f64; 2] {
+        [self.lo, self.hi]
     }
 
     /// Whether two are the same, bit by bit.
@@ -107,10 +121,15 @@ impl Limits {
         [self.lo, self.hi].map(|end| (end - self.origin).clamp(-MOST, MOST))
     }
 
+    /// How far from where the bins start a row can be.
+    fn farthest(&self) -> f64 {
+        let [below, above] = self.ends();
+        above.max(-below)
+    }
+
     /// The highest octave in which a row can be, and at least the lowest there is.
     pub fn highest(&self) -> i32 {
-        let [below, above] = self.ends();
-        let farthest = above.max(-below);
+        let farthest = self.farthest();
         let highest = (LOWEST..=LAST).rev().find(|j| power(*j) <= farthest);
         highest.unwrap_or(LOWEST)
     }
@@ -240,6 +259,15 @@ impl OctaveCounts {
         };
         self.bins().map(of_bin).sum()
     }
+
+    /// The same from zero, for a range as far below it as above: in steps of which [`STEPS`] are the upper end, a row from minus that
+    /// number to that number.
+    pub fn steps_from_zero(&self, range: &Range) -> i128 {
+        if range.width() == 0 {
+            return 0;
+        }
+        2 * self.steps_between(range) - i128::from(STEPS) * self.rows()
+    }
 }
 
 impl Default for OctaveCounts {
@@ -274,6 +302,14 @@ impl Edge {
         }
     }
 
+    /// As far from zero, on the other side.
+    pub fn mirrored(&self) -> Self {
+        Self {
+            at: -self.at,
+            bin: -self.bin,
+        }
+    }
+
     /// As a lower end: the last bin whose rows are below it.
     pub fn last_below(&self) -> i32 {
         if self.bin >= 0 {
@@ -292,27 +328,39 @@ impl Edge {
 /// The edges around an octave, in ascending order: zero, and of both signs the powers of two from `first` octaves away to
 /// `last`, and the quarters between them if these are wanted, as far as the limits reach: the last on each side may be
 /// beyond the limit.
-pub fn edges(limits: &Limits, j: i32, [first, last]: [i32; 2], quarters: bool) -> Vec<Edge> {
-    let parts = if quarters { 0..QUARTERS } else { 0..1 };
+pub fn edges(limits: &Limits, j: i32, powers: [i32; 2], quarters: bool) -> Vec<Edge> {
     let [below, above] = limits.ends();
-    let side = |sign: i32, most: f64| {
-        let all = (first..last).flat_map(|o| parts.clone().map(move |q| (o, q)));
-        let all = all
-            .chain([(last, 0)])
-            .map(|(o, q)| Edge::new(j, o, q, sign));
-        let mut inner = 0.0;
-        let reached: Vec<Edge> = all
-            .take_while(|edge| {
-                let reached = inner < most;
-                inner = distance(edge.at, j).abs();
-                reached
-            })
-            .collect();
-        reached
-    };
+    let side = |sign: i32, most: f64| edges_of_sign(sign, most, j, powers, quarters);
     let [mut negative, positive] = [side(-1, -below), side(1, above)];
     negative.reverse();
     [negative, vec![Edge::ZERO], positive].concat()
+}
+
+/// The same of magnitudes, so without zero: as far as the farther limit reaches. At least one.
+pub fn magnitudes(limits: &Limits, j: i32, powers: [i32; 2], quarters: bool) -> Vec<Edge> {
+    edges_of_sign(1, limits.farthest(), j, powers, quarters)
+}
+
+/// The edges of one sign, from zero on, until one reaches so far.
+fn edges_of_sign(
+    sign: i32,
+    most: f64,
+    j: i32,
+    [first, last]: [i32; 2],
+    quarters: bool,
+) -> Vec<Edge> {
+    let parts = if quarters { 0..QUARTERS } else { 0..1 };
+    let all = (first..last).flat_map(|o| parts.clone().map(move |q| (o, q)));
+    let all = all
+        .chain([(last, 0)])
+        .map(|(o, q)| Edge::new(j, o, q, sign));
+    let mut inner = 0.0;
+    all.take_while(|edge| {
+        let reached = inner < most;
+        inner = distance(edge.at, j).abs();
+        reached
+    })
+    .collect()
 }
 
 /// So many 64ths of an octave's lower end.
@@ -367,6 +415,35 @@ impl Range {
             below: -OF_A_SIGN - 1,
             above: OF_A_SIGN + 1,
         }
+    }
+
+    /// From as far below where the bins start as above it: up to an edge above it, or to the farther limit where that is nearer.
+    pub fn around(limits: &Limits, octave: i32, edge: &Edge) -> Self {
+        let whole = Self::around_limits(limits, octave);
+        let upper = (i128::from(edge.at) << (PLACES - PARTS as i32)).min(whole.upper);
+        Self {
+            octave,
+            lower: -upper,
+            upper,
+            below: edge.mirrored().last_below(),
+            above: edge.first_above(),
+        }
+    }
+
+    /// The same up to the farther limit. Meant for the limits' [highest octave](Limits::highest), where they are finite.
+    pub fn around_limits(limits: &Limits, octave: i32) -> Self {
+        let whole = Self::of_limits(limits, octave);
+        let upper = whole.upper.max(-whole.lower);
+        Self {
+            lower: -upper,
+            upper,
+            ..whole
+        }
+    }
+
+    /// How far the upper end is from where the bins start.
+    pub fn upper(&self) -> f64 {
+        self.upper as f64 * power(self.octave - PLACES)
     }
 
     /// In units.

@@ -13,6 +13,7 @@ pub mod histogram;
 pub mod keep;
 pub mod mean;
 pub mod quantile;
+pub mod search;
 pub mod sum;
 pub mod variance;
 pub mod vector;

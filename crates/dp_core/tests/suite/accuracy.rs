@@ -322,7 +322,7 @@ fn releases_through_the_registry_have_the_variance_they_should() {
         });
         Moments::of(draws).assert_mean_square("a mean", 0.815 * least, 0.02);
 
-        let sum = SUM.build(&arguments).unwrap();
+        let sum = SUM.build(&arguments).unwrap().sums().unwrap();
         let table = sums(steps / 4);
         let exact = ROWS as f64 * hi / 4.0;
         let draws = (0..DRAWS).map(|_| (sum.release(&table, &mut generator) - exact) / hi);

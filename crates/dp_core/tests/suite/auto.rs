@@ -3,10 +3,11 @@
 
 use dp_core::encoding::grid::Bounds;
 use dp_core::encoding::octaves::{Limits, OctaveCounts};
-use dp_core::mechanism::mean::answer::AutoAnswer;
-use dp_core::mechanism::mean::ends::{Ends, Outside, Prior, Walk};
+use dp_core::mechanism::mean::answer::MeanAnswer;
 use dp_core::mechanism::mean::finding::Auto;
 use dp_core::mechanism::mean::kinds::Mean;
+use dp_core::mechanism::search::answer::AutoAnswer;
+use dp_core::mechanism::search::ends::{Ends, Outside, Prior, Walk};
 use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Bits;
 use dp_core::registry::MEAN;
@@ -16,7 +17,7 @@ use dp_core::sampler::staircase::least_variance;
 use crate::stats::assert_law;
 use crate::words::{Narrow, Seeded};
 
-fn epsilon(value: f64) -> Epsilon {
+pub(crate) fn epsilon(value: f64) -> Epsilon {
     Epsilon::new(Some(value)).unwrap()
 }
 
@@ -30,13 +31,13 @@ fn histograms(bins: u32, most: i128) -> Vec<Vec<i128>> {
 }
 
 /// The largest logarithm of a ratio of two laws.
-fn loss(one: &[f64], other: &[f64]) -> f64 {
+pub(crate) fn loss(one: &[f64], other: &[f64]) -> f64 {
     let losses = one.iter().zip(other).map(|(p, q)| (p / q).ln().abs());
     losses.fold(0.0, f64::max)
 }
 
 /// The largest loss of a law of histograms between all pairs of neighbours.
-fn worst(bins: u32, most: i128, law: impl Fn(&[i128]) -> Vec<f64>) -> f64 {
+pub(crate) fn worst(bins: u32, most: i128, law: impl Fn(&[i128]) -> Vec<f64>) -> f64 {
     let mut worst = 0.0f64;
     for counts in histograms(bins, most) {
         let one = law(&counts);
@@ -247,7 +248,7 @@ fn a_pair_follows_the_law_that_the_proof_is_about() {
 
 // The chain -----------------------------------------------------------------------------------------------
 
-fn limits(lo: f64, hi: f64) -> Limits {
+pub(crate) fn limits(lo: f64, hi: f64) -> Limits {
     Limits::between(&Bounds::new(Some(lo), Some(hi)).unwrap())
 }
 
@@ -255,14 +256,19 @@ fn auto(limits: Limits, e: f64) -> Auto {
     Auto::new(limits, epsilon(e), 0.0)
 }
 
-fn counted(limits: &Limits, rows: impl IntoIterator<Item = f64>) -> OctaveCounts {
+pub(crate) fn counted(limits: &Limits, rows: impl IntoIterator<Item = f64>) -> OctaveCounts {
     let mut counts = OctaveCounts::new();
     rows.into_iter()
         .for_each(|x| counts.add_row(limits.place_of(x)));
     counts
 }
 
-fn released(limits: Limits, e: f64, rows: impl IntoIterator<Item = f64>, seed: u64) -> AutoAnswer {
+fn released(
+    limits: Limits,
+    e: f64,
+    rows: impl IntoIterator<Item = f64>,
+    seed: u64,
+) -> AutoAnswer<MeanAnswer> {
     let rows = counted(&limits, rows);
     auto(limits, e).release_from(&rows, &mut Seeded::new(seed))
 }
@@ -270,7 +276,7 @@ fn released(limits: Limits, e: f64, rows: impl IntoIterator<Item = f64>, seed: u
 #[test]
 fn shares_add_up_whatever_is_found() {
     let (none, some) = (Limits::NONE, limits(0.0, 1000.0));
-    let octave = |e: f64, rows| auto(none, e).of_octave(rows);
+    let octave = |e: f64, rows| auto(none, e).search().of_octave(rows);
     assert_eq!([octave(1.0, -5), octave(1.0, 0), octave(1.0, 104)], [22; 3]);
     assert_eq!([octave(1.0, 200), octave(1.0, 768)], [12, 3]);
     assert_eq!([octave(1.0, i128::MAX), octave(0.1, 2000)], [3, 12]);
@@ -378,14 +384,14 @@ fn odd_rows_are_rows() {
 // Accuracy ------------------------------------------------------------------------------------------------
 
 /// Uniform numbers above 0 and below 1, and what is made of them.
-struct Draws(Seeded);
+pub(crate) struct Draws(pub(crate) Seeded);
 
 impl Draws {
     fn unit(&mut self) -> f64 {
         ((self.0.word() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         let (u, v) = (self.unit(), self.unit());
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
@@ -412,9 +418,9 @@ impl Draws {
     }
 }
 
-type Law = (&'static str, fn(&mut Draws) -> f64);
+pub(crate) type Law = (&'static str, fn(&mut Draws) -> f64);
 
-const LAWS: [Law; 10] = [
+pub(crate) const LAWS: [Law; 10] = [
     ("uniform", |d| d.unit()),
     ("normal", |d| 100.0 + 15.0 * d.normal()),
     ("lognormal 0.5", |d| 3e4 * (0.5 * d.normal()).exp()),
@@ -480,38 +486,58 @@ fn oracle(sorted: &[f64], e: f64) -> f64 {
     best
 }
 
-/// The root mean squared error over that of the oracle: of all but the worst hundredth of the draws.
-fn ratio((_, law): &Law, n: usize, e: f64, seed: u64) -> f64 {
-    let (mut draws, mut words) = (Draws(Seeded::new(seed)), Seeded::new(seed + 1));
-    let (auto, mut errors, mut best) = (auto(Limits::NONE, e), Vec::new(), 0.0);
-    let (columns, releases) = (5, 40);
-    for _ in 0..columns {
-        let mut rows: Vec<f64> = (0..n).map(|_| law(&mut draws)).collect();
-        rows.sort_by(f64::total_cmp);
-        let mean = rows.iter().sum::<f64>() / n as f64;
-        best += oracle(&rows, e) / f64::from(columns);
-        let counts = counted(&Limits::NONE, rows);
-        errors.extend((0..releases).map(|_| {
-            let found = auto.release_from(&counts, &mut words).answer.mean.unwrap();
-            (found - mean).powi(2)
-        }));
+/// Rows from a law, in ascending order, and the squared errors of so many releases about what `truth` says of the rows.
+pub(crate) struct Measured<'a> {
+    pub(crate) law: &'a Law,
+    pub(crate) rows: usize,
+    pub(crate) seed: u64,
+}
+
+impl Measured<'_> {
+    /// The root mean squared error over that of the oracle: of all but the worst hundredth of the draws.
+    pub(crate) fn ratio(
+        &self,
+        oracle: impl Fn(&[f64]) -> f64,
+        truth: impl Fn(&[f64]) -> f64,
+        mut release: impl FnMut(&OctaveCounts, &mut Seeded) -> f64,
+    ) -> f64 {
+        let (mut draws, mut words) = (Draws(Seeded::new(self.seed)), Seeded::new(self.seed + 1));
+        let (mut errors, mut best) = (Vec::new(), 0.0);
+        let (columns, releases) = (5, 40);
+        for _ in 0..columns {
+            let mut rows: Vec<f64> = (0..self.rows).map(|_| self.law.1(&mut draws)).collect();
+            rows.sort_by(f64::total_cmp);
+            let truth = truth(&rows);
+            best += oracle(&rows) / f64::from(columns);
+            let counts = counted(&Limits::NONE, rows);
+            errors.extend((0..releases).map(|_| (release(&counts, &mut words) - truth).powi(2)));
+        }
+        errors.sort_by(f64::total_cmp);
+        errors.truncate(errors.len() * 99 / 100);
+        (errors.iter().sum::<f64>() / errors.len() as f64 / best).sqrt()
     }
-    errors.sort_by(f64::total_cmp);
-    errors.truncate(errors.len() * 99 / 100);
-    (errors.iter().sum::<f64>() / errors.len() as f64 / best).sqrt()
+}
+
+/// The geometric mean of these ratios, and the largest.
+pub(crate) fn summed_up(ratios: &[f64]) -> [f64; 2] {
+    let logarithms: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
+    let most = ratios.iter().copied().fold(0.0, f64::max);
+    [(logarithms / ratios.len() as f64).exp(), most]
 }
 
 /// The geometric mean over the laws, and the largest.
-fn ratios(n: usize, e: f64) -> [f64; 2] {
-    let ratios: Vec<f64> = LAWS
-        .iter()
-        .zip(0..)
-        .map(|(law, seed)| ratio(law, n, e, seed))
-        .collect();
-    let logarithms: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
-    let most = ratios.iter().copied().fold(0.0, f64::max);
-    println!("n {n}, eps {e}: {ratios:.2?}");
-    [(logarithms / ratios.len() as f64).exp(), most]
+fn ratios(rows: usize, e: f64) -> [f64; 2] {
+    let auto = auto(Limits::NONE, e);
+    let ratio = |(law, seed): (&Law, u64)| {
+        Measured { law, rows, seed }.ratio(
+            |sorted| oracle(sorted, e),
+            |sorted| sorted.iter().sum::<f64>() / rows as f64,
+            |counts, words| auto.release_from(counts, words).answer.mean.unwrap(),
+        )
+    };
+    let ratios: Vec<f64> = LAWS.iter().zip(0..).map(ratio).collect();
+    println!("n {rows}, eps {e}: {ratios:.2?}");
+    summed_up(&ratios)
 }
 
 /// The figures of docs/proofs/mean-auto.md are from here, by `cargo test -p dp_core --profile testing --features testing -- auto:: --nocapture`.

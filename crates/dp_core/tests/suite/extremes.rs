@@ -121,7 +121,11 @@ fn means_are_never_nan_and_inside_the_bounds_where_they_are_clamped() {
 
 #[test]
 fn sums_and_counts_do_not_panic() {
-    each(&SUM, Some, |_, _, answer| assert!(!answer.is_nan()));
+    each(
+        &SUM,
+        |sum| sum.sums(),
+        |_, _, answer| assert!(!answer.is_nan()),
+    );
     each(&COUNT, Some, |_, _, _| ());
 }
 
@@ -152,7 +156,9 @@ fn releases_of_many_rows_are_near_what_they_are_of() {
     }
     for entry in SUM.entries {
         let text = entry.info.example;
-        let sum = SUM.build(&arguments(text)).unwrap();
+        let Some(sum) = SUM.build(&arguments(text)).unwrap().sums() else {
+            continue;
+        };
         let answer = sum.release(&sums, &mut generator);
         assert!((answer - 2500.0).abs() < 100.0, "{text} {answer}");
     }
@@ -417,7 +423,7 @@ fn large_epsilon_gives_the_exact_answer_nearly_always() {
             .unwrap();
         assert_eq!(count.grid(), None);
         assert_eq!(count.release(&Sums { n: 77, s: 0 }, &mut generator), 77);
-        let sum = SUM.build(&arguments).unwrap();
+        let sum = SUM.build(&arguments).unwrap().sums().unwrap();
         let mut sums = Sums::default();
         sums.add(sum.grid().unwrap().steps(hi));
         sums.add(sum.grid().unwrap().steps(lo));

@@ -3,7 +3,7 @@
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
 //! (`accounting`), what the mechanisms without bias of their own promise (`unbiased`, `symmetric`),
 //! which groups are shown (`keep`), variances (`variance`), two columns (`columns`), distinct ids
-//! (`distinct`), quantiles (`quantile`), means that find their bounds (`auto`), forecasts against releases (`planning`),
+//! (`distinct`), quantiles (`quantile`), means and sums that find their bounds (`auto`, `auto_sum`), forecasts against releases (`planning`),
 //! what intervals cover (`intervals`, `spread`), budgets against the best analyst (`spending`),
 //! behaviour at the edges (`order`, `parsing`, `extremes`),
 //! that every mechanism has a page with its proof (`proofs`), and that no file imports itself through others
@@ -12,6 +12,7 @@
 mod accounting;
 mod accuracy;
 mod auto;
+mod auto_sum;
 mod bounds;
 mod cdf;
 mod clamped;

@@ -35,6 +35,7 @@ fn answers(eps: Option<f64>, text: &str) -> Vec<f64> {
     let mean = mean.and_then(|mean| mean.sums());
     let mean = mean.map(|mean| mean.release(&sums, &mut generator()).mean.unwrap());
     let sum = SUM.build(&arguments(UNIT, eps, text)).ok();
+    let sum = sum.and_then(|sum| sum.sums());
     let sum = sum.map(|sum| sum.release(&sums, &mut generator()));
     let count = COUNT.build(&arguments(None, eps, text)).ok();
     let count = count.map(|count| count.release(&sums, &mut generator()) as f64);

@@ -7,9 +7,8 @@ use crate::error::ParameterError;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE};
 use crate::mechanism::mean::finding::Auto;
 use crate::mechanism::mean::kinds::Mean;
-use crate::mechanism::mean::parameters::BEYOND;
+use crate::mechanism::search::parameters::BEYOND;
 use crate::privacy::cost::Loss;
-use crate::request::budget::outside;
 use crate::request::checked::Request;
 
 pub(crate) const ENTRY: Entry<Mean> = Entry {
@@ -25,29 +24,23 @@ pub(crate) const ENTRY: Entry<Mean> = Entry {
     },
     plan: None,
     build: |request| {
-        let widened = request.choice.get(BEYOND.name).unwrap_or(0.0);
-        if !(0.0..=1e6).contains(&widened) {
-            return Err(outside(&BEYOND));
-        }
-        let auto = Auto::new(request.limits()?, request.row_epsilon()?, widened);
+        let beyond = request.beyond()?;
+        let auto = Auto::new(limits(request)?, request.row_epsilon()?, beyond);
         Ok(Box::new(Mean::Auto(Box::new(auto))))
     },
 };
 
-impl Request<'_> {
-    /// The limits of the column, if it has any.
-    fn limits(&self) -> Result<Limits, ParameterError> {
-        let Some(bounds) = &self.bounds else {
-            return Ok(Limits::NONE);
-        };
-        let limits = Limits::between(bounds);
-        if bounds.width() < 2f64.powi(LOWEST + 1) {
-            return Err(ParameterError::new(
-                "hi",
-                "is too near to argument \"lo\" for a mechanism that looks for bounds between them",
-                "Give hourglass as the mechanism: the bounds are near enough for it.",
-            ));
-        }
-        Ok(limits)
+/// The limits of the column, if it has any.
+fn limits(request: &Request) -> Result<Limits, ParameterError> {
+    let Some(bounds) = &request.bounds else {
+        return Ok(Limits::NONE);
+    };
+    if bounds.width() < 2f64.powi(LOWEST + 1) {
+        return Err(ParameterError::new(
+            "hi",
+            "is too near to argument \"lo\" for a mechanism that looks for bounds between them",
+            "Give hourglass as the mechanism: the bounds are near enough for it.",
+        ));
     }
+    Ok(Limits::between(bounds))
 }

@@ -6,9 +6,10 @@ use crate::encoding::cells::{CellCounts, Line};
 use crate::encoding::grid::Grid;
 use crate::encoding::octaves::{Limits, OctaveCounts};
 use crate::mechanism::definition::{Built, Mechanism, Scalar};
-use crate::mechanism::mean::answer::{AutoAnswer, MeanAnswer};
+use crate::mechanism::mean::answer::MeanAnswer;
 use crate::mechanism::mean::location::Location;
 use crate::mechanism::mean::sampled::{SampledMean, Sampling};
+use crate::mechanism::search::answer::AutoAnswer;
 
 /// A mechanism of means, by what it sees of the rows.
 pub enum Mean {
@@ -87,7 +88,7 @@ pub trait CellsMean: Mechanism<CellCounts, Answer = MeanAnswer> {
 }
 
 /// A mechanism of means that sees how rows lie in bins of equal relative width, and finds its bounds in them.
-pub trait AutoMean: Mechanism<OctaveCounts, Answer = AutoAnswer> {
+pub trait AutoMean: Mechanism<OctaveCounts, Answer = AutoAnswer<MeanAnswer>> {
     /// The limits of the column.
     fn limits(&self) -> &Limits;
 }

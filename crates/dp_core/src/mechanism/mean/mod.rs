@@ -19,7 +19,6 @@
 pub mod answer;
 pub mod auto;
 pub mod clipped;
-pub mod ends;
 pub mod finding;
 pub mod gaussian;
 pub mod halves;

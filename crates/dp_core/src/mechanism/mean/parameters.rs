@@ -47,20 +47,6 @@ pub(crate) fn replaces_bounds(info: &Info) -> bool {
     info.parameters.contains(&SCALE)
 }
 
-/// The parameter `beyond`.
-pub(crate) const BEYOND: Parameter = Parameter {
-    name: "beyond",
-    kind: ParameterKind::Number,
-    domain: "0 <= beyond <= 1000000",
-    description: "intervals are wide enough for so many rows, over eps, beyond the bounds that were found, as far beyond as these \
-                  are apart; by default 0: the interval is for the mean of the rows clamped to these bounds",
-};
-
-/// Whether a mechanism finds bounds by itself, so that those of the call may both be NULL.
-pub(crate) fn finds_bounds(info: &Info) -> bool {
-    info.parameters.contains(&BEYOND)
-}
-
 /// Refuses bounds beside a scale.
 pub(crate) fn refuse_bounds(lo: Option<f64>, hi: Option<f64>) -> Result<(), ParameterError> {
     let given = [("lo", lo), ("hi", hi)];

@@ -4,13 +4,14 @@
 
 use crate::accuracy::tail;
 use crate::encoding::grid;
-use crate::mechanism::definition::{Entry, Scalar};
+use crate::mechanism::definition::Entry;
 use crate::mechanism::gaussian;
+use crate::mechanism::sum::kinds::SumMechanism;
 use crate::mechanism::sum::noise::{Sum, SumNoise};
 use crate::random::Bits;
 use crate::sampler::normal::RoundedNormal;
 
-pub(crate) const ENTRY: Entry<Scalar<f64>> = Entry {
+pub(crate) const ENTRY: Entry<SumMechanism> = Entry {
     info: gaussian::info(
         "Dong, Roth, Su 2022, Gaussian differential privacy: the Gaussian mechanism; calibrated as \
          in Balle, Wang 2018",
@@ -18,7 +19,7 @@ pub(crate) const ENTRY: Entry<Scalar<f64>> = Entry {
     plan: None,
     build: |request| {
         let noise = Gaussian::new(grid::STEPS, request.row_mu()?);
-        Ok(Box::new(Sum::new(request.bounds()?, noise)))
+        SumMechanism::of_sums(Sum::new(request.bounds()?, noise))
     },
 };
 

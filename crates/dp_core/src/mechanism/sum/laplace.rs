@@ -4,14 +4,15 @@
 
 use crate::accuracy::tail;
 use crate::encoding::grid;
-use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE, Scalar};
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE};
+use crate::mechanism::sum::kinds::SumMechanism;
 use crate::mechanism::sum::noise::{Sum, SumNoise};
 use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
 
-pub(crate) const ENTRY: Entry<Scalar<f64>> = Entry {
+pub(crate) const ENTRY: Entry<SumMechanism> = Entry {
     info: Info {
         name: "laplace",
         guarantee: PURE,
@@ -24,7 +25,7 @@ pub(crate) const ENTRY: Entry<Scalar<f64>> = Entry {
     plan: None,
     build: |request| {
         let noise = Laplace::new(grid::STEPS, request.row_epsilon()?);
-        Ok(Box::new(Sum::new(request.bounds()?, noise)))
+        SumMechanism::of_sums(Sum::new(request.bounds()?, noise))
     },
 };
 

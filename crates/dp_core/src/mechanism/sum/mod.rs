@@ -9,7 +9,10 @@
 //! **Post-processing.** The noisy sum of steps becomes a float in the column's own unit. It may
 //! overflow to infinity where the bounds are near the largest floats.
 
+pub mod auto;
+pub mod finding;
 pub mod gaussian;
+pub mod kinds;
 pub mod laplace;
 pub mod noise;
 pub mod staircase;

@@ -4,15 +4,16 @@
 
 use crate::accuracy::tail;
 use crate::encoding::grid;
-use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE, Scalar};
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE};
 use crate::mechanism::gamma::GAMMA;
+use crate::mechanism::sum::kinds::SumMechanism;
 use crate::mechanism::sum::noise::{Sum, SumNoise};
 use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::{self, staircase};
 
-pub(crate) const ENTRY: Entry<Scalar<f64>> = Entry {
+pub(crate) const ENTRY: Entry<SumMechanism> = Entry {
     info: Info {
         name: "staircase",
         guarantee: PURE,
@@ -26,7 +27,7 @@ pub(crate) const ENTRY: Entry<Scalar<f64>> = Entry {
     build: |request| {
         let core = staircase::core_of(request.gamma(staircase::best_gamma)?, grid::STEPS);
         let noise = Staircase::new(grid::STEPS, core, request.row_epsilon()?);
-        Ok(Box::new(Sum::new(request.bounds()?, noise)))
+        SumMechanism::of_sums(Sum::new(request.bounds()?, noise))
     },
 };
 

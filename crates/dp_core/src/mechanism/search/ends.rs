@@ -1,6 +1,6 @@
-//! The ends of a mean without bounds: first an octave, from the outside in; then both ends near it, in one choice.
+//! The ends of what has no bounds: first an octave, from the outside in; then both ends near it, in one choice, or one for both sides.
 //!
-//! The proof: docs/proofs/mean-auto.md.
+//! The proofs: docs/proofs/mean-auto.md, docs/proofs/sum-auto.md.
 
 use crate::encoding::octaves::{Edge, OF_A_SIGN};
 use crate::privacy::epsilon::Epsilon;
@@ -102,6 +102,14 @@ impl Outside {
         }
     }
 
+    /// The number of rows outside of each edge and of its mirror image together: beyond both they are not.
+    pub fn on_both_sides(counts: &[i128], edges: &[Edge]) -> Vec<i128> {
+        let mirrored: Vec<Edge> = edges.iter().map(Edge::mirrored).collect();
+        let (inner, outer) = (Self::new(counts, edges), Self::new(counts, &mirrored));
+        let sides = inner.above.iter().zip(&outer.below);
+        sides.map(|(above, below)| above + below).collect()
+    }
+
     /// Of these numbers of rows, for each edge.
     pub fn of(below: Vec<i128>, above: Vec<i128>) -> Self {
         Self { below, above }
@@ -165,9 +173,38 @@ impl Ends {
             let rows = outside.below[i] + outside.above[j];
             i128::from(FINE) * rows + self.penalty(prior, at[j] - at[i])
         });
-        let scores: Vec<i128> = scores.collect();
-        let least = scores.iter().copied().min().unwrap_or(0);
-        scores.into_iter().map(|score| score - least).collect()
+        from_zero(scores.collect())
+    }
+
+    /// The scores of single ends that leave so many rows outside: at least 0.
+    pub fn scores_of_one(&self, outside: &[i128], at: &[i64], prior: Prior) -> Vec<i128> {
+        let ends = outside.iter().zip(at);
+        let scores = ends.map(|(rows, at)| i128::from(FINE) * rows + self.penalty(prior, *at));
+        from_zero(scores.collect())
+    }
+
+    fn draw<B: Bits>(&self, scores: &[i128], bits: &mut B) -> i128 {
+        let runs = |_far| {
+            scores.iter().map(|score| Run {
+                width: 1,
+                score: score.unsigned_abs(),
+            })
+        };
+        i128::from(self.weighted.choose(runs, bits))
+    }
+
+    /// Draws the place of one end, of at least one, where a row that is outside of an end is outside of all before it.
+    ///
+    /// **Why it is private**: as for a pair. A row more moves each score by 0 or 1 in the same direction.
+    pub fn choose_one<B: Bits>(
+        &self,
+        outside: &[i128],
+        at: &[i64],
+        prior: Prior,
+        bits: &mut B,
+    ) -> usize {
+        let chosen = self.draw(&self.scores_of_one(outside, at, prior), bits);
+        noted(outside, chosen, bits) as usize
     }
 
     /// Draws the places of two ends, of at least two.
@@ -178,16 +215,9 @@ impl Ends {
         prior: Prior,
         bits: &mut B,
     ) -> (usize, usize) {
-        let scores = self.scores(outside, at, prior);
-        let runs = |_far| {
-            scores.iter().map(|score| Run {
-                width: 1,
-                score: score.unsigned_abs(),
-            })
-        };
-        let chosen = self.weighted.choose(runs, bits);
+        let chosen = self.draw(&self.scores(outside, at, prior), bits);
         let exact = [&outside.below[..], &outside.above].concat();
-        let mut chosen = noted(&exact, i128::from(chosen), bits) as usize;
+        let mut chosen = noted(&exact, chosen, bits) as usize;
         let last = at.len() - 1;
         for i in 0..last {
             let pairs = last - i;
@@ -198,4 +228,10 @@ impl Ends {
         }
         (0, last)
     }
+}
+
+/// Less the least of them.
+fn from_zero(scores: Vec<i128>) -> Vec<i128> {
+    let least = scores.iter().copied().min().unwrap_or(0);
+    scores.into_iter().map(|score| score - least).collect()
 }

@@ -1,0 +1,46 @@
+//! A sum that finds its bounds by itself.
+//!
+//! The proof: docs/proofs/sum-auto.md.
+
+use crate::encoding::octaves::{LOWEST, Limits};
+use crate::error::ParameterError;
+use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE};
+use crate::mechanism::search::parameters::BEYOND;
+use crate::mechanism::sum::finding::Auto;
+use crate::mechanism::sum::kinds::SumMechanism;
+use crate::privacy::cost::Loss;
+use crate::request::checked::Request;
+
+pub(crate) const ENTRY: Entry<SumMechanism> = Entry {
+    info: Info {
+        name: "auto",
+        guarantee: PURE,
+        loss: Loss::Pure,
+        neighbours: ADD_REMOVE,
+        parameters: &[BEYOND],
+        example: "auto",
+        source: "Dwork, Roth 2014, The algorithmic foundations of differential privacy: AboveThreshold, over octaves, and the \
+                 exponential mechanism, over bounds of magnitude; then Geng, Viswanath 2014",
+    },
+    plan: None,
+    build: |request| {
+        let beyond = request.beyond()?;
+        let auto = Auto::new(limits(request)?, request.row_epsilon()?, beyond);
+        Ok(Box::new(SumMechanism::Auto(Box::new(auto))))
+    },
+};
+
+/// The limits of the column, if it has any.
+fn limits(request: &Request) -> Result<Limits, ParameterError> {
+    let Some(bounds) = &request.bounds else {
+        return Ok(Limits::NONE);
+    };
+    if bounds.magnitude() < 2f64.powi(LOWEST) {
+        return Err(ParameterError::new(
+            "hi",
+            "is too near to 0, as is argument \"lo\", for a mechanism that looks for bounds between them",
+            "Give staircase as the mechanism: the bounds are near enough for it.",
+        ));
+    }
+    Ok(Limits::around_zero(bounds))
+}

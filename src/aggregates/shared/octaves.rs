@@ -1,0 +1,123 @@
+//! What the aggregates share whose mechanisms may find their bounds: their rows lie in bins of equal relative width.
+
+use std::rc::Rc;
+
+use dp_core::encoding::grid::Grid;
+use dp_core::encoding::octaves::{Limits, OctaveCounts};
+use dp_core::encoding::sums::Sums;
+use dp_core::estimate::{Estimate, SomeEstimate};
+use dp_core::registry::Spent;
+use pgrx::pg_sys::Datum;
+
+use crate::aggregates::shared::scalars::value;
+use crate::call::aggregate::Aggregate;
+use crate::call::release::release;
+use crate::call::signature::at;
+use crate::call::site::{CallSite, Price};
+use crate::pg::errors::{self, Refusal};
+use crate::pg::fmgr::Call;
+use crate::pg::plan::SupportFunction;
+use crate::state::octaves::OctaveState;
+use crate::state::scalar::State;
+
+/// What the aggregates share whose rows may lie in bins of equal relative width.
+impl<M: ?Sized> Aggregate<M> {
+    /// A row that is not in the plain case.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's transition function, with an `x`.
+    pub unsafe fn row_in_octave(&self, call: Call, limits: &Limits) -> Result<Datum, Refusal> {
+        let state = match call.datum(at::STATE) {
+            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            Some(datum) => unsafe { self.octaves(datum, limits) }?,
+            None => OctaveState::new(*limits),
+        };
+        // The executor copies it into the aggregate's own memory.
+        Ok(state.add(limits.place_of(value(call))).into_datum())
+    }
+
+    /// What a mechanism between these limits releases of the group, or of no rows where there is no state.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's final function.
+    pub unsafe fn octave_counts(
+        &self,
+        call: Call,
+        limits: &Limits,
+    ) -> Result<OctaveCounts, Refusal> {
+        match call.datum(at::STATE) {
+            // SAFETY: the same.
+            Some(datum) => Ok(unsafe { self.octaves(datum, limits) }?.counts()),
+            None => Ok(OctaveCounts::new()),
+        }
+    }
+
+    /// The state of a group between these limits.
+    unsafe fn octaves<'a>(
+        &self,
+        datum: Datum,
+        limits: &Limits,
+    ) -> Result<OctaveState<'a>, Refusal> {
+        // SAFETY: the SQL declaration makes it a dp_state.
+        let state = unsafe { self.found(OctaveState::of(datum), datum) }?;
+        if state.limits().same(limits) {
+            return Ok(state);
+        }
+        let is_lo = state.limits().lo().to_bits() != limits.lo().to_bits();
+        let changed = if is_lo { "lo" } else { "hi" };
+        Err(errors::depends_on_rows(self.name, changed))
+    }
+}
+
+impl<A: 'static> Aggregate<SomeEstimate<A>> {
+    /// What the transition function does beyond the plain case.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's transition function.
+    pub unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
+        CallSite::with(call, SupportFunction::Transition, self, |site| {
+            // SAFETY: the caller guarantees it.
+            unsafe {
+                match site.mechanism_of_row(call)? {
+                    SomeEstimate::Sums(mechanism) => {
+                        let mut state = State::<Sums>::new(mechanism.grid().unwrap_or(Grid::NONE));
+                        state.take(value(call));
+                        self.first_row(call, state)
+                    }
+                    SomeEstimate::Auto(limits, _) => self.row_in_octave(call, limits),
+                }
+            }
+        })
+    }
+
+    /// A release of the group, or of no rows where there is no state, with what it cost. Of a mechanism that finds its bounds
+    /// these stand in the mechanism's text.
+    ///
+    /// # Safety
+    /// `call` is a call of this aggregate's final function.
+    pub unsafe fn release(&'static self, call: Call) -> (Estimate<A>, Price) {
+        CallSite::with(call, SupportFunction::Final, self, |site| {
+            // SAFETY: the caller guarantees it.
+            unsafe {
+                match site.mechanism_of_plan()? {
+                    SomeEstimate::Sums(mechanism) => {
+                        let estimate = self.release_state(call, &**mechanism)?;
+                        Ok((estimate, site.price()))
+                    }
+                    SomeEstimate::Auto(limits, mechanism) => {
+                        let counts = self.octave_counts(call, limits)?;
+                        let Estimate { answer, interval } = release(&**mechanism, &counts);
+                        let Price { unit, spent } = site.price();
+                        let spent = Rc::new(Spent {
+                            mechanism: answer.told(&spent.mechanism),
+                            ..(*spent).clone()
+                        });
+                        let answer = answer.answer;
+                        Ok((Estimate { answer, interval }, Price { unit, spent }))
+                    }
+                }
+            }
+        })
+        .unwrap_or_else(|refusal| refusal.raise())
+    }
+}
