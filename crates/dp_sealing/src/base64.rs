@@ -16,8 +16,10 @@ const VALUES: [u8; 256] = {
     values
 };
 
-pub fn encode(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+/// `None` where memory ends.
+pub fn encode(bytes: &[u8]) -> Option<String> {
+    let mut text = String::new();
+    text.try_reserve_exact(bytes.len().div_ceil(3) * 4).ok()?;
     for chunk in bytes.chunks(3) {
         let byte = |i| u32::from(chunk.get(i).copied().unwrap_or(0));
         let word = byte(0) << 16 | byte(1) << 8 | byte(2);
@@ -26,12 +28,13 @@ pub fn encode(bytes: &[u8]) -> String {
             text.push(char::from(DIGITS[digit as usize]));
         }
     }
-    text
+    Some(text)
 }
 
-/// `None` for what [`encode`] never writes.
+/// `None` for what [`encode`] never writes, and where memory ends.
 pub fn decode(text: &[u8]) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(text.len() / 4 * 3 + 3).ok()?;
     for chunk in text.chunks(4) {
         let mut word = 0;
         for i in 0..4 {
@@ -62,10 +65,10 @@ mod tests {
         let known = ["", "Zg", "Zm8", "Zm9v", "Zm9vYg", "Zm9vYmE", "Zm9vYmFy"];
         for (i, text) in known.into_iter().enumerate() {
             let bytes = &b"foobar"[..i];
-            assert_eq!(encode(bytes), text);
+            assert_eq!(encode(bytes).as_deref(), Some(text));
             assert_eq!(decode(text.as_bytes()).as_deref(), Some(bytes));
         }
-        assert_eq!(encode(&[0xfb, 0xff]), "-_8");
+        assert_eq!(encode(&[0xfb, 0xff]).as_deref(), Some("-_8"));
     }
 
     #[test]
@@ -78,7 +81,7 @@ mod tests {
                 for c in all.clone() {
                     for text in [&[a, b, c][..], &[a, b]] {
                         if let Some(bytes) = decode(text) {
-                            assert_eq!(encode(&bytes).as_bytes(), text);
+                            assert_eq!(encode(&bytes).unwrap().as_bytes(), text);
                             decoded += 1;
                         }
                     }

@@ -13,4 +13,4 @@ pub mod marks;
 pub mod sealed;
 
 pub use keys::Keys;
-pub use sealed::{Part, open, room, seal};
+pub use sealed::{Part, Unsealed, open, room, seal};

@@ -11,8 +11,10 @@
 //!
 //! as text: see `base64.rs`. Authenticated too, and not in the text: [`PURPOSE`].
 
+use std::ops::Range;
+
 use chacha20poly1305::aead::inout::InOutBuf;
-use chacha20poly1305::{AeadInOut, XNonce};
+use chacha20poly1305::{AeadInOut, Tag, XNonce};
 use rand::TryRng;
 use rand::rngs::SysRng;
 
@@ -44,90 +46,116 @@ pub fn room(bytes: usize) -> usize {
     }
 }
 
+/// The longest call: what is public of a text is read before it is known to be ours.
+const LONGEST_CALL: usize = 1 << 16;
+
 /// A part that was opened.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The call that it belongs to.
-    pub call: Vec<u8>,
+    bytes: Vec<u8>,
+    call: Range<usize>,
+    state: Range<usize>,
     /// Another one for each part that is sealed.
     pub mark: Mark,
-    pub state: Vec<u8>,
 }
 
-/// The operating system gave no random bytes.
-#[derive(Debug)]
-pub struct NoRandomness;
+impl Part {
+    /// The call that it belongs to.
+    pub fn call(&self) -> &[u8] {
+        &self.bytes[self.call.clone()]
+    }
+
+    /// The state that was sealed.
+    pub fn state(&self) -> &[u8] {
+        &self.bytes[self.state.clone()]
+    }
+}
+
+/// Why a state was not sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsealed {
+    /// The operating system gave no random bytes.
+    NoRandomness,
+    /// It gave no memory.
+    NoMemory,
+    /// The call is longer than 64 KB, or the state than 512 MB.
+    TooLong,
+}
 
 /// Seals a state, in room for at least so many bytes, with the call that it belongs to.
 ///
 /// # Errors
-/// There is no randomness.
-///
-/// # Panics
-/// For 4 GB and more.
-pub fn seal(keys: &Keys, call: &[u8], state: &[u8], room: usize) -> Result<String, NoRandomness> {
+/// See [`Unsealed`].
+pub fn seal(keys: &Keys, call: &[u8], state: &[u8], room: usize) -> Result<String, Unsealed> {
+    let room = room.max(state.len());
+    if call.len() > LONGEST_CALL || room > 1 << 29 {
+        return Err(Unsealed::TooLong);
+    }
     let key = keys.first();
-    let length = |bytes: usize| u32::try_from(bytes).expect("below 4 GB").to_le_bytes();
     let mut random = [0; NONCE + MARK];
     SysRng
         .try_fill_bytes(&mut random)
-        .map_err(|_| NoRandomness)?;
+        .map_err(|_| Unsealed::NoRandomness)?;
     let (nonce, mark) = random.split_at(NONCE);
 
-    let filled = MARK + LENGTH + room.max(state.len());
     let head = 2 + key.id.len() + LENGTH + call.len();
-    let mut text = Vec::with_capacity(head + NONCE + filled + TAG);
-    text.extend([VERSION, key.id.len() as u8]);
-    text.extend(&key.id);
-    text.extend(length(call.len()));
-    text.extend(call);
-    let associated = associated(&text);
-    text.extend(nonce);
-    text.extend(mark);
-    text.extend(length(state.len()));
-    text.extend(state);
-    text.resize(head + NONCE + filled, 0);
+    let end = head + NONCE + MARK + LENGTH + room;
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(end + TAG)
+        .map_err(|_| Unsealed::NoMemory)?;
+    bytes.extend([VERSION, key.id.len() as u8]);
+    bytes.extend(&key.id);
+    bytes.extend((call.len() as u32).to_le_bytes());
+    bytes.extend(call);
+    let associated = associated(&bytes);
+    bytes.extend(nonce);
+    bytes.extend(mark);
+    bytes.extend((state.len() as u32).to_le_bytes());
+    bytes.extend(state);
+    bytes.resize(end, 0);
     let nonce = XNonce::try_from(nonce).expect("24 bytes");
-    let buffer = InOutBuf::from(&mut text[head + NONCE..]);
+    let buffer = InOutBuf::from(&mut bytes[head + NONCE..]);
     let tag = key
         .cipher
         .encrypt_inout_detached(&nonce, &associated, buffer)
-        .expect("far below the most that the cipher takes");
-    text.extend(tag);
-    Ok(encode(&text))
+        .map_err(|_| Unsealed::TooLong)?;
+    bytes.extend(tag);
+    encode(&bytes).ok_or(Unsealed::NoMemory)
 }
 
 /// What was sealed under one of these keys; `None` for anything else.
 pub fn open(keys: &Keys, text: &[u8]) -> Option<Part> {
     let mut bytes = decode(text)?;
-    let whole = &mut bytes[..];
-    let ([version, id_length], rest) = whole.split_first_chunk::<2>()?;
-    if *version != VERSION {
+    let ([version, id], rest) = bytes.split_first_chunk::<2>()?;
+    let (id, rest) = rest.split_at_checked(usize::from(*id))?;
+    let (call, rest) = rest.split_first_chunk::<LENGTH>()?;
+    let call = u32::from_le_bytes(*call) as usize;
+    let (_, rest) = rest.split_at_checked(call)?;
+    let (nonce, rest) = rest.split_first_chunk::<NONCE>()?;
+    let (_, tag) = rest.split_last_chunk::<TAG>()?;
+    if *version != VERSION || call > LONGEST_CALL {
         return None;
     }
-    let (id, rest) = rest.split_at_checked(usize::from(*id_length))?;
-    let (call_length, rest) = rest.split_first_chunk::<LENGTH>()?;
-    let (call, rest) = rest.split_at_checked(u32::from_le_bytes(*call_length) as usize)?;
     let key = keys.named(id)?;
-    let call = call.to_vec();
-    let head = 2 + id.len() + LENGTH + call.len();
-    let (rest, tag) = rest.split_last_chunk::<TAG>()?;
-    let (nonce, _) = rest.split_first_chunk::<NONCE>()?;
-    let (nonce, tag) = (XNonce::from(*nonce), (*tag).into());
+    let (nonce, tag) = (XNonce::from(*nonce), Tag::from(*tag));
+    let (head, end) = (2 + id.len() + LENGTH + call, bytes.len() - TAG);
 
     let associated = associated(&bytes[..head]);
-    let end = bytes.len() - TAG;
-    let sealed = &mut bytes[head + NONCE..end];
+    let buffer = InOutBuf::from(&mut bytes[head + NONCE..end]);
     key.cipher
-        .decrypt_inout_detached(&nonce, &associated, InOutBuf::from(&mut *sealed), &tag)
+        .decrypt_inout_detached(&nonce, &associated, buffer, &tag)
         .ok()?;
-    let (mark, rest) = sealed.split_first_chunk::<MARK>()?;
+    let (mark, rest) = bytes[head + NONCE..end].split_first_chunk::<MARK>()?;
     let (length, rest) = rest.split_first_chunk::<LENGTH>()?;
-    let state = rest.get(..u32::from_le_bytes(*length) as usize)?;
-    Some(Part {
-        call,
-        mark: *mark,
-        state: state.to_vec(),
+    let length = u32::from_le_bytes(*length) as usize;
+    let state = end - rest.len();
+    let mark = *mark;
+    (length <= rest.len()).then_some(Part {
+        bytes,
+        call: head - call..head,
+        state: state..state + length,
+        mark,
     })
 }
 
@@ -155,7 +183,7 @@ mod tests {
             let state = Vec::from_iter((0..length).map(|i| i as u8));
             let text = sealed(&keys, b"call", &state);
             let part = open(&keys, text.as_bytes()).unwrap();
-            assert_eq!((&part.call[..], part.state), (&b"call"[..], state));
+            assert_eq!((part.call(), part.state()), (&b"call"[..], &state[..]));
         }
     }
 
@@ -200,6 +228,17 @@ mod tests {
         assert_ne!(length(160), length(161));
         let given = |state: &[u8]| seal(&keys, b"call", state, 4096).unwrap().len();
         assert_eq!(given(&[]), given(&[7; 4096]));
+    }
+
+    #[test]
+    fn what_is_too_long_is_refused() {
+        let keys = keys(&[("a", 1)]);
+        let long = vec![0; LONGEST_CALL];
+        let text = sealed(&keys, &long, b"state");
+        assert_eq!(open(&keys, text.as_bytes()).unwrap().call(), long);
+        let longer = vec![0; LONGEST_CALL + 1];
+        assert_eq!(seal(&keys, &longer, b"", 0), Err(Unsealed::TooLong));
+        assert_eq!(seal(&keys, b"", b"", usize::MAX), Err(Unsealed::TooLong));
     }
 
     #[test]
@@ -257,7 +296,7 @@ mod tests {
             for call in 0..=255 {
                 let mut changed = bytes.clone();
                 (changed[1], changed[3]) = (id, call);
-                let opened = open(&keys, encode(&changed).as_bytes());
+                let opened = open(&keys, encode(&changed).unwrap().as_bytes());
                 assert_eq!(opened.is_some(), changed == bytes, "{id} {call}");
             }
         }
