@@ -23,17 +23,20 @@ use crate::aggregates::shared::people::take_contribution;
 use crate::aggregates::shared::scalars::{add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
-use crate::call::offset::word_of_query;
+use crate::call::group::state as state_of;
+use crate::call::offset::{word_of_mechanism, word_of_query};
 use crate::call::release::{offset_word, release, with_coins};
 use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION, at};
 use crate::call::site::{CallSite, Price};
+use crate::pg::citus;
 use crate::pg::composite::composite;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::pg::plan::{self, SupportFunction};
 use crate::state::cells::CellState;
-use crate::state::octaves::OctaveState;
+use crate::state::octaves::{self, OctaveState};
 use crate::state::scalar::State;
+use crate::types::mechanism::text_of;
 
 pub static MEAN: Aggregate<Mean> = Aggregate {
     name: "dp_mean",
@@ -73,12 +76,18 @@ impl Aggregate<Mean> {
     }
 
     unsafe fn row_in_cell(&self, call: Call, mechanism: &dyn CellsMean) -> Result<Datum, Refusal> {
-        let state = match call.datum(at::STATE) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        let state = match unsafe { state_of(call) } {
+            // SAFETY: the same.
             Some(datum) => unsafe { self.cells(datum, mechanism) }?,
             None => {
                 // Parts of a group must agree on its offset, and so do all groups of a query.
-                let word = if plan::is_partial(call) {
+                let word = if citus::wrapped(call).is_some() {
+                    let text = call.datum(at::MECHANISM);
+                    // SAFETY: the SQL declaration makes it a dp_mechanism.
+                    let text = text.map(|text| unsafe { text_of(text) });
+                    word_of_mechanism(&text.unwrap_or_default())
+                } else if plan::is_partial(call) {
                     // SAFETY: a call site was found, so the caller is an aggregate.
                     unsafe { word_of_query(call) }
                 } else {
@@ -123,7 +132,8 @@ impl Aggregate<Mean> {
                     Mean::Sums(mechanism) => self.release_state(call, &**mechanism),
                     Mean::Sampled(mechanism) => self.release_state(call, mechanism),
                     Mean::Cells(mechanism) => {
-                        let histogram = match call.datum(at::STATE) {
+                        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+                        let histogram = match state_of(call) {
                             Some(datum) => self.cells(datum, &**mechanism)?.histogram(),
                             None => CellCounts::new(mechanism.line(0)),
                         };
@@ -143,8 +153,9 @@ impl Aggregate<Mean> {
 /// What the aggregates share whose rows may lie in bins of equal relative width.
 impl<M: ?Sized> Aggregate<M> {
     unsafe fn row_in_octave(&self, call: Call, limits: &Limits) -> Result<Datum, Refusal> {
-        let state = match call.datum(at::STATE) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        let state = match unsafe { state_of(call) } {
+            // SAFETY: the same.
             Some(datum) => unsafe { self.octaves(datum, limits) }?,
             None => OctaveState::new(*limits),
         };
@@ -153,7 +164,8 @@ impl<M: ?Sized> Aggregate<M> {
     }
 
     unsafe fn octave_counts(&self, call: Call, limits: &Limits) -> Result<OctaveCounts, Refusal> {
-        match call.datum(at::STATE) {
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        match unsafe { state_of(call) } {
             // SAFETY: the same.
             Some(datum) => Ok(unsafe { self.octaves(datum, limits) }?.counts()),
             None => Ok(OctaveCounts::new()),
@@ -174,6 +186,32 @@ impl<M: ?Sized> Aggregate<M> {
         let is_lo = state.limits().lo().to_bits() != limits.lo().to_bits();
         let changed = if is_lo { "lo" } else { "hi" };
         Err(errors::depends_on_rows(self.name, changed))
+    }
+}
+
+/// The bytes that any state of a call of dp_mean with these arguments may take: of cells, which have no end, those of a
+/// kilobyte's. `None` where one of a few numbers is enough, and where the call is refused.
+///
+/// # Safety
+/// See [`Aggregate::made_of`].
+pub unsafe fn room(values: &[Option<Option<Datum>>]) -> Option<usize> {
+    // SAFETY: the caller guarantees it.
+    match unsafe { MEAN.made_of(values) }?.mechanism.as_ref() {
+        Mean::Sums(_) | Mean::Sampled(_) => None,
+        Mean::Cells(_) => Some(1024),
+        Mean::Auto(_) => Some(octaves::LONGEST),
+    }
+}
+
+/// The same of dp_mean_estimate.
+///
+/// # Safety
+/// As for [`room`].
+pub unsafe fn room_of_estimate(values: &[Option<Option<Datum>>]) -> Option<usize> {
+    // SAFETY: the caller guarantees it.
+    match unsafe { ESTIMATE.made_of(values) }?.mechanism.as_ref() {
+        MeanEstimate::Sums(_) => None,
+        MeanEstimate::Auto(..) => Some(octaves::LONGEST),
     }
 }
 
