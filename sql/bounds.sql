@@ -29,7 +29,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_bounds_final(dp_mean.dp_state) FROM PUBLIC
 CREATE AGGREGATE dp_bounds(x float8, eps float8) (
     SFUNC = dp_mean.dp_bounds_trans, STYPE = dp_mean.dp_state, SSPACE = 2120,
     FINALFUNC = dp_mean.dp_bounds_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_bounds(float8, float8) IS
     'Private bounds of x that most rows lie between, (lower, upper), for a mean or a histogram with these as '
@@ -49,7 +49,7 @@ COMMENT ON AGGREGATE dp_bounds(float8, float8) IS
 CREATE AGGREGATE dp_bounds(x float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_bounds_trans, STYPE = dp_mean.dp_state, SSPACE = 2120,
     FINALFUNC = dp_mean.dp_bounds_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_bounds(float8, float8, dp_mechanism) IS
     'Private bounds of x by the mechanism mech, geometric: as without mech, and with geometric(beta=...) noise alone '

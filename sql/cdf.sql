@@ -33,7 +33,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_cdf_final(dp_mean.dp_state) FROM PUBLIC;
 CREATE AGGREGATE dp_cdf(x float8, lo float8, hi float8, points integer, eps float8) (
     SFUNC = dp_mean.dp_cdf_trans, STYPE = dp_mean.dp_state, SSPACE = 8064,
     FINALFUNC = dp_mean.dp_cdf_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_cdf(float8, float8, float8, integer, float8) IS
     'Private distribution function of x: the part of the rows below each of so many points at equal distances, the '
@@ -49,7 +49,7 @@ COMMENT ON AGGREGATE dp_cdf(float8, float8, float8, integer, float8) IS
 CREATE AGGREGATE dp_cdf(x float8, lo float8, hi float8, points integer, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_cdf_trans, STYPE = dp_mean.dp_state, SSPACE = 8064,
     FINALFUNC = dp_mean.dp_cdf_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_cdf(float8, float8, float8, integer, float8, dp_mechanism) IS
     'Private distribution function of x: the part of the rows below each of so many points at equal distances, the '

@@ -33,7 +33,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_clamped_final(dp_mean.dp_state) FROM PUBLI
 CREATE AGGREGATE dp_clamped(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_clamped_trans, STYPE = dp_mean.dp_state, SSPACE = 88,
     FINALFUNC = dp_mean.dp_clamped_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_clamped(float8, float8, float8, float8) IS
     'What these bounds would clamp, to ask before a mean or a sum with them: the noisy numbers of rows below lo, '
@@ -53,7 +53,7 @@ COMMENT ON AGGREGATE dp_clamped(float8, float8, float8, float8) IS
 CREATE AGGREGATE dp_clamped(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_clamped_trans, STYPE = dp_mean.dp_state, SSPACE = 88,
     FINALFUNC = dp_mean.dp_clamped_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_clamped(float8, float8, float8, float8, dp_mechanism) IS
     'What these bounds would clamp, by the mechanism mech, geometric: as without mech; with rows= and groups= eps is '

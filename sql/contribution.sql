@@ -84,7 +84,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_contribution_sum_final(dp_mean.dp_state) F
 CREATE AGGREGATE dp_contribution(x float8, lo float8, hi float8) (
     SFUNC = dp_mean.dp_contribution_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_contribution_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_contribution(float8, float8, float8) IS
     'What a person with these rows contributes: one row, their mean; NULL without rows. '
@@ -98,7 +98,7 @@ COMMENT ON AGGREGATE dp_contribution(float8, float8, float8) IS
 CREATE AGGREGATE dp_contribution(x float8, lo float8, hi float8, k bigint) (
     SFUNC = dp_mean.dp_contribution_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_contribution_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_contribution(float8, float8, float8, bigint) IS
     'What a person with these rows contributes: at most k rows, which stand for all of them. A person with n > k rows '
@@ -114,7 +114,7 @@ COMMENT ON AGGREGATE dp_contribution(float8, float8, float8, bigint) IS
 CREATE AGGREGATE dp_contribution_sum(x float8, lo float8, hi float8) (
     SFUNC = dp_mean.dp_contribution_sum_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_contribution_sum_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_contribution_sum(float8, float8, float8) IS
     'What a person with these rows contributes, where their total counts: one row, the sum of x, clamped to [lo, hi] '
@@ -157,7 +157,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_people_final(dp_mean.dp_state) FROM P
 CREATE AGGREGATE dp_mean(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_mean_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_mean_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_mean(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private mean of what persons contribute: a person of n rows counts as min(n, rows) rows at their mean. '
@@ -175,7 +175,7 @@ COMMENT ON AGGREGATE dp_mean(dp_mean.dp_contribution, float8, float8, float8) IS
 CREATE AGGREGATE dp_mean(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_mean_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_mean_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_mean(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private mean of what persons contribute, by the mechanism mech: a person of n rows counts as min(n, rows) rows '
@@ -201,7 +201,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_and_count_people_final(dp_mean.dp_sta
 CREATE AGGREGATE dp_mean_and_count(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_mean_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_mean_and_count_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_mean_and_count(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private mean and noisy number of rows of what persons contribute: a person of n rows counts as min(n, rows) rows '
@@ -220,7 +220,7 @@ COMMENT ON AGGREGATE dp_mean_and_count(dp_mean.dp_contribution, float8, float8, 
 CREATE AGGREGATE dp_mean_and_count(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_mean_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_mean_and_count_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_mean_and_count(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private mean and noisy number of rows of what persons contribute, by the mechanism mech: a person of n rows '
@@ -283,7 +283,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_estimate_people_final(dp_mean.dp_stat
 CREATE AGGREGATE dp_mean_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_mean_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_mean_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_mean_estimate(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private mean with an interval of what persons contribute: a person of n rows counts as min(n, rows) rows at '
@@ -302,7 +302,7 @@ COMMENT ON AGGREGATE dp_mean_estimate(dp_mean.dp_contribution, float8, float8, f
 CREATE AGGREGATE dp_mean_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_mean_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_mean_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_mean_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private mean with an interval of what persons contribute, by the mechanism mech: a person of n rows counts as '
@@ -324,7 +324,7 @@ CREATE AGGREGATE dp_mean_estimate(
 ) (
     SFUNC = dp_mean.dp_mean_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_mean_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_mean_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8) IS
     'Private mean with an interval of what persons contribute, by the mechanism mech: a person of n rows counts as '
@@ -372,7 +372,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_people_final(dp_mean.dp_state) FROM PU
 CREATE AGGREGATE dp_sum(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_sum_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_sum_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_sum(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private sum of what persons contribute: of dp_contribution, a person of n rows counts as min(n, rows) rows at '
@@ -391,7 +391,7 @@ COMMENT ON AGGREGATE dp_sum(dp_mean.dp_contribution, float8, float8, float8) IS
 CREATE AGGREGATE dp_sum(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_sum_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_sum_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_sum(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private sum of what persons contribute, by the mechanism mech: of dp_contribution, a person of n rows counts as '
@@ -454,7 +454,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_estimate_people_final(dp_mean.dp_state
 CREATE AGGREGATE dp_sum_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_sum_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_sum_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_sum_estimate(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private sum with an interval of what persons contribute: of dp_contribution, a person of n rows counts as min(n, '
@@ -473,7 +473,7 @@ COMMENT ON AGGREGATE dp_sum_estimate(dp_mean.dp_contribution, float8, float8, fl
 CREATE AGGREGATE dp_sum_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_sum_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_sum_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_sum_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private sum with an interval of what persons contribute, by the mechanism mech: of dp_contribution, a person of '
@@ -495,7 +495,7 @@ CREATE AGGREGATE dp_sum_estimate(
 ) (
     SFUNC = dp_mean.dp_sum_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_sum_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_sum_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8) IS
     'Private sum with an interval of what persons contribute, by the mechanism mech: of dp_contribution, a person of '
@@ -545,7 +545,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_people_final(dp_mean.dp_state) FR
 CREATE AGGREGATE dp_variance(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_variance(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private variance of what persons contribute: that of the rows, where a person of n rows has the weight of min(n, '
@@ -564,7 +564,7 @@ COMMENT ON AGGREGATE dp_variance(dp_mean.dp_contribution, float8, float8, float8
 CREATE AGGREGATE dp_variance(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_variance(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private variance of what persons contribute, by the mechanism mech: that of the rows, where a person of n rows '
@@ -589,7 +589,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_stddev_people_final(dp_mean.dp_state) FROM
 CREATE AGGREGATE dp_stddev(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_stddev_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_stddev(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private standard deviation of what persons contribute: that of the rows, where a person of n rows has the weight '
@@ -608,7 +608,7 @@ COMMENT ON AGGREGATE dp_stddev(dp_mean.dp_contribution, float8, float8, float8) 
 CREATE AGGREGATE dp_stddev(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_stddev_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_stddev(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private standard deviation of what persons contribute, by the mechanism mech: that of the rows, where a person '
@@ -670,7 +670,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_people_final(dp_mean.dp_
 CREATE AGGREGATE dp_variance_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute: that '
@@ -689,7 +689,7 @@ COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float
 CREATE AGGREGATE dp_variance_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_variance_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute, by '
@@ -710,7 +710,7 @@ CREATE AGGREGATE dp_variance_estimate(
 ) (
     SFUNC = dp_mean.dp_variance_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8) IS
     'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute, by '
@@ -760,7 +760,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_histogram_people_final(dp_mean.dp_state) F
 CREATE AGGREGATE dp_histogram(x dp_mean.dp_contribution, lo float8, hi float8, buckets integer, eps float8) (
     SFUNC = dp_mean.dp_histogram_people_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
     FINALFUNC = dp_mean.dp_histogram_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_histogram(dp_mean.dp_contribution, float8, float8, integer, float8) IS
     'Private histogram of what persons contribute: a person of n rows counts as min(n, rows) rows in the bucket of '
@@ -781,7 +781,7 @@ CREATE AGGREGATE dp_histogram(
 ) (
     SFUNC = dp_mean.dp_histogram_people_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
     FINALFUNC = dp_mean.dp_histogram_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_histogram(dp_mean.dp_contribution, float8, float8, integer, float8, dp_mechanism) IS
     'Private histogram of what persons contribute, by the mechanism mech: a person of n rows counts as min(n, rows) '

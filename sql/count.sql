@@ -27,7 +27,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_final(dp_mean.dp_state) FROM PUBLIC;
 CREATE AGGREGATE dp_count(eps float8) (
     SFUNC = dp_mean.dp_count_rows_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_count_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_count(float8) IS
     'Private number of rows; never NULL. '
@@ -40,7 +40,7 @@ COMMENT ON AGGREGATE dp_count(float8) IS
 CREATE AGGREGATE dp_count(x "any", eps float8) (
     SFUNC = dp_mean.dp_count_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_count_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_count("any", float8) IS
     'Private number of rows where x is not NULL (x of any type; a constant counts all rows); never NULL. '
@@ -53,7 +53,7 @@ COMMENT ON AGGREGATE dp_count("any", float8) IS
 CREATE AGGREGATE dp_count(x "any", eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_count_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_count_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_count("any", float8, dp_mechanism) IS
     'Private number of rows where x is not NULL by the mechanism mech, geometric, gaussian (with its own budget) or '

@@ -63,7 +63,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_estimate_final(dp_mean.dp_state) FRO
 CREATE AGGREGATE dp_count_estimate(eps float8) (
     SFUNC = dp_mean.dp_count_estimate_rows_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_count_estimate(float8) IS
     'Private number of rows, with an interval around it, from one release: (dp_count_estimate(...)).* is one release '
@@ -79,7 +79,7 @@ COMMENT ON AGGREGATE dp_count_estimate(float8) IS
 CREATE AGGREGATE dp_count_estimate(x "any", eps float8) (
     SFUNC = dp_mean.dp_count_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_count_estimate("any", float8) IS
     'Private number of rows where x, of any type, is not NULL, with an interval around it, from one release: '
@@ -95,7 +95,7 @@ COMMENT ON AGGREGATE dp_count_estimate("any", float8) IS
 CREATE AGGREGATE dp_count_estimate(x "any", eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_count_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_count_estimate("any", float8, dp_mechanism) IS
     'Private number of rows where x, of any type, is not NULL, with an interval around it, from one release: '
@@ -113,7 +113,7 @@ COMMENT ON AGGREGATE dp_count_estimate("any", float8, dp_mechanism) IS
 CREATE AGGREGATE dp_count_estimate(x "any", eps float8, mech dp_mechanism, confidence float8) (
     SFUNC = dp_mean.dp_count_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_count_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_count_estimate("any", float8, dp_mechanism, float8) IS
     'Private number of rows where x, of any type, is not NULL, with an interval around it, from one release: '

@@ -29,7 +29,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_distinct_final(dp_mean.dp_state) FRO
 CREATE AGGREGATE dp_count_distinct(id anyelement, eps float8) (
     SFUNC = dp_mean.dp_count_distinct_trans, STYPE = dp_mean.dp_state, SSPACE = 131096,
     FINALFUNC = dp_mean.dp_count_distinct_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_count_distinct(anyelement, float8) IS
     'Private number of distinct values of id, as count(DISTINCT id), without a sort and in parallel; never NULL: '
@@ -45,7 +45,7 @@ COMMENT ON AGGREGATE dp_count_distinct(anyelement, float8) IS
 CREATE AGGREGATE dp_count_distinct(id anyelement, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_count_distinct_trans, STYPE = dp_mean.dp_state, SSPACE = 131096,
     FINALFUNC = dp_mean.dp_count_distinct_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_count_distinct(anyelement, float8, dp_mechanism) IS
     'Private number of distinct values of id, as count(DISTINCT id), without a sort and in parallel; never NULL: '
@@ -100,7 +100,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_distinct_estimate_final(dp_mean.dp_s
 CREATE AGGREGATE dp_count_distinct_estimate(id anyelement, eps float8) (
     SFUNC = dp_mean.dp_count_distinct_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 131096,
     FINALFUNC = dp_mean.dp_count_distinct_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_count_distinct_estimate(anyelement, float8) IS
     'Private number of distinct values of id with an interval, and what it cost, from one release: '
@@ -119,7 +119,7 @@ COMMENT ON AGGREGATE dp_count_distinct_estimate(anyelement, float8) IS
 CREATE AGGREGATE dp_count_distinct_estimate(id anyelement, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_count_distinct_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 131096,
     FINALFUNC = dp_mean.dp_count_distinct_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_count_distinct_estimate(anyelement, float8, dp_mechanism) IS
     'Private number of distinct values of id with an interval, and what it cost, from one release: '
@@ -139,7 +139,7 @@ COMMENT ON AGGREGATE dp_count_distinct_estimate(anyelement, float8, dp_mechanism
 CREATE AGGREGATE dp_count_distinct_estimate(id anyelement, eps float8, mech dp_mechanism, confidence float8) (
     SFUNC = dp_mean.dp_count_distinct_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 131096,
     FINALFUNC = dp_mean.dp_count_distinct_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_count_distinct_estimate(anyelement, float8, dp_mechanism, float8) IS
     'Private number of distinct values of id with an interval, and what it cost, from one release: '

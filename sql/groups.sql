@@ -108,7 +108,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_groups_final(dp_mean.dp_state) FROM PUBLIC
 CREATE AGGREGATE dp_groups(groups bigint, person "any", VARIADIC parts "any") (
     SFUNC = dp_mean.dp_groups_trans, STYPE = dp_mean.dp_state, SSPACE = 512,
     FINALFUNC = dp_mean.dp_groups_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_groups(bigint, "any", "any") IS
     'What a person with these rows contributes to each of at most so many groups, for a sub-select with GROUP BY '

@@ -30,7 +30,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_histogram_final(dp_mean.dp_state) FROM PUB
 CREATE AGGREGATE dp_histogram(x float8, lo float8, hi float8, buckets integer, eps float8) (
     SFUNC = dp_mean.dp_histogram_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
     FINALFUNC = dp_mean.dp_histogram_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_histogram(float8, float8, float8, integer, float8) IS
     'Private histogram of x: the number of rows in each of so many buckets of equal width between lo and hi, an array '
@@ -50,7 +50,7 @@ COMMENT ON AGGREGATE dp_histogram(float8, float8, float8, integer, float8) IS
 CREATE AGGREGATE dp_histogram(x float8, lo float8, hi float8, buckets integer, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_histogram_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
     FINALFUNC = dp_mean.dp_histogram_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_histogram(float8, float8, float8, integer, float8, dp_mechanism) IS
     'Private histogram of x by the mechanism mech, geometric: as without mech; with geometric(outside=drop), values '

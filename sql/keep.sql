@@ -22,7 +22,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_keep_final(dp_mean.dp_state) FROM PUBLIC;
 CREATE AGGREGATE dp_keep(eps float8, delta float8) (
     SFUNC = dp_mean.dp_keep_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_keep_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_keep(float8, float8) IS
     'Whether a group may be shown, for HAVING: true with the largest probability that privacy allows for its number '
@@ -38,7 +38,7 @@ COMMENT ON AGGREGATE dp_keep(float8, float8) IS
 CREATE AGGREGATE dp_keep(eps float8, delta float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_keep_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_keep_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_keep(float8, float8, dp_mechanism) IS
     'Whether a group may be shown by the mechanism mech, keep(rows=, groups=): for people with at most so many rows '

@@ -24,7 +24,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_final(dp_mean.dp_state) FROM PUBLIC;
 CREATE AGGREGATE dp_mean(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_mean_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_mean(float8, float8, float8, float8) IS
     'Private mean of x clamped to [lo, hi], in the unit of x; never outside [lo, hi], never NULL: without rows it is '
@@ -39,7 +39,7 @@ COMMENT ON AGGREGATE dp_mean(float8, float8, float8, float8) IS
 CREATE AGGREGATE dp_mean(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_mean_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_mean(float8, float8, float8, float8, dp_mechanism) IS
     'Private mean of x clamped to [lo, hi] by the mechanism mech, in the unit of x: hourglass, laplace, staircase, '
@@ -73,7 +73,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_and_count_final(dp_mean.dp_state) FRO
 CREATE AGGREGATE dp_mean_and_count(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_mean_and_count_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_mean_and_count(float8, float8, float8, float8) IS
     'Private mean of x clamped to [lo, hi], and the noisy number of rows that the same release gives at no further '
@@ -89,7 +89,7 @@ COMMENT ON AGGREGATE dp_mean_and_count(float8, float8, float8, float8) IS
 CREATE AGGREGATE dp_mean_and_count(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_mean_and_count_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_mean_and_count(float8, float8, float8, float8, dp_mechanism) IS
     'Private mean of x clamped to [lo, hi] and the noisy number of rows, from one release of the mechanism mech, one '

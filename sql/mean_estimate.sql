@@ -65,7 +65,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_estimate_final(dp_mean.dp_state) FROM
 CREATE AGGREGATE dp_mean_estimate(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_mean_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_mean_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_mean_estimate(float8, float8, float8, float8) IS
     'Private mean of x clamped to [lo, hi], with an interval around it and the noisy number of rows, from one '
@@ -84,7 +84,7 @@ COMMENT ON AGGREGATE dp_mean_estimate(float8, float8, float8, float8) IS
 CREATE AGGREGATE dp_mean_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_mean_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_mean_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_mean_estimate(float8, float8, float8, float8, dp_mechanism) IS
     'Private mean of x clamped to [lo, hi], with an interval around it and the noisy number of rows, from one '
@@ -108,7 +108,7 @@ COMMENT ON AGGREGATE dp_mean_estimate(float8, float8, float8, float8, dp_mechani
 CREATE AGGREGATE dp_mean_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8) (
     SFUNC = dp_mean.dp_mean_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_mean_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_mean_estimate(float8, float8, float8, float8, dp_mechanism, float8) IS
     'Private mean of x clamped to [lo, hi], with an interval around it and the noisy number of rows, from one '

@@ -28,7 +28,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_final(dp_mean.dp_state) FROM PUBL
 CREATE AGGREGATE dp_quantile(x float8, lo float8, hi float8, q float8, eps float8) (
     SFUNC = dp_mean.dp_quantile_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
     FINALFUNC = dp_mean.dp_quantile_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_quantile(float8, float8, float8, float8, float8) IS
     'Private quantile of x, a value with about the part q of the rows below it (q = 0.5 is the median). The answer '
@@ -42,7 +42,7 @@ COMMENT ON AGGREGATE dp_quantile(float8, float8, float8, float8, float8) IS
 CREATE AGGREGATE dp_quantile(x float8, lo float8, hi float8, q float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_quantile_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
     FINALFUNC = dp_mean.dp_quantile_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_quantile(float8, float8, float8, float8, float8, dp_mechanism) IS
     'Private quantile of x, a value with about the part q of the rows below it (q = 0.5 is the median), by the '
@@ -81,7 +81,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_median_final(dp_mean.dp_state) FROM PUBLIC
 CREATE AGGREGATE dp_median(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_median_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
     FINALFUNC = dp_mean.dp_median_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_median(float8, float8, float8, float8) IS
     'Private median of x, a value with about as many rows below it as above. The answer lies between lo and hi and is '
@@ -95,7 +95,7 @@ COMMENT ON AGGREGATE dp_median(float8, float8, float8, float8) IS
 CREATE AGGREGATE dp_median(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_median_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
     FINALFUNC = dp_mean.dp_median_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_median(float8, float8, float8, float8, dp_mechanism) IS
     'Private median of x, a value with about as many rows below it as above, by the mechanism mech, em: as without '
@@ -138,7 +138,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantiles_final(dp_mean.dp_state) FROM PUB
 CREATE AGGREGATE dp_quantiles(x float8, lo float8, hi float8, qs float8[], eps float8) (
     SFUNC = dp_mean.dp_quantiles_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
     FINALFUNC = dp_mean.dp_quantiles_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_quantiles(float8, float8, float8, float8[], float8) IS
     'Private quantiles of x, one for each number of the array qs: values with about these parts of the rows below '
@@ -154,7 +154,7 @@ COMMENT ON AGGREGATE dp_quantiles(float8, float8, float8, float8[], float8) IS
 CREATE AGGREGATE dp_quantiles(x float8, lo float8, hi float8, qs float8[], eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_quantiles_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
     FINALFUNC = dp_mean.dp_quantiles_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_quantiles(float8, float8, float8, float8[], float8, dp_mechanism) IS
     'Private quantiles of x, one for each number of the array qs: values with about these parts of the rows below '
@@ -202,7 +202,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_people_final(dp_mean.dp_state) FR
 CREATE AGGREGATE dp_quantile(x dp_mean.dp_contribution, lo float8, hi float8, q float8, eps float8) (
     SFUNC = dp_mean.dp_quantile_people_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
     FINALFUNC = dp_mean.dp_quantile_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_quantile(dp_mean.dp_contribution, float8, float8, float8, float8) IS
     'Private quantile of what persons contribute: a person of n rows counts as min(n, rows) rows with the value of '
@@ -218,7 +218,7 @@ COMMENT ON AGGREGATE dp_quantile(dp_mean.dp_contribution, float8, float8, float8
 CREATE AGGREGATE dp_quantile(x dp_mean.dp_contribution, lo float8, hi float8, q float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_quantile_people_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
     FINALFUNC = dp_mean.dp_quantile_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_quantile(dp_mean.dp_contribution, float8, float8, float8, float8, dp_mechanism) IS
     'Private quantile of what persons contribute, by the mechanism mech: a person of n rows counts as min(n, rows) '
@@ -263,7 +263,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_median_people_final(dp_mean.dp_state) FROM
 CREATE AGGREGATE dp_median(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_median_people_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
     FINALFUNC = dp_mean.dp_median_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_median(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private median of what persons contribute: a person of n rows counts as min(n, rows) rows with the value of '
@@ -279,7 +279,7 @@ COMMENT ON AGGREGATE dp_median(dp_mean.dp_contribution, float8, float8, float8) 
 CREATE AGGREGATE dp_median(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_median_people_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
     FINALFUNC = dp_mean.dp_median_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_median(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private median of what persons contribute, by the mechanism mech: a person of n rows counts as min(n, rows) rows '
@@ -326,7 +326,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantiles_people_final(dp_mean.dp_state) F
 CREATE AGGREGATE dp_quantiles(x dp_mean.dp_contribution, lo float8, hi float8, qs float8[], eps float8) (
     SFUNC = dp_mean.dp_quantiles_people_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
     FINALFUNC = dp_mean.dp_quantiles_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_quantiles(dp_mean.dp_contribution, float8, float8, float8[], float8) IS
     'Private quantiles of what persons contribute: a person of n rows counts as min(n, rows) rows with the value of '
@@ -344,7 +344,7 @@ CREATE AGGREGATE dp_quantiles(
 ) (
     SFUNC = dp_mean.dp_quantiles_people_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
     FINALFUNC = dp_mean.dp_quantiles_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_quantiles(dp_mean.dp_contribution, float8, float8, float8[], float8, dp_mechanism) IS
     'Private quantiles of what persons contribute, by the mechanism mech: a person of n rows counts as min(n, rows) '

@@ -71,7 +71,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_estimate_final(dp_mean.dp_state) 
 CREATE AGGREGATE dp_quantile_estimate(x float8, lo float8, hi float8, q float8, eps float8) (
     SFUNC = dp_mean.dp_quantile_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
     FINALFUNC = dp_mean.dp_quantile_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_quantile_estimate(float8, float8, float8, float8, float8) IS
     'Private quantile of x, a value with about the part q of the rows below it, with an interval around it, from one '
@@ -87,7 +87,7 @@ COMMENT ON AGGREGATE dp_quantile_estimate(float8, float8, float8, float8, float8
 CREATE AGGREGATE dp_quantile_estimate(x float8, lo float8, hi float8, q float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_quantile_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
     FINALFUNC = dp_mean.dp_quantile_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_quantile_estimate(float8, float8, float8, float8, float8, dp_mechanism) IS
     'Private quantile of x, a value with about the part q of the rows below it, with an interval around it, from one '
@@ -106,7 +106,7 @@ CREATE AGGREGATE dp_quantile_estimate(
 ) (
     SFUNC = dp_mean.dp_quantile_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
     FINALFUNC = dp_mean.dp_quantile_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_quantile_estimate(float8, float8, float8, float8, float8, dp_mechanism, float8) IS
     'Private quantile of x, a value with about the part q of the rows below it, with an interval around it, from one '

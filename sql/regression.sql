@@ -68,7 +68,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_covar_pop_final(dp_mean.dp_state) FROM PUB
 CREATE AGGREGATE dp_covar_pop(y float8, x float8, ylo float8, yhi float8, xlo float8, xhi float8, eps float8) (
     SFUNC = dp_mean.dp_covar_pop_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_covar_pop_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_covar_pop(float8, float8, float8, float8, float8, float8, float8) IS
     'Private population covariance of y and x, as covar_pop(y, x), clamped to [ylo, yhi] and [xlo, xhi], in the '
@@ -86,7 +86,7 @@ CREATE AGGREGATE dp_covar_pop(
 ) (
     SFUNC = dp_mean.dp_covar_pop_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_covar_pop_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_covar_pop(float8, float8, float8, float8, float8, float8, float8, dp_mechanism) IS
     'Private population covariance of y and x, as covar_pop(y, x), clamped to [ylo, yhi] and [xlo, xhi], in the '
@@ -140,7 +140,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_intercept_final(dp_mean.dp_state) FRO
 CREATE AGGREGATE dp_regr_slope(y float8, x float8, ylo float8, yhi float8, xlo float8, xhi float8, eps float8) (
     SFUNC = dp_mean.dp_regr_slope_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_regr_slope_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_regr_slope(float8, float8, float8, float8, float8, float8, float8) IS
     'Private slope of the least-squares line of y on x, as regr_slope(y, x), of values clamped to [ylo, yhi] and '
@@ -158,7 +158,7 @@ CREATE AGGREGATE dp_regr_slope(
 ) (
     SFUNC = dp_mean.dp_regr_slope_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_regr_slope_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_regr_slope(float8, float8, float8, float8, float8, float8, float8, dp_mechanism) IS
     'Private slope of the least-squares line of y on x, as regr_slope(y, x), of values clamped to [ylo, yhi] and '
@@ -175,7 +175,7 @@ COMMENT ON AGGREGATE dp_regr_slope(float8, float8, float8, float8, float8, float
 CREATE AGGREGATE dp_regr_intercept(y float8, x float8, ylo float8, yhi float8, xlo float8, xhi float8, eps float8) (
     SFUNC = dp_mean.dp_regr_slope_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_regr_intercept_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_regr_intercept(float8, float8, float8, float8, float8, float8, float8) IS
     'Private intercept of the least-squares line of y on x, as regr_intercept(y, x), of values clamped to [ylo, yhi] '
@@ -194,7 +194,7 @@ CREATE AGGREGATE dp_regr_intercept(
 ) (
     SFUNC = dp_mean.dp_regr_slope_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_regr_intercept_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_regr_intercept(float8, float8, float8, float8, float8, float8, float8, dp_mechanism) IS
     'Private intercept of the least-squares line of y on x, as regr_intercept(y, x), of values clamped to [ylo, yhi] '
@@ -249,7 +249,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_final(dp_mean.dp_state) FROM PUBLIC;
 CREATE AGGREGATE dp_corr(y float8, x float8, ylo float8, yhi float8, xlo float8, xhi float8, eps float8) (
     SFUNC = dp_mean.dp_corr_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_corr_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_corr(float8, float8, float8, float8, float8, float8, float8) IS
     'Private correlation of y and x, as corr(y, x), of values clamped to [ylo, yhi] and [xlo, xhi]; from -1 to 1, 0 '
@@ -267,7 +267,7 @@ CREATE AGGREGATE dp_corr(
 ) (
     SFUNC = dp_mean.dp_corr_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_corr_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_corr(float8, float8, float8, float8, float8, float8, float8, dp_mechanism) IS
     'Private correlation of y and x, as corr(y, x), of values clamped to [ylo, yhi] and [xlo, xhi], by the mechanism '
@@ -284,7 +284,7 @@ COMMENT ON AGGREGATE dp_corr(float8, float8, float8, float8, float8, float8, flo
 CREATE AGGREGATE dp_regr(y float8, x float8, ylo float8, yhi float8, xlo float8, xhi float8, eps float8) (
     SFUNC = dp_mean.dp_corr_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_regr_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_regr(float8, float8, float8, float8, float8, float8, float8) IS
     'Private least-squares line of y on x, of values clamped to [ylo, yhi] and [xlo, xhi]: slope, intercept, '
@@ -303,7 +303,7 @@ CREATE AGGREGATE dp_regr(
 ) (
     SFUNC = dp_mean.dp_corr_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_regr_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_regr(float8, float8, float8, float8, float8, float8, float8, dp_mechanism) IS
     'Private least-squares line of y on x, of values clamped to [ylo, yhi] and [xlo, xhi]: slope, intercept, '
@@ -357,7 +357,7 @@ CREATE AGGREGATE dp_covar_pop(
 ) (
     SFUNC = dp_mean.dp_covar_pop_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_covar_pop_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_covar_pop(
     dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
@@ -379,7 +379,7 @@ CREATE AGGREGATE dp_covar_pop(
 ) (
     SFUNC = dp_mean.dp_covar_pop_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_covar_pop_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_covar_pop(
     dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8, dp_mechanism
@@ -442,7 +442,7 @@ CREATE AGGREGATE dp_regr_slope(
 ) (
     SFUNC = dp_mean.dp_regr_slope_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_regr_slope_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_regr_slope(
     dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
@@ -465,7 +465,7 @@ CREATE AGGREGATE dp_regr_slope(
 ) (
     SFUNC = dp_mean.dp_regr_slope_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_regr_slope_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_regr_slope(
     dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8, dp_mechanism
@@ -488,7 +488,7 @@ CREATE AGGREGATE dp_regr_intercept(
 ) (
     SFUNC = dp_mean.dp_regr_slope_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_regr_intercept_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_regr_intercept(
     dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
@@ -511,7 +511,7 @@ CREATE AGGREGATE dp_regr_intercept(
 ) (
     SFUNC = dp_mean.dp_regr_slope_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_regr_intercept_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_regr_intercept(
     dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8, dp_mechanism
@@ -574,7 +574,7 @@ CREATE AGGREGATE dp_corr(
 ) (
     SFUNC = dp_mean.dp_corr_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_corr_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_corr(
     dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
@@ -596,7 +596,7 @@ CREATE AGGREGATE dp_corr(
 ) (
     SFUNC = dp_mean.dp_corr_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_corr_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_corr(
     dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8, dp_mechanism
@@ -618,7 +618,7 @@ CREATE AGGREGATE dp_regr(
 ) (
     SFUNC = dp_mean.dp_corr_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_regr_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_regr(
     dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
@@ -641,7 +641,7 @@ CREATE AGGREGATE dp_regr(
 ) (
     SFUNC = dp_mean.dp_corr_people_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
     FINALFUNC = dp_mean.dp_regr_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_regr(
     dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8, dp_mechanism

@@ -5,16 +5,20 @@ COMMENT ON TYPE dp_mean.dp_state IS
     'The state of an aggregate of dp_mean: exact integers, 64 bytes; of a variance 80; of two columns 160; of vectors, '
     '8 or 16 more for each position; of means that find their bounds, up to 20 KB; of distinct ids, up to a bitmap, '
     'without the ids. '
-    'It has no text or binary form (0A000): only the aggregates read it.';
+    'It has no text or binary form (0A000): only the aggregates read it. For Citus it has a text, sealed with the keys '
+    'that the servers share.';
 
 CREATE FUNCTION dp_mean.dp_state_in(input cstring) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_state_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_state_in(cstring) IS 'refuses: 0A000';
+COMMENT ON FUNCTION dp_mean.dp_state_in(cstring) IS
+    'of the empty text, the state of no rows; for the coordinator of Citus, what a worker has sealed; '
+    'refuses all else: 0A000';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_state_in(cstring) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_state_out(state dp_mean.dp_state) RETURNS cstring
     AS 'MODULE_PATHNAME', 'dp_state_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_state_out(dp_mean.dp_state) IS 'refuses: 0A000';
+COMMENT ON FUNCTION dp_mean.dp_state_out(dp_mean.dp_state) IS
+    'for a worker of Citus, the state sealed with the key of the servers; refuses all else: 0A000';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_state_out(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_state_recv(input internal) RETURNS dp_mean.dp_state

@@ -24,7 +24,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_final(dp_mean.dp_state) FROM PUBLIC;
 CREATE AGGREGATE dp_sum(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_sum_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_sum_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_sum(float8, float8, float8, float8) IS
     'Private sum of x clamped to [lo, hi], in the unit of x; never NULL: without rows it is noise. '
@@ -39,7 +39,7 @@ COMMENT ON AGGREGATE dp_sum(float8, float8, float8, float8) IS
 CREATE AGGREGATE dp_sum(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_sum_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_sum_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_sum(float8, float8, float8, float8, dp_mechanism) IS
     'Private sum of x clamped to [lo, hi] by the mechanism mech, in the unit of x: staircase, laplace, gaussian (with '

@@ -62,7 +62,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_estimate_final(dp_mean.dp_state) FROM 
 CREATE AGGREGATE dp_sum_estimate(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_sum_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_sum_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_sum_estimate(float8, float8, float8, float8) IS
     'Private sum of x clamped to [lo, hi], with an interval around it, from one release: (dp_sum_estimate(...)).* is '
@@ -80,7 +80,7 @@ COMMENT ON AGGREGATE dp_sum_estimate(float8, float8, float8, float8) IS
 CREATE AGGREGATE dp_sum_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_sum_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_sum_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_sum_estimate(float8, float8, float8, float8, dp_mechanism) IS
     'Private sum of x clamped to [lo, hi], with an interval around it, from one release: (dp_sum_estimate(...)).* is '
@@ -103,7 +103,7 @@ COMMENT ON AGGREGATE dp_sum_estimate(float8, float8, float8, float8, dp_mechanis
 CREATE AGGREGATE dp_sum_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8) (
     SFUNC = dp_mean.dp_sum_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
     FINALFUNC = dp_mean.dp_sum_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_sum_estimate(float8, float8, float8, float8, dp_mechanism, float8) IS
     'Private sum of x clamped to [lo, hi], with an interval around it, from one release: (dp_sum_estimate(...)).* is '

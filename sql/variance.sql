@@ -25,7 +25,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_final(dp_mean.dp_state) FROM PUBL
 CREATE AGGREGATE dp_variance(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_variance(float8, float8, float8, float8) IS
     'Private population variance of x clamped to [lo, hi], in the square of the unit of x; from 0 to (hi - lo)^2 / 4, '
@@ -40,7 +40,7 @@ COMMENT ON AGGREGATE dp_variance(float8, float8, float8, float8) IS
 CREATE AGGREGATE dp_variance(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_variance(float8, float8, float8, float8, dp_mechanism) IS
     'Private population variance of x clamped to [lo, hi], in the square of the unit of x, by the mechanism mech: '
@@ -62,7 +62,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_stddev_final(dp_mean.dp_state) FROM PUBLIC
 CREATE AGGREGATE dp_stddev(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_stddev_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_stddev(float8, float8, float8, float8) IS
     'Private population standard deviation of x clamped to [lo, hi], in the unit of x: the root of what dp_variance '
@@ -77,7 +77,7 @@ COMMENT ON AGGREGATE dp_stddev(float8, float8, float8, float8) IS
 CREATE AGGREGATE dp_stddev(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_stddev_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_stddev(float8, float8, float8, float8, dp_mechanism) IS
     'Private population standard deviation of x clamped to [lo, hi], in the unit of x: the root of what dp_variance '

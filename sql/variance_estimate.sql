@@ -78,7 +78,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_final(dp_mean.dp_state) 
 CREATE AGGREGATE dp_variance_estimate(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8) IS
     'Private population variance and standard deviation of x clamped to [lo, hi], each with an interval around it, '
@@ -97,7 +97,7 @@ COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8) IS
 CREATE AGGREGATE dp_variance_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_variance_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8, dp_mechanism) IS
     'Private population variance and standard deviation of x clamped to [lo, hi], each with an interval around it, '
@@ -120,7 +120,7 @@ CREATE AGGREGATE dp_variance_estimate(
 ) (
     SFUNC = dp_mean.dp_variance_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8, dp_mechanism, float8) IS
     'Private population variance and standard deviation of x clamped to [lo, hi], each with an interval around it, '

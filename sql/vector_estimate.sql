@@ -41,7 +41,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_counts_estimate_final(dp_mean.dp_state) FR
 CREATE AGGREGATE dp_counts_estimate(eps float8, mech dp_mechanism, VARIADIC questions "any") (
     SFUNC = dp_mean.dp_counts_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
     FINALFUNC = dp_mean.dp_counts_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_counts_estimate(float8, dp_mechanism, "any") IS
     'The counts of dp_counts with the same arguments, the noisy number of rows that the same release gives at no '
@@ -63,7 +63,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_sums_estimate_final(dp_mean.dp_state) FROM
 CREATE AGGREGATE dp_sums_estimate(x float8[], lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_sums_trans, STYPE = dp_mean.dp_state, SSPACE = 1088,
     FINALFUNC = dp_mean.dp_sums_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_sums_estimate(float8[], float8, float8, float8, dp_mechanism) IS
     'The sums of dp_sums with the same arguments, the noisy number of rows that the same release gives at no further '

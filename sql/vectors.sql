@@ -17,7 +17,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_counts_final(dp_mean.dp_state) FROM PUBLIC
 CREATE AGGREGATE dp_counts(eps float8, mech dp_mechanism, VARIADIC questions "any") (
     SFUNC = dp_mean.dp_counts_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
     FINALFUNC = dp_mean.dp_counts_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_counts(float8, dp_mechanism, "any") IS
     'Private numbers of rows that say yes to each of d yes/no questions, from one release: an array of d numbers, '
@@ -52,7 +52,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_sums_final(dp_mean.dp_state) FROM PUBLIC;
 CREATE AGGREGATE dp_sums(x float8[], lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_sums_trans, STYPE = dp_mean.dp_state, SSPACE = 1088,
     FINALFUNC = dp_mean.dp_sums_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_sums(float8[], float8, float8, float8, dp_mechanism) IS
     'Private sums of the d numbers of each row, clamped to [lo, hi], from one release: an array of d numbers in the '
@@ -85,7 +85,7 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_means_final(dp_mean.dp_state) FROM PUBLIC;
 CREATE AGGREGATE dp_means(x float8[], lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_means_trans, STYPE = dp_mean.dp_state, SSPACE = 1088,
     FINALFUNC = dp_mean.dp_means_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_means(float8[], float8, float8, float8, dp_mechanism) IS
     'Private means of the d numbers of each row, clamped to [lo, hi], from one release: the noisy sums over the noisy '

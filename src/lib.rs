@@ -10,6 +10,8 @@ mod pg;
 mod state;
 #[cfg(feature = "testing")]
 mod testing;
+#[cfg(feature = "testing")]
+mod testing_citus;
 // What asks it is not there yet.
 mod total;
 mod types;

@@ -166,6 +166,14 @@ fn dp_test_backend()
     TableIterator::new(rows)
 }
 
+/// `dp_test_key_file(text)`: from now on this session's keys are those of another file.
+fn key_file(call: Call) -> Option<Datum> {
+    // SAFETY: tests declare the argument as text.
+    let path = unsafe { crate::ledger::rows::bytes_of(call.datum(0)?) };
+    pg::key_file::set_path(String::from_utf8_lossy(&path).into_owned());
+    None
+}
+
 /// `dp_test_panic()`: a panic of our own, which must end as an ordinary ERROR.
 fn panic(_: Call) -> Option<Datum> {
     panic!("a panic that a test asked for")
@@ -217,6 +225,7 @@ sql_function!(dp_test_record, pg_finfo_dp_test_record, record);
 sql_function!(dp_test_replay, pg_finfo_dp_test_replay, replay);
 sql_function!(dp_test_recorded, pg_finfo_dp_test_recorded, recorded);
 sql_function!(dp_test_signatures, pg_finfo_dp_test_signatures, signatures);
+sql_function!(dp_test_key_file, pg_finfo_dp_test_key_file, key_file);
 sql_function!(dp_test_panic, pg_finfo_dp_test_panic, panic);
 
 /// `dp_test_functions()`: a line for each function of the list: its OID, its name, what is known of it.

@@ -193,7 +193,7 @@ fn each_aggregate_says_what_it_is() {
     let sql = format!(
         "SELECT signature, aggkind::text, aggnumdirectargs, aggcombinefn::regprocedure::text, \
          aggserialfn = 0 AND aggdeserialfn = 0 AND aggmtransfn = 0, aggfinalextra, \
-         aggfinalmodify::text, aggtranstype::regtype::text, aggtransspace, agginitval IS NULL, \
+         aggfinalmodify::text, aggtranstype::regtype::text, aggtransspace, agginitval = '', \
          t.proname::text, e.proname::text \
          FROM ({}) f JOIN pg_aggregate a ON a.aggfnoid = f.oid \
          JOIN pg_proc t ON t.oid = aggtransfn JOIN pg_proc e ON e.oid = aggfinalfn \

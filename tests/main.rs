@@ -39,6 +39,7 @@ mod reference;
 mod regression;
 mod rescans;
 mod script;
+mod sealed;
 mod signatures;
 mod stats;
 mod subselects;

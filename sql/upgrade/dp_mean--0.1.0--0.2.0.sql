@@ -54,7 +54,8 @@ COMMENT ON TYPE dp_mean.dp_state IS
     'The state of an aggregate of dp_mean: exact integers, 64 bytes; of a variance 80; of two columns 160; of vectors, '
     '8 or 16 more for each position; of means that find their bounds, up to 20 KB; of distinct ids, up to a bitmap, '
     'without the ids. '
-    'It has no text or binary form (0A000): only the aggregates read it.';
+    'It has no text or binary form (0A000): only the aggregates read it. For Citus it has a text, sealed with the keys '
+    'that the servers share.';
 ALTER FUNCTION @extschema@.dp_mechanism_in(cstring) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_mechanism_out(dp_mechanism) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_mechanism_recv(internal) SET SCHEMA dp_mean;
@@ -282,3 +283,135 @@ COMMENT ON AGGREGATE @extschema@.dp_sum(float8, float8, float8, float8, dp_mecha
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
     'mu= or rho=, and with auto lo and hi both may be) or depend on the rows: 22023, the same with and without rows. '
     'Sources: Geng, Viswanath 2014; Dwork, McSherry, Nissim, Smith 2006.';
+
+-- Each group begins with a state of no rows, which has a text: see sql/state.sql.
+
+COMMENT ON FUNCTION dp_mean.dp_state_in(cstring) IS
+    'of the empty text, the state of no rows; for the coordinator of Citus, what a worker has sealed; '
+    'refuses all else: 0A000';
+COMMENT ON FUNCTION dp_mean.dp_state_out(dp_mean.dp_state) IS
+    'for a worker of Citus, the state sealed with the key of the servers; refuses all else: 0A000';
+CREATE OR REPLACE AGGREGATE @extschema@.dp_mean(x float8, lo float8, hi float8, eps float8) (
+    SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_mean_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_mean(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_mean_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_mean_and_count(x float8, lo float8, hi float8, eps float8) (
+    SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_mean_and_count_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_mean_and_count(
+    x float8, lo float8, hi float8, eps float8, mech dp_mechanism
+) (
+    SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_mean_and_count_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_sum(x float8, lo float8, hi float8, eps float8) (
+    SFUNC = dp_mean.dp_sum_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_sum_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_sum(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_mean.dp_sum_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_sum_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_count(eps float8) (
+    SFUNC = dp_mean.dp_count_rows_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_count_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_count(x "any", eps float8) (
+    SFUNC = dp_mean.dp_count_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_count_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_count(x "any", eps float8, mech dp_mechanism) (
+    SFUNC = dp_mean.dp_count_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_count_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_keep(eps float8, delta float8) (
+    SFUNC = dp_mean.dp_keep_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_keep_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_keep(eps float8, delta float8, mech dp_mechanism) (
+    SFUNC = dp_mean.dp_keep_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
+    FINALFUNC = dp_mean.dp_keep_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_variance(x float8, lo float8, hi float8, eps float8) (
+    SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    FINALFUNC = dp_mean.dp_variance_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_variance(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    FINALFUNC = dp_mean.dp_variance_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_stddev(x float8, lo float8, hi float8, eps float8) (
+    SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    FINALFUNC = dp_mean.dp_stddev_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_stddev(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
+    FINALFUNC = dp_mean.dp_stddev_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_counts(eps float8, mech dp_mechanism, VARIADIC questions "any") (
+    SFUNC = dp_mean.dp_counts_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
+    FINALFUNC = dp_mean.dp_counts_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_sums(x float8[], lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_mean.dp_sums_trans, STYPE = dp_mean.dp_state, SSPACE = 1088,
+    FINALFUNC = dp_mean.dp_sums_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_means(x float8[], lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_mean.dp_means_trans, STYPE = dp_mean.dp_state, SSPACE = 1088,
+    FINALFUNC = dp_mean.dp_means_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_histogram(x float8, lo float8, hi float8, buckets integer, eps float8) (
+    SFUNC = dp_mean.dp_histogram_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
+    FINALFUNC = dp_mean.dp_histogram_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_histogram(
+    x float8, lo float8, hi float8, buckets integer, eps float8, mech dp_mechanism
+) (
+    SFUNC = dp_mean.dp_histogram_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
+    FINALFUNC = dp_mean.dp_histogram_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_bounds(x float8, eps float8) (
+    SFUNC = dp_mean.dp_bounds_trans, STYPE = dp_mean.dp_state, SSPACE = 2120,
+    FINALFUNC = dp_mean.dp_bounds_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_bounds(x float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_mean.dp_bounds_trans, STYPE = dp_mean.dp_state, SSPACE = 2120,
+    FINALFUNC = dp_mean.dp_bounds_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_clamped(x float8, lo float8, hi float8, eps float8) (
+    SFUNC = dp_mean.dp_clamped_trans, STYPE = dp_mean.dp_state, SSPACE = 88,
+    FINALFUNC = dp_mean.dp_clamped_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);
+CREATE OR REPLACE AGGREGATE @extschema@.dp_clamped(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
+    SFUNC = dp_mean.dp_clamped_trans, STYPE = dp_mean.dp_state, SSPACE = 88,
+    FINALFUNC = dp_mean.dp_clamped_final, FINALFUNC_MODIFY = SHAREABLE,
+    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
+);

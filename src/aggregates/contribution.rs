@@ -20,7 +20,8 @@ use pgrx::pg_sys::Datum;
 use crate::aggregates::shared::scalars::{add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
-use crate::call::signature::{OF_CONTRIBUTION, OF_TOTAL, at};
+use crate::call::group::state;
+use crate::call::signature::{OF_CONTRIBUTION, OF_TOTAL};
 use crate::call::site::CallSite;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
@@ -124,7 +125,8 @@ impl Aggregate<ContributionRule> {
     /// # Safety
     /// `call` is a call of this aggregate's final function.
     unsafe fn contribution<P: Person>(&'static self, call: Call) -> Option<Datum> {
-        let datum = call.datum(at::STATE)?;
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        let datum = unsafe { state(call) }?;
         let rule = |site: &mut CallSite<ContributionRule>| {
             let ContributionRule { bounds, k } = site.mechanism_of_plan()?;
             // SAFETY: the SQL declaration makes argument 0 a dp_state.

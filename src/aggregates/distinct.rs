@@ -10,6 +10,7 @@ use pgrx::pg_sys::{Datum, FunctionCallInfo};
 use crate::aggregates::shared::estimate::row;
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
+use crate::call::group::state as state_of;
 use crate::call::release::release;
 use crate::call::signature::{CONFIDENCE, EPS, ID, MECH, Role, Signature, at};
 use crate::call::site::{CallSite, Price};
@@ -44,8 +45,9 @@ impl<A: 'static> Aggregate<AnsweringWith<A>> {
             Ok((site.mechanism_of_row(call)?.power(), site.hashing()?))
         })?;
         let id = call.datum(at::X).expect("the plain case ignores NULL");
-        let state = match call.datum(at::STATE) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        let state = match unsafe { state_of(call) } {
+            // SAFETY: the same.
             Some(datum) => unsafe { self.bitmap_state(datum, power) }?,
             // The executor copies it into the aggregate's own memory.
             None => BitmapState::new(power),
@@ -80,8 +82,9 @@ impl<A: 'static> Aggregate<AnsweringWith<A>> {
     unsafe fn release_and_cost(&'static self, call: Call) -> (A, Price) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
-            let occupied = match call.datum(at::STATE) {
-                // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            let occupied = match unsafe { state_of(call) } {
+                // SAFETY: the same.
                 Some(datum) => unsafe { self.bitmap_state(datum, mechanism.power()) }?.occupied(),
                 None => Occupied::default(),
             };

@@ -12,6 +12,7 @@ use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{Datum, FunctionCallInfo, Oid};
 
 use crate::call::entry::transition_function;
+use crate::call::group::state as state_of;
 use crate::call::parts::Layout;
 use crate::call::signature::at;
 use crate::pg::errors::{self, Refusal};
@@ -105,8 +106,9 @@ impl Site {
         let groups = most_groups(groups.and_then(|groups| usize::try_from(groups).ok())).ok()?;
         // SAFETY: the plan says that the person is of this type.
         let hash = |person| unsafe { self.person.hash(person, self.salt.person) };
-        let mut state = match call.datum(at::STATE) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        let mut state = match unsafe { state_of(call) } {
+            // SAFETY: the same.
             Some(state) => unsafe { GroupsState::of(state) }?,
             None => GroupsState::new(hash(call.datum(at::PERSON)?), groups, &self.columns),
         };
@@ -196,7 +198,8 @@ fn kept(call: Call) -> Option<Datum> {
     if !call.in_aggregate() {
         errors::not_our_aggregate("dp_groups").raise();
     }
-    call.datum(at::STATE)
+    // SAFETY: the SQL declaration makes argument 0 a dp_state.
+    unsafe { state_of(call) }
 }
 
 sql_function!(dp_groups_final, pg_finfo_dp_groups_final, kept);

@@ -20,16 +20,20 @@ use crate::aggregates::shared::people::take_contribution;
 use crate::aggregates::shared::scalars::{add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
-use crate::call::offset::word_of_query;
+use crate::call::group::state as state_of;
+use crate::call::offset::{word_of_mechanism, word_of_query};
 use crate::call::release::{offset_word, release, with_coins};
 use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION, at};
 use crate::call::site::CallSite;
+use crate::pg::citus;
 use crate::pg::composite::composite;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::pg::plan::{self, SupportFunction};
 use crate::state::cells::CellState;
+use crate::state::octaves;
 use crate::state::scalar::State;
+use crate::types::mechanism::text_of;
 
 pub static MEAN: Aggregate<Mean> = Aggregate {
     name: "dp_mean",
@@ -69,12 +73,18 @@ impl Aggregate<Mean> {
     }
 
     unsafe fn row_in_cell(&self, call: Call, mechanism: &dyn CellsMean) -> Result<Datum, Refusal> {
-        let state = match call.datum(at::STATE) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        let state = match unsafe { state_of(call) } {
+            // SAFETY: the same.
             Some(datum) => unsafe { self.cells(datum, mechanism) }?,
             None => {
                 // Parts of a group must agree on its offset, and so do all groups of a query.
-                let word = if plan::is_partial(call) {
+                let word = if citus::wrapped(call).is_some() {
+                    let text = call.datum(at::MECHANISM);
+                    // SAFETY: the SQL declaration makes it a dp_mechanism.
+                    let text = text.map(|text| unsafe { text_of(text) });
+                    word_of_mechanism(&text.unwrap_or_default())
+                } else if plan::is_partial(call) {
                     // SAFETY: a call site was found, so the caller is an aggregate.
                     unsafe { word_of_query(call) }
                 } else {
@@ -119,7 +129,8 @@ impl Aggregate<Mean> {
                     Mean::Sums(mechanism) => self.release_state(call, &**mechanism),
                     Mean::Sampled(mechanism) => self.release_state(call, mechanism),
                     Mean::Cells(mechanism) => {
-                        let histogram = match call.datum(at::STATE) {
+                        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+                        let histogram = match state_of(call) {
                             Some(datum) => self.cells(datum, &**mechanism)?.histogram(),
                             None => CellCounts::new(mechanism.line(0)),
                         };
@@ -133,6 +144,20 @@ impl Aggregate<Mean> {
             }
         })
         .unwrap_or_else(|refusal| refusal.raise())
+    }
+}
+
+/// The bytes that any state of a call of dp_mean with these arguments may take: of cells, which have no end, those of a
+/// kilobyte's. `None` where one of a few numbers is enough, and where the call is refused.
+///
+/// # Safety
+/// See [`Aggregate::made_of`].
+pub unsafe fn room(values: &[Option<Option<Datum>>]) -> Option<usize> {
+    // SAFETY: the caller guarantees it.
+    match unsafe { MEAN.made_of(values) }?.mechanism.as_ref() {
+        Mean::Sums(_) | Mean::Sampled(_) => None,
+        Mean::Cells(_) => Some(1024),
+        Mean::Auto(_) => Some(octaves::LONGEST),
     }
 }
 

@@ -14,6 +14,7 @@ mod mean;
 mod means;
 mod quantile;
 mod regression;
+mod sealed;
 mod shared;
 mod sum;
 mod sums;

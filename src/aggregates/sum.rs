@@ -23,6 +23,7 @@ use crate::call::site::CallSite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::Call;
 use crate::pg::plan::SupportFunction;
+use crate::state::octaves;
 use crate::state::scalar::State;
 
 pub static SUM: Aggregate<SumMechanism> = Aggregate {
@@ -71,6 +72,19 @@ impl Aggregate<SumMechanism> {
             }
         })
         .unwrap_or_else(|refusal| refusal.raise())
+    }
+}
+
+/// The bytes that any state of a call of dp_sum with these arguments may take; `None` where one of a few numbers is enough,
+/// and where the call is refused.
+///
+/// # Safety
+/// See [`Aggregate::made_of`].
+pub unsafe fn room(values: &[Option<Option<Datum>>]) -> Option<usize> {
+    // SAFETY: the caller guarantees it.
+    match unsafe { SUM.made_of(values) }?.mechanism.as_ref() {
+        SumMechanism::Sums(_) => None,
+        SumMechanism::Auto(_) => Some(octaves::LONGEST),
     }
 }
 

@@ -8,11 +8,21 @@ use pgrx::pg_sys::Datum;
 use crate::call::aggregate::Aggregate;
 use crate::call::release::release;
 use crate::call::signature::{Role, at};
+use crate::pg::carried;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::state::refused::Refused;
 use crate::state::scalar::{GroupGrid, RowSums, State};
 use crate::state::vector::{Layout, VectorState};
+
+/// The state of a group, `None` of no rows.
+///
+/// # Safety
+/// `call` is a call of a support function whose argument 0 is declared `dp_state`.
+pub unsafe fn state(call: Call) -> Option<Datum> {
+    // SAFETY: the caller guarantees it.
+    unsafe { carried::state(call, at::STATE) }
+}
 
 impl<M: ?Sized> Aggregate<M> {
     /// The state of a group with its first row in it, `first`; refused where the group has one.
@@ -24,8 +34,9 @@ impl<M: ?Sized> Aggregate<M> {
         call: Call,
         first: State<S>,
     ) -> Result<Datum, Refusal> {
-        if let Some(datum) = call.datum(at::STATE) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        if let Some(datum) = unsafe { state(call) } {
+            // SAFETY: the same.
             unsafe { self.state_of::<S>(datum, first.grid()) }?;
             return Err(errors::bad_state());
         }
@@ -43,12 +54,13 @@ impl<M: ?Sized> Aggregate<M> {
         grid: S::Grid,
         sums: &S,
     ) -> Result<Datum, Refusal> {
-        let Some(datum) = call.datum(at::STATE) else {
-            let mut state = State::new(grid);
-            state.merge(sums);
-            return Ok(state.into_datum());
-        };
         // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        let Some(datum) = (unsafe { state(call) }) else {
+            let mut first = State::new(grid);
+            first.merge(sums);
+            return Ok(first.into_datum());
+        };
+        // SAFETY: the same.
         unsafe { self.state_of(datum, &grid) }?.merge(sums);
         Ok(datum)
     }
@@ -95,8 +107,9 @@ impl<M: ?Sized> Aggregate<M> {
         mechanism: &A,
         grid: &S::Grid,
     ) -> Result<A::Answer, Refusal> {
-        let sums = match call.datum(at::STATE) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        let sums = match unsafe { state(call) } {
+            // SAFETY: the same.
             Some(datum) => unsafe { self.state_of(datum, grid) }?.sums(),
             None => S::default(),
         };

@@ -50,6 +50,13 @@ pub unsafe fn word_of_query(call: Call) -> u64 {
     word
 }
 
+/// A word that is the same on all servers that work on a query: they share no time. It is the same in the next query with
+/// that mechanism, too.
+pub fn word_of_mechanism(text: &str) -> u64 {
+    let take = |word: u64, byte: u8| mixed(word ^ u64::from(byte));
+    text.bytes().fold(0, take)
+}
+
 /// A word that is the same in all processes that work on a statement, and another one in the next:
 /// its time, mixed.
 fn word_of_statement() -> u64 {

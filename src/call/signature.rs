@@ -138,6 +138,8 @@ pub mod at {
     pub const LO: usize = 2;
     pub const HI: usize = 3;
     pub const BUCKETS: usize = 4;
+    /// Of a mean.
+    pub const MECHANISM: usize = 5;
     pub const GROUPS: usize = 1;
     pub const PERSON: usize = 2;
     /// The first one.

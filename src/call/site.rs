@@ -3,6 +3,7 @@
 //!
 //! Nothing here trusts that the record lives: a caller may bring a fresh one for every row.
 
+use std::ffi::c_void;
 use std::rc::Rc;
 
 use dp_core::registry::{Made, Spent};
@@ -12,6 +13,7 @@ use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{Datum, FunctionCallInfo, MemoryContext};
 
 use crate::call::aggregate::Aggregate;
+use crate::call::kept::Place;
 use crate::call::overspent::overspent;
 use crate::call::parts::{self, Layout};
 use crate::call::signature::{
@@ -197,24 +199,45 @@ impl<M: ?Sized> CallSite<M> {
         let flinfo = call.flinfo();
         // SAFETY: fn_extra is NULL or what this function put there: each of our SQL functions
         // calls with one type `M`, and nobody else writes to its fn_extra. The record lives as
-        // long as the FmgrInfo. No other reference to it exists: what an argument's expression
-        // calls while `work` runs has an FmgrInfo of its own.
+        // long as the FmgrInfo, or as the query. No other reference to it exists: what an argument's expression
+        // calls while `work` runs has an FmgrInfo of its own, and what is kept for a query is that of one call in it.
         let site = unsafe {
             if (*flinfo).fn_extra.is_null() {
-                let site = Self::new(call, caller, aggregate)?;
-                (*flinfo).fn_extra = PgMemoryContexts::For((*flinfo).fn_mcxt)
-                    .leak_and_drop_on_delete(site)
-                    .cast();
+                (*flinfo).fn_extra = match Place::of(call) {
+                    None => Self::made(call, caller, aggregate, (*flinfo).fn_mcxt)?,
+                    Some((place, memory)) => match place.kept() {
+                        Some(kept) => kept,
+                        None => {
+                            let made = |_: &mut _| Self::made(call, caller, aggregate, memory);
+                            let site = PgMemoryContexts::For(memory).switch_to(made)?;
+                            place.keep(memory, site);
+                            site
+                        }
+                    },
+                };
             }
             &mut *(*flinfo).fn_extra.cast::<Self>()
         };
         work(site)
     }
 
+    /// A new record, in `memory`.
+    fn made(
+        call: Call,
+        caller: SupportFunction,
+        aggregate: &'static Aggregate<M>,
+        memory: MemoryContext,
+    ) -> Result<*mut c_void, Refusal> {
+        let site = Self::new(call, caller, aggregate, memory)?;
+        let site = PgMemoryContexts::For(memory).leak_and_drop_on_delete(site);
+        Ok(site.cast())
+    }
+
     fn new(
         call: Call,
         caller: SupportFunction,
         aggregate: &'static Aggregate<M>,
+        memory: MemoryContext,
     ) -> Result<Self, Refusal> {
         let Aggregate {
             name, signature, ..
@@ -228,8 +251,7 @@ impl<M: ?Sized> CallSite<M> {
         }
         let is_final = caller == SupportFunction::Final;
         let mut finding = Finding {
-            // SAFETY: flinfo is PostgreSQL's own.
-            memory: unsafe { (*call.flinfo()).fn_mcxt },
+            memory,
             warns: is_final && signature.has(Role::Epsilon),
             computed: Vec::new(),
             refused: None,

@@ -423,6 +423,65 @@ pub fn no_external_state() -> ! {
     )
 }
 
+/// A text that is no part of the call, whatever the reason: what is told does not depend on it.
+pub fn not_sealed() -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_DATA_EXCEPTION,
+        "dp_state: this is no part of the same call that a server with the same keys has sealed"
+            .into(),
+        "All servers need the same keys and the same version of dp_mean, and each part counts once.",
+    )
+}
+
+/// No keys to seal or to open a state with.
+pub fn no_keys(why: &str) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("dp_state: this server has no key for what the servers tell one another: {why}"),
+        "Make one as the user that runs PostgreSQL, in the data directory: (umask 077; echo \"key1 $(head -c 32 /dev/urandom | \
+         od -An -tx1 | tr -d ' \\n')\" > dp_mean.keys); and copy the file to the other servers. dp_mean.state_key_file is \
+         another place for it.",
+    )
+}
+
+/// A state that is not sealed.
+pub fn unsealed(reason: dp_sealing::Unsealed) -> ! {
+    match reason {
+        dp_sealing::Unsealed::NoRandomness => no_randomness(),
+        dp_sealing::Unsealed::NoMemory => raise(
+            PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+            "dp_state: there is no memory to seal a state".into(),
+            "Try again with fewer groups or fewer positions at a time.",
+        ),
+        dp_sealing::Unsealed::TooLong => raise(
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            "dp_state: the arguments of the call are too long".into(),
+            "What servers tell one another has at most 64 KB of arguments.",
+        ),
+    }
+}
+
+/// Contributions of persons in what another server should put together.
+pub fn people_do_not_travel() -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        "dp_state: contributions of persons are not put together across servers".into(),
+        "What bounds a person stands in the query of one server, and another cannot check it. Have the rows fetched: \
+         FROM (SELECT ... OFFSET 0) in the place of the table.",
+    )
+}
+
+/// Arguments of any type, which Citus does not hand on: the very error that it raises where there are rows.
+pub fn citus_hands_on_no_any() -> ! {
+    ErrorReport::new(
+        PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+        "worker_partial_agg_sfunc could not confirm type correctness",
+        "dp_mean",
+    )
+    .report(PgLogLevel::ERROR);
+    unreachable!("an ERROR report does not return")
+}
+
 /// A text or a binary form that should become a `dp_contribution`.
 pub fn no_external_contribution() -> ! {
     raise(

@@ -2,14 +2,17 @@
 //! aggregate.
 
 pub mod array;
+pub mod carried;
 #[cfg(feature = "testing")]
 pub mod check;
+pub mod citus;
 pub mod composite;
 pub mod counters;
 pub mod errors;
 pub mod extension;
 pub mod fmgr;
 pub mod hash;
+pub mod key_file;
 pub mod keys;
 pub mod memory;
 pub mod net;

@@ -6,9 +6,11 @@
 
 use pgrx::pg_sys::{self, AggState, Aggref, Datum, Expr, NodeTag, Plan, TargetEntry};
 
+use crate::pg::carried::{self, Carried, Given};
+use crate::pg::citus::{self, Side, Wrapped};
 use crate::pg::fmgr::Call;
 use crate::pg::nodes::{children, elements};
-use crate::pg::subselect;
+use crate::pg::{sql_type, subselect};
 
 #[cfg(feature = "testing")]
 pub mod checks;
@@ -140,7 +142,22 @@ impl PlannedCall {
         // a check of the node's tag.
         unsafe {
             let aggref = pg_sys::AggGetAggref(call.fcinfo()).cast::<Aggref>();
-            if aggref.is_null() || !is_ours((*aggref).aggfnoid, caller, (*call.flinfo()).fn_oid) {
+            if aggref.is_null() {
+                return Err(Missing::NotOurs);
+            }
+            let function = (*call.flinfo()).fn_oid;
+            if let Some(Wrapped { side, aggregate }) = citus::wrapped_by(aggref) {
+                if !is_ours(aggregate, caller, function) {
+                    return Err(Missing::NotOurs);
+                }
+                let found = match (caller, side) {
+                    (SupportFunction::Transition, Side::Worker) => Self::on_worker(call),
+                    (SupportFunction::Final, Side::Coordinator) => Self::of_parts(call, aggregate),
+                    _ => return Err(Missing::NotOurs),
+                };
+                return found.ok_or(Missing::Hidden);
+            }
+            if !is_ours((*aggref).aggfnoid, caller, function) {
                 return Err(Missing::NotOurs);
             }
             let aggregate = (*call.fcinfo()).context.cast::<AggState>();
@@ -151,6 +168,68 @@ impl PlannedCall {
                 (aggref, plan)
             };
             Ok(Self::of(aggregate, plan, aggref))
+        }
+    }
+
+    /// The call of ours that `worker_partial_agg` of Citus makes, if it is what `call` runs for.
+    pub fn on_worker(call: Call) -> Option<Self> {
+        if !matches!(citus::wrapped(call), Some(wrapped) if wrapped.side == Side::Worker) {
+            return None;
+        }
+        // SAFETY: see `find`; the second argument is the row of ours.
+        unsafe {
+            let aggref = pg_sys::AggGetAggref(call.fcinfo()).cast::<Aggref>();
+            let aggregate = (*call.fcinfo()).context.cast::<AggState>();
+            let plan = (*aggregate).ss.ps.plan;
+            let row = (*elements::<TargetEntry>((*aggref).args).nth(1)?).expr;
+            let row = match outer_column(row) {
+                Some(column) if pg_sys::exprType(row.cast()) == pg_sys::RECORDOID => {
+                    computed_below(plan, column)?
+                }
+                _ => row,
+            };
+            Some(Self {
+                aggregate,
+                plan,
+                arguments: citus::arguments(row)?,
+                variadic: (*aggref).aggvariadic,
+                state: sql_type::own_type(c"dp_state"),
+            })
+        }
+    }
+
+    /// The call of the parts that `coord_combine_agg` of Citus has put together: its arguments came with them.
+    ///
+    /// # Safety
+    /// `call` is one of the final function of `of`, an aggregate of ours.
+    unsafe fn of_parts(call: Call, of: pg_sys::Oid) -> Option<Self> {
+        // SAFETY: see `find`; the SQL declaration makes argument 0 a dp_state.
+        unsafe {
+            let aggregate = (*call.fcinfo()).context.cast::<AggState>();
+            let parts = Carried::of(call.datum(0)?)?;
+            let types = citus::types_of(of);
+            let given = carried::arguments(parts.call())?;
+            if given.len() != types.len() {
+                return None;
+            }
+            let arguments = types
+                .into_iter()
+                .zip(given)
+                .map(|(kind, given)| match given {
+                    Given::OfRows => Some(citus::of_rows(kind)),
+                    Given::Null => Some(citus::constant(kind, None)),
+                    Given::Word(word) => pg_sys::get_typbyval(kind)
+                        .then(|| citus::constant(kind, Some(Datum::from(word)))),
+                    Given::Bytes(bytes) => sql_type::is_varlena(kind)
+                        .then(|| citus::constant(kind, Some(carried::varlena(&bytes)))),
+                });
+            Some(Self {
+                aggregate,
+                plan: (*aggregate).ss.ps.plan,
+                arguments: arguments.collect::<Option<_>>()?,
+                variadic: false,
+                state: sql_type::own_type(c"dp_state"),
+            })
         }
     }
 
@@ -312,7 +391,7 @@ impl PlannedCall {
 }
 
 /// Whether `call`, of a transition function, makes a part of a group's state, which a Finalize node combines
-/// with others.
+/// with others, or another server does.
 pub fn is_partial(call: Call) -> bool {
     // SAFETY: where an aggregate is the caller, PostgreSQL knows its call; an Aggref lives in the plan.
     unsafe {
@@ -320,7 +399,9 @@ pub fn is_partial(call: Call) -> bool {
             return false;
         }
         let aggref = pg_sys::AggGetAggref(call.fcinfo()).cast::<Aggref>();
-        !aggref.is_null() && (*aggref).aggsplit & pg_sys::AGGSPLITOP_SKIPFINAL != 0
+        !aggref.is_null()
+            && ((*aggref).aggsplit & pg_sys::AGGSPLITOP_SKIPFINAL != 0
+                || citus::wrapped_by(aggref).is_some())
     }
 }
 

@@ -1,5 +1,7 @@
 //! The settings of the extension.
 
+use std::ffi::{CStr, CString};
+
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum, pg_sys};
 
 static ALLOW_PATHOLOGICAL: GucSetting<bool> = GucSetting::<bool>::new(false);
@@ -33,6 +35,18 @@ pub fn previews_are_empty() -> bool {
     matches!(PREVIEWS.get(), Previews::Empty)
 }
 
+/// The name of the file of keys, in the directory of the database cluster, where no setting says another.
+const KEY_FILE: &CStr = c"dp_mean.keys";
+
+static STATE_KEY_FILE: GucSetting<Option<CString>> =
+    GucSetting::<Option<CString>>::new(Some(KEY_FILE));
+
+/// The file with the keys under which states travel between servers.
+pub fn state_key_file() -> String {
+    let path = STATE_KEY_FILE.get().unwrap_or_else(|| KEY_FILE.to_owned());
+    path.to_string_lossy().into_owned()
+}
+
 /// Tells PostgreSQL of the settings.
 pub fn define() {
     GucRegistry::define_bool_guc(
@@ -60,6 +74,14 @@ pub fn define() {
         &PREVIEWS,
         GucContext::Userset,
         GucFlags::default(),
+    );
+    GucRegistry::define_string_guc(
+        c"dp_mean.state_key_file",
+        c"The file with the keys that seal what the servers of a distributed database tell one another.",
+        c"The same keys on all servers, in a file of mode 0600; its path is relative to the data directory.",
+        &STATE_KEY_FILE,
+        GucContext::Sighup,
+        GucFlags::SUPERUSER_ONLY,
     );
     // SAFETY: a name that lives for good; the function is there from PostgreSQL 15 on.
     unsafe { pg_sys::MarkGUCPrefixReserved(c"dp_mean".as_ptr()) };

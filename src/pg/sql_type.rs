@@ -42,6 +42,19 @@ pub fn is_contribution(kind: Oid) -> bool {
     }
 }
 
+/// Whether a type is that of an argument that takes several, as `"any"`.
+pub fn is_any(kind: Oid) -> bool {
+    // SAFETY: a catalog look-up by oid.
+    unsafe { pg_sys::get_typtype(kind) == pg_sys::TYPTYPE_PSEUDO as std::ffi::c_char }
+}
+
+/// Whether a type holds what a person contributes, to one group or to several.
+pub fn is_of_person(kind: Oid) -> bool {
+    [c"dp_contribution", c"dp_groups", c"dp_part"]
+        .into_iter()
+        .any(|name| kind != pg_sys::InvalidOid && kind == own_type(name))
+}
+
 /// The type of the extension's with this name; 0 if there is none.
 pub fn own_type(name: &CStr) -> Oid {
     let cache = pg_sys::SysCacheIdentifier::TYPENAMENSP as i32;

@@ -5,6 +5,7 @@ use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::sums::{Moments, Sums};
 use pgrx::pg_sys::Datum;
 
+use crate::pg::carried::{Carried, is_nothing};
 use crate::pg::errors;
 use crate::pg::fmgr::{Call, sql_function};
 use crate::state::bitmap::BitmapState;
@@ -20,69 +21,81 @@ fn combine(call: Call) -> Option<Datum> {
     if !call.in_aggregate() {
         errors::not_our_aggregate("dp_state_combine").raise();
     }
-    let (left, right) = (call.datum(0), call.datum(1));
+    let [left, right] = [call.datum(0), call.datum(1)];
     // SAFETY: the SQL declaration makes both a dp_state.
-    let state = |datum| unsafe { AnyState::of(datum) };
-    match (left, right) {
-        (Some(into), Some(from)) => {
-            match (state(into), state(from)) {
-                (AnyState::Sums(into), AnyState::Sums(from)) if into.grid().same(from.grid()) => {
-                    into.merge(&from.sums());
+    unsafe {
+        let some = |datum: &Datum| !is_nothing(*datum);
+        match (left.filter(some), right.filter(some)) {
+            (Some(into), Some(from)) => match (Carried::of(into), Carried::of(from)) {
+                (Some(into), Some(from)) => {
+                    let parts = into.take_in(&from, |into, from| Some(merge(into, from)));
+                    Some(parts.unwrap_or_else(|| errors::not_sealed()))
                 }
-                (AnyState::Moments(into), AnyState::Moments(from))
-                    if into.grid().same(from.grid()) =>
-                {
-                    into.merge(&from.sums());
+                _ => Some(merge(into, from)),
+            },
+            // Returned as it is: the executor copies it into the aggregate's own memory.
+            (Some(one), None) | (None, Some(one)) => {
+                if Carried::of(one).is_none() {
+                    AnyState::of(one);
                 }
-                (AnyState::Pairs(into), AnyState::Pairs(from)) if into.grid().same(from.grid()) => {
-                    into.merge(&from.sums());
-                }
-                (AnyState::PersonRows(into), AnyState::PersonRows(from))
-                    if into.grid().same(from.grid()) =>
-                {
-                    into.merge(&from.sums());
-                }
-                (AnyState::PersonTotal(into), AnyState::PersonTotal(from))
-                    if into.grid().same(from.grid()) =>
-                {
-                    into.merge(&from.sums());
-                }
-                (AnyState::Vector(mut into), AnyState::Vector(from))
-                    if into.layout().same(from.layout()) =>
-                {
-                    into.merge(&from);
-                }
-                (AnyState::Cells(into), AnyState::Cells(from)) if into.line().same(from.line()) => {
-                    return Some(into.merge(&from).into_datum());
-                }
-                (AnyState::Octaves(into), AnyState::Octaves(from))
-                    if into.limits().same(from.limits()) =>
-                {
-                    return Some(into.merge(&from).into_datum());
-                }
-                (AnyState::Groups(into), AnyState::Groups(from)) => {
-                    let merged = into.merge(&from).map(GroupsState::into_datum);
-                    return Some(merged.unwrap_or_else(|| Refused::new(0).into_datum()));
-                }
-                (AnyState::Bitmap(into), AnyState::Bitmap(from))
-                    if into.power() == from.power() =>
-                {
-                    return Some(into.merge(&from).into_datum());
-                }
-                (AnyState::Refused, _) => {}
-                (_, AnyState::Refused) => return Some(from),
-                // The call was not the same in all parts.
-                _ => return Some(Refused::new(0).into_datum()),
+                Some(one)
             }
-            Some(into)
+            (None, None) => left.or(right),
         }
-        // Returned as it is: the executor copies it into the aggregate's own memory.
-        (Some(one), None) | (None, Some(one)) => {
-            state(one);
-            Some(one)
-        }
-        (None, None) => None,
     }
+}
+
+/// One state for the rows of two: the first, or a new one.
+///
+/// # Safety
+/// Both are a `dp_state`.
+unsafe fn merge(left: Datum, right: Datum) -> Datum {
+    // SAFETY: the caller guarantees it.
+    let state = |datum| unsafe { AnyState::of(datum) };
+    match (state(left), state(right)) {
+        (AnyState::Sums(into), AnyState::Sums(from)) if into.grid().same(from.grid()) => {
+            into.merge(&from.sums());
+        }
+        (AnyState::Moments(into), AnyState::Moments(from)) if into.grid().same(from.grid()) => {
+            into.merge(&from.sums());
+        }
+        (AnyState::Pairs(into), AnyState::Pairs(from)) if into.grid().same(from.grid()) => {
+            into.merge(&from.sums());
+        }
+        (AnyState::PersonRows(into), AnyState::PersonRows(from))
+            if into.grid().same(from.grid()) =>
+        {
+            into.merge(&from.sums());
+        }
+        (AnyState::PersonTotal(into), AnyState::PersonTotal(from))
+            if into.grid().same(from.grid()) =>
+        {
+            into.merge(&from.sums());
+        }
+        (AnyState::Vector(mut into), AnyState::Vector(from))
+            if into.layout().same(from.layout()) =>
+        {
+            into.merge(&from);
+        }
+        (AnyState::Cells(into), AnyState::Cells(from)) if into.line().same(from.line()) => {
+            return into.merge(&from).into_datum();
+        }
+        (AnyState::Octaves(into), AnyState::Octaves(from)) if into.limits().same(from.limits()) => {
+            return into.merge(&from).into_datum();
+        }
+        (AnyState::Groups(into), AnyState::Groups(from)) => {
+            let merged = into.merge(&from).map(GroupsState::into_datum);
+            return merged.unwrap_or_else(|| Refused::new(0).into_datum());
+        }
+        (AnyState::Bitmap(into), AnyState::Bitmap(from)) if into.power() == from.power() => {
+            return into.merge(&from).into_datum();
+        }
+        (AnyState::Refused, _) => {}
+        (_, AnyState::Refused) => return right,
+        // The call was not the same in all parts.
+        _ => return Refused::new(0).into_datum(),
+    }
+    left
 }
 
 /// A state of any kind.

@@ -17,6 +17,9 @@ const PAGES: usize = SLOTS / PAGE;
 
 const _: () = assert!(PAGES * PAGE == SLOTS);
 
+/// The bytes of the longest state.
+pub const LONGEST: usize = size_of::<Head>() + PAGES * size_of::<Page>();
+
 /// In the place of a page that there is not.
 const NONE: u8 = u8::MAX;
 

@@ -122,11 +122,17 @@ impl Layout {
         self.length() * self.kind().words()
     }
 
+    /// The bytes of a state with this layout.
+    #[inline(always)]
+    pub fn bytes(&self) -> usize {
+        size_of::<Head>() + 8 * self.words()
+    }
+
     /// The length word of an uncompressed varlena with this layout, if it is possible. (The longest
     /// of 16 bytes each are far below what a varlena holds.)
     #[inline(always)]
     fn header(&self) -> u32 {
-        length_word(size_of::<Head>() + 8 * self.words())
+        length_word(self.bytes())
     }
 }
 

@@ -1,4 +1,5 @@
-//! `dp_state`: a type without a text and without a binary form. What is in it shows in the folder `state`.
+//! `dp_state`: a type without a binary form, and with no text but the one that is sealed for another server (see
+//! `aggregates/sealed.rs`). What is in it shows in the folder `state`.
 
 use pgrx::pg_sys::Datum;
 
@@ -10,7 +11,5 @@ fn refuse(_: Call) -> Option<Datum> {
     errors::no_external_state()
 }
 
-sql_function!(dp_state_in, pg_finfo_dp_state_in, refuse);
-sql_function!(dp_state_out, pg_finfo_dp_state_out, refuse);
 sql_function!(dp_state_recv, pg_finfo_dp_state_recv, refuse);
 sql_function!(dp_state_send, pg_finfo_dp_state_send, refuse);

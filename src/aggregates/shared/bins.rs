@@ -9,6 +9,7 @@ use pgrx::pg_sys::{Datum, FunctionCallInfo};
 use crate::aggregates::shared::people::contribution;
 use crate::aggregates::shared::scalars::value;
 use crate::call::aggregate::Aggregate;
+use crate::call::group::state as state_of;
 use crate::call::release::release;
 use crate::call::signature::at;
 use crate::call::site::{CallSite, Price};
@@ -43,8 +44,9 @@ impl<M: Binned + ?Sized> Aggregate<M> {
         let layout = CallSite::with(call, SupportFunction::Transition, self, |site| {
             Ok(site.mechanism_of_row(call)?.layout())
         })?;
-        let mut state = match call.datum(at::STATE) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        let mut state = match unsafe { state_of(call) } {
+            // SAFETY: the same.
             Some(datum) => unsafe { self.vector_state(datum, &layout) }?,
             // The executor copies it into the aggregate's own memory.
             None => VectorState::new(layout),
@@ -70,8 +72,9 @@ impl<M: Binned + ?Sized> Aggregate<M> {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             let layout = mechanism.layout();
-            let totals = match call.datum(at::STATE) {
-                // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            let totals = match unsafe { state_of(call) } {
+                // SAFETY: the same.
                 Some(datum) => unsafe { self.vector_state(datum, &layout) }?.totals(),
                 None => Totals::new(layout.length()),
             };
@@ -79,6 +82,19 @@ impl<M: Binned + ?Sized> Aggregate<M> {
         })
         .unwrap_or_else(|refusal| refusal.raise())
     }
+}
+
+/// The bytes of each state of a call with these arguments; `None` where it is refused.
+///
+/// # Safety
+/// The values are those of the call's arguments: see [`Aggregate::made_of`].
+pub unsafe fn room<M: Binned + ?Sized>(
+    aggregate: &Aggregate<M>,
+    values: &[Option<Option<Datum>>],
+) -> Option<usize> {
+    // SAFETY: the caller guarantees it.
+    let made = unsafe { aggregate.made_of(values) }?;
+    Some(made.mechanism.layout().bytes())
 }
 
 /// An aggregate of contributions: what persons have are rows in the bin of their mean.
@@ -95,8 +111,9 @@ impl<M: Binned + ?Sized> OfPeople<M> {
             CallSite::with(call, SupportFunction::Transition, aggregate, |site| {
                 Ok((site.mechanism_of_row(call)?.layout(), site.unit()))
             })?;
-        let mut state = match call.datum(at::STATE) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        let mut state = match unsafe { state_of(call) } {
+            // SAFETY: the same.
             Some(datum) => unsafe { aggregate.vector_state(datum, &layout) }?,
             None => VectorState::new(layout),
         };

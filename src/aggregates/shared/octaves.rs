@@ -11,13 +11,13 @@ use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::scalars::value;
 use crate::call::aggregate::Aggregate;
+use crate::call::group::state as state_of;
 use crate::call::release::release;
-use crate::call::signature::at;
 use crate::call::site::{CallSite, Price};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::pg::plan::SupportFunction;
-use crate::state::octaves::OctaveState;
+use crate::state::octaves::{self, OctaveState};
 use crate::state::scalar::State;
 
 /// What the aggregates share whose rows may lie in bins of equal relative width.
@@ -27,8 +27,9 @@ impl<M: ?Sized> Aggregate<M> {
     /// # Safety
     /// `call` is a call of this aggregate's transition function, with an `x`.
     pub unsafe fn row_in_octave(&self, call: Call, limits: &Limits) -> Result<Datum, Refusal> {
-        let state = match call.datum(at::STATE) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        let state = match unsafe { state_of(call) } {
+            // SAFETY: the same.
             Some(datum) => unsafe { self.octaves(datum, limits) }?,
             None => OctaveState::new(*limits),
         };
@@ -45,7 +46,8 @@ impl<M: ?Sized> Aggregate<M> {
         call: Call,
         limits: &Limits,
     ) -> Result<OctaveCounts, Refusal> {
-        match call.datum(at::STATE) {
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        match unsafe { state_of(call) } {
             // SAFETY: the same.
             Some(datum) => Ok(unsafe { self.octaves(datum, limits) }?.counts()),
             None => Ok(OctaveCounts::new()),
@@ -119,5 +121,21 @@ impl<A: 'static> Aggregate<SomeEstimate<A>> {
             }
         })
         .unwrap_or_else(|refusal| refusal.raise())
+    }
+}
+
+/// The bytes that any state of a call of this estimate with these arguments may take; `None` where one of a few numbers is
+/// enough, and where the call is refused.
+///
+/// # Safety
+/// See [`Aggregate::made_of`].
+pub unsafe fn room<A: 'static>(
+    aggregate: &'static Aggregate<SomeEstimate<A>>,
+    values: &[Option<Option<Datum>>],
+) -> Option<usize> {
+    // SAFETY: the caller guarantees it.
+    match unsafe { aggregate.made_of(values) }?.mechanism.as_ref() {
+        SomeEstimate::Sums(_) => None,
+        SomeEstimate::Auto(..) => Some(octaves::LONGEST),
     }
 }

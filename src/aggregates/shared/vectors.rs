@@ -8,6 +8,7 @@ use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::aggregates::shared::estimate::row;
 use crate::call::aggregate::Aggregate;
+use crate::call::group::state as state_of;
 use crate::call::release::release;
 use crate::call::signature::{Input, at};
 use crate::call::site::{self, CallSite, Price};
@@ -59,8 +60,9 @@ impl Aggregate<Vector> {
             let input = site.input();
             Ok(layout(input, site.mechanism_of_row(call)?))
         })?;
-        let mut state = match call.datum(at::STATE) {
-            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        // SAFETY: the SQL declaration makes argument 0 a dp_state.
+        let mut state = match unsafe { state_of(call) } {
+            // SAFETY: the same.
             Some(datum) => unsafe { self.vector_state(datum, &layout) }?,
             // The executor copies it into the aggregate's own memory.
             None => VectorState::new(layout),
@@ -111,8 +113,9 @@ impl Aggregate<Vector> {
             let input = site.input();
             let mechanism = site.mechanism_of_plan()?;
             let layout = layout(input, mechanism);
-            let totals = match call.datum(at::STATE) {
-                // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            // SAFETY: the SQL declaration makes argument 0 a dp_state.
+            let totals = match unsafe { state_of(call) } {
+                // SAFETY: the same.
                 Some(datum) => unsafe { self.vector_state(datum, &layout) }?.totals(),
                 None => Totals::new(layout.length()),
             };
@@ -133,6 +136,19 @@ fn layout(input: Input, mechanism: &Vector) -> Layout {
         Input::Value => Kind::Values,
     };
     Layout::new(kind, mechanism.rows(), mechanism.grid())
+}
+
+/// The bytes of each state of a call with these arguments; `None` where it is refused.
+///
+/// # Safety
+/// The values are those of the call's arguments: see [`Aggregate::made_of`].
+pub unsafe fn room(
+    aggregate: &Aggregate<Vector>,
+    values: &[Option<Option<Datum>>],
+) -> Option<usize> {
+    // SAFETY: the caller guarantees it.
+    let made = unsafe { aggregate.made_of(values) }?;
+    Some(layout(Input::Value, &*made.mechanism).bytes())
 }
 
 /// The transition function of counts, `(state, eps, mech, predicates ...)` or `(state, eps, mech,

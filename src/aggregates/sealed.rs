@@ -1,0 +1,239 @@
+//! `dp_state` as a text: sealed, for the way from a worker of Citus to its coordinator. Everybody else is refused.
+//!
+//! With a state travels its call, the aggregate and the values of its arguments, which the coordinator's plan does not
+//! have. So the text is made of a group without rows too, and is as long as that of one with rows.
+
+use std::ffi::CString;
+
+use dp_sealing::{Unsealed, open, room, seal};
+use pgrx::PgMemoryContexts;
+use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid};
+
+use crate::aggregates::shared::{bins, octaves, vectors};
+use crate::aggregates::{bounds, cdf, clamped, histogram, mean, means, quantile, sum, sums};
+use crate::pg::carried::{self, Carried, Given};
+use crate::pg::citus::{self, Side, Wrapped};
+use crate::pg::errors;
+use crate::pg::fmgr::{self, Call, finfo, sql_function};
+use crate::pg::key_file;
+use crate::pg::origin::unnested;
+use crate::pg::plan::{Argument, Computation, Computations, PlannedCall};
+use crate::pg::sql_type;
+
+/// The call that a state is sealed with: what is known of its arguments.
+struct Sealing {
+    aggregate: Oid,
+    types: Vec<Oid>,
+    sources: Vec<Source>,
+    computed: Vec<Computation>,
+}
+
+/// Where the value of an argument comes from.
+enum Source {
+    OfRows,
+    Constant(Option<Datum>),
+    /// Which of those that are computed.
+    Computed(usize),
+}
+
+impl Sealing {
+    /// The call whose state `call`, of the output function, should write.
+    fn find(call: Call) -> Self {
+        let (Some(Wrapped { aggregate, .. }), Some(planned)) =
+            (citus::wrapped(call), PlannedCall::on_worker(call))
+        else {
+            errors::no_external_state()
+        };
+        let types = citus::types_of(aggregate);
+        if types.iter().copied().any(sql_type::is_any) {
+            errors::citus_hands_on_no_any();
+        }
+        if planned.len() != types.len() {
+            errors::no_external_state();
+        }
+        // SAFETY: a catalog look-up by oid.
+        let answer = unsafe { pg_sys::get_func_rettype(aggregate) };
+        let of_people = types
+            .iter()
+            .chain([&answer])
+            .any(|of| sql_type::is_of_person(*of));
+        if of_people || !unnested(&planned).is_empty() {
+            errors::people_do_not_travel();
+        }
+        // SAFETY: flinfo is PostgreSQL's own.
+        let memory = unsafe { (*call.flinfo()).fn_mcxt };
+        let mut computed = Vec::new();
+        let sources = (0..planned.len()).map(|i| match planned.argument(i, memory) {
+            None => Source::OfRows,
+            Some(Argument::Constant(value)) => Source::Constant(value),
+            Some(Argument::Computed(computation)) => {
+                computed.push(computation);
+                Source::Computed(computed.len() - 1)
+            }
+        });
+        Self {
+            sources: sources.collect(),
+            aggregate,
+            types,
+            computed,
+        }
+    }
+
+    /// The value of each argument, after they were computed: `None` for one that differs from row to row.
+    fn values(&self) -> Vec<Option<Option<Datum>>> {
+        let value = |source: &Source| match source {
+            Source::OfRows => None,
+            Source::Constant(value) => Some(*value),
+            Source::Computed(i) => Some(self.computed[*i].value()),
+        };
+        self.sources.iter().map(value).collect()
+    }
+
+    /// The call as it is sealed.
+    fn call(&self, values: &[Option<Option<Datum>>]) -> Option<Vec<u8>> {
+        let given = self
+            .types
+            .iter()
+            .zip(values)
+            .map(|(kind, value)| match value {
+                None => Given::OfRows,
+                Some(None) => Given::Null,
+                // SAFETY: the expression is of this type, which a look-up in the catalog tells of.
+                Some(Some(datum)) => unsafe {
+                    if pg_sys::get_typbyval(*kind) {
+                        Given::Word(datum.value() as u64)
+                    } else if sql_type::is_varlena(*kind) {
+                        let plain = pg_sys::pg_detoast_datum(datum.cast_mut_ptr());
+                        let bytes = pgrx::varlena::varlena_to_byte_slice(plain);
+                        Given::Bytes(bytes.to_vec())
+                    } else {
+                        Given::OfRows
+                    }
+                },
+            });
+        let name = citus::name_of(self.aggregate);
+        carried::call(&name, &Vec::from_iter(given))
+    }
+
+    /// The bytes that any state of the call may take, so far as the call says it.
+    fn room(&self, values: &[Option<Option<Datum>>]) -> usize {
+        let Some(transition) = citus::transition_of(self.aggregate) else {
+            return 0;
+        };
+        // SAFETY: the values are those of a call of the aggregate with this transition function.
+        let room = unsafe {
+            match transition.as_str() {
+                "dp_bounds_trans" => bins::room(&bounds::BOUNDS, values),
+                "dp_cdf_trans" => bins::room(&cdf::CDF, values),
+                "dp_clamped_trans" => bins::room(&clamped::CLAMPED, values),
+                "dp_histogram_trans" => bins::room(&histogram::HISTOGRAM, values),
+                "dp_median_trans" => bins::room(&quantile::MEDIAN, values),
+                "dp_quantile_estimate_trans" => bins::room(&quantile::ESTIMATE, values),
+                "dp_quantile_trans" => bins::room(&quantile::QUANTILE, values),
+                "dp_quantiles_trans" => bins::room(&quantile::QUANTILES, values),
+                "dp_means_trans" => vectors::room(&means::MEANS, values),
+                "dp_sums_trans" => vectors::room(&sums::SUMS, values),
+                "dp_mean_trans" => mean::room(values),
+                "dp_mean_estimate_trans" => octaves::room(&mean::ESTIMATE, values),
+                "dp_sum_trans" => sum::room(values),
+                "dp_sum_estimate_trans" => octaves::room(&sum::ESTIMATE, values),
+                _ => None,
+            }
+        };
+        room.unwrap_or(0)
+    }
+
+    /// The text of a state of this call.
+    fn seal(&self, state: &[u8]) -> String {
+        let values = self.values();
+        let call = self.call(&values);
+        let call = call.unwrap_or_else(|| errors::unsealed(Unsealed::TooLong));
+        let full = self.room(&values);
+        let room = if state.len() <= full {
+            full
+        } else {
+            room(state.len())
+        };
+        let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
+        seal(&keys, &call, state, room).unwrap_or_else(|why| errors::unsealed(why))
+    }
+}
+
+/// The C function that writes a state. What its call's arguments are computed by is not ours, and runs unguarded.
+mod output {
+    use super::*;
+
+    finfo!(pg_finfo_dp_state_out);
+
+    #[unsafe(no_mangle)]
+    /// # Safety
+    /// PostgreSQL calls it, with the argument that the SQL declaration names.
+    pub unsafe extern "C-unwind" fn dp_state_out(fcinfo: FunctionCallInfo) -> Datum {
+        #[pgrx::pg_guard]
+        unsafe extern "C-unwind" fn guarded_computations(fcinfo: FunctionCallInfo) -> Computations {
+            fmgr::guarded(|| {
+                // SAFETY: PostgreSQL's own fcinfo, for the length of this call. What is kept lives as long as its record
+                // of the function, which nobody else writes to: one of before belongs to another call.
+                unsafe {
+                    let call = Call::new(fcinfo);
+                    let sealing = Sealing::find(call);
+                    let memory = (*call.flinfo()).fn_mcxt;
+                    let kept = PgMemoryContexts::For(memory).leak_and_drop_on_delete(sealing);
+                    (*call.flinfo()).fn_extra = kept.cast();
+                    Computations::of(&mut (*kept).computed)
+                }
+            })
+        }
+        // SAFETY: the computations are those of this call, and this function, which PostgreSQL calls, owns nothing.
+        unsafe {
+            guarded_computations(fcinfo).compute(fcinfo);
+            guarded_text(fcinfo)
+        }
+    }
+
+    #[pgrx::pg_guard]
+    unsafe extern "C-unwind" fn guarded_text(fcinfo: FunctionCallInfo) -> Datum {
+        // SAFETY: the same fcinfo.
+        unsafe { fmgr::answer(fcinfo, text) }
+    }
+
+    fn text(call: Call) -> Option<Datum> {
+        // SAFETY: the record was made just before. The SQL declaration makes argument 0 a dp_state.
+        unsafe {
+            let sealing = &*(*call.flinfo()).fn_extra.cast::<Sealing>();
+            let datum = call.datum(0)?;
+            let state = match Carried::of(datum) {
+                Some(_) => None,
+                None => carried::bytes(datum),
+            };
+            let state = state.unwrap_or_else(|| errors::bad_state().raise());
+            let text = CString::new(sealing.seal(state)).expect("letters and digits");
+            Some(Datum::from(pg_sys::pstrdup(text.as_ptr())))
+        }
+    }
+}
+
+/// `dp_state_in`: the empty text is the state of no rows, with which each group begins. Any other is opened for the
+/// coordinator of Citus alone, and becomes what its combine function takes in.
+fn input(call: Call) -> Option<Datum> {
+    // SAFETY: declared with a cstring.
+    let text = unsafe { call.cstr(0) }.to_bytes();
+    if text.is_empty() {
+        return Some(carried::nothing());
+    }
+    let Some(Wrapped {
+        side: Side::Coordinator,
+        aggregate,
+    }) = citus::wrapped(call)
+    else {
+        errors::no_external_state()
+    };
+    let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
+    let part = open(&keys, text)
+        .filter(|part| carried::name(part.call()) == citus::name_of(aggregate))
+        .and_then(|part| Carried::opened(part.call(), &part.mark, part.state()));
+    let part = part.unwrap_or_else(|| errors::not_sealed());
+    Some(part.datum())
+}
+
+sql_function!(dp_state_in, pg_finfo_dp_state_in, input);
