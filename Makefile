@@ -50,7 +50,7 @@ bench-planning: ## a part of it alone: what the gate costs where few rows are re
 bench-18:       ## the same on PostgreSQL 18 (from PyPI; it has no JIT)
 	@PG_CONFIG="$$(scripts/servers 18)" && export PG_CONFIG && scripts/bench
 
-bench-peers:    ## against Google's library, OpenDP, diffprivlib, SmartNoise and others (from PyPI): QUICK=1
+bench-peers:    ## against Google's library, OpenDP, diffprivlib, SmartNoise and others (from PyPI): QUICK=1, TASKS="quantile slope"
 	@scripts/bench-peers
 
 audit:          ## what every mechanism gives away at least, by its answers; into docs/audit.md
