@@ -8,13 +8,13 @@ use pgrx::pg_sys::Datum;
 use crate::pg::carried::{Carried, is_nothing};
 use crate::pg::errors;
 use crate::pg::fmgr::{Call, sql_function};
+use crate::state::bins::Bins;
 use crate::state::bitmap::BitmapState;
 use crate::state::cells::CellState;
 use crate::state::groups::GroupsState;
 use crate::state::octaves::OctaveState;
 use crate::state::refused::Refused;
 use crate::state::scalar::State;
-use crate::state::vector::VectorState;
 
 /// `dp_state_combine(dp_state, dp_state)`: one state for the rows of two. Shared by all.
 fn combine(call: Call) -> Option<Datum> {
@@ -72,10 +72,8 @@ unsafe fn merge(left: Datum, right: Datum) -> Datum {
         {
             into.merge(&from.sums());
         }
-        (AnyState::Vector(mut into), AnyState::Vector(from))
-            if into.layout().same(from.layout()) =>
-        {
-            into.merge(&from);
+        (AnyState::Vectors(into), AnyState::Vectors(from)) if into.layout().same(from.layout()) => {
+            return into.merge(&from).into_datum();
         }
         (AnyState::Cells(into), AnyState::Cells(from)) if into.line().same(from.line()) => {
             return into.merge(&from).into_datum();
@@ -105,7 +103,7 @@ enum AnyState<'a> {
     Pairs(&'a mut State<PairMoments>),
     PersonRows(&'a mut State<PersonRows>),
     PersonTotal(&'a mut State<PersonTotal>),
-    Vector(VectorState<'a>),
+    Vectors(Bins<'a>),
     Cells(CellState<'a>),
     Octaves(OctaveState<'a>),
     Bitmap(BitmapState<'a>),
@@ -129,8 +127,8 @@ impl AnyState<'_> {
                 Self::PersonRows(state)
             } else if let Some(state) = State::of(datum) {
                 Self::PersonTotal(state)
-            } else if let Some(state) = VectorState::of(datum) {
-                Self::Vector(state)
+            } else if let Some(state) = Bins::of(datum) {
+                Self::Vectors(state)
             } else if let Some(state) = CellState::of(datum) {
                 Self::Cells(state)
             } else if let Some(state) = OctaveState::of(datum) {

@@ -8,6 +8,7 @@ use crate::encoding::ranks::Bins;
 use crate::encoding::sums::Totals;
 use crate::mechanism::definition::{Entry, Info, Mechanism};
 use crate::mechanism::quantile::em::{self, Budget, Stretch};
+use crate::mechanism::quantile::parameters::USUAL;
 use crate::mechanism::quantile::ranks::Scores;
 use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
@@ -26,7 +27,7 @@ pub(crate) const ESTIMATOR: Entry<QuantileEstimator> = Entry {
     },
     plan: None,
     build: |request| {
-        let bins = request.bins()?;
+        let bins = request.bins(USUAL)?;
         let quantiles = asked(request.ranks)?;
         let quantile = quantiles.first().copied().unwrap_or(0.5);
         let estimator = QuantileEstimator::new(bins, quantile, request.of_choices()?);
@@ -82,6 +83,8 @@ pub struct QuantileEstimator {
     /// Of which each number has its share.
     epsilon: Epsilon,
     miss: f64,
+    /// The most rows that are alike, as they come of one person.
+    alike: u32,
 }
 
 impl QuantileEstimator {
@@ -99,6 +102,7 @@ impl QuantileEstimator {
             quantile: Fraction::near(quantile),
             epsilon,
             miss: 0.05,
+            alike: 1,
         })
     }
 
@@ -106,6 +110,15 @@ impl QuantileEstimator {
     #[must_use]
     pub fn missing(self, miss: f64) -> Self {
         Self { miss, ..self }
+    }
+
+    /// The same of rows of which up to so many are one person's: it is persons who are drawn from a law.
+    #[must_use]
+    pub fn of_persons(self, rows: u32) -> Self {
+        Self {
+            alike: rows,
+            ..self
+        }
     }
 
     /// The bins.
@@ -118,11 +131,12 @@ impl QuantileEstimator {
         let share = |part: u64| self.epsilon.value() * part as f64 / ALL as f64;
         let q = self.quantile.value();
         let rows = count.max(0.0) + (1.0 / (OF_ROWS * self.miss)).ln() / share(ROWS);
-        let sigma = (q * (1.0 - q) * rows).sqrt();
+        let alike = f64::from(self.alike);
+        let sigma = (alike * q * (1.0 - q) * rows).sqrt();
         let miss = (1.0 - OF_ROWS) * self.miss;
         // What a binomial number is off by more than a normal one (the next term of the expansion of Cornish and Fisher), and
         // geometric noise by more than Laplace noise.
-        let skew = 2.0 + 2.0 * (2.0 / miss).ln() / 6.0 * (1.0 - 2.0 * q).abs();
+        let skew = alike * (2.0 + 2.0 * (2.0 / miss).ln() / 6.0 * (1.0 - 2.0 * q).abs());
         let choice = 2.0 * q.max(1.0 - q) / share(END);
         // The rows below, in and above the interval, as parts of the rank of each end.
         [[1.0 - q, q, q], [1.0 - q, 1.0 - q, q]].map(|parts| {
