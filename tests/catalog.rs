@@ -946,7 +946,7 @@ const CALLS: [(&str, &str); 28] = [
     ("dp_cdf", "dp_cdf(x, 0, 1, 4, {eps}, {mech})"),
     ("dp_quantile", "dp_quantile(x, 0, 1, 0.9, {eps}, {mech})"),
     (
-        "dp_quantile",
+        "dp_quantiles",
         "dp_quantile_estimate(x, 0, 1, 0.9, {eps}, {mech})",
     ),
     ("dp_median", "dp_median(x, 0, 1, {eps}, {mech})"),
@@ -1039,6 +1039,11 @@ fn every_example_works_and_so_does_every_parameter() {
                 assert!(refusal.message.ends_with("cannot exist"), "{refusal:?}");
             }
         }
+        // Of the same mechanisms as dp_quantiles, and no other.
+        let entry = match template.starts_with("dp_quantile_estimate(") {
+            true => "dp_quantile_estimate",
+            false => entry,
+        };
         for name in &names {
             if !mine.iter().any(|(_, _, info)| info.name == *name) {
                 let refusal = refused(&mut client, &bounded("1", name));

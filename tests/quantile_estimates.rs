@@ -147,7 +147,7 @@ fn arguments_are_refused_alike_with_rows_and_without() {
         (
             "dp_quantile_estimate(x, 0, 1, 0.5, 1, 'laplace')",
             "mech",
-            "is not a mechanism of dp_quantile",
+            "is not a mechanism of dp_quantile_estimate",
         ),
         (
             "dp_quantile_estimate(x, 0, 1, 0.5, 1, 'em', 1)",

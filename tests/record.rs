@@ -41,6 +41,7 @@ use dp_core::encoding::sides::SIDES;
 use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::{Bits, Generator};
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
+use dp_core::sampler::geometric::Geometric;
 use dp_core::sampler::hourglass::Hourglass;
 use dp_core::sampler::normal::{RoundedNormal, RoundedSums};
 use dp_core::sampler::staircase::{Staircase, best_gamma, core_of};
@@ -286,6 +287,9 @@ enum Space {
     Bins(usize),
     /// See [`check_choices`]: counts of which one moves by 1, each level's on one side of a cut.
     Choices,
+    /// How far the rows passed are from the part `a / d` of all, at the end of each bin on the way: by `d - a` behind the row, and by `-a`
+    /// before it.
+    Walk(i128, i128),
     /// See [`check_auto`]: what the searches look at, and then the sums of the rows between what they found.
     Auto,
     /// `2 S - G N` by at most `2 G`, as `N` stays.
@@ -318,6 +322,10 @@ impl Space {
         match (self, moved) {
             (Self::Complement, [s1, s2]) => *s1 >= 0 && *s2 >= 0 && s1 + s2 == rows * G,
             (Self::Centred, [sum, whole]) => from_middle(*sum, G) && *whole == rows * G,
+            (Self::Walk(a, d), ends) => {
+                let fits = |end: &i128| (end + rows * a) % d == 0 && within(*end, a.max(d - a));
+                !ends.is_empty() && ends.is_sorted() && ends.iter().all(fits)
+            }
             (Self::Auto, moved) => Self::Complement.has(moved, rows),
             (Self::Signed, [sum, whole]) => within(*sum, G) && *whole == rows * G,
             (Self::Sum, [sum]) => within(*sum, G),
@@ -469,6 +477,13 @@ fn geometric(numbers: usize, words: &mut Generator) -> Vec<i128> {
     (0..numbers)
         .map(|_| distribution.draw(words).value)
         .collect()
+}
+
+/// One-sided geometric noise at the ends of 8 bins but the last, after that of the threshold, for a part `a / d`.
+fn walked(eps: f64, [a, d]: [u32; 2], words: &mut Generator) -> Vec<i128> {
+    let [threshold, end] = [a, d].map(|most| Geometric::new(epsilon(eps / f64::from(2 * most))));
+    threshold.draw(words);
+    (0..7).map(|_| end.draw(words) as i128).collect()
 }
 
 /// Rounded normal noise of the standard deviation `distance`, as `mu` is 1; with what is added for
@@ -929,7 +944,19 @@ fn cases() -> Vec<Case> {
             None,
         )
     };
+    let walk = |aggregate, call, mechanism, relation, space, noise: Noise| {
+        case(
+            aggregate,
+            call,
+            mechanism,
+            Values,
+            relation,
+            space,
+            Some(noise),
+        )
+    };
     const QUANTILE: &str = "dp_quantile(x, {lo}, {hi}, 0.9, {eps}, '{mech}')";
+    const UPPER_QUARTILE: &str = "dp_quantile(x, {lo}, {hi}, 0.75, {eps}, '{mech}')";
     const MEDIAN: &str = "dp_median(x, {lo}, {hi}, {eps}, '{mech}')";
     const QUARTILES: &str = "dp_quantiles(x, {lo}, {hi}, '{0.25,0.5,0.75}', {eps}, '{mech}')";
     cases.extend([
@@ -939,6 +966,22 @@ fn cases() -> Vec<Case> {
             MEDIAN,
             "em(bins=64, grid=log, rho=0.3)",
             AddRemove(1),
+        ),
+        walk(
+            "dp_quantile",
+            UPPER_QUARTILE,
+            "rising(grid=linear, bins=8)",
+            AddRemove(1),
+            Space::Walk(3, 4),
+            |words| walked(EPS, [3, 4], words),
+        ),
+        walk(
+            "dp_median",
+            MEDIAN,
+            "rising(grid=linear, bins=8, rows=3)",
+            AddRemove(3),
+            Space::Walk(1, 2),
+            |words| walked(EPS / 3.0, [1, 2], words),
         ),
         quantiles("dp_quantiles", QUARTILES, "em(bins=8)", AddRemove(1)),
         quantiles(

@@ -330,7 +330,7 @@ fn write_mechanisms(page: &mut String, mechanisms: &[Mechanism]) {
     page.push_str(
         "What `mech` may be, by aggregate: `dp_mechanisms()`. An estimate has the mechanisms of the aggregate that it is one of \
          (`dp_mean_and_count`: those of `dp_mean`; `dp_stddev`: those of `dp_variance`; `dp_counts_estimate`: those of `dp_counts`; \
-         `dp_regr_intercept`: those of `dp_regr_slope`; `dp_regr`: those of `dp_corr`).\n\n",
+         `dp_regr_intercept`: those of `dp_regr_slope`; `dp_regr`: those of `dp_corr`; `dp_quantile_estimate`: those of `dp_quantiles`).\n\n",
     );
     let mut aggregate = "";
     for mechanism in mechanisms {

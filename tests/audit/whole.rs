@@ -17,6 +17,7 @@
 //!   total.
 //! * A rank tells most where nearly all places are too high and a row more, at the upper bound, makes them right: the few
 //!   that are too low become too low by as much again, and their probability falls by nearly `e^eps`.
+//! * A walk over bins that stops at the only row in its way does so for that row, and passes the bins before for lack of it.
 //! * `hybrid` is one row, far below the bounds or far above: its head is at an end either way.
 
 use std::fmt::Write as _;
@@ -74,7 +75,7 @@ struct Subject {
 const NONE: &[(usize, f64)] = &[];
 
 /// Tables, of so many rows of each value.
-const TABLES: [(&str, &[(usize, f64)]); 31] = [
+const TABLES: [(&str, &[(usize, f64)]); 33] = [
     ("nothing", NONE),
     ("low", &[(1, 0.0)]),
     ("high", &[(1, 1.0)]),
@@ -87,6 +88,8 @@ const TABLES: [(&str, &[(usize, f64)]); 31] = [
     ("spread_low", &[(41, 0.0), (40, 0.5), (40, 1.0)]),
     ("nine_low", &[(9, 0.0)]),
     ("nine_and_high", &[(9, 0.0), (1, 1.0)]),
+    ("nine_and_middle", &[(9, 0.0), (1, 0.55)]),
+    ("middle", &[(1, 0.55)]),
     ("corners", &[(20, 0.0), (63, 1.0), (63, 2.0), (200, 3.0)]),
     (
         "corners_low",
@@ -480,6 +483,26 @@ fn subjects() -> Vec<Subject> {
         ),
         // Where no bounds are found, as here, 39/64 of eps are spent on the mean.
         mean("auto", Pure, vec![probe(MEAN, ADDED)]),
+        subject(
+            "dp_quantile",
+            "rising(grid=linear, bins=8)",
+            Pure,
+            "dp_quantile(x, 0, 1, 0.9, {eps}, '{mech}')",
+            vec![probe(
+                "ARRAY[({call} = 0.625)::int]::float8[]",
+                &[("nine_low", "nine_and_middle")],
+            )],
+        ),
+        subject(
+            "dp_median",
+            "rising(grid=linear, bins=8)",
+            Pure,
+            "dp_median(x, 0, 1, {eps}, '{mech}')",
+            vec![probe(
+                "ARRAY[({call} = 0.625)::int]::float8[]",
+                &[("nothing", "middle")],
+            )],
+        ),
     ]
 }
 

@@ -153,6 +153,7 @@ const LINES: &[Line] = &[
     ("dp_bounds", "x, {eps}, 'geometric(beta=0.5)'", Bins, Noise, &[]),
     ("dp_quantile", "x, 0, {hi}, 0.9, {eps}", Bins, Noise, &[]),
     ("dp_quantile", "x, 0, {hi}, 0.3, {eps}, 'em(grid=log)'", Bins, Noise, &[]),
+    ("dp_quantile", "x, 0, {hi}, 0.9, {eps}, 'rising'", Bins, Noise, &[]),
     ("dp_quantile", "x, 0, {hi}, 0.1, NULL, 'em(rho=0.1, grid=log)'", Bins, Noise, &[]),
     ("dp_quantile", "coalesce(x * 0 + 7, 7), 0, {hi}, 0.99, {eps}, 'em(step=7)'", Bins, Noise, SEVEN),
     ("dp_quantile_estimate", "x, 0, {hi}, 0.9, {eps}", Bins, Noise, &[]),

@@ -122,7 +122,7 @@ fn one(bits: &mut Generator) {
         } else {
             "em(bins=4096)"
         };
-        for text in ["em", exact, "em(bins=65536)", "em(grid=log)"] {
+        for text in ["em", exact, "em(bins=65536)", "em(grid=log)", "rising"] {
             let cells = [(0.5, 1.0), (0.5, 0.1), (0.9, 1.0), (0.99, 1.0)].map(|(q, epsilon)| {
                 let [mean, _] = errors(column, &[q], epsilon, text, bits);
                 format!("{mean:.1}")
@@ -162,7 +162,7 @@ fn time(bits: &mut Generator) {
     println!("\nMicroseconds for a release of a median; for making the mechanism\n");
     println!("| mechanism | rows | eps 1 | eps 0.01 | making it |");
     println!("| --- | --- | --- | --- | --- |");
-    for text in ["em(bins=4096)", "em", "em(bins=65536)"] {
+    for text in ["em(bins=4096)", "em", "em(bins=65536)", "rising"] {
         for rows in [0, 1000, 1_000_000] {
             let rows: Vec<_> = (0..rows).map(|_| 100.0 * unit(bits)).collect();
             let mut cells = Vec::new();

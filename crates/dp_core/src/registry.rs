@@ -180,28 +180,28 @@ pub static CDF: Registry<Cdf> = Registry {
 /// The mechanisms of a quantile.
 pub static QUANTILE: Registry<dyn RankMechanism> = Registry {
     aggregate: "dp_quantile",
-    entries: RANKS,
+    entries: ONE_RANK,
 };
 
 /// The mechanisms of a median.
 pub static MEDIAN: Registry<dyn RankMechanism> = Registry {
     aggregate: "dp_median",
-    entries: RANKS,
+    entries: ONE_RANK,
 };
 
 /// The mechanisms of several quantiles.
 pub static QUANTILES: Registry<dyn RankMechanism> = Registry {
     aggregate: "dp_quantiles",
-    entries: RANKS,
+    entries: &[quantile::em::ENTRY],
 };
 
 /// Those of a quantile with its interval: of the same names and parameters.
 pub(crate) static QUANTILE_ESTIMATE: Registry<QuantileEstimator> = Registry {
-    aggregate: "dp_quantile",
+    aggregate: "dp_quantile_estimate",
     entries: &[quantile::estimate::ESTIMATOR],
 };
 
-const RANKS: &[Entry<dyn RankMechanism>] = &[quantile::em::ENTRY];
+const ONE_RANK: &[Entry<dyn RankMechanism>] = &[quantile::em::ENTRY, quantile::rising::ENTRY];
 
 /// The mechanism of a call, and what a release by it costs.
 pub struct Made<M: ?Sized> {

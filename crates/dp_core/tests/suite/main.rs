@@ -34,6 +34,8 @@ mod proofs;
 #[cfg(feature = "testing")]
 mod quantile;
 mod quantile_estimate;
+#[cfg(feature = "testing")]
+mod quantile_rising;
 mod samplers;
 mod spending;
 #[cfg(feature = "testing")]

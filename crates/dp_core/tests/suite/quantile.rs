@@ -80,14 +80,14 @@ pub fn cut(counts: &[i128], place: usize) -> [Vec<i128>; 2] {
 }
 
 /// A source that writes down what is noted.
-struct Noting<B> {
+pub struct Noting<B> {
     words: B,
-    notes: Vec<(Vec<i128>, i128)>,
-    drawn: u64,
+    pub notes: Vec<(Vec<i128>, i128)>,
+    pub drawn: u64,
 }
 
 impl<B: Bits> Noting<B> {
-    fn new(words: B) -> Self {
+    pub fn new(words: B) -> Self {
         Self {
             words,
             notes: Vec::new(),

@@ -7,7 +7,7 @@ use crate::encoding::ranks::Bins;
 use crate::encoding::sums::Totals;
 use crate::error::ParameterError;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism};
-use crate::mechanism::quantile::parameters::{BINS, GRID, STEP};
+use crate::mechanism::quantile::parameters::{BINS, GRID, STEP, USUAL};
 use crate::mechanism::quantile::ranks::{PLACES, Scores, rows_below_middle};
 use crate::memory;
 use crate::privacy::cost::Loss;
@@ -42,7 +42,7 @@ pub(crate) const ENTRY: Entry<dyn RankMechanism> = Entry {
     },
     plan: None,
     build: |request| {
-        let bins = request.bins()?;
+        let bins = request.bins(USUAL)?;
         let quantiles = asked(request.ranks)?;
         let em = Em::new(bins, &quantiles, request.of_choices()?);
         Ok(Box::new(em.ok_or_else(|| outside(&RHO))?))

@@ -8,6 +8,7 @@ use crate::encoding::ranks::Bins;
 use crate::encoding::sums::Totals;
 use crate::mechanism::definition::{Entry, Info, Mechanism};
 use crate::mechanism::quantile::em::{self, Budget, Stretch};
+use crate::mechanism::quantile::parameters::USUAL;
 use crate::mechanism::quantile::ranks::Scores;
 use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
@@ -26,7 +27,7 @@ pub(crate) const ESTIMATOR: Entry<QuantileEstimator> = Entry {
     },
     plan: None,
     build: |request| {
-        let bins = request.bins()?;
+        let bins = request.bins(USUAL)?;
         let quantiles = asked(request.ranks)?;
         let quantile = quantiles.first().copied().unwrap_or(0.5);
         let estimator = QuantileEstimator::new(bins, quantile, request.of_choices()?);

@@ -7,3 +7,4 @@ pub mod em;
 pub mod estimate;
 mod parameters;
 pub mod ranks;
+pub mod rising;

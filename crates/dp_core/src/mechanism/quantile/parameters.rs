@@ -19,11 +19,10 @@ pub(super) const GRID: Parameter = Parameter {
 pub(super) const BINS: Parameter = Parameter {
     name: "bins",
     kind: ParameterKind::Whole,
-    domain: "2 to 65536; at least 64 with grid=log",
+    domain: "2 to 65536, and at least 64 with grid=log",
     description: "the most bins, 16384 by default: each is 8 bytes of memory in a group, and 16 places are told apart in \
                   each",
 };
-const USUAL_BINS: usize = 1 << 14;
 
 /// The parameter `step`.
 pub(super) const STEP: Parameter = Parameter {
@@ -34,15 +33,33 @@ pub(super) const STEP: Parameter = Parameter {
                   multiples. In the place of grid and bins",
 };
 
+/// What bins a mechanism has where the call does not say.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cuts {
+    /// Whether they are of equal relative width.
+    pub log: bool,
+    /// The most of them.
+    pub bins: usize,
+}
+
+/// Of the exponential mechanism.
+pub(super) const USUAL: Cuts = Cuts {
+    log: false,
+    bins: 1 << 14,
+};
+
 impl Request<'_> {
     /// The bins that the call's bounds and parameters say.
-    pub(super) fn bins(&self) -> Result<Bins, ParameterError> {
+    pub(super) fn bins(&self, usual: Cuts) -> Result<Bins, ParameterError> {
         let bounds = self.bounds()?;
         let [grid, bins, step] = [GRID, BINS, STEP].map(|parameter| parameter.name);
-        let is_log = self.choice.word(grid) == Some("log");
+        let is_log = self
+            .choice
+            .word(grid)
+            .map_or(usual.log, |word| word == "log");
         let least = if is_log { 2 * OCTAVES } else { 2 };
         let most = match self.choice.get(bins) {
-            None => USUAL_BINS,
+            None => usual.bins,
             Some(most) if (least as f64..=MOST as f64).contains(&most) => most as usize,
             Some(_) => return Err(outside(&BINS)),
         };
