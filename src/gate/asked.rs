@@ -1,5 +1,6 @@
 //! What the aggregates of a block ask for.
 
+use dp_core::request::ranks::MOST;
 use pgrx::pg_sys::{self, Aggref, Node, Oid, TargetEntry};
 
 use crate::aggregates::SIGNATURES;
@@ -7,6 +8,7 @@ use crate::call::signature::Role;
 use crate::gate::block::Block;
 use crate::gate::policy::quoted;
 use crate::gate::refuse::{Checked, Reason};
+use crate::pg::array::row_of_numbers;
 use crate::pg::extension;
 use crate::pg::fmgr::float8;
 use crate::pg::settings;
@@ -33,6 +35,8 @@ pub enum What {
     Stddev,
     /// The quantile of this rank, from 0 to 1.
     Quantile(f64),
+    /// Those of these ranks; NULL is `None`.
+    Quantiles(Vec<Option<f64>>),
     /// What is asked of two columns.
     OfTwo(OfTwo),
     /// The lower public bound.
@@ -109,6 +113,8 @@ pub struct Own {
     pub name: &'static str,
     /// The public arguments but for the mechanism, in their order.
     pub arguments: Vec<(Role, f64)>,
+    /// Which quantiles, of an aggregate that answers several.
+    pub quantiles: Option<Vec<Option<f64>>>,
     pub mechanism: Option<String>,
 }
 
@@ -182,7 +188,7 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
     let name = name_of(call.aggfnoid);
     let is_builtin = call.aggfnoid.to_u32() < FIRST_OF_OTHERS;
     let is_own = !is_builtin && extension::has_function(call.aggfnoid);
-    let quantile = percentile(block, call);
+    let quantile = percentile(block, call, &name)?;
     if call.aggkind as u8 != b'n' && quantile.is_none() {
         return Err(refused(call.aggfnoid));
     }
@@ -226,7 +232,7 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
         return Err(refused(call.aggfnoid));
     }
     asked.what = match name.as_str() {
-        "percentile_cont" => What::Quantile(quantile.ok_or_else(|| refused(call.aggfnoid))?),
+        "percentile_cont" | "percentile_disc" => quantile.ok_or_else(|| refused(call.aggfnoid))?,
         "count" => What::Count,
         "avg" => What::Mean,
         "sum" => What::Sum,
@@ -283,23 +289,45 @@ fn bounded(block: &Block, name: &str, argument: Ref<Node>) -> Checked<Numbers> {
     })
 }
 
-/// The quantile that `percentile_cont(q) WITHIN GROUP (ORDER BY x)` asks for, of one constant q; counted from below also
-/// where the order is descending.
-fn percentile(block: &Block, call: Ref<Aggref>) -> Option<f64> {
-    const PERCENTILE_CONT: u32 = 3974;
-    const ASCENDING: u32 = 672;
-    const DESCENDING: u32 = 674;
-    if call.aggfnoid.to_u32() != PERCENTILE_CONT {
-        return None;
-    }
-    let direct = tree::list::<Node>(call.aggdirectargs).into_iter().next()?;
-    let q = float8(tree::constant(block.checker.folded(direct.copy()))??);
+/// What `percentile_cont(q) WITHIN GROUP (ORDER BY x)` or `percentile_disc` asks for, of one constant q or of an array of some;
+/// one is counted from below also where the order is descending.
+fn percentile(block: &Block, call: Ref<Aggref>, name: &str) -> Checked<Option<What>> {
+    // percentile_cont and percentile_disc, of one number and of an array.
+    const OF_ONE: [u32; 2] = [3974, 3972];
+    const OF_MANY: [u32; 2] = [3980, 3978];
+    // Of smallint, integer, bigint, real, double precision and numeric.
+    const ASCENDING: [u32; 6] = [95, 97, 412, 622, 672, 1754];
+    const DESCENDING: [u32; 6] = [520, 521, 413, 623, 674, 1756];
+    const HINT: &str = "Give a constant between 0 and 1, as in percentile_cont(0.5), or an array of some in ascending order: \
+                        percentile_cont(ARRAY[0.25, 0.5, 0.75]).";
+    let function = call.aggfnoid.to_u32();
+    let is_many = OF_MANY.contains(&function);
     let order = tree::list::<pg_sys::SortGroupClause>(call.aggorder);
-    match order.first()?.sortop.to_u32() {
-        ASCENDING => Some(q),
-        DESCENDING => Some(1.0 - q),
-        _ => None,
+    let by = order.first().map_or(0, |order| order.sortop.to_u32());
+    let falls = DESCENDING.contains(&by);
+    if !(is_many || OF_ONE.contains(&function)) || !(falls || ASCENDING.contains(&by)) {
+        return Ok(None);
     }
+    let unfit = |what: &str| Reason::with_hint(format!("the argument of {name} {what}"), HINT);
+    let direct = tree::list::<Node>(call.aggdirectargs).into_iter().next();
+    let direct = direct.map(|direct| block.checker.folded(direct.copy()));
+    let value = direct.and_then(tree::constant);
+    let value = value.ok_or_else(|| unfit("is no constant"))?;
+    let value = value.ok_or_else(|| unfit("is NULL"))?;
+    if !is_many {
+        let q = float8(value);
+        return Ok(Some(What::Quantile(if falls { 1.0 - q } else { q })));
+    }
+    if falls {
+        return Err(Reason::with_hint(
+            format!("{name} of an array is asked for in descending order"),
+            "Order the other way, and take 1 less each number.",
+        ));
+    }
+    // SAFETY: the function takes a float8[], and the constant lives as long as the query.
+    let quantiles = unsafe { row_of_numbers(value, MOST + 1) };
+    let quantiles = quantiles.ok_or_else(|| unfit("is an array of several dimensions"))?;
+    Ok(Some(What::Quantiles(quantiles)))
 }
 
 /// The columns of joins in an expression by those that they stand for.
@@ -341,7 +369,7 @@ fn checked_bounds((lo, hi): (f64, f64)) -> Checked<(f64, f64)> {
 
 /// An aggregate of ours.
 fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> Checked<Asked> {
-    const TAKEN: [&str; 18] = [
+    const TAKEN: [&str; 19] = [
         "dp_mean",
         "dp_mean_and_count",
         "dp_mean_estimate",
@@ -354,6 +382,7 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
         "dp_variance_estimate",
         "dp_histogram",
         "dp_quantile",
+        "dp_quantiles",
         "dp_median",
         "dp_covar_pop",
         "dp_corr",
@@ -372,6 +401,7 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
     let mut own = Own {
         name,
         arguments: Vec::new(),
+        quantiles: None,
         mechanism: None,
     };
     let mut x = None;
@@ -398,6 +428,19 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
                 match role {
                     // SAFETY: the signature says that the argument is a dp_mechanism.
                     Role::Mechanism => own.mechanism = Some(unsafe { mechanism::text_of(value) }),
+                    Role::Quantiles => {
+                        // SAFETY: the signature says that it is a float8[], and the constant lives as long as the query.
+                        let quantiles = unsafe { row_of_numbers(value, MOST + 1) };
+                        own.quantiles = Some(quantiles.ok_or_else(|| {
+                            Reason::with_hint(
+                                format!(
+                                    "argument \"{}\" of {name} has several dimensions",
+                                    role.name()
+                                ),
+                                "Write the numbers in one row: ARRAY[0.25, 0.5, 0.75].",
+                            )
+                        })?);
+                    }
                     Role::Buckets => own.arguments.push((role, f64::from(value.value() as i32))),
                     _ => own.arguments.push((role, float8(value))),
                 }

@@ -20,7 +20,7 @@ pub struct Call<'a> {
     pub epsilon: f64,
     pub delta: Option<f64>,
     pub length: Option<usize>,
-    pub quantile: Option<f64>,
+    pub ranks: Option<Ranks<'a>>,
     pub mechanism: &'a str,
 }
 
@@ -33,7 +33,7 @@ pub fn of(call: &Call) -> Checked<(Spent, String)> {
         delta: call.delta.map(Some),
         length: call.length,
         mechanism: MechanismArgument::Given(Some(call.mechanism)),
-        ranks: call.quantile.map(|q| Ranks::One(Some(q))),
+        ranks: call.ranks,
         pathological: false,
     };
     let refused = |error: ParameterError| {

@@ -5,6 +5,7 @@
 
 use dp_core::privacy::spending::Spent;
 use dp_core::registry;
+use dp_core::request::ranks::Ranks;
 use pgrx::pg_sys::{self, Node, Oid, Query};
 
 use crate::call::signature::Role;
@@ -75,7 +76,7 @@ struct Terms<'a> {
     epsilon: f64,
     mechanism: Option<&'a str>,
     buckets: Option<f64>,
-    quantile: Option<f64>,
+    ranks: Option<Ranks<'a>>,
     confidence: Option<f64>,
 }
 
@@ -86,7 +87,7 @@ impl<'a> Terms<'a> {
             epsilon,
             mechanism: None,
             buckets: None,
-            quantile: None,
+            ranks: None,
             confidence: None,
         }
     }
@@ -97,7 +98,10 @@ impl<'a> Terms<'a> {
             epsilon: epsilon.ok_or("an aggregate has no epsilon")?,
             mechanism: own.mechanism.as_deref(),
             buckets: own.value(Role::Buckets),
-            quantile: own.value(Role::Quantile),
+            ranks: match &own.quantiles {
+                Some(quantiles) => Some(Ranks::Many(quantiles)),
+                None => own.value(Role::Quantile).map(|q| Ranks::One(Some(q))),
+            },
             confidence: own.value(Role::Confidence),
         })
     }
@@ -480,10 +484,17 @@ impl Template<'_> {
             What::People => self.write_count("dp_count", asked, 1, &usual),
             What::Quantile(q) => {
                 let terms = Terms {
-                    quantile: Some(*q),
+                    ranks: Some(Ranks::One(Some(*q))),
                     ..usual
                 };
                 self.write_numbers("dp_quantile", asked, &terms)
+            }
+            What::Quantiles(quantiles) => {
+                let terms = Terms {
+                    ranks: Some(Ranks::Many(quantiles)),
+                    ..usual
+                };
+                self.write_numbers("dp_quantiles", asked, &terms)
             }
             What::Own(own) => {
                 let terms = Terms::of(own)?;
@@ -541,7 +552,7 @@ impl Template<'_> {
             epsilon: terms.epsilon,
             delta: None,
             length: terms.buckets.map(|buckets| buckets as usize),
-            quantile: terms.quantile,
+            ranks: terms.ranks,
             mechanism: &mechanism,
         })?;
         let bound = |bound: Option<f64>| bound.map_or("NULL".to_owned(), float);
@@ -552,7 +563,7 @@ impl Template<'_> {
             bounds.map(written),
             x_bounds.map(written),
             buckets,
-            terms.quantile.map(float),
+            terms.ranks.and_then(ranks),
             Some(float(terms.epsilon)),
             Some(self.literal(&mechanism)),
             terms.confidence.map(float),
@@ -750,7 +761,7 @@ impl Template<'_> {
             epsilon: self.epsilon,
             delta: Some(delta),
             length: None,
-            quantile: None,
+            ranks: None,
             mechanism: &mechanism,
         })?;
         Ok(format!(
@@ -786,6 +797,18 @@ fn filtered(filter: Option<String>) -> String {
 /// A number as a constant of type float8, the same to the last bit.
 fn float(value: f64) -> String {
     format!("'{value:?}'::pg_catalog.float8")
+}
+
+/// The ranks that a call asks for; a NULL among them has been refused before.
+fn ranks(ranks: Ranks) -> Option<String> {
+    match ranks {
+        Ranks::One(one) => one.map(float),
+        Ranks::Many(many) => {
+            let many = many.iter().flatten().map(|q| format!("{q:?}"));
+            let many = many.collect::<Vec<_>>().join(",");
+            Some(format!("'{{{many}}}'::pg_catalog.float8[]"))
+        }
+    }
 }
 
 /// A value in the text of an array.

@@ -126,6 +126,20 @@ impl Array {
     }
 }
 
+/// The first `most` numbers of an array, `None` for a NULL; nothing of an array with several dimensions. It may allocate, and raise.
+///
+/// # Safety
+/// `datum` is a non-NULL `float8[]` that outlives the call.
+pub unsafe fn row_of_numbers(datum: Datum, most: usize) -> Option<Vec<Option<f64>>> {
+    // SAFETY: the caller guarantees it; what is detoasted begins with the fields of ArrayType.
+    unsafe {
+        let plain = pg_sys::pg_detoast_datum(datum.cast_mut_ptr());
+        let dimensions = (*plain.cast::<pg_sys::ArrayType>()).ndim;
+        let array = Array::of(Datum::from(plain)).expect("a detoasted array is plain");
+        (dimensions <= 1).then(|| array.numbers(most).collect())
+    }
+}
+
 /// `MAXALIGN`.
 const fn aligned(size: usize) -> usize {
     (size + 7) & !7

@@ -368,9 +368,33 @@ fn quantiles_have_private_answers() {
             "SELECT region, percentile_cont(0.33) WITHIN GROUP (ORDER BY cost) FROM visits \
              GROUP BY region ORDER BY region",
         ),
+        // Several are one release, and answers of integers are integers.
+        (
+            1,
+            "SELECT unnest(percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY salary)) FROM people",
+        ),
+        (
+            1,
+            "SELECT unnest(percentile_cont('{0.3}'::float8[]) WITHIN GROUP (ORDER BY born)) FROM people",
+        ),
+        (
+            3,
+            "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY born), percentile_disc(0.2) WITHIN GROUP (ORDER BY \
+             salary DESC), pg_typeof(percentile_disc(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY born)) FROM people",
+        ),
+        (
+            3,
+            "SELECT region, (percentile_disc(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY points))[2], \
+             percentile_disc(0.4) WITHIN GROUP (ORDER BY paid) FROM visits GROUP BY region ORDER BY region",
+        ),
     ] {
         world.same(sql, releases);
     }
+    world.same_as(
+        "SELECT unnest(dp_quantiles(salary, 0, 100000, ARRAY[0.2, 0.5], 20, 'em(grid=log)')) FROM people",
+        "SELECT unnest(percentile_cont(ARRAY[0.2, 0.5]) WITHIN GROUP (ORDER BY salary)) FROM people",
+        1,
+    );
     world.same_as(
         "SELECT dp_quantile(salary, 0, 100000, 0.2, 20), dp_median(salary, 0, 100000, 20, 'em(grid=log)') FROM people",
         "SELECT percentile_cont(0.2) WITHIN GROUP (ORDER BY salary), percentile_cont(0.5) WITHIN GROUP (ORDER BY salary) \
@@ -384,10 +408,66 @@ fn quantiles_have_private_answers() {
         ),
         (
             "percentile_cont(NULL) WITHIN GROUP (ORDER BY salary)",
-            "has no private answer",
+            "the argument of percentile_cont is NULL",
         ),
         (
             "percentile_cont(random()) WITHIN GROUP (ORDER BY salary)",
+            "the argument of percentile_cont is no constant",
+        ),
+        (
+            "percentile_cont((SELECT 0.5)) WITHIN GROUP (ORDER BY salary)",
+            "the argument of percentile_cont is no constant",
+        ),
+        (
+            "percentile_disc(1) WITHIN GROUP (ORDER BY born)",
+            "dp_quantile: ",
+        ),
+        (
+            "percentile_disc(ARRAY[0.5, random()]) WITHIN GROUP (ORDER BY born)",
+            "the argument of percentile_disc is no constant",
+        ),
+        (
+            "percentile_cont(NULL::float8[]) WITHIN GROUP (ORDER BY salary)",
+            "the argument of percentile_cont is NULL",
+        ),
+        (
+            "percentile_cont('{{0.1, 0.5}}'::float8[]) WITHIN GROUP (ORDER BY salary)",
+            "the argument of percentile_cont is an array of several dimensions",
+        ),
+        (
+            "percentile_cont(ARRAY[0.1, 0.5]) WITHIN GROUP (ORDER BY salary DESC)",
+            "in descending order",
+        ),
+        (
+            "percentile_cont('{}'::float8[]) WITHIN GROUP (ORDER BY salary)",
+            "dp_quantiles: argument \"qs\" must be an array of 1 to 1000",
+        ),
+        (
+            "percentile_cont(ARRAY[0.5, NULL]) WITHIN GROUP (ORDER BY salary)",
+            "dp_quantiles: argument \"qs\" must be an array of 1 to 1000",
+        ),
+        (
+            "percentile_cont(ARRAY[0, 0.5]) WITHIN GROUP (ORDER BY salary)",
+            "dp_quantiles: argument \"qs\" must be an array of 1 to 1000",
+        ),
+        (
+            "percentile_disc(ARRAY[0.5, 1]) WITHIN GROUP (ORDER BY salary)",
+            "dp_quantiles: argument \"qs\" must be an array of 1 to 1000",
+        ),
+        (
+            "percentile_cont(array_fill(0.5::float8, '{1001}')) WITHIN GROUP (ORDER BY salary)",
+            "dp_quantiles: argument \"qs\" must be an array of 1 to 1000",
+        ),
+        (
+            "percentile_cont(ARRAY[0.5, 0.25]) WITHIN GROUP (ORDER BY salary)",
+            "dp_quantiles: argument \"qs\" must be in ascending order",
+        ),
+        (
+            "percentile_cont(0.5) WITHIN GROUP (ORDER BY (salary || ' days')::interval)",
+            "has no private answer",
+        ),
+        (
+            "percentile_disc(0.5) WITHIN GROUP (ORDER BY dept)",
             "has no private answer",
         ),
         (
@@ -395,12 +475,24 @@ fn quantiles_have_private_answers() {
             "argument \"q\" of dp_quantile is NULL",
         ),
         (
-            "dp_quantiles(salary, 0, 100000, '{0.5}', 20)",
+            "dp_quantiles(salary, 0, 100000, '{{0.1},{0.5}}', 20)",
+            "argument \"qs\" of dp_quantiles has several dimensions",
+        ),
+        (
+            "dp_quantiles(salary, 0, 100000, ARRAY[salary], 20)",
+            "argument \"qs\" of dp_quantiles is no constant",
+        ),
+        (
+            "dp_quantile_estimate(salary, 0, 100000, 0.5, 20)",
             "has no private answer",
         ),
     ] {
         let refusal = world.refused(&format!("SELECT {sql} FROM people"));
         assert!(refusal.message.contains(reason), "{sql}: {refusal:?}");
+        assert!(
+            reason.ends_with("is NULL") && sql.starts_with("dp_") || !refusal.hint.is_empty(),
+            "{sql}: {refusal:?}"
+        );
     }
 }
 

@@ -494,11 +494,11 @@ fn other_aggregates_have_a_hint() {
     let no_answer = "has no private answer";
     let cases = [
         (
-            "SELECT percentile_cont(ARRAY[0.5]) WITHIN GROUP (ORDER BY cost) FROM visits",
+            "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY at - at) FROM visits",
             no_answer,
         ),
         (
-            "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY cost) FROM visits",
+            "SELECT percentile_disc(ARRAY[0.5]) WITHIN GROUP (ORDER BY region) FROM visits",
             no_answer,
         ),
         (

@@ -275,6 +275,7 @@ pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, Par
         "dp_quantile" => of(&QUANTILE, arguments),
         "dp_quantile_estimate" => of(&QUANTILE_ESTIMATE, arguments),
         "dp_median" => of(&MEDIAN, arguments),
+        "dp_quantiles" => of(&QUANTILES, arguments),
         "dp_covar_pop" => of(&COVARIANCE, arguments),
         "dp_regr_slope" | "dp_regr_intercept" => of(&SLOPE, arguments),
         "dp_corr" | "dp_regr" => of(&CORRELATION, arguments),
