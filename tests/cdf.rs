@@ -2,7 +2,7 @@
 
 use dp_mean_tests::auditing::bound;
 use dp_mean_tests::releases::Releases;
-use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, rows, run, session, value};
+use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, refused, rows, run, session, value};
 
 use crate::arguments::{PLACES, refused_alike, tables};
 
@@ -67,6 +67,47 @@ fn every_plan_gives_the_same() {
                 "{settings} {table}"
             );
         }
+    }
+}
+
+/// 600 persons at 20, 400 at 80 with ten times as many rows: each counts at their mean, as often as `rows=` says.
+#[test]
+fn persons_count_at_their_mean() {
+    let (_database, mut client) = session(Build::Release);
+    run(
+        &mut client,
+        "CREATE TABLE visits AS SELECT p, CASE WHEN p <= 600 THEN 20 ELSE 80 END + i % 3 - 1 AS x
+         FROM generate_series(1, 1000) p, generate_series(0, CASE WHEN p <= 600 THEN 2 ELSE 29 END) i;
+         ANALYZE visits",
+    );
+    // At eps 50, and over 30 rows of a person, noise is a row or a few tens.
+    for (k, mechanism, expected, off) in [
+        ("", "", 0.6, 0.01),
+        (", 30", ", 'tree(rows=30)'", 1800.0 / 13_800.0, 0.03),
+    ] {
+        for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
+            run(&mut client, settings);
+            let sql = format!(
+                "SELECT (dp_cdf(c, 0, 100, 10, 50{mechanism})) FROM (SELECT dp_contribution(x, 0, 100{k}) AS c \
+                 FROM visits GROUP BY p) s"
+            );
+            let parts: Vec<f64> = value(&mut client, &sql);
+            assert!(
+                parts.len() == 10 && parts[0] < off && parts[8] > 1.0 - off,
+                "{sql}: {parts:?}"
+            );
+            for part in &parts[2..7] {
+                assert!((part - expected).abs() < off, "{sql}: {parts:?}");
+            }
+        }
+    }
+    for keep in ["true", "false"] {
+        let sql = format!(
+            "SELECT dp_cdf(c, 0, 99, 10, 1) FROM (SELECT dp_contribution(x, 0, 100) AS c FROM visits WHERE {keep} \
+             GROUP BY p) s"
+        );
+        let refusal = refused(&mut client, &sql);
+        assert_eq!(refusal.code, "22023", "{refusal:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use dp_mean_tests::auditing::bound;
 use dp_mean_tests::releases::Releases;
-use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, rows, run, session, value};
+use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, refused, rows, run, session, value};
 
 use crate::arguments::{PLACES, refused_alike, tables};
 
@@ -113,6 +113,46 @@ fn the_row_says_what_it_cost() {
     let nothing = "SELECT (e).lower = -7 AND (e).upper = 100 AND (e).value BETWEEN -7 AND 100 \
         FROM (SELECT dp_quantile_estimate(x, -7, 100, 0.5, 0.1, 'em', 0.999999) AS e FROM t WHERE k = 9) s";
     assert!(value::<bool>(&mut client, nothing));
+}
+
+/// 600 persons at 20, 400 at 80 with ten times as many rows: each counts at their mean, as often as `rows=` says.
+#[test]
+fn persons_count_at_their_mean() {
+    let (_database, mut client) = session(Build::Release);
+    run(
+        &mut client,
+        "CREATE TABLE visits AS SELECT p, CASE WHEN p <= 600 THEN 20 ELSE 80 END + i % 3 - 1 AS x
+         FROM generate_series(1, 1000) p, generate_series(0, CASE WHEN p <= 600 THEN 2 ELSE 29 END) i;
+         ANALYZE visits",
+    );
+    for (k, arguments, expected) in [
+        ("", "0.5, 20, 'em(step=1)'", "20 20 20"),
+        ("", "0.9, 20, 'em(step=1)'", "80 80 80"),
+        (", 30", "0.5, 50, 'em(step=1, rows=30)', 0.5", "80 80 80"),
+    ] {
+        for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
+            run(&mut client, settings);
+            let sql = format!(
+                "SELECT concat_ws(' ', value, lower, upper) || unit FROM (SELECT (dp_quantile_estimate(c, 0, 100, \
+                 {arguments})).* FROM (SELECT dp_contribution(x, 0, 100{k}) AS c FROM visits GROUP BY p) s) e"
+            );
+            let answer: String = value(&mut client, &sql);
+            assert!(answer.starts_with(expected), "{sql}: {answer}");
+            assert!(answer.contains("person"), "{sql}: {answer}");
+        }
+    }
+    // Of nobody, and of other bounds than the contributions have.
+    let of = |bounds: &str, keep: &str| {
+        format!(
+            "SELECT (dp_quantile_estimate(c, {bounds}, 0.5, 1)).lower FROM \
+             (SELECT dp_contribution(x, 0, 100) AS c FROM visits WHERE {keep} GROUP BY p) s"
+        )
+    };
+    assert_eq!(value::<f64>(&mut client, &of("0, 100", "false")), 0.0);
+    for keep in ["true", "false"] {
+        let refusal = refused(&mut client, &of("0, 99", keep));
+        assert_eq!(refusal.code, "22023", "{refusal:?}");
+    }
 }
 
 #[test]

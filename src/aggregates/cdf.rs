@@ -6,10 +6,11 @@ use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
-use crate::aggregates::shared::bins::{Binned, add_to_bin, one_of};
+use crate::aggregates::shared::bins::{Binned, OfPeople, add_to_bin, one_of};
+use crate::aggregates::shared::people::take_contribution;
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
-use crate::call::signature::{EPS, HI, LO, MECH, POINTS, Signature, X, at};
+use crate::call::signature::{EPS, HI, LO, MECH, POINTS, Signature, X, X_CONTRIBUTION, at};
 use crate::pg::fmgr::{Call, argument};
 use crate::state::vector::{Kind, Layout};
 
@@ -17,6 +18,12 @@ pub static CDF: Aggregate<Cdf> = Aggregate {
     name: "dp_cdf",
     signature: Signature::new(&[X, LO, HI, POINTS, EPS, MECH.given_from(6)]),
     mechanisms: &registry::CDF,
+};
+
+/// The same of contributions.
+pub static CDF_OF_PEOPLE: Aggregate<Cdf> = Aggregate {
+    signature: Signature::new(&[X_CONTRIBUTION, LO, HI, POINTS, EPS, MECH.given_from(6)]),
+    ..CDF
 };
 
 impl Binned for Cdf {
@@ -56,9 +63,28 @@ unsafe fn add_to_cell(
 
 transition_function!(dp_cdf_trans, pg_finfo_dp_cdf_trans, CDF, add_to_cell);
 
+transition_function!(
+    dp_cdf_people_trans,
+    pg_finfo_dp_cdf_people_trans,
+    OfPeople(&CDF_OF_PEOPLE),
+    take_contribution
+);
+
 fn cdf(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_cdf's final function.
     unsafe { CDF.release(call) }.into_datum()
 }
 
 final_function!(dp_cdf_final, pg_finfo_dp_cdf_final, CDF, cdf);
+
+fn cdf_of_people(call: Call) -> Option<Datum> {
+    // SAFETY: the same of dp_cdf of contributions.
+    unsafe { CDF_OF_PEOPLE.release(call) }.into_datum()
+}
+
+final_function!(
+    dp_cdf_people_final,
+    pg_finfo_dp_cdf_people_final,
+    CDF_OF_PEOPLE,
+    cdf_of_people
+);

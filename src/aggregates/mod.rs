@@ -22,9 +22,10 @@ mod variance;
 use crate::call::signature::{OF_GROUPS, Signature};
 
 /// All aggregates with their signatures. A test holds them against the catalog.
-pub const SIGNATURES: [(&str, Signature); 51] = [
+pub const SIGNATURES: [(&str, Signature); 53] = [
     ("dp_bounds", bounds::BOUNDS.signature),
     ("dp_cdf", cdf::CDF.signature),
+    ("dp_cdf", cdf::CDF_OF_PEOPLE.signature),
     ("dp_clamped", clamped::CLAMPED.signature),
     ("dp_contribution", contribution::CONTRIBUTION.signature),
     (
@@ -57,6 +58,10 @@ pub const SIGNATURES: [(&str, Signature); 51] = [
     ("dp_quantile", quantile::QUANTILE.signature),
     ("dp_quantile", quantile::QUANTILE_OF_PEOPLE.signature),
     ("dp_quantile_estimate", quantile::ESTIMATE.signature),
+    (
+        "dp_quantile_estimate",
+        quantile::ESTIMATE_OF_PEOPLE.signature,
+    ),
     ("dp_quantiles", quantile::QUANTILES.signature),
     ("dp_quantiles", quantile::QUANTILES_OF_PEOPLE.signature),
     ("dp_regr", regression::CORRELATION.signature),

@@ -2,7 +2,7 @@
 //! [, mech])`, `dp_quantile_estimate(x, lo, hi, q, eps [, mech [, confidence]])`.
 
 use dp_core::encoding::ranks::{Bins, Cut};
-use dp_core::estimate::QuantileEstimates;
+use dp_core::estimate::{QuantileEstimates, QuantileEstimatesOfPeople};
 use dp_core::mechanism::quantile::em::RankMechanism;
 use dp_core::mechanism::quantile::estimate::QuantileEstimator;
 use dp_core::registry;
@@ -68,6 +68,20 @@ pub static MEDIAN_OF_PEOPLE: Ranks = Aggregate {
 pub static QUANTILES_OF_PEOPLE: Ranks = Aggregate {
     signature: Signature::new(&[X_CONTRIBUTION, LO, HI, QS, EPS, MECH.given_from(6)]),
     ..QUANTILES
+};
+
+pub static ESTIMATE_OF_PEOPLE: Aggregate<QuantileEstimator> = Aggregate {
+    signature: Signature::new(&[
+        X_CONTRIBUTION,
+        LO,
+        HI,
+        Q,
+        EPS,
+        MECH.given_from(6),
+        CONFIDENCE.given_from(7),
+    ]),
+    mechanisms: &QuantileEstimatesOfPeople,
+    ..ESTIMATE
 };
 
 /// What the state of a group holds.
@@ -195,6 +209,13 @@ transition_function!(
     take_contribution
 );
 
+transition_function!(
+    dp_quantile_estimate_people_trans,
+    pg_finfo_dp_quantile_estimate_people_trans,
+    OfPeople(&ESTIMATE_OF_PEOPLE),
+    take_contribution
+);
+
 fn quantile(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_quantile's final function.
     unsafe { one(&QUANTILE, call) }
@@ -210,15 +231,38 @@ fn quantiles(call: Call) -> Option<Datum> {
     unsafe { QUANTILES.release(call) }.into_datum()
 }
 
-fn estimate(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_quantile_estimate's final function, which returns three float8 and what it
-    // cost.
+/// An answer with its interval, and what it cost.
+///
+/// # Safety
+/// `call` is a call of this aggregate's final function, which is declared to return three `float8` and the cost.
+unsafe fn with_interval(
+    aggregate: &'static Aggregate<QuantileEstimator>,
+    call: Call,
+) -> Option<Datum> {
+    // SAFETY: the caller guarantees it.
     unsafe {
-        let (answer, price) = ESTIMATE.release_and_cost(call);
+        let (answer, price) = aggregate.release_and_cost(call);
         let numbers = [answer.value, answer.lower, answer.upper];
         Some(row(call, numbers.map(IntoDatum::into_datum), &price))
     }
 }
+
+fn estimate(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_quantile_estimate's final function.
+    unsafe { with_interval(&ESTIMATE, call) }
+}
+
+fn estimate_of_people(call: Call) -> Option<Datum> {
+    // SAFETY: the same of dp_quantile_estimate of contributions.
+    unsafe { with_interval(&ESTIMATE_OF_PEOPLE, call) }
+}
+
+final_function!(
+    dp_quantile_estimate_people_final,
+    pg_finfo_dp_quantile_estimate_people_final,
+    ESTIMATE_OF_PEOPLE,
+    estimate_of_people
+);
 
 final_function!(
     dp_quantile_estimate_final,

@@ -187,6 +187,25 @@ impl Factory<QuantileEstimator> for QuantileEstimates {
     }
 }
 
+/// The same of contributions: rows of one person are alike, so that intervals must reach further.
+pub struct QuantileEstimatesOfPeople;
+
+impl Factory<QuantileEstimator> for QuantileEstimatesOfPeople {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<QuantileEstimator>, ParameterError> {
+        let Made { mechanism, spent } = QuantileEstimates.make(arguments, confidence, overspent)?;
+        let rows = registry::unit_of(arguments.mechanism).rows;
+        Ok(Made {
+            mechanism: Box::new(mechanism.of_persons(rows)),
+            spent,
+        })
+    }
+}
+
 /// A mechanism of means with the intervals of its answers, by what it sees of the rows.
 pub enum MeanEstimate {
     /// Their number, and the sum of their grid steps.

@@ -318,6 +318,37 @@ fn intervals_hold_the_quantile_of_the_law() {
     }
 }
 
+/// Persons of up to `k` rows alike: those below the middle of the law have `k`, the others one. How often intervals hold the
+/// median of the rows, where they know of the persons and where they do not.
+#[test]
+fn intervals_of_persons_hold_the_quantile_of_their_law() {
+    const DRAWS: usize = 200;
+    const K: u32 = 9;
+    // Of 10 rows to come 5 are below 5/9 of the lower half.
+    let median = 500.0 / 18.0;
+    let mut words = Seeded::new(77);
+    let mut generator = Generator::from_seed(6);
+    let blind = estimator(0.0, 100.0, 1 << 12, 0.5, 1.0);
+    let knowing = blind.clone().of_persons(K);
+    let mut held = [0; 2];
+    for _ in 0..DRAWS {
+        let mut counts = vec![0i128; 1 << 12];
+        for _ in 0..2000 {
+            let u = (words.word() >> 11) as f64 / (1u64 << 53) as f64;
+            let rows = if u < 0.5 { i128::from(K) } else { 1 };
+            counts[blind.bins().bin(100.0 * u)] += rows;
+        }
+        for (held, estimator) in held.iter_mut().zip([&blind, &knowing]) {
+            let answer = estimator.release(&totals(&counts), &mut generator);
+            *held += usize::from((answer.lower..=answer.upper).contains(&median));
+        }
+    }
+    let [blind, knowing] = held.map(|held| held as f64 / DRAWS as f64);
+    println!("{blind} without, {knowing} with");
+    let least = 0.95 - 3.0 * (0.95 * 0.05 / DRAWS as f64).sqrt();
+    assert!(knowing >= least && blind < 0.85, "{blind} {knowing}");
+}
+
 /// Where there is hardly a row, nothing is known; and the three values are in order whatever the rows and the numbers are.
 #[test]
 fn intervals_are_as_wide_as_the_bounds_where_nothing_is_known() {

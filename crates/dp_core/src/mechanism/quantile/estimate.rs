@@ -83,6 +83,8 @@ pub struct QuantileEstimator {
     /// Of which each number has its share.
     epsilon: Epsilon,
     miss: f64,
+    /// The most rows that are alike, as they come of one person.
+    alike: u32,
 }
 
 impl QuantileEstimator {
@@ -100,6 +102,7 @@ impl QuantileEstimator {
             quantile: Fraction::near(quantile),
             epsilon,
             miss: 0.05,
+            alike: 1,
         })
     }
 
@@ -107,6 +110,15 @@ impl QuantileEstimator {
     #[must_use]
     pub fn missing(self, miss: f64) -> Self {
         Self { miss, ..self }
+    }
+
+    /// The same of rows of which up to so many are one person's: it is persons who are drawn from a law.
+    #[must_use]
+    pub fn of_persons(self, rows: u32) -> Self {
+        Self {
+            alike: rows,
+            ..self
+        }
     }
 
     /// The bins.
@@ -119,11 +131,12 @@ impl QuantileEstimator {
         let share = |part: u64| self.epsilon.value() * part as f64 / ALL as f64;
         let q = self.quantile.value();
         let rows = count.max(0.0) + (1.0 / (OF_ROWS * self.miss)).ln() / share(ROWS);
-        let sigma = (q * (1.0 - q) * rows).sqrt();
+        let alike = f64::from(self.alike);
+        let sigma = (alike * q * (1.0 - q) * rows).sqrt();
         let miss = (1.0 - OF_ROWS) * self.miss;
         // What a binomial number is off by more than a normal one (the next term of the expansion of Cornish and Fisher), and
         // geometric noise by more than Laplace noise.
-        let skew = 2.0 + 2.0 * (2.0 / miss).ln() / 6.0 * (1.0 - 2.0 * q).abs();
+        let skew = alike * (2.0 + 2.0 * (2.0 / miss).ln() / 6.0 * (1.0 - 2.0 * q).abs());
         let choice = 2.0 * q.max(1.0 - q) / share(END);
         // The rows below, in and above the interval, as parts of the rank of each end.
         [[1.0 - q, q, q], [1.0 - q, 1.0 - q, q]].map(|parts| {
