@@ -16,11 +16,11 @@ use crate::ledger::{self, flush};
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::pg::nodes::elements;
 use crate::pg::{self, check};
+use crate::state::bins::Bins;
 use crate::state::bitmap::BitmapState;
 use crate::state::cells::CellState;
 use crate::state::octaves::OctaveState;
 use crate::state::scalar::State;
-use crate::state::vector::VectorState;
 use crate::total::judge::{Judgement, collation_ok, judge, output_ok};
 use crate::total::list::{FUNCTIONS, Rule};
 use crate::total::range::range;
@@ -60,7 +60,7 @@ fn budget_factor(call: Call) -> Option<Datum> {
 fn state(call: Call) -> Option<Datum> {
     let datum = call.datum(0)?;
     // SAFETY: tests declare its argument as dp_state.
-    let (scalar, vector) = unsafe { (State::<Sums>::of(datum), VectorState::of(datum)) };
+    let (scalar, vector) = unsafe { (State::<Sums>::of(datum), Bins::of(datum)) };
     // SAFETY: the same.
     if let Some(state) = unsafe { CellState::of(datum) } {
         return cells(&state.histogram()).into_datum();

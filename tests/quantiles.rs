@@ -151,6 +151,9 @@ fn every_plan_gives_the_same() {
         "dp_quantile(x, 0, 100, 0.9, 0.1, 'em(grid=log)')",
         "dp_median(x, 0, 100, 0.1, 'em(step=0.5)')",
         "dp_quantiles(x, 0, 100, '{0.1,0.2,0.7}', 0.1)",
+        "dp_quantile(x, 0, 100, 0.9, 0.1, 'rising')",
+        // So few bins that some states hold counts, others a list of rows, at one time.
+        "dp_quantile(x, 0, 100, 0.9, 0.1, 'em(bins=4096)')",
     ];
     for call in calls {
         let one = format!("SELECT {call}::text FROM {{}}");
@@ -357,6 +360,51 @@ fn arguments_are_refused_alike_with_rows_and_without() {
     let refusal = refused(&mut client, "SELECT dp_quantile(1, 0, 1, 1, 1)");
     let hint = "q = 10 / (eps n) or 1 less that, or dp_bounds";
     assert!(refusal.hint.contains(hint), "{refusal:?}");
+}
+
+/// A state has the bin of each row until it is half as long as the counts of all bins, and then these. Whatever the rows are.
+#[test]
+fn a_state_grows_with_the_rows_and_not_beyond_the_counts() {
+    let (_database, mut client) = session(Build::Testing);
+    run(
+        &mut client,
+        "CREATE FUNCTION size_of(dp_mean.dp_state) RETURNS int LANGUAGE internal IMMUTABLE AS 'byteaoctetlen';
+         CREATE AGGREGATE rank_size(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) \
+             (SFUNC = dp_mean.dp_median_trans, STYPE = dp_mean.dp_state, FINALFUNC = size_of);
+         CREATE AGGREGATE rank_state(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) \
+             (SFUNC = dp_mean.dp_median_trans, STYPE = dp_mean.dp_state, FINALFUNC = dp_test_state)",
+    );
+    // Behind a length word of 4 bytes.
+    for (rows, bins, size) in [
+        (1, 16384, 68 + 4 * 16),
+        (16, 16384, 68 + 4 * 16),
+        (17, 16384, 68 + 4 * 32),
+        (1000, 16384, 68 + 4 * 1024),
+        (16_384, 16384, 68 + 4 * 16_384),
+        (16_385, 16384, 60 + 8 * 16_384),
+        (100_000, 16384, 60 + 8 * 16_384),
+        (65_536, 65536, 68 + 4 * 65_536),
+        (65_537, 65536, 60 + 8 * 65_536),
+        (64, 64, 68 + 4 * 64),
+        (65, 64, 60 + 8 * 64),
+        (1, 63, 60 + 8 * 63),
+    ] {
+        for value_of in ["7", "i % 100", "CASE WHEN i % 2 = 0 THEN 1e300 ELSE i END"] {
+            let sql = format!(
+                "SELECT rank_size({value_of}, 0, 100, 1, 'em(bins={bins})') FROM generate_series(1, {rows}) i"
+            );
+            assert_eq!(value::<i32>(&mut client, &sql), size, "{sql}");
+        }
+    }
+    // The same counts in each form: of 3 bins in 64, of up to 200 rows.
+    for rows in [1, 16, 17, 63, 64, 65, 200] {
+        let sql = format!(
+            "SELECT rank_state(i % 3 * 33 + 1, 0, 100, 1, 'em(bins=64)') = {rows}::text || ' ' || (SELECT string_agg((SELECT \
+             count(*) FROM generate_series(1, {rows}) j WHERE floor((j % 3 * 33 + 1) * 0.64) = b)::text, ' ' ORDER BY b) \
+             FROM generate_series(0, 63) b) FROM generate_series(1, {rows}) i"
+        );
+        assert!(value::<bool>(&mut client, &sql), "{sql}");
+    }
 }
 
 /// The forms in which an array reaches a call: a constant, a parameter, a sub-select, of any dimensions, out of line.

@@ -10,6 +10,7 @@ use crate::call::release::release;
 use crate::call::signature::{Role, at};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
+use crate::state::bins::Bins;
 use crate::state::refused::Refused;
 use crate::state::scalar::{GroupGrid, RowSums, State};
 use crate::state::vector::{Layout, VectorState};
@@ -153,9 +154,24 @@ impl<M: ?Sized> Aggregate<M> {
     ) -> Result<VectorState<'a>, Refusal> {
         // SAFETY: the caller guarantees it.
         let state = unsafe { self.found(VectorState::of(datum), datum) }?;
-        let fed = state.layout();
+        self.check_fed(state.layout(), layout)?;
+        Ok(state)
+    }
+
+    /// The same of rows that are counted in one bin each.
+    ///
+    /// # Safety
+    /// `datum` is a `dp_state`.
+    pub unsafe fn bin_state<'a>(&self, datum: Datum, layout: &Layout) -> Result<Bins<'a>, Refusal> {
+        // SAFETY: the caller guarantees it.
+        let state = unsafe { self.found(Bins::of(datum), datum) }?;
+        self.check_fed(state.layout(), layout)?;
+        Ok(state)
+    }
+
+    fn check_fed(&self, fed: &Layout, layout: &Layout) -> Result<(), Refusal> {
         if fed.same(layout) {
-            return Ok(state);
+            return Ok(());
         }
         let argument = match fed.grid().changed_bound(layout.grid()) {
             Some(bound) => bound,

@@ -7,13 +7,13 @@ use pgrx::pg_sys::Datum;
 
 use crate::pg::errors;
 use crate::pg::fmgr::{Call, sql_function};
+use crate::state::bins::Bins;
 use crate::state::bitmap::BitmapState;
 use crate::state::cells::CellState;
 use crate::state::groups::GroupsState;
 use crate::state::octaves::OctaveState;
 use crate::state::refused::Refused;
 use crate::state::scalar::State;
-use crate::state::vector::VectorState;
 
 /// `dp_state_combine(dp_state, dp_state)`: one state for the rows of two. Shared by all.
 fn combine(call: Call) -> Option<Datum> {
@@ -47,10 +47,10 @@ fn combine(call: Call) -> Option<Datum> {
                 {
                     into.merge(&from.sums());
                 }
-                (AnyState::Vector(mut into), AnyState::Vector(from))
+                (AnyState::Vectors(into), AnyState::Vectors(from))
                     if into.layout().same(from.layout()) =>
                 {
-                    into.merge(&from);
+                    return Some(into.merge(&from).into_datum());
                 }
                 (AnyState::Cells(into), AnyState::Cells(from)) if into.line().same(from.line()) => {
                     return Some(into.merge(&from).into_datum());
@@ -92,7 +92,7 @@ enum AnyState<'a> {
     Pairs(&'a mut State<PairMoments>),
     PersonRows(&'a mut State<PersonRows>),
     PersonTotal(&'a mut State<PersonTotal>),
-    Vector(VectorState<'a>),
+    Vectors(Bins<'a>),
     Cells(CellState<'a>),
     Octaves(OctaveState<'a>),
     Bitmap(BitmapState<'a>),
@@ -116,8 +116,8 @@ impl AnyState<'_> {
                 Self::PersonRows(state)
             } else if let Some(state) = State::of(datum) {
                 Self::PersonTotal(state)
-            } else if let Some(state) = VectorState::of(datum) {
-                Self::Vector(state)
+            } else if let Some(state) = Bins::of(datum) {
+                Self::Vectors(state)
             } else if let Some(state) = CellState::of(datum) {
                 Self::Cells(state)
             } else if let Some(state) = OctaveState::of(datum) {

@@ -1,5 +1,6 @@
 //! What is kept of a group's rows, as it lies in PostgreSQL's memory.
 
+pub mod bins;
 pub mod bitmap;
 pub mod cells;
 mod combine;

@@ -113,7 +113,7 @@ impl Layout {
 
     /// Whether there can be such rows: of forged bytes there may not.
     #[inline(always)]
-    fn is_possible(&self) -> bool {
+    pub(super) fn is_possible(&self) -> bool {
         self.length() <= LONGEST && matches!(self.kind, 1..=10)
     }
 

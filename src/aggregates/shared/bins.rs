@@ -15,6 +15,7 @@ use crate::call::site::{CallSite, Price};
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
 use crate::pg::plan::SupportFunction;
+use crate::state::bins::{Bins, List};
 use crate::state::vector::{Layout, VectorState};
 
 /// A mechanism of counts, of which each row is in one.
@@ -43,13 +44,16 @@ impl<M: Binned + ?Sized> Aggregate<M> {
         let layout = CallSite::with(call, SupportFunction::Transition, self, |site| {
             Ok(site.mechanism_of_row(call)?.layout())
         })?;
-        let mut state = match call.datum(at::STATE) {
+        let state = match call.datum(at::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
-            Some(datum) => unsafe { self.vector_state(datum, &layout) }?,
+            Some(datum) => unsafe { self.bin_state(datum, &layout) }?,
             // The executor copies it into the aggregate's own memory.
-            None => VectorState::new(layout),
+            None => Bins::new(layout),
         };
-        count::<M>(&mut state, value(call));
+        let state = match M::bin(state.layout(), value(call)) {
+            Some(bin) => state.add(bin, 1),
+            None => state,
+        };
         Ok(state.into_datum())
     }
 
@@ -72,7 +76,7 @@ impl<M: Binned + ?Sized> Aggregate<M> {
             let layout = mechanism.layout();
             let totals = match call.datum(at::STATE) {
                 // SAFETY: the SQL declaration makes argument 0 a dp_state.
-                Some(datum) => unsafe { self.vector_state(datum, &layout) }?.totals(),
+                Some(datum) => unsafe { self.bin_state(datum, &layout) }?.totals(),
                 None => Totals::new(layout.length()),
             };
             Ok((release(mechanism, &totals), site.price()))
@@ -97,14 +101,14 @@ impl<M: Binned + ?Sized> OfPeople<M> {
             })?;
         let mut state = match call.datum(at::STATE) {
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
-            Some(datum) => unsafe { aggregate.vector_state(datum, &layout) }?,
-            None => VectorState::new(layout),
+            Some(datum) => unsafe { aggregate.bin_state(datum, &layout) }?,
+            None => Bins::new(layout),
         };
         // SAFETY: the caller guarantees it.
         if let Some((bounds, given)) = unsafe { contribution(call, unit) }
             && let Some(bin) = M::bin(state.layout(), given.mean(&bounds))
         {
-            state.count_rows_in(bin, given.rows());
+            state = state.add(bin, given.rows());
         }
         Ok(state.into_datum())
     }
@@ -136,19 +140,22 @@ pub unsafe fn add_to_bin<M: Binned + ?Sized>(
         }
         match VectorState::of(state.value) {
             Some(mut group) if as_called(group.layout()) => {
-                count::<M>(&mut group, float8(x.value));
+                if let Some(bin) = M::bin(group.layout(), float8(x.value)) {
+                    group.count_row();
+                    group.count_in(bin);
+                }
                 state.value
             }
-            _ => rest(fcinfo),
+            Some(_) => rest(fcinfo),
+            None => match List::of(state.value) {
+                Some(mut list) if as_called(list.layout()) => {
+                    match M::bin(list.layout(), float8(x.value)) {
+                        Some(bin) if !list.add(bin) => rest(fcinfo),
+                        _ => state.value,
+                    }
+                }
+                _ => rest(fcinfo),
+            },
         }
-    }
-}
-
-/// Counts a row in its bin, or in none.
-#[inline(always)]
-fn count<M: Binned + ?Sized>(state: &mut VectorState, x: f64) {
-    if let Some(bin) = M::bin(state.layout(), x) {
-        state.count_row();
-        state.count_in(bin);
     }
 }
