@@ -396,7 +396,7 @@ fn a_state_grows_with_the_rows_and_not_beyond_the_counts() {
             assert_eq!(value::<i32>(&mut client, &sql), size, "{sql}");
         }
     }
-    // The same counts in each form, row by row or combined: of 3 bins in 64, of up to 200 rows.
+    // The same counts in each form: of 3 bins in 64, of up to 200 rows.
     for rows in [1, 16, 17, 63, 64, 65, 200] {
         let sql = format!(
             "SELECT rank_state(i % 3 * 33 + 1, 0, 100, 1, 'em(bins=64)') = {rows}::text || ' ' || (SELECT string_agg((SELECT \
