@@ -170,8 +170,8 @@ mod output {
         #[pgrx::pg_guard]
         unsafe extern "C-unwind" fn guarded_computations(fcinfo: FunctionCallInfo) -> Computations {
             fmgr::guarded(|| {
-                // SAFETY: PostgreSQL's own fcinfo, for the length of this call. What is kept lives as long as its record
-                // of the function, which nobody else writes to: one of before belongs to another call.
+                // SAFETY: PostgreSQL's own fcinfo, for the length of this call. What is kept lives as long as its
+                // record of the function, which nobody else writes to: one of before belongs to another call.
                 unsafe {
                     let call = Call::new(fcinfo);
                     let sealing = Sealing::find(call);
@@ -228,7 +228,10 @@ fn input(call: Call) -> Option<Datum> {
     };
     let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
     let part = open(&keys, text)
-        .filter(|part| carried::name(part.call()) == citus::name_of(aggregate))
+        .filter(|part| {
+            let beginning = carried::beginning(&citus::name_of(aggregate));
+            part.call().starts_with(&beginning)
+        })
         .and_then(|part| Carried::opened(part.call(), &part.mark, part.state()));
     let part = part.unwrap_or_else(|| errors::not_sealed());
     Some(part.datum())
