@@ -2,7 +2,7 @@
 #
 # PG_CONFIG=/path/to/pg_config, or PG=15, chooses the PostgreSQL; otherwise the newest one installed.
 
-export PG PG_CONFIG DESTDIR ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED STATEMENTS
+export PG PG_CONFIG DESTDIR ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED STATEMENTS STATES
 
 all:            ## build the library (the default)
 	@scripts/build
@@ -38,6 +38,9 @@ test-clients:   ## the gate under psycopg, SQLAlchemy, pandas, dbt (from PyPI) a
 test-superset:  ## the gate under Apache Superset (from PyPI, 700 MB), by its REST API
 	@scripts/test-superset
 
+test-citus:     ## the aggregates pushed down by Citus, a coordinator and two workers (from its source, nothing is installed)
+	@scripts/test-citus
+
 bench:          ## means, variances, histograms, counts against avg and its like, and the gate: ROWS=10000000 RUNS=7
 	@scripts/bench
 
@@ -58,6 +61,9 @@ audit:          ## what every mechanism gives away at least, by its answers; int
 
 test-fuzz:      ## random questions about a protected table: STATEMENTS=100000 SEED=1; and as many statements of sqlsmith, if it is installed
 	@scripts/fuzz
+
+fuzz-states:    ## random and changed texts in the place of sealed states, none of which may be taken in: STATES=10000000 SEED=1
+	@scripts/fuzz-states
 
 mutations:      ## mistakes made on purpose in a copy, each of which the tests must notice; 8 to 18 minutes
 	@scripts/mutations
@@ -89,5 +95,5 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
-.PHONY: all demo test test-crash test-fuzz test-upgrade test-16 test-17 test-18 test-all bench bench-charges bench-planning bench-18 bench-peers audit \
+.PHONY: all demo test test-citus test-crash test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench bench-charges bench-planning bench-18 bench-peers audit \
 	mutations mutants docs figures install uninstall package reproducible clean help

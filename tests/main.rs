@@ -10,6 +10,7 @@ mod bounds;
 mod budgets;
 mod catalog;
 mod cdf;
+mod citus;
 mod clamped;
 mod contributions;
 mod demo;

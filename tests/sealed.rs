@@ -300,7 +300,8 @@ fn arguments_are_computed_where_the_rows_are() {
     run(
         &mut client,
         "CREATE FUNCTION eps() RETURNS float8 LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN 2; END $$;
-         CREATE FUNCTION fails() RETURNS float8 LANGUAGE plpgsql STABLE AS $$ BEGIN RAISE 'it fails' USING ERRCODE = '22012'; END $$",
+         CREATE FUNCTION fails() RETURNS float8 LANGUAGE plpgsql STABLE
+             AS $$ BEGIN RAISE 'it fails' USING ERRCODE = '22012'; END $$",
     );
     let worker = |eps: &str, from: &str| {
         format!(
@@ -528,6 +529,19 @@ fn many_random_texts_are_refused() {
     try_random_texts(number("DP_MEAN_SEED"), number("DP_MEAN_STATES") as usize);
 }
 
+/// Servers that allow other mechanisms would refuse where there are rows, and answer where there are none.
+#[test]
+fn what_is_allowed_must_be_the_same() {
+    let (_database, mut client) = world();
+    for from in ["t", "t WHERE false"] {
+        let part = parts(&mut client, from, "1").remove(0);
+        run(&mut client, "SET dp_mean.allow_pathological = on");
+        assert_not_sealed(&refused(&mut client, &combined(&[&part])));
+        run(&mut client, "SET dp_mean.allow_pathological = off");
+        let _: f64 = value(&mut client, &combined(&[&part]));
+    }
+}
+
 #[test]
 fn keys_are_turned_over() {
     let (database, mut client) = world();
@@ -663,8 +677,8 @@ fn there_is_no_other_way_in_or_out() {
              COMBINEFUNC = dp_mean.dp_state_combine, INITCOND = '');
          CREATE AGGREGATE mine(float8, float8, float8, float8) (SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state,
              FINALFUNC = dp_mean.dp_mean_final, COMBINEFUNC = dp_mean.dp_state_combine, INITCOND = '');
-         CREATE AGGREGATE shown(float8, float8, float8, float8) (SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state,
-             FINALFUNC = dp_mean.dp_state_out);
+         CREATE AGGREGATE shown(float8, float8, float8, float8) (SFUNC = dp_mean.dp_mean_trans,
+             STYPE = dp_mean.dp_state, FINALFUNC = dp_mean.dp_state_out);
          CREATE FUNCTION opened(s dp_mean.dp_state, part text) RETURNS dp_mean.dp_state LANGUAGE plpgsql
              AS $$ BEGIN RETURN part::dp_mean.dp_state; END $$",
     );
@@ -723,7 +737,8 @@ fn what_persons_contribute_stays_on_a_server() {
     let (_database, mut client) = world();
     run(
         &mut client,
-        "CREATE TABLE visits AS SELECT i % 50 AS person, i % 3 AS region, i::float8 AS x FROM generate_series(1, 300) i",
+        "CREATE TABLE visits AS SELECT i % 50 AS person, i % 3 AS region, i::float8 AS x
+             FROM generate_series(1, 300) i",
     );
     let contributions = "(SELECT dp_contribution(x, 0, 100) AS c, person % 2 AS shard FROM visits GROUP BY person) s";
     let groups = "(SELECT region, cost FROM (SELECT dp_groups(2, person, region, dp_part(x, 0, 100)) AS g FROM visits \
@@ -738,7 +753,8 @@ fn what_persons_contribute_stays_on_a_server() {
         });
         for sql in [
             format!(
-                "SELECT worker_partial_agg({mean}, ROW(c, 0::float8, 100::float8, 1::float8)) FROM {contributions}{of_shard}"
+                "SELECT worker_partial_agg({mean}, ROW(c, 0::float8, 100::float8, 1::float8)) \
+                 FROM {contributions}{of_shard}"
             ),
             format!("SELECT worker_partial_agg({count}, 1::float8) FROM {groups}{of_region}"),
             format!(

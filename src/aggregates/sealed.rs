@@ -4,6 +4,7 @@
 //! have. So the text is made of a group without rows too, and is as long as that of one with rows.
 
 use std::ffi::CString;
+use std::rc::Rc;
 
 use dp_sealing::{Unsealed, open, room, seal};
 use pgrx::PgMemoryContexts;
@@ -22,7 +23,7 @@ use crate::pg::sql_type;
 
 /// The call that a state is sealed with: what is known of its arguments.
 struct Sealing {
-    aggregate: Oid,
+    wrapped: Rc<Wrapped>,
     types: Vec<Oid>,
     sources: Vec<Source>,
     computed: Vec<Computation>,
@@ -39,11 +40,11 @@ enum Source {
 impl Sealing {
     /// The call whose state `call`, of the output function, should write.
     fn find(call: Call) -> Self {
-        let (Some(Wrapped { aggregate, .. }), Some(planned)) =
-            (citus::wrapped(call), PlannedCall::on_worker(call))
+        let (Some(wrapped), Some(planned)) = (citus::wrapped(call), PlannedCall::on_worker(call))
         else {
             errors::no_external_state()
         };
+        let aggregate = wrapped.aggregate;
         let types = citus::types_of(aggregate);
         if types.iter().copied().any(sql_type::is_any) {
             errors::citus_hands_on_no_any();
@@ -73,7 +74,7 @@ impl Sealing {
         });
         Self {
             sources: sources.collect(),
-            aggregate,
+            wrapped,
             types,
             computed,
         }
@@ -111,13 +112,12 @@ impl Sealing {
                     }
                 },
             });
-        let name = citus::name_of(self.aggregate);
-        carried::call(&name, &Vec::from_iter(given))
+        carried::call(&self.wrapped.name, &Vec::from_iter(given))
     }
 
     /// The bytes that any state of the call may take, so far as the call says it.
     fn room(&self, values: &[Option<Option<Datum>>]) -> usize {
-        let Some(transition) = citus::transition_of(self.aggregate) else {
+        let Some(transition) = citus::transition_of(self.wrapped.aggregate) else {
             return 0;
         };
         // SAFETY: the values are those of a call of the aggregate with this transition function.
@@ -172,8 +172,8 @@ mod output {
         #[pgrx::pg_guard]
         unsafe extern "C-unwind" fn guarded_computations(fcinfo: FunctionCallInfo) -> Computations {
             fmgr::guarded(|| {
-                // SAFETY: PostgreSQL's own fcinfo, for the length of this call. What is kept lives as long as its record
-                // of the function, which nobody else writes to: one of before belongs to another call.
+                // SAFETY: PostgreSQL's own fcinfo, for the length of this call. What is kept lives as long as its
+                // record of the function, which nobody else writes to: one of before belongs to another call.
                 unsafe {
                     let call = Call::new(fcinfo);
                     let sealing = Sealing::find(call);
@@ -221,16 +221,14 @@ fn input(call: Call) -> Option<Datum> {
     if text.is_empty() {
         return Some(carried::nothing());
     }
-    let Some(Wrapped {
-        side: Side::Coordinator,
-        aggregate,
-    }) = citus::wrapped(call)
-    else {
-        errors::no_external_state()
-    };
+    let wrapped = citus::wrapped(call).filter(|wrapped| wrapped.side == Side::Coordinator);
+    let wrapped = wrapped.unwrap_or_else(|| errors::no_external_state());
     let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
     let part = open(&keys, text)
-        .filter(|part| carried::name(part.call()) == citus::name_of(aggregate))
+        .filter(|part| {
+            let beginning = carried::beginning(&wrapped.name);
+            part.call().starts_with(&beginning)
+        })
         .and_then(|part| Carried::opened(part.call(), &part.mark, part.state()));
     let part = part.unwrap_or_else(|| errors::not_sealed());
     Some(part.datum())

@@ -8,7 +8,7 @@ use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Oid};
 
 use crate::pg::carried::Carried;
-use crate::pg::citus::{Side, Wrapped, wrapped};
+use crate::pg::citus::{Side, wrapped};
 use crate::pg::fmgr::Call;
 
 /// The query, the call of Citus, the function of ours; and for a final function the call of ours, which came with the
@@ -38,7 +38,7 @@ impl Drop for Forget {
 impl Place {
     /// The place of a call, with the memory of its query; `None` where no aggregate of Citus runs it.
     pub fn of(call: Call) -> Option<(Self, pg_sys::MemoryContext)> {
-        let Wrapped { side, .. } = wrapped(call)?;
+        let side = wrapped(call)?.side;
         // SAFETY: an aggregate is the caller, so that its context is an AggState, which has the state of its query.
         // Argument 0 of a support function is declared dp_state.
         unsafe {

@@ -7,6 +7,7 @@ use pgrx::pg_sys::{self, Datum};
 
 use crate::pg::citus::{Side, wrapped};
 use crate::pg::fmgr::Call;
+use crate::pg::settings::allow_pathological;
 use crate::pg::varlena::{is_plain, length_word};
 
 /// Marks a state of no rows.
@@ -275,9 +276,16 @@ pub enum Given {
     Bytes(Vec<u8>),
 }
 
+/// What a call begins with: the name of its aggregate, and whether mechanisms are allowed that show rows. Servers that
+/// allow other ones would tell rows from none.
+pub fn beginning(name: &[u8]) -> Vec<u8> {
+    [name, &[0, u8::from(allow_pathological())]].concat()
+}
+
 /// The bytes of a call; `None` of more than 255 arguments.
 pub fn call(name: &[u8], arguments: &[Given]) -> Option<Vec<u8>> {
-    let mut bytes = [name, &[0, u8::try_from(arguments.len()).ok()?]].concat();
+    let mut bytes = beginning(name);
+    bytes.push(u8::try_from(arguments.len()).ok()?);
     for argument in arguments {
         match argument {
             Given::OfRows => bytes.push(0),
@@ -296,15 +304,10 @@ pub fn call(name: &[u8], arguments: &[Given]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The name of the aggregate in the bytes of a call.
-pub fn name(call: &[u8]) -> &[u8] {
-    call.split(|byte| *byte == 0).next().unwrap_or(call)
-}
-
 /// The arguments in the bytes of a call.
 pub fn arguments(call: &[u8]) -> Option<Vec<Given>> {
-    let rest = call.get(name(call).len() + 1..)?;
-    let (count, mut rest) = rest.split_first()?;
+    let name = call.iter().position(|byte| *byte == 0)?;
+    let ([_, _, count], mut rest) = call.get(name..)?.split_first_chunk()?;
     let mut all = Vec::new();
     for _ in 0..*count {
         let (kind, after) = rest.split_first()?;

@@ -5,8 +5,11 @@
 //! Only C code can do that. An SQL function has no context to hand on, and what an own aggregate calls has the call of
 //! that aggregate.
 
+use std::cell::RefCell;
 use std::ffi::CStr;
+use std::rc::Rc;
 
+use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Aggref, Const, Datum, Expr, NodeTag, Oid, TargetEntry};
 
 use crate::pg::extension;
@@ -28,17 +31,52 @@ pub struct Wrapped {
     pub side: Side,
     /// The one of this extension.
     pub aggregate: Oid,
+    /// Its name with the types of its arguments, the same on all servers.
+    pub name: Vec<u8>,
+}
+
+/// The query and the call of Citus in it, by their addresses.
+type Place = (usize, usize);
+
+thread_local! {
+    /// What was looked up in the catalog for the running queries of this process: parts are many.
+    static KNOWN: RefCell<Vec<(Place, Rc<Wrapped>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Takes what is known of a query away when its memory goes.
+struct Forget(Place);
+
+impl Drop for Forget {
+    fn drop(&mut self) {
+        // Where the thread is at its end there is nothing to forget.
+        let _ = KNOWN.try_with(|known| known.borrow_mut().retain(|(place, _)| *place != self.0));
+    }
 }
 
 /// The aggregate of ours that the aggregate of Citus works for which runs `call`, if one does.
-pub fn wrapped(call: Call) -> Option<Wrapped> {
+pub fn wrapped(call: Call) -> Option<Rc<Wrapped>> {
     if !call.in_aggregate() {
         return None;
     }
-    // SAFETY: an aggregate is the caller, so that PostgreSQL knows its call, which lives in the plan.
+    // SAFETY: an aggregate is the caller, so that its context is an AggState, which has the state of its query, and
+    // PostgreSQL knows its call, which lives in the plan.
     unsafe {
         let aggref = pg_sys::AggGetAggref(call.fcinfo()).cast::<Aggref>();
-        (!aggref.is_null()).then(|| wrapped_by(aggref)).flatten()
+        let aggregate = (*call.fcinfo()).context.cast::<pg_sys::AggState>();
+        let query = (*aggregate).ss.ps.state;
+        let place = (query as usize, aggref as usize);
+        let found = KNOWN.with_borrow(|known| {
+            let mut all = known.iter();
+            all.find(|(of, _)| *of == place)
+                .map(|(_, wrapped)| Rc::clone(wrapped))
+        });
+        if aggref.is_null() || found.is_some() {
+            return found;
+        }
+        let wrapped = Rc::new(wrapped_by(aggref)?);
+        PgMemoryContexts::For((*query).es_query_cxt).leak_and_drop_on_delete(Forget(place));
+        KNOWN.with_borrow_mut(|known| known.push((place, Rc::clone(&wrapped))));
+        Some(wrapped)
     }
 }
 
@@ -46,7 +84,7 @@ pub fn wrapped(call: Call) -> Option<Wrapped> {
 ///
 /// # Safety
 /// It lives.
-pub unsafe fn wrapped_by(aggref: *mut Aggref) -> Option<Wrapped> {
+unsafe fn wrapped_by(aggref: *mut Aggref) -> Option<Wrapped> {
     // SAFETY: catalog look-ups by oid; the name is a C string in PostgreSQL's memory; each cast follows a check of the
     // node's tag, and an oid is passed by value.
     unsafe {
@@ -74,12 +112,16 @@ pub unsafe fn wrapped_by(aggref: *mut Aggref) -> Option<Wrapped> {
             return None;
         }
         let aggregate = Oid::from_u32(constvalue.value() as u32);
-        extension::has_function(aggregate).then_some(Wrapped { side, aggregate })
+        extension::has_function(aggregate).then(|| Wrapped {
+            side,
+            aggregate,
+            name: name_of(aggregate),
+        })
     }
 }
 
-/// The name of an aggregate with the types of its arguments, the same on all servers.
-pub fn name_of(aggregate: Oid) -> Vec<u8> {
+/// The name of an aggregate with the types of its arguments.
+fn name_of(aggregate: Oid) -> Vec<u8> {
     // SAFETY: a catalog look-up by oid, which answers with a C string in PostgreSQL's memory.
     unsafe { CStr::from_ptr(pg_sys::format_procedure_qualified(aggregate)) }
         .to_bytes()

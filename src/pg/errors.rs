@@ -429,7 +429,7 @@ pub fn not_sealed() -> ! {
         PgSqlErrorCode::ERRCODE_DATA_EXCEPTION,
         "dp_state: this is no part of the same call that a server with the same keys has sealed"
             .into(),
-        "All servers need the same keys and the same version of dp_mean, and each part counts once.",
+        "All servers need the same keys, and the same version and settings of dp_mean; each part counts once.",
     )
 }
 
@@ -438,9 +438,9 @@ pub fn no_keys(why: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         format!("dp_state: this server has no key for what the servers tell one another: {why}"),
-        "Make one as the user that runs PostgreSQL, in the data directory: (umask 077; echo \"key1 $(head -c 32 /dev/urandom | \
-         od -An -tx1 | tr -d ' \\n')\" > dp_mean.keys); and copy the file to the other servers. dp_mean.state_key_file is \
-         another place for it.",
+        "Make one as the user that runs PostgreSQL, in the data directory: (umask 077; echo \"key1 \
+         $(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \\n')\" > dp_mean.keys); and copy the file to the other \
+         servers. dp_mean.state_key_file is another place for it.",
     )
 }
 

@@ -146,7 +146,10 @@ impl PlannedCall {
                 return Err(Missing::NotOurs);
             }
             let function = (*call.flinfo()).fn_oid;
-            if let Some(Wrapped { side, aggregate }) = citus::wrapped_by(aggref) {
+            if let Some(wrapped) = citus::wrapped(call) {
+                let Wrapped {
+                    side, aggregate, ..
+                } = *wrapped;
                 if !is_ours(aggregate, caller, function) {
                     return Err(Missing::NotOurs);
                 }
@@ -401,7 +404,7 @@ pub fn is_partial(call: Call) -> bool {
         let aggref = pg_sys::AggGetAggref(call.fcinfo()).cast::<Aggref>();
         !aggref.is_null()
             && ((*aggref).aggsplit & pg_sys::AGGSPLITOP_SKIPFINAL != 0
-                || citus::wrapped_by(aggref).is_some())
+                || citus::wrapped(call).is_some())
     }
 }
 
