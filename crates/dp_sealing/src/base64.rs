@@ -1,57 +1,30 @@
 //! Bytes as text, in the alphabet for URLs (RFC 4648, section 5), without padding. Each text stands for its own bytes
 //! alone: what another encoder might write for the same bytes is no text.
 
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-const NONE: u8 = 64;
-
-/// What each character stands for.
-const VALUES: [u8; 256] = {
-    let mut values = [NONE; 256];
-    let mut i = 0;
-    while i < DIGITS.len() {
-        values[DIGITS[i] as usize] = i as u8;
-        i += 1;
-    }
-    values
-};
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
 
 /// `None` where memory ends.
 pub fn encode(bytes: &[u8]) -> Option<String> {
-    let mut text = String::new();
-    text.try_reserve_exact(bytes.len().div_ceil(3) * 4).ok()?;
-    for chunk in bytes.chunks(3) {
-        let byte = |i| u32::from(chunk.get(i).copied().unwrap_or(0));
-        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for i in 0..=chunk.len() {
-            let digit = word >> (18 - 6 * i) & 63;
-            text.push(char::from(DIGITS[digit as usize]));
-        }
-    }
-    Some(text)
+    let length = base64::encoded_len(bytes.len(), false)?;
+    let mut text = room(length)?;
+    let written = BASE64_URL_SAFE_NO_PAD.encode_slice(bytes, &mut text).ok()?;
+    text.truncate(written);
+    String::from_utf8(text).ok()
 }
 
 /// `None` for what [`encode`] never writes, and where memory ends.
 pub fn decode(text: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = room(base64::decoded_len_estimate(text.len()))?;
+    let written = BASE64_URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
+    bytes.truncate(written);
+    Some(bytes)
+}
+
+/// So many bytes.
+fn room(length: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(text.len() / 4 * 3 + 3).ok()?;
-    for chunk in text.chunks(4) {
-        let mut word = 0;
-        for i in 0..4 {
-            let value = chunk.get(i).map_or(0, |digit| VALUES[usize::from(*digit)]);
-            if value == NONE {
-                return None;
-            }
-            word = word << 6 | u32::from(value);
-        }
-        let [_, decoded @ ..] = word.to_be_bytes();
-        let (kept, rest) = decoded.split_at_checked(chunk.len() - 1)?;
-        // One character alone is no byte, and what is left over of the last is 0.
-        if chunk.len() == 1 || rest.iter().any(|byte| *byte != 0) {
-            return None;
-        }
-        bytes.extend(kept);
-    }
+    bytes.try_reserve_exact(length).ok()?;
+    bytes.resize(length, 0);
     Some(bytes)
 }
 
