@@ -195,6 +195,8 @@ impl<M: ?Sized> Aggregate<M> {
 /// # Safety
 /// See [`Aggregate::made_of`].
 pub unsafe fn room(values: &[Option<Option<Datum>>]) -> Option<usize> {
+    // The default is one of sums: there is no need to make it for each part.
+    values.get(at::MECHANISM - 1)?;
     // SAFETY: the caller guarantees it.
     match unsafe { MEAN.made_of(values) }?.mechanism.as_ref() {
         Mean::Sums(_) | Mean::Sampled(_) => None,
@@ -208,6 +210,8 @@ pub unsafe fn room(values: &[Option<Option<Datum>>]) -> Option<usize> {
 /// # Safety
 /// As for [`room`].
 pub unsafe fn room_of_estimate(values: &[Option<Option<Datum>>]) -> Option<usize> {
+    // The same.
+    values.get(at::MECHANISM - 1)?;
     // SAFETY: the caller guarantees it.
     match unsafe { ESTIMATE.made_of(values) }?.mechanism.as_ref() {
         MeanEstimate::Sums(_) => None,
