@@ -153,6 +153,8 @@ impl Aggregate<Mean> {
 /// # Safety
 /// See [`Aggregate::made_of`].
 pub unsafe fn room(values: &[Option<Option<Datum>>]) -> Option<usize> {
+    // The default is one of sums: there is no need to make it for each part.
+    values.get(at::MECHANISM - 1)?;
     // SAFETY: the caller guarantees it.
     match unsafe { MEAN.made_of(values) }?.mechanism.as_ref() {
         Mean::Sums(_) | Mean::Sampled(_) => None,

@@ -18,7 +18,7 @@ use crate::aggregates::shared::scalars::{add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::release::release;
-use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION};
+use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION, at};
 use crate::call::site::CallSite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::Call;
@@ -81,6 +81,8 @@ impl Aggregate<SumMechanism> {
 /// # Safety
 /// See [`Aggregate::made_of`].
 pub unsafe fn room(values: &[Option<Option<Datum>>]) -> Option<usize> {
+    // The default is one of sums: there is no need to make it for each part.
+    values.get(at::MECHANISM - 1)?;
     // SAFETY: the caller guarantees it.
     match unsafe { SUM.made_of(values) }?.mechanism.as_ref() {
         SumMechanism::Sums(_) => None,

@@ -13,6 +13,7 @@ use crate::aggregates::shared::scalars::value;
 use crate::call::aggregate::Aggregate;
 use crate::call::group::state as state_of;
 use crate::call::release::release;
+use crate::call::signature::at;
 use crate::call::site::{CallSite, Price};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
@@ -133,6 +134,8 @@ pub unsafe fn room<A: 'static>(
     aggregate: &'static Aggregate<SomeEstimate<A>>,
     values: &[Option<Option<Datum>>],
 ) -> Option<usize> {
+    // The default is one of sums: there is no need to make it for each part.
+    values.get(at::MECHANISM - 1)?;
     // SAFETY: the caller guarantees it.
     match unsafe { aggregate.made_of(values) }?.mechanism.as_ref() {
         SomeEstimate::Sums(_) => None,
