@@ -23,7 +23,7 @@ COMMENT ON VIEW dp_stats IS
     'Databases without an event have no line. dp_mean has to be in shared_preload_libraries (55000).';
 COMMENT ON COLUMN dp_stats.database IS
     'The database; NULL for all those together that have no line of their own, from the 1,024th on.';
-COMMENT ON COLUMN dp_stats.queries IS 'Queries about protected tables that were charged and ran.';
+COMMENT ON COLUMN dp_stats.queries IS 'Queries about protected tables that were charged, and began to run.';
 COMMENT ON COLUMN dp_stats.charges IS 'Charges of budgets, by queries and by dp_charge.';
 COMMENT ON COLUMN dp_stats.charges_per_second IS 'The same for each second since the server started.';
 COMMENT ON COLUMN dp_stats.releases IS 'Answers of aggregates, each with noise of its own: one for each group.';

@@ -20,7 +20,7 @@ pub(super) const BINS: Parameter = Parameter {
     name: "bins",
     kind: ParameterKind::Whole,
     domain: "2 to 65536, and at least 64 with grid=log",
-    description: "the most bins, 16384 by default: each is 8 bytes of memory in a group, and 16 places are told apart in \
+    description: "the most bins, 16384 by default: each is at most 8 bytes of memory in a group, and 16 places are told apart in \
                   each",
 };
 

@@ -24,7 +24,7 @@ const GRID: Parameter = Parameter {
 
 /// The parameter `bins`.
 const BINS: Parameter = Parameter {
-    description: "the most bins, 2048 by default: each is 8 bytes of memory in a group, and its end a value that can be \
+    description: "the most bins, 2048 by default: each is at most 8 bytes of memory in a group, and its end a value that can be \
                   the answer",
     ..parameters::BINS
 };
