@@ -192,14 +192,27 @@ find_build_tools() {
 
 library() { echo "$REPO/target/pg$MAJOR/$1/lib$EXTENSION.so"; }
 
-# build release|testing: the library of that profile, at the path that `library` prints. All majors are built in
-# one folder, where they share most of what they depend on, and then put aside.
+# build PROFILE...: the library of these profiles, release or testing, at the paths that `library` prints. All majors are
+# built in one folder, where they share most of what they depend on, and then put aside.
 build() {
-	local features=pg$MAJOR
-	[ "$1" = release ] || features+=,$1
-	quietly "building $EXTENSION $VERSION for PostgreSQL $MAJOR ($1)" env PGRX_PG_CONFIG_PATH="$PG_CONFIG" \
-		cargo build --package "$EXTENSION" --lib --profile "$1" --no-default-features --features "$features" --target-dir target
-	install -D "target/$1/lib$EXTENSION.so" "$(library "$1")"
+	local profile
+	quietly "building $EXTENSION $VERSION for PostgreSQL $MAJOR ($*)" compile "$@"
+	for profile; do install -D "target/$profile/lib$EXTENSION.so" "$(library "$profile")"; done
+}
+
+# compile PROFILE...: several at once, as the end of each keeps one core busy and no more.
+compile() {
+	local profile features job jobs=() status=0
+	trap 'kill $(jobs -p) 2>/dev/null; exit 143' TERM
+	for profile; do
+		features=pg$MAJOR
+		[ "$profile" = release ] || features+=,$profile
+		env PGRX_PG_CONFIG_PATH="$PG_CONFIG" cargo build --package "$EXTENSION" --lib --profile "$profile" \
+			--no-default-features --features "$features" --target-dir target &
+		jobs+=($!)
+	done
+	for job in "${jobs[@]}"; do wait "$job" || status=$?; done
+	return $status
 }
 
 # ship FILE: the library as packages have it, into this file, from the sources in the current directory. The same source,
