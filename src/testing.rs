@@ -159,7 +159,8 @@ fn signatures(_: Call) -> Option<Datum> {
 #[pg_extern(sql = false)]
 fn dp_test_backend()
 -> TableIterator<'static, (name!(name, &'static str), name!(error, Option<String>))> {
-    let checks = pg::CHECKS.into_iter().chain(ledger::CHECKS).flatten();
+    let checks = pg::CHECKS.into_iter().chain(crate::state::CHECKS);
+    let checks = checks.chain(ledger::CHECKS).flatten();
     let rows: Vec<_> = checks
         .map(|check| (check.name, check::apart(check.run).err()))
         .collect();

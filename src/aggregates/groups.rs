@@ -18,6 +18,7 @@ use crate::call::signature::at;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{self, Call, argument, sql_function};
 use crate::pg::keys::KeyType;
+use crate::pg::memory;
 use crate::pg::plan::{PlannedCall, SupportFunction};
 use crate::pg::salt::salt;
 use crate::pg::set::Rows;
@@ -142,8 +143,8 @@ impl Site {
                     continue;
                 };
                 let (rule, grid) = self.rule(column, &part)?;
-                if !part.x.is_nan() && !state.add(slot, column, rule, grid, part.x) {
-                    return None;
+                if !part.x.is_nan() {
+                    state = state.add(slot, column, rule, grid, part.x)?;
                 }
             }
         }
@@ -164,6 +165,7 @@ unsafe fn take_row(
     // SAFETY: three arguments, by the declaration.
     unsafe {
         let [state, person] = [argument(fcinfo, at::STATE), argument(fcinfo, at::PERSON)];
+        memory::fetch_soon(state.value.cast_mut_ptr());
         if fmgr::in_aggregate(fcinfo) && person.isnull {
             (*fcinfo).isnull = state.isnull;
             return state.value;

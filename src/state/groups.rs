@@ -2,6 +2,10 @@
 //! slot for each group in the order of ranks, and the bytes of keys that have some. It grows with the number of groups
 //! that are kept, never with that of the rows.
 
+#[cfg(feature = "testing")]
+pub mod checks;
+mod sums;
+
 use dp_core::encoding::contribution::{Contribution, PersonRows, PersonTotal};
 use dp_core::encoding::grid::{Bounds, Grid};
 use dp_core::encoding::groups::{Kept, LAST, Place, end_with, place};
@@ -11,10 +15,12 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use crate::pg::keys::{Image, KeyType, Lies};
 use crate::pg::varlena::{is_plain, length_word};
+use crate::state::groups::sums::{Form, PersonSums};
 use crate::state::scalar::RowSums;
 
-/// Marks a state of groups, and the version of its layout.
+/// Marks a state of groups, and the version of its layout: with sums, and with a row at most in each group.
 const MAGIC: u32 = 0xd9_3a_5e_51;
+const MAGIC_OF_ONE_ROW: u32 = 0xd9_3a_5e_52;
 
 /// The most columns, keys and contributions together: a slot has a bit for each.
 pub const MOST_COLUMNS: usize = 64;
@@ -23,8 +29,8 @@ pub const MOST_COLUMNS: usize = 64;
 /// a person ends somewhere: at far less than the 1 GB that a value of PostgreSQL can have.
 pub const MOST_BYTES: usize = 1 << 16;
 
-/// Slots of a new person.
-const SMALLEST: usize = 4;
+/// Bytes that PostgreSQL keeps before each piece of memory, which has together with them a power of two.
+const BEFORE: usize = 16;
 
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -112,8 +118,12 @@ impl Column {
     }
 
     /// Words in a slot.
-    fn width(&self) -> usize {
-        if self.key_type().is_some() { 1 } else { SUMS }
+    fn width(&self, form: Form) -> usize {
+        if self.key_type().is_some() {
+            1
+        } else {
+            form.words()
+        }
     }
 }
 
@@ -128,9 +138,6 @@ pub struct Rule {
     pub bounds: [u64; 2],
 }
 
-/// Words of a contribution's sums.
-const SUMS: usize = 5;
-
 /// A key of a group; `None` is NULL, and what a column of contributions has.
 pub type Key<'a> = Option<Image<'a>>;
 
@@ -143,6 +150,7 @@ pub struct GroupsState<'a> {
     columns: &'a mut [Column],
     slots: &'a mut [u64],
     keys: &'a mut [u64],
+    form: Form,
     /// Words of a slot: the rank, a bit for each key that is NULL, and what the columns have.
     width: usize,
 }
@@ -167,8 +175,11 @@ impl Kept for GroupsState<'_> {
 }
 
 /// Words of a slot with these columns.
-fn width(columns: &[Column]) -> usize {
-    2 + columns.iter().map(Column::width).sum::<usize>()
+fn width(columns: &[Column], form: Form) -> usize {
+    2 + columns
+        .iter()
+        .map(|column| column.width(form))
+        .sum::<usize>()
 }
 
 /// Bytes of a state.
@@ -181,18 +192,21 @@ impl<'a> GroupsState<'a> {
     ///
     /// # Safety
     /// `datum` is a non-NULL varlena, and nothing else refers to what it has.
+    #[inline]
     pub unsafe fn of(datum: Datum) -> Option<Self> {
         let head = datum.cast_mut_ptr::<Head>();
         // SAFETY: a varlena that is aligned and whose length word is an uncompressed one of so many bytes has a
         // head, and then the columns that the head says; it is a state of groups if its length is what these make
         // it, and then slots and keys follow. Any bytes are valid numbers.
         unsafe {
-            if !head.is_aligned()
-                || !is_plain((*head).header, size_of::<Head>())
-                || (*head).magic != MAGIC
-            {
+            if !head.is_aligned() || !is_plain((*head).header, size_of::<Head>()) {
                 return None;
             }
+            let form = match (*head).magic {
+                MAGIC => Form::Sums,
+                MAGIC_OF_ONE_ROW => Form::OneRow,
+                _ => return None,
+            };
             let Head {
                 header,
                 most,
@@ -216,7 +230,7 @@ impl<'a> GroupsState<'a> {
             }
             let columns = head.add(1).cast::<Column>();
             let columns = std::slice::from_raw_parts_mut(columns, count);
-            let width = width(columns);
+            let width = width(columns, form);
             let (slots, room) = (slots as usize * width, room as usize);
             if header != length_word(size(count, slots + room)) {
                 return None;
@@ -227,6 +241,7 @@ impl<'a> GroupsState<'a> {
                 columns,
                 slots: std::slice::from_raw_parts_mut(words, slots),
                 keys: std::slice::from_raw_parts_mut(words.add(slots), room),
+                form,
                 width,
             })
         }
@@ -235,10 +250,9 @@ impl<'a> GroupsState<'a> {
     /// A person without groups, in the current memory context. At most [`MOST`] groups are kept, of at most
     /// [`MOST_COLUMNS`] columns.
     pub fn new(person: u64, most: u32, columns: &[Column]) -> Self {
-        let slots = SMALLEST.min(most as usize);
         let head = Head {
             header: 0,
-            magic: MAGIC,
+            magic: 0,
             end: LAST,
             person,
             most,
@@ -248,18 +262,26 @@ impl<'a> GroupsState<'a> {
             filled: 0,
             room: 0,
         };
-        Self::with_room(head, columns, slots, 0)
+        Self::with_room(head, columns, Form::OneRow, 1, 0)
     }
 
-    /// No groups, but room for some, in the current memory context.
-    fn with_room(head: Head, columns: &[Column], slots: usize, room: usize) -> Self {
-        let (width, count) = (width(columns), columns.len());
+    /// No groups, but room for some, in the current memory context: for so many or more, as memory comes in powers of
+    /// two.
+    fn with_room(head: Head, columns: &[Column], form: Form, slots: usize, room: usize) -> Self {
+        let (width, count) = (width(columns, form), columns.len());
+        let least = size(count, slots * width + room) + BEFORE;
+        let slots = slots + (least.next_power_of_two() - least) / (width * 8);
+        let slots = slots.min(head.most as usize);
         let size = size(count, slots * width + room);
         // SAFETY: palloc0 gives that many bytes, zero and aligned to 8, or raises.
         unsafe {
             let new = pg_sys::palloc0(size).cast::<Head>();
             new.write(Head {
                 header: length_word(size),
+                magic: match form {
+                    Form::Sums => MAGIC,
+                    Form::OneRow => MAGIC_OF_ONE_ROW,
+                },
                 used: 0,
                 slots: slots as u32,
                 filled: 0,
@@ -275,6 +297,7 @@ impl<'a> GroupsState<'a> {
                 columns: kept,
                 slots: std::slice::from_raw_parts_mut(words, slots * width),
                 keys: std::slice::from_raw_parts_mut(words.add(slots * width), room),
+                form,
                 width,
             }
         }
@@ -311,13 +334,13 @@ impl<'a> GroupsState<'a> {
             && self.columns.iter().zip(columns).all(same)
     }
 
-    /// Where a column is in a slot.
-    fn offset(&self, column: usize) -> usize {
-        width(&self.columns[..column])
+    /// Where a column of a slot is.
+    fn at(&self, slot: usize, column: usize) -> usize {
+        slot * self.width + width(&self.columns[..column], self.form)
     }
 
     fn word(&self, slot: usize, column: usize) -> u64 {
-        self.slots[slot * self.width + self.offset(column)]
+        self.slots[self.at(slot, column)]
     }
 
     fn is_null(&self, slot: usize, column: usize) -> bool {
@@ -448,7 +471,7 @@ impl<'a> GroupsState<'a> {
 
     /// Sets a key, for which there is room.
     fn set_key(&mut self, slot: usize, column: usize, key: Key) {
-        let at = slot * self.width + self.offset(column);
+        let at = self.at(slot, column);
         let bit = 1u64 << column;
         match key {
             None => self.slots[slot * self.width + 1] |= bit,
@@ -476,60 +499,132 @@ impl<'a> GroupsState<'a> {
     /// The same groups, with so many slots and so many words for bytes of keys that are free: in a larger copy where
     /// they are not.
     fn with_space(self, slots: usize, words: usize) -> Self {
-        let (used, had) = (self.len(), self.head.slots as usize);
-        if used + slots <= had && words <= self.keys.len() - self.head.filled as usize {
+        let needed = self.len() + slots;
+        let has_slots = needed <= self.head.slots as usize;
+        if has_slots && words <= self.keys.len() - self.head.filled as usize {
             return self;
         }
-        let slots = if used + slots <= had {
-            had
-        } else {
-            (2 * had).min(self.head.most as usize)
-        };
-        let columns = 0..self.columns.len();
-        let lives = |slot| {
-            let bytes = columns.clone().map(move |column| (slot, column));
-            let has = |(slot, column): &(usize, usize)| {
-                let of = &self.columns[*column];
-                of.key_type().is_some() && of.lies != 0 && !self.is_null(*slot, *column)
-            };
-            let long = |(slot, column)| ((self.word(slot, column) >> 32) as usize).div_ceil(8);
-            bytes.filter(has).map(long).sum::<usize>()
-        };
-        let live = (0..used).map(lives).sum::<usize>();
-        // As much again is free for keys that come: each is copied a few times at most.
-        let room = if words == 0 && live == 0 {
-            0
-        } else {
-            (live + words) * 2
-        };
-        let mut larger = Self::with_room(*self.head, self.columns, slots, room);
-        larger.head.used = used as u32;
-        let words = used * self.width;
-        larger.slots[..words].copy_from_slice(&self.slots[..words]);
-        for slot in 0..used {
-            for column in columns.clone() {
-                let of = &self.columns[column];
-                if of.key_type().is_some() && of.lies != 0 && !self.is_null(slot, column) {
-                    larger.set_key(slot, column, self.key(slot, column));
-                }
-            }
-        }
-        larger
+        self.copy(self.form, needed, words)
     }
 
-    /// Takes in a value of a group, or says that it comes by another rule than the values before.
-    pub fn add(&mut self, slot: usize, column: usize, rule: &Rule, grid: &Grid, x: f64) -> bool {
-        if !self.is_of(column, rule) {
-            return false;
-        }
-        let at = slot * self.width + self.offset(column);
-        let words = &mut self.slots[at..at + SUMS];
-        if rule.total {
-            take_in::<PersonTotal, 3>(words, |sums| sums.add(PersonTotal::steps(grid, x)));
+    /// The columns whose keys have bytes in a slot.
+    fn with_bytes(&self, slot: usize) -> impl Iterator<Item = usize> {
+        let has = move |column: &usize| {
+            let of = &self.columns[*column];
+            of.key_type().is_some() && of.lies != 0 && !self.is_null(slot, *column)
+        };
+        (0..self.columns.len()).filter(has)
+    }
+
+    /// A copy of this form, with so many slots and so many free words for bytes of keys, or more.
+    fn copy(&self, form: Form, slots: usize, words: usize) -> Self {
+        let used = self.len();
+        let long = |slot| {
+            let long = move |column| ((self.word(slot, column) >> 32) as usize).div_ceil(8);
+            self.with_bytes(slot).map(long).sum::<usize>()
+        };
+        let live = (0..used).map(long).sum::<usize>();
+        // As much again is free for keys that come: each is copied a few times at most.
+        let room = (live + words) * 2;
+        let mut copy = Self::with_room(*self.head, self.columns, form, slots, room);
+        copy.head.used = used as u32;
+        if form == self.form {
+            let words = used * self.width;
+            copy.slots[..words].copy_from_slice(&self.slots[..words]);
         } else {
-            take_in::<PersonRows, 5>(words, |sums| sums.add(PersonRows::steps(grid, x)));
+            (0..used).for_each(|slot| copy.set_sums(slot, self));
         }
-        true
+        for slot in 0..used {
+            for column in self.with_bytes(slot) {
+                copy.set_key(slot, column, self.key(slot, column));
+            }
+        }
+        copy
+    }
+
+    /// Sets a slot to what another state has in the same one, in this one's form, which is that of sums.
+    fn set_sums(&mut self, slot: usize, other: &Self) {
+        let [to, from] = [slot * self.width, slot * other.width];
+        self.slots[to..to + 2].copy_from_slice(&other.slots[from..from + 2]);
+        for column in 0..self.columns.len() {
+            let [to, from] = [self.at(slot, column), other.at(slot, column)];
+            let (to, from) = (&mut self.slots[to..], &other.slots[from..]);
+            let of = &self.columns[column];
+            if of.key_type().is_some() {
+                to[0] = from[0];
+            } else if of.total != 0 {
+                PersonTotal::read(other.form, from).write(to);
+            } else {
+                PersonRows::read(other.form, from).write(to);
+            }
+        }
+    }
+
+    /// Takes in a value of a group; `None` where it comes by another rule than the values before. What comes back may
+    /// be a larger copy.
+    pub fn add(
+        mut self,
+        slot: usize,
+        column: usize,
+        rule: &Rule,
+        grid: &Grid,
+        x: f64,
+    ) -> Option<Self> {
+        self.is_of(column, rule).then(|| {
+            if rule.total {
+                self.take_in::<PersonTotal, 3>(slot, column, PersonTotal::steps(grid, x))
+            } else {
+                self.take_in::<PersonRows, 5>(slot, column, PersonRows::steps(grid, x))
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn take_in<S: PersonSums<N>, const N: usize>(
+        self,
+        slot: usize,
+        column: usize,
+        steps: S::Steps,
+    ) -> Self {
+        let at = self.at(slot, column);
+        if self.form == Form::OneRow && self.slots[at] == 0 {
+            self.slots[at] = S::word(steps);
+            return self;
+        }
+        self.sum::<S, N>(slot, column, |sums| sums.add(steps))
+    }
+
+    /// Changes the sums of a group. What comes back may be a larger copy.
+    fn sum<S: PersonSums<N>, const N: usize>(
+        mut self,
+        slot: usize,
+        column: usize,
+        change: impl FnOnce(&mut S),
+    ) -> Self {
+        if self.form == Form::OneRow {
+            self = self.copy(Form::Sums, self.len(), 0);
+        }
+        let at = self.at(slot, column);
+        let words = &mut self.slots[at..at + N];
+        let mut sums = S::read(Form::Sums, words);
+        change(&mut sums);
+        sums.write(words);
+        self
+    }
+
+    /// Takes in what another part of the same person's rows has of a group.
+    fn take_in_part<S: PersonSums<N>, const N: usize>(
+        self,
+        slot: usize,
+        column: usize,
+        (form, words): (Form, &[u64]),
+    ) -> Self {
+        let at = self.at(slot, column);
+        if [self.form, form] == [Form::OneRow; 2] && (self.slots[at] == 0 || words[0] == 0) {
+            self.slots[at] |= words[0];
+            return self;
+        }
+        self.sum::<S, N>(slot, column, |sums| sums.merge(&S::read(form, words)))
     }
 
     /// Whether values of a column come by this rule, as they do from the first one on.
@@ -575,19 +670,12 @@ impl<'a> GroupsState<'a> {
                 if self.columns[column].key_type().is_some() {
                     continue;
                 }
-                let of_other = from * other.width + other.offset(column);
-                let more = &other.slots[of_other..of_other + SUMS];
-                let at = slot * self.width + self.offset(column);
-                let words = &mut self.slots[at..at + SUMS];
-                if self.columns[column].total != 0 {
-                    take_in::<PersonTotal, 3>(words, |sums| {
-                        sums.merge(&read::<PersonTotal, 3>(more))
-                    });
+                let part = (other.form, &other.slots[other.at(from, column)..]);
+                self = if self.columns[column].total != 0 {
+                    self.take_in_part::<PersonTotal, 3>(slot, column, part)
                 } else {
-                    take_in::<PersonRows, 5>(words, |sums| {
-                        sums.merge(&read::<PersonRows, 5>(more))
-                    });
-                }
+                    self.take_in_part::<PersonRows, 5>(slot, column, part)
+                };
             }
         }
         Some(self)
@@ -598,12 +686,11 @@ impl<'a> GroupsState<'a> {
         let rule = rule_of(&self.columns[column])?;
         let [lo, hi] = rule.bounds.map(f64::from_bits);
         let bounds = Bounds::new(Some(lo), Some(hi)).ok()?;
-        let at = slot * self.width + self.offset(column);
-        let words = &self.slots[at..at + SUMS];
+        let words = &self.slots[self.at(slot, column)..];
         let given = if rule.total {
-            read::<PersonTotal, 3>(words).contribution(&bounds)
+            PersonTotal::read(self.form, words).contribution(&bounds)
         } else {
-            read::<PersonRows, 5>(words).contribution(rule.k)
+            PersonRows::read(self.form, words).contribution(rule.k)
         };
         Some((bounds, given?))
     }
@@ -620,19 +707,4 @@ fn rule_of(column: &Column) -> Option<Rule> {
         k,
         bounds: [column.lo, column.hi],
     })
-}
-
-fn read<S: RowSums<Words = [u64; N]>, const N: usize>(words: &[u64]) -> S {
-    let mut own = [0; N];
-    own.copy_from_slice(&words[..N]);
-    S::unpack(own)
-}
-
-fn take_in<S: RowSums<Words = [u64; N]>, const N: usize>(
-    words: &mut [u64],
-    add: impl FnOnce(&mut S),
-) {
-    let mut sums = read::<S, N>(words);
-    add(&mut sums);
-    words[..N].copy_from_slice(&sums.pack());
 }

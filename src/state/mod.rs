@@ -10,3 +10,7 @@ pub mod person;
 pub mod refused;
 pub mod scalar;
 pub mod vector;
+
+/// The checks of this folder.
+#[cfg(feature = "testing")]
+pub const CHECKS: [&[crate::pg::check::Check]; 1] = [groups::checks::CHECKS];

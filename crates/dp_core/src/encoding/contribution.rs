@@ -115,7 +115,12 @@ impl Contribution {
         let rows = u128::from(n);
         let s = s.min(steps * rows);
         // s <= G n, and so s^2 / n <= G s, which is an integer: the lower end is not above the upper one.
-        let q = q.clamp((s * s).div_ceil(rows), steps * s);
+        let least = if n == 1 {
+            s * s
+        } else {
+            (s * s).div_ceil(rows)
+        };
+        let q = q.clamp(least, steps * s);
         Self { n, s: s as u64, q }
     }
 
@@ -192,6 +197,10 @@ impl Contribution {
 /// have more than 128 bits.
 fn scaled(sum: u128, part: u64, whole: u64) -> u128 {
     let (part, whole) = (u128::from(part), u128::from(whole));
+    // Divisions of 128 bits take most of the time of a contribution, and most people have few rows.
+    if part == whole {
+        return sum;
+    }
     // sum = a whole + r, so the quotient is a part + floor(r part / whole); it is at most `sum`.
     (sum / whole) * part + (sum % whole) * part / whole
 }
