@@ -10,7 +10,8 @@ use crate::gate::normal::{self, Depends};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::receipt::Receipt;
 use crate::gate::refuse::{Checked, Reason};
-use crate::gate::{access, allowance, asked, outer, template};
+use crate::gate::template::{self, graft};
+use crate::gate::{access, allowance, asked, outer};
 use crate::ledger::session;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::extension;
@@ -198,7 +199,7 @@ impl Gate {
         }
         let sets = sets(query, &keys)?;
         let written = template::write(&block, &keys, &asked, &sets, epsilon)?;
-        let rewritten = template::build(&written, &block)?;
+        let rewritten = graft::build(&written, &block)?;
         outer::wrap(&block, &keys, &written.answers, rewritten)?;
         self.written.push((written.sql, written.receipt));
         Ok(())

@@ -1,0 +1,452 @@
+//! The calls of our aggregates that answer those of a block, what people contribute to them, and what they cost.
+
+use dp_core::registry;
+use dp_core::request::ranks::Ranks;
+use pgrx::pg_sys;
+
+use crate::call::signature::Role;
+use crate::gate::asked::{Asked, Own, What};
+use crate::gate::cost;
+use crate::gate::refuse::{Checked, Reason};
+use crate::gate::template::{Answer, Level, Template, filtered, float};
+use crate::pg::tree::Ref;
+
+/// The public arguments of a call, but for its bounds.
+struct Terms<'a> {
+    epsilon: f64,
+    mechanism: Option<&'a str>,
+    buckets: Option<f64>,
+    ranks: Option<Ranks<'a>>,
+    confidence: Option<f64>,
+}
+
+impl<'a> Terms<'a> {
+    /// Those of an aggregate of PostgreSQL: the policy's price, and the default mechanism.
+    fn usual(epsilon: f64) -> Self {
+        Self {
+            epsilon,
+            mechanism: None,
+            buckets: None,
+            ranks: None,
+            confidence: None,
+        }
+    }
+
+    /// The same of a mean or a sum: the mechanism that finds bounds where nothing bounds the numbers.
+    fn of_numbers(epsilon: f64, asked: &Asked) -> Self {
+        Self {
+            mechanism: asked.bounds.is_none().then_some("auto"),
+            ..Self::usual(epsilon)
+        }
+    }
+
+    fn of(own: &'a Own) -> Checked<Self> {
+        let epsilon = own.value(Role::Epsilon);
+        Ok(Self {
+            epsilon: epsilon.ok_or("an aggregate has no epsilon")?,
+            mechanism: own.mechanism.as_deref(),
+            buckets: own.value(Role::Buckets),
+            ranks: match &own.quantiles {
+                Some(quantiles) => Some(Ranks::Many(quantiles)),
+                None => own.value(Role::Quantile).map(|q| Ranks::One(Some(q))),
+            },
+            confidence: own.value(Role::Confidence),
+        })
+    }
+}
+
+impl Template<'_> {
+    /// Writes what answers each of the aggregates. Mean, sum and count of the same numbers are one release.
+    pub(super) fn write_answers(
+        &mut self,
+        asked: &[Asked],
+    ) -> Checked<Vec<(Ref<pg_sys::Aggref>, Answer)>> {
+        let is_pair = |what: &What| what.is_of_numbers() || matches!(what, What::Count);
+        let mut answers = Vec::new();
+        let mut done = self.write_free(asked, &mut answers);
+        self.write_of_two(asked, &mut done, &mut answers)?;
+        for (i, one) in asked.iter().enumerate() {
+            if done[i] {
+                continue;
+            }
+            // A count of all rows is alike to numbers that are not alike to each other: it goes with the first ones.
+            let is_one = |one: &Asked, other: &Asked| {
+                is_pair(&one.what) && is_pair(&other.what) && self.is_one_release(one, other)
+            };
+            let open: Vec<usize> = (i..asked.len()).filter(|j| !done[*j]).collect();
+            let numbers = open
+                .iter()
+                .map(|j| &asked[*j])
+                .find(|other| other.what.is_of_numbers() && is_one(one, other));
+            let alike: Vec<usize> = open
+                .into_iter()
+                .filter(|j| *j == i || is_one(numbers.unwrap_or(one), &asked[*j]))
+                .collect();
+            match (numbers, alike.len()) {
+                (Some(numbers), 2..) => {
+                    let column = self.write_pair(numbers)?;
+                    for j in alike {
+                        let answer = match asked[j].what {
+                            What::Mean => Answer::Field(column, 1),
+                            What::Count => Answer::Field(column, 2),
+                            _ => Answer::Product(column),
+                        };
+                        answers.push((asked[j].call, answer));
+                        done[j] = true;
+                    }
+                }
+                _ => {
+                    let column = self.write_one(one)?;
+                    for j in alike {
+                        answers.push((asked[j].call, Answer::Column(column)));
+                        done[j] = true;
+                    }
+                }
+            }
+        }
+        Ok(answers)
+    }
+
+    /// What costs nothing: public bounds. Which aggregates these are.
+    fn write_free(
+        &self,
+        asked: &[Asked],
+        answers: &mut Vec<(Ref<pg_sys::Aggref>, Answer)>,
+    ) -> Vec<bool> {
+        let free = asked.iter().map(|one| {
+            let answer = match (&one.what, one.bounds) {
+                (What::Least, Some((lo, _))) => Answer::Public(lo),
+                (What::Greatest, Some((_, hi))) => Answer::Public(hi),
+                _ => return false,
+            };
+            answers.push((one.call, answer));
+            true
+        });
+        free.collect()
+    }
+
+    /// What is asked of two columns: all of the same two are one release.
+    fn write_of_two(
+        &mut self,
+        asked: &[Asked],
+        done: &mut [bool],
+        answers: &mut Vec<(Ref<pg_sys::Aggref>, Answer)>,
+    ) -> Checked<()> {
+        let of_two = |one: &Asked| match one.what {
+            What::OfTwo(what) => Some(what),
+            _ => None,
+        };
+        for (i, one) in asked.iter().enumerate() {
+            let Some(what) = of_two(one).filter(|_| !done[i]) else {
+                continue;
+            };
+            let alike = asked.iter().enumerate();
+            let alike = alike.filter(|(_, other)| one.is_about_the_same(other));
+            let alike = alike.filter_map(|(j, other)| Some((j, of_two(other)?)));
+            let alike: Vec<_> = alike.collect();
+            let is_alone = alike.iter().all(|(_, other)| *other == what);
+            let alone = what.alone().filter(|_| is_alone);
+            let terms = Terms::usual(self.epsilon);
+            let column = self.write_numbers(alone.unwrap_or("dp_regr"), one, &terms)?;
+            for (j, what) in alike {
+                let answer = match alone {
+                    Some(_) => Answer::Column(column),
+                    None => Answer::Field(column, what.field()),
+                };
+                answers.push((asked[j].call, answer));
+                done[j] = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether two of mean, sum and count are about the same rows.
+    fn is_one_release(&self, one: &Asked, other: &Asked) -> bool {
+        if one.is_about_the_same(other) {
+            return true;
+        }
+        // All rows are those in which a number is that is never NULL.
+        let counted = |count: &Asked, number: &Asked| {
+            matches!(count.what, What::Count)
+                && count.argument.is_none()
+                && number.what.is_of_numbers()
+                && number
+                    .argument
+                    .is_some_and(|argument| self.block.is_never_null(argument))
+                && match (count.filter, number.filter) {
+                    (None, None) => true,
+                    (Some(one), Some(other)) => one.same(other),
+                    _ => false,
+                }
+        };
+        counted(one, other) || counted(other, one)
+    }
+
+    /// What stands for the numbers of each row, and the filter of the aggregate that reads them.
+    fn numbers(&mut self, asked: &Asked) -> Checked<(String, String)> {
+        let argument = asked.argument.ok_or("an aggregate is about nothing")?;
+        let number = format!("${}", self.parameter(argument));
+        let mut filter = self.filter(asked);
+        let mut columns = vec![(number, asked.bounds)];
+        if let Some(x) = asked.x {
+            columns.push((format!("${}", self.parameter(x.argument)), Some(x.bounds)));
+            // What a person contributes in both is of the same rows.
+            if matches!(self.level, Level::Person | Level::Groups) {
+                let both = columns.iter().map(|(number, _)| {
+                    format!("{number} OPERATOR(pg_catalog.<>) 'NaN'::pg_catalog.float8")
+                });
+                let both = both.chain(filter).collect::<Vec<_>>();
+                filter = Some(both.join(" AND "));
+            }
+        }
+        if self.level == Level::Row {
+            let numbers = columns.into_iter().map(|(number, _)| number);
+            return Ok((numbers.collect::<Vec<_>>().join(", "), filtered(filter)));
+        }
+        let below = columns.into_iter().map(|(number, bounds)| {
+            let filter = filter.as_deref();
+            Ok(match (self.level, filter) {
+                (Level::RowBelow, Some(filter)) => {
+                    self.column(format!("CASE WHEN {filter} THEN {number} END"))
+                }
+                (Level::RowBelow, None) => self.column(number),
+                _ => {
+                    let (lo, hi) = bounds.ok_or("what a person contributes has no bounds")?;
+                    self.contribution(&number, lo, hi, self.rows, filter)
+                }
+            })
+        });
+        let below = below.collect::<Checked<Vec<_>>>()?;
+        Ok((below.join(", "), String::new()))
+    }
+
+    /// The condition on the rows of an aggregate.
+    fn filter(&mut self, asked: &Asked) -> Option<String> {
+        let filter = asked.filter?;
+        Some(format!("${}", self.parameter(filter)))
+    }
+
+    /// The same of rows that are counted, each where the argument is not NULL; of people, at most one row each.
+    fn rows(&mut self, asked: &Asked, rows: u32) -> (String, String) {
+        let argument = asked.argument.map(|argument| self.parameter(argument));
+        let filter = self.filter(asked);
+        match self.level {
+            Level::Row => {
+                let x = argument.map_or("true".to_owned(), |x| format!("${x}"));
+                (x, filtered(filter))
+            }
+            Level::RowBelow => {
+                let conditions = [argument.map(|x| format!("${x} IS NOT NULL")), filter];
+                let conditions: Vec<_> = conditions.into_iter().flatten().collect();
+                let value = match conditions.is_empty() {
+                    true => "true".to_owned(),
+                    false => format!("CASE WHEN {} THEN true END", conditions.join(" AND ")),
+                };
+                (self.column(value), String::new())
+            }
+            Level::Person | Level::Groups => {
+                let x = match argument {
+                    Some(x) => format!("CASE WHEN ${x} IS NOT NULL THEN {} END", float(0.5)),
+                    None => float(0.5),
+                };
+                let made = self.contribution(&x, 0.0, 1.0, rows, filter.as_deref());
+                (made, String::new())
+            }
+        }
+    }
+
+    /// What a person contributes to a group, as a column of the sub-query.
+    fn contribution(
+        &mut self,
+        x: &str,
+        lo: f64,
+        hi: f64,
+        rows: u32,
+        filter: Option<&str>,
+    ) -> String {
+        let (schema, lo, hi) = (&self.schema, float(lo), float(hi));
+        let made = match (self.level, filter) {
+            (Level::Groups, Some(filter)) => {
+                format!("{schema}.dp_part(CASE WHEN {filter} THEN {x} END, {lo}, {hi}, {rows})")
+            }
+            (Level::Groups, None) => format!("{schema}.dp_part({x}, {lo}, {hi}, {rows})"),
+            _ => format!(
+                "{schema}.dp_contribution({x}, {lo}, {hi}, {rows}){}",
+                filtered(filter.map(str::to_owned))
+            ),
+        };
+        self.column(made)
+    }
+
+    /// The name of a column of the sub-query.
+    fn column(&mut self, value: String) -> String {
+        let known = self.below.iter().position(|known| *known == value);
+        let i = known.unwrap_or_else(|| {
+            self.below.push(value);
+            self.below.len() - 1
+        });
+        format!("b.c{}", i + 1)
+    }
+
+    /// The text of a mechanism for this block: the persons are bounded by us.
+    pub(super) fn mechanism(
+        &self,
+        aggregate: &str,
+        own: Option<&str>,
+        rows: u32,
+    ) -> Checked<String> {
+        let default = registry::default_mechanism(aggregate);
+        let text = own.or(default).ok_or("an aggregate has no mechanism")?;
+        registry::with_unit(text, rows, self.groups)
+            .map_err(|error| Reason::with_hint(error.to_string(), error.hint.clone()))
+    }
+
+    /// Adds the price of a call to that of the block.
+    pub(super) fn charge(&mut self, call: &cost::Call) -> Checked<()> {
+        let (spent, mechanism) = cost::of(call)?;
+        self.spent = self.spent.plus(&spent);
+        self.mechanisms
+            .push(format!("{}: {mechanism}", call.aggregate));
+        Ok(())
+    }
+
+    fn write_pair(&mut self, numbers: &Asked) -> Checked<usize> {
+        let terms = Terms::of_numbers(self.epsilon, numbers);
+        self.write_numbers("dp_mean_and_count", numbers, &terms)
+    }
+
+    fn write_one(&mut self, asked: &Asked) -> Checked<usize> {
+        let usual = Terms::usual(self.epsilon);
+        match &asked.what {
+            What::Mean => {
+                let terms = Terms::of_numbers(self.epsilon, asked);
+                self.write_numbers("dp_mean", asked, &terms)
+            }
+            What::Sum => {
+                let terms = Terms::of_numbers(self.epsilon, asked);
+                self.write_numbers("dp_sum", asked, &terms)
+            }
+            What::Variance => self.write_numbers("dp_variance", asked, &usual),
+            What::Stddev => self.write_numbers("dp_stddev", asked, &usual),
+            // Written before.
+            What::OfTwo(_) | What::Least | What::Greatest => {
+                Err("an aggregate has no answer of its own".into())
+            }
+            What::Count => self.write_count("dp_count", asked, self.rows, &usual),
+            What::People => self.write_count("dp_count", asked, 1, &usual),
+            What::Quantile(q) => {
+                let terms = Terms {
+                    ranks: Some(Ranks::One(Some(*q))),
+                    ..usual
+                };
+                self.write_numbers("dp_quantile", asked, &terms)
+            }
+            What::Quantiles(quantiles) => {
+                let terms = Terms {
+                    ranks: Some(Ranks::Many(quantiles)),
+                    ..usual
+                };
+                self.write_numbers("dp_quantiles", asked, &terms)
+            }
+            What::Own(own) => {
+                let terms = Terms::of(own)?;
+                match own.name.starts_with("dp_count") {
+                    true => self.write_count(own.name, asked, self.rows, &terms),
+                    false => self.write_numbers(own.name, asked, &terms),
+                }
+            }
+        }
+    }
+
+    /// An aggregate of rows that are counted.
+    fn write_count(
+        &mut self,
+        aggregate: &'static str,
+        asked: &Asked,
+        rows: u32,
+        terms: &Terms,
+    ) -> Checked<usize> {
+        let (x, filter) = self.rows(asked, rows);
+        self.write_call(aggregate, &x, [None, None], rows, terms, &filter)
+    }
+
+    /// An aggregate of numbers between bounds.
+    fn write_numbers(
+        &mut self,
+        aggregate: &'static str,
+        asked: &Asked,
+        terms: &Terms,
+    ) -> Checked<usize> {
+        let (x, filter) = self.numbers(asked)?;
+        let bounds = asked
+            .bounds
+            .map_or((None, None), |(lo, hi)| (Some(lo), Some(hi)));
+        let x_bounds = asked.x.map(|x| (Some(x.bounds.0), Some(x.bounds.1)));
+        let bounds = [Some(bounds), x_bounds];
+        self.write_call(aggregate, &x, bounds, self.rows, terms, &filter)
+    }
+
+    /// A call of one of our aggregates, and its price.
+    fn write_call(
+        &mut self,
+        aggregate: &'static str,
+        x: &str,
+        [bounds, x_bounds]: [cost::Bounds; 2],
+        rows: u32,
+        terms: &Terms,
+        filter: &str,
+    ) -> Checked<usize> {
+        let mechanism = self.mechanism(aggregate, terms.mechanism, rows)?;
+        self.charge(&cost::Call {
+            aggregate,
+            bounds,
+            x_bounds,
+            epsilon: terms.epsilon,
+            delta: None,
+            length: terms.buckets.map(|buckets| buckets as usize),
+            ranks: terms.ranks,
+            mechanism: &mechanism,
+        })?;
+        let bound = |bound: Option<f64>| bound.map_or("NULL".to_owned(), float);
+        let written = |(lo, hi)| format!("{}, {}", bound(lo), bound(hi));
+        let buckets = terms.buckets.map(|buckets| buckets.to_string());
+        let arguments = [
+            Some(x.to_owned()),
+            bounds.map(written),
+            x_bounds.map(written),
+            buckets,
+            terms.ranks.and_then(ranks),
+            Some(float(terms.epsilon)),
+            Some(self.literal(&mechanism)),
+            terms.confidence.map(float),
+        ];
+        let arguments = arguments.into_iter().flatten().collect::<Vec<_>>();
+        let sql = format!(
+            "{}.{aggregate}({}){filter}",
+            self.schema,
+            arguments.join(", ")
+        );
+        self.answers.push(sql);
+        Ok(self.answers.len() - 1)
+    }
+
+    pub(super) fn literal(&self, mechanism: &str) -> String {
+        format!(
+            "'{}'::{}.dp_mechanism",
+            mechanism.replace('\'', "''"),
+            self.schema
+        )
+    }
+}
+
+/// The ranks that a call asks for; a NULL among them has been refused before.
+fn ranks(ranks: Ranks) -> Option<String> {
+    match ranks {
+        Ranks::One(one) => one.map(float),
+        Ranks::Many(many) => {
+            let many = many.iter().flatten().map(|q| format!("{q:?}"));
+            let many = many.collect::<Vec<_>>().join(",");
+            Some(format!("'{{{many}}}'::pg_catalog.float8[]"))
+        }
+    }
+}

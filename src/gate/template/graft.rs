@@ -1,0 +1,101 @@
+//! From the SQL of a template to a query: parsed by PostgreSQL, and then given the expressions of the analyst and their
+//! FROM.
+
+use pgrx::pg_sys::{self, Node, Oid, Query};
+
+use crate::gate::access;
+use crate::gate::block::Block;
+use crate::gate::defence::Defence;
+use crate::gate::refuse::{Checked, Reason};
+use crate::gate::template::Written;
+use crate::pg::tree::{self, Ref};
+use crate::pg::{extension, procedure};
+
+/// Checks that all that a template calls is ours or PostgreSQL's: whoever may create in the schema of the public
+/// aggregates can make one of the same name, of types that fit better.
+fn check_names(node: Ref<Node>) -> bool {
+    let function = if let Some(call) = node.cast::<pg_sys::Aggref>() {
+        Some(call.aggfnoid)
+    } else if let Some(call) = node.cast::<pg_sys::WindowFunc>() {
+        Some(call.winfnoid)
+    } else if let Some(call) = node.cast::<pg_sys::FuncExpr>() {
+        Some(call.funcid)
+    } else {
+        node.operator().map(|call| call.opfuncid)
+    };
+    let is_known = |function| procedure::is_pinned(function) || extension::has_function(function);
+    function.is_none_or(is_known) && !tree::walk(node, &mut |below| !check_names(below))
+}
+
+/// The query of a template, with the expressions and the FROM of a block in it.
+pub fn build(written: &Written, block: &Block) -> Checked<Ref<Query>> {
+    let types: Vec<Oid> = written
+        .parameters
+        .iter()
+        .map(|node| tree::type_of(*node))
+        .collect();
+    let parsed = as_owner(|| tree::parse(&written.sql, &types));
+    if Defence::Names.stands() && !check_names(parsed.node()) {
+        return Err(Reason::with_hint(
+            "another function has the name of one of dp_mean, in the same schema",
+            "The owner of the schema should drop it, and let nobody create there.",
+        ));
+    }
+    let spliced = tree::change(parsed.node(), &mut |node| {
+        let parameter = node.cast::<pg_sys::Param>()?;
+        let i = usize::try_from(parameter.paramid).ok()?.checked_sub(1)?;
+        written.parameters.get(i).map(|node| node.copy())
+    });
+    let query = spliced.cast::<Query>().expect("a query stays one");
+    let mut innermost = Vec::new();
+    find_innermost(query.node(), &mut innermost);
+    let source = block.query;
+    let mut copies: Vec<_> = innermost.iter().skip(1).map(|_| source.copy()).collect();
+    for innermost in innermost {
+        match copies.pop() {
+            Some(copy) => graft(copy, innermost, block),
+            None => graft(source, innermost, block),
+        }
+    }
+    Ok(query)
+}
+
+/// The queries that have no FROM yet, but a condition: those that the rows come in by.
+fn find_innermost(node: Ref<Node>, found: &mut Vec<Ref<Query>>) -> bool {
+    if let Some(query) = node.cast::<Query>() {
+        let from = Ref::of(query.jointree);
+        if from.is_some_and(|from| from.fromlist.is_null() && !from.quals.is_null()) {
+            found.push(query);
+        }
+    }
+    tree::walk(node, &mut |below| find_innermost(below, found))
+}
+
+/// Gives a query the FROM of the block, and lends the table to it.
+fn graft(source: Ref<Query>, mut query: Ref<Query>, block: &Block) {
+    tree::flatten_groups(query);
+    access::move_tables(source, query);
+    let from = Ref::of(source.jointree).expect("a query has FROM");
+    let mut own = Ref::of(query.jointree).expect("a query has FROM");
+    own.fromlist = from.fromlist;
+    own.quals = tree::both(from.quals, own.quals);
+    query.hasRowSecurity = source.hasRowSecurity;
+    let entry = tree::entry(query, block.index);
+    access::lend(query, entry, block.policy.owner, block.policy.unit);
+}
+
+/// Runs with the rights of the extension's schema, in which the analyst has none. Where it ends by an ERROR, the
+/// transaction puts the role back.
+fn as_owner<R>(work: impl FnOnce() -> R) -> R {
+    let (mut role, mut context) = (Oid::INVALID, 0);
+    // SAFETY: it reads two numbers, and sets them back.
+    unsafe {
+        pg_sys::GetUserIdAndSecContext(&raw mut role, &raw mut context);
+        let owner = Oid::from_u32(pg_sys::BOOTSTRAP_SUPERUSERID);
+        let during = context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as i32;
+        pg_sys::SetUserIdAndSecContext(owner, during);
+        let result = work();
+        pg_sys::SetUserIdAndSecContext(role, context);
+        result
+    }
+}
