@@ -2,7 +2,7 @@
 //!
 //! Every final function of every aggregate goes through [`release`], so whatever must happen once per
 //! release has this one place to happen in. The generator is held here alone: besides releases it
-//! gives the offset of a group's cells, and coins for the rows of mechanisms that toss some.
+//! gives the offset of a group's cells, and random bits to mechanisms that need some for each row.
 
 use std::cell::RefCell;
 
