@@ -1,7 +1,7 @@
 //! `dp_state` of a mean that finds its bounds: a head, and pages of bins, of those alone that have held a row. It grows with
 //! the range of the rows, never with their number, up to 20 kilobytes.
 
-use dp_core::encoding::octaves::{Content, Limits, OctaveCounts, SLOTS};
+use dp_core::encoding::octaves::{BinSums, Content, Limits, OctaveCounts, SLOTS};
 use pgrx::pg_sys::{self, Datum};
 
 use crate::pg::varlena::{is_plain, length_word};

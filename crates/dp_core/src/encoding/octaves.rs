@@ -1,8 +1,8 @@
-//! A line cut by relative width, for a mean that finds its bounds by itself: both signs, a hundred octaves, four
+//! A line cut by relative width, for what finds its bounds by itself: both signs, a hundred octaves, four
 //! quarters of each, and a bin of zero.
 //!
 //! A row becomes the number of its bin and the digits behind those that say the bin, by a fixed function of that row alone; a
-//! group is the number of rows in each bin, and the sum of those digits. As with [`grid`](crate::encoding::grid) these
+//! group is the number of rows in each bin, and what those digits add up to. As with [`grid`](crate::encoding::grid) these
 //! are integers, so that no order of rows and no split into parts changes them.
 
 use crate::encoding::grid::{Bounds, STEPS};
@@ -145,7 +145,19 @@ fn power(j: i32) -> f64 {
     2f64.powi(j)
 }
 
-/// What a bin holds.
+/// What a bin holds of its rows: their number, and sums.
+pub trait BinSums: Copy + Default {
+    /// Of one row with these digits behind those that say its bin. Cannot panic.
+    fn of_row(digits: u64) -> Self;
+
+    /// Takes in rows. Cannot panic.
+    fn add(&mut self, other: &Self);
+
+    /// The number of rows.
+    fn count(&self) -> u64;
+}
+
+/// What a bin holds of which sums are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Content {
     /// Rows.
@@ -154,28 +166,32 @@ pub struct Content {
     pub digits: u128,
 }
 
-impl Content {
-    /// Takes in rows. Cannot panic.
+impl BinSums for Content {
     #[inline(always)]
-    pub fn add(&mut self, other: &Self) {
+    fn of_row(digits: u64) -> Self {
+        let digits = u128::from(digits);
+        Self { count: 1, digits }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, other: &Self) {
         self.count = self.count.wrapping_add(other.count);
         self.digits = self.digits.wrapping_add(other.digits);
+    }
+
+    #[inline(always)]
+    fn count(&self) -> u64 {
+        self.count
     }
 }
 
 /// What a group is: how its rows lie in the bins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OctaveCounts(Vec<Content>);
+pub struct OctaveCounts<S = Content>(Vec<S>);
 
-impl OctaveCounts {
-    /// No rows yet.
-    pub fn new() -> Self {
-        let count = 2 * OF_A_SIGN as usize + 1;
-        Self(memory::vector(count, std::iter::repeat(Content::default())))
-    }
-
+impl<S: BinSums> OctaveCounts<S> {
     /// Takes in what is in a slot.
-    pub fn add(&mut self, slot: usize, content: &Content) {
+    pub fn add(&mut self, slot: usize, content: &S) {
         let bin = if slot < SIDE {
             slot as i32
         } else {
@@ -188,29 +204,28 @@ impl OctaveCounts {
 
     /// Takes in a row.
     pub fn add_row(&mut self, (slot, digits): (usize, u64)) {
-        let digits = u128::from(digits);
-        self.add(slot, &Content { count: 1, digits });
+        self.add(slot, &S::of_row(digits));
     }
 
     /// The bins, from the most negative to the largest: their numbers, 0 of zero, and what they hold.
-    fn bins(&self) -> impl Iterator<Item = (i32, &Content)> {
+    fn bins(&self) -> impl Iterator<Item = (i32, &S)> {
         (-OF_A_SIGN..).zip(&self.0)
     }
 
     /// Those of them that hold a row.
-    pub fn occupied(&self) -> impl Iterator<Item = (i32, &Content)> {
-        self.bins().filter(|(_, content)| content.count != 0)
+    pub fn occupied(&self) -> impl Iterator<Item = (i32, &S)> {
+        self.bins().filter(|(_, content)| content.count() != 0)
     }
 
     /// The number of rows in each bin, from the most negative to the largest.
     pub fn counts(&self) -> Vec<i128> {
-        let counts = self.0.iter().map(|content| i128::from(content.count));
+        let counts = self.0.iter().map(|content| i128::from(content.count()));
         memory::vector(self.0.len(), counts)
     }
 
     /// All rows.
     pub fn rows(&self) -> i128 {
-        self.0.iter().map(|bin| i128::from(bin.count)).sum()
+        self.0.iter().map(|bin| i128::from(bin.count())).sum()
     }
 
     /// For each octave, from this one down to the lowest, the number of rows of its magnitude or of a larger one.
@@ -219,7 +234,7 @@ impl OctaveCounts {
             let first = (j - LOWEST) * QUARTERS + 1;
             let bins = first..first + QUARTERS;
             let both = bins.flat_map(|bin| [bin, -bin]);
-            both.map(|bin| i128::from(self.0[(bin + OF_A_SIGN) as usize].count))
+            both.map(|bin| i128::from(self.0[(bin + OF_A_SIGN) as usize].count()))
                 .sum::<i128>()
         };
         let beyond = (highest + 1..=LAST).map(of_octave).sum::<i128>();
@@ -229,6 +244,13 @@ impl OctaveCounts {
             Some(*rows)
         });
         memory::vector((highest - LOWEST + 1) as usize, within)
+    }
+}
+
+impl OctaveCounts {
+    /// No rows yet.
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// The sum of the grid steps of all rows, each clamped to a range: a row below it or at its lower end has 0, one above or at its upper
@@ -270,9 +292,10 @@ impl OctaveCounts {
     }
 }
 
-impl Default for OctaveCounts {
+impl<S: BinSums> Default for OctaveCounts<S> {
     fn default() -> Self {
-        Self::new()
+        let count = 2 * OF_A_SIGN as usize + 1;
+        Self(memory::vector(count, std::iter::repeat(S::default())))
     }
 }
 
