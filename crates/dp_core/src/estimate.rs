@@ -6,7 +6,8 @@ use crate::accuracy::interval::{self, Intervals};
 use crate::encoding::grid::Grid;
 use crate::encoding::occupied::Occupied;
 use crate::encoding::octaves::{Content, Limits, OctaveCounts};
-use crate::encoding::sums::Sums;
+use crate::encoding::squares::Squares;
+use crate::encoding::sums::{Moments, Sums};
 use crate::error::ParameterError;
 use crate::mechanism::definition::{Mechanism, Scalar};
 use crate::mechanism::distinct::bitmap::{DistinctAnswer, DistinctMechanism, OfIds};
@@ -16,6 +17,8 @@ use crate::mechanism::quantile::estimate::QuantileEstimator;
 use crate::mechanism::search::answer::AutoAnswer;
 use crate::mechanism::search::finding::Finding;
 use crate::mechanism::sum::kinds::SumMechanism;
+use crate::mechanism::variance::kinds::SomeVariance;
+use crate::mechanism::variance::moments::VarianceAnswer;
 use crate::random::Generator;
 use crate::registry::{self, Factory, Made, Registry, Spent};
 use crate::request::arguments::Arguments;
@@ -280,6 +283,44 @@ impl Factory<SomeEstimate<f64>> for Estimates<SumMechanism> {
         self.of_some(arguments, confidence, overspent, |sum| match sum {
             SumMechanism::Auto(auto) => Sorted::Auto(auto),
             SumMechanism::Sums(sums) => Sorted::Sums(Some(sums)),
+        })
+    }
+}
+
+/// With their intervals, mechanisms of variances.
+pub type VarianceEstimate = SomeEstimate<VarianceAnswer, Moments, Squares>;
+
+impl Factory<VarianceEstimate> for Estimates<SomeVariance> {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<VarianceEstimate>, ParameterError> {
+        self.of_some(
+            arguments,
+            confidence,
+            overspent,
+            |variance| match variance {
+                SomeVariance::Auto(auto) => Sorted::Auto(auto),
+                SomeVariance::Moments(moments) => Sorted::Sums(Some(moments)),
+            },
+        )
+    }
+}
+
+impl Factory<dyn Mechanism<Moments, Answer = Estimate<VarianceAnswer>>>
+    for Estimates<SomeVariance>
+{
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<dyn Mechanism<Moments, Answer = Estimate<VarianceAnswer>>>, ParameterError>
+    {
+        self.with(arguments, confidence, overspent, |variance| {
+            variance.moments()
         })
     }
 }

@@ -17,13 +17,13 @@ pub const HIGHEST: i32 = 60;
 const LAST: i32 = HIGHEST - 1;
 
 /// Bins of an octave.
-const QUARTERS: i32 = 4;
+pub(super) const QUARTERS: i32 = 4;
 
 /// Bins of one sign.
 pub const OF_A_SIGN: i32 = (HIGHEST - LOWEST) * QUARTERS;
 
 /// Binary digits of a `float8` behind those that say its bin.
-const DIGITS: u32 = 50;
+pub(super) const DIGITS: u32 = 50;
 const MASK: u64 = (1 << DIGITS) - 1;
 
 /// Slots of one sign in a state: a bin's number is its slot, and the negative ones come after all others.
@@ -125,6 +125,12 @@ impl Limits {
     fn farthest(&self) -> f64 {
         let [below, above] = self.ends();
         above.max(-below)
+    }
+
+    /// How far from where the bins start the farther one of two values is.
+    pub fn farthest_of(&self, values: [f64; 2]) -> f64 {
+        let [one, other] = values.map(|value| (value - self.origin).abs());
+        one.max(other)
     }
 
     /// The highest octave in which a row can be, and at least the lowest there is.
@@ -310,7 +316,7 @@ pub struct Edge {
 
 /// Digits of [`Edge::at`] behind the point, and those of a range's unit.
 const PARTS: u32 = 6;
-const PLACES: i32 = 36;
+pub(super) const PLACES: i32 = 36;
 
 impl Edge {
     /// At zero.
@@ -394,12 +400,12 @@ fn distance(at: i64, j: i32) -> f64 {
 /// The ends that rows are clamped to: whole numbers of `2^(octave - 36)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    octave: i32,
-    lower: i128,
+    pub(super) octave: i32,
+    pub(super) lower: i128,
     upper: i128,
     /// Rows in bins up to this one are at the lower end, those of bins from `above` on at the upper one.
-    below: i32,
-    above: i32,
+    pub(super) below: i32,
+    pub(super) above: i32,
 }
 
 impl Range {
@@ -470,7 +476,7 @@ impl Range {
     }
 
     /// In units.
-    fn width(&self) -> i128 {
+    pub(super) fn width(&self) -> i128 {
         self.upper - self.lower
     }
 
