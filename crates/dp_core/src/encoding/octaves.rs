@@ -370,7 +370,8 @@ pub fn magnitudes(limits: &Limits, j: i32, powers: [i32; 2], quarters: bool) -> 
     edges_of_sign(1, limits.farthest(), j, powers, quarters)
 }
 
-/// The edges of one sign, from zero on, until one reaches so far.
+/// The edges of one sign, from zero on, until one reaches so far. No row is beyond that one, and those in the bin that begins there, at the
+/// limit itself, are not either.
 fn edges_of_sign(
     sign: i32,
     most: f64,
@@ -384,12 +385,18 @@ fn edges_of_sign(
         .chain([(last, 0)])
         .map(|(o, q)| Edge::new(j, o, q, sign));
     let mut inner = 0.0;
-    all.take_while(|edge| {
+    let reached = all.take_while(|edge| {
         let reached = inner < most;
         inner = distance(edge.at, j).abs();
         reached
-    })
-    .collect()
+    });
+    let mut edges: Vec<Edge> = reached.collect();
+    if let Some(last) = edges.last_mut()
+        && distance(last.at, j).abs() >= most
+    {
+        last.bin = sign * (OF_A_SIGN + 1);
+    }
+    edges
 }
 
 /// So many 64ths of an octave's lower end.
@@ -642,6 +649,28 @@ mod tests {
         assert_eq!(at(0.0, 16.0), [0, 1, 2]);
         assert_eq!(at(-1.0, 1e9), [-1, 0, 1, 2, 4, 8]);
         assert_eq!(at(-40.0, -10.0), [-4, -2, -1, 0]);
+    }
+
+    #[test]
+    fn no_row_is_beyond_a_limit() {
+        for (lo, hi, j) in [
+            (0.0, 1.0, 0),
+            (-3.0, 8.0, 1),
+            (-20.0, 20.5, 4),
+            (0.0, 64.0, 0),
+        ] {
+            let limits = limits(lo, hi);
+            let edges = edges(&limits, j, [-4, 6], true);
+            let (first, last) = (edges.first().unwrap(), edges.last().unwrap());
+            assert!(bin(&limits, f64::INFINITY) < last.first_above(), "{hi}");
+            if lo < 0.0 {
+                assert!(bin(&limits, f64::NEG_INFINITY) > first.last_below(), "{lo}");
+            }
+            // Rows there are where the range ends.
+            let range = Range::between(&limits, j, first, last);
+            let counts = of_rows(&limits, &[lo, hi, f64::MAX]);
+            assert_eq!(counts.steps_between(&range), 2 * i128::from(STEPS));
+        }
     }
 
     #[test]

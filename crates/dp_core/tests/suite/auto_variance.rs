@@ -152,6 +152,22 @@ fn bounds_and_deviations_are_near_what_rows_say() {
     }
 }
 
+/// Values at a limit are not beyond it, where an edge is there, too.
+#[test]
+fn a_column_of_zeros_and_ones_is_between_its_limits() {
+    let mut narrow = 0;
+    for seed in 0..50 {
+        let rows = (0..5000).map(|i| f64::from(u8::from(i % 5 == 0)));
+        let found = released(limits(0.0, 1.0), 1.0, rows, seed);
+        narrow += u32::from(found.bounds != [0.0, 1.0]);
+        assert!(
+            narrow > 0 || (found.answer.stddev - 0.4).abs() < 0.01,
+            "{found:?}"
+        );
+    }
+    assert!(narrow < 3, "{narrow}");
+}
+
 #[test]
 fn of_a_sample_it_is_larger() {
     let rows: Vec<f64> = (1..=50).map(f64::from).collect();
