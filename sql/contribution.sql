@@ -569,6 +569,7 @@ CREATE AGGREGATE dp_variance(x dp_mean.dp_contribution, lo float8, hi float8, ep
 COMMENT ON AGGREGATE dp_variance(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private variance of what persons contribute, by the mechanism mech: that of the rows, where a person of n rows '
     'has the weight of min(n, rows). '
+    'auto, which looks at single rows, is refused. '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
     'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
     'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
@@ -613,6 +614,7 @@ CREATE AGGREGATE dp_stddev(x dp_mean.dp_contribution, lo float8, hi float8, eps 
 COMMENT ON AGGREGATE dp_stddev(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private standard deviation of what persons contribute, by the mechanism mech: that of the rows, where a person '
     'of n rows has the weight of min(n, rows). '
+    'auto, which looks at single rows, is refused. '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
     'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
     'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
@@ -694,6 +696,7 @@ CREATE AGGREGATE dp_variance_estimate(x dp_mean.dp_contribution, lo float8, hi f
 COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute, by '
     'the mechanism mech: that of the rows, where a person of n rows has the weight of min(n, rows). '
+    'auto, which looks at single rows, is refused. '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
     'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
     'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
@@ -715,6 +718,7 @@ CREATE AGGREGATE dp_variance_estimate(
 COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8) IS
     'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute, by '
     'the mechanism mech: that of the rows, where a person of n rows has the weight of min(n, rows). '
+    'auto, which looks at single rows, is refused. '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
     'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
     'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '

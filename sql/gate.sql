@@ -65,8 +65,9 @@ COMMENT ON FUNCTION dp_protect(regclass, text, text, integer, integer, float8, f
     'unit is the column that names the person; budget the one that their questions are paid from, which tables about '
     'the same people share. A person counts in at most so many groups of a query, for at most so many rows in each. '
     'query_epsilon is what an aggregate costs, and a choice of groups, unless the query says another; query_delta '
-    'the delta of a choice of groups, by default a thousandth of the budget''s. With auto_bounds, avg and sum of what '
-    'has no public bounds find some, where a row is a person. Again with other arguments changes them. '
+    'the delta of a choice of groups, by default a thousandth of the budget''s. With auto_bounds, avg, sum, variance '
+    'and stddev of what has no public bounds find some, where a row is a person. Again with other arguments changes '
+    'them. '
     'By the owner of both. Errors: 22023, 42501.';
 
 CREATE FUNCTION dp_unprotect(relation regclass) RETURNS void
@@ -159,7 +160,8 @@ COMMENT ON COLUMN dp_policies.groups IS 'The most groups of a query that a perso
 COMMENT ON COLUMN dp_policies.rows IS 'The most rows that a person counts for in a group.';
 COMMENT ON COLUMN dp_policies.query_epsilon IS 'What an aggregate costs, and a choice of groups.';
 COMMENT ON COLUMN dp_policies.query_delta IS 'The delta of a choice of groups; NULL: a thousandth of the budget''s.';
-COMMENT ON COLUMN dp_policies.auto_bounds IS 'Whether avg and sum of what has no public bounds find some.';
+COMMENT ON COLUMN dp_policies.auto_bounds IS
+    'Whether avg, sum, variance and stddev of what has no public bounds find some.';
 COMMENT ON COLUMN dp_policies.columns IS
     'For each column that has them: its public bounds, its public values, whether it names the person.';
 COMMENT ON COLUMN dp_policies.allowed IS 'The roles that may ask.';

@@ -44,13 +44,14 @@ CREATE AGGREGATE dp_variance(x float8, lo float8, hi float8, eps float8, mech dp
 );
 COMMENT ON AGGREGATE dp_variance(float8, float8, float8, float8, dp_mechanism) IS
     'Private population variance of x clamped to [lo, hi], in the square of the unit of x, by the mechanism mech: '
-    'laplace or gaussian (with its own budget), with sample=yes of the sample variance, n / (n - 1) times as large; '
+    'laplace, gaussian (with its own budget) or auto, which finds the bounds by itself, between lo and hi or, where '
+    'both are NULL, anywhere; with sample=yes of the sample variance, n / (n - 1) times as large; '
     'see dp_mechanisms(); never NULL: without rows it is noise. '
     'eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or '
     'removing one row; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
     'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
+    'mu= or rho=, and with auto lo and hi both may be) or depend on the rows: 22023, the same with and without rows. '
     'Sources: Kulesza, Suresh, Wang 2024; Dong, Roth, Su 2022.';
 
 CREATE FUNCTION dp_mean.dp_stddev_final(state dp_mean.dp_state) RETURNS float8
@@ -81,11 +82,12 @@ CREATE AGGREGATE dp_stddev(x float8, lo float8, hi float8, eps float8, mech dp_m
 );
 COMMENT ON AGGREGATE dp_stddev(float8, float8, float8, float8, dp_mechanism) IS
     'Private population standard deviation of x clamped to [lo, hi], in the unit of x: the root of what dp_variance '
-    'releases, by the mechanism mech: laplace or gaussian (with its own budget), with sample=yes of the sample '
-    'variance, n / (n - 1) times as large; see dp_mechanisms(); never NULL: without rows it is noise. '
+    'releases, by the mechanism mech: laplace, gaussian (with its own budget) or auto, which finds the bounds by '
+    'itself, between lo and hi or, where both are NULL, anywhere; with sample=yes of the sample variance, n / (n - 1) '
+    'times as large; see dp_mechanisms(); never NULL: without rows it is noise. '
     'eps-differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or '
     'removing one row; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
     'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
+    'mu= or rho=, and with auto lo and hi both may be) or depend on the rows: 22023, the same with and without rows. '
     'Sources: Kulesza, Suresh, Wang 2024; Dong, Roth, Su 2022.';

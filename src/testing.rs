@@ -2,8 +2,9 @@
 //! the integers before the noise and after it. Tests declare these functions themselves.
 
 use dp_core::encoding::cells::CellCounts;
-use dp_core::encoding::octaves::OctaveCounts;
+use dp_core::encoding::octaves::{BinSums, Content, OctaveCounts};
 use dp_core::encoding::pairs::PairMoments;
+use dp_core::encoding::squares::Squares;
 use dp_core::encoding::sums::{Moments, Sums};
 use dp_core::recorder::Record;
 use pgrx::iter::TableIterator;
@@ -66,8 +67,14 @@ fn state(call: Call) -> Option<Datum> {
         return cells(&state.histogram()).into_datum();
     }
     // SAFETY: the same.
-    if let Some(state) = unsafe { OctaveState::of(datum) } {
-        return octaves(&state.counts()).into_datum();
+    if let Some(state) = unsafe { OctaveState::<Content>::of(datum) } {
+        let text = |held: &Content| held.digits.to_string();
+        return octaves(&state.counts(), text).into_datum();
+    }
+    // SAFETY: the same.
+    if let Some(state) = unsafe { OctaveState::<Squares>::of(datum) } {
+        let text = |held: &Squares| format!("{}:{}", held.digits, held.squares);
+        return octaves(&state.counts(), text).into_datum();
     }
     // SAFETY: the same.
     if let Some(state) = unsafe { BitmapState::of(datum) } {
@@ -111,10 +118,10 @@ fn cells(histogram: &CellCounts) -> String {
     format!("{n} {full} {offset:?}") + &cells.collect::<String>()
 }
 
-/// Bins, as `n bin:count:digits ...`, in order.
-fn octaves(counts: &OctaveCounts) -> String {
+/// Bins, as `n bin:count:digits ...` or `n bin:count:digits:squares ...`, in order.
+fn octaves<S: BinSums>(counts: &OctaveCounts<S>, text: impl Fn(&S) -> String) -> String {
     let bins = counts.occupied();
-    let bins = bins.map(|(bin, held)| format!(" {bin}:{}:{}", held.count, held.digits));
+    let bins = bins.map(|(bin, held)| format!(" {bin}:{}:{}", held.count(), text(held)));
     counts.rows().to_string() + &bins.collect::<String>()
 }
 

@@ -364,9 +364,20 @@ fn forged_cells() -> Vec<Vec<u8>> {
 }
 
 /// What a state of octaves holds behind its length word: limits and where the bins start; the number of pages, and for each of 32
-/// stretches of bins which page has it; and for each page 32 times rows and the sum of their digits in two halves.
-fn octaves(limits: [f64; 3], pages: u64, places: [u8; 32], slots: &[[u64; 3]]) -> Vec<u8> {
-    let mut bytes = OCTAVE_MAGIC.to_ne_bytes().to_vec();
+/// stretches of bins which page has it; and for each page 32 times rows and the sum of their digits in two halves, of a variance that of the
+/// squares as well.
+fn octaves<const WORDS: usize>(
+    limits: [f64; 3],
+    pages: u64,
+    places: [u8; 32],
+    slots: &[[u64; WORDS]],
+) -> Vec<u8> {
+    let magic = if WORDS == 3 {
+        OCTAVE_MAGIC
+    } else {
+        SQUARES_MAGIC
+    };
+    let mut bytes = magic.to_ne_bytes().to_vec();
     bytes.extend(limits.iter().flat_map(|number| number.to_ne_bytes()));
     bytes.extend(pages.to_ne_bytes());
     bytes.extend(places);
@@ -375,11 +386,16 @@ fn octaves(limits: [f64; 3], pages: u64, places: [u8; 32], slots: &[[u64; 3]]) -
     bytes
 }
 
-const OCTAVE_MAGIC: u32 = 0xd9_3a_5e_41;
+const OCTAVE_MAGIC: u32 = 0xd9_3a_5e_b1;
+const SQUARES_MAGIC: u32 = 0xd9_3a_5e_b2;
 
 /// Forgeries of states of octaves: right ones with all kinds of pages, and those that lie about their length, their limits and
 /// which page is where.
 fn forged_octaves() -> Vec<Vec<u8>> {
+    [octaves_with::<3>(), octaves_with::<5>()].concat()
+}
+
+fn octaves_with<const WORDS: usize>() -> Vec<Vec<u8>> {
     let mut random = Random::new(24);
     let mut all = Vec::new();
     let none = [f64::NEG_INFINITY, f64::INFINITY, 0.0];
@@ -387,7 +403,7 @@ fn forged_octaves() -> Vec<Vec<u8>> {
     // As many pages as the head says, more, and fewer.
     for pages in [0, 1, 2, 25, 26, 27, 255, 1 << 32, u64::MAX] {
         for there in [0, 1, 2, 26, 27] {
-            let slots = vec![[1, 2, 3]; 32 * there];
+            let slots = vec![[1; WORDS]; 32 * there];
             all.push(octaves(none, pages, [0; 32], &slots));
         }
     }
@@ -396,9 +412,9 @@ fn forged_octaves() -> Vec<Vec<u8>> {
         for word in [0, 1, 1 << 62, 1 << 63, u64::MAX] {
             for limits in of_call {
                 let mut places = [place; 32];
-                all.push(octaves(limits, 2, places, &[[word; 3]; 64]));
+                all.push(octaves(limits, 2, places, &[[word; WORDS]; 64]));
                 places[random.below(32)] = random.below(256) as u8;
-                all.push(octaves(limits, 2, places, &[[word; 3]; 64]));
+                all.push(octaves(limits, 2, places, &[[word; WORDS]; 64]));
             }
         }
     }
@@ -408,11 +424,13 @@ fn forged_octaves() -> Vec<Vec<u8>> {
         [5.0, -5.0, 1e300],
         [0.0, 100.0, f64::NAN],
     ] {
-        all.push(octaves(limits, 1, [0; 32], &[[1 << 40; 3]; 32]));
+        all.push(octaves(limits, 1, [0; 32], &[[1 << 40; WORDS]; 32]));
     }
     for limits in of_call {
         for _ in 0..20 {
-            let slots: Vec<_> = (0..32).map(|_| [(); 3].map(|()| random.0.word())).collect();
+            let slots: Vec<_> = (0..32)
+                .map(|_| [(); WORDS].map(|()| random.0.word()))
+                .collect();
             let mut close = octaves(limits, 1, [0; 32], &slots);
             all.push(close.clone());
             let at = random.below(close.len());
@@ -662,7 +680,13 @@ fn forged_partial_states(build: Build) {
              LANGUAGE sql AS $$ SELECT forge(textout(current_setting('attack.bytes'))) $$;
          CREATE TABLE few AS SELECT i::float8 AS x FROM generate_series(1, 3) i",
     );
-    for last in ["mean", "mean_and_count", "sum"] {
+    for last in [
+        "mean",
+        "mean_and_count",
+        "sum",
+        "variance",
+        "variance_estimate",
+    ] {
         let sql = format!(
             "CREATE AGGREGATE forged_{last}(float8, float8, float8, float8, dp_mechanism)
                  (SFUNC = hand_over, STYPE = dp_mean.dp_state, FINALFUNC = dp_mean.dp_{last}_final)"
@@ -742,7 +766,11 @@ fn forged_partial_states(build: Build) {
                 "SELECT forged_{aggregate}(x, NULL, NULL, 1, 'auto') FROM few"
             ));
         }
-        statements.push("SELECT forged_sum(x, NULL, NULL, 1, 'auto') FROM few".to_owned());
+        for aggregate in ["sum", "variance", "variance_estimate"] {
+            statements.push(format!(
+                "SELECT forged_{aggregate}(x, NULL, NULL, 1, 'auto') FROM few"
+            ));
+        }
         for aggregate in ["sums", "sums_estimate", "means"] {
             statements.push(format!(
                 "SELECT forged_{aggregate}(ARRAY[x], 0, 100, 1, 'correlated(delta=1e-6, d=2)') FROM few"

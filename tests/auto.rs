@@ -1,4 +1,4 @@
-//! Means and sums that find their bounds, through SQL: what it answers, what it shows beside the answer, what it refuses, how private it is at
+//! Means, sums and variances that find their bounds, through SQL: what it answers, what it shows beside the answer, what it refuses, how private it is at
 //! most.
 
 use dp_mean_tests::auditing::bound;
@@ -142,6 +142,95 @@ fn a_sum_finds_its_bounds_and_shows_them() {
 }
 
 #[test]
+fn a_variance_finds_its_bounds_and_shows_them() {
+    let (_database, mut client) = session(Build::Testing);
+    run(&mut client, "SELECT dp_test_seed(14)");
+    let truth: f64 = value(
+        &mut client,
+        &format!("SELECT var_pop(x::float8) FROM {ROWS}"),
+    );
+    for _ in 0..20 {
+        let call = |more: &str| format!("dp_variance_estimate(x, NULL, NULL, 1, 'auto{more}')");
+        let near = estimated(&mut client, &call(""), ROWS);
+        let [lo, hi] = ["lo", "hi"].map(|key| near.number(key));
+        assert!(
+            lo.abs() < hi && (128.0..=2048.0).contains(&hi),
+            "{}",
+            near.mechanism
+        );
+        assert!((near.number("nonzero") - 20_000.0).abs() < 1000.0);
+        assert!((near.value / truth - 1.0).abs() < 0.2, "{}", near.value);
+        let [lower, upper] = near.interval;
+        assert!(0.0 <= lower && lower <= near.value && near.value <= upper);
+        let wider = estimated(&mut client, &call("(beyond=20)"), ROWS);
+        let [least, most] = wider.interval;
+        // 20 rows as far out as the bounds are apart, in the standard deviation.
+        let width = wider.number("hi") - wider.number("lo");
+        assert!(most.sqrt() - least.sqrt() > width * (20.0f64 / 21_000.0).sqrt());
+        assert!(most >= truth, "{most}");
+        // Between limits: the smaller of the two; and of all rows together the same.
+        let arguments = "x, 0, 300, 1, 'auto(sample=yes)'";
+        let with = estimated(
+            &mut client,
+            &format!("dp_variance_estimate({arguments})"),
+            ROWS,
+        );
+        let [lo, hi] = ["lo", "hi"].map(|key| with.number(key));
+        assert!(lo >= 0.0 && hi <= 300.0, "{}", with.mechanism);
+        let call = format!("SELECT dp_stddev({arguments}) FROM {ROWS}");
+        let stddev: f64 = value(&mut client, &call);
+        assert!((stddev / truth.sqrt() - 1.0).abs() < 0.1, "{stddev}");
+        // Far from zero it takes limits.
+        let far = "generate_series(1, 20000) i, LATERAL (SELECT 1e6 + i % 100 AS x) r";
+        let call = format!("SELECT dp_stddev(x, 1e6, 2e6, 1, 'auto') FROM {far}");
+        let stddev: f64 = value(&mut client, &call);
+        assert!((stddev - 28.9).abs() < 3.0, "{stddev}");
+    }
+}
+
+#[test]
+fn odd_values_of_a_variance_are_rows_or_nothing() {
+    let (_database, mut client) = session(Build::Testing);
+    run(
+        &mut client,
+        "SELECT dp_test_seed(15);
+         CREATE TABLE odd AS SELECT x::float8 FROM generate_series(1, 300), (VALUES
+             ('NaN'), (NULL), ('Infinity'), ('-Infinity'), ('5e-324'), ('-1e-310'), ('1.7976931348623157e308'), ('-0')) v(x)",
+    );
+    for (from, arguments) in [
+        ("odd", "NULL, NULL"),
+        ("odd", "-5, 1e300"),
+        (
+            "(SELECT * FROM odd WHERE x IS NULL OR x = 'NaN')",
+            "NULL, NULL",
+        ),
+        ("(SELECT * FROM odd WHERE x IS NULL OR x = 'NaN')", "-5, 7"),
+        ("(SELECT * FROM odd WHERE false)", "NULL, NULL"),
+        ("(SELECT * FROM odd WHERE false)", "-5, 7"),
+        ("(SELECT 77::float8 AS x FROM odd)", "NULL, NULL"),
+        ("(SELECT 0::float8 AS x FROM odd)", "NULL, NULL"),
+    ] {
+        for _ in 0..20 {
+            let call = format!("dp_variance_estimate(x, {arguments}, 1, 'auto')");
+            let sql = format!("SELECT ({call}).* FROM {from} r");
+            let row = rows(&mut client, &sql).remove(0);
+            let columns = ["value", "stddev", "mean", "count", "lower", "stddev_lower"];
+            for column in columns {
+                assert!(row.get::<_, f64>(column).is_finite(), "{sql} {column}");
+            }
+            let [lower, value, upper] = ["lower", "value", "upper"].map(|c| row.get::<_, f64>(c));
+            assert!(0.0 <= lower && lower <= value && value <= upper, "{sql}");
+        }
+    }
+    // Both ends of the line, and nothing between: half of the way from one to the other.
+    let all: f64 = value(
+        &mut client,
+        "SELECT dp_stddev(x, NULL, NULL, 40, 'auto') FROM odd WHERE abs(x) = 'Infinity'",
+    );
+    assert!((all / 1.15e18 - 1.0).abs() < 0.1, "{all}");
+}
+
+#[test]
 fn few_rows_are_said_to_be_few() {
     let (_database, mut client) = session(Build::Testing);
     run(&mut client, "SELECT dp_test_seed(12)");
@@ -183,6 +272,9 @@ fn rows_in_any_order_and_any_split_give_one_answer() {
             "dp_mean_estimate",
             "dp_sum",
             "dp_sum_estimate",
+            "dp_variance",
+            "dp_stddev",
+            "dp_variance_estimate",
         ] {
             let call = format!("{aggregate}({arguments})");
             run(&mut client, "SET max_parallel_workers_per_gather = 3");
@@ -224,6 +316,9 @@ fn bounds_are_two_or_none() {
             "dp_mean_estimate",
             "dp_sum",
             "dp_sum_estimate",
+            "dp_variance",
+            "dp_stddev",
+            "dp_variance_estimate",
         ] {
             for rows in [0, 3] {
                 let sql =
@@ -238,6 +333,33 @@ fn bounds_are_two_or_none() {
                     error.message()
                 );
             }
+        }
+    }
+}
+
+/// Of 1,536 rows, so that a variance has 40/64 of eps or more: a row at the lower end.
+#[test]
+fn the_audit_of_a_variance_finds_no_more_than_epsilon_and_notices_half_the_noise() {
+    for (factor, seed) in [(1, 63), (2, 64)] {
+        let mut releases = Releases::seeded(seed);
+        let setup = format!(
+            "SELECT dp_test_budget_factor({factor});
+             CREATE TABLE broad AS SELECT x FROM generate_series(1, 512), (VALUES (0::float8), (0.5), (0.99)) v(x);
+             CREATE TABLE broad_low AS SELECT x FROM broad UNION ALL SELECT 0"
+        );
+        run(releases.client(), &setup);
+        for eps in [0.5, 1.0, 2.0] {
+            let call = format!("dp_variance_estimate(x, 0, 1, {eps}, 'auto')");
+            // 2 B0 - B1 / 2 over 2 G^2.
+            let answer = format!(
+                "ARRAY[({call}).count * ((1 - ({call}).mean) ^ 2 + ({call}).value \
+                 - (({call}).mean * (1 - ({call}).mean) - ({call}).value) / 2)]"
+            );
+            let draws = ["broad", "broad_low"]
+                .map(|table| releases.draw_arrays(&answer, table, None, 20_000));
+            let found = bound([&draws[0], &draws[1]], 1);
+            println!("{eps}, noise / {factor}: epsilon is at least {found:.3}");
+            assert_eq!(found > eps, factor == 2, "eps {eps}: {found}");
         }
     }
 }

@@ -584,6 +584,11 @@ fn mechanisms_of_other_aggregates_are_refused() {
             of("dp_sum", "staircase, laplace, gaussian, auto"),
         ),
         (
+            "dp_variance",
+            "dp_stddev(x, 0, 1, 1, 'staircase')",
+            of("dp_variance", "laplace, gaussian, auto"),
+        ),
+        (
             "dp_count",
             "dp_count(x, 1, 'ellipse(delta=1e-6, k=1)')",
             of("dp_count", "geometric, gaussian, undercount"),

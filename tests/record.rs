@@ -294,6 +294,8 @@ enum Space {
     Auto,
     /// The same of a sum from 0.
     AutoSum,
+    /// The same of a variance, whose three sums are rounded down.
+    AutoVariance,
     /// `2 S - G N` by at most `2 G`, as `N` stays.
     ClippedReplace,
     /// Each `2 S_j - G n` by at most `2 G`, and `G n` stays.
@@ -339,6 +341,13 @@ impl Space {
                 // Eight times the Bernstein sums of a row add up to 8 G^2.
                 let bernstein = 4 * f0 + 6 * f1 + 4 * f2;
                 all <= 2 * COARSE * COARSE * rows && bernstein == 8 * COARSE * COARSE * rows
+            }
+            (Self::AutoVariance, [f0, f1, f2]) => {
+                let all = f0.abs() + f1.abs() + f2.abs();
+                let bernstein = 4 * f0 + 6 * f1 + 4 * f2;
+                // Each sum is less than one step off.
+                all <= 2 * COARSE * COARSE * rows + 2
+                    && (bernstein - 8 * COARSE * COARSE * rows).abs() < 14
             }
             (Self::GaussianMoments, [l0, l1, l2]) => {
                 let square = l0 * l0 + l1 * l1 + l2 * l2;
@@ -554,6 +563,8 @@ fn cases() -> Vec<Case> {
     const AUTO_BETWEEN: &str = "dp_mean_and_count(x, -3, 8, 40, '{mech}')";
     const AUTO_SUM: &str = "dp_sum(x, NULL, NULL, 40, '{mech}')";
     const AUTO_SUM_BETWEEN: &str = "dp_sum(x, -3, 8, 40, '{mech}')";
+    const AUTO_VARIANCE: &str = "dp_variance_estimate(x, NULL, NULL, 40, '{mech}')";
+    const AUTO_VARIANCE_BETWEEN: &str = "dp_variance_estimate(x, -3, 8, 40, '{mech}')";
     const CELLS: &str = "dp_mean_and_count(x, NULL, NULL, {eps}, '{mech}')";
     let case = |aggregate, call, mechanism, counted, relation, space, noise| Case {
         aggregate,
@@ -716,6 +727,24 @@ fn cases() -> Vec<Case> {
             Values,
             AddRemove(3),
             Space::AutoSum,
+            None,
+        ),
+        case(
+            "dp_variance",
+            AUTO_VARIANCE,
+            "auto",
+            Values,
+            AddRemove(1),
+            Space::AutoVariance,
+            None,
+        ),
+        case(
+            "dp_variance",
+            AUTO_VARIANCE_BETWEEN,
+            "auto(sample=yes, rows=3)",
+            Values,
+            AddRemove(3),
+            Space::AutoVariance,
             None,
         ),
         case(
@@ -1205,7 +1234,8 @@ fn check_cells(
 
 /// The number of rows that are not zero moves by at most that of the rows; the numbers of rows from an octave on, which the walk looks at,
 /// by 0 and from some octave on by 1 for each of the rows; those below each end and above it, one of the two at most for a pair of
-/// ends; or of a sum, the numbers beyond each bound, by at most one for each of the rows. Returns where the sums between the ends that were found begin: the second release goes on by what the first one found.
+/// ends; or of a sum, the numbers beyond each bound, by at most one for each of the rows. Returns where the sums between the ends that were
+/// found begin: the second release goes on by what the first one found.
 fn check_auto(
     space: Space,
     records: [&Record; 2],
@@ -1214,7 +1244,11 @@ fn check_auto(
     what: &str,
 ) -> [usize; 2] {
     // What is released between the ends.
-    let last = if let Space::AutoSum = space { 1 } else { 2 };
+    let last = match space {
+        Space::AutoSum => 1,
+        Space::AutoVariance => 3,
+        _ => 2,
+    };
     let notes = records.map(|record| record.notes.as_slice());
     let moved = |i: usize| -> Vec<i128> {
         assert_eq!(notes[0][i].exact.len(), notes[1][i].exact.len(), "{what}");
@@ -1338,7 +1372,7 @@ fn check(case: &Case, pair: &Pair, bounds: (f64, f64), records: [&Record; 2], se
             None => return,
         },
         Space::People => own_control_flow = true,
-        Space::Auto | Space::AutoSum => {
+        Space::Auto | Space::AutoSum | Space::AutoVariance => {
             from = check_auto(case.space, records, sign, rows, &what);
             own_control_flow = true;
         }

@@ -17,7 +17,7 @@ use dp_core::request::checked::Overspent;
 use dp_core::request::contribution::ContributionRule;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregates::shared::scalars::{add_value, value};
+use crate::aggregates::shared::scalars::{NoOthers, add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::group::state;
@@ -161,13 +161,13 @@ transition_function!(
     dp_contribution_trans,
     pg_finfo_dp_contribution_trans,
     RowsOfPerson,
-    add_value::<PersonRows, false>
+    add_value::<PersonRows, NoOthers>
 );
 transition_function!(
     dp_contribution_sum_trans,
     pg_finfo_dp_contribution_sum_trans,
     TotalOfPerson,
-    add_value::<PersonTotal, false>
+    add_value::<PersonTotal, NoOthers>
 );
 
 fn of_rows(call: Call) -> Option<Datum> {

@@ -2,6 +2,7 @@
 
 use dp_core::encoding::cells::CellCounts;
 use dp_core::encoding::grid::Grid;
+use dp_core::encoding::octaves::Content;
 use dp_core::encoding::sums::Sums;
 use dp_core::error::ParameterError;
 use dp_core::estimate::{Estimate, Estimates, SomeEstimate};
@@ -17,7 +18,7 @@ use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::estimate::{estimate, row};
 use crate::aggregates::shared::people::take_contribution;
-use crate::aggregates::shared::scalars::{add_value, value};
+use crate::aggregates::shared::scalars::{InCellsOrOctaves, add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::group::state as state_of;
@@ -31,7 +32,7 @@ use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::pg::plan::{self, SupportFunction};
 use crate::state::cells::CellState;
-use crate::state::octaves;
+use crate::state::octaves::longest;
 use crate::state::scalar::State;
 use crate::types::mechanism::text_of;
 
@@ -59,7 +60,9 @@ impl Aggregate<Mean> {
                     }
                     Mean::Sampled(mechanism) => self.row_with_coin(call, mechanism),
                     Mean::Cells(mechanism) => self.row_in_cell(call, &**mechanism),
-                    Mean::Auto(mechanism) => self.row_in_octave(call, mechanism.limits()),
+                    Mean::Auto(mechanism) => {
+                        self.row_in_octave::<Content>(call, mechanism.limits())
+                    }
                 }
             }
         })
@@ -159,7 +162,7 @@ pub unsafe fn room(values: &[Option<Option<Datum>>]) -> Option<usize> {
     match unsafe { MEAN.made_of(values) }?.mechanism.as_ref() {
         Mean::Sums(_) | Mean::Sampled(_) => None,
         Mean::Cells(_) => Some(1024),
-        Mean::Auto(_) => Some(octaves::LONGEST),
+        Mean::Auto(_) => Some(longest::<Content>()),
     }
 }
 
@@ -167,7 +170,7 @@ transition_function!(
     dp_mean_trans,
     pg_finfo_dp_mean_trans,
     MEAN,
-    add_value::<Sums, true>
+    add_value::<Sums, InCellsOrOctaves>
 );
 
 fn mean(call: Call) -> Option<Datum> {
@@ -266,7 +269,7 @@ transition_function!(
     dp_mean_estimate_trans,
     pg_finfo_dp_mean_estimate_trans,
     ESTIMATE,
-    add_value::<Sums, true>
+    add_value::<Sums, InCellsOrOctaves>
 );
 
 /// The numbers of an answer with its interval.

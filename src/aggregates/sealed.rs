@@ -11,7 +11,9 @@ use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid};
 
 use crate::aggregates::shared::{bins, octaves, vectors};
-use crate::aggregates::{bounds, cdf, clamped, histogram, mean, means, quantile, sum, sums};
+use crate::aggregates::{
+    bounds, cdf, clamped, histogram, mean, means, quantile, sum, sums, variance,
+};
 use crate::pg::carried::{self, Carried, Given};
 use crate::pg::citus::{self, Side, Wrapped};
 use crate::pg::errors;
@@ -137,6 +139,8 @@ impl Sealing {
                 "dp_mean_estimate_trans" => octaves::room(&mean::ESTIMATE, values),
                 "dp_sum_trans" => sum::room(values),
                 "dp_sum_estimate_trans" => octaves::room(&sum::ESTIMATE, values),
+                "dp_variance_trans" => variance::room(values),
+                "dp_variance_estimate_trans" => octaves::room(&variance::ESTIMATE, values),
                 _ => None,
             }
         };

@@ -1,6 +1,7 @@
 //! `dp_sum(x, lo, hi, eps [, mech])`, and `dp_sum_estimate` with its interval.
 
 use dp_core::encoding::grid::Grid;
+use dp_core::encoding::octaves::Content;
 use dp_core::encoding::sums::Sums;
 use dp_core::error::ParameterError;
 use dp_core::estimate::{Estimate, Estimates, SomeEstimate};
@@ -14,7 +15,7 @@ use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::estimate::{estimate, row};
 use crate::aggregates::shared::people::take_contribution;
-use crate::aggregates::shared::scalars::{add_value, value};
+use crate::aggregates::shared::scalars::{InOctaves, add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::release::release;
@@ -23,7 +24,7 @@ use crate::call::site::CallSite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::Call;
 use crate::pg::plan::SupportFunction;
-use crate::state::octaves;
+use crate::state::octaves::longest;
 use crate::state::scalar::State;
 
 pub static SUM: Aggregate<SumMechanism> = Aggregate {
@@ -48,7 +49,9 @@ impl Aggregate<SumMechanism> {
                         state.take(value(call));
                         self.first_row(call, state)
                     }
-                    SumMechanism::Auto(mechanism) => self.row_in_octave(call, mechanism.limits()),
+                    SumMechanism::Auto(mechanism) => {
+                        self.row_in_octave::<Content>(call, mechanism.limits())
+                    }
                 }
             }
         })
@@ -86,7 +89,7 @@ pub unsafe fn room(values: &[Option<Option<Datum>>]) -> Option<usize> {
     // SAFETY: the caller guarantees it.
     match unsafe { SUM.made_of(values) }?.mechanism.as_ref() {
         SumMechanism::Sums(_) => None,
-        SumMechanism::Auto(_) => Some(octaves::LONGEST),
+        SumMechanism::Auto(_) => Some(longest::<Content>()),
     }
 }
 
@@ -94,7 +97,7 @@ transition_function!(
     dp_sum_trans,
     pg_finfo_dp_sum_trans,
     SUM,
-    add_value::<Sums, true>
+    add_value::<Sums, InOctaves<Content>>
 );
 
 fn sum(call: Call) -> Option<Datum> {
@@ -163,7 +166,7 @@ transition_function!(
     dp_sum_estimate_trans,
     pg_finfo_dp_sum_estimate_trans,
     ESTIMATE,
-    add_value::<Sums, true>
+    add_value::<Sums, InOctaves<Content>>
 );
 
 /// The numbers of an answer with its interval.

@@ -2,65 +2,126 @@
 //! `dp_variance_estimate(x, lo, hi, eps [, mech [, confidence]])`.
 
 use dp_core::encoding::grid::Grid;
+use dp_core::encoding::squares::Squares;
 use dp_core::encoding::sums::Moments;
-use dp_core::estimate::{Estimate, Estimates};
+use dp_core::error::ParameterError;
+use dp_core::estimate::{Estimate, Estimates, VarianceEstimate};
 use dp_core::mechanism::definition::Mechanism;
-use dp_core::mechanism::variance::moments::{VarianceAnswer, VarianceMechanism};
-use dp_core::registry;
+use dp_core::mechanism::variance::kinds::{SomeVariance, VarianceMechanism};
+use dp_core::mechanism::variance::moments::VarianceAnswer;
+use dp_core::registry::{self, Factory, Made};
+use dp_core::request::arguments::Arguments;
+use dp_core::request::checked::Overspent;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::estimate::row;
 use crate::aggregates::shared::people::{contribution, take_contribution};
-use crate::aggregates::shared::scalars::{add_value, value};
+use crate::aggregates::shared::scalars::{InOctaves, add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
-use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION};
+use crate::call::release::release;
+use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION, at};
 use crate::call::site::{CallSite, Price};
 use crate::pg::composite::composite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::Call;
 use crate::pg::plan::SupportFunction;
+use crate::state::octaves::longest;
 use crate::state::scalar::State;
 
 /// A mechanism of moments that answers with an `A`.
 type OfMoments<A> = dyn Mechanism<Moments, Answer = A>;
 
-pub static VARIANCE: Aggregate<VarianceMechanism> = Aggregate {
+pub static VARIANCE: Aggregate<SomeVariance> = Aggregate {
     name: "dp_variance",
     signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5)]),
     mechanisms: &registry::VARIANCE,
 };
 
-pub static ESTIMATE: Aggregate<OfMoments<Estimate<VarianceAnswer>>> = Aggregate {
+pub static ESTIMATE: Aggregate<VarianceEstimate> = Aggregate {
     name: "dp_variance_estimate",
     signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5), CONFIDENCE.given_from(6)]),
     mechanisms: &Estimates(&registry::VARIANCE),
 };
 
-impl<A: 'static> Aggregate<OfMoments<A>> {
-    /// What the transition function does beyond the plain case: the first row of a group, and
+impl Aggregate<SomeVariance> {
+    /// What the transition function does beyond the plain case: the first row of a group, a row in bins that have no page yet, and
     /// everything that must not be.
+    ///
+    /// # Safety
+    /// `call` is a call of dp_variance's transition function.
+    unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
+        CallSite::with(call, SupportFunction::Transition, self, |site| {
+            // SAFETY: the caller guarantees it.
+            unsafe {
+                match site.mechanism_of_row(call)? {
+                    SomeVariance::Moments(mechanism) => {
+                        let grid = mechanism.grid().unwrap_or(Grid::NONE);
+                        let mut state = State::<Moments>::new(grid);
+                        state.take(value(call));
+                        self.first_row(call, state)
+                    }
+                    SomeVariance::Auto(mechanism) => {
+                        self.row_in_octave::<Squares>(call, mechanism.limits())
+                    }
+                }
+            }
+        })
+    }
+
+    /// A release of the group, or of no rows where there is no state.
+    ///
+    /// # Safety
+    /// `call` is a call of a final function of dp_variance or dp_stddev.
+    unsafe fn release(&'static self, call: Call) -> VarianceAnswer {
+        CallSite::with(call, SupportFunction::Final, self, |site| {
+            // SAFETY: the caller guarantees it.
+            unsafe {
+                match site.mechanism_of_plan()? {
+                    SomeVariance::Moments(mechanism) => self.release_state(call, &**mechanism),
+                    SomeVariance::Auto(mechanism) => {
+                        let counts = self.octave_counts(call, mechanism.limits())?;
+                        Ok(release(&**mechanism, &counts).answer)
+                    }
+                }
+            }
+        })
+        .unwrap_or_else(|refusal| refusal.raise())
+    }
+}
+
+/// The bytes that any state of a call of dp_variance with these arguments may take; `None` where one of a few numbers is enough,
+/// and where the call is refused.
+///
+/// # Safety
+/// See [`Aggregate::made_of`].
+pub unsafe fn room(values: &[Option<Option<Datum>>]) -> Option<usize> {
+    // The default is one of sums: there is no need to make it for each part.
+    values.get(at::MECHANISM - 1)?;
+    // SAFETY: the caller guarantees it.
+    match unsafe { VARIANCE.made_of(values) }?.mechanism.as_ref() {
+        SomeVariance::Moments(_) => None,
+        SomeVariance::Auto(_) => Some(longest::<Squares>()),
+    }
+}
+
+impl<A: 'static> Aggregate<OfMoments<A>> {
+    /// What the transition function of contributions does with one.
     ///
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
     unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
         let (grid, unit) = CallSite::with(call, SupportFunction::Transition, self, |site| {
             let grid = site.mechanism_of_row(call)?.grid().unwrap_or(Grid::NONE);
-            Ok((grid, site.takes_contributions().then(|| site.unit())))
+            Ok((grid, site.unit()))
         })?;
-        if let Some(unit) = unit {
-            // SAFETY: the caller guarantees it.
-            return unsafe {
-                let given = contribution(call, unit);
-                let moments = given.map(|(bounds, given)| given.moments(&bounds, &grid));
-                self.add_sums(call, grid, &moments.unwrap_or_default())
-            };
-        }
-        let mut state = State::<Moments>::new(grid);
-        state.take(value(call));
         // SAFETY: the caller guarantees it.
-        unsafe { self.first_row(call, state) }
+        unsafe {
+            let given = contribution(call, unit);
+            let moments = given.map(|(bounds, given)| given.moments(&bounds, &grid));
+            self.add_sums(call, grid, &moments.unwrap_or_default())
+        }
     }
 
     /// A release of the group, or of no rows where there is no state.
@@ -91,7 +152,7 @@ transition_function!(
     dp_variance_trans,
     pg_finfo_dp_variance_trans,
     VARIANCE,
-    add_value::<Moments, false>
+    add_value::<Moments, InOctaves<Squares>>
 );
 
 fn variance(call: Call) -> Option<Datum> {
@@ -117,35 +178,33 @@ transition_function!(
     dp_variance_estimate_trans,
     pg_finfo_dp_variance_estimate_trans,
     ESTIMATE,
-    add_value::<Moments, false>
+    add_value::<Moments, InOctaves<Squares>>
 );
 
 fn estimate(call: Call) -> Option<Datum> {
-    answer_estimate(&ESTIMATE, call)
-}
-
-fn answer_estimate(
-    aggregate: &'static Aggregate<OfMoments<Estimate<VarianceAnswer>>>,
-    call: Call,
-) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_variance_estimate's final function, which returns eight float8
     // and what it cost.
     unsafe {
-        let (estimate, price) = aggregate.release_and_cost(call);
-        let Estimate { answer, interval } = estimate;
-        let [lower, upper] = answer.variance_between(interval);
-        let numbers = [
-            answer.variance,
-            lower,
-            upper,
-            answer.stddev,
-            interval[0],
-            interval[1],
-            answer.mean,
-            answer.count,
-        ];
-        Some(row(call, numbers.map(IntoDatum::into_datum), &price))
+        let (estimate, price) = ESTIMATE.release(call);
+        Some(row(call, numbers(&estimate), &price))
     }
+}
+
+/// The numbers of an answer with its interval.
+fn numbers(estimate: &Estimate<VarianceAnswer>) -> [Option<Datum>; 8] {
+    let Estimate { answer, interval } = estimate;
+    let [lower, upper] = answer.variance_between(*interval);
+    let numbers = [
+        answer.variance,
+        lower,
+        upper,
+        answer.stddev,
+        interval[0],
+        interval[1],
+        answer.mean,
+        answer.count,
+    ];
+    numbers.map(IntoDatum::into_datum)
 }
 
 final_function!(
@@ -173,9 +232,34 @@ final_function!(
 
 /// The same of contributions.
 pub static PEOPLE: Aggregate<VarianceMechanism> = Aggregate {
+    name: VARIANCE.name,
     signature: Signature::new(&[X_CONTRIBUTION, LO, HI, EPS, MECH.given_from(5)]),
-    ..VARIANCE
+    mechanisms: &VariancesOfMoments,
 };
+
+/// The mechanisms of variances that look at the moments of the rows, and at nothing else.
+struct VariancesOfMoments;
+
+impl Factory<VarianceMechanism> for VariancesOfMoments {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<VarianceMechanism>, ParameterError> {
+        let Made { mechanism, spent } =
+            registry::VARIANCE.make(arguments, confidence, overspent)?;
+        let mechanism = mechanism.moments().ok_or_else(|| {
+            ParameterError::new(
+                "mech",
+                "is a mechanism that takes no contributions",
+                "It looks at each row by itself. Give another mechanism, as laplace, or one value of each person, \
+                 as avg(x).",
+            )
+        })?;
+        Ok(Made { mechanism, spent })
+    }
+}
 
 transition_function!(
     dp_variance_people_trans,
@@ -218,7 +302,8 @@ pub static ESTIMATE_OF_PEOPLE: Aggregate<OfMoments<Estimate<VarianceAnswer>>> = 
         MECH.given_from(5),
         CONFIDENCE.given_from(6),
     ]),
-    ..ESTIMATE
+    name: ESTIMATE.name,
+    mechanisms: &Estimates(&registry::VARIANCE),
 };
 
 transition_function!(
@@ -229,7 +314,11 @@ transition_function!(
 );
 
 fn estimate_of_people(call: Call) -> Option<Datum> {
-    answer_estimate(&ESTIMATE_OF_PEOPLE, call)
+    // SAFETY: the same.
+    unsafe {
+        let (estimate, price) = ESTIMATE_OF_PEOPLE.release_and_cost(call);
+        Some(row(call, numbers(&estimate), &price))
+    }
 }
 
 final_function!(

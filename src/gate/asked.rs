@@ -46,9 +46,14 @@ pub enum What {
 }
 
 impl What {
-    /// Whether it is a mean or a sum: these may be one release, with a count, and may find their bounds where nothing bounds the numbers.
+    /// Whether it is a mean or a sum: these may be one release, with a count.
     pub fn is_of_numbers(&self) -> bool {
         matches!(self, Self::Mean | Self::Sum)
+    }
+
+    /// Whether it may find its bounds where nothing bounds the numbers.
+    fn may_find_bounds(&self) -> bool {
+        self.is_of_numbers() || matches!(self, Self::Variance | Self::Stddev)
     }
 }
 
@@ -273,7 +278,7 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
     if let Some(argument) = arguments.first() {
         let range = block.range(block.checker.folded(argument.copy()));
         let finds_bounds = block.policy.label.auto_bounds && block.has_one_row_each();
-        if range.is_none() && finds_bounds && asked.what.is_of_numbers() {
+        if range.is_none() && finds_bounds && asked.what.may_find_bounds() {
             asked.argument = Some(number(block, *argument)?);
             return Ok(asked);
         }

@@ -26,7 +26,7 @@ pub struct TableLabel {
     /// The delta of a choice of groups; absent: a thousandth of the budget's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delta: Option<f64>,
-    /// Whether means of what has no public bounds find some.
+    /// Whether means, sums and variances of what has no public bounds find some.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub auto_bounds: bool,
 }

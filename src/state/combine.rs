@@ -2,6 +2,7 @@
 
 use dp_core::encoding::contribution::{PersonRows, PersonTotal};
 use dp_core::encoding::pairs::PairMoments;
+use dp_core::encoding::squares::Squares;
 use dp_core::encoding::sums::{Moments, Sums};
 use pgrx::pg_sys::Datum;
 
@@ -81,6 +82,11 @@ unsafe fn merge(left: Datum, right: Datum) -> Datum {
         (AnyState::Octaves(into), AnyState::Octaves(from)) if into.limits().same(from.limits()) => {
             return into.merge(&from).into_datum();
         }
+        (AnyState::SquareOctaves(into), AnyState::SquareOctaves(from))
+            if into.limits().same(from.limits()) =>
+        {
+            return into.merge(&from).into_datum();
+        }
         (AnyState::Groups(into), AnyState::Groups(from)) => {
             let merged = into.merge(&from).map(GroupsState::into_datum);
             return merged.unwrap_or_else(|| Refused::new(0).into_datum());
@@ -106,6 +112,7 @@ enum AnyState<'a> {
     Vectors(Bins<'a>),
     Cells(CellState<'a>),
     Octaves(OctaveState<'a>),
+    SquareOctaves(OctaveState<'a, Squares>),
     Bitmap(BitmapState<'a>),
     Groups(GroupsState<'a>),
     Refused,
@@ -133,6 +140,8 @@ impl AnyState<'_> {
                 Self::Cells(state)
             } else if let Some(state) = OctaveState::of(datum) {
                 Self::Octaves(state)
+            } else if let Some(state) = OctaveState::of(datum) {
+                Self::SquareOctaves(state)
             } else if let Some(state) = BitmapState::of(datum) {
                 Self::Bitmap(state)
             } else if let Some(state) = GroupsState::of(datum) {

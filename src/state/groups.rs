@@ -19,8 +19,8 @@ use crate::state::groups::sums::{Form, PersonSums};
 use crate::state::scalar::RowSums;
 
 /// Marks a state of groups, and the version of its layout: with sums, and with a row at most in each group.
-const MAGIC: u32 = 0xd9_3a_5e_51;
-const MAGIC_OF_ONE_ROW: u32 = 0xd9_3a_5e_52;
+const MAGIC: u32 = 0xd9_3a_5e_a1;
+const MAGIC_OF_ONE_ROW: u32 = 0xd9_3a_5e_a2;
 
 /// The most columns, keys and contributions together: a slot has a bit for each.
 pub const MOST_COLUMNS: usize = 64;

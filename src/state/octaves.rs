@@ -1,13 +1,11 @@
-//! `dp_state` of a mean that finds its bounds: a head, and pages of bins, of those alone that have held a row. It grows with
-//! the range of the rows, never with their number, up to 20 kilobytes.
+//! `dp_state` of what finds its bounds: a head, and pages of bins, of those alone that have held a row. It grows with
+//! the range of the rows, never with their number, up to 20 kilobytes; of a variance, 33.
 
-use dp_core::encoding::octaves::{Content, Limits, OctaveCounts, SLOTS};
+use dp_core::encoding::octaves::{BinSums, Content, Limits, OctaveCounts, SLOTS};
+use dp_core::encoding::squares::Squares;
 use pgrx::pg_sys::{self, Datum};
 
 use crate::pg::varlena::{is_plain, length_word};
-
-/// Marks a state of octaves, and the version of its layout.
-const MAGIC: u32 = 0xd9_3a_5e_41;
 
 /// Slots of a page: those of eight octaves.
 const PAGE: usize = 32;
@@ -17,8 +15,10 @@ const PAGES: usize = SLOTS / PAGE;
 
 const _: () = assert!(PAGES * PAGE == SLOTS);
 
-/// The bytes of the longest state.
-pub const LONGEST: usize = size_of::<Head>() + PAGES * size_of::<Page>();
+/// The bytes of the longest state of these sums.
+pub const fn longest<S: SlotSums>() -> usize {
+    size_of::<Head>() + PAGES * size_of::<Page<S>>()
+}
 
 /// In the place of a page that there is not.
 const NONE: u8 = u8::MAX;
@@ -37,40 +37,76 @@ struct Head {
 
 const _: () = assert!(size_of::<Head>() == 72 && align_of::<Head>() == 8 && PAGES <= 32);
 
-/// What a bin holds: the number of its rows, and the sum of their digits in two halves.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Slot([u64; 3]);
+/// What a bin holds, as it lies in a state.
+pub trait SlotSums: BinSums {
+    /// In words: `palloc` aligns to 8 bytes and no more, so a 128-bit sum is two halves.
+    type Words: Copy;
+    /// Marks a state of these sums, and the version of its layout.
+    const MAGIC: u32;
 
-type Page = [Slot; PAGE];
+    fn pack(self) -> Self::Words;
+    fn unpack(words: Self::Words) -> Self;
+}
 
-const _: () = assert!(size_of::<Page>() == 768 && align_of::<Page>() == 8);
+#[inline(always)]
+fn whole([low, high]: [u64; 2]) -> u128 {
+    u128::from(high) << 64 | u128::from(low)
+}
 
-impl Slot {
+#[inline(always)]
+fn halves(sum: u128) -> [u64; 2] {
+    [sum as u64, (sum >> 64) as u64]
+}
+
+impl SlotSums for Content {
+    type Words = [u64; 3];
+    const MAGIC: u32 = 0xd9_3a_5e_b1;
+
     #[inline(always)]
-    fn content(&self) -> Content {
-        let [count, low, high] = self.0;
-        Content {
+    fn pack(self) -> [u64; 3] {
+        let [low, high] = halves(self.digits);
+        [self.count, low, high]
+    }
+
+    #[inline(always)]
+    fn unpack([count, low, high]: [u64; 3]) -> Self {
+        let digits = whole([low, high]);
+        Self { count, digits }
+    }
+}
+
+impl SlotSums for Squares {
+    type Words = [u64; 5];
+    const MAGIC: u32 = 0xd9_3a_5e_b2;
+
+    #[inline(always)]
+    fn pack(self) -> [u64; 5] {
+        let [[low, high], [low_squares, high_squares]] = [self.digits, self.squares].map(halves);
+        [self.count, low, high, low_squares, high_squares]
+    }
+
+    #[inline(always)]
+    fn unpack([count, low, high, low_squares, high_squares]: [u64; 5]) -> Self {
+        Self {
             count,
-            digits: u128::from(high) << 64 | u128::from(low),
+            digits: whole([low, high]),
+            squares: whole([low_squares, high_squares]),
         }
     }
-
-    #[inline(always)]
-    fn add(&mut self, more: &Content) {
-        let mut held = self.content();
-        held.add(more);
-        self.0 = [held.count, held.digits as u64, (held.digits >> 64) as u64];
-    }
 }
+
+type Page<S> = [<S as SlotSums>::Words; PAGE];
+
+const _: () = assert!(size_of::<Page<Content>>() == 768 && align_of::<Page<Content>>() == 8);
+const _: () = assert!(size_of::<Page<Squares>>() == 1280 && align_of::<Page<Squares>>() == 8);
 
 /// A state of octaves.
-pub struct OctaveState<'a> {
+pub struct OctaveState<'a, S: SlotSums = Content> {
     head: &'a mut Head,
-    pages: &'a mut [Page],
+    pages: &'a mut [Page<S>],
 }
 
-impl<'a> OctaveState<'a> {
+impl<S: SlotSums> OctaveState<'_, S> {
     /// The state behind a datum, or `None` where the bytes are not one of this version.
     ///
     /// # Safety
@@ -87,14 +123,14 @@ impl<'a> OctaveState<'a> {
                 return None;
             }
             if !is_plain((*head).header, size_of::<Head>())
-                || (*head).magic != MAGIC
+                || (*head).magic != S::MAGIC
                 || (*head).pages > PAGES as u64
-                || header((*head).pages) != (*head).header
+                || header::<S>((*head).pages) != (*head).header
             {
                 return None;
             }
             let head = &mut *head;
-            let pages = std::ptr::from_mut(head).add(1).cast::<Page>();
+            let pages = std::ptr::from_mut(head).add(1).cast::<Page<S>>();
             let pages = std::slice::from_raw_parts_mut(pages, head.pages as usize);
             Some(Self { head, pages })
         }
@@ -104,7 +140,7 @@ impl<'a> OctaveState<'a> {
     pub fn new(limits: Limits) -> Self {
         Self::with_pages(Head {
             header: 0,
-            magic: MAGIC,
+            magic: S::MAGIC,
             limits,
             pages: 0,
             places: [NONE; 32],
@@ -113,12 +149,13 @@ impl<'a> OctaveState<'a> {
 
     /// As many empty pages as the head says, in the current memory context.
     fn with_pages(mut head: Head) -> Self {
-        head.header = header(head.pages);
+        head.header = header::<S>(head.pages);
         let pages = head.pages as usize;
         // SAFETY: palloc0 gives that many bytes, zero and aligned to 8, or raises; at most 26 pages are far below
         // what it gives.
         unsafe {
-            let new = pg_sys::palloc0(size_of::<Head>() + pages * size_of::<Page>()).cast::<Head>();
+            let new =
+                pg_sys::palloc0(size_of::<Head>() + pages * size_of::<Page<S>>()).cast::<Head>();
             new.write(head);
             let pages = std::slice::from_raw_parts_mut(new.add(1).cast(), pages);
             Self {
@@ -140,10 +177,16 @@ impl<'a> OctaveState<'a> {
     /// Takes in a row whose bin has a page, or says that it has none. Cannot panic.
     #[inline(always)]
     pub fn add_to_known(&mut self, (slot, digits): (usize, u64)) -> bool {
-        let digits = u128::from(digits);
+        self.add_to_slot(slot, &S::of_row(digits))
+    }
+
+    #[inline(always)]
+    fn add_to_slot(&mut self, slot: usize, more: &S) -> bool {
         match self.slot(slot) {
-            Some(slot) => {
-                slot.add(&Content { count: 1, digits });
+            Some(words) => {
+                let mut held = S::unpack(*words);
+                held.add(more);
+                *words = held.pack();
                 true
             }
             None => false,
@@ -151,7 +194,7 @@ impl<'a> OctaveState<'a> {
     }
 
     #[inline(always)]
-    fn slot(&mut self, slot: usize) -> Option<&mut Slot> {
+    fn slot(&mut self, slot: usize) -> Option<&mut S::Words> {
         let place = *self.head.places.get(slot / PAGE)?;
         self.pages.get_mut(usize::from(place))?.get_mut(slot % PAGE)
     }
@@ -184,25 +227,23 @@ impl<'a> OctaveState<'a> {
     pub fn merge(self, other: &Self) -> Self {
         other.occupied().fold(self, |state, (slot, content)| {
             let mut state = state.with_page_of(slot);
-            if let Some(held) = state.slot(slot) {
-                held.add(&content);
-            }
+            state.add_to_slot(slot, &content);
             state
         })
     }
 
-    fn occupied(&self) -> impl Iterator<Item = (usize, Content)> {
+    fn occupied(&self) -> impl Iterator<Item = (usize, S)> {
         let pages = self.head.places.iter().enumerate().take(PAGES);
         let pages = pages.filter_map(|(i, place)| Some((i, self.pages.get(usize::from(*place))?)));
         let slots = pages.flat_map(|(i, page)| (i * PAGE..).zip(page));
         slots
-            .map(|(slot, held)| (slot, held.content()))
-            .filter(|(_, content)| content.count != 0)
+            .map(|(slot, held)| (slot, S::unpack(*held)))
+            .filter(|(_, content)| content.count() != 0)
     }
 
     /// What a mechanism releases.
-    pub fn counts(&self) -> OctaveCounts {
-        let mut counts = OctaveCounts::new();
+    pub fn counts(&self) -> OctaveCounts<S> {
+        let mut counts = OctaveCounts::default();
         for (slot, content) in self.occupied() {
             counts.add(slot, &content);
         }
@@ -212,6 +253,6 @@ impl<'a> OctaveState<'a> {
 
 /// The length word of an uncompressed varlena with so many pages, of which there are few.
 #[inline(always)]
-fn header(pages: u64) -> u32 {
-    length_word(size_of::<Head>() + size_of::<Page>() * pages as usize)
+fn header<S: SlotSums>(pages: u64) -> u32 {
+    length_word(size_of::<Head>() + size_of::<Page<S>>() * pages as usize)
 }

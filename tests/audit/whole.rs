@@ -75,7 +75,7 @@ struct Subject {
 const NONE: &[(usize, f64)] = &[];
 
 /// Tables, of so many rows of each value.
-const TABLES: [(&str, &[(usize, f64)]); 33] = [
+const TABLES: [(&str, &[(usize, f64)]); 35] = [
     ("nothing", NONE),
     ("low", &[(1, 0.0)]),
     ("high", &[(1, 1.0)]),
@@ -86,6 +86,8 @@ const TABLES: [(&str, &[(usize, f64)]); 33] = [
     ("many_low", &[(11, 0.0), (90, 1.0)]),
     ("spread", &[(40, 0.0), (40, 0.5), (40, 1.0)]),
     ("spread_low", &[(41, 0.0), (40, 0.5), (40, 1.0)]),
+    ("broad", &[(512, 0.0), (512, 0.5), (512, 0.99)]),
+    ("broad_low", &[(513, 0.0), (512, 0.5), (512, 0.99)]),
     ("nine_low", &[(9, 0.0)]),
     ("nine_and_high", &[(9, 0.0), (1, 1.0)]),
     ("nine_and_middle", &[(9, 0.0), (1, 0.55)]),
@@ -121,6 +123,11 @@ const FIRST: &[(&str, &str)] = &[("nothing", "high")];
 const ANOTHER: &[(&str, &str)] = &[("low", "high")];
 const MANY: &[(&str, &str)] = &[("many", "many_low")];
 const SPREAD: &[(&str, &str)] = &[("spread", "spread_low")];
+/// Of so many rows that their bounds are found, and little of epsilon is spent on that.
+const BROAD: &[(&str, &str)] = &[("broad", "broad_low")];
+/// 2 B0 - B1 / 2 over 2 G^2, of a variance.
+const LAPLACE_SPREAD: &str = "ARRAY[({call}).count * ((1 - ({call}).mean) ^ 2 + ({call}).value \
+     - (({call}).mean * (1 - ({call}).mean) - ({call}).value) / 2)]";
 const CORNERS: &[(&str, &str)] = &[("corners", "corners_low")];
 /// Around where a group of rows alike begins to be shown, for each of the promises.
 const ALIKE: &[(&str, &str)] = &[
@@ -205,14 +212,14 @@ fn subjects() -> Vec<Subject> {
         let call = "dp_count(x, {eps}, '{mech}')";
         subject("dp_count", mechanism, guarantee, call, probes)
     };
-    let variance = |mechanism, guarantee, answer| {
+    let variance = |mechanism, guarantee, answer, pairs| {
         let call = "dp_variance_estimate(x, 0, 1, {eps}, '{mech}')";
         subject(
             "dp_variance",
             mechanism,
             guarantee,
             call,
-            vec![number(answer, SPREAD)],
+            vec![number(answer, pairs)],
         )
     };
     let two = |aggregate, mechanism, guarantee, call, answer, pairs| {
@@ -325,19 +332,14 @@ fn subjects() -> Vec<Subject> {
             "dp_histogram(x, 0, 1, 2, {eps}, '{mech}')",
             vec![probe("({call})::float8[]", ADDED)],
         ),
-        variance(
-            "laplace",
-            Pure,
-            // 2 B0 - B1 / 2 over 2 G^2
-            "ARRAY[({call}).count * ((1 - ({call}).mean) ^ 2 + ({call}).value \
-             - (({call}).mean * (1 - ({call}).mean) - ({call}).value) / 2)]",
-        ),
+        variance("laplace", Pure, LAPLACE_SPREAD, SPREAD),
         variance(
             "gaussian(mu={eps})",
             Gaussian,
             // B0 - B1 / 2 over G^2
             "ARRAY[({call}).count * ((1 - ({call}).mean) ^ 2 + ({call}).value \
              - (({call}).mean * (1 - ({call}).mean) - ({call}).value))]",
+            SPREAD,
         ),
         counts("correlated(mu={eps})", WITH_TOTAL, CORRELATED),
         counts("gaussian(mu={eps})", ESTIMATES, TOGETHER),
@@ -504,6 +506,8 @@ fn subjects() -> Vec<Subject> {
                 &[("nothing", "middle")],
             )],
         ),
+        // Where bounds are surely found, as here, 40/64 of eps or more are spent on the variance.
+        variance("auto", Pure, LAPLACE_SPREAD, BROAD),
     ]
 }
 

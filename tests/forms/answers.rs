@@ -540,9 +540,9 @@ fn two_columns_have_private_answers() {
     assert!(refusal.message.contains("nothing bounds"), "{refusal:?}");
 }
 
-/// Where the owner allows it, means and sums of what nothing bounds find bounds, of tables where a row is a person.
+/// Where the owner allows it, means, sums and variances of what nothing bounds find bounds, of tables where a row is a person.
 #[test]
-fn means_and_sums_find_bounds_where_the_policy_says_so() {
+fn means_sums_and_variances_find_bounds_where_the_policy_says_so() {
     let mut world = World::new();
     world.own(
         "CREATE TABLE incomes (person int PRIMARY KEY, income float8 NOT NULL, dept text);
@@ -583,11 +583,21 @@ fn means_and_sums_find_bounds_where_the_policy_says_so() {
             2,
             "SELECT dept, avg(income) FROM incomes GROUP BY dept ORDER BY dept",
         ),
+        (1, "SELECT stddev(income - 20500) FROM incomes"),
+        (
+            1,
+            "SELECT var_samp(income - 20500) FROM incomes WHERE dept = 'd0'",
+        ),
+        // A variance is a release of its own.
+        (
+            2,
+            "SELECT avg(income), var_pop(income - 20500) FROM incomes",
+        ),
     ] {
         world.same(sql, releases);
     }
     for sql in [
-        "SELECT stddev(income) FROM incomes",
+        "SELECT stddev(amount) FROM payments",
         "SELECT avg(amount) FROM payments",
         "SELECT sum(amount) FROM payments",
         "SELECT avg(income) FROM incomes JOIN regions ON true",

@@ -5,7 +5,9 @@ use std::rc::Rc;
 use crate::accuracy::interval::{self, Intervals};
 use crate::encoding::grid::Grid;
 use crate::encoding::occupied::Occupied;
-use crate::encoding::octaves::{Limits, OctaveCounts};
+use crate::encoding::octaves::{Content, Limits, OctaveCounts};
+use crate::encoding::squares::Squares;
+use crate::encoding::sums::{Moments, Sums};
 use crate::error::ParameterError;
 use crate::mechanism::definition::{Mechanism, Scalar};
 use crate::mechanism::distinct::bitmap::{DistinctAnswer, DistinctMechanism, OfIds};
@@ -13,7 +15,10 @@ use crate::mechanism::mean::answer::MeanAnswer;
 use crate::mechanism::mean::kinds::Mean;
 use crate::mechanism::quantile::estimate::QuantileEstimator;
 use crate::mechanism::search::answer::AutoAnswer;
+use crate::mechanism::search::finding::Finding;
 use crate::mechanism::sum::kinds::SumMechanism;
+use crate::mechanism::variance::kinds::SomeVariance;
+use crate::mechanism::variance::moments::VarianceAnswer;
 use crate::random::Generator;
 use crate::registry::{self, Factory, Made, Registry, Spent};
 use crate::request::arguments::Arguments;
@@ -209,29 +214,30 @@ impl Factory<QuantileEstimator> for QuantileEstimatesOfPeople {
 }
 
 /// A mechanism with the intervals of its answers, by what it sees of the rows.
-pub enum SomeEstimate<A> {
-    /// Their number, and the sum of their grid steps.
-    Sums(Box<Scalar<Estimate<A>>>),
+pub enum SomeEstimate<A, D = Sums, S = Content> {
+    /// What they add up to.
+    Sums(Box<dyn Mechanism<D, Answer = Estimate<A>>>),
     /// How they lie in bins of equal relative width, between these limits.
     Auto(
         Limits,
-        Box<dyn Mechanism<OctaveCounts, Answer = Estimate<AutoAnswer<A>>>>,
+        Box<dyn Mechanism<OctaveCounts<S>, Answer = Estimate<AutoAnswer<A>>>>,
     ),
 }
 
 impl<M> Estimates<M> {
     /// The mechanism of a call, which `sort` knows by what it sees of the rows: one that finds its bounds, or `None` of what has no intervals.
-    fn of_some<A: 'static>(
+    fn of_some<A: 'static, D: 'static, S: 'static>(
         &self,
         arguments: &Arguments,
         confidence: Option<Option<f64>>,
         overspent: Overspent,
-        sort: impl FnOnce(M) -> Sorted<A>,
-    ) -> Result<Made<SomeEstimate<A>>, ParameterError> {
+        sort: impl FnOnce(M) -> Sorted<A, D, S>,
+    ) -> Result<Made<SomeEstimate<A, D, S>>, ParameterError> {
         let made = self.0.make_chosen(arguments, overspent)?;
         let mechanism = match sort(*made.mechanism) {
-            Sorted::Auto(limits, mechanism) => {
-                let plain = |_| Some(mechanism);
+            Sorted::Auto(finding) => {
+                let limits = *finding.limits();
+                let plain = |_| Some(finding as Box<dyn Mechanism<_, Answer = _>>);
                 let (estimator, _) = self.estimator(arguments, confidence, overspent, plain)?;
                 SomeEstimate::Auto(limits, Box::new(estimator))
             }
@@ -248,12 +254,9 @@ impl<M> Estimates<M> {
 }
 
 /// A mechanism, by what it sees of the rows.
-enum Sorted<A> {
-    Sums(Option<Box<Scalar<A>>>),
-    Auto(
-        Limits,
-        Box<dyn Mechanism<OctaveCounts, Answer = AutoAnswer<A>>>,
-    ),
+enum Sorted<A, D, S> {
+    Sums(Option<Box<dyn Mechanism<D, Answer = A>>>),
+    Auto(Box<dyn Finding<S, A>>),
 }
 
 impl Factory<SomeEstimate<MeanAnswer>> for Estimates<Mean> {
@@ -264,7 +267,7 @@ impl Factory<SomeEstimate<MeanAnswer>> for Estimates<Mean> {
         overspent: Overspent,
     ) -> Result<Made<SomeEstimate<MeanAnswer>>, ParameterError> {
         self.of_some(arguments, confidence, overspent, |mean| match mean {
-            Mean::Auto(auto) => Sorted::Auto(*auto.limits(), auto),
+            Mean::Auto(auto) => Sorted::Auto(auto),
             other => Sorted::Sums(other.sums()),
         })
     }
@@ -278,8 +281,46 @@ impl Factory<SomeEstimate<f64>> for Estimates<SumMechanism> {
         overspent: Overspent,
     ) -> Result<Made<SomeEstimate<f64>>, ParameterError> {
         self.of_some(arguments, confidence, overspent, |sum| match sum {
-            SumMechanism::Auto(auto) => Sorted::Auto(*auto.limits(), auto),
+            SumMechanism::Auto(auto) => Sorted::Auto(auto),
             SumMechanism::Sums(sums) => Sorted::Sums(Some(sums)),
+        })
+    }
+}
+
+/// With their intervals, mechanisms of variances.
+pub type VarianceEstimate = SomeEstimate<VarianceAnswer, Moments, Squares>;
+
+impl Factory<VarianceEstimate> for Estimates<SomeVariance> {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<VarianceEstimate>, ParameterError> {
+        self.of_some(
+            arguments,
+            confidence,
+            overspent,
+            |variance| match variance {
+                SomeVariance::Auto(auto) => Sorted::Auto(auto),
+                SomeVariance::Moments(moments) => Sorted::Sums(Some(moments)),
+            },
+        )
+    }
+}
+
+impl Factory<dyn Mechanism<Moments, Answer = Estimate<VarianceAnswer>>>
+    for Estimates<SomeVariance>
+{
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<dyn Mechanism<Moments, Answer = Estimate<VarianceAnswer>>>, ParameterError>
+    {
+        self.with(arguments, confidence, overspent, |variance| {
+            variance.moments()
         })
     }
 }

@@ -20,7 +20,7 @@ use crate::mechanism::quantile::em::RankMechanism;
 use crate::mechanism::quantile::estimate::QuantileEstimator;
 use crate::mechanism::search::parameters::finds_bounds;
 use crate::mechanism::sum::kinds::SumMechanism;
-use crate::mechanism::variance::moments::VarianceMechanism;
+use crate::mechanism::variance::kinds::SomeVariance;
 use crate::mechanism::vector::items::Vector;
 use crate::mechanism::{
     bounds, cdf, clamped, columns, count, distinct, histogram, keep, mean, quantile, sum, variance,
@@ -92,9 +92,13 @@ pub static KEEP: Registry<Scalar<bool>> = Registry {
 };
 
 /// The mechanisms of variances, and of what else their release gives.
-pub static VARIANCE: Registry<VarianceMechanism> = Registry {
+pub static VARIANCE: Registry<SomeVariance> = Registry {
     aggregate: "dp_variance",
-    entries: &[variance::laplace::ENTRY, variance::gaussian::ENTRY],
+    entries: &[
+        variance::laplace::ENTRY,
+        variance::gaussian::ENTRY,
+        variance::auto::ENTRY,
+    ],
 };
 
 /// The mechanisms of covariances.

@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use dp_core::encoding::grid::Grid;
 use dp_core::encoding::octaves::{Limits, OctaveCounts};
-use dp_core::encoding::sums::Sums;
 use dp_core::estimate::{Estimate, SomeEstimate};
 use dp_core::registry::Spent;
 use pgrx::pg_sys::Datum;
@@ -18,8 +17,8 @@ use crate::call::site::{CallSite, Price};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::pg::plan::SupportFunction;
-use crate::state::octaves::{self, OctaveState};
-use crate::state::scalar::State;
+use crate::state::octaves::{OctaveState, SlotSums, longest};
+use crate::state::scalar::{RowSums, State};
 
 /// What the aggregates share whose rows may lie in bins of equal relative width.
 impl<M: ?Sized> Aggregate<M> {
@@ -27,11 +26,15 @@ impl<M: ?Sized> Aggregate<M> {
     ///
     /// # Safety
     /// `call` is a call of this aggregate's transition function, with an `x`.
-    pub unsafe fn row_in_octave(&self, call: Call, limits: &Limits) -> Result<Datum, Refusal> {
+    pub unsafe fn row_in_octave<S: SlotSums>(
+        &self,
+        call: Call,
+        limits: &Limits,
+    ) -> Result<Datum, Refusal> {
         // SAFETY: the SQL declaration makes argument 0 a dp_state.
         let state = match unsafe { state_of(call) } {
             // SAFETY: the same.
-            Some(datum) => unsafe { self.octaves(datum, limits) }?,
+            Some(datum) => unsafe { self.octaves::<S>(datum, limits) }?,
             None => OctaveState::new(*limits),
         };
         // The executor copies it into the aggregate's own memory.
@@ -42,25 +45,25 @@ impl<M: ?Sized> Aggregate<M> {
     ///
     /// # Safety
     /// `call` is a call of this aggregate's final function.
-    pub unsafe fn octave_counts(
+    pub unsafe fn octave_counts<S: SlotSums>(
         &self,
         call: Call,
         limits: &Limits,
-    ) -> Result<OctaveCounts, Refusal> {
+    ) -> Result<OctaveCounts<S>, Refusal> {
         // SAFETY: the SQL declaration makes argument 0 a dp_state.
         match unsafe { state_of(call) } {
             // SAFETY: the same.
             Some(datum) => Ok(unsafe { self.octaves(datum, limits) }?.counts()),
-            None => Ok(OctaveCounts::new()),
+            None => Ok(OctaveCounts::default()),
         }
     }
 
     /// The state of a group between these limits.
-    unsafe fn octaves<'a>(
+    unsafe fn octaves<'a, S: SlotSums>(
         &self,
         datum: Datum,
         limits: &Limits,
-    ) -> Result<OctaveState<'a>, Refusal> {
+    ) -> Result<OctaveState<'a, S>, Refusal> {
         // SAFETY: the SQL declaration makes it a dp_state.
         let state = unsafe { self.found(OctaveState::of(datum), datum) }?;
         if state.limits().same(limits) {
@@ -72,7 +75,9 @@ impl<M: ?Sized> Aggregate<M> {
     }
 }
 
-impl<A: 'static> Aggregate<SomeEstimate<A>> {
+impl<A: 'static, D: RowSums<Grid = Grid, Row = f64> + 'static, S: SlotSums + 'static>
+    Aggregate<SomeEstimate<A, D, S>>
+{
     /// What the transition function does beyond the plain case.
     ///
     /// # Safety
@@ -83,11 +88,11 @@ impl<A: 'static> Aggregate<SomeEstimate<A>> {
             unsafe {
                 match site.mechanism_of_row(call)? {
                     SomeEstimate::Sums(mechanism) => {
-                        let mut state = State::<Sums>::new(mechanism.grid().unwrap_or(Grid::NONE));
+                        let mut state = State::<D>::new(mechanism.grid().unwrap_or(Grid::NONE));
                         state.take(value(call));
                         self.first_row(call, state)
                     }
-                    SomeEstimate::Auto(limits, _) => self.row_in_octave(call, limits),
+                    SomeEstimate::Auto(limits, _) => self.row_in_octave::<S>(call, limits),
                 }
             }
         })
@@ -130,8 +135,8 @@ impl<A: 'static> Aggregate<SomeEstimate<A>> {
 ///
 /// # Safety
 /// See [`Aggregate::made_of`].
-pub unsafe fn room<A: 'static>(
-    aggregate: &'static Aggregate<SomeEstimate<A>>,
+pub unsafe fn room<A: 'static, D: 'static, S: SlotSums + 'static>(
+    aggregate: &'static Aggregate<SomeEstimate<A, D, S>>,
     values: &[Option<Option<Datum>>],
 ) -> Option<usize> {
     // The default is one of sums: there is no need to make it for each part.
@@ -139,6 +144,6 @@ pub unsafe fn room<A: 'static>(
     // SAFETY: the caller guarantees it.
     match unsafe { aggregate.made_of(values) }?.mechanism.as_ref() {
         SomeEstimate::Sums(_) => None,
-        SomeEstimate::Auto(..) => Some(octaves::LONGEST),
+        SomeEstimate::Auto(..) => Some(longest::<S>()),
     }
 }

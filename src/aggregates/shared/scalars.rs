@@ -6,10 +6,13 @@
 //! everything but the plain case to a guarded function that is never inlined. A test disassembles
 //! them and allows no other call.
 
+use std::marker::PhantomData;
+
 use dp_core::encoding::grid::Grid;
+use dp_core::encoding::octaves::Content;
 use dp_core::encoding::sums::Sums;
 use dp_core::mechanism::definition::Scalar;
-use pgrx::pg_sys::{Datum, FunctionCallInfo};
+use pgrx::pg_sys::{Datum, FunctionCallInfo, NullableDatum};
 
 use crate::aggregates::shared::people::contributed;
 use crate::call::aggregate::Aggregate;
@@ -19,7 +22,7 @@ use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
 use crate::pg::plan::SupportFunction;
 use crate::state::cells::CellState;
-use crate::state::octaves::OctaveState;
+use crate::state::octaves::{OctaveState, SlotSums};
 use crate::state::scalar::{RowSums, State};
 
 impl<A: 'static> Aggregate<Scalar<A>> {
@@ -82,6 +85,66 @@ pub fn value(call: Call) -> f64 {
     float8(call.datum(at::X).expect("the plain case ignores NULL"))
 }
 
+/// The states that a group may have besides the sums of rows on a grid.
+pub trait Others {
+    /// Takes in a row where the state is one of these, as the call says with `lo` and `hi`, and has room for the row. Cannot panic.
+    ///
+    /// # Safety
+    /// `state` is a non-NULL varlena.
+    unsafe fn take(state: Datum, x: f64, bounds: [NullableDatum; 2]) -> bool;
+}
+
+/// None.
+pub struct NoOthers;
+
+/// Bins of equal relative width that hold an `S`.
+pub struct InOctaves<S>(PhantomData<S>);
+
+/// Cells of a line without ends, or bins of equal relative width.
+pub struct InCellsOrOctaves;
+
+impl Others for NoOthers {
+    #[inline(always)]
+    unsafe fn take(_: Datum, _: f64, _: [NullableDatum; 2]) -> bool {
+        false
+    }
+}
+
+impl<S: SlotSums> Others for InOctaves<S> {
+    #[inline(always)]
+    unsafe fn take(state: Datum, x: f64, [lo, hi]: [NullableDatum; 2]) -> bool {
+        // SAFETY: the caller guarantees it.
+        let Some(mut group) = (unsafe { OctaveState::<S>::of(state) }) else {
+            return false;
+        };
+        // No limit is an infinity in the state, and a NULL in the call.
+        let [limit_lo, limit_hi] = [group.limits().lo(), group.limits().hi()];
+        let as_called = if lo.isnull || hi.isnull {
+            lo.isnull && hi.isnull && limit_hi == f64::INFINITY
+        } else {
+            limit_lo.to_bits() == lo.value.value() as u64
+                && limit_hi.to_bits() == hi.value.value() as u64
+        };
+        let place = group.limits().place_of(x);
+        as_called && group.add_to_known(place)
+    }
+}
+
+impl Others for InCellsOrOctaves {
+    #[inline(always)]
+    unsafe fn take(state: Datum, x: f64, bounds: [NullableDatum; 2]) -> bool {
+        // SAFETY: the caller guarantees it.
+        match unsafe { CellState::of(state) } {
+            Some(mut group) => {
+                let cell = group.line().cell_of(x);
+                !group.is_coined() && group.add_to_known(cell)
+            }
+            // SAFETY: the same.
+            None => unsafe { InOctaves::<Content>::take(state, x, bounds) },
+        }
+    }
+}
+
 /// The transition function of an aggregate of values, `(state, x, lo, hi, ...)`: NULL and NaN are
 /// ignored, everything else becomes grid steps. `rest` takes all but the plain case.
 ///
@@ -89,10 +152,9 @@ pub fn value(call: Call) -> f64 {
 /// PostgreSQL's own fcinfo, of a function that is declared with at least four arguments, the
 /// first four `dp_state`, `float8`, `float8`, `float8`.
 ///
-/// The state of plain rows holds an `S`. With `CELLS`, for an aggregate whose mechanisms may know no bounds, the
-/// state may be one of cells or of octaves.
+/// The state of plain rows holds an `S`, or it is one of `O`.
 #[inline(always)]
-pub unsafe fn add_value<S: RowSums<Grid = Grid, Row = f64>, const CELLS: bool>(
+pub unsafe fn add_value<S: RowSums<Grid = Grid, Row = f64>, O: Others>(
     fcinfo: FunctionCallInfo,
     rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
 ) -> Datum {
@@ -118,36 +180,7 @@ pub unsafe fn add_value<S: RowSums<Grid = Grid, Row = f64>, const CELLS: bool>(
                 group.take(float8(x.value));
                 state.value
             }
-            None if CELLS => match CellState::of(state.value) {
-                Some(mut group) if !group.is_coined() => {
-                    let cell = group.line().cell_of(float8(x.value));
-                    if group.add_to_known(cell) {
-                        state.value
-                    } else {
-                        rest(fcinfo)
-                    }
-                }
-                Some(_) => rest(fcinfo),
-                None => match OctaveState::of(state.value) {
-                    Some(mut group) => {
-                        // No limit is an infinity in the state, and a NULL in the call.
-                        let [limit_lo, limit_hi] = [group.limits().lo(), group.limits().hi()];
-                        let as_called = if lo.isnull || hi.isnull {
-                            lo.isnull && hi.isnull && limit_hi == f64::INFINITY
-                        } else {
-                            limit_lo.to_bits() == lo.value.value() as u64
-                                && limit_hi.to_bits() == hi.value.value() as u64
-                        };
-                        let place = group.limits().place_of(float8(x.value));
-                        if as_called && group.add_to_known(place) {
-                            state.value
-                        } else {
-                            rest(fcinfo)
-                        }
-                    }
-                    None => rest(fcinfo),
-                },
-            },
+            None if O::take(state.value, float8(x.value), [lo, hi]) => state.value,
             _ => rest(fcinfo),
         }
     }

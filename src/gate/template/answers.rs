@@ -32,7 +32,7 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// The same of a mean or a sum: the mechanism that finds bounds where nothing bounds the numbers.
+    /// The same of a mean, a sum or a variance: the mechanism that finds bounds where nothing bounds the numbers.
     fn of_numbers(epsilon: f64, asked: &Asked) -> Self {
         Self {
             mechanism: asked.bounds.is_none().then_some("auto"),
@@ -317,17 +317,12 @@ impl Template<'_> {
 
     fn write_one(&mut self, asked: &Asked) -> Checked<usize> {
         let usual = Terms::usual(self.epsilon);
+        let of_numbers = Terms::of_numbers(self.epsilon, asked);
         match &asked.what {
-            What::Mean => {
-                let terms = Terms::of_numbers(self.epsilon, asked);
-                self.write_numbers("dp_mean", asked, &terms)
-            }
-            What::Sum => {
-                let terms = Terms::of_numbers(self.epsilon, asked);
-                self.write_numbers("dp_sum", asked, &terms)
-            }
-            What::Variance => self.write_numbers("dp_variance", asked, &usual),
-            What::Stddev => self.write_numbers("dp_stddev", asked, &usual),
+            What::Mean => self.write_numbers("dp_mean", asked, &of_numbers),
+            What::Sum => self.write_numbers("dp_sum", asked, &of_numbers),
+            What::Variance => self.write_numbers("dp_variance", asked, &of_numbers),
+            What::Stddev => self.write_numbers("dp_stddev", asked, &of_numbers),
             // Written before.
             What::OfTwo(_) | What::Least | What::Greatest => {
                 Err("an aggregate has no answer of its own".into())

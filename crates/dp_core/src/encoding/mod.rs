@@ -12,4 +12,5 @@ pub mod octaves;
 pub mod pairs;
 pub mod ranks;
 pub mod sides;
+pub mod squares;
 pub mod sums;

@@ -1,8 +1,8 @@
-//! A line cut by relative width, for a mean that finds its bounds by itself: both signs, a hundred octaves, four
+//! A line cut by relative width, for what finds its bounds by itself: both signs, a hundred octaves, four
 //! quarters of each, and a bin of zero.
 //!
 //! A row becomes the number of its bin and the digits behind those that say the bin, by a fixed function of that row alone; a
-//! group is the number of rows in each bin, and the sum of those digits. As with [`grid`](crate::encoding::grid) these
+//! group is the number of rows in each bin, and what those digits add up to. As with [`grid`](crate::encoding::grid) these
 //! are integers, so that no order of rows and no split into parts changes them.
 
 use crate::encoding::grid::{Bounds, STEPS};
@@ -17,13 +17,13 @@ pub const HIGHEST: i32 = 60;
 const LAST: i32 = HIGHEST - 1;
 
 /// Bins of an octave.
-const QUARTERS: i32 = 4;
+pub(super) const QUARTERS: i32 = 4;
 
 /// Bins of one sign.
 pub const OF_A_SIGN: i32 = (HIGHEST - LOWEST) * QUARTERS;
 
 /// Binary digits of a `float8` behind those that say its bin.
-const DIGITS: u32 = 50;
+pub(super) const DIGITS: u32 = 50;
 const MASK: u64 = (1 << DIGITS) - 1;
 
 /// Slots of one sign in a state: a bin's number is its slot, and the negative ones come after all others.
@@ -127,6 +127,12 @@ impl Limits {
         above.max(-below)
     }
 
+    /// How far from where the bins start the farther one of two values is.
+    pub fn farthest_of(&self, values: [f64; 2]) -> f64 {
+        let [one, other] = values.map(|value| (value - self.origin).abs());
+        one.max(other)
+    }
+
     /// The highest octave in which a row can be, and at least the lowest there is.
     pub fn highest(&self) -> i32 {
         let farthest = self.farthest();
@@ -145,7 +151,19 @@ fn power(j: i32) -> f64 {
     2f64.powi(j)
 }
 
-/// What a bin holds.
+/// What a bin holds of its rows: their number, and sums.
+pub trait BinSums: Copy + Default {
+    /// Of one row with these digits behind those that say its bin. Cannot panic.
+    fn of_row(digits: u64) -> Self;
+
+    /// Takes in rows. Cannot panic.
+    fn add(&mut self, other: &Self);
+
+    /// The number of rows.
+    fn count(&self) -> u64;
+}
+
+/// What a bin holds of which sums are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Content {
     /// Rows.
@@ -154,28 +172,32 @@ pub struct Content {
     pub digits: u128,
 }
 
-impl Content {
-    /// Takes in rows. Cannot panic.
+impl BinSums for Content {
     #[inline(always)]
-    pub fn add(&mut self, other: &Self) {
+    fn of_row(digits: u64) -> Self {
+        let digits = u128::from(digits);
+        Self { count: 1, digits }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, other: &Self) {
         self.count = self.count.wrapping_add(other.count);
         self.digits = self.digits.wrapping_add(other.digits);
+    }
+
+    #[inline(always)]
+    fn count(&self) -> u64 {
+        self.count
     }
 }
 
 /// What a group is: how its rows lie in the bins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OctaveCounts(Vec<Content>);
+pub struct OctaveCounts<S = Content>(Vec<S>);
 
-impl OctaveCounts {
-    /// No rows yet.
-    pub fn new() -> Self {
-        let count = 2 * OF_A_SIGN as usize + 1;
-        Self(memory::vector(count, std::iter::repeat(Content::default())))
-    }
-
+impl<S: BinSums> OctaveCounts<S> {
     /// Takes in what is in a slot.
-    pub fn add(&mut self, slot: usize, content: &Content) {
+    pub fn add(&mut self, slot: usize, content: &S) {
         let bin = if slot < SIDE {
             slot as i32
         } else {
@@ -188,29 +210,28 @@ impl OctaveCounts {
 
     /// Takes in a row.
     pub fn add_row(&mut self, (slot, digits): (usize, u64)) {
-        let digits = u128::from(digits);
-        self.add(slot, &Content { count: 1, digits });
+        self.add(slot, &S::of_row(digits));
     }
 
     /// The bins, from the most negative to the largest: their numbers, 0 of zero, and what they hold.
-    fn bins(&self) -> impl Iterator<Item = (i32, &Content)> {
+    fn bins(&self) -> impl Iterator<Item = (i32, &S)> {
         (-OF_A_SIGN..).zip(&self.0)
     }
 
     /// Those of them that hold a row.
-    pub fn occupied(&self) -> impl Iterator<Item = (i32, &Content)> {
-        self.bins().filter(|(_, content)| content.count != 0)
+    pub fn occupied(&self) -> impl Iterator<Item = (i32, &S)> {
+        self.bins().filter(|(_, content)| content.count() != 0)
     }
 
     /// The number of rows in each bin, from the most negative to the largest.
     pub fn counts(&self) -> Vec<i128> {
-        let counts = self.0.iter().map(|content| i128::from(content.count));
+        let counts = self.0.iter().map(|content| i128::from(content.count()));
         memory::vector(self.0.len(), counts)
     }
 
     /// All rows.
     pub fn rows(&self) -> i128 {
-        self.0.iter().map(|bin| i128::from(bin.count)).sum()
+        self.0.iter().map(|bin| i128::from(bin.count())).sum()
     }
 
     /// For each octave, from this one down to the lowest, the number of rows of its magnitude or of a larger one.
@@ -219,7 +240,7 @@ impl OctaveCounts {
             let first = (j - LOWEST) * QUARTERS + 1;
             let bins = first..first + QUARTERS;
             let both = bins.flat_map(|bin| [bin, -bin]);
-            both.map(|bin| i128::from(self.0[(bin + OF_A_SIGN) as usize].count))
+            both.map(|bin| i128::from(self.0[(bin + OF_A_SIGN) as usize].count()))
                 .sum::<i128>()
         };
         let beyond = (highest + 1..=LAST).map(of_octave).sum::<i128>();
@@ -229,6 +250,13 @@ impl OctaveCounts {
             Some(*rows)
         });
         memory::vector((highest - LOWEST + 1) as usize, within)
+    }
+}
+
+impl OctaveCounts {
+    /// No rows yet.
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// The sum of the grid steps of all rows, each clamped to a range: a row below it or at its lower end has 0, one above or at its upper
@@ -270,9 +298,10 @@ impl OctaveCounts {
     }
 }
 
-impl Default for OctaveCounts {
+impl<S: BinSums> Default for OctaveCounts<S> {
     fn default() -> Self {
-        Self::new()
+        let count = 2 * OF_A_SIGN as usize + 1;
+        Self(memory::vector(count, std::iter::repeat(S::default())))
     }
 }
 
@@ -287,7 +316,7 @@ pub struct Edge {
 
 /// Digits of [`Edge::at`] behind the point, and those of a range's unit.
 const PARTS: u32 = 6;
-const PLACES: i32 = 36;
+pub(super) const PLACES: i32 = 36;
 
 impl Edge {
     /// At zero.
@@ -341,7 +370,8 @@ pub fn magnitudes(limits: &Limits, j: i32, powers: [i32; 2], quarters: bool) -> 
     edges_of_sign(1, limits.farthest(), j, powers, quarters)
 }
 
-/// The edges of one sign, from zero on, until one reaches so far.
+/// The edges of one sign, from zero on, until one reaches so far. No row is beyond that one, and those in the bin that begins there, at the
+/// limit itself, are not either.
 fn edges_of_sign(
     sign: i32,
     most: f64,
@@ -355,12 +385,18 @@ fn edges_of_sign(
         .chain([(last, 0)])
         .map(|(o, q)| Edge::new(j, o, q, sign));
     let mut inner = 0.0;
-    all.take_while(|edge| {
+    let reached = all.take_while(|edge| {
         let reached = inner < most;
         inner = distance(edge.at, j).abs();
         reached
-    })
-    .collect()
+    });
+    let mut edges: Vec<Edge> = reached.collect();
+    if let Some(last) = edges.last_mut()
+        && distance(last.at, j).abs() >= most
+    {
+        last.bin = sign * (OF_A_SIGN + 1);
+    }
+    edges
 }
 
 /// So many 64ths of an octave's lower end.
@@ -371,12 +407,12 @@ fn distance(at: i64, j: i32) -> f64 {
 /// The ends that rows are clamped to: whole numbers of `2^(octave - 36)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    octave: i32,
-    lower: i128,
+    pub(super) octave: i32,
+    pub(super) lower: i128,
     upper: i128,
     /// Rows in bins up to this one are at the lower end, those of bins from `above` on at the upper one.
-    below: i32,
-    above: i32,
+    pub(super) below: i32,
+    pub(super) above: i32,
 }
 
 impl Range {
@@ -447,7 +483,7 @@ impl Range {
     }
 
     /// In units.
-    fn width(&self) -> i128 {
+    pub(super) fn width(&self) -> i128 {
         self.upper - self.lower
     }
 
@@ -613,6 +649,28 @@ mod tests {
         assert_eq!(at(0.0, 16.0), [0, 1, 2]);
         assert_eq!(at(-1.0, 1e9), [-1, 0, 1, 2, 4, 8]);
         assert_eq!(at(-40.0, -10.0), [-4, -2, -1, 0]);
+    }
+
+    #[test]
+    fn no_row_is_beyond_a_limit() {
+        for (lo, hi, j) in [
+            (0.0, 1.0, 0),
+            (-3.0, 8.0, 1),
+            (-20.0, 20.5, 4),
+            (0.0, 64.0, 0),
+        ] {
+            let limits = limits(lo, hi);
+            let edges = edges(&limits, j, [-4, 6], true);
+            let (first, last) = (edges.first().unwrap(), edges.last().unwrap());
+            assert!(bin(&limits, f64::INFINITY) < last.first_above(), "{hi}");
+            if lo < 0.0 {
+                assert!(bin(&limits, f64::NEG_INFINITY) > first.last_below(), "{lo}");
+            }
+            // Rows there are where the range ends.
+            let range = Range::between(&limits, j, first, last);
+            let counts = of_rows(&limits, &[lo, hi, f64::MAX]);
+            assert_eq!(counts.steps_between(&range), 2 * i128::from(STEPS));
+        }
     }
 
     #[test]

@@ -102,6 +102,15 @@ impl Epsilon {
         }
     }
 
+    /// Rounded down to a multiple of 2^-40, as that of a call is: for samplers of large scales.
+    pub(crate) fn coarse(&self) -> Self {
+        let fewer = self.places.saturating_sub(PLACES);
+        Self {
+            numerator: self.numerator >> fewer,
+            places: self.places - fewer,
+        }
+    }
+
     /// About `part` of it, at least that much, and the rest: they add up to it exactly. `None` where
     /// one of the two would be below 2^-20.
     pub(crate) fn split(&self, part: f64) -> Option<(Self, Self)> {

@@ -22,7 +22,7 @@ mod enclosure;
 pub mod exponential;
 pub mod geometric;
 pub mod hourglass;
-mod natural;
+pub(crate) mod natural;
 pub mod normal;
 pub mod selection;
 pub mod staircase;

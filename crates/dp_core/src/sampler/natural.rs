@@ -1,6 +1,7 @@
 //! Natural numbers of any size: just enough for the rare exact decisions of
 //! [`branch`](super::branch) and [`normal`](super::normal), and for those of
-//! [`student`](super::student) and [`selection`](super::selection), which are few.
+//! [`student`](super::student) and [`selection`](super::selection), which are few; and for exact sums of
+//! [squares](crate::encoding::squares).
 
 use std::cmp::Ordering;
 

@@ -2,7 +2,7 @@
 //! tables, and the code follows them; shares add up; how good it is; what odd rows do.
 
 use dp_core::encoding::grid::Bounds;
-use dp_core::encoding::octaves::{Limits, OctaveCounts};
+use dp_core::encoding::octaves::{BinSums, Limits, OctaveCounts};
 use dp_core::mechanism::mean::answer::MeanAnswer;
 use dp_core::mechanism::mean::finding::Auto;
 use dp_core::mechanism::mean::kinds::Mean;
@@ -256,8 +256,11 @@ fn auto(limits: Limits, e: f64) -> Auto {
     Auto::new(limits, epsilon(e), 0.0)
 }
 
-pub(crate) fn counted(limits: &Limits, rows: impl IntoIterator<Item = f64>) -> OctaveCounts {
-    let mut counts = OctaveCounts::new();
+pub(crate) fn counted<S: BinSums>(
+    limits: &Limits,
+    rows: impl IntoIterator<Item = f64>,
+) -> OctaveCounts<S> {
+    let mut counts = OctaveCounts::default();
     rows.into_iter()
         .for_each(|x| counts.add_row(limits.place_of(x)));
     counts
@@ -396,7 +399,7 @@ impl Draws {
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 
-    fn exponential(&mut self) -> f64 {
+    pub(crate) fn exponential(&mut self) -> f64 {
         -self.unit().ln()
     }
 
@@ -495,11 +498,11 @@ pub(crate) struct Measured<'a> {
 
 impl Measured<'_> {
     /// The root mean squared error over that of the oracle: of all but the worst hundredth of the draws.
-    pub(crate) fn ratio(
+    pub(crate) fn ratio<S: BinSums>(
         &self,
         oracle: impl Fn(&[f64]) -> f64,
         truth: impl Fn(&[f64]) -> f64,
-        mut release: impl FnMut(&OctaveCounts, &mut Seeded) -> f64,
+        mut release: impl FnMut(&OctaveCounts<S>, &mut Seeded) -> f64,
     ) -> f64 {
         let (mut draws, mut words) = (Draws(Seeded::new(self.seed)), Seeded::new(self.seed + 1));
         let (mut errors, mut best) = (Vec::new(), 0.0);

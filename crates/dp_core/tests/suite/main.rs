@@ -3,7 +3,8 @@
 //! the literature (`accuracy`), Gaussian accounting against references of many digits
 //! (`accounting`), what the mechanisms without bias of their own promise (`unbiased`, `symmetric`),
 //! which groups are shown (`keep`), variances (`variance`), two columns (`columns`), distinct ids
-//! (`distinct`), quantiles (`quantile`), means and sums that find their bounds (`auto`, `auto_sum`), forecasts against releases (`planning`),
+//! (`distinct`), quantiles (`quantile`), means, sums and variances that find their bounds (`auto`, `auto_sum`, `auto_variance`), forecasts
+//! against releases (`planning`),
 //! what intervals cover (`intervals`, `spread`), budgets against the best analyst (`spending`),
 //! behaviour at the edges (`order`, `parsing`, `extremes`),
 //! that every mechanism has a page with its proof (`proofs`), and that no file imports itself through others
@@ -13,6 +14,7 @@ mod accounting;
 mod accuracy;
 mod auto;
 mod auto_sum;
+mod auto_variance;
 mod bounds;
 mod cdf;
 mod clamped;

@@ -771,7 +771,7 @@ fn the_catalog_is_complete() {
             "one default for {aggregate}"
         );
     }
-    assert_eq!(rows.len(), 51);
+    assert_eq!(rows.len(), 52);
     for (position, (aggregate, _, info)) in rows.iter().enumerate() {
         let texts = [info.name, info.guarantee, info.neighbours, info.source];
         assert!(texts.iter().all(|text| !text.is_empty()));

@@ -6,18 +6,22 @@ use dp_core::accuracy::spread::Spread;
 use dp_core::accuracy::tail::{self, laplace_triple, quantile};
 use dp_core::encoding::grid::{Bounds, COARSE_STEPS, Grid};
 use dp_core::encoding::sums::Moments;
-use dp_core::estimate::Estimates;
+use dp_core::error::ParameterError;
+use dp_core::estimate::{Estimate, Estimates};
 use dp_core::mechanism::definition::Mechanism;
 use dp_core::mechanism::variance::gaussian::Gaussian;
 use dp_core::mechanism::variance::laplace::Laplace;
 use dp_core::mechanism::variance::moments::{MomentNoise, Variance, VarianceAnswer};
 use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Generator;
-use dp_core::registry::{Factory, VARIANCE};
+use dp_core::registry::{Factory, Made, VARIANCE};
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::request::checked::Overspent;
 
 use crate::words::Seeded;
+
+/// The estimates of mechanisms that see the rows' moments.
+type OfMoments = dyn Mechanism<Moments, Answer = Estimate<VarianceAnswer>>;
 
 /// How many standard errors more than its share an interval may miss: over the some thousand settings
 /// here, one is beyond with probability below 1e-6.
@@ -418,8 +422,10 @@ fn an_estimate_of_a_variance_is_its_release_with_an_interval() {
             pathological: false,
         };
         let estimates = Estimates(&VARIANCE);
-        let make = |confidence| estimates.make(&arguments, Some(Some(confidence)), Overspent::NOT);
-        let plain = VARIANCE.build(&arguments).unwrap();
+        let make = |confidence| -> Result<Made<OfMoments>, ParameterError> {
+            estimates.make(&arguments, Some(Some(confidence)), Overspent::NOT)
+        };
+        let plain = VARIANCE.build(&arguments).unwrap().moments().unwrap();
         let (moments, _) = table(WIDE, 1000, false);
         let mut last = [3.0, 3.0];
         for confidence in [0.1, 0.5, 0.99] {

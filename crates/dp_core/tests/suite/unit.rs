@@ -134,9 +134,8 @@ fn a_share_of_mu_is_never_too_small_for_the_noise() {
             .is_err()
     );
     let text = "gaussian(delta=5e-324, rows=1000)";
-    let variance = VARIANCE
-        .build(&arguments(UNIT, Some(Epsilon::MIN), text))
-        .unwrap();
+    let built = VARIANCE.build(&arguments(UNIT, Some(Epsilon::MIN), text));
+    let variance = built.unwrap().moments().unwrap();
     let answer = variance.release(&Moments::default(), &mut generator());
     assert!(answer.variance >= 0.0);
 }

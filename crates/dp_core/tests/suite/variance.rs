@@ -3,10 +3,9 @@
 use dp_core::encoding::grid::{Bounds, COARSE_STEPS, Grid};
 use dp_core::encoding::sums::Moments;
 use dp_core::mechanism::variance::gaussian::Gaussian;
+use dp_core::mechanism::variance::kinds::VarianceMechanism;
 use dp_core::mechanism::variance::laplace::Laplace;
-use dp_core::mechanism::variance::moments::{
-    MomentNoise, Variance, VarianceAnswer, VarianceMechanism,
-};
+use dp_core::mechanism::variance::moments::{MomentNoise, Variance, VarianceAnswer};
 use dp_core::privacy::accounting;
 use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::{Bits, Generator};
@@ -19,7 +18,7 @@ use crate::words::Seeded;
 
 const EPSILONS: [f64; 4] = [0.1, 1.0, 2.5, 8.0];
 
-type Point = [i128; 3];
+pub(crate) type Point = [i128; 3];
 
 fn unit_bounds() -> Bounds {
     Bounds::new(Some(0.0), Some(1.0)).unwrap()
@@ -47,13 +46,13 @@ fn moves<N: MomentNoise>(noise: N) -> Vec<Point> {
         .collect()
 }
 
-fn total([x, y, z]: Point) -> i128 {
+pub(crate) fn total([x, y, z]: Point) -> i128 {
     x.abs() + y.abs() + z.abs()
 }
 
 /// The largest ratio of probabilities of three numbers with Laplace noise of this scale, over all
 /// outputs in a window and all moves, forwards and backwards.
-fn worst(epsilon: f64, scale: i128, moves: &[Point]) -> f64 {
+pub(crate) fn worst(epsilon: f64, scale: i128, moves: &[Point]) -> f64 {
     let reach = moves.iter().map(|point| total(*point)).max().unwrap() + 2;
     let mut worst = 0;
     for x in -reach..=reach {
@@ -373,9 +372,8 @@ fn arguments<'a>(lo: f64, hi: f64, epsilon: Option<f64>, mechanism: &'a str) -> 
 }
 
 fn build(lo: f64, hi: f64, epsilon: Option<f64>, mechanism: &str) -> Box<VarianceMechanism> {
-    VARIANCE
-        .build(&arguments(lo, hi, epsilon, mechanism))
-        .unwrap()
+    let built = VARIANCE.build(&arguments(lo, hi, epsilon, mechanism));
+    built.unwrap().moments().unwrap()
 }
 
 fn generator() -> Generator {
@@ -461,9 +459,8 @@ fn a_budget_is_spent_as_it_was_given() {
     let moments = on_grid(&distributions()[0].1[..100]);
     let release = |epsilon: Option<f64>, text: &str, factor: f64| {
         let arguments = arguments(0.0, 1.0, epsilon, text);
-        let mechanism = VARIANCE
-            .build_with_budget_times(factor, &arguments)
-            .unwrap();
+        let built = VARIANCE.build_with_budget_times(factor, &arguments);
+        let mechanism = built.unwrap().moments().unwrap();
         mechanism.release(&moments, &mut Generator::from_seed(9))
     };
     let by_mu = |mu: f64| release(None, &format!("gaussian(mu={mu:?})"), 1.0);

@@ -4,12 +4,12 @@ use crate::accuracy::forecast::{Forecast, Planned};
 use crate::accuracy::interval::Ratio;
 use crate::encoding::cells::{CellCounts, Line};
 use crate::encoding::grid::Grid;
-use crate::encoding::octaves::{Limits, OctaveCounts};
+use crate::encoding::octaves::Content;
 use crate::mechanism::definition::{Built, Mechanism, Scalar};
 use crate::mechanism::mean::answer::MeanAnswer;
 use crate::mechanism::mean::location::Location;
 use crate::mechanism::mean::sampled::{SampledMean, Sampling};
-use crate::mechanism::search::answer::AutoAnswer;
+use crate::mechanism::search::finding::Finding;
 
 /// A mechanism of means, by what it sees of the rows.
 pub enum Mean {
@@ -20,7 +20,7 @@ pub enum Mean {
     /// How they lie in the cells of a line without ends.
     Cells(Box<dyn CellsMean>),
     /// How they lie in bins of equal relative width.
-    Auto(Box<dyn AutoMean>),
+    Auto(Box<dyn Finding<Content, MeanAnswer>>),
 }
 
 /// A mechanism of means that sees the number of rows and the sum of their grid steps.
@@ -85,12 +85,6 @@ pub trait CellsMean: Mechanism<CellCounts, Answer = MeanAnswer> {
 
     /// The standard deviation of the noise in the mean of so many rows, or somewhat more.
     fn noise_sd(&self, rows: f64) -> f64;
-}
-
-/// A mechanism of means that sees how rows lie in bins of equal relative width, and finds its bounds in them.
-pub trait AutoMean: Mechanism<OctaveCounts, Answer = AutoAnswer<MeanAnswer>> {
-    /// The limits of the column.
-    fn limits(&self) -> &Limits;
 }
 
 impl Mean {

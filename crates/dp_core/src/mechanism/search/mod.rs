@@ -2,5 +2,6 @@
 
 pub mod answer;
 pub mod ends;
+pub mod finding;
 pub mod octave;
 pub(crate) mod parameters;

@@ -2,7 +2,7 @@
 //!
 //! The proof: docs/proofs/mean-auto.md.
 
-use crate::encoding::octaves::{HIGHEST, LOWEST, Limits, OctaveCounts};
+use crate::encoding::octaves::{BinSums, HIGHEST, LOWEST, Limits, OctaveCounts};
 use crate::mechanism::search::ends::{Prior, Walk};
 use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, add_noise};
@@ -109,7 +109,12 @@ impl Search {
     }
 
     /// Both steps, for rows that lie in the bins like this.
-    pub fn start<B: Bits>(&self, rows: &OctaveCounts, counts: &[i128], bits: &mut B) -> Start {
+    pub fn start<S: BinSums, B: Bits>(
+        &self,
+        rows: &OctaveCounts<S>,
+        counts: &[i128],
+        bits: &mut B,
+    ) -> Start {
         let all: i128 = counts.iter().sum();
         let zeros = counts.get(counts.len() / 2).copied().unwrap_or(0);
         let noise = self.count.draw(bits).value;

@@ -12,8 +12,8 @@ pub(crate) const BEYOND: Parameter = Parameter {
     kind: ParameterKind::Number,
     domain: "0 <= beyond <= 1000000",
     description: "intervals are wide enough for so many rows, over eps, beyond the bounds that were found, as far beyond as these \
-                  are apart (of a sum: as the farther one is from 0); by default 0: the interval is for the mean, or the sum, of the \
-                  rows clamped to these bounds",
+                  are apart (of a sum: as the farther one is from 0; of a variance: in the root of the mean square); by default 0: \
+                  the interval is for the mean, the sum or the variance of the rows clamped to these bounds",
 };
 
 /// Whether a mechanism finds bounds by itself, so that those of the call may both be NULL.

@@ -4,33 +4,27 @@
 
 use crate::encoding::octaves::{LOWEST, Limits};
 use crate::error::ParameterError;
-use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE};
+use crate::mechanism::definition::Entry;
+use crate::mechanism::search::finding;
 use crate::mechanism::search::parameters::BEYOND;
-use crate::mechanism::sum::finding::Auto;
+use crate::mechanism::sum::finding::OfSum;
 use crate::mechanism::sum::kinds::SumMechanism;
-use crate::privacy::cost::Loss;
 use crate::request::checked::Request;
 
 pub(crate) const ENTRY: Entry<SumMechanism> = Entry {
-    info: Info {
-        name: "auto",
-        guarantee: PURE,
-        loss: Loss::Pure,
-        neighbours: ADD_REMOVE,
-        parameters: &[BEYOND],
-        example: "auto",
-        source: "Dwork, Roth 2014, The algorithmic foundations of differential privacy: AboveThreshold, over octaves, and the \
-                 exponential mechanism, over bounds of magnitude; then Geng, Viswanath 2014",
-    },
+    info: finding::info(
+        "Dwork, Roth 2014, The algorithmic foundations of differential privacy: AboveThreshold, over octaves, and the \
+         exponential mechanism, over bounds of magnitude; then Geng, Viswanath 2014",
+        &[BEYOND],
+    ),
     plan: None,
     build: |request| {
-        let beyond = request.beyond()?;
-        let auto = Auto::new(limits(request)?, request.row_epsilon()?, beyond);
-        Ok(Box::new(SumMechanism::Auto(Box::new(auto))))
+        let limits = limits(request)?;
+        Ok(Box::new(SumMechanism::Auto(request.auto(OfSum, limits)?)))
     },
 };
 
-/// The limits of the column, if it has any.
+/// The limits of the column, if it has any: of sums, which count rows from 0.
 fn limits(request: &Request) -> Result<Limits, ParameterError> {
     let Some(bounds) = &request.bounds else {
         return Ok(Limits::NONE);

@@ -1,8 +1,8 @@
 //! The kinds of sums, by what they see of the rows.
 
-use crate::encoding::octaves::{Limits, OctaveCounts};
-use crate::mechanism::definition::{Built, Mechanism, Scalar};
-use crate::mechanism::search::answer::AutoAnswer;
+use crate::encoding::octaves::Content;
+use crate::mechanism::definition::{Built, Scalar};
+use crate::mechanism::search::finding::Finding;
 use crate::mechanism::sum::noise::{Sum, SumNoise};
 
 /// A mechanism of sums, by what it sees of the rows.
@@ -10,13 +10,7 @@ pub enum SumMechanism {
     /// The sum of their grid steps.
     Sums(Box<Scalar<f64>>),
     /// How they lie in bins of equal relative width.
-    Auto(Box<dyn AutoSum>),
-}
-
-/// A mechanism of sums that sees how rows lie in bins of equal relative width, and finds its bound in them.
-pub trait AutoSum: Mechanism<OctaveCounts, Answer = AutoAnswer<f64>> {
-    /// The limits of the column.
-    fn limits(&self) -> &Limits;
+    Auto(Box<dyn Finding<Content, f64>>),
 }
 
 impl SumMechanism {

@@ -7,12 +7,13 @@ use crate::accuracy::tail::{self, quantile};
 use crate::encoding::grid;
 use crate::mechanism::definition::{Entry, Info};
 use crate::mechanism::gaussian;
-use crate::mechanism::variance::moments::{MomentNoise, SAMPLE, Variance, VarianceMechanism};
+use crate::mechanism::variance::kinds::SomeVariance;
+use crate::mechanism::variance::moments::{MomentNoise, SAMPLE, Variance};
 use crate::random::Bits;
 use crate::request::budget::{DELTA, MU, RHO};
 use crate::sampler::normal::RoundedNormal;
 
-pub(crate) const ENTRY: Entry<VarianceMechanism> = Entry {
+pub(crate) const ENTRY: Entry<SomeVariance> = Entry {
     info: Info {
         parameters: &[DELTA, MU, RHO, SAMPLE],
         ..gaussian::info(
@@ -24,7 +25,7 @@ pub(crate) const ENTRY: Entry<VarianceMechanism> = Entry {
     build: |request| {
         let noise = Gaussian::new(grid::COARSE_STEPS, request.row_mu()?);
         let (bounds, is_sample) = (request.bounds()?, request.is_sample());
-        Ok(Box::new(Variance::new(bounds, is_sample, noise)))
+        SomeVariance::of_moments(Variance::new(bounds, is_sample, noise))
     },
 };
 

@@ -6,13 +6,14 @@ use crate::accuracy::spread::WeightedReach;
 use crate::accuracy::tail::{self, quantile};
 use crate::encoding::grid;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE};
-use crate::mechanism::variance::moments::{MomentNoise, SAMPLE, Variance, VarianceMechanism};
+use crate::mechanism::variance::kinds::SomeVariance;
+use crate::mechanism::variance::moments::{MomentNoise, SAMPLE, Variance};
 use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::Bits;
 use crate::sampler::discrete_laplace::DiscreteLaplace;
 
-pub(crate) const ENTRY: Entry<VarianceMechanism> = Entry {
+pub(crate) const ENTRY: Entry<SomeVariance> = Entry {
     info: Info {
         name: "laplace",
         guarantee: PURE,
@@ -29,7 +30,7 @@ pub(crate) const ENTRY: Entry<VarianceMechanism> = Entry {
     build: |request| {
         let noise = Laplace::new(grid::COARSE_STEPS, request.row_epsilon()?);
         let (bounds, is_sample) = (request.bounds()?, request.is_sample());
-        Ok(Box::new(Variance::new(bounds, is_sample, noise)))
+        SomeVariance::of_moments(Variance::new(bounds, is_sample, noise))
     },
 };
 
@@ -62,6 +63,7 @@ pub(crate) const ENTRY: Entry<VarianceMechanism> = Entry {
 #[derive(Clone, Debug)]
 pub struct Laplace {
     steps: u64,
+    sensitivity: u64,
     epsilon: Epsilon,
     noise: DiscreteLaplace,
 }
@@ -69,10 +71,23 @@ pub struct Laplace {
 impl Laplace {
     /// For 1 to 2^24 steps.
     pub fn new(steps: u64, epsilon: Epsilon) -> Self {
+        Self::of_sensitivity(steps, 2 * steps * steps, epsilon)
+    }
+
+    /// The same for sums of exact numbers, each rounded down to an integer.
+    ///
+    /// A row moves the exact numbers by `2 G^2` together, at any real `t` from 0 to `G`, and each integer by less than 1 more than the
+    /// number that it is of: by less than `2 G^2 + 3` together, and so by `2 G^2 + 2` at most, as they are integers.
+    pub fn of_floors(steps: u64, epsilon: Epsilon) -> Self {
+        Self::of_sensitivity(steps, 2 * steps * steps + 2, epsilon)
+    }
+
+    fn of_sensitivity(steps: u64, sensitivity: u64, epsilon: Epsilon) -> Self {
         Self {
             steps,
+            sensitivity,
             epsilon,
-            noise: DiscreteLaplace::new(2 * steps * steps, epsilon),
+            noise: DiscreteLaplace::new(sensitivity, epsilon),
         }
     }
 }
@@ -98,7 +113,8 @@ impl MomentNoise for Laplace {
     }
 
     fn scale(&self) -> f64 {
-        2.0 / self.epsilon.value()
+        let unit = self.steps * self.steps;
+        self.sensitivity as f64 / unit as f64 / self.epsilon.value()
     }
 
     const TAIL: fn([f64; 3], f64) -> f64 = tail::laplace_triple;

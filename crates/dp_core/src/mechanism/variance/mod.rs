@@ -32,6 +32,9 @@
 //! in [0, 1/4] of the squared width, and, where the noisy number of rows is not positive, the
 //! variance and the mean of the uniform distribution between the bounds, which is what the bounds alone say.
 
+pub mod auto;
+pub mod finding;
 pub mod gaussian;
+pub mod kinds;
 pub mod laplace;
 pub mod moments;

@@ -11,9 +11,6 @@ use crate::random::{Bits, Generator, add_noise};
 use crate::request::checked::Request;
 use crate::request::parameter::{Parameter, ParameterKind};
 
-/// A mechanism that sees the number of rows, and the sums of their steps and of the squares.
-pub type VarianceMechanism = dyn Mechanism<Moments, Answer = VarianceAnswer>;
-
 /// What a variance's release hands back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VarianceAnswer {
@@ -115,46 +112,61 @@ impl<N: MomentNoise> Variance<N> {
 
     /// The noise, for intervals.
     pub fn triple_noise(&self) -> TripleNoise {
-        let one = |i| std::array::from_fn(|j| i128::from(i == j));
-        let back = |i| self.noise.eightfold_bernstein(one(i));
-        TripleNoise {
-            scale: self.noise.scale(),
-            tail: N::TAIL,
-            reach: N::reach,
-            back: std::array::from_fn(|i| back(i).map(|sum| sum as f64 / 8.0)),
-        }
+        triple(&self.noise)
     }
 
-    /// What follows from the noisy sums, and from nothing else of the rows.
     fn answer(&self, noisy: [i128; 3]) -> VarianceAnswer {
-        let eightfold = self.noise.eightfold_bernstein(noisy);
-        let whole = eightfold.into_iter().fold(0, i128::saturating_add);
-        let steps = self.noise.steps() as f64;
-        let unit = 8.0 * steps * steps;
-        let count = whole as f64 / unit;
-        let (place, variance) = if whole > 0 {
-            let positive = eightfold.map(|sum| sum.max(0) as f64);
-            // Not 0: one of them is above 0.
-            let whole: f64 = positive.iter().sum();
-            let [p0, p1, p2] = positive.map(|sum| sum / whole);
-            (p2 + p1 / 2.0, (p0 * p2 - p1 * p1 / 4.0).clamp(0.0, 0.25))
-        } else {
-            (0.5, 1.0 / 12.0)
-        };
-        let variance = match self.is_sample && count > 2.0 {
-            true => variance * (count / (count - 1.0)),
-            false => variance,
-        };
-        let (lo, hi, width) = (self.bounds.lo(), self.bounds.hi(), self.bounds.width());
-        VarianceAnswer {
-            // In this order, so that no infinity meets a 0.
-            variance: width * (width * variance),
-            stddev: width * variance.sqrt(),
-            // Rounding can leave the bounds by a digit, and even overflow at the largest floats.
-            mean: (lo + width * place).clamp(lo, hi),
-            count,
-            sums: eightfold.map(|sum| sum as f64 / unit),
-        }
+        let ends = [self.bounds.lo(), self.bounds.hi()];
+        answer_between(&self.noise, ends, self.is_sample, noisy)
+    }
+}
+
+/// Noise on three sums, for intervals.
+pub(crate) fn triple<N: MomentNoise>(noise: &N) -> TripleNoise {
+    let one = |i| std::array::from_fn(|j| i128::from(i == j));
+    let back = |i| noise.eightfold_bernstein(one(i));
+    TripleNoise {
+        scale: noise.scale(),
+        tail: N::TAIL,
+        reach: N::reach,
+        back: std::array::from_fn(|i| back(i).map(|sum| sum as f64 / 8.0)),
+    }
+}
+
+/// What follows from the noisy sums of rows between two ends, and from nothing else of the rows.
+pub(crate) fn answer_between<N: MomentNoise>(
+    noise: &N,
+    [lo, hi]: [f64; 2],
+    is_sample: bool,
+    noisy: [i128; 3],
+) -> VarianceAnswer {
+    let eightfold = noise.eightfold_bernstein(noisy);
+    let whole = eightfold.into_iter().fold(0, i128::saturating_add);
+    let steps = noise.steps() as f64;
+    let unit = 8.0 * steps * steps;
+    let count = whole as f64 / unit;
+    let (place, variance) = if whole > 0 {
+        let positive = eightfold.map(|sum| sum.max(0) as f64);
+        // Not 0: one of them is above 0.
+        let whole: f64 = positive.iter().sum();
+        let [p0, p1, p2] = positive.map(|sum| sum / whole);
+        (p2 + p1 / 2.0, (p0 * p2 - p1 * p1 / 4.0).clamp(0.0, 0.25))
+    } else {
+        (0.5, 1.0 / 12.0)
+    };
+    let variance = match is_sample && count > 2.0 {
+        true => variance * (count / (count - 1.0)),
+        false => variance,
+    };
+    let width = hi - lo;
+    VarianceAnswer {
+        // In this order, so that no infinity meets a 0.
+        variance: width * (width * variance),
+        stddev: width * variance.sqrt(),
+        // Rounding can leave the bounds by a digit, and even overflow at the largest floats.
+        mean: (lo + width * place).clamp(lo, hi),
+        count,
+        sums: eightfold.map(|sum| sum as f64 / unit),
     }
 }
 

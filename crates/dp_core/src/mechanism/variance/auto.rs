@@ -1,0 +1,27 @@
+//! A variance that finds its bounds by itself.
+//!
+//! The proof: docs/proofs/variance-auto.md.
+
+use crate::mechanism::definition::Entry;
+use crate::mechanism::search::finding;
+use crate::mechanism::search::parameters::BEYOND;
+use crate::mechanism::variance::finding::OfVariance;
+use crate::mechanism::variance::kinds::SomeVariance;
+use crate::mechanism::variance::moments::SAMPLE;
+
+pub(crate) const ENTRY: Entry<SomeVariance> = Entry {
+    info: finding::info(
+        "Dwork, Roth 2014, The algorithmic foundations of differential privacy: AboveThreshold, over octaves, and the \
+         exponential mechanism, over pairs of bounds; then Kulesza, Suresh, Wang 2024: algorithm 3, here for polynomials of \
+         degree two",
+        &[BEYOND, SAMPLE],
+    ),
+    plan: None,
+    build: |request| {
+        let limits = request.limits("laplace")?;
+        let question = OfVariance::new(request.is_sample());
+        Ok(Box::new(SomeVariance::Auto(
+            request.auto(question, limits)?,
+        )))
+    },
+};
