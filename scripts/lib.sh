@@ -207,6 +207,7 @@ build() {
 ship() {
 	local separator=$'\x1f' flags home=${CARGO_HOME:-$HOME/.cargo}
 	flags=--remap-path-prefix=$PWD=/$EXTENSION$separator--remap-path-prefix=$home=/cargo
+	flags+=$separator'--cfg=poly1305_backend="soft"' # as in .cargo/config.toml, which these flags take the place of
 	quietly "building $EXTENSION $VERSION for PostgreSQL $MAJOR, to ship" env -u RUSTFLAGS PGRX_PG_CONFIG_PATH="$PG_CONFIG" \
 		CARGO_ENCODED_RUSTFLAGS="$flags" CFLAGS="-ffile-prefix-map=$PWD=/$EXTENSION -ffile-prefix-map=$home=/cargo" \
 		cargo build --locked --package "$EXTENSION" --lib --release --no-default-features --features "pg$MAJOR" --target-dir target/ship

@@ -148,16 +148,18 @@ impl Aggregate<Mean> {
 }
 
 /// The bytes that any state of a call of dp_mean with these arguments may take: of cells, which have no end, those of a
-/// kilobyte's. `None` where one of a few numbers is enough, and where the call is refused.
+/// kilobyte's. `None` where the call is refused.
 ///
 /// # Safety
 /// See [`Aggregate::made_of`].
 pub unsafe fn room(values: &[Option<Option<Datum>>]) -> Option<usize> {
-    // The default is one of sums: there is no need to make it for each part.
-    values.get(at::MECHANISM - 1)?;
+    // The default is one of sums, and then a refused call has no other state.
+    if values.len() < at::MECHANISM {
+        return Some(State::<Sums>::BYTES);
+    }
     // SAFETY: the caller guarantees it.
     match unsafe { MEAN.made_of(values) }?.mechanism.as_ref() {
-        Mean::Sums(_) | Mean::Sampled(_) => None,
+        Mean::Sums(_) | Mean::Sampled(_) => Some(State::<Sums>::BYTES),
         Mean::Cells(_) => Some(1024),
         Mean::Auto(_) => Some(octaves::LONGEST),
     }

@@ -3,23 +3,26 @@
 //! With a state travels its call, the aggregate and the values of its arguments, which the coordinator's plan does not
 //! have. So the text is made of a group without rows too, and is as long as that of one with rows.
 
-use std::ffi::CString;
 use std::rc::Rc;
 
-use dp_sealing::{Unsealed, open, room, seal};
+use dp_core::encoding::sums::{Moments, Sums};
+use dp_sealing::{Opener, Sealer, Unsealed, room as room_of};
 use pgrx::PgMemoryContexts;
-use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid};
+use pgrx::pg_sys::{self, Datum, FunctionCallInfo, MemoryContext, Oid};
 
 use crate::aggregates::shared::{bins, octaves, vectors};
 use crate::aggregates::{bounds, cdf, clamped, histogram, mean, means, quantile, sum, sums};
+use crate::call::kept::Place;
 use crate::pg::carried::{self, Carried, Given};
 use crate::pg::citus::{self, Side, Wrapped};
 use crate::pg::errors;
 use crate::pg::fmgr::{self, Call, finfo, sql_function};
 use crate::pg::key_file;
+use crate::pg::once::comes_once;
 use crate::pg::origin::unnested;
 use crate::pg::plan::{Argument, Computation, Computations, PlannedCall};
 use crate::pg::sql_type;
+use crate::state::scalar::State;
 
 /// The call that a state is sealed with: what is known of its arguments.
 struct Sealing {
@@ -27,6 +30,16 @@ struct Sealing {
     types: Vec<Oid>,
     sources: Vec<Source>,
     computed: Vec<Computation>,
+    prepared: Option<Prepared>,
+}
+
+/// What seals the parts of a call, made for the values of its arguments.
+struct Prepared {
+    beginning: u8,
+    call: Vec<u8>,
+    /// The bytes that any state of the call may take, so far as the call says it.
+    room: usize,
+    sealer: Sealer,
 }
 
 /// Where the value of an argument comes from.
@@ -38,8 +51,8 @@ enum Source {
 }
 
 impl Sealing {
-    /// The call whose state `call`, of the output function, should write.
-    fn find(call: Call) -> Self {
+    /// The call whose state `call`, of the output function, should write. What is prepared lives in `memory`.
+    fn find(call: Call, memory: MemoryContext) -> Self {
         let (Some(wrapped), Some(planned)) = (citus::wrapped(call), PlannedCall::on_worker(call))
         else {
             errors::no_external_state()
@@ -61,8 +74,6 @@ impl Sealing {
         if of_people || !unnested(&planned).is_empty() {
             errors::people_do_not_travel();
         }
-        // SAFETY: flinfo is PostgreSQL's own.
-        let memory = unsafe { (*call.flinfo()).fn_mcxt };
         let mut computed = Vec::new();
         let sources = (0..planned.len()).map(|i| match planned.argument(i, memory) {
             None => Source::OfRows,
@@ -77,6 +88,7 @@ impl Sealing {
             wrapped,
             types,
             computed,
+            prepared: None,
         }
     }
 
@@ -112,14 +124,12 @@ impl Sealing {
                     }
                 },
             });
-        carried::call(&self.wrapped.name, &Vec::from_iter(given))
+        carried::call(&Vec::from_iter(given))
     }
 
-    /// The bytes that any state of the call may take, so far as the call says it.
+    /// The bytes that any state of the call may take, so far as the call says it; else those of few numbers.
     fn room(&self, values: &[Option<Option<Datum>>]) -> usize {
-        let Some(transition) = citus::transition_of(self.wrapped.aggregate) else {
-            return 0;
-        };
+        let transition = citus::transition_of(self.wrapped.aggregate).unwrap_or_default();
         // SAFETY: the values are those of a call of the aggregate with this transition function.
         let room = unsafe {
             match transition.as_str() {
@@ -137,25 +147,58 @@ impl Sealing {
                 "dp_mean_estimate_trans" => octaves::room(&mean::ESTIMATE, values),
                 "dp_sum_trans" => sum::room(values),
                 "dp_sum_estimate_trans" => octaves::room(&sum::ESTIMATE, values),
+                "dp_count_rows_trans" | "dp_count_estimate_rows_trans" | "dp_keep_trans" => {
+                    Some(State::<Sums>::BYTES)
+                }
+                "dp_variance_trans" | "dp_variance_estimate_trans" => Some(State::<Moments>::BYTES),
                 _ => None,
             }
         };
-        room.unwrap_or(0)
+        room.unwrap_or_else(|| room_of(0))
     }
 
-    /// The text of a state of this call.
-    fn seal(&self, state: &[u8]) -> String {
-        let values = self.values();
-        let call = self.call(&values);
-        let call = call.unwrap_or_else(|| errors::unsealed(Unsealed::TooLong));
-        let full = self.room(&values);
-        let room = if state.len() <= full {
-            full
-        } else {
-            room(state.len())
+    /// What seals the parts of the call with the values that its arguments have now. It stays the same while they do.
+    fn prepared(&mut self) -> &mut Prepared {
+        let is_same = |prepared: &Prepared| {
+            prepared.beginning == carried::beginning() && self.computed.is_empty()
         };
-        let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
-        seal(&keys, &call, state, room).unwrap_or_else(|why| errors::unsealed(why))
+        if !self.prepared.as_ref().is_some_and(is_same) {
+            let values = self.values();
+            let too_long = || errors::unsealed(Unsealed::TooLong);
+            let call = self.call(&values).unwrap_or_else(too_long);
+            if self.prepared.as_ref().is_none_or(|of| of.call != call) {
+                let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
+                let sealer = Sealer::new(keys, &self.wrapped.name, &call);
+                self.prepared = Some(Prepared {
+                    beginning: carried::beginning(),
+                    call,
+                    room: self.room(&values),
+                    sealer: sealer.unwrap_or_else(|why| errors::unsealed(why)),
+                });
+            }
+        }
+        self.prepared.as_mut().expect("prepared just now")
+    }
+
+    /// The text of a state of this call, as a C string.
+    fn seal(&mut self, state: &[u8]) -> Datum {
+        let Prepared {
+            room: full, sealer, ..
+        } = self.prepared();
+        let room = if state.len() <= *full {
+            *full
+        } else {
+            room_of(state.len())
+        };
+        let text = sealer.seal(state, room);
+        let text = text.unwrap_or_else(|why| errors::unsealed(why));
+        // SAFETY: palloc gives so many bytes, or raises.
+        unsafe {
+            let copy = pg_sys::palloc(text.len() + 1).cast::<u8>();
+            std::ptr::copy_nonoverlapping(text.as_ptr(), copy, text.len());
+            copy.add(text.len()).write(0);
+            Datum::from(copy)
+        }
     }
 }
 
@@ -172,13 +215,12 @@ mod output {
         #[pgrx::pg_guard]
         unsafe extern "C-unwind" fn guarded_computations(fcinfo: FunctionCallInfo) -> Computations {
             fmgr::guarded(|| {
-                // SAFETY: PostgreSQL's own fcinfo, for the length of this call. What is kept lives as long as its
-                // record of the function, which nobody else writes to: one of before belongs to another call.
+                // SAFETY: PostgreSQL's own fcinfo, for the length of this call. What is kept lives as long as the
+                // query, and nobody else refers to it: what arguments are computed by belongs to another one. Nobody
+                // else writes to the record of the function.
                 unsafe {
                     let call = Call::new(fcinfo);
-                    let sealing = Sealing::find(call);
-                    let memory = (*call.flinfo()).fn_mcxt;
-                    let kept = PgMemoryContexts::For(memory).leak_and_drop_on_delete(sealing);
+                    let kept = kept(call);
                     (*call.flinfo()).fn_extra = kept.cast();
                     Computations::of(&mut (*kept).computed)
                 }
@@ -191,6 +233,21 @@ mod output {
         }
     }
 
+    /// What is kept for the query.
+    fn kept(call: Call) -> *mut Sealing {
+        let place = Place::of(call).unwrap_or_else(|| errors::no_external_state());
+        if let Some(kept) = place.kept() {
+            return kept.cast();
+        }
+        let memory = place.memory;
+        let mut found = PgMemoryContexts::For(memory);
+        // SAFETY: the memory of the query lives for the length of this call.
+        let sealing = unsafe { found.switch_to(|_| Sealing::find(call, memory)) };
+        let kept = found.leak_and_drop_on_delete(sealing);
+        place.keep(kept.cast());
+        kept
+    }
+
     #[pgrx::pg_guard]
     unsafe extern "C-unwind" fn guarded_text(fcinfo: FunctionCallInfo) -> Datum {
         // SAFETY: the same fcinfo.
@@ -200,15 +257,14 @@ mod output {
     fn text(call: Call) -> Option<Datum> {
         // SAFETY: the record was made just before. The SQL declaration makes argument 0 a dp_state.
         unsafe {
-            let sealing = &*(*call.flinfo()).fn_extra.cast::<Sealing>();
+            let sealing = &mut *(*call.flinfo()).fn_extra.cast::<Sealing>();
             let datum = call.datum(0)?;
             let state = match Carried::of(datum) {
                 Some(_) => None,
                 None => carried::bytes(datum),
             };
             let state = state.unwrap_or_else(|| errors::bad_state().raise());
-            let text = CString::new(sealing.seal(state)).expect("letters and digits");
-            Some(Datum::from(pg_sys::pstrdup(text.as_ptr())))
+            Some(sealing.seal(state))
         }
     }
 }
@@ -223,15 +279,29 @@ fn input(call: Call) -> Option<Datum> {
     }
     let wrapped = citus::wrapped(call).filter(|wrapped| wrapped.side == Side::Coordinator);
     let wrapped = wrapped.unwrap_or_else(|| errors::no_external_state());
-    let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
-    let part = open(&keys, text)
-        .filter(|part| {
-            let beginning = carried::beginning(&wrapped.name);
-            part.call().starts_with(&beginning)
-        })
-        .and_then(|part| Carried::opened(part.call(), &part.mark, part.state()));
+    let opener = opener(call, &wrapped);
+    let part = opener
+        .open(text)
+        .filter(|part| part.call.first() == Some(&carried::beginning()))
+        .filter(|part| comes_once(call, &wrapped, &part.nonce))
+        .and_then(|part| Carried::opened(wrapped.aggregate, part.call, part.state));
     let part = part.unwrap_or_else(|| errors::not_sealed());
     Some(part.datum())
+}
+
+/// What opens the parts of a call of Citus, kept for the query.
+fn opener<'a>(call: Call, wrapped: &Wrapped) -> &'a mut Opener {
+    let place = Place::of_any(call, wrapped);
+    let kept = place.kept().unwrap_or_else(|| {
+        let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
+        let opener = Opener::new(keys, &wrapped.name);
+        let memory = &mut PgMemoryContexts::For(place.memory);
+        let kept = memory.leak_and_drop_on_delete(opener).cast();
+        place.keep(kept);
+        kept
+    });
+    // SAFETY: it is that of this function, lives as long as the query, of which this is a call, and nobody else refers to it.
+    unsafe { &mut *kept.cast() }
 }
 
 sql_function!(dp_state_in, pg_finfo_dp_state_in, input);

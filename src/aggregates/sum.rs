@@ -75,17 +75,18 @@ impl Aggregate<SumMechanism> {
     }
 }
 
-/// The bytes that any state of a call of dp_sum with these arguments may take; `None` where one of a few numbers is enough,
-/// and where the call is refused.
+/// The bytes that any state of a call of dp_sum with these arguments may take; `None` where the call is refused.
 ///
 /// # Safety
 /// See [`Aggregate::made_of`].
 pub unsafe fn room(values: &[Option<Option<Datum>>]) -> Option<usize> {
-    // The default is one of sums: there is no need to make it for each part.
-    values.get(at::MECHANISM - 1)?;
+    // The default is one of sums, and then a refused call has no other state.
+    if values.len() < at::MECHANISM {
+        return Some(State::<Sums>::BYTES);
+    }
     // SAFETY: the caller guarantees it.
     match unsafe { SUM.made_of(values) }?.mechanism.as_ref() {
-        SumMechanism::Sums(_) => None,
+        SumMechanism::Sums(_) => Some(State::<Sums>::BYTES),
         SumMechanism::Auto(_) => Some(octaves::LONGEST),
     }
 }

@@ -209,7 +209,7 @@ impl PlannedCall {
         // SAFETY: see `find`; the SQL declaration makes argument 0 a dp_state.
         unsafe {
             let aggregate = (*call.fcinfo()).context.cast::<AggState>();
-            let parts = Carried::of(call.datum(0)?)?;
+            let parts = Carried::of(call.datum(0)?).filter(|parts| parts.aggregate() == of)?;
             let types = citus::types_of(of);
             let given = carried::arguments(parts.call())?;
             if given.len() != types.len() {

@@ -212,7 +212,9 @@ const _: () =
     assert!(size_of::<State<PairMoments>>() == 160 && align_of::<State<PairMoments>>() == 8);
 
 impl<S: RowSums> State<S> {
-    const HEADER: u32 = length_word(size_of::<Self>());
+    /// How many bytes one has.
+    pub const BYTES: usize = size_of::<Self>();
+    const HEADER: u32 = length_word(Self::BYTES);
 
     /// No rows yet.
     pub fn new(grid: S::Grid) -> Self {

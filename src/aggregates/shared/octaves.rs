@@ -125,8 +125,7 @@ impl<A: 'static> Aggregate<SomeEstimate<A>> {
     }
 }
 
-/// The bytes that any state of a call of this estimate with these arguments may take; `None` where one of a few numbers is
-/// enough, and where the call is refused.
+/// The bytes that any state of a call of this estimate with these arguments may take; `None` where the call is refused.
 ///
 /// # Safety
 /// See [`Aggregate::made_of`].
@@ -134,11 +133,13 @@ pub unsafe fn room<A: 'static>(
     aggregate: &'static Aggregate<SomeEstimate<A>>,
     values: &[Option<Option<Datum>>],
 ) -> Option<usize> {
-    // The default is one of sums: there is no need to make it for each part.
-    values.get(at::MECHANISM - 1)?;
+    // The default is one of sums, and then a refused call has no other state.
+    if values.len() < at::MECHANISM {
+        return Some(State::<Sums>::BYTES);
+    }
     // SAFETY: the caller guarantees it.
     match unsafe { aggregate.made_of(values) }?.mechanism.as_ref() {
-        SomeEstimate::Sums(_) => None,
+        SomeEstimate::Sums(_) => Some(State::<Sums>::BYTES),
         SomeEstimate::Auto(..) => Some(octaves::LONGEST),
     }
 }
