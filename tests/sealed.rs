@@ -343,6 +343,40 @@ fn arguments_are_computed_where_the_rows_are() {
     assert_not_sealed(&refused(&mut client, &combined(&[&other, &two])));
 }
 
+/// A bound that a function gives which calls itself stable and is not: the state's is not that of the call.
+#[test]
+fn sums_between_other_bounds_are_refused() {
+    let (_database, mut client) = world();
+    run(
+        &mut client,
+        "CREATE SEQUENCE s;
+         CREATE FUNCTION drifts() RETURNS float8 LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN 100.1 + nextval('s'); END $$",
+    );
+    for (of, row, argument) in [
+        (MEAN, "x, 0::float8, drifts(), 1::float8", "hi"),
+        (MEAN, "x, -drifts(), 0::float8, 1::float8", "lo"),
+        (
+            "'dp_variance(float8, float8, float8, float8)'::regprocedure::oid",
+            "x, 0::float8, drifts(), 1::float8",
+            "hi",
+        ),
+    ] {
+        let worker = |from| {
+            format!(
+                "SELECT worker_partial_agg({of}, ROW({row}))::text FROM (SELECT x FROM t {from}) v"
+            )
+        };
+        let one: String = value(&mut client, &worker("LIMIT 1"));
+        let none: String = value(&mut client, &worker("WHERE false"));
+        assert_eq!(one.len(), none.len());
+        let sql = format!("SELECT coord_combine_agg({of}, '{one}'::cstring, NULL::float8)");
+        let refusal = refused(&mut client, &sql);
+        let blamed = format!("argument \"{argument}\"");
+        assert_eq!(refusal.code, "22023", "{refusal:?}");
+        assert!(refusal.message.contains(&blamed), "{refusal:?}");
+    }
+}
+
 #[test]
 fn a_part_counts_once() {
     let (_database, mut client) = world();
@@ -543,7 +577,7 @@ fn nothing_that_was_changed_is_taken_in() {
         "x".repeat(1 << 20),
     ]);
     texts.retain(|changed| *changed != text && !changed.is_empty());
-    assert!(texts.len() > 1500, "{}", texts.len());
+    assert!(texts.len() > 900, "{}", texts.len());
     for (attempt, changed) in attempts(&mut client, &texts).iter().zip(&texts) {
         assert_eq!(*attempt, format!("22000 {SEALED}"), "{changed}");
     }

@@ -5,14 +5,17 @@
 
 use std::rc::Rc;
 
-use dp_core::encoding::sums::{Moments, Sums};
+use dp_core::encoding::grid::Grid;
 use dp_sealing::{Opener, Sealer, Unsealed, room as room_of};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, MemoryContext, Oid};
 
 use crate::aggregates::shared::{bins, octaves, vectors};
-use crate::aggregates::{bounds, cdf, clamped, histogram, mean, means, quantile, sum, sums};
+use crate::aggregates::{
+    bounds, cdf, clamped, histogram, mean, means, quantile, sum, sums, variance,
+};
 use crate::call::kept::Place;
+use crate::call::signature::Role;
 use crate::pg::carried::{self, Carried, Given};
 use crate::pg::citus::{self, Side, Wrapped};
 use crate::pg::errors;
@@ -22,7 +25,7 @@ use crate::pg::once::comes_once;
 use crate::pg::origin::unnested;
 use crate::pg::plan::{Argument, Computation, Computations, PlannedCall};
 use crate::pg::sql_type;
-use crate::state::scalar::State;
+use crate::state::form::Form;
 
 /// The call that a state is sealed with: what is known of its arguments.
 struct Sealing {
@@ -37,8 +40,9 @@ struct Sealing {
 struct Prepared {
     beginning: u8,
     call: Vec<u8>,
-    /// The bytes that any state of the call may take, so far as the call says it.
-    room: usize,
+    form: Form,
+    /// Room for a state as it travels.
+    short: Vec<u8>,
     sealer: Sealer,
 }
 
@@ -127,36 +131,6 @@ impl Sealing {
         carried::call(&Vec::from_iter(given))
     }
 
-    /// The bytes that any state of the call may take, so far as the call says it; else those of few numbers.
-    fn room(&self, values: &[Option<Option<Datum>>]) -> usize {
-        let transition = citus::transition_of(self.wrapped.aggregate).unwrap_or_default();
-        // SAFETY: the values are those of a call of the aggregate with this transition function.
-        let room = unsafe {
-            match transition.as_str() {
-                "dp_bounds_trans" => bins::room(&bounds::BOUNDS, values),
-                "dp_cdf_trans" => bins::room(&cdf::CDF, values),
-                "dp_clamped_trans" => bins::room(&clamped::CLAMPED, values),
-                "dp_histogram_trans" => bins::room(&histogram::HISTOGRAM, values),
-                "dp_median_trans" => bins::room(&quantile::MEDIAN, values),
-                "dp_quantile_estimate_trans" => bins::room(&quantile::ESTIMATE, values),
-                "dp_quantile_trans" => bins::room(&quantile::QUANTILE, values),
-                "dp_quantiles_trans" => bins::room(&quantile::QUANTILES, values),
-                "dp_means_trans" => vectors::room(&means::MEANS, values),
-                "dp_sums_trans" => vectors::room(&sums::SUMS, values),
-                "dp_mean_trans" => mean::room(values),
-                "dp_mean_estimate_trans" => octaves::room(&mean::ESTIMATE, values),
-                "dp_sum_trans" => sum::room(values),
-                "dp_sum_estimate_trans" => octaves::room(&sum::ESTIMATE, values),
-                "dp_count_rows_trans" | "dp_count_estimate_rows_trans" | "dp_keep_trans" => {
-                    Some(State::<Sums>::BYTES)
-                }
-                "dp_variance_trans" | "dp_variance_estimate_trans" => Some(State::<Moments>::BYTES),
-                _ => None,
-            }
-        };
-        room.unwrap_or_else(|| room_of(0))
-    }
-
     /// What seals the parts of the call with the values that its arguments have now. It stays the same while they do.
     fn prepared(&mut self) -> &mut Prepared {
         let is_same = |prepared: &Prepared| {
@@ -172,7 +146,9 @@ impl Sealing {
                 self.prepared = Some(Prepared {
                     beginning: carried::beginning(),
                     call,
-                    room: self.room(&values),
+                    // SAFETY: the values are those of a call of it.
+                    form: unsafe { form(self.wrapped.aggregate, &values) },
+                    short: Vec::new(),
                     sealer: sealer.unwrap_or_else(|why| errors::unsealed(why)),
                 });
             }
@@ -180,26 +156,70 @@ impl Sealing {
         self.prepared.as_mut().expect("prepared just now")
     }
 
-    /// The text of a state of this call, as a C string.
-    fn seal(&mut self, state: &[u8]) -> Datum {
+    /// The text of a state of this call, as a C string; `None` where it is no state.
+    ///
+    /// # Safety
+    /// `datum` is a dp_state.
+    unsafe fn seal(&mut self, datum: Datum) -> Option<Datum> {
         let Prepared {
-            room: full, sealer, ..
+            form,
+            short,
+            sealer,
+            ..
         } = self.prepared();
-        let room = if state.len() <= *full {
-            *full
+        let blame = |bound: Option<&str>| Role::number_of(bound.unwrap_or(Role::Mechanism.name()));
+        // SAFETY: the caller guarantees it.
+        unsafe { form.shorten(datum, blame, short) }?;
+        let room = if short.len() <= form.room() {
+            form.room()
         } else {
-            room_of(state.len())
+            room_of(short.len())
         };
-        let text = sealer.seal(state, room);
+        let text = sealer.seal(short, room);
         let text = text.unwrap_or_else(|why| errors::unsealed(why));
         // SAFETY: palloc gives so many bytes, or raises.
         unsafe {
             let copy = pg_sys::palloc(text.len() + 1).cast::<u8>();
             std::ptr::copy_nonoverlapping(text.as_ptr(), copy, text.len());
             copy.add(text.len()).write(0);
-            Datum::from(copy)
+            Some(Datum::from(copy))
         }
     }
+}
+
+/// What a call of an aggregate with these values says of its states; of a call that is refused, and of other states of a few
+/// numbers, that these are few. Of an argument that differs from row to row there is no value.
+///
+/// # Safety
+/// They are of the types that the SQL declaration has.
+unsafe fn form(aggregate: Oid, values: &[Option<Option<Datum>>]) -> Form {
+    let transition = citus::transition_of(aggregate).unwrap_or_default();
+    // SAFETY: the values are those of a call of the aggregate with this transition function.
+    let form = unsafe {
+        match transition.as_str() {
+            "dp_bounds_trans" => bins::form(&bounds::BOUNDS, values),
+            "dp_cdf_trans" => bins::form(&cdf::CDF, values),
+            "dp_clamped_trans" => bins::form(&clamped::CLAMPED, values),
+            "dp_count_rows_trans" | "dp_count_estimate_rows_trans" | "dp_keep_trans" => {
+                Some(Form::Sums(Grid::NONE))
+            }
+            "dp_histogram_trans" => bins::form(&histogram::HISTOGRAM, values),
+            "dp_median_trans" => bins::form(&quantile::MEDIAN, values),
+            "dp_quantile_estimate_trans" => bins::form(&quantile::ESTIMATE, values),
+            "dp_quantile_trans" => bins::form(&quantile::QUANTILE, values),
+            "dp_quantiles_trans" => bins::form(&quantile::QUANTILES, values),
+            "dp_means_trans" => vectors::form(&means::MEANS, values),
+            "dp_sums_trans" => vectors::form(&sums::SUMS, values),
+            "dp_mean_trans" => mean::form(values),
+            "dp_mean_estimate_trans" => octaves::form(&mean::ESTIMATE, values),
+            "dp_sum_trans" => sum::form(values),
+            "dp_sum_estimate_trans" => octaves::form(&sum::ESTIMATE, values),
+            "dp_variance_trans" => variance::form(&variance::VARIANCE, values),
+            "dp_variance_estimate_trans" => variance::form(&variance::ESTIMATE, values),
+            _ => None,
+        }
+    };
+    form.unwrap_or_else(|| Form::Any(room_of(0)))
 }
 
 /// The C function that writes a state. What its call's arguments are computed by is not ours, and runs unguarded.
@@ -259,12 +279,11 @@ mod output {
         unsafe {
             let sealing = &mut *(*call.flinfo()).fn_extra.cast::<Sealing>();
             let datum = call.datum(0)?;
-            let state = match Carried::of(datum) {
+            let text = match Carried::of(datum) {
                 Some(_) => None,
-                None => carried::bytes(datum),
+                None => sealing.seal(datum),
             };
-            let state = state.unwrap_or_else(|| errors::bad_state().raise());
-            Some(sealing.seal(state))
+            Some(text.unwrap_or_else(|| errors::bad_state().raise()))
         }
     }
 }
@@ -279,24 +298,51 @@ fn input(call: Call) -> Option<Datum> {
     }
     let wrapped = citus::wrapped(call).filter(|wrapped| wrapped.side == Side::Coordinator);
     let wrapped = wrapped.unwrap_or_else(|| errors::no_external_state());
-    let opener = opener(call, &wrapped);
+    let Opening {
+        opener,
+        types,
+        known,
+    } = opening(call, &wrapped);
     let part = opener
         .open(text)
         .filter(|part| part.call.first() == Some(&carried::beginning()))
         .filter(|part| comes_once(call, &wrapped, &part.nonce))
-        .and_then(|part| Carried::opened(wrapped.aggregate, part.call, part.state));
+        .and_then(|part| {
+            if known.as_ref().is_none_or(|(of, _)| of != part.call) {
+                let values = carried::values(types, part.call)?;
+                // SAFETY: the values are those of a call of it: only servers with the key say so.
+                let form = unsafe { form(wrapped.aggregate, &values) };
+                *known = Some((part.call.to_vec(), form));
+            }
+            let (_, form) = known.as_ref()?;
+            // SAFETY: a state that was just made.
+            let state = unsafe { carried::bytes(form.lengthen(part.state)?) }?;
+            Carried::opened(wrapped.aggregate, part.call, state)
+        });
     let part = part.unwrap_or_else(|| errors::not_sealed());
     Some(part.datum())
 }
 
-/// What opens the parts of a call of Citus, kept for the query.
-fn opener<'a>(call: Call, wrapped: &Wrapped) -> &'a mut Opener {
+/// What opens the parts of a call of Citus.
+struct Opening {
+    opener: Opener,
+    types: Vec<Oid>,
+    /// The call of ours that came last, and what it says of the states.
+    known: Option<(Vec<u8>, Form)>,
+}
+
+/// What is kept for the query, of the input function.
+fn opening<'a>(call: Call, wrapped: &Wrapped) -> &'a mut Opening {
     let place = Place::of_any(call, wrapped);
     let kept = place.kept().unwrap_or_else(|| {
         let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
-        let opener = Opener::new(keys, &wrapped.name);
+        let opening = Opening {
+            opener: Opener::new(keys, &wrapped.name),
+            types: citus::types_of(wrapped.aggregate),
+            known: None,
+        };
         let memory = &mut PgMemoryContexts::For(place.memory);
-        let kept = memory.leak_and_drop_on_delete(opener).cast();
+        let kept = memory.leak_and_drop_on_delete(opening).cast();
         place.keep(kept);
         kept
     });

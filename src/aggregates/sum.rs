@@ -18,11 +18,12 @@ use crate::aggregates::shared::scalars::{add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::release::release;
-use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION, at};
+use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION};
 use crate::call::site::CallSite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::Call;
 use crate::pg::plan::SupportFunction;
+use crate::state::form::Form;
 use crate::state::octaves;
 use crate::state::scalar::State;
 
@@ -75,20 +76,16 @@ impl Aggregate<SumMechanism> {
     }
 }
 
-/// The bytes that any state of a call of dp_sum with these arguments may take; `None` where the call is refused.
+/// What a call of dp_sum with these arguments says of its states; `None` where the call is refused.
 ///
 /// # Safety
 /// See [`Aggregate::made_of`].
-pub unsafe fn room(values: &[Option<Option<Datum>>]) -> Option<usize> {
-    // The default is one of sums, and then a refused call has no other state.
-    if values.len() < at::MECHANISM {
-        return Some(State::<Sums>::BYTES);
-    }
+pub unsafe fn form(values: &[Option<Option<Datum>>]) -> Option<Form> {
     // SAFETY: the caller guarantees it.
-    match unsafe { SUM.made_of(values) }?.mechanism.as_ref() {
-        SumMechanism::Sums(_) => Some(State::<Sums>::BYTES),
-        SumMechanism::Auto(_) => Some(octaves::LONGEST),
-    }
+    Some(match unsafe { SUM.made_of(values) }?.mechanism.as_ref() {
+        SumMechanism::Sums(mechanism) => Form::Sums(mechanism.grid().unwrap_or(Grid::NONE)),
+        SumMechanism::Auto(_) => Form::Any(octaves::LONGEST),
+    })
 }
 
 transition_function!(

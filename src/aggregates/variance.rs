@@ -21,6 +21,7 @@ use crate::pg::composite::composite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::Call;
 use crate::pg::plan::SupportFunction;
+use crate::state::form::Form;
 use crate::state::scalar::State;
 
 /// A mechanism of moments that answers with an `A`.
@@ -85,6 +86,19 @@ impl<A: 'static> Aggregate<OfMoments<A>> {
         })
         .unwrap_or_else(|refusal| refusal.raise())
     }
+}
+
+/// What a call of these aggregates with these arguments says of its states; `None` where the call is refused.
+///
+/// # Safety
+/// See [`Aggregate::made_of`].
+pub unsafe fn form<A: 'static>(
+    aggregate: &'static Aggregate<OfMoments<A>>,
+    values: &[Option<Option<Datum>>],
+) -> Option<Form> {
+    // SAFETY: the caller guarantees it.
+    let made = unsafe { aggregate.made_of(values) }?;
+    Some(Form::Moments(made.mechanism.grid().unwrap_or(Grid::NONE)))
 }
 
 transition_function!(

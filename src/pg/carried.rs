@@ -7,6 +7,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use crate::pg::citus::{Side, wrapped};
 use crate::pg::fmgr::Call;
 use crate::pg::settings::allow_pathological;
+use crate::pg::sql_type;
 use crate::pg::varlena::{is_plain, length_word};
 
 /// Marks a state of no rows.
@@ -249,6 +250,14 @@ pub enum Given {
     Bytes(Vec<u8>),
 }
 
+/// What an argument of a call begins with.
+const OF_ROWS: u8 = 0;
+const NULL: u8 = 1;
+const BYTES: u8 = 2;
+/// And how many bytes of the word follow, up to 8.
+const WORD: u8 = 3;
+const WORD_OF_8: u8 = WORD + 8;
+
 /// What a call begins with: whether mechanisms are allowed that show rows. Servers that allow other ones would tell rows
 /// from none.
 pub fn beginning() -> u8 {
@@ -260,14 +269,16 @@ pub fn call(arguments: &[Given]) -> Option<Vec<u8>> {
     let mut bytes = vec![beginning(), u8::try_from(arguments.len()).ok()?];
     for argument in arguments {
         match argument {
-            Given::OfRows => bytes.push(0),
-            Given::Null => bytes.push(1),
+            Given::OfRows => bytes.push(OF_ROWS),
+            Given::Null => bytes.push(NULL),
+            // Round numbers end with zeros, which are left out.
             Given::Word(word) => {
-                bytes.push(2);
-                bytes.extend(word.to_ne_bytes());
+                let length = 8 - word.trailing_zeros() as usize / 8;
+                bytes.push(WORD + length as u8);
+                bytes.extend(&word.to_be_bytes()[..length]);
             }
             Given::Bytes(value) => {
-                bytes.push(3);
+                bytes.push(BYTES);
                 bytes.extend(u32::try_from(value.len()).ok()?.to_ne_bytes());
                 bytes.extend(value);
             }
@@ -277,19 +288,21 @@ pub fn call(arguments: &[Given]) -> Option<Vec<u8>> {
 }
 
 /// The arguments in the bytes of a call.
-pub fn arguments(call: &[u8]) -> Option<Vec<Given>> {
+fn arguments(call: &[u8]) -> Option<Vec<Given>> {
     let ([_, count], mut rest) = call.split_first_chunk()?;
     let mut all = Vec::new();
     for _ in 0..*count {
         let (kind, after) = rest.split_first()?;
         let (given, after) = match kind {
-            0 => (Given::OfRows, after),
-            1 => (Given::Null, after),
-            2 => {
-                let (word, after) = after.split_first_chunk()?;
-                (Given::Word(u64::from_ne_bytes(*word)), after)
+            &OF_ROWS => (Given::OfRows, after),
+            &NULL => (Given::Null, after),
+            WORD..=WORD_OF_8 => {
+                let (given, after) = after.split_at_checked(usize::from(kind - WORD))?;
+                let mut word = [0; 8];
+                word[..given.len()].copy_from_slice(given);
+                (Given::Word(u64::from_be_bytes(word)), after)
             }
-            3 => {
+            &BYTES => {
                 let (length, after) = after.split_first_chunk()?;
                 let length = u32::from_ne_bytes(*length) as usize;
                 let (value, after) = after.split_at_checked(length)?;
@@ -301,6 +314,25 @@ pub fn arguments(call: &[u8]) -> Option<Vec<Given>> {
         rest = after;
     }
     rest.is_empty().then_some(all)
+}
+
+/// The values of the arguments in the bytes of a call of an aggregate with these types: `None` of one that differs from
+/// row to row.
+pub fn values(types: &[Oid], call: &[u8]) -> Option<Vec<Option<Option<Datum>>>> {
+    let given = arguments(call)?;
+    if given.len() != types.len() {
+        return None;
+    }
+    let value = |(kind, given): (&Oid, Given)| match given {
+        Given::OfRows => Some(None),
+        Given::Null => Some(Some(None)),
+        // SAFETY: a catalog look-up by oid.
+        Given::Word(word) => {
+            unsafe { pg_sys::get_typbyval(*kind) }.then(|| Some(Some(Datum::from(word))))
+        }
+        Given::Bytes(bytes) => sql_type::is_varlena(*kind).then(|| Some(Some(varlena(&bytes)))),
+    };
+    types.iter().zip(given).map(value).collect()
 }
 
 /// A varlena of these bytes in the current memory context.

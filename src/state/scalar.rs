@@ -47,7 +47,7 @@ pub trait RowSums: Copy + Default {
     /// The values of a row.
     type Row;
     /// The same in words: `palloc` aligns to 8 bytes and no more, so a 128-bit sum is two halves.
-    type Words: Copy;
+    type Words: Copy + AsRef<[u64]> + AsMut<[u64]>;
     /// What a row comes to.
     type Steps;
     /// Marks a state of these sums, and the version of its layout.
@@ -212,9 +212,7 @@ const _: () =
     assert!(size_of::<State<PairMoments>>() == 160 && align_of::<State<PairMoments>>() == 8);
 
 impl<S: RowSums> State<S> {
-    /// How many bytes one has.
-    pub const BYTES: usize = size_of::<Self>();
-    const HEADER: u32 = length_word(Self::BYTES);
+    const HEADER: u32 = length_word(size_of::<Self>());
 
     /// No rows yet.
     pub fn new(grid: S::Grid) -> Self {

@@ -3,9 +3,9 @@
 //! ```text
 //! version  1 byte                              \
 //! key      1 byte: so many bytes of its name    | public, and
-//! call     4 bytes: so many bytes of the call  /  authenticated
+//! call     2 bytes: so many bytes of the call  /  authenticated
 //! nonce    24 bytes: a stream of 16 and a number of 8
-//! sealed:  length of the state 4 bytes, the state, zeros
+//! sealed:  the state, a byte 128, zeros
 //! tag      16 bytes
 //! ```
 //!
@@ -36,7 +36,9 @@ const WORD: [u8; 8] = 0x0102_0304_0506_0708_u64.to_ne_bytes();
 
 const STREAM: usize = 16;
 const NONCE: usize = 24;
-const LENGTH: usize = 4;
+const LENGTH: usize = 2;
+/// What ends a state.
+const END: u8 = 0x80;
 const TAG: usize = 16;
 
 /// The bytes that a state of so many bytes is filled up to, so that the text does not tell how many there are: one
@@ -52,7 +54,7 @@ pub fn room(bytes: usize) -> usize {
 }
 
 /// The longest call: what is public of a text is read before it is known to be ours.
-const LONGEST_CALL: usize = 1 << 16;
+const LONGEST_CALL: usize = u16::MAX as usize;
 
 /// The parts of a stream: few enough that a number does not come again.
 const MOST: u64 = 1 << 32;
@@ -136,7 +138,7 @@ impl Sealer {
         }
         let (cipher, nonce) = begun(keys.first())?;
         let id = &keys.first().id;
-        let length = (call.len() as u32).to_le_bytes();
+        let length = (call.len() as u16).to_le_bytes();
         let head = [&[VERSION, id.len() as u8], &id[..], &length, call].concat();
         let mut new = Self {
             keys,
@@ -171,7 +173,7 @@ impl Sealer {
         self.left -= 1;
 
         let start = self.head.len() + NONCE;
-        let end = start + LENGTH + room;
+        let end = start + room + 1;
         emptied(&mut self.bytes);
         emptied(&mut self.text);
         let bytes = &mut self.bytes;
@@ -180,8 +182,8 @@ impl Sealer {
             .map_err(|_| Unsealed::NoMemory)?;
         bytes.extend_from_slice(&self.head);
         bytes.extend_from_slice(&nonce.0);
-        bytes.extend_from_slice(&(state.len() as u32).to_le_bytes());
         bytes.extend_from_slice(state);
+        bytes.push(END);
         bytes.resize(end, 0);
         let buffer = InOutBuf::from(&mut bytes[start..]);
         let tag = self
@@ -253,11 +255,11 @@ impl Opener {
         let ([version, id], rest) = bytes.split_first_chunk::<2>()?;
         let (id, rest) = rest.split_at_checked(usize::from(*id))?;
         let (call, rest) = rest.split_first_chunk::<LENGTH>()?;
-        let call = u32::from_le_bytes(*call) as usize;
+        let call = usize::from(u16::from_le_bytes(*call));
         let (_, rest) = rest.split_at_checked(call)?;
         let (nonce, rest) = rest.split_first_chunk::<NONCE>()?;
         let (_, tag) = rest.split_last_chunk::<TAG>()?;
-        if *version != VERSION || call > LONGEST_CALL {
+        if *version != VERSION {
             return None;
         }
         let (which, key) = self.keys.named(id)?;
@@ -283,11 +285,11 @@ impl Opener {
                 self.streams.insert(stream, made);
             }
         }
-        let (length, rest) = bytes[head + NONCE..end].split_first_chunk::<LENGTH>()?;
-        let length = u32::from_le_bytes(*length) as usize;
-        Some(Part {
+        let filled = &bytes[head + NONCE..end];
+        let length = filled.iter().rposition(|byte| *byte != 0)?;
+        (filled[length] == END).then_some(Part {
             call: &bytes[head - call..head],
-            state: rest.get(..length)?,
+            state: &filled[..length],
             nonce,
         })
     }
@@ -339,7 +341,9 @@ mod tests {
         // Long and short ones by turns.
         for length in [0, 100_000, 1, 8, 2 << 20, 64, 159, 160, 161, 1024, 1025] {
             let state = Vec::from_iter((0..length).map(|i| i as u8));
-            let text = sealer.seal(&state, room(length)).unwrap();
+            // Some that end with what follows them.
+            let state = [state, vec![END, 0, END, 0][..length % 5].to_vec()].concat();
+            let text = sealer.seal(&state, room(state.len())).unwrap();
             let part = opener.open(text).unwrap();
             assert_eq!((part.call, part.state), (&b"call"[..], &state[..]));
         }
@@ -377,14 +381,15 @@ mod tests {
             decode(sealer.seal(state, 8).unwrap(), &mut bytes).unwrap();
             let (head, rest) = bytes.split_at_mut(2 + 1 + LENGTH + 4);
             let (nonce, rest) = rest.split_at_mut(NONCE);
-            let (inner, tag) = rest.split_at_mut(LENGTH + 8);
+            let (inner, tag) = rest.split_at_mut(9);
             associate(&mut associated, NAME, head);
             let nonce = XNonce::try_from(&*nonce).unwrap();
             let tag = Tag::try_from(&*tag).unwrap();
             XChaCha20Poly1305::new((&*keys.first().key).into())
                 .decrypt_inout_detached(&nonce, &associated, InOutBuf::from(&mut *inner), &tag)
                 .unwrap();
-            assert_eq!(inner[LENGTH..LENGTH + state.len()], *state);
+            assert_eq!(inner[..state.len()], *state);
+            assert_eq!(inner[state.len()], END);
         }
     }
 

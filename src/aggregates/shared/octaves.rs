@@ -13,11 +13,11 @@ use crate::aggregates::shared::scalars::value;
 use crate::call::aggregate::Aggregate;
 use crate::call::group::state as state_of;
 use crate::call::release::release;
-use crate::call::signature::at;
 use crate::call::site::{CallSite, Price};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::pg::plan::SupportFunction;
+use crate::state::form::Form;
 use crate::state::octaves::{self, OctaveState};
 use crate::state::scalar::State;
 
@@ -125,21 +125,19 @@ impl<A: 'static> Aggregate<SomeEstimate<A>> {
     }
 }
 
-/// The bytes that any state of a call of this estimate with these arguments may take; `None` where the call is refused.
+/// What a call of this estimate with these arguments says of its states; `None` where the call is refused.
 ///
 /// # Safety
 /// See [`Aggregate::made_of`].
-pub unsafe fn room<A: 'static>(
+pub unsafe fn form<A: 'static>(
     aggregate: &'static Aggregate<SomeEstimate<A>>,
     values: &[Option<Option<Datum>>],
-) -> Option<usize> {
-    // The default is one of sums, and then a refused call has no other state.
-    if values.len() < at::MECHANISM {
-        return Some(State::<Sums>::BYTES);
-    }
+) -> Option<Form> {
     // SAFETY: the caller guarantees it.
-    match unsafe { aggregate.made_of(values) }?.mechanism.as_ref() {
-        SomeEstimate::Sums(_) => Some(State::<Sums>::BYTES),
-        SomeEstimate::Auto(..) => Some(octaves::LONGEST),
-    }
+    Some(
+        match unsafe { aggregate.made_of(values) }?.mechanism.as_ref() {
+            SomeEstimate::Sums(mechanism) => Form::Sums(mechanism.grid().unwrap_or(Grid::NONE)),
+            SomeEstimate::Auto(..) => Form::Any(octaves::LONGEST),
+        },
+    )
 }
