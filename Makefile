@@ -50,6 +50,9 @@ bench-charges:  ## a part of it alone: what a charge costs beside one flush of t
 bench-planning: ## a part of it alone: what the gate costs where few rows are read: RUNS=7
 	@scripts/bench-planning
 
+bench-citus:    ## dp_mean pushed down by Citus against avg and against aggregates that do nothing: ROWS=2000000 RUNS=5
+	@scripts/bench-citus
+
 bench-18:       ## the same on PostgreSQL 18 (from PyPI; it has no JIT)
 	@PG_CONFIG="$$(scripts/servers 18)" && export PG_CONFIG && scripts/bench
 
@@ -95,5 +98,5 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
-.PHONY: all demo test test-citus test-crash test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench bench-charges bench-planning bench-18 bench-peers audit \
+.PHONY: all demo test test-citus test-crash test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench bench-charges bench-planning bench-citus bench-18 bench-peers audit \
 	mutations mutants docs figures install uninstall package reproducible clean help

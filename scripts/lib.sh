@@ -220,6 +220,7 @@ compile() {
 ship() {
 	local separator=$'\x1f' flags home=${CARGO_HOME:-$HOME/.cargo}
 	flags=--remap-path-prefix=$PWD=/$EXTENSION$separator--remap-path-prefix=$home=/cargo
+	flags+=$separator'--cfg=poly1305_backend="soft"' # as in .cargo/config.toml, which these flags take the place of
 	quietly "building $EXTENSION $VERSION for PostgreSQL $MAJOR, to ship" env -u RUSTFLAGS PGRX_PG_CONFIG_PATH="$PG_CONFIG" \
 		CARGO_ENCODED_RUSTFLAGS="$flags" CFLAGS="-ffile-prefix-map=$PWD=/$EXTENSION -ffile-prefix-map=$home=/cargo" \
 		cargo build --locked --package "$EXTENSION" --lib --release --no-default-features --features "pg$MAJOR" --target-dir target/ship
@@ -386,6 +387,47 @@ server() {
 	private_prefix "$dir"
 	place "$2" "$dir/root$("$PG_CONFIG" --pkglibdir)" "$dir/root$("$PG_CONFIG" --sharedir)/extension"
 	server_start "$1" "${@:3}"
+}
+
+## Citus
+
+# citus_or_pass: the folder with Citus that is laid over a server; nothing, with a word, where it cannot be had.
+citus_or_pass() {
+	local status=0
+	scripts/citus || status=$?
+	if [ "$status" -eq 77 ]; then
+		say "passed by: there is no Citus here"
+		status=0
+	fi
+	return "$status"
+}
+
+# citus_cluster LIBRARY [SETTING=VALUE...]: a coordinator and two workers of the Citus in $CITUS with this library of ours, and a
+# key. Sets URL to the coordinator.
+citus_cluster() {
+	local node psql sockets=()
+	head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' | sed 's/^/one /' >"$WORK/keys"
+	for node in coordinator first second; do
+		say "starting a throw-away PostgreSQL $MAJOR with Citus: $node"
+		mkdir "$WORK/$node"
+		private_prefix "$WORK/$node"
+		cp -r "$CITUS/." "$WORK/$node/root"
+		place "$1" "$WORK/$node/root$("$PG_CONFIG" --pkglibdir)" "$WORK/$node/root$("$PG_CONFIG" --sharedir)/extension"
+		server_start "$node" "shared_preload_libraries = 'citus, $EXTENSION'" "wal_level = logical" "max_prepared_transactions = 100" \
+			"citus.node_conninfo = 'sslmode=disable'" "citus.local_hostname = '$WORK/$node/socket'" \
+			"citus.enable_statistics_collection = off" "${@:2}"
+		# As the manual says, but for the way from server to server.
+		install -m 600 "$WORK/keys" "$WORK/$node/data/dp_mean.keys"
+		[ "$(id -u)" -ne 0 ] || chown "$(as_server id -u)" "$WORK/$node/data/dp_mean.keys"
+		sockets+=("$WORK/$node/socket")
+		"$(server_bin "$WORK/$node")/psql" -qX -v ON_ERROR_STOP=1 "$URL" -c "CREATE EXTENSION citus"
+	done
+	URL="host=${sockets[0]} port=5432 user=postgres dbname=postgres"
+	psql=("$(server_bin "$WORK/coordinator")/psql" -qX -v ON_ERROR_STOP=1 "$URL")
+	"${psql[@]}" -c "SELECT citus_set_coordinator_host('${sockets[0]}', 5432)" -c "SELECT citus_add_node('${sockets[1]}', 5432)" \
+		-c "SELECT citus_add_node('${sockets[2]}', 5432)" >/dev/null
+	# Citus makes it on the workers too.
+	"${psql[@]}" -c "CREATE EXTENSION $EXTENSION"
 }
 
 # clients_world NAME DATABASE...: on the server NAME, databases with the protected tables of tests/forms/world.sql, each with

@@ -32,6 +32,7 @@ use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::pg::plan::{self, SupportFunction};
 use crate::state::cells::CellState;
+use crate::state::form::Form;
 use crate::state::octaves::longest;
 use crate::state::scalar::State;
 use crate::types::mechanism::text_of;
@@ -150,20 +151,19 @@ impl Aggregate<Mean> {
     }
 }
 
-/// The bytes that any state of a call of dp_mean with these arguments may take: of cells, which have no end, those of a
-/// kilobyte's. `None` where one of a few numbers is enough, and where the call is refused.
+/// What a call of dp_mean with these arguments says of its states: of cells, which have no end, the bytes of a
+/// kilobyte's. `None` where the call is refused.
 ///
 /// # Safety
 /// See [`Aggregate::made_of`].
-pub unsafe fn room(values: &[Option<Option<Datum>>]) -> Option<usize> {
-    // The default is one of sums: there is no need to make it for each part.
-    values.get(at::MECHANISM - 1)?;
+pub unsafe fn form(values: &[Option<Option<Datum>>]) -> Option<Form> {
     // SAFETY: the caller guarantees it.
-    match unsafe { MEAN.made_of(values) }?.mechanism.as_ref() {
-        Mean::Sums(_) | Mean::Sampled(_) => None,
-        Mean::Cells(_) => Some(1024),
-        Mean::Auto(_) => Some(longest::<Content>()),
-    }
+    Some(match unsafe { MEAN.made_of(values) }?.mechanism.as_ref() {
+        Mean::Sums(mechanism) => Form::Sums(mechanism.grid().unwrap_or(Grid::NONE)),
+        Mean::Sampled(mechanism) => Form::Sums(mechanism.grid().unwrap_or(Grid::NONE)),
+        Mean::Cells(_) => Form::Any(1024),
+        Mean::Auto(_) => Form::Any(longest::<Content>()),
+    })
 }
 
 transition_function!(

@@ -3,25 +3,29 @@
 //! With a state travels its call, the aggregate and the values of its arguments, which the coordinator's plan does not
 //! have. So the text is made of a group without rows too, and is as long as that of one with rows.
 
-use std::ffi::CString;
 use std::rc::Rc;
 
-use dp_sealing::{Unsealed, open, room, seal};
+use dp_core::encoding::grid::Grid;
+use dp_sealing::{Opener, Sealer, Unsealed, room as room_of};
 use pgrx::PgMemoryContexts;
-use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid};
+use pgrx::pg_sys::{self, Datum, FunctionCallInfo, MemoryContext, Oid};
 
 use crate::aggregates::shared::{bins, octaves, vectors};
 use crate::aggregates::{
     bounds, cdf, clamped, histogram, mean, means, quantile, sum, sums, variance,
 };
+use crate::call::kept::Place;
+use crate::call::signature::Role;
 use crate::pg::carried::{self, Carried, Given};
 use crate::pg::citus::{self, Side, Wrapped};
 use crate::pg::errors;
 use crate::pg::fmgr::{self, Call, finfo, sql_function};
 use crate::pg::key_file;
+use crate::pg::once::comes_once;
 use crate::pg::origin::unnested;
 use crate::pg::plan::{Argument, Computation, Computations, PlannedCall};
 use crate::pg::sql_type;
+use crate::state::form::Form;
 
 /// The call that a state is sealed with: what is known of its arguments.
 struct Sealing {
@@ -29,6 +33,17 @@ struct Sealing {
     types: Vec<Oid>,
     sources: Vec<Source>,
     computed: Vec<Computation>,
+    prepared: Option<Prepared>,
+}
+
+/// What seals the parts of a call, made for the values of its arguments.
+struct Prepared {
+    beginning: u8,
+    call: Vec<u8>,
+    form: Form,
+    /// Room for a state as it travels.
+    short: Vec<u8>,
+    sealer: Sealer,
 }
 
 /// Where the value of an argument comes from.
@@ -40,8 +55,8 @@ enum Source {
 }
 
 impl Sealing {
-    /// The call whose state `call`, of the output function, should write.
-    fn find(call: Call) -> Self {
+    /// The call whose state `call`, of the output function, should write. What is prepared lives in `memory`.
+    fn find(call: Call, memory: MemoryContext) -> Self {
         let (Some(wrapped), Some(planned)) = (citus::wrapped(call), PlannedCall::on_worker(call))
         else {
             errors::no_external_state()
@@ -63,8 +78,6 @@ impl Sealing {
         if of_people || !unnested(&planned).is_empty() {
             errors::people_do_not_travel();
         }
-        // SAFETY: flinfo is PostgreSQL's own.
-        let memory = unsafe { (*call.flinfo()).fn_mcxt };
         let mut computed = Vec::new();
         let sources = (0..planned.len()).map(|i| match planned.argument(i, memory) {
             None => Source::OfRows,
@@ -79,6 +92,7 @@ impl Sealing {
             wrapped,
             types,
             computed,
+            prepared: None,
         }
     }
 
@@ -114,53 +128,100 @@ impl Sealing {
                     }
                 },
             });
-        carried::call(&self.wrapped.name, &Vec::from_iter(given))
+        carried::call(&Vec::from_iter(given))
     }
 
-    /// The bytes that any state of the call may take, so far as the call says it.
-    fn room(&self, values: &[Option<Option<Datum>>]) -> usize {
-        let Some(transition) = citus::transition_of(self.wrapped.aggregate) else {
-            return 0;
+    /// What seals the parts of the call with the values that its arguments have now. It stays the same while they do.
+    fn prepared(&mut self) -> &mut Prepared {
+        let is_same = |prepared: &Prepared| {
+            prepared.beginning == carried::beginning() && self.computed.is_empty()
         };
-        // SAFETY: the values are those of a call of the aggregate with this transition function.
-        let room = unsafe {
-            match transition.as_str() {
-                "dp_bounds_trans" => bins::room(&bounds::BOUNDS, values),
-                "dp_cdf_trans" => bins::room(&cdf::CDF, values),
-                "dp_clamped_trans" => bins::room(&clamped::CLAMPED, values),
-                "dp_histogram_trans" => bins::room(&histogram::HISTOGRAM, values),
-                "dp_median_trans" => bins::room(&quantile::MEDIAN, values),
-                "dp_quantile_estimate_trans" => bins::room(&quantile::ESTIMATE, values),
-                "dp_quantile_trans" => bins::room(&quantile::QUANTILE, values),
-                "dp_quantiles_trans" => bins::room(&quantile::QUANTILES, values),
-                "dp_means_trans" => vectors::room(&means::MEANS, values),
-                "dp_sums_trans" => vectors::room(&sums::SUMS, values),
-                "dp_mean_trans" => mean::room(values),
-                "dp_mean_estimate_trans" => octaves::room(&mean::ESTIMATE, values),
-                "dp_sum_trans" => sum::room(values),
-                "dp_sum_estimate_trans" => octaves::room(&sum::ESTIMATE, values),
-                "dp_variance_trans" => variance::room(values),
-                "dp_variance_estimate_trans" => octaves::room(&variance::ESTIMATE, values),
-                _ => None,
+        if !self.prepared.as_ref().is_some_and(is_same) {
+            let values = self.values();
+            let too_long = || errors::unsealed(Unsealed::TooLong);
+            let call = self.call(&values).unwrap_or_else(too_long);
+            if self.prepared.as_ref().is_none_or(|of| of.call != call) {
+                let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
+                let sealer = Sealer::new(keys, &self.wrapped.name, &call);
+                self.prepared = Some(Prepared {
+                    beginning: carried::beginning(),
+                    call,
+                    // SAFETY: the values are those of a call of it.
+                    form: unsafe { form(self.wrapped.aggregate, &values) },
+                    short: Vec::new(),
+                    sealer: sealer.unwrap_or_else(|why| errors::unsealed(why)),
+                });
             }
-        };
-        room.unwrap_or(0)
+        }
+        self.prepared.as_mut().expect("prepared just now")
     }
 
-    /// The text of a state of this call.
-    fn seal(&self, state: &[u8]) -> String {
-        let values = self.values();
-        let call = self.call(&values);
-        let call = call.unwrap_or_else(|| errors::unsealed(Unsealed::TooLong));
-        let full = self.room(&values);
-        let room = if state.len() <= full {
-            full
+    /// The text of a state of this call, as a C string; `None` where it is no state.
+    ///
+    /// # Safety
+    /// `datum` is a dp_state.
+    unsafe fn seal(&mut self, datum: Datum) -> Option<Datum> {
+        let Prepared {
+            form,
+            short,
+            sealer,
+            ..
+        } = self.prepared();
+        let blame = |bound: Option<&str>| Role::number_of(bound.unwrap_or(Role::Mechanism.name()));
+        // SAFETY: the caller guarantees it.
+        unsafe { form.shorten(datum, blame, short) }?;
+        let room = if short.len() <= form.room() {
+            form.room()
         } else {
-            room(state.len())
+            room_of(short.len())
         };
-        let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
-        seal(&keys, &call, state, room).unwrap_or_else(|why| errors::unsealed(why))
+        let text = sealer.seal(short, room);
+        let text = text.unwrap_or_else(|why| errors::unsealed(why));
+        // SAFETY: palloc gives so many bytes, or raises.
+        unsafe {
+            let copy = pg_sys::palloc(text.len() + 1).cast::<u8>();
+            std::ptr::copy_nonoverlapping(text.as_ptr(), copy, text.len());
+            copy.add(text.len()).write(0);
+            Some(Datum::from(copy))
+        }
     }
+}
+
+/// What a call of an aggregate with these values says of its states; of a call that is refused, and of other states of a few
+/// numbers, that these are few. Of an argument that differs from row to row there is no value.
+///
+/// # Safety
+/// They are of the types that the SQL declaration has.
+unsafe fn form(aggregate: Oid, values: &[Option<Option<Datum>>]) -> Form {
+    let transition = citus::transition_of(aggregate).unwrap_or_default();
+    // SAFETY: the values are those of a call of the aggregate with this transition function.
+    let form = unsafe {
+        match transition.as_str() {
+            "dp_bounds_trans" => bins::form(&bounds::BOUNDS, values),
+            "dp_cdf_trans" => bins::form(&cdf::CDF, values),
+            "dp_clamped_trans" => bins::form(&clamped::CLAMPED, values),
+            "dp_count_rows_trans" | "dp_count_estimate_rows_trans" | "dp_keep_trans" => {
+                Some(Form::Sums(Grid::NONE))
+            }
+            "dp_histogram_trans" => bins::form(&histogram::HISTOGRAM, values),
+            "dp_median_trans" => bins::form(&quantile::MEDIAN, values),
+            "dp_quantile_estimate_trans" => bins::form(&quantile::ESTIMATE, values),
+            "dp_quantile_trans" => bins::form(&quantile::QUANTILE, values),
+            "dp_quantiles_trans" => bins::form(&quantile::QUANTILES, values),
+            "dp_means_trans" => vectors::form(&means::MEANS, values),
+            "dp_sums_trans" => vectors::form(&sums::SUMS, values),
+            "dp_mean_trans" => mean::form(values),
+            "dp_mean_estimate_trans" => octaves::form(&mean::ESTIMATE, Form::Sums, values),
+            "dp_sum_trans" => sum::form(values),
+            "dp_sum_estimate_trans" => octaves::form(&sum::ESTIMATE, Form::Sums, values),
+            "dp_variance_trans" => variance::form(values),
+            "dp_variance_estimate_trans" => {
+                octaves::form(&variance::ESTIMATE, Form::Moments, values)
+            }
+            _ => None,
+        }
+    };
+    form.unwrap_or_else(|| Form::Any(room_of(0)))
 }
 
 /// The C function that writes a state. What its call's arguments are computed by is not ours, and runs unguarded.
@@ -176,13 +237,12 @@ mod output {
         #[pgrx::pg_guard]
         unsafe extern "C-unwind" fn guarded_computations(fcinfo: FunctionCallInfo) -> Computations {
             fmgr::guarded(|| {
-                // SAFETY: PostgreSQL's own fcinfo, for the length of this call. What is kept lives as long as its
-                // record of the function, which nobody else writes to: one of before belongs to another call.
+                // SAFETY: PostgreSQL's own fcinfo, for the length of this call. What is kept lives as long as the
+                // query, and nobody else refers to it: what arguments are computed by belongs to another one. Nobody
+                // else writes to the record of the function.
                 unsafe {
                     let call = Call::new(fcinfo);
-                    let sealing = Sealing::find(call);
-                    let memory = (*call.flinfo()).fn_mcxt;
-                    let kept = PgMemoryContexts::For(memory).leak_and_drop_on_delete(sealing);
+                    let kept = kept(call);
                     (*call.flinfo()).fn_extra = kept.cast();
                     Computations::of(&mut (*kept).computed)
                 }
@@ -195,6 +255,21 @@ mod output {
         }
     }
 
+    /// What is kept for the query.
+    fn kept(call: Call) -> *mut Sealing {
+        let place = Place::of(call).unwrap_or_else(|| errors::no_external_state());
+        if let Some(kept) = place.kept() {
+            return kept.cast();
+        }
+        let memory = place.memory;
+        let mut found = PgMemoryContexts::For(memory);
+        // SAFETY: the memory of the query lives for the length of this call.
+        let sealing = unsafe { found.switch_to(|_| Sealing::find(call, memory)) };
+        let kept = found.leak_and_drop_on_delete(sealing);
+        place.keep(kept.cast());
+        kept
+    }
+
     #[pgrx::pg_guard]
     unsafe extern "C-unwind" fn guarded_text(fcinfo: FunctionCallInfo) -> Datum {
         // SAFETY: the same fcinfo.
@@ -204,15 +279,13 @@ mod output {
     fn text(call: Call) -> Option<Datum> {
         // SAFETY: the record was made just before. The SQL declaration makes argument 0 a dp_state.
         unsafe {
-            let sealing = &*(*call.flinfo()).fn_extra.cast::<Sealing>();
+            let sealing = &mut *(*call.flinfo()).fn_extra.cast::<Sealing>();
             let datum = call.datum(0)?;
-            let state = match Carried::of(datum) {
+            let text = match Carried::of(datum) {
                 Some(_) => None,
-                None => carried::bytes(datum),
+                None => sealing.seal(datum),
             };
-            let state = state.unwrap_or_else(|| errors::bad_state().raise());
-            let text = CString::new(sealing.seal(state)).expect("letters and digits");
-            Some(Datum::from(pg_sys::pstrdup(text.as_ptr())))
+            Some(text.unwrap_or_else(|| errors::bad_state().raise()))
         }
     }
 }
@@ -227,15 +300,56 @@ fn input(call: Call) -> Option<Datum> {
     }
     let wrapped = citus::wrapped(call).filter(|wrapped| wrapped.side == Side::Coordinator);
     let wrapped = wrapped.unwrap_or_else(|| errors::no_external_state());
-    let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
-    let part = open(&keys, text)
-        .filter(|part| {
-            let beginning = carried::beginning(&wrapped.name);
-            part.call().starts_with(&beginning)
-        })
-        .and_then(|part| Carried::opened(part.call(), &part.mark, part.state()));
+    let Opening {
+        opener,
+        types,
+        known,
+    } = opening(call, &wrapped);
+    let part = opener
+        .open(text)
+        .filter(|part| part.call.first() == Some(&carried::beginning()))
+        .filter(|part| comes_once(call, &wrapped, &part.nonce))
+        .and_then(|part| {
+            if known.as_ref().is_none_or(|(of, _)| of != part.call) {
+                let values = carried::values(types, part.call)?;
+                // SAFETY: the values are those of a call of it: only servers with the key say so.
+                let form = unsafe { form(wrapped.aggregate, &values) };
+                *known = Some((part.call.to_vec(), form));
+            }
+            let (_, form) = known.as_ref()?;
+            // SAFETY: a state that was just made.
+            let state = unsafe { carried::bytes(form.lengthen(part.state)?) }?;
+            Carried::opened(wrapped.aggregate, part.call, state)
+        });
     let part = part.unwrap_or_else(|| errors::not_sealed());
     Some(part.datum())
+}
+
+/// What opens the parts of a call of Citus.
+struct Opening {
+    opener: Opener,
+    types: Vec<Oid>,
+    /// The call of ours that came last, and what it says of the states.
+    known: Option<(Vec<u8>, Form)>,
+}
+
+/// What is kept for the query, of the input function.
+fn opening<'a>(call: Call, wrapped: &Wrapped) -> &'a mut Opening {
+    let place = Place::of_any(call, wrapped);
+    let kept = place.kept().unwrap_or_else(|| {
+        let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
+        let opening = Opening {
+            opener: Opener::new(keys, &wrapped.name),
+            types: citus::types_of(wrapped.aggregate),
+            known: None,
+        };
+        let memory = &mut PgMemoryContexts::For(place.memory);
+        let kept = memory.leak_and_drop_on_delete(opening).cast();
+        place.keep(kept);
+        kept
+    });
+    // SAFETY: it is that of this function, lives as long as the query, of which this is a call, and nobody else refers to it.
+    unsafe { &mut *kept.cast() }
 }
 
 sql_function!(dp_state_in, pg_finfo_dp_state_in, input);

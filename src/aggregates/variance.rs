@@ -21,12 +21,13 @@ use crate::aggregates::shared::scalars::{InOctaves, add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::release::release;
-use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION, at};
+use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION};
 use crate::call::site::{CallSite, Price};
 use crate::pg::composite::composite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::Call;
 use crate::pg::plan::SupportFunction;
+use crate::state::form::Form;
 use crate::state::octaves::longest;
 use crate::state::scalar::State;
 
@@ -91,19 +92,20 @@ impl Aggregate<SomeVariance> {
     }
 }
 
-/// The bytes that any state of a call of dp_variance with these arguments may take; `None` where one of a few numbers is enough,
-/// and where the call is refused.
+/// What a call of dp_variance with these arguments says of its states; `None` where the call is refused.
 ///
 /// # Safety
 /// See [`Aggregate::made_of`].
-pub unsafe fn room(values: &[Option<Option<Datum>>]) -> Option<usize> {
-    // The default is one of sums: there is no need to make it for each part.
-    values.get(at::MECHANISM - 1)?;
+pub unsafe fn form(values: &[Option<Option<Datum>>]) -> Option<Form> {
     // SAFETY: the caller guarantees it.
-    match unsafe { VARIANCE.made_of(values) }?.mechanism.as_ref() {
-        SomeVariance::Moments(_) => None,
-        SomeVariance::Auto(_) => Some(longest::<Squares>()),
-    }
+    Some(
+        match unsafe { VARIANCE.made_of(values) }?.mechanism.as_ref() {
+            SomeVariance::Moments(mechanism) => {
+                Form::Moments(mechanism.grid().unwrap_or(Grid::NONE))
+            }
+            SomeVariance::Auto(_) => Form::Any(longest::<Squares>()),
+        },
+    )
 }
 
 impl<A: 'static> Aggregate<OfMoments<A>> {

@@ -5,71 +5,94 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 
 use pgrx::PgMemoryContexts;
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::{MemoryContext, Oid};
 
 use crate::pg::carried::Carried;
-use crate::pg::citus::{Side, wrapped};
+use crate::pg::citus::{self, Side, Wrapped};
 use crate::pg::fmgr::Call;
 
-/// The query, the call of Citus, the function of ours; and for a final function the call of ours, which came with the
-/// parts.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Place {
-    query: usize,
-    call: usize,
+/// The call of Citus, the function of ours.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key {
+    call: citus::Place,
     function: Oid,
+}
+
+/// Where something is kept. For a final function, which has no arguments of its own, by the call of ours that came
+/// with the parts, too.
+pub struct Place<'a> {
+    key: Key,
+    parts: &'a [u8],
+    /// That of the query.
+    pub memory: MemoryContext,
+}
+
+/// What is kept: where, and its address.
+struct Kept {
+    key: Key,
     parts: Vec<u8>,
+    what: *mut c_void,
 }
 
 thread_local! {
-    static KEPT: RefCell<Vec<(Place, *mut c_void)>> = const { RefCell::new(Vec::new()) };
+    static KEPT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Takes what is kept of a query away when its memory goes.
-struct Forget(Place);
+struct Forget(*mut c_void);
 
 impl Drop for Forget {
     fn drop(&mut self) {
         // Where the thread is at its end there is nothing to forget.
-        let _ = KEPT.try_with(|kept| kept.borrow_mut().retain(|(place, _)| *place != self.0));
+        let _ = KEPT.try_with(|kept| kept.borrow_mut().retain(|kept| kept.what != self.0));
     }
 }
 
-impl Place {
-    /// The place of a call, with the memory of its query; `None` where no aggregate of Citus runs it.
-    pub fn of(call: Call) -> Option<(Self, pg_sys::MemoryContext)> {
-        let side = wrapped(call)?.side;
-        // SAFETY: an aggregate is the caller, so that its context is an AggState, which has the state of its query.
-        // Argument 0 of a support function is declared dp_state.
-        unsafe {
-            let parts = match (side, call.datum(0)) {
-                (Side::Coordinator, Some(datum)) => Carried::of(datum)?.call().to_vec(),
-                _ => Vec::new(),
-            };
-            let aggregate = (*call.fcinfo()).context.cast::<pg_sys::AggState>();
-            let query = (*aggregate).ss.ps.state;
-            let place = Self {
-                query: query as usize,
-                call: pg_sys::AggGetAggref(call.fcinfo()) as usize,
-                function: (*call.flinfo()).fn_oid,
-                parts,
-            };
-            Some((place, (*query).es_query_cxt))
+impl<'a> Place<'a> {
+    /// The place of a call; `None` where no aggregate of Citus runs it. Its first argument is a state.
+    pub fn of(call: Call) -> Option<Self> {
+        let wrapped = citus::wrapped(call)?;
+        let parts: &[u8] = match (wrapped.side, call.datum(0)) {
+            // SAFETY: argument 0 of a support function is declared dp_state.
+            (Side::Coordinator, Some(datum)) => unsafe { Carried::of(datum) }?.call(),
+            _ => &[],
+        };
+        Some(Self {
+            parts,
+            ..Self::of_any(call, &wrapped)
+        })
+    }
+
+    /// The place of a call that needs no more to be told from others; its first argument may be a text.
+    pub fn of_any(call: Call, wrapped: &Wrapped) -> Self {
+        // SAFETY: PostgreSQL always passes a valid fcinfo with its flinfo.
+        let function = unsafe { (*call.flinfo()).fn_oid };
+        Self {
+            key: Key {
+                call: wrapped.place,
+                function,
+            },
+            parts: &[],
+            memory: wrapped.memory,
         }
     }
 
     /// What is kept here.
     pub fn kept(&self) -> Option<*mut c_void> {
-        let found = |kept: &Vec<(Self, *mut c_void)>| {
-            let mut all = kept.iter();
-            all.find(|(place, _)| place == self).map(|(_, what)| *what)
-        };
-        KEPT.with_borrow(found)
+        KEPT.with_borrow(|kept| {
+            let found = |kept: &&Kept| kept.key == self.key && kept.parts == self.parts;
+            kept.iter().find(found).map(|kept| kept.what)
+        })
     }
 
-    /// Keeps `what` here, which lives in `memory`, that of the query.
-    pub fn keep(self, memory: pg_sys::MemoryContext, what: *mut c_void) {
-        PgMemoryContexts::For(memory).leak_and_drop_on_delete(Forget(self.clone()));
-        KEPT.with_borrow_mut(|kept| kept.push((self, what)));
+    /// Keeps `what` here, which lives in the memory of the query.
+    pub fn keep(self, what: *mut c_void) {
+        PgMemoryContexts::For(self.memory).leak_and_drop_on_delete(Forget(what));
+        let kept = Kept {
+            key: self.key,
+            parts: self.parts.to_vec(),
+            what,
+        };
+        KEPT.with_borrow_mut(|all| all.push(kept));
     }
 }

@@ -3,7 +3,7 @@
 pub mod aggregate;
 pub mod entry;
 pub mod group;
-mod kept;
+pub mod kept;
 pub mod offset;
 pub mod overspent;
 pub mod parts;

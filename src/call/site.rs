@@ -205,12 +205,13 @@ impl<M: ?Sized> CallSite<M> {
             if (*flinfo).fn_extra.is_null() {
                 (*flinfo).fn_extra = match Place::of(call) {
                     None => Self::made(call, caller, aggregate, (*flinfo).fn_mcxt)?,
-                    Some((place, memory)) => match place.kept() {
+                    Some(place) => match place.kept() {
                         Some(kept) => kept,
                         None => {
+                            let memory = place.memory;
                             let made = |_: &mut _| Self::made(call, caller, aggregate, memory);
                             let site = PgMemoryContexts::For(memory).switch_to(made)?;
-                            place.keep(memory, site);
+                            place.keep(site);
                             site
                         }
                     },

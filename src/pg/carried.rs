@@ -1,19 +1,21 @@
-//! Two kinds of `dp_state` that no aggregate makes. One is the first state of each group, of no rows: a group of
-//! none is as good as one that has some, and what Citus carries does not show which. The other is what came from
-//! other servers: a call, the marks of its parts, and the state that they add up to.
+//! Kinds of `dp_state` that no aggregate makes. One is the first state of each group, of no rows: a group of
+//! none is as good as one that has some, and what Citus carries does not show which. The others are what came from
+//! other servers: a part, and what parts add up to, with the aggregate and the call that they belong to.
 
-use dp_sealing::marks::{self, Mark};
-use pgrx::pg_sys::{self, Datum};
+use pgrx::pg_sys::{self, Datum, Oid};
 
 use crate::pg::citus::{Side, wrapped};
 use crate::pg::fmgr::Call;
 use crate::pg::settings::allow_pathological;
+use crate::pg::sql_type;
 use crate::pg::varlena::{is_plain, length_word};
 
 /// Marks a state of no rows.
 const MAGIC_OF_NOTHING: u32 = 0xd9_3a_5e_81;
-/// Marks a state that came from other servers, and the version of its layout.
-const MAGIC_OF_CARRIED: u32 = 0xd9_3a_5e_91;
+/// Marks a part that came from another server and is in no group yet, and the version of its layout.
+const MAGIC_OF_PART: u32 = 0xd9_3a_5e_92;
+/// Marks what parts of a group add up to.
+const MAGIC_OF_GROUP: u32 = 0xd9_3a_5e_93;
 
 /// The bytes of a varlena's head: its length and a mark.
 const NOTHING: usize = 8;
@@ -23,18 +25,14 @@ const NOTHING: usize = 8;
 struct Head {
     header: u32,
     magic: u32,
-    /// Bytes of the call, which follows the head, in whole words.
+    /// The aggregate that the coordinator asks for.
+    aggregate: u32,
+    /// Bytes of the call, which follows the head, in whole words. All that follows it is the state.
     call: u32,
-    /// Parts it was put together from.
-    parts: u32,
-    /// Places for their marks, which follow the call.
-    places: u32,
-    /// Bytes of the state, which follows them.
-    state: u32,
 }
 
 const HEAD: usize = size_of::<Head>();
-const _: () = assert!(HEAD == 24 && HEAD.is_multiple_of(8) && size_of::<Mark>() == 16);
+const _: () = assert!(HEAD == 16 && HEAD.is_multiple_of(8));
 
 /// A varlena of so many bytes, all 0 but for its head.
 fn allocate(bytes: usize, magic: u32) -> *mut u8 {
@@ -114,7 +112,6 @@ pub struct Carried<'a> {
     datum: Datum,
     head: &'a mut Head,
     call: &'a [u8],
-    marks: &'a mut [Mark],
     /// Aligned to 8, as all of it is. What adds up states changes it in place.
     state: *mut [u8],
 }
@@ -131,67 +128,55 @@ impl<'a> Carried<'a> {
             let all = bytes(datum)?;
             let (head, rest) = all.split_at_mut_checked(HEAD)?;
             let head = &mut *head.as_mut_ptr().cast::<Head>();
-            if head.magic != MAGIC_OF_CARRIED {
+            if ![MAGIC_OF_PART, MAGIC_OF_GROUP].contains(&head.magic) {
                 return None;
             }
             let call = head.call as usize;
-            let (words, rest) = rest.split_at_mut_checked(call.next_multiple_of(8))?;
-            let length = (head.places as usize).checked_mul(size_of::<Mark>())?;
-            let (marks, state) = rest.split_at_mut_checked(length)?;
-            let is_state = state.len() == head.state as usize
-                && state.len() >= NOTHING
+            let (words, state) = rest.split_at_mut_checked(call.next_multiple_of(8))?;
+            let is_state = state.len() >= NOTHING
                 && state.starts_with(&length_word(state.len()).to_ne_bytes());
             is_state.then_some(Self {
                 datum,
                 head,
                 call: &words[..call],
-                marks: marks.as_chunks_mut().0,
                 state,
             })
         }
     }
 
-    /// A new one, with room for the marks of so many parts, and for so many bytes of a state.
-    fn allocated(call: &[u8], parts: usize, state: usize) -> Option<Self> {
-        let places = marks::places(parts);
+    /// One of these, with a copy of `state`, which is a whole varlena.
+    fn new(magic: u32, aggregate: u32, call: &[u8], state: &[u8]) -> Option<Self> {
         let words = call.len().next_multiple_of(8);
-        let table = places.checked_mul(size_of::<Mark>())?;
-        let bytes = HEAD
-            .checked_add(words)?
-            .checked_add(table)?
-            .checked_add(state)?;
+        let bytes = HEAD.checked_add(words)?.checked_add(state.len())?;
         // As much as a varlena holds.
-        if bytes >= 1 << 30 || state < NOTHING {
+        if bytes >= 1 << 30 || !state.starts_with(&length_word(state.len()).to_ne_bytes()) {
             return None;
         }
-        let place = allocate(bytes, MAGIC_OF_CARRIED);
+        let place = allocate(bytes, magic);
         // SAFETY: so many bytes are there, and nothing else refers to them.
         unsafe {
             let head = &mut *place.cast::<Head>();
-            (head.call, head.places) = (call.len() as u32, places as u32);
-            head.state = state as u32;
-            std::slice::from_raw_parts_mut(place.add(HEAD), call.len()).copy_from_slice(call);
-            let state = place.add(HEAD + words + table).cast::<u32>();
-            state.write(length_word(bytes - HEAD - words - table));
+            (head.aggregate, head.call) = (aggregate, call.len() as u32);
+            let all = std::slice::from_raw_parts_mut(place, bytes);
+            all[HEAD..HEAD + call.len()].copy_from_slice(call);
+            all[HEAD + words..].copy_from_slice(state);
             Self::of(Datum::from(place))
         }
     }
 
-    /// One of a part that was opened. `state` is a whole varlena.
-    pub fn opened(call: &[u8], mark: &Mark, state: &[u8]) -> Option<Self> {
-        if !state.starts_with(&length_word(state.len()).to_ne_bytes()) {
-            return None;
-        }
-        let mut opened = Self::allocated(call, 1, state.len())?;
-        marks::insert(opened.marks, mark).ok()?;
-        opened.head.parts = 1;
-        opened.put(state);
-        Some(opened)
+    /// A part of `aggregate` that was opened just now.
+    pub fn opened(aggregate: Oid, call: &[u8], state: &[u8]) -> Option<Self> {
+        Self::new(MAGIC_OF_PART, aggregate.to_u32(), call, state)
     }
 
     /// The call that it belongs to.
-    pub fn call(&self) -> &[u8] {
+    pub fn call(&self) -> &'a [u8] {
         self.call
+    }
+
+    /// The aggregate that it belongs to.
+    pub fn aggregate(&self) -> Oid {
+        Oid::from_u32(self.head.aggregate)
     }
 
     /// As a datum.
@@ -205,66 +190,55 @@ impl<'a> Carried<'a> {
         unsafe { &*self.state }
     }
 
-    /// Puts another state of the same length in its place.
-    fn put(&mut self, state: &[u8]) {
-        // SAFETY: the same; what is put there is no part of it.
-        unsafe { (*self.state).copy_from_slice(state) }
-    }
-
     /// The state in it, `None` of no rows. It lies within.
     pub fn state(&self) -> Option<Datum> {
         (*self.held() != NO_ROWS).then(|| Datum::from(self.state.cast::<u8>()))
     }
 
-    /// One for the rows of two, where `merge` makes one state of two, in place of the first or anew. `None` where they
-    /// are of two calls, or have a part in common. In the place of this one where there is room, so that many
-    /// parts take time in proportion to their number.
-    pub fn take_in(
-        self,
-        other: &Carried,
-        merge: impl FnOnce(Datum, Datum) -> Option<Datum>,
-    ) -> Option<Datum> {
-        if self.call != other.call {
+    /// A group of this part alone: from now on it is no part any more. `None` where it is none.
+    pub fn alone(self) -> Option<Self> {
+        if self.head.magic != MAGIC_OF_PART {
             return None;
         }
-        let state = match (self.state(), other.state()) {
-            (_, None) => None,
-            (None, Some(theirs)) => Some(theirs),
-            (Some(own), Some(theirs)) => Some(merge(own, theirs)?).filter(|one| *one != own),
-        };
-        // SAFETY: a state that is a part of one of these, or that was just made.
-        let state = match state {
-            Some(state) => Some(unsafe { bytes(state) }?),
-            None => None,
-        };
-        let parts = (self.head.parts as usize).checked_add(other.head.parts as usize)?;
-        let held = self.held().len();
-        let length = state.as_ref().map_or(held, |state| state.len());
-        let is_room = marks::places(parts) <= self.marks.len() && length == held;
-        let mut into = if is_room {
-            self
-        } else {
-            let mut into = Self::allocated(self.call, parts, length)?;
-            for mark in marks::all(self.marks) {
-                marks::insert(into.marks, mark).ok()?;
-            }
-            if state.is_none() {
-                into.put(self.held());
-            }
-            into
-        };
-        for mark in marks::all(other.marks) {
-            marks::insert(into.marks, mark).ok()?;
+        self.head.magic = MAGIC_OF_GROUP;
+        Some(self)
+    }
+
+    /// This group with a part more, by `merge`, which makes one state of two, in place of the first or anew. `None` where
+    /// these are no group and no part, or are of two calls. In the place of this one where there is room, so that
+    /// many parts take time in proportion to their number.
+    pub fn take_in(
+        self,
+        part: Carried,
+        merge: impl FnOnce(Datum, Datum) -> Datum,
+    ) -> Option<Datum> {
+        let is_same = self.head.aggregate == part.head.aggregate && self.call == part.call;
+        if self.head.magic != MAGIC_OF_GROUP || !is_same {
+            return None;
         }
-        into.head.parts = u32::try_from(parts).ok()?;
-        if let Some(state) = state {
-            into.put(state);
+        let part = part.alone()?;
+        let state = match (self.state(), part.state()) {
+            (_, None) => return Some(self.datum),
+            (None, Some(theirs)) => theirs,
+            (Some(own), Some(theirs)) => match merge(own, theirs) {
+                one if one == own => return Some(self.datum),
+                one => one,
+            },
+        };
+        // SAFETY: a state that is a part of the other, or that was just made.
+        let state = unsafe { bytes(state) }?;
+        if state.len() == self.held().len() {
+            // SAFETY: the bytes are there as long as this is, and the others are elsewhere.
+            unsafe { (*self.state).copy_from_slice(state) };
+            return Some(self.datum);
         }
-        Some(into.datum)
+        let Head { aggregate, .. } = *self.head;
+        let group = Self::new(MAGIC_OF_GROUP, aggregate, self.call, state)?;
+        Some(group.datum)
     }
 }
 
-/// A call as it is sealed with a state: the aggregate's name, and what is known of each argument.
+/// A call as it is sealed with a state: what is known of each argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Given {
     /// It differs from row to row.
@@ -276,26 +250,35 @@ pub enum Given {
     Bytes(Vec<u8>),
 }
 
-/// What a call begins with: the name of its aggregate, and whether mechanisms are allowed that show rows. Servers that
-/// allow other ones would tell rows from none.
-pub fn beginning(name: &[u8]) -> Vec<u8> {
-    [name, &[0, u8::from(allow_pathological())]].concat()
+/// What an argument of a call begins with.
+const OF_ROWS: u8 = 0;
+const NULL: u8 = 1;
+const BYTES: u8 = 2;
+/// And how many bytes of the word follow, up to 8.
+const WORD: u8 = 3;
+const WORD_OF_8: u8 = WORD + 8;
+
+/// What a call begins with: whether mechanisms are allowed that show rows. Servers that allow other ones would tell rows
+/// from none.
+pub fn beginning() -> u8 {
+    u8::from(allow_pathological())
 }
 
 /// The bytes of a call; `None` of more than 255 arguments.
-pub fn call(name: &[u8], arguments: &[Given]) -> Option<Vec<u8>> {
-    let mut bytes = beginning(name);
-    bytes.push(u8::try_from(arguments.len()).ok()?);
+pub fn call(arguments: &[Given]) -> Option<Vec<u8>> {
+    let mut bytes = vec![beginning(), u8::try_from(arguments.len()).ok()?];
     for argument in arguments {
         match argument {
-            Given::OfRows => bytes.push(0),
-            Given::Null => bytes.push(1),
+            Given::OfRows => bytes.push(OF_ROWS),
+            Given::Null => bytes.push(NULL),
+            // Round numbers end with zeros, which are left out.
             Given::Word(word) => {
-                bytes.push(2);
-                bytes.extend(word.to_ne_bytes());
+                let length = 8 - word.trailing_zeros() as usize / 8;
+                bytes.push(WORD + length as u8);
+                bytes.extend(&word.to_be_bytes()[..length]);
             }
             Given::Bytes(value) => {
-                bytes.push(3);
+                bytes.push(BYTES);
                 bytes.extend(u32::try_from(value.len()).ok()?.to_ne_bytes());
                 bytes.extend(value);
             }
@@ -305,20 +288,21 @@ pub fn call(name: &[u8], arguments: &[Given]) -> Option<Vec<u8>> {
 }
 
 /// The arguments in the bytes of a call.
-pub fn arguments(call: &[u8]) -> Option<Vec<Given>> {
-    let name = call.iter().position(|byte| *byte == 0)?;
-    let ([_, _, count], mut rest) = call.get(name..)?.split_first_chunk()?;
+fn arguments(call: &[u8]) -> Option<Vec<Given>> {
+    let ([_, count], mut rest) = call.split_first_chunk()?;
     let mut all = Vec::new();
     for _ in 0..*count {
         let (kind, after) = rest.split_first()?;
         let (given, after) = match kind {
-            0 => (Given::OfRows, after),
-            1 => (Given::Null, after),
-            2 => {
-                let (word, after) = after.split_first_chunk()?;
-                (Given::Word(u64::from_ne_bytes(*word)), after)
+            &OF_ROWS => (Given::OfRows, after),
+            &NULL => (Given::Null, after),
+            WORD..=WORD_OF_8 => {
+                let (given, after) = after.split_at_checked(usize::from(kind - WORD))?;
+                let mut word = [0; 8];
+                word[..given.len()].copy_from_slice(given);
+                (Given::Word(u64::from_be_bytes(word)), after)
             }
-            3 => {
+            &BYTES => {
                 let (length, after) = after.split_first_chunk()?;
                 let length = u32::from_ne_bytes(*length) as usize;
                 let (value, after) = after.split_at_checked(length)?;
@@ -330,6 +314,25 @@ pub fn arguments(call: &[u8]) -> Option<Vec<Given>> {
         rest = after;
     }
     rest.is_empty().then_some(all)
+}
+
+/// The values of the arguments in the bytes of a call of an aggregate with these types: `None` of one that differs from
+/// row to row.
+pub fn values(types: &[Oid], call: &[u8]) -> Option<Vec<Option<Option<Datum>>>> {
+    let given = arguments(call)?;
+    if given.len() != types.len() {
+        return None;
+    }
+    let value = |(kind, given): (&Oid, Given)| match given {
+        Given::OfRows => Some(None),
+        Given::Null => Some(Some(None)),
+        // SAFETY: a catalog look-up by oid.
+        Given::Word(word) => {
+            unsafe { pg_sys::get_typbyval(*kind) }.then(|| Some(Some(Datum::from(word))))
+        }
+        Given::Bytes(bytes) => sql_type::is_varlena(*kind).then(|| Some(Some(varlena(&bytes)))),
+    };
+    types.iter().zip(given).map(value).collect()
 }
 
 /// A varlena of these bytes in the current memory context.

@@ -10,7 +10,7 @@ use std::ffi::CStr;
 use std::rc::Rc;
 
 use pgrx::PgMemoryContexts;
-use pgrx::pg_sys::{self, Aggref, Const, Datum, Expr, NodeTag, Oid, TargetEntry};
+use pgrx::pg_sys::{self, Aggref, Const, Datum, Expr, MemoryContext, NodeTag, Oid, TargetEntry};
 
 use crate::pg::extension;
 use crate::pg::fmgr::Call;
@@ -33,10 +33,14 @@ pub struct Wrapped {
     pub aggregate: Oid,
     /// Its name with the types of its arguments, the same on all servers.
     pub name: Vec<u8>,
+    /// Where the call of Citus is.
+    pub place: Place,
+    /// The memory of the query.
+    pub memory: MemoryContext,
 }
 
 /// The query and the call of Citus in it, by their addresses.
-type Place = (usize, usize);
+pub type Place = (usize, usize);
 
 thread_local! {
     /// What was looked up in the catalog for the running queries of this process: parts are many.
@@ -73,8 +77,9 @@ pub fn wrapped(call: Call) -> Option<Rc<Wrapped>> {
         if aggref.is_null() || found.is_some() {
             return found;
         }
-        let wrapped = Rc::new(wrapped_by(aggref)?);
-        PgMemoryContexts::For((*query).es_query_cxt).leak_and_drop_on_delete(Forget(place));
+        let memory = (*query).es_query_cxt;
+        let wrapped = Rc::new(wrapped_by(aggref, place, memory)?);
+        PgMemoryContexts::For(memory).leak_and_drop_on_delete(Forget(place));
         KNOWN.with_borrow_mut(|known| known.push((place, Rc::clone(&wrapped))));
         Some(wrapped)
     }
@@ -84,7 +89,7 @@ pub fn wrapped(call: Call) -> Option<Rc<Wrapped>> {
 ///
 /// # Safety
 /// It lives.
-unsafe fn wrapped_by(aggref: *mut Aggref) -> Option<Wrapped> {
+unsafe fn wrapped_by(aggref: *mut Aggref, place: Place, memory: MemoryContext) -> Option<Wrapped> {
     // SAFETY: catalog look-ups by oid; the name is a C string in PostgreSQL's memory; each cast follows a check of the
     // node's tag, and an oid is passed by value.
     unsafe {
@@ -116,6 +121,8 @@ unsafe fn wrapped_by(aggref: *mut Aggref) -> Option<Wrapped> {
             side,
             aggregate,
             name: name_of(aggregate),
+            place,
+            memory,
         })
     }
 }

@@ -40,7 +40,7 @@ thread_local! {
 }
 
 /// The keys, or why there are none, in words that tell nothing of what is in the file. The file is looked at each
-/// time, so that a change of it holds at once.
+/// time, once a query, so that a change of it holds for the next.
 pub fn keys() -> Result<Rc<Keys>, String> {
     let path = path();
     // A backend's working directory is that of the database cluster.

@@ -17,6 +17,7 @@ pub mod keys;
 pub mod memory;
 pub mod net;
 pub mod nodes;
+pub mod once;
 pub mod origin;
 pub mod plan;
 pub mod procedure;

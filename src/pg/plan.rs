@@ -6,7 +6,7 @@
 
 use pgrx::pg_sys::{self, AggState, Aggref, Datum, Expr, NodeTag, Plan, TargetEntry};
 
-use crate::pg::carried::{self, Carried, Given};
+use crate::pg::carried::{self, Carried};
 use crate::pg::citus::{self, Side, Wrapped};
 use crate::pg::fmgr::Call;
 use crate::pg::nodes::{children, elements};
@@ -209,27 +209,18 @@ impl PlannedCall {
         // SAFETY: see `find`; the SQL declaration makes argument 0 a dp_state.
         unsafe {
             let aggregate = (*call.fcinfo()).context.cast::<AggState>();
-            let parts = Carried::of(call.datum(0)?)?;
+            let parts = Carried::of(call.datum(0)?).filter(|parts| parts.aggregate() == of)?;
             let types = citus::types_of(of);
-            let given = carried::arguments(parts.call())?;
-            if given.len() != types.len() {
-                return None;
-            }
-            let arguments = types
-                .into_iter()
-                .zip(given)
-                .map(|(kind, given)| match given {
-                    Given::OfRows => Some(citus::of_rows(kind)),
-                    Given::Null => Some(citus::constant(kind, None)),
-                    Given::Word(word) => pg_sys::get_typbyval(kind)
-                        .then(|| citus::constant(kind, Some(Datum::from(word)))),
-                    Given::Bytes(bytes) => sql_type::is_varlena(kind)
-                        .then(|| citus::constant(kind, Some(carried::varlena(&bytes)))),
-                });
+            let values = carried::values(&types, parts.call())?;
+            let arguments = types.into_iter().zip(values);
+            let arguments = arguments.map(|(kind, value)| match value {
+                None => citus::of_rows(kind),
+                Some(value) => citus::constant(kind, value),
+            });
             Some(Self {
                 aggregate,
                 plan: (*aggregate).ss.ps.plan,
-                arguments: arguments.collect::<Option<_>>()?,
+                arguments: arguments.collect(),
                 variadic: false,
                 state: sql_type::own_type(c"dp_state"),
             })

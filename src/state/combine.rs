@@ -29,15 +29,26 @@ fn combine(call: Call) -> Option<Datum> {
         match (left.filter(some), right.filter(some)) {
             (Some(into), Some(from)) => match (Carried::of(into), Carried::of(from)) {
                 (Some(into), Some(from)) => {
-                    let parts = into.take_in(&from, |into, from| Some(merge(into, from)));
-                    Some(parts.unwrap_or_else(|| errors::not_sealed()))
+                    let group = into.take_in(from, |into, from| merge(into, from));
+                    Some(group.unwrap_or_else(|| errors::not_sealed()))
                 }
                 _ => Some(merge(into, from)),
             },
             // Returned as it is: the executor copies it into the aggregate's own memory.
-            (Some(one), None) | (None, Some(one)) => {
+            (Some(one), None) => {
                 if Carried::of(one).is_none() {
                     AnyState::of(one);
+                }
+                Some(one)
+            }
+            (None, Some(one)) => {
+                match Carried::of(one) {
+                    Some(part) => {
+                        part.alone().unwrap_or_else(|| errors::not_sealed());
+                    }
+                    None => {
+                        AnyState::of(one);
+                    }
                 }
                 Some(one)
             }

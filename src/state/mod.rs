@@ -4,6 +4,7 @@ pub mod bins;
 pub mod bitmap;
 pub mod cells;
 mod combine;
+pub mod form;
 pub mod groups;
 pub mod octaves;
 pub mod person;

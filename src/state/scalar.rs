@@ -47,7 +47,7 @@ pub trait RowSums: Copy + Default {
     /// The values of a row.
     type Row;
     /// The same in words: `palloc` aligns to 8 bytes and no more, so a 128-bit sum is two halves.
-    type Words: Copy;
+    type Words: Copy + AsRef<[u64]> + AsMut<[u64]>;
     /// What a row comes to.
     type Steps;
     /// Marks a state of these sums, and the version of its layout.

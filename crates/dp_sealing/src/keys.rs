@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
+use zeroize::Zeroizing;
 
 /// The longest name of a key.
 const LONGEST_ID: usize = 32;
@@ -13,7 +13,7 @@ const MOST: usize = 100;
 /// A key and its name, which stands in what it seals.
 pub(crate) struct Key {
     pub(crate) id: Box<[u8]>,
-    pub(crate) cipher: XChaCha20Poly1305,
+    pub(crate) key: Zeroizing<[u8; 32]>,
 }
 
 /// At least one key.
@@ -76,9 +76,10 @@ impl Keys {
         &self.0[0]
     }
 
-    /// The key with this name.
-    pub(crate) fn named(&self, id: &[u8]) -> Option<&Key> {
-        self.0.iter().find(|key| *key.id == *id)
+    /// The key with this name, and which one it is.
+    pub(crate) fn named(&self, id: &[u8]) -> Option<(usize, &Key)> {
+        let mut all = self.0.iter().enumerate();
+        all.find(|(_, key)| *key.id == *id)
     }
 }
 
@@ -90,7 +91,7 @@ fn key_of(line: &[u8]) -> Option<Key> {
         return None;
     }
     let digits: &[u8; 64] = digits.try_into().ok()?;
-    let mut key = [0; 32];
+    let mut key = Zeroizing::new([0; 32]);
     for (byte, pair) in key.iter_mut().zip(digits.as_chunks::<2>().0) {
         let [high, low] = pair.map(|digit| char::from(digit).to_digit(16));
         *byte = (high? << 4 | low?) as u8;
@@ -99,10 +100,7 @@ fn key_of(line: &[u8]) -> Option<Key> {
     if key.iter().all(|byte| *byte == key[0]) {
         return None;
     }
-    Some(Key {
-        id: id.into(),
-        cipher: XChaCha20Poly1305::new(&key.into()),
-    })
+    Some(Key { id: id.into(), key })
 }
 
 #[cfg(test)]

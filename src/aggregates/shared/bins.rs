@@ -17,6 +17,7 @@ use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
 use crate::pg::plan::SupportFunction;
 use crate::state::bins::{Bins, List};
+use crate::state::form::Form;
 use crate::state::vector::{Layout, VectorState};
 
 /// A mechanism of counts, of which each row is in one.
@@ -92,13 +93,13 @@ impl<M: Binned + ?Sized> Aggregate<M> {
 ///
 /// # Safety
 /// The values are those of the call's arguments: see [`Aggregate::made_of`].
-pub unsafe fn room<M: Binned + ?Sized>(
+pub unsafe fn form<M: Binned + ?Sized>(
     aggregate: &Aggregate<M>,
     values: &[Option<Option<Datum>>],
-) -> Option<usize> {
+) -> Option<Form> {
     // SAFETY: the caller guarantees it.
     let made = unsafe { aggregate.made_of(values) }?;
-    Some(made.mechanism.layout().bytes())
+    Some(Form::Any(made.mechanism.layout().bytes()))
 }
 
 /// An aggregate of contributions: what persons have are rows in the bin of their mean.

@@ -12,11 +12,11 @@ use crate::aggregates::shared::scalars::value;
 use crate::call::aggregate::Aggregate;
 use crate::call::group::state as state_of;
 use crate::call::release::release;
-use crate::call::signature::at;
 use crate::call::site::{CallSite, Price};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::pg::plan::SupportFunction;
+use crate::state::form::Form;
 use crate::state::octaves::{OctaveState, SlotSums, longest};
 use crate::state::scalar::{RowSums, State};
 
@@ -130,20 +130,21 @@ impl<A: 'static, D: RowSums<Grid = Grid, Row = f64> + 'static, S: SlotSums + 'st
     }
 }
 
-/// The bytes that any state of a call of this estimate with these arguments may take; `None` where one of a few numbers is
-/// enough, and where the call is refused.
+/// What a call of this estimate with these arguments says of its states, which are `of_sums` without bins; `None` where the call
+/// is refused.
 ///
 /// # Safety
 /// See [`Aggregate::made_of`].
-pub unsafe fn room<A: 'static, D: 'static, S: SlotSums + 'static>(
+pub unsafe fn form<A: 'static, D: 'static, S: SlotSums + 'static>(
     aggregate: &'static Aggregate<SomeEstimate<A, D, S>>,
+    of_sums: impl FnOnce(Grid) -> Form,
     values: &[Option<Option<Datum>>],
-) -> Option<usize> {
-    // The default is one of sums: there is no need to make it for each part.
-    values.get(at::MECHANISM - 1)?;
+) -> Option<Form> {
     // SAFETY: the caller guarantees it.
-    match unsafe { aggregate.made_of(values) }?.mechanism.as_ref() {
-        SomeEstimate::Sums(_) => None,
-        SomeEstimate::Auto(..) => Some(longest::<S>()),
-    }
+    Some(
+        match unsafe { aggregate.made_of(values) }?.mechanism.as_ref() {
+            SomeEstimate::Sums(mechanism) => of_sums(mechanism.grid().unwrap_or(Grid::NONE)),
+            SomeEstimate::Auto(..) => Form::Any(longest::<S>()),
+        },
+    )
 }

@@ -17,6 +17,7 @@ use crate::pg::composite::composite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument};
 use crate::pg::plan::SupportFunction;
+use crate::state::form::Form;
 use crate::state::vector::{Kind, Layout, VectorState, add_steps};
 
 /// What a release of vectors hands back: the noisy numbers, and how uncertain they are.
@@ -138,17 +139,17 @@ fn layout(input: Input, mechanism: &Vector) -> Layout {
     Layout::new(kind, mechanism.rows(), mechanism.grid())
 }
 
-/// The bytes of each state of a call with these arguments; `None` where it is refused.
+/// What a call with these arguments says of its states; `None` where it is refused.
 ///
 /// # Safety
 /// The values are those of the call's arguments: see [`Aggregate::made_of`].
-pub unsafe fn room(
+pub unsafe fn form(
     aggregate: &Aggregate<Vector>,
     values: &[Option<Option<Datum>>],
-) -> Option<usize> {
+) -> Option<Form> {
     // SAFETY: the caller guarantees it.
     let made = unsafe { aggregate.made_of(values) }?;
-    Some(layout(Input::Value, &*made.mechanism).bytes())
+    Some(Form::Any(layout(Input::Value, &*made.mechanism).bytes()))
 }
 
 /// The transition function of counts, `(state, eps, mech, predicates ...)` or `(state, eps, mech,
