@@ -98,5 +98,5 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
-.PHONY: all demo test test-citus test-crash test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench bench-charges bench-planning bench-citus bench-18 bench-peers audit \
-	mutations mutants docs figures install uninstall package reproducible clean help
+.PHONY: all demo test test-citus test-crash test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench \
+	bench-charges bench-planning bench-citus bench-18 bench-peers audit mutations mutants docs figures install uninstall package reproducible clean help

@@ -121,7 +121,8 @@ BEGIN
             SELECT of, shards, count(DISTINCT k) AS groups FROM parts GROUP BY of, shards
             ORDER BY shards, CASE WHEN run % 2 = 0 THEN of END, of DESC
         LOOP
-            EXECUTE format('EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) SELECT k, coord_combine_agg(''%s(float8, float8, float8, float8)''::regprocedure::oid, '
+            EXECUTE format('EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) SELECT k, '
+                           'coord_combine_agg(''%s(float8, float8, float8, float8)''::regprocedure::oid, '
                            'part::cstring, NULL::%s) FROM parts WHERE of = %L AND shards = %s GROUP BY k',
                            c.of, CASE c.of WHEN 'empty' THEN 'int' ELSE 'float8' END, c.of, c.shards) INTO plan;
             INSERT INTO alone VALUES (c.of, c.shards, c.groups, (plan #>> '{0,Execution Time}')::float8,

@@ -363,9 +363,9 @@ fn forged_cells() -> Vec<Vec<u8>> {
     all
 }
 
-/// What a state of octaves holds behind its length word: limits and where the bins start; the number of pages, and for each of 32
-/// stretches of bins which page has it; and for each page 32 times rows and the sum of their digits in two halves, of a variance that of the
-/// squares as well.
+/// What a state of octaves holds behind its length word: limits and where the bins start; the number of pages, and for
+/// each of 32 stretches of bins which page has it; and for each page 32 times rows and the sum of their digits in two
+/// halves, of a variance that of the squares as well.
 fn octaves<const WORDS: usize>(
     limits: [f64; 3],
     pages: u64,

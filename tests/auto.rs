@@ -1,5 +1,5 @@
-//! Means, sums and variances that find their bounds, through SQL: what it answers, what it shows beside the answer, what it refuses, how private it is at
-//! most.
+//! Means, sums and variances that find their bounds, through SQL: what it answers, what it shows beside the answer,
+//! what it refuses, how private it is at most.
 
 use dp_mean_tests::auditing::bound;
 use dp_mean_tests::releases::Releases;

@@ -1232,10 +1232,11 @@ fn check_cells(
     alike.then(|| cells.map(|cells| 1 + cells))
 }
 
-/// The number of rows that are not zero moves by at most that of the rows; the numbers of rows from an octave on, which the walk looks at,
-/// by 0 and from some octave on by 1 for each of the rows; those below each end and above it, one of the two at most for a pair of
-/// ends; or of a sum, the numbers beyond each bound, by at most one for each of the rows. Returns where the sums between the ends that were
-/// found begin: the second release goes on by what the first one found.
+/// The number of rows that are not zero moves by at most that of the rows; the numbers of rows from an octave on, which
+/// the walk looks at, by 0 and from some octave on by 1 for each of the rows; those below each end and above it, one of
+/// the two at most for a pair of ends; or of a sum, the numbers beyond each bound, by at most one for each of the rows.
+/// Returns where the sums between the ends that were found begin: the second release goes on by what the first one
+/// found.
 fn check_auto(
     space: Space,
     records: [&Record; 2],

@@ -187,8 +187,8 @@ impl Sealing {
     }
 }
 
-/// What a call of an aggregate with these values says of its states; of a call that is refused, and of other states of a few
-/// numbers, that these are few. Of an argument that differs from row to row there is no value.
+/// What a call of an aggregate with these values says of its states; of a call that is refused, and of other states of
+/// a few numbers, that these are few. Of an argument that differs from row to row there is no value.
 ///
 /// # Safety
 /// They are of the types that the SQL declaration has.
@@ -348,7 +348,8 @@ fn opening<'a>(call: Call, wrapped: &Wrapped) -> &'a mut Opening {
         place.keep(kept);
         kept
     });
-    // SAFETY: it is that of this function, lives as long as the query, of which this is a call, and nobody else refers to it.
+    // SAFETY: it is that of this function, lives as long as the query, of which this is a call, and nobody else refers
+    // to it.
     unsafe { &mut *kept.cast() }
 }
 

@@ -47,8 +47,8 @@ pub static ESTIMATE: Aggregate<VarianceEstimate> = Aggregate {
 };
 
 impl Aggregate<SomeVariance> {
-    /// What the transition function does beyond the plain case: the first row of a group, a row in bins that have no page yet, and
-    /// everything that must not be.
+    /// What the transition function does beyond the plain case: the first row of a group, a row in bins that have no
+    /// page yet, and everything that must not be.
     ///
     /// # Safety
     /// `call` is a call of dp_variance's transition function.

@@ -204,8 +204,8 @@ impl<'a> Carried<'a> {
         Some(self)
     }
 
-    /// This group with a part more, by `merge`, which makes one state of two, in place of the first or anew. `None` where
-    /// these are no group and no part, or are of two calls. In the place of this one where there is room, so that
+    /// This group with a part more, by `merge`, which makes one state of two, in place of the first or anew. `None`
+    /// where these are no group and no part, or are of two calls. In the place of this one where there is room, so that
     /// many parts take time in proportion to their number.
     pub fn take_in(
         self,
@@ -258,8 +258,8 @@ const BYTES: u8 = 2;
 const WORD: u8 = 3;
 const WORD_OF_8: u8 = WORD + 8;
 
-/// What a call begins with: whether mechanisms are allowed that show rows. Servers that allow other ones would tell rows
-/// from none.
+/// What a call begins with: whether mechanisms are allowed that show rows. Servers that allow other ones would tell
+/// rows from none.
 pub fn beginning() -> u8 {
     u8::from(allow_pathological())
 }
@@ -326,9 +326,10 @@ pub fn values(types: &[Oid], call: &[u8]) -> Option<Vec<Option<Option<Datum>>>> 
     let value = |(kind, given): (&Oid, Given)| match given {
         Given::OfRows => Some(None),
         Given::Null => Some(Some(None)),
-        // SAFETY: a catalog look-up by oid.
         Given::Word(word) => {
-            unsafe { pg_sys::get_typbyval(*kind) }.then(|| Some(Some(Datum::from(word))))
+            // SAFETY: a catalog look-up by oid.
+            let by_value = unsafe { pg_sys::get_typbyval(*kind) };
+            by_value.then(|| Some(Some(Datum::from(word))))
         }
         Given::Bytes(bytes) => sql_type::is_varlena(*kind).then(|| Some(Some(varlena(&bytes)))),
     };

@@ -174,8 +174,8 @@ unsafe impl GlobalAlloc for Reserving {
     }
 }
 
-/// Asks the processor to fetch what lies at an address and in the 512 bytes behind it, all at once, for whoever reads it
-/// next and would else wait for each part. Nothing is read: any address will do.
+/// Asks the processor to fetch what lies at an address and in the 512 bytes behind it, all at once, for whoever reads
+/// it next and would else wait for each part. Nothing is read: any address will do.
 #[inline(always)]
 pub fn fetch_soon(at: *const u8) {
     #[cfg(target_arch = "x86_64")]

@@ -37,8 +37,8 @@ impl Form {
         }
     }
 
-    /// Makes `short` what a state is as it travels; `None` where it is none. Sums on another grid are refused, as in the final
-    /// function: `blame` gives the number of the argument to blame, from the name of a bound.
+    /// Makes `short` what a state is as it travels; `None` where it is none. Sums on another grid are refused, as in
+    /// the final function: `blame` gives the number of the argument to blame, from the name of a bound.
     ///
     /// # Safety
     /// `datum` is a dp_state.

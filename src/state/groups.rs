@@ -4,17 +4,19 @@
 
 #[cfg(feature = "testing")]
 pub mod checks;
+mod columns;
 mod sums;
 
 use dp_core::encoding::contribution::{Contribution, PersonRows, PersonTotal};
 use dp_core::encoding::grid::{Bounds, Grid};
 use dp_core::encoding::groups::{Kept, LAST, Place, end_with, place};
 use dp_core::request::groups::MOST;
-use dp_core::request::unit::MOST_OF_A_PERSON;
-use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::pg_sys::{self, Datum};
 
-use crate::pg::keys::{Image, KeyType, Lies};
+use crate::pg::keys::{Image, KeyType};
 use crate::pg::varlena::{is_plain, length_word};
+pub use crate::state::groups::columns::{Column, Rule};
+use crate::state::groups::columns::{VARLENA, width};
 use crate::state::groups::sums::{Form, PersonSums};
 use crate::state::scalar::RowSums;
 
@@ -52,97 +54,10 @@ struct Head {
     room: u32,
 }
 
-/// What a column is: a key, or what the person contributes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(C)]
-pub struct Column {
-    /// The type of a key; 0 for a contribution.
-    kind: Oid,
-    collation: Oid,
-    /// Of a key how it lies: 0 inside, its length, or `u32::MAX` for a varlena.
-    lies: u32,
-    /// Of a contribution whether the total counts, the most rows, and the bounds; 0 rows before there is a value.
-    total: u32,
-    k: u64,
-    lo: u64,
-    hi: u64,
-}
-
-const VARLENA: u32 = u32::MAX;
-
-impl Column {
-    /// A column of contributions, before there is a value.
-    pub const CONTRIBUTION: Self = Self {
-        kind: Oid::INVALID,
-        collation: Oid::INVALID,
-        lies: 0,
-        total: 0,
-        k: 0,
-        lo: 0,
-        hi: 0,
-    };
-
-    /// A column of keys.
-    pub fn of_key(kind: Oid, collation: Oid, lies: Lies) -> Self {
-        let lies = match lies {
-            Lies::Inside => 0,
-            Lies::Fixed(length) => length,
-            Lies::Varlena => VARLENA,
-        };
-        Self {
-            kind,
-            collation,
-            lies,
-            ..Self::CONTRIBUTION
-        }
-    }
-
-    /// Whether it is the same but for the rule, which is not known at first.
-    pub fn is_like(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.collation == other.collation && self.lies == other.lies
-    }
-
-    /// Whether it is as the columns of keys of a type are.
-    pub fn is_of_type(&self, kind: Oid) -> bool {
-        Lies::of(kind).is_some_and(|lies| self.lies == Self::of_key(kind, Oid::INVALID, lies).lies)
-    }
-
-    /// The type of a key with its collation; `None` for a contribution.
-    pub fn key(&self) -> Option<(Oid, Oid)> {
-        self.key_type().map(|kind| (kind, self.collation))
-    }
-
-    /// The type of a key; `None` for a contribution.
-    pub fn key_type(&self) -> Option<Oid> {
-        (self.kind != Oid::INVALID).then_some(self.kind)
-    }
-
-    /// Words in a slot.
-    fn width(&self, form: Form) -> usize {
-        if self.key_type().is_some() {
-            1
-        } else {
-            form.words()
-        }
-    }
-}
-
-/// How a person's rows become a contribution.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Rule {
-    /// Whether the total of the rows counts.
-    pub total: bool,
-    /// The most rows, from 1.
-    pub k: u32,
-    /// The bits of the bounds.
-    pub bounds: [u64; 2],
-}
-
 /// A key of a group; `None` is NULL, and what a column of contributions has.
 pub type Key<'a> = Option<Image<'a>>;
 
 const _: () = assert!(size_of::<Head>() == 48 && align_of::<Head>() == 8);
-const _: () = assert!(size_of::<Column>() == 40 && align_of::<Column>() == 8);
 
 /// The state of a person.
 pub struct GroupsState<'a> {
@@ -172,14 +87,6 @@ impl Kept for GroupsState<'_> {
         self.head.used = length as u32;
         self.head.end = end;
     }
-}
-
-/// Words of a slot with these columns.
-fn width(columns: &[Column], form: Form) -> usize {
-    2 + columns
-        .iter()
-        .map(|column| column.width(form))
-        .sum::<usize>()
 }
 
 /// Bytes of a state.
@@ -402,14 +309,14 @@ impl<'a> GroupsState<'a> {
         let most = self.head.most as usize;
         place(self, most, rank, |kept, slot| {
             (0..kept.columns.len()).all(|column| {
-                let Some(kind) = kept.columns[column].key_type() else {
+                let Some((kind, collation)) = kept.columns[column].key() else {
                     return true;
                 };
                 match (kept.key(slot, column), key(column)) {
                     (one, other) if one == other => true,
                     (Some(_), Some(_)) => {
                         let [one, other] = [kept.key_datum(slot, column), datum(column)];
-                        let kind = KeyType::of(kind, kept.columns[column].collation);
+                        let kind = KeyType::of(kind, collation);
                         let equal = kind.zip(one.zip(other));
                         // SAFETY: both are values of the column's type.
                         equal.is_some_and(|(kind, (one, other))| unsafe { kind.equal(one, other) })
@@ -552,7 +459,7 @@ impl<'a> GroupsState<'a> {
             let of = &self.columns[column];
             if of.key_type().is_some() {
                 to[0] = from[0];
-            } else if of.total != 0 {
+            } else if of.is_total() {
                 PersonTotal::read(other.form, from).write(to);
             } else {
                 PersonRows::read(other.form, from).write(to);
@@ -562,15 +469,8 @@ impl<'a> GroupsState<'a> {
 
     /// Takes in a value of a group; `None` where it comes by another rule than the values before. What comes back may
     /// be a larger copy.
-    pub fn add(
-        mut self,
-        slot: usize,
-        column: usize,
-        rule: &Rule,
-        grid: &Grid,
-        x: f64,
-    ) -> Option<Self> {
-        self.is_of(column, rule).then(|| {
+    pub fn add(self, slot: usize, column: usize, rule: &Rule, grid: &Grid, x: f64) -> Option<Self> {
+        self.columns[column].comes_by(rule).then(|| {
             if rule.total {
                 self.take_in::<PersonTotal, 3>(slot, column, PersonTotal::steps(grid, x))
             } else {
@@ -627,17 +527,6 @@ impl<'a> GroupsState<'a> {
         self.sum::<S, N>(slot, column, |sums| sums.merge(&S::read(form, words)))
     }
 
-    /// Whether values of a column come by this rule, as they do from the first one on.
-    fn is_of(&mut self, column: usize, rule: &Rule) -> bool {
-        let of = &mut self.columns[column];
-        if of.k == 0 {
-            let [lo, hi] = rule.bounds;
-            (of.total, of.k) = (u32::from(rule.total), u64::from(rule.k));
-            (of.lo, of.hi) = (lo, hi);
-        }
-        rule_of(of) == Some(*rule)
-    }
-
     /// What is kept of several persons together: nothing, whoever comes in later. To add one person to a group, or to remove one,
     /// moves no more than what one of them contributes.
     pub fn close(&mut self) {
@@ -655,7 +544,8 @@ impl<'a> GroupsState<'a> {
             return Some(self);
         }
         for (column, of) in other.columns.iter().enumerate() {
-            if rule_of(of).is_some_and(|rule| !self.is_of(column, &rule)) {
+            let rule = of.rule();
+            if rule.is_some_and(|rule| !self.columns[column].comes_by(&rule)) {
                 return None;
             }
         }
@@ -671,7 +561,7 @@ impl<'a> GroupsState<'a> {
                     continue;
                 }
                 let part = (other.form, &other.slots[other.at(from, column)..]);
-                self = if self.columns[column].total != 0 {
+                self = if self.columns[column].is_total() {
                     self.take_in_part::<PersonTotal, 3>(slot, column, part)
                 } else {
                     self.take_in_part::<PersonRows, 5>(slot, column, part)
@@ -683,7 +573,7 @@ impl<'a> GroupsState<'a> {
 
     /// What the person contributes to a group, with the bounds; `None` without a value.
     pub fn contribution(&self, slot: usize, column: usize) -> Option<(Bounds, Contribution)> {
-        let rule = rule_of(&self.columns[column])?;
+        let rule = self.columns[column].rule()?;
         let [lo, hi] = rule.bounds.map(f64::from_bits);
         let bounds = Bounds::new(Some(lo), Some(hi)).ok()?;
         let words = &self.slots[self.at(slot, column)..];
@@ -698,13 +588,3 @@ impl<'a> GroupsState<'a> {
 
 /// The most words for bytes of keys: all groups' and as many again, and what is added.
 const MOST_ROOM: usize = 2 * (MOST as usize + 1) * (MOST_BYTES / 8 + MOST_COLUMNS);
-
-fn rule_of(column: &Column) -> Option<Rule> {
-    let k = u32::try_from(column.k).ok()?;
-    let is_possible = column.key_type().is_none() && (1..=MOST_OF_A_PERSON).contains(&k);
-    is_possible.then_some(Rule {
-        total: column.total != 0,
-        k,
-        bounds: [column.lo, column.hi],
-    })
-}

@@ -540,7 +540,8 @@ fn two_columns_have_private_answers() {
     assert!(refusal.message.contains("nothing bounds"), "{refusal:?}");
 }
 
-/// Where the owner allows it, means, sums and variances of what nothing bounds find bounds, of tables where a row is a person.
+/// Where the owner allows it, means, sums and variances of what nothing bounds find bounds, of tables where a row is a
+/// person.
 #[test]
 fn means_sums_and_variances_find_bounds_where_the_policy_says_so() {
     let mut world = World::new();

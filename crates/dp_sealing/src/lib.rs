@@ -2,8 +2,8 @@
 //! PostgreSQL, and no aggregate.
 //!
 //! A sealed state is a text. It can be opened only by who has the key, and nobody else can make one or change one; it
-//! is bound to the call that it belongs to; and it has a nonce that no other one has, by which a part that comes twice is
-//! noticed. What it does not hide is how long it is: [`room`] says to what lengths states are filled up.
+//! is bound to the call that it belongs to; and it has a nonce that no other one has, by which a part that comes twice
+//! is noticed. What it does not hide is how long it is: [`room`] says to what lengths states are filled up.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! The parts that came: for each run of numbers of a stream a table of bits, found in one step, so that many parts take
-//! time in proportion to their number, and parts that were sealed one after the other two to four bits each: a table of 512
-//! has 97 bytes in a hash table that is between seven sixteenths and seven eighths full.
+//! time in proportion to their number, and parts that were sealed one after the other two to four bits each: a table of
+//! 512 has 97 bytes in a hash table that is between seven sixteenths and seven eighths full.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

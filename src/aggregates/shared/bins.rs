@@ -89,7 +89,8 @@ impl<M: Binned + ?Sized> Aggregate<M> {
     }
 }
 
-/// The most bytes that a state of a call with these arguments may take: those of all counts. `None` where it is refused.
+/// The most bytes that a state of a call with these arguments may take: those of all counts. `None` where it is
+/// refused.
 ///
 /// # Safety
 /// The values are those of the call's arguments: see [`Aggregate::made_of`].

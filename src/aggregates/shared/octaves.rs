@@ -130,8 +130,8 @@ impl<A: 'static, D: RowSums<Grid = Grid, Row = f64> + 'static, S: SlotSums + 'st
     }
 }
 
-/// What a call of this estimate with these arguments says of its states, which are `of_sums` without bins; `None` where the call
-/// is refused.
+/// What a call of this estimate with these arguments says of its states, which are `of_sums` without bins; `None` where
+/// the call is refused.
 ///
 /// # Safety
 /// See [`Aggregate::made_of`].

@@ -87,7 +87,8 @@ pub fn value(call: Call) -> f64 {
 
 /// The states that a group may have besides the sums of rows on a grid.
 pub trait Others {
-    /// Takes in a row where the state is one of these, as the call says with `lo` and `hi`, and has room for the row. Cannot panic.
+    /// Takes in a row where the state is one of these, as the call says with `lo` and `hi`, and has room for the row.
+    /// Cannot panic.
     ///
     /// # Safety
     /// `state` is a non-NULL varlena.

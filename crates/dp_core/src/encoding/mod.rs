@@ -10,6 +10,7 @@ pub mod magnitudes;
 pub mod occupied;
 pub mod octaves;
 pub mod pairs;
+pub mod ranges;
 pub mod ranks;
 pub mod sides;
 pub mod squares;

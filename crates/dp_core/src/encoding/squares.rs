@@ -1,9 +1,11 @@
 //! Sums of squares in bins of equal relative width: what a variance needs that finds its bounds by itself.
 //!
-//! A row keeps 30 of the digits behind those that say its bin, so that it is off by at most 2^-32 of its magnitude, and its square is an
-//! integer of 60 digits. All that follows is exact, whatever the range is, until the end: there a sum is rounded once.
+//! A row keeps 30 of the binary digits behind those that say its bin, so that it is off by at most 2^-32 of its
+//! magnitude, and its square is an integer of 60 bits. All that follows is exact, whatever the range is, until the end:
+//! there a sum is rounded once.
 
-use crate::encoding::octaves::{BinSums, DIGITS, LOWEST, OctaveCounts, PLACES, QUARTERS, Range};
+use crate::encoding::octaves::{BinSums, DIGITS, LOWEST, OctaveCounts, QUARTERS};
+use crate::encoding::ranges::{PLACES, Range};
 use crate::sampler::natural::Natural;
 
 /// Digits of a row that are kept.
@@ -51,10 +53,12 @@ impl BinSums for Squares {
 }
 
 impl OctaveCounts<Squares> {
-    /// The sums of `f0 = (1 - x) (2 - 3 x)`, `f1 = 4 x (1 - x)` and `f2 = x (3 x - 1)` over all rows, each clamped to a range and `x` of the way
-    /// from its lower end to its upper one; in units of which so many are 1, each sum rounded down. `x` is 0 in a range without width.
+    /// The sums of `f0 = (1 - x) (2 - 3 x)`, `f1 = 4 x (1 - x)` and `f2 = x (3 x - 1)` over all rows, each clamped to a
+    /// range and `x` of the way from its lower end to its upper one; in units of which so many are 1, each sum rounded
+    /// down. `x` is 0 in a range without width.
     ///
-    /// A row more moves each exact sum by its `f`, and so the integer below it by less than one unit more or less than that.
+    /// A row more moves each exact sum by its `f`, and so the integer below it by less than one unit more or less than
+    /// that.
     pub fn quadratics(&self, range: &Range, unit: u64) -> [i128; 3] {
         let finer = (range.octave - PLACES + FINEST).unsigned_abs();
         let (mut rows, mut inside, mut above) = (0u128, 0u128, 0u128);
@@ -122,8 +126,9 @@ fn distance(one: &Natural, other: &Natural) -> Natural {
     one.minus(other).plus(&other.minus(one))
 }
 
-/// The sums of `f0`, `f1`, `f2`, rounded down, of the number of rows, the sum of their distances from the lower end, and that of the squares of
-/// these. The width of the range is `divisor`, not 0, times `2^finer`; a row has at most that distance.
+/// The sums of `f0`, `f1`, `f2`, rounded down, of the number of rows, the sum of their distances from the lower end,
+/// and that of the squares of these. The width of the range is `divisor`, not 0, times `2^finer`; a row has at most
+/// that distance.
 fn floors([rows, first, second]: &[Natural; 3], divisor: u64, finer: u32, unit: u64) -> [i128; 3] {
     let width = Natural::new(u128::from(divisor)).up(finer);
     let crossed = first.times(&width);
@@ -148,7 +153,8 @@ fn floors([rows, first, second]: &[Natural; 3], divisor: u64, finer: u32, unit: 
 mod tests {
     use super::*;
     use crate::encoding::grid::Bounds;
-    use crate::encoding::octaves::{Edge, Limits, edges};
+    use crate::encoding::octaves::Limits;
+    use crate::encoding::ranges::{Edge, edges};
 
     fn total(moved: [i128; 3]) -> i128 {
         moved.iter().map(|x| x.abs()).sum()

@@ -4,10 +4,11 @@
 use dp_core::encoding::grid::Bounds;
 use dp_core::encoding::octaves::{BinSums, Limits, OctaveCounts};
 use dp_core::mechanism::mean::answer::MeanAnswer;
-use dp_core::mechanism::mean::finding::Auto;
+use dp_core::mechanism::mean::finding::{Auto, OfMean};
 use dp_core::mechanism::mean::kinds::Mean;
 use dp_core::mechanism::search::answer::AutoAnswer;
 use dp_core::mechanism::search::ends::{Ends, Outside, Prior, Walk};
+use dp_core::mechanism::search::finding::Question;
 use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Bits;
 use dp_core::registry::MEAN;
@@ -522,39 +523,107 @@ impl Measured<'_> {
 }
 
 /// The geometric mean of these ratios, and the largest.
-pub(crate) fn summed_up(ratios: &[f64]) -> [f64; 2] {
+fn summed_up(ratios: &[f64]) -> [f64; 2] {
     let logarithms: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
     let most = ratios.iter().copied().fold(0.0, f64::max);
     [(logarithms / ratios.len() as f64).exp(), most]
 }
 
-/// The geometric mean over the laws, and the largest.
-fn ratios(rows: usize, e: f64) -> [f64; 2] {
-    let auto = auto(Limits::NONE, e);
-    let ratio = |(law, seed): (&Law, u64)| {
-        Measured { law, rows, seed }.ratio(
-            |sorted| oracle(sorted, e),
-            |sorted| sorted.iter().sum::<f64>() / rows as f64,
-            |counts, words| auto.release_from(counts, words).answer.mean.unwrap(),
-        )
-    };
-    let ratios: Vec<f64> = LAWS.iter().zip(0..).map(ratio).collect();
-    println!("n {rows}, eps {e}: {ratios:.2?}");
-    summed_up(&ratios)
+/// That the ratios of these laws stay below what is expected: of so many rows at an epsilon, their geometric mean and
+/// the largest. The first law has the rows of this seed, the next those of the following one.
+pub(crate) fn assert_ratios(
+    laws: &[Law],
+    seed: u64,
+    expected: [(usize, f64, f64, f64); 4],
+    ratio: impl Fn(Measured, f64) -> f64,
+) {
+    for (rows, e, of_all, of_one) in expected {
+        let of_law = |(law, seed)| ratio(Measured { law, rows, seed }, e);
+        let ratios: Vec<f64> = laws.iter().zip(seed..).map(of_law).collect();
+        let [mean, most] = summed_up(&ratios);
+        println!("n {rows}, eps {e}: {ratios:.2?}: {mean:.2}, at most {most:.2}");
+        assert!(
+            mean <= of_all && most <= of_one,
+            "{rows} {e}: {mean} {most}"
+        );
+    }
 }
 
 /// The figures of docs/proofs/mean-auto.md are from here, by `cargo test -p dp_core --profile testing --features testing -- auto:: --nocapture`.
 #[test]
 fn errors_are_about_twice_those_of_the_best_bounds() {
-    for (n, e, of_all, of_one) in [
+    let expected = [
         (1000, 0.5, 2.2, 4.0),
         (1000, 1.0, 2.2, 4.0),
         (10_000, 0.1, 2.2, 4.0),
         (10_000, 1.0, 2.2, 3.0),
-    ] {
-        let [mean, most] = ratios(n, e);
-        println!("n {n}, eps {e}: {mean:.2}, at most {most:.2}");
-        assert!(mean <= of_all && most <= of_one, "{n} {e}: {mean} {most}");
+    ];
+    assert_ratios(&LAWS, 0, expected, |measured, e| {
+        let auto = auto(Limits::NONE, e);
+        measured.ratio(
+            |sorted| oracle(sorted, e),
+            |sorted| sorted.iter().sum::<f64>() / sorted.len() as f64,
+            |counts, words| auto.release_from(counts, words).answer.mean.unwrap(),
+        )
+    });
+}
+
+/// A release, and its interval, without room for rows beyond the bounds and with room for 20 / epsilon of them.
+#[cfg(feature = "testing")]
+pub(crate) struct WithIntervals<Q: Question> {
+    pub(crate) epsilon: f64,
+    pub(crate) found: AutoAnswer<Q::Answer>,
+    pub(crate) plain: [f64; 2],
+    pub(crate) wider: [f64; 2],
+}
+
+/// That intervals of 80% hold `truth` of the rows clamped to the bounds that were found, whatever these are, and that
+/// the wider ones hold it of all rows, if they should; neither may miss more than a fifth, and the first must miss more
+/// than `least` of 2,000. `check` looks at each release.
+#[cfg(feature = "testing")]
+pub(crate) fn assert_intervals<Q: Question + Default>(
+    law: fn(&mut Draws) -> f64,
+    truth: impl Fn(&[f64]) -> f64,
+    of_all_rows: bool,
+    least: u32,
+    check: impl Fn(&WithIntervals<Q>),
+) {
+    use dp_core::mechanism::definition::Mechanism;
+    use dp_core::mechanism::search::finding;
+    let mut draws = Draws(Seeded::new(4));
+    let mut words = Seeded::new(5);
+    for (n, e) in [(60, 1.0), (300, 1.0), (5000, 0.2)] {
+        let rows: Vec<f64> = (0..n).map(|_| law(&mut draws)).collect();
+        let all = truth(&rows);
+        for limits in [Limits::NONE, limits(-50.0, 1e4)] {
+            let counts = counted(&limits, rows.iter().copied());
+            let auto = |beyond| finding::Auto::<Q>::new(limits, epsilon(e), beyond);
+            let plain = auto(0.0);
+            let [plain_ends, wider_ends] =
+                [0.0, 20.0].map(|beyond| auto(beyond).intervals(0.2).unwrap());
+            let (mut misses, mut all_missed, releases) = (0, 0, 2000);
+            for _ in 0..releases {
+                let found = plain.release_from(&counts, &mut words);
+                let [lo, hi] = found.bounds;
+                let clamped: Vec<f64> = rows.iter().map(|x| x.clamp(lo, hi)).collect();
+                let release = WithIntervals {
+                    epsilon: e,
+                    plain: plain_ends(&found),
+                    wider: wider_ends(&found),
+                    found,
+                };
+                let holds = |[lower, upper]: [f64; 2], x| (lower..=upper).contains(&x);
+                misses += u32::from(!holds(release.plain, truth(&clamped)));
+                all_missed += u32::from(of_all_rows && !holds(release.wider, all));
+                check(&release);
+            }
+            // A fifth, and 4.9 standard deviations.
+            let most = 0.2 * f64::from(releases) + 4.9 * (0.16 * f64::from(releases)).sqrt();
+            for misses in [misses, all_missed] {
+                assert!(f64::from(misses) <= most, "{n} {e}: {misses}");
+            }
+            assert!(misses > least, "{n} {e}: {misses}");
+        }
     }
 }
 
@@ -562,41 +631,21 @@ fn errors_are_about_twice_those_of_the_best_bounds() {
 #[cfg(feature = "testing")]
 #[test]
 fn intervals_hold_the_mean_of_the_clamped_rows() {
-    use dp_core::mechanism::definition::Mechanism;
-    let mut draws = Draws(Seeded::new(4));
-    let mut words = Seeded::new(5);
-    for (n, e) in [(60, 1.0), (300, 1.0), (5000, 0.2)] {
-        let rows: Vec<f64> = (0..n).map(|_| 60.0 * draws.exponential() - 20.0).collect();
-        for limits in [Limits::NONE, limits(-50.0, 1e4)] {
-            let counts = counted(&limits, rows.iter().copied());
-            let plain = Auto::new(limits, epsilon(e), 0.0);
-            let wider = Auto::new(limits, epsilon(e), 20.0);
-            let [plain_ends, wider_ends] =
-                [&plain, &wider].map(|auto| auto.intervals(0.2).unwrap());
-            let (mut misses, releases) = (0, 2000);
-            for _ in 0..releases {
-                let found = plain.release_from(&counts, &mut words);
-                let [lo, hi] = found.bounds;
-                let clamped = rows.iter().map(|x| x.clamp(lo, hi)).sum::<f64>() / f64::from(n);
-                let [lower, upper] = plain_ends(&found);
-                misses += u32::from(!(lower..=upper).contains(&clamped));
-                let [least, most] = wider_ends(&found);
-                assert!(least <= lower && upper <= most);
-                let mean = found.answer.mean.unwrap();
-                assert!((lower..=upper).contains(&mean) && (lo..=hi).contains(&mean));
-            }
-            // A fifth, and 4.9 standard deviations.
-            let most = 0.2 * f64::from(releases) + 4.9 * (0.16 * f64::from(releases)).sqrt();
-            assert!(f64::from(misses) <= most, "{n} {e}: {misses}");
-            assert!(misses > releases / 20, "{n} {e}: {misses}");
-        }
-    }
+    let mean = |rows: &[f64]| rows.iter().sum::<f64>() / rows.len() as f64;
+    let law = |d: &mut Draws| 60.0 * d.exponential() - 20.0;
+    assert_intervals::<OfMean>(law, mean, false, 100, |release| {
+        let ([lower, upper], [least, most]) = (release.plain, release.wider);
+        assert!(least <= lower && upper <= most);
+        let ([lo, hi], mean) = (release.found.bounds, release.found.answer.mean.unwrap());
+        assert!((lower..=upper).contains(&mean) && (lo..=hi).contains(&mean));
+    });
 }
 
 // A call --------------------------------------------------------------------------------------------------
 
-fn called(bounds: [Option<f64>; 2], text: &str) -> Result<Limits, &'static str> {
-    let arguments = Arguments {
+/// The arguments of a call at epsilon 1.
+pub(crate) fn arguments(bounds: [Option<f64>; 2], text: &str) -> Arguments<'_> {
+    Arguments {
         bounds: Some((bounds[0], bounds[1])),
         x_bounds: None,
         epsilon: Some(1.0),
@@ -605,8 +654,21 @@ fn called(bounds: [Option<f64>; 2], text: &str) -> Result<Limits, &'static str> 
         mechanism: MechanismArgument::Given(Some(text)),
         ranks: None,
         pathological: false,
-    };
-    match MEAN.build(&arguments) {
+    }
+}
+
+/// Calls that every mechanism refuses which finds its bounds, with the argument to blame.
+pub(crate) const REFUSED: [([Option<f64>; 2], &str, &str); 6] = [
+    ([None, Some(2.0)], "auto", "lo"),
+    ([Some(1.0), None], "auto", "hi"),
+    ([Some(2.0), Some(1.0)], "auto", "hi"),
+    ([Some(f64::NAN), Some(1.0)], "auto", "lo"),
+    ([None, None], "auto(beyond=-1)", "mech"),
+    ([Some(0.0), Some(1.0)], "auto(scale=3)", "mech"),
+];
+
+fn called(bounds: [Option<f64>; 2], text: &str) -> Result<Limits, &'static str> {
+    match MEAN.build(&arguments(bounds, text)) {
         Ok(mean) => match *mean {
             Mean::Auto(auto) => Ok(*auto.limits()),
             _ => Err("another mechanism"),
@@ -619,16 +681,11 @@ fn called(bounds: [Option<f64>; 2], text: &str) -> Result<Limits, &'static str> 
 fn limits_are_two_or_none() {
     assert_eq!(called([None, None], "auto"), Ok(Limits::NONE));
     assert_eq!(called([Some(1.0), Some(2.0)], "auto"), Ok(limits(1.0, 2.0)));
-    for (bounds, text, argument) in [
-        ([None, Some(2.0)], "auto", "lo"),
-        ([Some(1.0), None], "auto", "hi"),
-        ([Some(2.0), Some(1.0)], "auto", "hi"),
-        ([Some(f64::NAN), Some(1.0)], "auto", "lo"),
+    let of_mean = [
         ([Some(0.0), Some(1e-12)], "auto", "hi"),
-        ([None, None], "auto(beyond=-1)", "mech"),
-        ([Some(0.0), Some(1.0)], "auto(scale=3)", "mech"),
         ([None, None], "hourglass", "lo"),
-    ] {
+    ];
+    for (bounds, text, argument) in REFUSED.into_iter().chain(of_mean) {
         assert_eq!(called(bounds, text), Err(argument), "{bounds:?} {text}");
     }
 }

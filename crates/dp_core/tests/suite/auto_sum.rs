@@ -2,16 +2,19 @@
 //! moves what is released by no more than the noise is for; shares add up; how good it is; what odd rows do.
 
 use dp_core::encoding::grid::{Bounds, STEPS};
-use dp_core::encoding::octaves::{Content, LOWEST, Limits, OctaveCounts, Range, magnitudes};
+use dp_core::encoding::octaves::{Content, LOWEST, Limits, OctaveCounts};
+use dp_core::encoding::ranges::{Range, magnitudes};
 use dp_core::mechanism::search::answer::AutoAnswer;
 use dp_core::mechanism::search::ends::{Ends, Outside, Prior};
-use dp_core::mechanism::sum::finding::Auto;
+use dp_core::mechanism::sum::finding::{Auto, OfSum};
 use dp_core::mechanism::sum::kinds::SumMechanism;
 use dp_core::registry::SUM;
-use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::sampler::staircase::least_variance;
 
-use crate::auto::{Draws, LAWS, Law, Measured, counted, epsilon, loss, summed_up, worst};
+use crate::auto::{
+    Draws, LAWS, Law, REFUSED, arguments, assert_intervals, assert_ratios, counted, epsilon, loss,
+    worst,
+};
 use crate::stats::assert_law;
 use crate::words::{Narrow, Seeded};
 
@@ -288,38 +291,30 @@ fn oracle(sorted: &[f64], e: f64) -> f64 {
     best
 }
 
-pub(crate) const CENTRED: Law = ("centred", |d: &mut Draws| 15.0 * d.normal());
-
-/// The geometric mean over the laws, and the largest.
-fn ratios(rows: usize, e: f64) -> [f64; 2] {
-    let auto = auto(Limits::NONE, e);
-    let ratio = |(law, seed): (&Law, u64)| {
-        Measured { law, rows, seed }.ratio(
-            |sorted| oracle(sorted, e),
-            |sorted| sorted.iter().sum(),
-            |counts, words| auto.release_from(counts, words).answer,
-        )
-    };
-    let laws = LAWS.iter().chain([&CENTRED]);
-    let ratios: Vec<f64> = laws.zip(50..).map(ratio).collect();
-    println!("n {rows}, eps {e}: {ratios:.2?}");
-    summed_up(&ratios)
+/// The laws of means, and one that is as far below zero as above it.
+pub(crate) fn of_both_signs() -> Vec<Law> {
+    let centred: Law = ("centred", |d| 15.0 * d.normal());
+    LAWS.into_iter().chain([centred]).collect()
 }
 
 /// The figures of docs/proofs/sum-auto.md are from here, by
 /// `cargo test -p dp_core --profile testing --features testing -- auto_sum:: --nocapture`.
 #[test]
 fn errors_are_less_than_twice_those_of_the_best_bound() {
-    for (n, e, of_all, of_one) in [
+    let expected = [
         (1000, 0.5, 2.0, 3.0),
         (1000, 1.0, 2.0, 3.0),
         (10_000, 0.1, 2.0, 3.0),
         (10_000, 1.0, 2.0, 3.0),
-    ] {
-        let [mean, most] = ratios(n, e);
-        println!("n {n}, eps {e}: {mean:.2}, at most {most:.2}");
-        assert!(mean <= of_all && most <= of_one, "{n} {e}: {mean} {most}");
-    }
+    ];
+    assert_ratios(&of_both_signs(), 50, expected, |measured, e| {
+        let auto = auto(Limits::NONE, e);
+        measured.ratio(
+            |sorted| oracle(sorted, e),
+            |sorted| sorted.iter().sum(),
+            |counts, words| auto.release_from(counts, words).answer,
+        )
+    });
 }
 
 /// Of the sum of the rows clamped to the bounds that were found, whatever these are.
@@ -327,38 +322,19 @@ fn errors_are_less_than_twice_those_of_the_best_bound() {
 #[test]
 fn intervals_hold_the_sum_of_the_clamped_rows() {
     use dp_core::mechanism::definition::Mechanism;
-    let mut draws = Draws(Seeded::new(4));
-    let mut words = Seeded::new(5);
-    for (n, e) in [(60, 1.0), (300, 1.0), (5000, 0.2)] {
-        let rows: Vec<f64> = (0..n).map(|_| 60.0 + 40.0 * draws.normal()).collect();
-        for limits in [Limits::NONE, limits(-50.0, 1e4)] {
-            let counts = counted(&limits, rows.iter().copied());
-            let plain = Auto::new(limits, epsilon(e), 0.0);
-            let wider = Auto::new(limits, epsilon(e), 20.0);
-            let [plain_ends, wider_ends] =
-                [&plain, &wider].map(|auto| auto.intervals(0.2).unwrap());
-            let (mut misses, releases) = (0, 2000);
-            for _ in 0..releases {
-                let found = plain.release_from(&counts, &mut words);
-                let [lo, hi] = found.bounds;
-                let clamped: f64 = rows.iter().map(|x| x.clamp(lo, hi)).sum();
-                let [lower, upper] = plain_ends(&found);
-                misses += u32::from(!(lower..=upper).contains(&clamped));
-                assert!((lower..=upper).contains(&found.answer));
-                let [least, most] = wider_ends(&found);
-                if hi > 0.0 {
-                    let more = 20.0 / e * hi;
-                    assert!((lower - least) / more > 0.99 && (most - upper) / more > 0.99);
-                } else {
-                    assert_eq!([lower, upper], [f64::NEG_INFINITY, f64::INFINITY]);
-                }
-            }
-            // A fifth, and 4.9 standard deviations.
-            let most = 0.2 * f64::from(releases) + 4.9 * (0.16 * f64::from(releases)).sqrt();
-            assert!(f64::from(misses) <= most, "{n} {e}: {misses}");
-            assert!(misses > releases / 20, "{n} {e}: {misses}");
+    let sum = |rows: &[f64]| rows.iter().sum();
+    let law = |d: &mut Draws| 60.0 + 40.0 * d.normal();
+    assert_intervals::<OfSum>(law, sum, false, 100, |release| {
+        let ([lower, upper], [least, most]) = (release.plain, release.wider);
+        assert!((lower..=upper).contains(&release.found.answer));
+        let [_, hi] = release.found.bounds;
+        if hi > 0.0 {
+            let more = 20.0 / release.epsilon * hi;
+            assert!((lower - least) / more > 0.99 && (most - upper) / more > 0.99);
+        } else {
+            assert_eq!([lower, upper], [f64::NEG_INFINITY, f64::INFINITY]);
         }
-    }
+    });
     let of_positive = auto(limits(0.0, 1e4), 0.1).intervals(0.05).unwrap();
     let nobody = released(limits(0.0, 1e4), 0.1, &[], 3);
     assert_eq!(of_positive(&nobody)[0], 0.0);
@@ -367,17 +343,7 @@ fn intervals_hold_the_sum_of_the_clamped_rows() {
 // A call --------------------------------------------------------------------------------------------------
 
 fn called(bounds: [Option<f64>; 2], text: &str) -> Result<Limits, &'static str> {
-    let arguments = Arguments {
-        bounds: Some((bounds[0], bounds[1])),
-        x_bounds: None,
-        epsilon: Some(1.0),
-        delta: None,
-        length: None,
-        mechanism: MechanismArgument::Given(Some(text)),
-        ranks: None,
-        pathological: false,
-    };
-    match SUM.build(&arguments) {
+    match SUM.build(&arguments(bounds, text)) {
         Ok(sum) => match *sum {
             SumMechanism::Auto(auto) => Ok(*auto.limits()),
             SumMechanism::Sums(_) => Err("another mechanism"),
@@ -395,16 +361,11 @@ fn limits_are_two_or_none() {
         Ok(limits(1.0, 1.0 + 1e-15))
     );
     let tiny = 2f64.powi(LOWEST - 1);
-    for (bounds, text, argument) in [
-        ([None, Some(2.0)], "auto", "lo"),
-        ([Some(1.0), None], "auto", "hi"),
-        ([Some(2.0), Some(1.0)], "auto", "hi"),
-        ([Some(f64::NAN), Some(1.0)], "auto", "lo"),
+    let of_sum = [
         ([Some(-tiny), Some(tiny)], "auto", "hi"),
-        ([None, None], "auto(beyond=-1)", "mech"),
-        ([Some(0.0), Some(1.0)], "auto(scale=3)", "mech"),
         ([None, None], "staircase", "lo"),
-    ] {
+    ];
+    for (bounds, text, argument) in REFUSED.into_iter().chain(of_sum) {
         assert_eq!(called(bounds, text), Err(argument), "{bounds:?} {text}");
     }
 }

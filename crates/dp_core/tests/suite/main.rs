@@ -1,14 +1,11 @@
-//! What the crate promises, checked from outside: privacy by enumeration (`privacy`, `vectors`),
-//! samplers against the distributions that the enumeration is about (`samplers`, `tapes`), accuracy against
-//! the literature (`accuracy`), Gaussian accounting against references of many digits
-//! (`accounting`), what the mechanisms without bias of their own promise (`unbiased`, `symmetric`),
-//! which groups are shown (`keep`), variances (`variance`), two columns (`columns`), distinct ids
-//! (`distinct`), quantiles (`quantile`), means, sums and variances that find their bounds (`auto`, `auto_sum`, `auto_variance`), forecasts
-//! against releases (`planning`),
-//! what intervals cover (`intervals`, `spread`), budgets against the best analyst (`spending`),
-//! behaviour at the edges (`order`, `parsing`, `extremes`),
-//! that every mechanism has a page with its proof (`proofs`), and that no file imports itself through others
-//! (`imports`).
+//! What the crate promises, checked from outside: privacy by enumeration (`privacy`, `vectors`), samplers against the
+//! distributions that the enumeration is about (`samplers`, `tapes`), accuracy against the literature (`accuracy`),
+//! Gaussian accounting against references of many digits (`accounting`), what the mechanisms without bias of their own
+//! promise (`unbiased`, `symmetric`), which groups are shown (`keep`), variances (`variance`), two columns (`columns`),
+//! distinct ids (`distinct`), quantiles (`quantile`), means, sums and variances that find their bounds (`auto`,
+//! `auto_sum`, `auto_variance`), forecasts against releases (`planning`), what intervals cover (`intervals`, `spread`),
+//! budgets against the best analyst (`spending`), behaviour at the edges (`order`, `parsing`, `extremes`), that every
+//! mechanism has a page with its proof (`proofs`), and that no file imports itself through others (`imports`).
 
 mod accounting;
 mod accuracy;

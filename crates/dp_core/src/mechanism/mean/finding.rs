@@ -4,14 +4,14 @@
 
 use crate::accuracy::interval::{Ratio, Reach, STEP};
 use crate::encoding::grid;
-use crate::encoding::octaves::{Content, Limits, OctaveCounts, Range};
+use crate::encoding::octaves::{Content, Limits, OctaveCounts};
+use crate::encoding::ranges::Range;
 use crate::mechanism::mean::answer::MeanAnswer;
 use crate::mechanism::mean::hourglass::Hourglass;
 use crate::mechanism::mean::pair::PairNoise;
 use crate::mechanism::search::answer::AutoAnswer;
 use crate::mechanism::search::ends::Prior;
 use crate::mechanism::search::finding::{self, Question};
-use crate::mechanism::search::octave::Candidates;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, add_noise};
 use crate::sampler::staircase::{best_gamma, core_of};
@@ -21,8 +21,9 @@ pub type Auto = finding::Auto<OfMean>;
 
 /// The mean of the rows clamped to the ends, by algorithm 3 of Kulesza, Suresh and Wang (2024). Without ends it is 0.
 ///
-/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). Whatever the ends are, a row more moves the sum of the
-/// grid steps by an integer `t` from 0 to `G` ([`OctaveCounts::steps_between`]), and their complement by `G - t`: see [`Hourglass`].
+/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). Whatever the ends are, a row more
+/// moves the sum of the grid steps by an integer `t` from 0 to `G` ([`OctaveCounts::steps_between`]), and their
+/// complement by `G - t`: see [`Hourglass`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OfMean;
 
@@ -37,24 +38,10 @@ impl Question for OfMean {
     type Answer = MeanAnswer;
     type Reach = Reach;
 
-    const AMONG: [Candidates; 2] = [
-        Candidates {
-            powers: [0, 3],
-            quarters: false,
-            prior: Prior {
-                wide: 4.0,
-                narrow: 4.0,
-            },
-        },
-        Candidates {
-            powers: [-4, 6],
-            quarters: true,
-            prior: Prior {
-                wide: 5.0,
-                narrow: 2.0,
-            },
-        },
-    ];
+    const PRIOR: Prior = Prior {
+        wide: 5.0,
+        narrow: 2.0,
+    };
 
     fn release<B: Bits>(
         &self,

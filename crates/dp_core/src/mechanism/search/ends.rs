@@ -2,7 +2,8 @@
 //!
 //! The proofs: docs/proofs/mean-auto.md, docs/proofs/sum-auto.md.
 
-use crate::encoding::octaves::{Edge, OF_A_SIGN};
+use crate::encoding::octaves::OF_A_SIGN;
+use crate::encoding::ranges::Edge;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, noted};
 use crate::sampler::geometric::Geometric;

@@ -6,11 +6,12 @@ use std::cell::OnceCell;
 
 use crate::accuracy::interval::Intervals;
 use crate::encoding::grid::Grid;
-use crate::encoding::octaves::{BinSums, LOWEST, Limits, OctaveCounts, Range, edges};
+use crate::encoding::octaves::{BinSums, LOWEST, Limits, OctaveCounts};
+use crate::encoding::ranges::{Range, edges};
 use crate::error::ParameterError;
 use crate::mechanism::definition::{ADD_REMOVE, Info, Mechanism, PURE};
 use crate::mechanism::search::answer::AutoAnswer;
-use crate::mechanism::search::ends::{Ends, Outside};
+use crate::mechanism::search::ends::{Ends, Outside, Prior};
 use crate::mechanism::search::octave::{Candidates, PARTS, Search};
 use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
@@ -27,8 +28,8 @@ pub trait Question: Clone + 'static {
     /// What the intervals of one share of epsilon follow from.
     type Reach;
 
-    /// Where the ends are looked for: near few rows, and near many.
-    const AMONG: [Candidates; 2];
+    /// By how much ends that are farther away are less likely, where rows are many.
+    const PRIOR: Prior;
 
     /// The ends near an octave, chosen with noise: by one choice of a pair, at the share of the ends.
     fn range<B: Bits>(
@@ -85,11 +86,11 @@ pub trait Question: Clone + 'static {
 /// 3. the ends, on a grid around that octave, by one choice ([`Ends`]), at 16/64;
 /// 4. what is asked for, of the rows clamped to these ends, at the rest.
 ///
-/// Where the walk finds no octave, the ends are the limits of the column, and step 4 has the share of step 3, too; without limits
-/// both ends are 0.
+/// Where the walk finds no octave, the ends are the limits of the column, and step 4 has the share of step 3, too;
+/// without limits both ends are 0.
 ///
-/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). Steps 1 to 3: see there. Step 4: see each
-/// [`Question`]. What is asked in a step, and at what share, follows from answers of those before it.
+/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). Steps 1 to 3: see there. Step 4:
+/// see each [`Question`]. What is asked in a step, and at what share, follows from answers of those before it.
 #[derive(Clone, Debug)]
 pub struct Auto<Q> {
     search: Search,
@@ -99,7 +100,8 @@ pub struct Auto<Q> {
 }
 
 impl<Q: Question + Default> Auto<Q> {
-    /// Between these limits, with so much to spend, and intervals that are wide enough for so many rows outside, over epsilon.
+    /// Between these limits, with so much to spend, and intervals that are wide enough for so many rows outside, over
+    /// epsilon.
     pub fn new(limits: Limits, epsilon: Epsilon, widened: f64) -> Self {
         Self::asking(Q::default(), limits, epsilon, widened)
     }
@@ -131,7 +133,11 @@ impl<Q: Question> Auto<Q> {
         let start = self.search.start(rows, &counts, bits);
         let range = match start.octave {
             Some(octave) => {
-                let among = Q::AMONG[usize::from(start.many)];
+                let among = if start.many {
+                    Candidates::many(Q::PRIOR)
+                } else {
+                    Candidates::FEW
+                };
                 Q::range(limits, octave, among, &counts, &self.ends, bits)
             }
             None if limits.same(&Limits::NONE) => Range::NOTHING,
@@ -206,7 +212,8 @@ pub(crate) const fn info(source: &'static str, parameters: &'static [Parameter])
 }
 
 impl Request<'_> {
-    /// The limits of the column, if it has any. Bounds that are too near for a search are near enough for the mechanism `other`.
+    /// The limits of the column, if it has any. Bounds that are too near for a search are near enough for the mechanism
+    /// `other`.
     pub(crate) fn limits(&self, other: &str) -> Result<Limits, ParameterError> {
         let Some(bounds) = &self.bounds else {
             return Ok(Limits::NONE);

@@ -31,6 +31,27 @@ pub struct Candidates {
     pub prior: Prior,
 }
 
+impl Candidates {
+    /// Near few rows.
+    pub const FEW: Self = Self {
+        powers: [0, 3],
+        quarters: false,
+        prior: Prior {
+            wide: 4.0,
+            narrow: 4.0,
+        },
+    };
+
+    /// Near many rows.
+    pub const fn many(prior: Prior) -> Self {
+        Self {
+            powers: [-4, 6],
+            quarters: true,
+            prior,
+        }
+    }
+}
+
 /// The first two steps, at shares of epsilon:
 ///
 /// 1. the number of rows that are not zero, with two-sided geometric noise, at 3/64;

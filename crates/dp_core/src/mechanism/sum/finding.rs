@@ -5,7 +5,8 @@
 use crate::accuracy::interval::STEP;
 use crate::accuracy::tail::quantile;
 use crate::encoding::grid;
-use crate::encoding::octaves::{Content, Limits, OctaveCounts, Range, magnitudes};
+use crate::encoding::octaves::{Content, Limits, OctaveCounts};
+use crate::encoding::ranges::{Range, magnitudes};
 use crate::mechanism::search::answer::AutoAnswer;
 use crate::mechanism::search::ends::{Ends, Outside, Prior};
 use crate::mechanism::search::finding::{self, Question};
@@ -23,16 +24,17 @@ pub type Auto = finding::Auto<OfSum>;
 /// at most, and then to a step of 2^-31.
 const ROUNDING: f64 = 1.0 / (1u64 << 20) as f64;
 
-/// The sum of the rows clamped to `[-U, U]`, with noise from the staircase distribution (Geng, Viswanath 2014). `U` is a bound of the
-/// rows' magnitudes, on a grid around the octave, by one choice ([`Ends::choose_one`]).
+/// The sum of the rows clamped to `[-U, U]`, with noise from the staircase distribution (Geng, Viswanath 2014). `U` is
+/// a bound of the rows' magnitudes, on a grid around the octave, by one choice ([`Ends::choose_one`]).
 ///
 /// The noise of a sum depends on the larger of two bounds' magnitudes, so that a second bound would save nothing.
 ///
-/// Where the walk finds no octave, `U` is the larger magnitude of the limits of the column; without limits it is 0, and so is the sum.
+/// Where the walk finds no octave, `U` is the larger magnitude of the limits of the column; without limits it is 0, and
+/// so is the sum.
 ///
-/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). The choice: see there. The sum: a row more moves the sum of
-/// the grid steps of `[-U, U]` by an integer `t` from 0 to `G`, and so twice that, less `G` for each row, by `2 t - G`: by `G` at most
-/// ([`OctaveCounts::steps_from_zero`]), as [`Staircase`] needs it.
+/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). The choice: see there. The sum: a
+/// row more moves the sum of the grid steps of `[-U, U]` by an integer `t` from 0 to `G`, and so twice that, less `G`
+/// for each row, by `2 t - G`: by `G` at most ([`OctaveCounts::steps_from_zero`]), as [`Staircase`] needs it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OfSum;
 
@@ -42,29 +44,16 @@ fn noise(epsilon: Epsilon) -> Staircase {
     Staircase::new(grid::STEPS, core, epsilon)
 }
 
-const AMONG_MANY: Candidates = Candidates {
-    powers: [-4, 6],
-    quarters: true,
-    prior: Prior {
-        wide: 4.0,
-        narrow: 4.0,
-    },
-};
-
 impl Question for OfSum {
     type Sums = Content;
     type Answer = f64;
     /// In units of the bound.
     type Reach = f64;
 
-    const AMONG: [Candidates; 2] = [
-        Candidates {
-            powers: [0, 3],
-            quarters: false,
-            ..AMONG_MANY
-        },
-        AMONG_MANY,
-    ];
+    const PRIOR: Prior = Prior {
+        wide: 4.0,
+        narrow: 4.0,
+    };
 
     /// A bound on both sides of zero.
     fn range<B: Bits>(

@@ -4,12 +4,12 @@
 
 use crate::accuracy::spread::Spread;
 use crate::encoding::grid::COARSE_STEPS;
-use crate::encoding::octaves::{LOWEST, Limits, OctaveCounts, Range};
+use crate::encoding::octaves::{LOWEST, Limits, OctaveCounts};
+use crate::encoding::ranges::Range;
 use crate::encoding::squares::{ROUNDING, Squares};
 use crate::mechanism::search::answer::AutoAnswer;
 use crate::mechanism::search::ends::Prior;
 use crate::mechanism::search::finding::{self, Question};
-use crate::mechanism::search::octave::Candidates;
 use crate::mechanism::variance::laplace::Laplace;
 use crate::mechanism::variance::moments::{MomentNoise, VarianceAnswer, answer_between, triple};
 use crate::privacy::epsilon::Epsilon;
@@ -18,12 +18,12 @@ use crate::random::{Bits, add_noise};
 /// A variance that finds its bounds.
 pub type Auto = finding::Auto<OfVariance>;
 
-/// The variance of the rows clamped to the ends, by the noise of [`Laplace`] on the sums of `f0`, `f1`, `f2`, each rounded down to an integer of
-/// which `G^2` are 1. Without ends it is 0.
+/// The variance of the rows clamped to the ends, by the noise of [`Laplace`] on the sums of `f0`, `f1`, `f2`, each
+/// rounded down to an integer of which `G^2` are 1. Without ends it is 0.
 ///
-/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). Whatever the ends are, a row is at a real `x` from 0 to 1 of
-/// the way between them, and moves the exact sums of the three by `2 G^2` together at most; the integers, by `2 G^2 + 2`: see
-/// [`Laplace::of_floors`] and [`OctaveCounts::quadratics`].
+/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). Whatever the ends are, a row is at
+/// a real `x` from 0 to 1 of the way between them, and moves the exact sums of the three by `2 G^2` together at most;
+/// the integers, by `2 G^2 + 2`: see [`Laplace::of_floors`] and [`OctaveCounts::quadratics`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OfVariance {
     is_sample: bool,
@@ -46,25 +46,11 @@ impl Question for OfVariance {
     type Answer = VarianceAnswer;
     type Reach = Spread;
 
-    const AMONG: [Candidates; 2] = [
-        Candidates {
-            powers: [0, 3],
-            quarters: false,
-            prior: Prior {
-                wide: 4.0,
-                narrow: 4.0,
-            },
-        },
-        Candidates {
-            powers: [-4, 6],
-            quarters: true,
-            // Twice those of a mean: noise grows with the square of the width.
-            prior: Prior {
-                wide: 10.0,
-                narrow: 4.0,
-            },
-        },
-    ];
+    /// Twice that of a mean: noise grows with the square of the width.
+    const PRIOR: Prior = Prior {
+        wide: 10.0,
+        narrow: 4.0,
+    };
 
     fn release<B: Bits>(
         &self,
@@ -86,9 +72,9 @@ impl Question for OfVariance {
 
     /// Of the standard deviation.
     ///
-    /// Rows beyond the ends make it larger than that of the clamped rows, and not smaller: clamping brings any two rows nearer to each other. If
-    /// `k` of `n` rows are beyond, with distances to the ends whose mean square is `W^2`, it is larger by `W sqrt(k / n)` at most: by
-    /// Minkowski's inequality, of the clamped rows and these distances.
+    /// Rows beyond the ends make it larger than that of the clamped rows, and not smaller: clamping brings any two rows
+    /// nearer to each other. If `k` of `n` rows are beyond, with distances to the ends whose mean square is `W^2`, it
+    /// is larger by `W sqrt(k / n)` at most: by Minkowski's inequality, of the clamped rows and these distances.
     fn interval(
         &self,
         reach: &Spread,
@@ -105,8 +91,9 @@ impl Question for OfVariance {
             return [0.0, most];
         }
         let [lower, upper] = reach.around(answer.sums).map(f64::sqrt);
-        // No row is off by more, and the standard deviation of rows that are all there are by no more than a row; that of a sample by the root
-        // of 2 times as much. That sums are rounded down is far below the step that `Spread` allows for.
+        // No row is off by more, and the standard deviation of rows that are all there are by no more than a row; that
+        // of a sample by the root of 2 times as much. That sums are rounded down is far below the step that `Spread`
+        // allows for.
         let off = ROUNDING * limits.farthest_of(found.bounds) + 2f64.powi(LOWEST);
         let slack = 2.0 * off + 8.0 * f64::EPSILON * lo.abs().max(hi.abs());
         let divisor = answer.count - f64::from(u8::from(self.is_sample));

@@ -76,8 +76,9 @@ impl Laplace {
 
     /// The same for sums of exact numbers, each rounded down to an integer.
     ///
-    /// A row moves the exact numbers by `2 G^2` together, at any real `t` from 0 to `G`, and each integer by less than 1 more than the
-    /// number that it is of: by less than `2 G^2 + 3` together, and so by `2 G^2 + 2` at most, as they are integers.
+    /// A row moves the exact numbers by `2 G^2` together, at any real `t` from 0 to `G`, and each integer by less than
+    /// 1 more than the number that it is of: by less than `2 G^2 + 3` together, and so by `2 G^2 + 2` at most, as they
+    /// are integers.
     pub fn of_floors(steps: u64, epsilon: Epsilon) -> Self {
         Self::of_sensitivity(steps, 2 * steps * steps + 2, epsilon)
     }
