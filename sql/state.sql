@@ -5,8 +5,8 @@ COMMENT ON TYPE dp_mean.dp_state IS
     'The state of an aggregate of dp_mean: exact integers, 64 bytes; of a variance 80; of two columns 160; of vectors, '
     '8 or 16 more for each position; of means that find their bounds, up to 20 KB; of distinct ids, up to a bitmap, '
     'without the ids. '
-    'It has no text or binary form (0A000): only the aggregates read it. For Citus it has a text, sealed with the keys '
-    'that the servers share.';
+    'It has no text (0A000) and no binary form: only the aggregates read it. For Citus it has a text, sealed with the '
+    'keys that the servers share.';
 
 CREATE FUNCTION dp_mean.dp_state_in(input cstring) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_state_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -21,21 +21,10 @@ COMMENT ON FUNCTION dp_mean.dp_state_out(dp_mean.dp_state) IS
     'for a worker of Citus, the state sealed with the key of the servers; refuses all else: 0A000';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_state_out(dp_mean.dp_state) FROM PUBLIC;
 
-CREATE FUNCTION dp_mean.dp_state_recv(input internal) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_state_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_state_recv(internal) IS 'refuses: 0A000';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_state_recv(internal) FROM PUBLIC;
-
-CREATE FUNCTION dp_mean.dp_state_send(state dp_mean.dp_state) RETURNS bytea
-    AS 'MODULE_PATHNAME', 'dp_state_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_state_send(dp_mean.dp_state) IS 'refuses: 0A000';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_state_send(dp_mean.dp_state) FROM PUBLIC;
-
+-- Without a binary form, which Citus 14 would carry in the place of the text.
 CREATE TYPE dp_mean.dp_state (
     INPUT = dp_mean.dp_state_in,
     OUTPUT = dp_mean.dp_state_out,
-    RECEIVE = dp_mean.dp_state_recv,
-    SEND = dp_mean.dp_state_send,
     INTERNALLENGTH = VARIABLE,
     ALIGNMENT = double,
     STORAGE = plain

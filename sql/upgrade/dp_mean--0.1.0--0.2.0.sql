@@ -54,8 +54,11 @@ COMMENT ON TYPE dp_mean.dp_state IS
     'The state of an aggregate of dp_mean: exact integers, 64 bytes; of a variance 80; of two columns 160; of vectors, '
     '8 or 16 more for each position; of means that find their bounds, up to 20 KB; of distinct ids, up to a bitmap, '
     'without the ids. '
-    'It has no text or binary form (0A000): only the aggregates read it. For Citus it has a text, sealed with the keys '
-    'that the servers share.';
+    'It has no text (0A000) and no binary form: only the aggregates read it. For Citus it has a text, sealed with the '
+    'keys that the servers share.';
+ALTER TYPE dp_mean.dp_state SET (RECEIVE = NONE, SEND = NONE);
+DROP FUNCTION @extschema@.dp_state_recv(internal);
+DROP FUNCTION @extschema@.dp_state_send(dp_mean.dp_state);
 ALTER FUNCTION @extschema@.dp_mechanism_in(cstring) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_mechanism_out(dp_mechanism) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_mechanism_recv(internal) SET SCHEMA dp_mean;
@@ -69,8 +72,6 @@ ALTER FUNCTION @extschema@.dp_mechanism_gt(dp_mechanism, dp_mechanism) SET SCHEM
 ALTER FUNCTION @extschema@.dp_mechanism_cmp(dp_mechanism, dp_mechanism) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_state_in(cstring) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_state_out(dp_mean.dp_state) SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_state_recv(internal) SET SCHEMA dp_mean;
-ALTER FUNCTION @extschema@.dp_state_send(dp_mean.dp_state) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_state_combine(dp_mean.dp_state, dp_mean.dp_state) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_mean_trans(dp_mean.dp_state, float8, float8, float8, float8) SET SCHEMA dp_mean;
 ALTER FUNCTION @extschema@.dp_mean_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
@@ -142,10 +143,6 @@ CREATE OR REPLACE FUNCTION dp_mean.dp_state_in(input cstring) RETURNS dp_mean.dp
     AS 'MODULE_PATHNAME', 'dp_state_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OR REPLACE FUNCTION dp_mean.dp_state_out(state dp_mean.dp_state) RETURNS cstring
     AS 'MODULE_PATHNAME', 'dp_state_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_state_recv(input internal) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_state_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE OR REPLACE FUNCTION dp_mean.dp_state_send(state dp_mean.dp_state) RETURNS bytea
-    AS 'MODULE_PATHNAME', 'dp_state_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OR REPLACE FUNCTION dp_mean.dp_state_combine(a dp_mean.dp_state, b dp_mean.dp_state) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_state_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE OR REPLACE FUNCTION dp_mean.dp_mean_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)

@@ -6,7 +6,7 @@ use pgrx::pg_sys::Datum;
 use crate::pg::errors;
 use crate::pg::fmgr::{Call, sql_function};
 
-/// Refuses: see [`errors::no_external_state`].
+/// Of the SQL of 0.1.0, whose script is run before that of its update: see [`errors::no_external_state`].
 fn refuse(_: Call) -> Option<Datum> {
     errors::no_external_state()
 }
