@@ -20,7 +20,7 @@ fn main() {
     let mut letters = 0;
     for _ in 0..RUNS {
         // As of eight shards, whose parts come by turns.
-        let sealers = (0..8).map(|_| Sealer::new(Rc::clone(&keys), name, &call).expect("a sealer"));
+        let sealers = (0..8).map(|_| Sealer::new(&keys, name, &call).expect("a sealer"));
         let mut sealers = Vec::from_iter(sealers);
         let mut texts = Vec::with_capacity(parts);
         let began = Instant::now();
