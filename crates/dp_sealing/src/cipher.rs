@@ -37,6 +37,7 @@ pub(crate) fn key_of(key: &[u8; KEY], bytes: &[u8]) -> Zeroizing<[u8; KEY]> {
 }
 
 /// XChaCha20-Poly1305 under nonces that have their first 16 bytes in common, without associated data.
+#[derive(Clone)]
 pub(crate) struct Cipher(Zeroizing<[u8; KEY]>);
 
 impl Cipher {
@@ -47,17 +48,16 @@ impl Cipher {
 
     /// Seals `text` in place, under the nonce that ends with these bytes.
     pub(crate) fn seal(&self, end: &[u8; 8], text: &mut [u8]) -> Tag {
-        let (core, mut blocks) = self.begin(end);
-        let mac = mac(&mut blocks);
+        let (core, blocks) = self.begin(end);
         apply(core, &blocks, text);
-        authenticated(mac, text).finalize()
+        authenticator(&blocks, text).finalize()
     }
 
     /// Opens what `seal` made of a text, in place; `None` of anything else, which stays as it is.
     pub(crate) fn open(&self, end: &[u8; 8], text: &mut [u8], tag: &Tag) -> Option<()> {
-        let (core, mut blocks) = self.begin(end);
+        let (core, blocks) = self.begin(end);
         // Compares in constant time.
-        authenticated(mac(&mut blocks), text).verify(tag).ok()?;
+        authenticator(&blocks, text).verify(tag).ok()?;
         apply(core, &blocks, text);
         Some(())
     }
@@ -73,17 +73,11 @@ impl Cipher {
     }
 }
 
-/// The authenticator, whose key is the first half of the first block, and is not needed again.
-fn mac(blocks: &mut Blocks) -> Poly1305 {
-    let key = blocks[0].first_chunk_mut::<KEY>().expect("64 bytes");
-    let mac = Poly1305::new((&*key).into());
-    key.zeroize();
-    mac
-}
-
-/// After the text, of which the last block is filled up with zeros: how many bytes of associated data there are, none,
-/// and of text.
-fn authenticated(mut mac: Poly1305, text: &[u8]) -> Poly1305 {
+/// The authenticator, whose key is the first half of the first block, after the text, of which the last block is filled
+/// up with zeros, and how many bytes there are of associated data, none, and of text.
+fn authenticator(blocks: &Blocks, text: &[u8]) -> Poly1305 {
+    let key = blocks[0].first_chunk::<KEY>().expect("64 bytes");
+    let mut mac = Poly1305::new(key.into());
     mac.update_padded(text);
     let mut lengths = Block::default();
     lengths[8..].copy_from_slice(&(text.len() as u64).to_le_bytes());

@@ -232,6 +232,8 @@ struct Context {
     key: Zeroizing<[u8; KEY]>,
     /// The ciphers of the streams from which parts came.
     streams: HashMap<u128, Cipher>,
+    /// The one of the part that came last: mostly that of the next one too.
+    last: Option<(u128, Cipher)>,
 }
 
 impl Opener {
@@ -264,24 +266,17 @@ impl Opener {
         let (filled, tag) = rest.split_last_chunk_mut::<TAG>()?;
         let nonce = Nonce(*nonce);
 
-        let cipher = context.streams.get(&nonce.stream());
-        let made = cipher
-            .is_none()
-            .then(|| Cipher::new(&context.key, nonce.beginning()));
-        let tag = (*tag).into();
-        cipher.or(made.as_ref())?.open(nonce.end(), filled, &tag)?;
+        let last = context.last.as_ref();
+        let last = last.filter(|(stream, _)| *stream == nonce.stream());
+        let other = last.is_none().then(|| context.cipher(&nonce));
+        let cipher = last.map(|(_, cipher)| cipher).or(other.as_ref())?;
+        cipher.open(nonce.end(), filled, &(*tag).into())?;
         // Only contexts and streams that somebody with the key has begun.
         if new.is_some() {
             self.known = new;
         }
-        if let (Some(made), Some(context)) = (made, &mut self.known) {
-            if context.streams.len() >= MOST_STREAMS {
-                context.streams.clear();
-            }
-            // Without memory it is made again for the next part.
-            if context.streams.try_reserve(1).is_ok() {
-                context.streams.insert(nonce.stream(), made);
-            }
+        if let (Some(other), Some(context)) = (other, &mut self.known) {
+            context.keep(nonce.stream(), other);
         }
         let length = filled.iter().rposition(|byte| *byte != 0)?;
         let call = 2 + usize::from(head[1]) + LENGTH;
@@ -308,7 +303,29 @@ impl Context {
             key: key_of(&keys.named(id)?.key, &context(name, head)),
             head: head.into(),
             streams: HashMap::new(),
+            last: None,
         })
+    }
+
+    /// That of the stream of this nonce.
+    fn cipher(&self, nonce: &Nonce) -> Cipher {
+        match self.streams.get(&nonce.stream()) {
+            Some(known) => known.clone(),
+            None => Cipher::new(&self.key, nonce.beginning()),
+        }
+    }
+
+    fn keep(&mut self, stream: u128, cipher: Cipher) {
+        if !self.streams.contains_key(&stream) {
+            if self.streams.len() >= MOST_STREAMS {
+                self.streams.clear();
+            }
+            // Without memory it is made again for the next part.
+            if self.streams.try_reserve(1).is_ok() {
+                self.streams.insert(stream, cipher.clone());
+            }
+        }
+        self.last = Some((stream, cipher));
     }
 }
 
