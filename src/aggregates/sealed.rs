@@ -142,7 +142,7 @@ impl Sealing {
             let call = self.call(&values).unwrap_or_else(too_long);
             if self.prepared.as_ref().is_none_or(|of| of.call != call) {
                 let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
-                let sealer = Sealer::new(keys, &self.wrapped.name, &call);
+                let sealer = Sealer::new(&keys, &self.wrapped.name, &call);
                 self.prepared = Some(Prepared {
                     beginning: carried::beginning(),
                     call,

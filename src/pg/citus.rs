@@ -65,8 +65,8 @@ pub fn wrapped(call: Call) -> Option<Rc<Wrapped>> {
     // SAFETY: an aggregate is the caller, so that its context is an AggState, which has the state of its query, and
     // PostgreSQL knows its call, which lives in the plan.
     unsafe {
-        let aggref = pg_sys::AggGetAggref(call.fcinfo()).cast::<Aggref>();
         let aggregate = (*call.fcinfo()).context.cast::<pg_sys::AggState>();
+        let aggref = called(aggregate);
         let query = (*aggregate).ss.ps.state;
         let place = (query as usize, aggref as usize);
         let found = KNOWN.with_borrow(|known| {
@@ -82,6 +82,22 @@ pub fn wrapped(call: Call) -> Option<Rc<Wrapped>> {
         PgMemoryContexts::For(memory).leak_and_drop_on_delete(Forget(place));
         KNOWN.with_borrow_mut(|known| known.push((place, Rc::clone(&wrapped))));
         Some(wrapped)
+    }
+}
+
+/// The call that an aggregate works for just now: `AggGetAggref`, which would be asked through a guard for each row.
+///
+/// # Safety
+/// It lives.
+unsafe fn called(aggregate: *mut pg_sys::AggState) -> *mut Aggref {
+    // SAFETY: the caller guarantees it; PostgreSQL has set at most one, within its final function or within another one.
+    unsafe {
+        let (last, other) = ((*aggregate).curperagg, (*aggregate).curpertrans);
+        match (last.as_ref(), other.as_ref()) {
+            (Some(last), _) => last.aggref,
+            (None, Some(other)) => other.aggref,
+            (None, None) => std::ptr::null_mut(),
+        }
     }
 }
 

@@ -76,10 +76,9 @@ impl Keys {
         &self.0[0]
     }
 
-    /// The key with this name, and which one it is.
-    pub(crate) fn named(&self, id: &[u8]) -> Option<(usize, &Key)> {
-        let mut all = self.0.iter().enumerate();
-        all.find(|(_, key)| *key.id == *id)
+    /// The key with this name.
+    pub(crate) fn named(&self, id: &[u8]) -> Option<&Key> {
+        self.0.iter().find(|key| *key.id == *id)
     }
 }
 

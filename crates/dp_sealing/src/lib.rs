@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod base64;
+mod cipher;
 pub mod keys;
 pub mod sealed;
 pub mod seen;

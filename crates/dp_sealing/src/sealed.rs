@@ -2,14 +2,16 @@
 //!
 //! ```text
 //! version  1 byte                              \
-//! key      1 byte: so many bytes of its name    | public, and
-//! call     2 bytes: so many bytes of the call  /  authenticated
+//! key      1 byte: so many bytes of its name    | public, and in
+//! call     2 bytes: so many bytes of the call  /  the context
 //! nonce    24 bytes: a stream of 16 and a number of 8
 //! sealed:  the state, a byte 128, zeros
 //! tag      16 bytes
 //! ```
 //!
-//! as text: see `base64.rs`. Authenticated too, and not in the text: [`PURPOSE`], and the name of the aggregate.
+//! as text: see `base64.rs`. It is sealed under a key of its context: [`PURPOSE`], the name of the aggregate, and what is
+//! public before the nonce. These are the same for all parts of a call, so that key is made once, and authenticates
+//! them: with each part they would be three quarters of what Poly1305 reads.
 //!
 //! XChaCha20-Poly1305 is ChaCha20-Poly1305 under a key that HChaCha20 makes from the key and the first 16 bytes of the
 //! nonce (draft-irtf-cfrg-xchacha-03). These stay the same for the parts of a query, and so does that key.
@@ -17,18 +19,16 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use chacha20::{R20, hchacha};
-use chacha20poly1305::aead::inout::InOutBuf;
-use chacha20poly1305::{AeadInOut, ChaCha20Poly1305, KeyInit, Tag};
 use rand::TryRng;
 use rand::rngs::SysRng;
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use crate::base64::{decode, encode};
-use crate::keys::{Key, Keys};
+use crate::cipher::{Cipher, KEY, TAG, key_of};
+use crate::keys::Keys;
 
 /// The version of this layout.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// What is sealed is memory of this version of the library, on machines of this kind: others do not read it.
 const PURPOSE: &[u8] = concat!("dp_mean state ", env!("CARGO_PKG_VERSION")).as_bytes();
@@ -39,7 +39,6 @@ const NONCE: usize = 24;
 const LENGTH: usize = 2;
 /// What ends a state.
 const END: u8 = 0x80;
-const TAG: usize = 16;
 
 /// The bytes that a state of so many bytes is filled up to, so that the text does not tell how many there are: one
 /// length for all states that are one of a few numbers, and from there on powers of two.
@@ -78,27 +77,20 @@ impl Nonce {
     }
 
     pub(crate) fn stream(&self) -> u128 {
-        u128::from_le_bytes(*self.0.first_chunk().expect("16 bytes"))
+        u128::from_le_bytes(*self.beginning())
     }
 
     pub(crate) fn number(&self) -> u64 {
-        u64::from_le_bytes(*self.0.last_chunk().expect("8 bytes"))
+        u64::from_le_bytes(*self.end())
     }
 
-    /// What is left of it for the cipher of the stream: four zeros, and the number.
-    fn rest(&self) -> chacha20poly1305::Nonce {
-        let mut rest = [0; 12];
-        rest[4..].copy_from_slice(&self.0[STREAM..]);
-        rest.into()
+    fn beginning(&self) -> &[u8; STREAM] {
+        self.0.first_chunk().expect("16 bytes")
     }
-}
 
-/// The cipher of a stream.
-fn cipher(key: &Key, stream: u128) -> ChaCha20Poly1305 {
-    let mut made = hchacha::<R20>((&*key.key).into(), &stream.to_le_bytes().into());
-    let cipher = ChaCha20Poly1305::new(&made);
-    made.as_mut_slice().zeroize();
-    cipher
+    fn end(&self) -> &[u8; 8] {
+        self.0.last_chunk().expect("8 bytes")
+    }
 }
 
 /// Why a state was not sealed.
@@ -114,15 +106,15 @@ pub enum Unsealed {
 
 /// Seals the states of a call, under nonces of its own.
 pub struct Sealer {
-    keys: Rc<Keys>,
-    cipher: ChaCha20Poly1305,
+    /// That of the context.
+    key: Zeroizing<[u8; KEY]>,
+    cipher: Cipher,
     /// That of the next part.
     nonce: Nonce,
     /// The parts that may follow in this stream.
     left: u64,
     /// What is public of a text.
     head: Vec<u8>,
-    associated: Vec<u8>,
     bytes: Vec<u8>,
     text: Vec<u8>,
 }
@@ -132,26 +124,30 @@ impl Sealer {
     ///
     /// # Errors
     /// See [`Unsealed`].
-    pub fn new(keys: Rc<Keys>, name: &[u8], call: &[u8]) -> Result<Self, Unsealed> {
+    pub fn new(keys: &Keys, name: &[u8], call: &[u8]) -> Result<Self, Unsealed> {
         if call.len() > LONGEST_CALL {
             return Err(Unsealed::TooLong);
         }
-        let (cipher, nonce) = begun(keys.first())?;
-        let id = &keys.first().id;
+        let first = keys.first();
         let length = (call.len() as u16).to_le_bytes();
-        let head = [&[VERSION, id.len() as u8], &id[..], &length, call].concat();
-        let mut new = Self {
-            keys,
+        let head = [
+            &[VERSION, first.id.len() as u8],
+            &first.id[..],
+            &length,
+            call,
+        ]
+        .concat();
+        let key = key_of(&first.key, &context(name, &head));
+        let (cipher, nonce) = begun(&key)?;
+        Ok(Self {
+            key,
             cipher,
             nonce,
             left: MOST,
-            associated: Vec::new(),
             head,
             bytes: Vec::new(),
             text: Vec::new(),
-        };
-        associate(&mut new.associated, name, &new.head);
-        Ok(new)
+        })
     }
 
     /// Seals a state, in room for at least so many bytes.
@@ -164,7 +160,7 @@ impl Sealer {
             return Err(Unsealed::TooLong);
         }
         if self.left == 0 {
-            (self.cipher, self.nonce) = begun(self.keys.first())?;
+            (self.cipher, self.nonce) = begun(&self.key)?;
             self.left = MOST;
         }
         // Before it is used, so that it is not used again, whatever follows.
@@ -185,11 +181,7 @@ impl Sealer {
         bytes.extend_from_slice(state);
         bytes.push(END);
         bytes.resize(end, 0);
-        let buffer = InOutBuf::from(&mut bytes[start..]);
-        let tag = self
-            .cipher
-            .encrypt_inout_detached(&nonce.rest(), &self.associated, buffer)
-            .map_err(|_| Unsealed::TooLong)?;
+        let tag = self.cipher.seal(nonce.end(), &mut bytes[start..]);
         bytes.extend_from_slice(&tag);
         encode(bytes, &mut self.text).ok_or(Unsealed::NoMemory)?;
         Ok(&self.text)
@@ -197,13 +189,13 @@ impl Sealer {
 }
 
 /// A new stream, with its first nonce: all of it random, its number too.
-fn begun(key: &Key) -> Result<(ChaCha20Poly1305, Nonce), Unsealed> {
+fn begun(key: &[u8; KEY]) -> Result<(Cipher, Nonce), Unsealed> {
     let mut random = [0; NONCE];
     SysRng
         .try_fill_bytes(&mut random)
         .map_err(|_| Unsealed::NoRandomness)?;
     let nonce = Nonce(random);
-    Ok((cipher(key, nonce.stream()), nonce))
+    Ok((Cipher::new(key, nonce.beginning()), nonce))
 }
 
 /// Room for the next part; what a long one took is given back.
@@ -229,10 +221,19 @@ pub struct Part<'a> {
 pub struct Opener {
     keys: Rc<Keys>,
     name: Box<[u8]>,
-    /// The ciphers of streams from which parts came, by their key.
-    streams: HashMap<(usize, u128), ChaCha20Poly1305>,
-    associated: Vec<u8>,
+    /// That of the part that came last: parts of other contexts are few.
+    known: Option<Context>,
     bytes: Vec<u8>,
+}
+
+/// What parts with the same head have in common.
+struct Context {
+    head: Box<[u8]>,
+    key: Zeroizing<[u8; KEY]>,
+    /// The ciphers of the streams from which parts came.
+    streams: HashMap<u128, Cipher>,
+    /// The one of the part that came last: mostly that of the next one too.
+    last: Option<(u128, Cipher)>,
 }
 
 impl Opener {
@@ -241,8 +242,7 @@ impl Opener {
         Self {
             keys,
             name: name.into(),
-            streams: HashMap::new(),
-            associated: Vec::new(),
+            known: None,
             bytes: Vec::new(),
         }
     }
@@ -252,57 +252,87 @@ impl Opener {
         emptied(&mut self.bytes);
         let bytes = &mut self.bytes;
         decode(text, bytes)?;
-        let ([version, id], rest) = bytes.split_first_chunk::<2>()?;
-        let (id, rest) = rest.split_at_checked(usize::from(*id))?;
-        let (call, rest) = rest.split_first_chunk::<LENGTH>()?;
-        let call = usize::from(u16::from_le_bytes(*call));
-        let (_, rest) = rest.split_at_checked(call)?;
-        let (nonce, rest) = rest.split_first_chunk::<NONCE>()?;
-        let (_, tag) = rest.split_last_chunk::<TAG>()?;
-        if *version != VERSION {
-            return None;
-        }
-        let (which, key) = self.keys.named(id)?;
-        let (nonce, tag) = (Nonce(*nonce), Tag::from(*tag));
-        let (head, end) = (2 + id.len() + LENGTH + call, bytes.len() - TAG);
+        // A head says where it ends: what begins with a known one has that one.
+        let known = self.known.as_ref();
+        let known = known.filter(|known| bytes.starts_with(&known.head));
+        let new = if known.is_none() {
+            Some(Context::of(&self.keys, &self.name, bytes)?)
+        } else {
+            None
+        };
+        let context = known.or(new.as_ref())?;
+        let (head, rest) = bytes.split_at_mut(context.head.len());
+        let (nonce, rest) = rest.split_first_chunk_mut::<NONCE>()?;
+        let (filled, tag) = rest.split_last_chunk_mut::<TAG>()?;
+        let nonce = Nonce(*nonce);
 
-        associate(&mut self.associated, &self.name, &bytes[..head]);
-        let stream = (which, nonce.stream());
-        let known = self.streams.get(&stream);
-        let made = known.is_none().then(|| cipher(key, nonce.stream()));
-        let buffer = InOutBuf::from(&mut bytes[head + NONCE..end]);
-        known
-            .or(made.as_ref())?
-            .decrypt_inout_detached(&nonce.rest(), &self.associated, buffer, &tag)
-            .ok()?;
-        // Only streams that somebody with the key has begun.
-        if let Some(made) = made {
-            if self.streams.len() >= MOST_STREAMS {
-                self.streams.clear();
-            }
-            // Without memory it is made again for the next part.
-            if self.streams.try_reserve(1).is_ok() {
-                self.streams.insert(stream, made);
-            }
+        let last = context.last.as_ref();
+        let last = last.filter(|(stream, _)| *stream == nonce.stream());
+        let other = last.is_none().then(|| context.cipher(&nonce));
+        let cipher = last.map(|(_, cipher)| cipher).or(other.as_ref())?;
+        cipher.open(nonce.end(), filled, &(*tag).into())?;
+        // Only contexts and streams that somebody with the key has begun.
+        if new.is_some() {
+            self.known = new;
         }
-        let filled = &bytes[head + NONCE..end];
+        if let (Some(other), Some(context)) = (other, &mut self.known) {
+            context.keep(nonce.stream(), other);
+        }
         let length = filled.iter().rposition(|byte| *byte != 0)?;
+        let call = 2 + usize::from(head[1]) + LENGTH;
         (filled[length] == END).then_some(Part {
-            call: &bytes[head - call..head],
+            call: &head[call..],
             state: &filled[..length],
             nonce,
         })
     }
 }
 
-/// Makes `associated` what is authenticated beside what is sealed.
-fn associate(associated: &mut Vec<u8>, name: &[u8], head: &[u8]) {
-    associated.clear();
-    associated.extend_from_slice(PURPOSE);
-    associated.extend_from_slice(&WORD);
-    associated.extend_from_slice(&(name.len() as u32).to_le_bytes());
-    associated.extend_from_slice(name);
-    associated.extend_from_slice(head);
+impl Context {
+    /// That of the part with these bytes; `None` of what has no head, and of one of an unknown key.
+    fn of(keys: &Keys, name: &[u8], bytes: &[u8]) -> Option<Self> {
+        let ([version, id], rest) = bytes.split_first_chunk::<2>()?;
+        let (id, rest) = rest.split_at_checked(usize::from(*id))?;
+        let (call, rest) = rest.split_first_chunk::<LENGTH>()?;
+        let (_, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*call)))?;
+        if *version != VERSION {
+            return None;
+        }
+        let head = &bytes[..bytes.len() - rest.len()];
+        Some(Self {
+            key: key_of(&keys.named(id)?.key, &context(name, head)),
+            head: head.into(),
+            streams: HashMap::new(),
+            last: None,
+        })
+    }
+
+    /// That of the stream of this nonce.
+    fn cipher(&self, nonce: &Nonce) -> Cipher {
+        match self.streams.get(&nonce.stream()) {
+            Some(known) => known.clone(),
+            None => Cipher::new(&self.key, nonce.beginning()),
+        }
+    }
+
+    fn keep(&mut self, stream: u128, cipher: Cipher) {
+        if !self.streams.contains_key(&stream) {
+            if self.streams.len() >= MOST_STREAMS {
+                self.streams.clear();
+            }
+            // Without memory it is made again for the next part.
+            if self.streams.try_reserve(1).is_ok() {
+                self.streams.insert(stream, cipher.clone());
+            }
+        }
+        self.last = Some((stream, cipher));
+    }
+}
+
+/// What a key is made for: no two pairs of a name and a head have the same.
+fn context(name: &[u8], head: &[u8]) -> Vec<u8> {
+    let length = (name.len() as u32).to_le_bytes();
+    [PURPOSE, &WORD, &length, name, head].concat()
 }
 
 #[cfg(test)]
@@ -317,7 +347,7 @@ mod tests {
     const NAME: &[u8] = b"dp_mean(float8)";
 
     fn sealer(keys: &Rc<Keys>, call: &[u8]) -> Sealer {
-        Sealer::new(Rc::clone(keys), NAME, call).unwrap()
+        Sealer::new(keys, NAME, call).unwrap()
     }
 
     fn sealed(keys: &Rc<Keys>, call: &[u8], state: &[u8]) -> Vec<u8> {
@@ -349,47 +379,42 @@ mod tests {
         }
     }
 
-    /// The figures of draft-irtf-cfrg-xchacha-03, appendix A.3.1: that the cipher is the one it is called.
-    #[test]
-    fn the_cipher_is_xchacha20_poly1305() {
-        let key = Key {
-            id: Box::default(),
-            key: zeroize::Zeroizing::new(std::array::from_fn(|i| 0x80 + i as u8)),
-        };
-        let nonce = Nonce(std::array::from_fn(|i| 0x40 + i as u8));
-        let associated = [
-            0x50, 0x51, 0x52, 0x53, 0xc0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7,
-        ];
-        let mut text = *b"Ladies and Gentlemen of the class of '99: If I could offer you only \
-                          one tip for the future, sunscreen would be it.";
-        let tag = cipher(&key, nonce.stream())
-            .encrypt_inout_detached(&nonce.rest(), &associated, InOutBuf::from(&mut text[..]))
-            .unwrap();
-        assert_eq!(text[..4], [0xbd, 0x6d, 0x17, 0x9d]);
-        let published = 0xc087_5924_c1c7_9879_47de_afd8_780a_cf49_u128;
-        assert_eq!(tag[..], published.to_be_bytes());
-    }
-
-    /// What is sealed is what the library's own XChaCha20-Poly1305 opens, under the whole nonce.
+    /// What is sealed is what another XChaCha20-Poly1305 opens, under the whole nonce and the key of the context.
     #[test]
     fn a_text_is_one_of_xchacha20_poly1305() {
-        use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+        use chacha20poly1305::aead::inout::InOutBuf;
+        use chacha20poly1305::{AeadInOut, KeyInit, Tag, XChaCha20Poly1305, XNonce};
         let keys = keys(&[("a", 1)]);
         let mut sealer = sealer(&keys, b"call");
         for state in [&b"state"[..], b"another"] {
-            let (mut bytes, mut associated) = (Vec::new(), Vec::new());
+            let mut bytes = Vec::new();
             decode(sealer.seal(state, 8).unwrap(), &mut bytes).unwrap();
             let (head, rest) = bytes.split_at_mut(2 + 1 + LENGTH + 4);
             let (nonce, rest) = rest.split_at_mut(NONCE);
             let (inner, tag) = rest.split_at_mut(9);
-            associate(&mut associated, NAME, head);
+            let key = key_of(&keys.first().key, &context(NAME, head));
             let nonce = XNonce::try_from(&*nonce).unwrap();
             let tag = Tag::try_from(&*tag).unwrap();
-            XChaCha20Poly1305::new((&*keys.first().key).into())
-                .decrypt_inout_detached(&nonce, &associated, InOutBuf::from(&mut *inner), &tag)
+            XChaCha20Poly1305::new((&*key).into())
+                .decrypt_inout_detached(&nonce, &[], InOutBuf::from(&mut *inner), &tag)
                 .unwrap();
             assert_eq!(inner[..state.len()], *state);
             assert_eq!(inner[state.len()], END);
+        }
+    }
+
+    /// Each of its parts tells it from others, wherever they meet.
+    #[test]
+    fn each_context_is_another() {
+        let mut all = Vec::new();
+        for name in [&b""[..], b"a", b"ab", b"abc"] {
+            for head in [&b""[..], b"a", b"b", b"bc", b"bcd"] {
+                all.push(context(name, head));
+            }
+        }
+        for (i, one) in all.iter().enumerate() {
+            assert!(!all[..i].contains(one), "{one:?}");
+            assert!(one.starts_with(PURPOSE));
         }
     }
 
@@ -452,7 +477,7 @@ mod tests {
         let text = sealed(&keys, &long, b"state");
         assert_eq!(opener(&keys).open(&text).unwrap().call, long);
         let longer = vec![0; LONGEST_CALL + 1];
-        let refused = Sealer::new(Rc::clone(&keys), NAME, &longer);
+        let refused = Sealer::new(&keys, NAME, &longer);
         assert_eq!(refused.err(), Some(Unsealed::TooLong));
         let refused = sealer(&keys, b"").seal(b"", usize::MAX).err();
         assert_eq!(refused, Some(Unsealed::TooLong));
@@ -478,21 +503,49 @@ mod tests {
         assert!(!opens(&keys(&[("z", 1)]), &by_old));
     }
 
-    /// Streams of two keys that happen to be the same are two.
+    /// Streams that happen to be the same are others under another key, and of another call.
     #[test]
-    fn a_stream_belongs_to_its_key() {
+    fn a_stream_belongs_to_its_context() {
         let both = keys(&[("a", 1), ("b", 2)]);
         let mut opener = opener(&both);
-        for lines in [&[("a", 1)][..], &[("b", 2)]] {
-            let keys = keys(lines);
-            let mut sealer = sealer(&keys, b"call");
-            sealer.nonce = Nonce::new(7, 7);
-            sealer.cipher = cipher(keys.first(), 7);
-            for _ in 0..2 {
-                assert!(opener.open(sealer.seal(b"state", 8).unwrap()).is_some());
+        for _ in 0..2 {
+            for (lines, call) in [
+                (&[("a", 1)][..], &b"call"[..]),
+                (&[("a", 1)], b"cal"),
+                (&[("b", 2)], b"call"),
+            ] {
+                let keys = keys(lines);
+                let mut sealer = sealer(&keys, call);
+                sealer.nonce = Nonce::new(7, 7);
+                sealer.cipher = Cipher::new(&sealer.key, sealer.nonce.beginning());
+                for _ in 0..2 {
+                    let part = opener.open(sealer.seal(b"state", 8).unwrap());
+                    assert_eq!(part.unwrap().call, call);
+                }
             }
         }
-        assert_eq!(opener.streams.len(), 2);
+    }
+
+    /// What cannot be opened does not take the place of what is known.
+    #[test]
+    fn only_what_was_opened_is_remembered() {
+        let keys = keys(&[("a", 1)]);
+        let mut opener = opener(&keys);
+        let (text, other) = (
+            sealed(&keys, b"call", b"state"),
+            sealed(&keys, b"another", b"state"),
+        );
+        let head = |opener: &Opener| opener.known.as_ref().map(|known| known.head.clone());
+        let (mut changed, last) = (other.clone(), other.len() - 2);
+        changed[last] ^= 1;
+        assert!(opener.open(&changed).is_none());
+        assert_eq!(head(&opener), None);
+        assert!(opener.open(&text).is_some());
+        let first = head(&opener);
+        assert!(opener.open(&changed).is_none());
+        assert_eq!(head(&opener), first);
+        assert!(opener.open(&other).is_some());
+        assert_ne!(head(&opener), first);
     }
 
     #[test]
@@ -508,7 +561,7 @@ mod tests {
             assert!(Opener::new(Rc::clone(&keys), name).open(&text).is_none());
         }
         // What is of the name cannot be of the head.
-        let other = Sealer::new(Rc::clone(&keys), &[NAME, b"\x02"].concat(), b"call");
+        let other = Sealer::new(&keys, &[NAME, b"\x02"].concat(), b"call");
         let text = other.unwrap().seal(b"state", 8).unwrap().to_vec();
         assert!(!opens(&keys, &text));
     }
@@ -524,7 +577,7 @@ mod tests {
             changed[60] ^= 1;
             assert!(opener.open(&changed).is_none());
         }
-        assert_eq!(opener.streams.len(), 3);
+        assert_eq!(opener.known.unwrap().streams.len(), 3);
     }
 
     #[test]

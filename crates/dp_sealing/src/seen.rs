@@ -1,9 +1,9 @@
 //! The parts that came: for each run of numbers of a stream a table of bits, found in one step, so that many parts take
 //! time in proportion to their number, and parts that were sealed one after the other two to four bits each: a table of
-//! 512 has 97 bytes in a hash table that is between seven sixteenths and seven eighths full.
+//! 512 has 64 bytes in a list that is at least half full, and 49 in a hash table that is between seven sixteenths and
+//! seven eighths full.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use crate::sealed::Nonce;
 
@@ -12,9 +12,18 @@ const NUMBERS: u64 = 512;
 
 type Bits = [u64; (NUMBERS / 64) as usize];
 
+/// Which table it is: its stream, and its numbers.
+type Table = (u128, u64);
+
 /// The parts that came. What hashes them is secret, so that nobody can choose parts that take long.
 #[derive(Default)]
-pub struct Seen(HashMap<(u128, u64), Bits>);
+pub struct Seen {
+    /// Where each table is in the list.
+    places: HashMap<Table, usize>,
+    tables: Vec<Bits>,
+    /// That of the part that came last: mostly that of the next one too.
+    last: Option<(Table, usize)>,
+}
 
 /// Memory has ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,16 +36,30 @@ impl Seen {
     /// There is no memory for more.
     pub fn insert(&mut self, nonce: &Nonce) -> Result<bool, NoMemory> {
         let number = nonce.number();
-        let (table, bit) = (number / NUMBERS, number % NUMBERS);
-        self.0.try_reserve(1).map_err(|_| NoMemory)?;
-        let bits = match self.0.entry((nonce.stream(), table)) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(Bits::default()),
+        let (table, bit) = ((nonce.stream(), number / NUMBERS), number % NUMBERS);
+        let place = match self.last {
+            Some((last, place)) if last == table => place,
+            _ => self.place_of(table)?,
         };
+        self.last = Some((table, place));
+        let bits = &mut self.tables[place];
         let (word, bit) = (&mut bits[(bit / 64) as usize], 1 << (bit % 64));
         let is_new = *word & bit == 0;
         *word |= bit;
         Ok(is_new)
+    }
+
+    /// Where a table is, which is made if there is none.
+    fn place_of(&mut self, table: Table) -> Result<usize, NoMemory> {
+        if let Some(place) = self.places.get(&table) {
+            return Ok(*place);
+        }
+        self.places.try_reserve(1).map_err(|_| NoMemory)?;
+        self.tables.try_reserve(1).map_err(|_| NoMemory)?;
+        let place = self.tables.len();
+        self.tables.push(Bits::default());
+        self.places.insert(table, place);
+        Ok(place)
     }
 }
 
@@ -95,6 +118,6 @@ mod tests {
         for number in 0..10 * NUMBERS {
             assert_eq!(seen.insert(&nonce(1, number)), Ok(true));
         }
-        assert_eq!(seen.0.len(), 10);
+        assert_eq!((seen.places.len(), seen.tables.len()), (10, 10));
     }
 }
