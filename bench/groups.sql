@@ -10,20 +10,21 @@ VACUUM (FREEZE, ANALYZE) visits;
 
 TRUNCATE contenders;
 INSERT INTO contenders
-SELECT first + nth, name || words, format('SELECT count(a) FROM (%s GROUP BY k) AS q', format(query, rows)), goal
+SELECT first + nth, name || words,
+       format('SELECT count(a) FROM (%s GROUP BY k) AS q', format(query, format(rows, needed))), goal
 FROM (VALUES
-    (0, '`avg` of the means of each person and group',
+    (0, 'person, k', '`avg` of the means of each person and group',
      'SELECT k, avg(x) AS a FROM (SELECT k, avg(x) AS x FROM %s GROUP BY person, k) AS means', NULL),
-    (1, '`dp_mean` over `dp_groups`',
+    (1, 'person', '`dp_mean` over `dp_groups`',
      'SELECT k, dp_mean(c, 0, 1, 1.0, ''hourglass(groups=10)'') AS a FROM (SELECT dp_groups(10, person, k, dp_part(x, 0, 1)) '
      'AS kept FROM %s GROUP BY person) AS people, dp_unnest(kept) AS g(k int, c dp_contribution)', 1.5),
-    (2, '`dp_mean` over ten groups by `row_number()`',
+    (2, 'person, k', '`dp_mean` over ten groups by `row_number()`',
      'SELECT k, dp_mean(c, 0, 1, 1.0, ''hourglass(groups=10)'') AS a FROM (SELECT k, c, row_number() OVER (PARTITION BY '
      'person ORDER BY hashint8extended(person, k)) AS nth FROM (SELECT person, k, dp_contribution(x, 0, 1) AS c '
      'FROM %s GROUP BY person, k) AS contributed) AS numbered WHERE nth <= 10', NULL)
-) AS calls(nth, name, query, goal), (VALUES
+) AS calls(nth, needed, name, query, goal), (VALUES
     (0, '', 'visits'),
-    (3, ', in order', '(SELECT * FROM visits ORDER BY person, k) AS visits')
+    (3, ', in order', '(SELECT * FROM visits ORDER BY %s) AS visits')
 ) AS sources(first, words, rows);
 SET enable_sort = on;
 
