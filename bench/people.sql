@@ -1,6 +1,6 @@
 -- What it takes to protect people instead of rows: ten rows a person, of which three are kept, their mean, or what they
--- contribute. Run by
--- scripts/bench in the session of bench.sql, whose functions it uses; prints Markdown.
+-- contribute; and contributions against plain means of each person, with workers too. Run by scripts/bench in the session of
+-- bench.sql, whose functions it uses; prints Markdown.
 CREATE UNLOGGED TABLE people AS
 SELECT (i % greatest(:rows / 10, 1))::int AS person, random() AS x FROM generate_series(1, :rows) AS i;
 VACUUM (FREEZE, ANALYZE) people;
@@ -34,6 +34,15 @@ FROM (SELECT contenders.*, again FROM contenders, generate_series(1, greatest(:r
 SELECT format('%s rows of %s people, PostgreSQL %s, medians of %s runs that take turns.',
               trim(to_char(:rows, '999,999,999')), trim(to_char(:rows / 10, '999,999,999')),
               current_setting('server_version'), greatest(:runs, 3));
+\echo
+SELECT * FROM ratios();
+
+TRUNCATE turns;
+DELETE FROM contenders WHERE id < 4;
+UPDATE contenders SET id = id - 4, goal = CASE WHEN id > 4 THEN 1.15 END;
+CALL take_turns('contributions', jits => '{f}', checked => false);
+\echo
+\echo 'Contributions against plain means of each person:'
 \echo
 SELECT * FROM ratios();
 RESET work_mem;
