@@ -1,5 +1,5 @@
 -- The errors of means over people with many rows: what people contribute, against k rows of each that are chosen by
--- chance. Run by hand in an empty database, psql -X -f bench/sampling.sql; a few minutes. Prints Markdown.
+-- chance. Run by hand in an empty database, psql -X -f bench/sampling.sql; ten minutes. Prints Markdown.
 \set QUIET on
 \set ON_ERROR_STOP on
 \pset pager off
@@ -49,13 +49,13 @@ BEGIN
         END LOOP;
     END LOOP;
 END $$;
-SELECT pg_temp.measure(0, 50), pg_temp.measure(0.5, 50) \g /dev/null
+SELECT pg_temp.measure(0, 400), pg_temp.measure(0.5, 400) \g /dev/null
 
 \echo '| within a person | `k` | k rows, over rows | contributions, over rows | k rows, over people | contributions, over people |'
 \echo '| --- | --- | --- | --- | --- | --- |'
 SELECT format('| %s | %s | %s | %s | %s | %s |', CASE correlation WHEN 0 THEN 'independent' ELSE 'correlated 0.5' END, k,
-    to_char(sqrt(avg(of_rows ^ 2) FILTER (WHERE way = 'sampled')), 'FM0.00000'),
-    to_char(sqrt(avg(of_rows ^ 2) FILTER (WHERE way = 'contributed')), 'FM0.00000'),
-    to_char(sqrt(avg(of_people ^ 2) FILTER (WHERE way = 'sampled')), 'FM0.00000'),
-    to_char(sqrt(avg(of_people ^ 2) FILTER (WHERE way = 'contributed')), 'FM0.00000'))
+    to_char(sqrt(avg(of_rows ^ 2) FILTER (WHERE way = 'sampled')), 'FM0.000000'),
+    to_char(sqrt(avg(of_rows ^ 2) FILTER (WHERE way = 'contributed')), 'FM0.000000'),
+    to_char(sqrt(avg(of_people ^ 2) FILTER (WHERE way = 'sampled')), 'FM0.000000'),
+    to_char(sqrt(avg(of_people ^ 2) FILTER (WHERE way = 'contributed')), 'FM0.000000'))
 FROM errors GROUP BY correlation, k ORDER BY correlation, k;
