@@ -817,6 +817,52 @@ fn forged_partial_states_break_no_check_of_a_debug_build() {
     forged_partial_states(Build::Testing);
 }
 
+/// Parts of one call have one grid. Those of two calls, which only a superuser could bring together, add up to a refusal,
+/// of 16 bytes, in whatever order they come; of one call, to a state of the same size as each.
+#[test]
+fn parts_on_two_grids_are_refused() {
+    let (_database, mut client) = session(Build::Release);
+    run(
+        &mut client,
+        "CREATE FUNCTION forge(cstring) RETURNS dp_mean.dp_state
+             LANGUAGE internal IMMUTABLE STRICT AS 'byteain';
+         CREATE AGGREGATE combined(dp_mean.dp_state) (SFUNC = dp_mean.dp_state_combine, STYPE = dp_mean.dp_state)",
+    );
+    // Marks, words of sums, numbers of the grid: of a mean, a variance, two columns, a person's rows, a person's total.
+    for (magic, words, numbers) in [
+        (MAGIC, 3, 4),
+        (MAGIC, 5, 4),
+        (0xd9_3a_5e_04, 11, 8),
+        (0xd9_3a_5e_02, 5, 2),
+        (0xd9_3a_5e_03, 3, 4),
+    ] {
+        let part = |changed: usize| {
+            let mut bytes = magic.to_ne_bytes().to_vec();
+            (0..words).for_each(|_| bytes.extend(1u64.to_ne_bytes()));
+            for i in 0..numbers {
+                let number: f64 = if i == changed { 0.5 } else { i as f64 };
+                bytes.extend(number.to_ne_bytes());
+            }
+            hexadecimal(&bytes)
+        };
+        let mut size = |parts: &[&String]| -> i32 {
+            let parts = parts.iter().map(|part| format!("(forge('{part}'))"));
+            let parts = parts.collect::<Vec<_>>().join(", ");
+            let sql = format!("SELECT pg_column_size(combined(b)) FROM (VALUES {parts}) v(b)");
+            value(&mut client, &sql)
+        };
+        let one = part(numbers);
+        let whole = 8 + 8 * (words + numbers) as i32;
+        assert_eq!(size(&[&one, &one]), whole, "{magic:x}");
+        for changed in 0..numbers {
+            let other = part(changed);
+            for parts in [[&one, &other, &one], [&other, &one, &one]] {
+                assert_eq!(size(&parts), 16, "{magic:x}, number {changed}");
+            }
+        }
+    }
+}
+
 #[test]
 fn states_in_forms_that_only_tables_have_are_refused() {
     let (_database, mut client) = session(Build::Release);

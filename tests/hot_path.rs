@@ -7,21 +7,22 @@ use std::process::Command;
 
 use dp_mean_tests::{Build, rows, session, variable};
 
-/// The C functions that run for each row: the transition functions of all aggregates.
+/// The C functions that run for each row, or for each group of each worker: the transition functions of all aggregates,
+/// and what makes one state of two.
 fn per_row() -> Vec<String> {
     let (_database, mut client) = session(Build::Release);
-    let sql = "SELECT DISTINCT t.prosrc FROM pg_aggregate a JOIN pg_proc t ON t.oid = a.aggtransfn \
+    let sql = "SELECT DISTINCT t.prosrc FROM pg_aggregate a JOIN pg_proc t ON t.oid IN (a.aggtransfn, a.aggcombinefn) \
          JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = a.aggfnoid AND d.deptype = 'e' \
          JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid \
-         WHERE extname = 'dp_mean' AND t.proname <> 'receipt_trans'";
-    // No row comes into a receipt.
+         WHERE extname = 'dp_mean' AND t.proname LIKE 'dp\\_%'";
+    // Those of receipts, which no row comes into, have other names.
     rows(&mut client, sql)
         .iter()
         .map(|row| row.get(0))
         .collect()
 }
 
-/// What the guarded functions are called in `transition_function!`. The linker may have merged
+/// What the guarded functions are called in `unguarded_function!`. The linker may have merged
 /// those that are alike.
 const GUARDED: &str = "guarded_rest";
 

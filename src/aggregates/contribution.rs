@@ -8,7 +8,7 @@
 use std::rc::Rc;
 
 use dp_core::encoding::contribution::{Contribution, PersonRows, PersonTotal};
-use dp_core::encoding::grid::{Bounds, Grid};
+use dp_core::encoding::grid::{Bounds, Grid, UnitGrid};
 use dp_core::error::ParameterError;
 use dp_core::privacy::cost::Cost;
 use dp_core::registry::{Factory, Made, Spent};
@@ -27,20 +27,20 @@ use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::pg::plan::SupportFunction;
 use crate::state::refused::Refused;
-use crate::state::scalar::{RowSums, State};
+use crate::state::scalar::{ColumnGrid, RowSums, State};
 use crate::types::contribution::Sealed;
 
 /// What a person's rows are added up to, and how that becomes a contribution.
-trait Person: RowSums<Grid = Grid, Row = f64> {
+trait Person: RowSums<Grid: ColumnGrid, Row = f64> {
     /// The grid of the rows.
-    fn grid(bounds: &Bounds) -> Grid;
+    fn grid(bounds: &Bounds) -> Self::Grid;
 
     fn contribution(&self, bounds: &Bounds, k: u32) -> Option<Contribution>;
 }
 
 impl Person for PersonRows {
-    fn grid(bounds: &Bounds) -> Grid {
-        Grid::unit(bounds)
+    fn grid(bounds: &Bounds) -> UnitGrid {
+        UnitGrid::new(bounds)
     }
 
     fn contribution(&self, _bounds: &Bounds, k: u32) -> Option<Contribution> {

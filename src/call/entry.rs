@@ -43,28 +43,9 @@ pub unsafe fn guarded_row(
 /// plain case, the aggregate's `other_row`, guarded and never inlined, for the rest.
 macro_rules! transition_function {
     ($name:ident, $finfo:ident, $aggregate:expr, $plain:path) => {
-        $crate::pg::fmgr::finfo!($finfo);
-
-        #[unsafe(no_mangle)]
-        /// # Safety
-        /// PostgreSQL calls it, with the arguments that the SQL declaration names.
-        pub unsafe extern "C-unwind" fn $name(
-            fcinfo: pgrx::pg_sys::FunctionCallInfo,
-        ) -> pgrx::pg_sys::Datum {
-            #[cold]
-            #[inline(never)]
-            #[pgrx::pg_guard]
-            unsafe extern "C-unwind" fn guarded_rest(
-                fcinfo: pgrx::pg_sys::FunctionCallInfo,
-            ) -> pgrx::pg_sys::Datum {
-                // SAFETY: PostgreSQL's own fcinfo, for the length of this call.
-                unsafe {
-                    $crate::call::entry::guarded_row(fcinfo, |call| $aggregate.other_row(call))
-                }
-            }
-            // SAFETY: the SQL declaration gives it the arguments it needs.
-            unsafe { $plain(fcinfo, guarded_rest) }
-        }
+        $crate::pg::fmgr::unguarded_function!($name, $finfo, $plain, |fcinfo| {
+            $crate::call::entry::guarded_row(fcinfo, |call| $aggregate.other_row(call))
+        });
     };
 }
 

@@ -135,6 +135,33 @@ macro_rules! sql_function {
     };
 }
 
+/// Exports the C function `$name` that PostgreSQL calls so often that it runs unguarded: `$plain` for the plain case, and
+/// `$rest`, guarded and never inlined, for all else. Both take the `fcinfo`.
+macro_rules! unguarded_function {
+    ($name:ident, $finfo:ident, $plain:path, $rest:expr) => {
+        $crate::pg::fmgr::finfo!($finfo);
+
+        #[unsafe(no_mangle)]
+        /// # Safety
+        /// PostgreSQL calls it, with the arguments that the SQL declaration names.
+        pub unsafe extern "C-unwind" fn $name(
+            fcinfo: pgrx::pg_sys::FunctionCallInfo,
+        ) -> pgrx::pg_sys::Datum {
+            #[cold]
+            #[inline(never)]
+            #[pgrx::pg_guard]
+            unsafe extern "C-unwind" fn guarded_rest(
+                fcinfo: pgrx::pg_sys::FunctionCallInfo,
+            ) -> pgrx::pg_sys::Datum {
+                // SAFETY: PostgreSQL's own fcinfo, for the length of this call.
+                unsafe { ($rest)(fcinfo) }
+            }
+            // SAFETY: the SQL declaration gives it the arguments it needs.
+            unsafe { $plain(fcinfo, guarded_rest) }
+        }
+    };
+}
+
 /// Says of a C function that it follows version 1 of the calling convention.
 macro_rules! finfo {
     ($finfo:ident) => {
@@ -147,4 +174,4 @@ macro_rules! finfo {
     };
 }
 
-pub(crate) use {finfo, sql_function};
+pub(crate) use {finfo, sql_function, unguarded_function};

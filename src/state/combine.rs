@@ -4,18 +4,63 @@ use dp_core::encoding::contribution::{PersonRows, PersonTotal};
 use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::squares::Squares;
 use dp_core::encoding::sums::{Moments, Sums};
-use pgrx::pg_sys::Datum;
+use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::pg::carried::{Carried, is_nothing};
 use crate::pg::errors;
-use crate::pg::fmgr::{Call, sql_function};
+use crate::pg::fmgr::{Call, answer, argument, in_aggregate, unguarded_function};
 use crate::state::bins::Bins;
 use crate::state::bitmap::BitmapState;
 use crate::state::cells::CellState;
 use crate::state::groups::GroupsState;
 use crate::state::octaves::OctaveState;
 use crate::state::refused::Refused;
-use crate::state::scalar::State;
+use crate::state::scalar::{RowSums, State};
+
+/// Two states of an `S`, or the first one of a group: in place, or as the executor copies it. `None` of all else.
+/// Cannot panic.
+///
+/// # Safety
+/// Both are non-NULL varlenas, and not the same.
+#[inline(always)]
+unsafe fn plain_sums<S: RowSums>(left: Datum, right: Datum) -> Option<Datum> {
+    // SAFETY: the caller guarantees it.
+    unsafe {
+        let from = State::<S>::of(right)?;
+        match State::<S>::of(left) {
+            Some(into) => into.take_in(from).then_some(left),
+            None => is_nothing(left).then_some(right),
+        }
+    }
+}
+
+/// The plain case: parts of the sums of which queries have the most groups. Runs for each group of each worker, and so
+/// unguarded, as what runs for each row: see `aggregates/shared/scalars.rs`.
+///
+/// # Safety
+/// PostgreSQL's own fcinfo, of a function that is declared with two arguments, both `dp_state`.
+#[inline(always)]
+unsafe fn combine_plain(
+    fcinfo: FunctionCallInfo,
+    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
+) -> Datum {
+    // SAFETY: two arguments, by the declaration; those that are not NULL are varlenas.
+    unsafe {
+        let [left, right] = [argument(fcinfo, 0), argument(fcinfo, 1)];
+        if !in_aggregate(fcinfo) || left.isnull || right.isnull {
+            return rest(fcinfo);
+        }
+        let [left, right] = [left.value, right.value];
+        let one = plain_sums::<Sums>(left, right).or_else(|| plain_sums::<PersonRows>(left, right));
+        match one {
+            Some(one) => {
+                (*fcinfo).isnull = false;
+                one
+            }
+            None => rest(fcinfo),
+        }
+    }
+}
 
 /// `dp_state_combine(dp_state, dp_state)`: one state for the rows of two. Shared by all.
 fn combine(call: Call) -> Option<Datum> {
@@ -65,25 +110,11 @@ unsafe fn merge(left: Datum, right: Datum) -> Datum {
     // SAFETY: the caller guarantees it.
     let state = |datum| unsafe { AnyState::of(datum) };
     match (state(left), state(right)) {
-        (AnyState::Sums(into), AnyState::Sums(from)) if into.grid().same(from.grid()) => {
-            into.merge(&from.sums());
-        }
-        (AnyState::Moments(into), AnyState::Moments(from)) if into.grid().same(from.grid()) => {
-            into.merge(&from.sums());
-        }
-        (AnyState::Pairs(into), AnyState::Pairs(from)) if into.grid().same(from.grid()) => {
-            into.merge(&from.sums());
-        }
-        (AnyState::PersonRows(into), AnyState::PersonRows(from))
-            if into.grid().same(from.grid()) =>
-        {
-            into.merge(&from.sums());
-        }
-        (AnyState::PersonTotal(into), AnyState::PersonTotal(from))
-            if into.grid().same(from.grid()) =>
-        {
-            into.merge(&from.sums());
-        }
+        (AnyState::Sums(into), AnyState::Sums(from)) => return one_of(into, from),
+        (AnyState::Moments(into), AnyState::Moments(from)) => return one_of(into, from),
+        (AnyState::Pairs(into), AnyState::Pairs(from)) => return one_of(into, from),
+        (AnyState::PersonRows(into), AnyState::PersonRows(from)) => return one_of(into, from),
+        (AnyState::PersonTotal(into), AnyState::PersonTotal(from)) => return one_of(into, from),
         (AnyState::Vectors(into), AnyState::Vectors(from)) if into.layout().same(from.layout()) => {
             return into.merge(&from).into_datum();
         }
@@ -111,6 +142,15 @@ unsafe fn merge(left: Datum, right: Datum) -> Datum {
         _ => return Refused::new(0).into_datum(),
     }
     left
+}
+
+/// The same of sums: refused where the call was not the same in all parts.
+fn one_of<S: RowSums>(into: &mut State<S>, from: &State<S>) -> Datum {
+    if into.take_in(from) {
+        Datum::from(std::ptr::from_mut(into))
+    } else {
+        Refused::new(0).into_datum()
+    }
 }
 
 /// A state of any kind.
@@ -166,4 +206,9 @@ impl AnyState<'_> {
     }
 }
 
-sql_function!(dp_state_combine, pg_finfo_dp_state_combine, combine);
+unguarded_function!(
+    dp_state_combine,
+    pg_finfo_dp_state_combine,
+    combine_plain,
+    |fcinfo| answer(fcinfo, combine)
+);

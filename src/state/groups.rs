@@ -474,7 +474,7 @@ impl<'a> GroupsState<'a> {
             if rule.total {
                 self.take_in::<PersonTotal, 3>(slot, column, PersonTotal::steps(grid, x))
             } else {
-                self.take_in::<PersonRows, 5>(slot, column, PersonRows::steps(grid, x))
+                self.take_in::<PersonRows, 5>(slot, column, grid.steps_above(x))
             }
         })
     }

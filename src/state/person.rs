@@ -2,12 +2,14 @@
 //! for a state.
 
 use dp_core::encoding::contribution::{PersonRows, PersonTotal};
-use dp_core::encoding::grid::Grid;
+use dp_core::encoding::grid::{Grid, UnitGrid};
 
 use crate::state::scalar::{RowSums, halves, whole};
 
+/// On a grid that is its bounds alone, so that a state is 64 bytes and not 80: there is one for each person, and PostgreSQL
+/// takes a power of two for it.
 impl RowSums for PersonRows {
-    type Grid = Grid;
+    type Grid = UnitGrid;
     type Row = f64;
     type Words = [u64; 5];
     type Steps = u64;
@@ -28,10 +30,9 @@ impl RowSums for PersonRows {
         }
     }
 
-    /// On a grid from `lo`, where steps are not negative.
     #[inline(always)]
-    fn steps(grid: &Grid, x: f64) -> u64 {
-        grid.steps(x).max(0) as u64
+    fn steps(grid: &UnitGrid, x: f64) -> u64 {
+        grid.grid().steps_above(x)
     }
 
     #[inline(always)]

@@ -5,7 +5,8 @@
 //! can carry it. Its layout is private: it has no text or binary form, and privileges keep every
 //! function that takes it away from users.
 
-use dp_core::encoding::grid::Grid;
+use dp_core::encoding::contribution::PersonRows;
+use dp_core::encoding::grid::{Grid, UnitGrid};
 use dp_core::encoding::pairs::{PairGrid, PairMoments};
 use dp_core::encoding::sums::{Moments, Sums};
 use pgrx::pg_sys::{self, Datum};
@@ -18,6 +19,37 @@ pub trait GroupGrid: Copy {
     fn same(&self, other: &Self) -> bool;
     /// The name of a bound in which two grids differ.
     fn changed_bound(&self, other: &Self) -> Option<&'static str>;
+}
+
+/// How the rows of one column become steps.
+pub trait ColumnGrid: GroupGrid {
+    /// The bounds, the lower first.
+    fn bounds(&self) -> [f64; 2];
+}
+
+impl ColumnGrid for Grid {
+    #[inline(always)]
+    fn bounds(&self) -> [f64; 2] {
+        [self.lo(), self.hi()]
+    }
+}
+
+impl ColumnGrid for UnitGrid {
+    #[inline(always)]
+    fn bounds(&self) -> [f64; 2] {
+        [self.lo(), self.hi()]
+    }
+}
+
+impl GroupGrid for UnitGrid {
+    #[inline(always)]
+    fn same(&self, other: &Self) -> bool {
+        self.bounds().map(f64::to_bits) == other.bounds().map(f64::to_bits)
+    }
+
+    fn changed_bound(&self, other: &Self) -> Option<&'static str> {
+        self.grid().changed_bound(&other.grid())
+    }
 }
 
 impl GroupGrid for Grid {
@@ -59,7 +91,7 @@ pub trait RowSums: Copy + Default {
     fn steps(grid: &Self::Grid, row: Self::Row) -> Self::Steps;
     /// Takes in one row. Cannot panic.
     fn add(&mut self, steps: Self::Steps);
-    /// Takes in the rows of another part of the same group.
+    /// Takes in the rows of another part of the same group. Cannot panic.
     fn merge(&mut self, other: &Self);
 }
 
@@ -208,6 +240,7 @@ pub struct State<S: RowSums> {
 
 const _: () = assert!(size_of::<State<Sums>>() == 64 && align_of::<State<Sums>>() == 8);
 const _: () = assert!(size_of::<State<Moments>>() == 80 && align_of::<State<Moments>>() == 8);
+const _: () = assert!(size_of::<State<PersonRows>>() == 64 && align_of::<State<PersonRows>>() == 8);
 const _: () =
     assert!(size_of::<State<PairMoments>>() == 160 && align_of::<State<PairMoments>>() == 8);
 
@@ -254,6 +287,16 @@ impl<S: RowSums> State<S> {
         let mut sums = self.sums();
         sums.merge(other);
         self.words = sums.pack();
+    }
+
+    /// Takes in another part of the same group; `false` of one on another grid. Cannot panic.
+    #[inline(always)]
+    pub fn take_in(&mut self, part: &Self) -> bool {
+        let is_same = self.grid.same(&part.grid);
+        if is_same {
+            self.merge(&part.sums());
+        }
+        is_same
     }
 
     /// The state behind a datum, or `None` where the bytes are not a state of this version.

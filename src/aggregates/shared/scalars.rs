@@ -23,7 +23,7 @@ use crate::pg::fmgr::{self, Call, argument, float8};
 use crate::pg::plan::SupportFunction;
 use crate::state::cells::CellState;
 use crate::state::octaves::{OctaveState, SlotSums};
-use crate::state::scalar::{RowSums, State};
+use crate::state::scalar::{ColumnGrid, RowSums, State};
 
 impl<A: 'static> Aggregate<Scalar<A>> {
     /// What a transition function does beyond the plain case: the first row of a group, and
@@ -155,7 +155,7 @@ impl Others for InCellsOrOctaves {
 ///
 /// The state of plain rows holds an `S`, or it is one of `O`.
 #[inline(always)]
-pub unsafe fn add_value<S: RowSums<Grid = Grid, Row = f64>, O: Others>(
+pub unsafe fn add_value<S: RowSums<Grid: ColumnGrid, Row = f64>, O: Others>(
     fcinfo: FunctionCallInfo,
     rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
 ) -> Datum {
@@ -175,8 +175,8 @@ pub unsafe fn add_value<S: RowSums<Grid = Grid, Row = f64>, O: Others>(
         let [lo, hi] = [argument(fcinfo, at::LO), argument(fcinfo, at::HI)];
         match State::<S>::of(state.value) {
             Some(group)
-                if group.grid().lo().to_bits() == lo.value.value() as u64
-                    && group.grid().hi().to_bits() == hi.value.value() as u64 =>
+                if group.grid().bounds().map(f64::to_bits)
+                    == [lo, hi].map(|bound| bound.value.value() as u64) =>
             {
                 group.take(float8(x.value));
                 state.value

@@ -53,7 +53,7 @@ fn assert_has(state: &GroupsState, rows: &[Row]) {
                 .filter(move |row| (row.0, row.1) == (state.rank(slot), column))
         };
         let (mut sums, mut total) = (PersonRows::default(), PersonTotal::default());
-        of(0).for_each(|row| sums.add(PersonRows::steps(&unit, row.2)));
+        of(0).for_each(|row| sums.add(unit.steps_above(row.2)));
         of(1).for_each(|row| total.add(PersonTotal::steps(&signed, row.2)));
         let expected = [
             sums.contribution(rule.k),

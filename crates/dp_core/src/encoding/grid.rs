@@ -143,6 +143,7 @@ impl Grid {
         }
     }
 
+    #[inline(always)]
     fn new(bounds: &Bounds, origin: f64) -> Self {
         let mut grid = Self {
             lo: bounds.lo,
@@ -245,6 +246,12 @@ impl Grid {
         round_to_integer(steps)
     }
 
+    /// The same of a grid from `lo`, where they are not negative; others would count as 0. Cannot panic.
+    #[inline(always)]
+    pub fn steps_above(&self, x: f64) -> u64 {
+        self.steps(x).max(0) as u64
+    }
+
     /// The steps from the origin of a value that is not clamped to the bounds, but to 2^62 steps. Depends on `x`
     /// and the public bounds alone. Cannot panic.
     #[inline(always)]
@@ -272,6 +279,40 @@ impl Grid {
     }
 }
 
+/// [`Grid::unit`] by the bounds alone, for states of which there are many: half as long, and the rest is found again for
+/// each row. Plain numbers, as they may be read from memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct UnitGrid {
+    lo: f64,
+    hi: f64,
+}
+
+impl UnitGrid {
+    /// Of checked bounds.
+    pub fn new(bounds: &Bounds) -> Self {
+        let Bounds { lo, hi } = *bounds;
+        Self { lo, hi }
+    }
+
+    /// The lower bound.
+    pub fn lo(&self) -> f64 {
+        self.lo
+    }
+
+    /// The upper bound.
+    pub fn hi(&self) -> f64 {
+        self.hi
+    }
+
+    /// The grid itself.
+    #[inline(always)]
+    pub fn grid(&self) -> Grid {
+        let Self { lo, hi } = *self;
+        Grid::new(&Bounds { lo, hi }, lo)
+    }
+}
+
 impl Grid {
     /// The steps of one row on the coarser grid, between 0 and [`COARSE_STEPS`]: those of
     /// [`steps`](Self::steps) in units of 2^8, to nearest. For a grid from `lo`, where they are not
@@ -290,7 +331,7 @@ impl Grid {
     /// In units of 2^shift, for a shift above 0. `steps` is at most 2^32, so this is at most 2^(32 - shift).
     #[inline(always)]
     fn steps_of(&self, x: f64, shift: u32) -> u64 {
-        (self.steps(x).max(0) as u64 + (1 << (shift - 1))) >> shift
+        (self.steps_above(x) + (1 << (shift - 1))) >> shift
     }
 }
 
@@ -332,6 +373,36 @@ mod tests {
             let far = if hi.abs() >= lo.abs() { hi } else { lo };
             assert_eq!(signed.steps(far).unsigned_abs(), STEPS, "{lo} {hi}");
             assert!(signed.steps(lo).unsigned_abs() <= STEPS);
+        }
+    }
+
+    #[test]
+    fn a_grid_is_found_again_by_its_bounds() {
+        for (lo, hi) in [
+            (0.0, 1.0),
+            (-0.0, 1e-300),
+            (-8e307, 8e307),
+            (0.0, 5e-324),
+            (1e6, 1e6 + 1.0),
+        ] {
+            let bounds = bounds(lo, hi);
+            let by_bounds = UnitGrid::new(&bounds);
+            assert!(by_bounds.grid().same(&Grid::unit(&bounds)), "{lo} {hi}");
+            assert_eq!(
+                [by_bounds.lo(), by_bounds.hi()].map(f64::to_bits),
+                [lo, hi].map(f64::to_bits)
+            );
+            for x in [
+                lo,
+                hi,
+                f64::NAN,
+                f64::INFINITY,
+                -f64::INFINITY,
+                lo + (hi - lo) / 3.0,
+            ] {
+                let steps = by_bounds.grid().steps_above(x);
+                assert_eq!(steps as i64, Grid::unit(&bounds).steps(x), "{lo} {hi} {x}");
+            }
         }
     }
 
