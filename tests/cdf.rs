@@ -168,11 +168,13 @@ fn the_audit_finds_no_more_than_epsilon_and_notices_half_the_noise() {
             run(
                 releases.client(),
                 &format!(
-                    "SELECT dp_test_budget_factor({factor}); CREATE TABLE low AS SELECT 0::float8 AS x; \
-                     CREATE TABLE ends AS SELECT x::float8 FROM unnest('{{0,1}}'::float8[]) x"
+                    "SELECT dp_test_budget_factor({factor}); \
+                     CREATE TABLE low AS SELECT 0::float8 AS x FROM generate_series(1, 100); \
+                     CREATE TABLE ends AS SELECT * FROM low UNION ALL SELECT 1"
                 ),
             );
-            // The part below the last point but one: a row above makes it smaller.
+            // The part below the last point but one: a row above makes it smaller. With many rows below, the noise on those
+            // hardly moves it, so that it shows the noisy count of the row's own cell.
             let last = points - 1;
             let answer = format!("ARRAY[(dp_cdf(x, 0, 1, {points}, 1))[{last}]]");
             let drawn =
