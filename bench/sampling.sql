@@ -1,5 +1,5 @@
 -- The errors of means over people with many rows: what people contribute, against k rows of each that are chosen by
--- chance. Run by hand in an empty database, psql -X -f bench/sampling.sql; ten minutes. Prints Markdown.
+-- chance. Run by hand in an empty database, psql -X -f bench/sampling.sql; a few minutes. Prints Markdown.
 \set QUIET on
 \set ON_ERROR_STOP on
 \pset pager off

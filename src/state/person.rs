@@ -4,10 +4,12 @@
 use dp_core::encoding::contribution::{PersonRows, PersonTotal};
 use dp_core::encoding::grid::{Grid, UnitGrid};
 
-use crate::state::scalar::{RowSums, halves, whole};
+use crate::state::scalar::{RowSums, State, halves, whole};
 
-/// On a grid that is its bounds alone, so that a state is 64 bytes and not 80: there is one for each person, and PostgreSQL
-/// takes a power of two for it.
+// There is one for each person, and PostgreSQL takes a power of two for it. So the grid is its bounds alone: with all of
+// the grid it would be 80 bytes, which take 128.
+const _: () = assert!(size_of::<State<PersonRows>>() == 64);
+
 impl RowSums for PersonRows {
     type Grid = UnitGrid;
     type Row = f64;

@@ -5,7 +5,6 @@
 //! can carry it. Its layout is private: it has no text or binary form, and privileges keep every
 //! function that takes it away from users.
 
-use dp_core::encoding::contribution::PersonRows;
 use dp_core::encoding::grid::{Grid, UnitGrid};
 use dp_core::encoding::pairs::{PairGrid, PairMoments};
 use dp_core::encoding::sums::{Moments, Sums};
@@ -240,7 +239,6 @@ pub struct State<S: RowSums> {
 
 const _: () = assert!(size_of::<State<Sums>>() == 64 && align_of::<State<Sums>>() == 8);
 const _: () = assert!(size_of::<State<Moments>>() == 80 && align_of::<State<Moments>>() == 8);
-const _: () = assert!(size_of::<State<PersonRows>>() == 64 && align_of::<State<PersonRows>>() == 8);
 const _: () =
     assert!(size_of::<State<PairMoments>>() == 160 && align_of::<State<PairMoments>>() == 8);
 
