@@ -157,13 +157,13 @@ fn the_load_changes_nothing_that_was_there() {
     assert_eq!(value::<i32>(&mut client, "SELECT mine FROM person"), 7);
 }
 
-/// What scripts/totals makes of the lines of test runners.
-fn totals(lines: &str) -> String {
-    let mut child = Command::new(repository().join("scripts/totals"))
+/// What a script, such as scripts/totals, makes of the lines of test runners.
+fn told_by(script: &str, lines: &str) -> String {
+    let mut child = Command::new(repository().join(script))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .expect("scripts/totals");
+        .expect(script);
     let mut input = child.stdin.take().expect("its input");
     input.write_all(lines.as_bytes()).expect("its input");
     drop(input);
@@ -176,6 +176,7 @@ fn totals(lines: &str) -> String {
 
 #[test]
 fn the_totals_are_those_of_all_runners() {
+    let totals = |lines: &str| told_by("scripts/totals", lines);
     assert_eq!(totals(""), "0 0 0");
     let cargo = "running 3 tests\ntest a ... ok\n\
          test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 5 filtered out; finished in 0.00s\n\
@@ -189,4 +190,19 @@ fn the_totals_are_those_of_all_runners() {
          ERROR: test_b (__main__.Driver)\nRan 15 tests in 1.0s\n\nFAILED (failures=2, errors=1, skipped=2)\n";
     assert_eq!(totals(failing), "11 2 2");
     assert_eq!(totals(&format!("{cargo}{failing}{passing}")), "26 5 6");
+}
+
+#[test]
+fn failures_are_told_without_their_backtraces() {
+    let cargo = "test a ... ok\nthread 'b' (7) panicked at tests/b.rs:1:2:\nleft: 1\nstack backtrace:\n   0: main\n";
+    let unittest = "FAIL: test_a (__main__.Driver)\nAssertionError: 1 != 2\n";
+    let told = told_by("scripts/failures", &format!("{cargo}{unittest}"));
+    assert_eq!(
+        told,
+        "thread 'b' (7) panicked at tests/b.rs:1:2:\nleft: 1\nFAIL: test_a (__main__.Driver)\nAssertionError: 1 != 2"
+    );
+    assert_eq!(told_by("scripts/failures", "test a ... ok\n"), "");
+    let long = "at\n".repeat(99);
+    let told = told_by("scripts/failures", &format!("ERROR: test_b\n{long}"));
+    assert_eq!(told.lines().count(), 20);
 }

@@ -182,6 +182,9 @@ fn no_virtual_column_tells_of_a_row() {
 }
 
 /// Bounds as large as they can be are no error, nor are they without rows.
+///
+/// The LIMIT is a released count, which noise may make negative: PostgreSQL's error then is made of an answer that was
+/// paid for, and comes by chance, with the person and without.
 #[test]
 fn extreme_bounds_tell_nothing() {
     let mut stage = Stage::new();
@@ -202,7 +205,7 @@ fn extreme_bounds_tell_nothing() {
         "SELECT dp_histogram(cost, 0, 1, 2147483647, 0.1) FROM visits",
         "SELECT dp_mean(cost, 0, 1, 0.1, 'name_and_shame(delta=0.5, n=1)') FROM visits",
         "SELECT dp_mean(cost, 0, 1, 0.1, note::dp_mechanism) FROM visits",
-        "SELECT count(*) FROM visits LIMIT (SELECT count(*) FROM visits)",
+        "SELECT count(*) FROM visits LIMIT greatest((SELECT count(*) FROM visits), 0)",
     ] {
         stage.assert_tells_nothing("", sql);
     }
