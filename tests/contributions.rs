@@ -353,45 +353,66 @@ fn foreign_and_forged_contributions_count_as_no_more_than_the_rows_of_the_call()
         // The mean of all is 0.501; on other bounds each counts at their mean.
         assert!((s - 10 * k * G * 501 / 1000).abs() < 100 * k, "{s}");
     }
-    let whole: String = value(&mut client, "SELECT c::raw::text FROM kept LIMIT 1");
-    let digits = &whole[2..];
-    let mut forged: Vec<String> =
-        vec![String::new(), "00".into(), "ff".repeat(52), "00".repeat(52)];
-    for length in [2, 50, 102] {
-        forged.push(digits[..length].to_owned());
-    }
-    forged.push(format!("{digits}00"));
-    // From byte 4 on: the mark, lo, hi, rows, spare, sum, squares.
-    for start in (0..digits.len()).step_by(8) {
-        for bits in ["ffffffff", "00000000", "0000f07f", "ffffff7f"] {
-            forged.push(format!(
-                "{}{bits}{}",
-                &digits[..start],
-                &digits[start + 8..]
-            ));
+    // Of many rows, and of one, which is added without a guard where the group has others.
+    for k in [50, 1] {
+        let honest: String = value(
+            &mut client,
+            &format!("SELECT dp_contribution(x, -7, 2, {k})::raw::text FROM t WHERE person = 3"),
+        );
+        let digits = &honest[2..];
+        let mut forged: Vec<String> =
+            vec![String::new(), "00".into(), "ff".repeat(52), "00".repeat(52)];
+        for length in [2, 50, 102] {
+            forged.push(digits[..length].to_owned());
+        }
+        forged.push(format!("{digits}00"));
+        // From byte 4 on: the mark, lo, hi, rows, spare, sum, squares.
+        for start in (0..digits.len()).step_by(8) {
+            for bits in ["ffffffff", "00000000", "0000f07f", "ffffff7f"] {
+                let (before, after) = (&digits[..start], &digits[start + 8..]);
+                forged.push(format!("{before}{bits}{after}"));
+            }
+        }
+        for bytes in forged {
+            let told = format!("TRUNCATE bytes; INSERT INTO bytes VALUES ('\\x{bytes}')");
+            run(&mut client, &told);
+            assert_moves_at_most_the_rows(&mut client, &bytes, &honest);
         }
     }
-    for bytes in forged {
-        run(
-            &mut client,
-            &format!("TRUNCATE bytes; INSERT INTO bytes VALUES ('\\x{bytes}')"),
-        );
-        for k in [1, 3] {
-            let from = "FROM (SELECT b::dp_mean.dp_contribution AS c FROM bytes) b";
-            let count = format!("SELECT dp_count(c, 1, 'geometric(rows={k})') {from}");
-            let n = exact(&mut client, &count)[0];
+}
+
+/// That bytes in the table move the exact sums, of a group without others or with an honest contribution before
+/// them, by no more than what the rows of the call can.
+fn assert_moves_at_most_the_rows(client: &mut Client, bytes: &str, honest: &str) {
+    for k in [1, 3] {
+        let mut moved = |call: &str, before: &str| {
+            let query = |bytes: &str| {
+                let rows = format!("SELECT {before} UNION ALL SELECT b FROM {bytes}");
+                format!(
+                    "SELECT {call} FROM (SELECT b::dp_mean.dp_contribution AS c FROM ({rows}) AS r (b)) AS b"
+                )
+            };
+            let with = exact(client, &query("bytes"));
+            let without = exact(client, &query("bytes WHERE false"));
+            let pairs = with.into_iter().zip(without);
+            pairs
+                .map(|(with, without)| with - without)
+                .collect::<Vec<_>>()
+        };
+        for before in ["NULL::raw", &format!("'{honest}'::raw")] {
+            let n = moved(&format!("dp_count(c, 1, 'geometric(rows={k})')"), before)[0];
             assert!((0..=k).contains(&n), "{bytes}: {n}");
-            let mean = format!("SELECT dp_mean(c, -7, 2, 1, 'laplace(rows={k})') {from}");
-            let [s, rest] = exact(&mut client, &mean)[..] else {
+            let mean = format!("dp_mean(c, -7, 2, 1, 'laplace(rows={k})')");
+            let [s, rest] = moved(&mean, before)[..] else {
                 panic!("{mean}")
             };
             assert!(
                 s >= 0 && rest >= 0 && s + rest == G * n,
                 "{bytes}: {s} {rest}"
             );
-            let variance = format!("SELECT dp_variance(c, -7, 2, 1, 'laplace(rows={k})') {from}");
-            let moved: i128 = exact(&mut client, &variance).iter().map(|f| f.abs()).sum();
-            assert!(moved <= (2 << 48) * n, "{bytes}: {moved}");
+            let variance = format!("dp_variance(c, -7, 2, 1, 'laplace(rows={k})')");
+            let all: i128 = moved(&variance, before).iter().map(|f| f.abs()).sum();
+            assert!(all <= (2 << 48) * n, "{bytes}: {all}");
         }
     }
 }

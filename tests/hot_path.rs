@@ -1,6 +1,7 @@
 //! The functions that PostgreSQL calls for each row run unguarded: a panic or an ERROR in them
 //! would end every session of the server. So they may call nothing, in the library that users
-//! install, but the guarded function that takes all that is not plain.
+//! install, but the guarded function that takes all that is not plain. Those that make a value of each row may ask
+//! PostgreSQL for its memory, whose ERROR passes by frames that own nothing.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -25,6 +26,10 @@ fn per_row() -> Vec<String> {
 /// What the guarded functions are called in `unguarded_function!`. The linker may have merged
 /// those that are alike.
 const GUARDED: &str = "guarded_rest";
+
+/// The C functions that have no case but the plain one, and what they call.
+const PLAIN: [&str; 3] = ["dp_part", "dp_part_sum", "dp_part_rows"];
+const MEMORY: &str = "palloc";
 
 /// The instructions of each function of the library, by its symbol.
 fn disassembly() -> BTreeMap<String, Vec<String>> {
@@ -130,6 +135,23 @@ fn what_runs_for_each_row_calls_nothing_but_its_guarded_rest() {
                 target.contains(GUARDED) && !target.contains("+0x"),
                 "{function} leads to: {target}"
             );
+        }
+    }
+}
+
+#[test]
+fn what_makes_a_value_of_each_row_calls_nothing_but_for_memory() {
+    let functions = disassembly();
+    for function in PLAIN {
+        let out = ways_out(function, &functions[function]);
+        assert!(!out.is_empty(), "{function}: no way out was seen");
+        for target in out {
+            // `palloc@plt`, or a call through the table of addresses: `call *0x10(%rip)  # 5000 <palloc>`.
+            let name = target
+                .rsplit('<')
+                .next()
+                .and_then(|name| name.split(['@', '>']).next());
+            assert_eq!(name, Some(MEMORY), "{function} leads to: {target}");
         }
     }
 }

@@ -254,36 +254,48 @@ impl Fitting {
     }
 }
 
+/// The rows that are put together before they are handed on.
+const AT_ONCE: usize = 32;
+
 /// `dp_unnest(dp_groups)`: a row for each group. Where the call has a mistake, or the query declares other columns than
 /// it has, a row of NULLs: so there is a group for which the private call over these rows says what is wrong.
 fn unnest(call: Call) -> Option<Datum> {
     let mut rows = Rows::of(call)?;
-    let count = rows.types().len();
+    let width = rows.types().len();
     // SAFETY: the SQL declaration makes argument 0 a dp_groups; nothing else reads it while this does.
     let groups = unsafe { GroupsState::of(call.datum(0)?) };
     let fits = |groups: &GroupsState| Fitting::fits(call, rows.types(), groups.columns());
-    let (mut values, mut nulls) = (vec![Datum::null(); count], vec![true; count]);
     let Some(groups) = groups.filter(fits) else {
         // SAFETY: NULL for each column.
-        unsafe { rows.add(&mut values, &mut nulls) };
+        unsafe { rows.add(&mut vec![Datum::null(); width], &mut vec![true; width]) };
         return None;
     };
-    for slot in 0..groups.count() {
-        for (column, of) in groups.columns().iter().enumerate() {
-            let value = if of.key_type().is_some() {
-                groups.key_datum(slot, column)
-            } else {
-                let given = groups.contribution(slot, column);
-                given.map(|(bounds, given)| {
-                    Sealed::new(&bounds, &given)
-                        .in_groups(groups.most())
-                        .into_datum()
-                })
-            };
-            nulls[column] = value.is_none();
-            values[column] = value.unwrap_or(Datum::null());
+    // What the values of some rows refer to, which stays where it is until they were added.
+    let most = groups.count().min(AT_ONCE) * width;
+    let mut given = Vec::with_capacity(most);
+    let mut values = Vec::with_capacity(most);
+    let mut nulls = Vec::with_capacity(most);
+    for first in (0..groups.count()).step_by(AT_ONCE) {
+        given.clear();
+        values.clear();
+        nulls.clear();
+        for slot in first..groups.count().min(first + AT_ONCE) {
+            for (column, of) in groups.columns().iter().enumerate() {
+                let value = if of.key_type().is_some() {
+                    groups.key_datum(slot, column)
+                } else {
+                    let found = groups.contribution(slot, column);
+                    found.map(|(bounds, found)| {
+                        given.push(Sealed::new(&bounds, &found).in_groups(groups.most()));
+                        Datum::from(&raw const given[given.len() - 1])
+                    })
+                };
+                nulls.push(value.is_none());
+                values.push(value.unwrap_or(Datum::null()));
+            }
         }
-        // SAFETY: a value for each column, of its type.
+        // SAFETY: a value for each column of each row, of its type; `given` never grew beyond its capacity, so what
+        // refers to it is whole.
         unsafe { rows.add(&mut values, &mut nulls) };
     }
     None

@@ -17,7 +17,7 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::estimate::{estimate, row};
-use crate::aggregates::shared::people::take_contribution;
+use crate::aggregates::shared::people::add_contribution;
 use crate::aggregates::shared::scalars::{InCellsOrOctaves, add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
@@ -229,7 +229,7 @@ transition_function!(
     dp_mean_people_trans,
     pg_finfo_dp_mean_people_trans,
     PEOPLE,
-    take_contribution
+    add_contribution::<Scalar<MeanAnswer>>
 );
 
 fn mean_of_people(call: Call) -> Option<Datum> {
@@ -310,7 +310,7 @@ transition_function!(
     dp_mean_estimate_people_trans,
     pg_finfo_dp_mean_estimate_people_trans,
     ESTIMATE_OF_PEOPLE,
-    take_contribution
+    add_contribution::<Scalar<Estimate<MeanAnswer>>>
 );
 
 fn mean_estimate_of_people(call: Call) -> Option<Datum> {

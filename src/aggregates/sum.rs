@@ -14,7 +14,7 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::estimate::{estimate, row};
-use crate::aggregates::shared::people::take_contribution;
+use crate::aggregates::shared::people::add_contribution;
 use crate::aggregates::shared::scalars::{InOctaves, add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
@@ -139,7 +139,7 @@ transition_function!(
     dp_sum_people_trans,
     pg_finfo_dp_sum_people_trans,
     PEOPLE,
-    take_contribution
+    add_contribution::<Scalar<f64>>
 );
 
 fn sum_of_people(call: Call) -> Option<Datum> {
@@ -205,7 +205,7 @@ transition_function!(
     dp_sum_estimate_people_trans,
     pg_finfo_dp_sum_estimate_people_trans,
     ESTIMATE_OF_PEOPLE,
-    take_contribution
+    add_contribution::<Scalar<Estimate<f64>>>
 );
 
 fn sum_estimate_of_people(call: Call) -> Option<Datum> {

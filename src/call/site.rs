@@ -336,6 +336,24 @@ impl<M: ?Sized> CallSite<M> {
         }
     }
 
+    /// The privacy unit of the call, where the call site is known and no argument is computed. Cannot panic.
+    ///
+    /// # Safety
+    /// PostgreSQL's own fcinfo, of a function of ours that calls with this type `M`.
+    #[inline(always)]
+    pub unsafe fn plain_unit(fcinfo: FunctionCallInfo) -> Option<Unit> {
+        // SAFETY: as for `plain_hash`.
+        unsafe {
+            let site = (*(*fcinfo).flinfo).fn_extra.cast::<Self>();
+            let site = site.as_ref()?;
+            let is_plain = site.refused.is_none() && site.built_from_constants();
+            site.built
+                .as_ref()
+                .filter(|_| is_plain)
+                .map(|built| built.unit)
+        }
+    }
+
     /// How the data come.
     pub fn input(&self) -> Input {
         self.input
@@ -460,6 +478,7 @@ impl<M: ?Sized> CallSite<M> {
     }
 
     /// Whether what was built stands for good.
+    #[inline(always)]
     fn built_from_constants(&self) -> bool {
         self.built.is_some() && self.computed.is_empty()
     }

@@ -162,6 +162,25 @@ macro_rules! unguarded_function {
     };
 }
 
+/// Exports `$body` to SQL as the C function `$name`, unguarded, for what is called for each row and has no other case than
+/// the plain one. It takes the `fcinfo`, cannot panic, owns nothing, and calls nothing but
+/// [`unguarded_place`](crate::pg::memory::unguarded_place).
+macro_rules! plain_function {
+    ($name:ident, $finfo:ident, $body:path) => {
+        $crate::pg::fmgr::finfo!($finfo);
+
+        #[unsafe(no_mangle)]
+        /// # Safety
+        /// PostgreSQL calls it, with the arguments that the SQL declaration names.
+        pub unsafe extern "C-unwind" fn $name(
+            fcinfo: pgrx::pg_sys::FunctionCallInfo,
+        ) -> pgrx::pg_sys::Datum {
+            // SAFETY: PostgreSQL's own fcinfo, for the length of this call.
+            unsafe { $body(fcinfo) }
+        }
+    };
+}
+
 /// Says of a C function that it follows version 1 of the calling convention.
 macro_rules! finfo {
     ($finfo:ident) => {
@@ -174,4 +193,4 @@ macro_rules! finfo {
     };
 }
 
-pub(crate) use {finfo, sql_function, unguarded_function};
+pub(crate) use {finfo, plain_function, sql_function, unguarded_function};

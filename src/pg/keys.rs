@@ -2,6 +2,8 @@
 
 use pgrx::pg_sys::{self, Datum, Oid, TypeCacheEntry};
 
+use crate::pg::hash::Hashing;
+
 /// A type of values that can be hashed, with a collation.
 #[derive(Clone, Copy)]
 pub struct KeyType {
@@ -9,6 +11,7 @@ pub struct KeyType {
     entry: *mut TypeCacheEntry,
     collation: Oid,
     lies: Lies,
+    hashing: Hashing,
 }
 
 /// Whether values of a type, with a collation, are the same groups as values of another type with its own, or more: so
@@ -84,6 +87,7 @@ impl KeyType {
             entry,
             collation,
             lies,
+            hashing: Hashing::of(kind, collation)?,
         })
     }
 
@@ -95,14 +99,11 @@ impl KeyType {
     /// The hash of a value, mixed with a seed: equal values have equal hashes.
     ///
     /// # Safety
-    /// The datum is of this type.
+    /// The datum is of this type; the caller is below a guard.
+    #[inline]
     pub unsafe fn hash(&self, datum: Datum, seed: u64) -> u64 {
-        // SAFETY: the function that the catalog names for the type takes a value and a bigint.
-        let hash = unsafe {
-            let function = &raw mut (*self.entry).hash_extended_proc_finfo;
-            pg_sys::FunctionCall2Coll(function, self.collation, datum, Datum::from(seed as i64))
-        };
-        hash.value() as u64
+        // SAFETY: the caller guarantees it.
+        unsafe { self.hashing.of_any(datum) }.wrapping_add(seed)
     }
 
     /// Whether two values are one group.

@@ -8,6 +8,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::pg::errors;
@@ -172,6 +173,22 @@ unsafe impl GlobalAlloc for Reserving {
             moved
         }
     }
+}
+
+// As PostgreSQL has it: pgrx's own would catch the ERROR.
+unsafe extern "C-unwind" {
+    fn palloc(size: usize) -> *mut c_void;
+}
+
+/// Room for a `T` in the current memory context, whose address is a multiple of 8; or an ERROR.
+///
+/// # Safety
+/// The caller is a C function that PostgreSQL calls, without a guard, and owns nothing: an ERROR skips its frame.
+#[inline(always)]
+pub unsafe fn unguarded_place<T>() -> *mut T {
+    const { assert!(align_of::<T>() <= 8) };
+    // SAFETY: the frames on the way of an ERROR are C's, and the caller's, which own nothing.
+    unsafe { palloc(size_of::<T>()).cast() }
 }
 
 /// Asks the processor to fetch what lies at an address and in the 512 bytes behind it, all at once, for whoever reads

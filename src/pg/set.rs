@@ -1,13 +1,28 @@
 //! Rows that a function in FROM answers with.
 
-use pgrx::pg_sys::{self, Datum, Oid, ReturnSetInfo};
+use std::ffi::c_int;
+
+use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
+use pgrx::pg_sys::{self, Datum, Oid, ReturnSetInfo, TupleDesc, Tuplestorestate};
 
 use crate::pg::fmgr::Call;
+
+// As PostgreSQL has them: each of pgrx's own has a guard.
+unsafe extern "C-unwind" {
+    /// Raises nothing.
+    fn SPI_gettypeid(columns: TupleDesc, number: c_int) -> Oid;
+    fn tuplestore_putvalues(
+        store: *mut Tuplestorestate,
+        columns: TupleDesc,
+        values: *mut Datum,
+        nulls: *mut bool,
+    );
+}
 
 /// The rows of a call whose columns the query names.
 pub struct Rows {
     info: *mut ReturnSetInfo,
-    store: *mut pg_sys::Tuplestorestate,
+    store: *mut Tuplestorestate,
 }
 
 impl Rows {
@@ -35,16 +50,17 @@ impl Rows {
         // SAFETY: the descriptor is PostgreSQL's own, and has so many columns.
         unsafe {
             let columns = (*self.info).expectedDesc;
-            (0..(*columns).natts).map(move |i| pg_sys::SPI_gettypeid(columns, i + 1))
+            (0..(*columns).natts).map(move |i| SPI_gettypeid(columns, i + 1))
         }
     }
 
-    /// Adds a row.
+    /// Adds rows, one after the other, all under one guard.
     ///
     /// # Safety
-    /// As many values as there are columns, of their types.
+    /// For each row as many values as there are columns, of their types, and as many marks of NULL.
     pub unsafe fn add(&mut self, values: &mut [Datum], nulls: &mut [bool]) {
-        // SAFETY: the caller guarantees it; the store lives as long as the query, and PostgreSQL ends it.
+        // SAFETY: the caller guarantees it; the store lives as long as the query, and PostgreSQL ends it. Below the
+        // guard are calls of C alone, and nothing is owned.
         unsafe {
             if self.store.is_null() {
                 let random = pg_sys::SetFunctionReturnMode::SFRM_Materialize_Random;
@@ -56,12 +72,21 @@ impl Rows {
                 (*self.info).setResult = self.store;
             }
             let columns = (*self.info).expectedDesc;
-            pg_sys::tuplestore_putvalues(
-                self.store,
-                columns,
-                values.as_mut_ptr(),
-                nulls.as_mut_ptr(),
-            );
+            let width = (*columns).natts as usize;
+            let rows = values
+                .len()
+                .min(nulls.len())
+                .checked_div(width)
+                .unwrap_or(0);
+            let (store, values, nulls) = (self.store, values.as_mut_ptr(), nulls.as_mut_ptr());
+            pg_guard_ffi_boundary(|| {
+                let mut row = 0;
+                while row < rows {
+                    let at = row * width;
+                    tuplestore_putvalues(store, columns, values.add(at), nulls.add(at));
+                    row += 1;
+                }
+            });
         }
     }
 }

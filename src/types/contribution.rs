@@ -56,12 +56,13 @@ impl Sealed {
         Self { groups, ..self }
     }
 
-    /// The contribution behind a datum with its bounds, for a call that shares its budget among so many groups; `None`
-    /// where the bytes are something else, or of a person who is kept in more.
+    /// What lies behind a datum, for a call that shares its budget among so many groups; `None` where the bytes are
+    /// something else, or of a person who is kept in more. Cannot panic.
     ///
     /// # Safety
     /// `datum` is a non-NULL varlena.
-    pub unsafe fn read(datum: Datum, groups: u32) -> Option<(Bounds, Contribution)> {
+    #[inline(always)]
+    unsafe fn found(datum: Datum, groups: u32) -> Option<Self> {
         let found = datum.cast_mut_ptr::<Self>();
         // SAFETY: a varlena has at least one byte, and an aligned one with this four-byte length word has as
         // many as it says; the check of the address comes first, then of the word, then of what follows it.
@@ -72,13 +73,32 @@ impl Sealed {
             }
             *found
         };
-        if found.groups > groups {
-            return None;
-        }
+        (found.groups <= groups).then_some(found)
+    }
+
+    /// The contribution behind a datum with its bounds; `None` as for [`found`](Self::found).
+    ///
+    /// # Safety
+    /// `datum` is a non-NULL varlena.
+    pub unsafe fn read(datum: Datum, groups: u32) -> Option<(Bounds, Contribution)> {
+        // SAFETY: the caller guarantees it.
+        let found = unsafe { Self::found(datum, groups) }?;
         let [low, high] = found.squares.map(u128::from);
         let contribution = Contribution::read(found.rows, found.sum, high << 64 | low)?;
         let bounds = Bounds::new(Some(found.lo), Some(found.hi)).ok()?;
         Some((bounds, contribution))
+    }
+
+    /// The same where it is one row: the bits of the bounds, and the row's grid steps. Cannot panic.
+    ///
+    /// # Safety
+    /// `datum` is a non-NULL varlena.
+    #[inline(always)]
+    pub unsafe fn only_row(datum: Datum, groups: u32) -> Option<([u64; 2], i64)> {
+        // SAFETY: the caller guarantees it.
+        let found = unsafe { Self::found(datum, groups) }?;
+        let steps = Contribution::only_row(found.rows, found.sum)?;
+        Some(([found.lo, found.hi].map(f64::to_bits), steps))
     }
 
     /// A copy in the current memory context, as a datum.

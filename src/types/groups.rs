@@ -4,10 +4,11 @@
 //!
 //! As with `dp_contribution`, nobody can write one down, and the output tells nothing.
 
-use pgrx::pg_sys::{self, Datum};
+use pgrx::pg_sys::{self, Datum, FunctionCallInfo};
 
 use crate::pg::errors;
-use crate::pg::fmgr::{Call, float8, sql_function};
+use crate::pg::fmgr::{Call, argument, float8, plain_function, sql_function};
+use crate::pg::memory::unguarded_place;
 use crate::pg::varlena::length_word;
 
 /// Marks the part of a contribution, and the version of its layout.
@@ -34,6 +35,7 @@ const _: () = assert!(size_of::<Part>() == 40 && align_of::<Part>() == 8);
 impl Part {
     const HEADER: u32 = length_word(size_of::<Self>());
 
+    #[inline(always)]
     fn new(x: Option<f64>, lo: Option<f64>, hi: Option<f64>, k: u32, total: bool) -> Self {
         Self {
             header: Self::HEADER,
@@ -65,43 +67,85 @@ impl Part {
         }
     }
 
-    fn into_datum(self) -> Datum {
-        // SAFETY: palloc gives so many bytes aligned to 8, or raises.
+    /// # Safety
+    /// As [`unguarded_place`].
+    #[inline(always)]
+    unsafe fn into_datum(self) -> Datum {
+        // SAFETY: the caller guarantees it.
         unsafe {
-            let copy = pg_sys::palloc(size_of::<Self>()).cast::<Self>();
-            copy.write(self);
-            Datum::from(copy)
+            let place = unguarded_place::<Self>();
+            place.write(self);
+            Datum::from(place)
         }
     }
 }
 
+/// Argument `i`, a float8.
+///
+/// # Safety
+/// As [`argument`].
+#[inline(always)]
+unsafe fn number(fcinfo: FunctionCallInfo, i: usize) -> Option<f64> {
+    // SAFETY: the caller guarantees it.
+    let argument = unsafe { argument(fcinfo, i) };
+    (!argument.isnull).then(|| float8(argument.value))
+}
+
 /// Argument `i`, a bigint, as a number of rows: 0 for what cannot be one.
-fn rows(call: Call, i: usize) -> u32 {
-    let rows = call.datum(i).map_or(0, |datum| datum.value() as i64);
+///
+/// # Safety
+/// As [`argument`].
+#[inline(always)]
+unsafe fn rows(fcinfo: FunctionCallInfo, i: usize) -> u32 {
+    // SAFETY: the caller guarantees it.
+    let argument = unsafe { argument(fcinfo, i) };
+    let rows = if argument.isnull {
+        0
+    } else {
+        argument.value.value() as i64
+    };
     u32::try_from(rows).unwrap_or(0)
 }
 
 /// `dp_part(x, lo, hi, k)`
-fn part(call: Call) -> Option<Datum> {
-    let [x, lo, hi] = [0, 1, 2].map(|i| call.datum(i).map(float8));
-    Some(Part::new(x, lo, hi, rows(call, 3), false).into_datum())
+///
+/// # Safety
+/// PostgreSQL's own fcinfo, of a function with these arguments.
+#[inline(always)]
+unsafe fn part(fcinfo: FunctionCallInfo) -> Datum {
+    // SAFETY: four arguments; nothing here is owned.
+    unsafe {
+        let [x, lo, hi] = [number(fcinfo, 0), number(fcinfo, 1), number(fcinfo, 2)];
+        Part::new(x, lo, hi, rows(fcinfo, 3), false).into_datum()
+    }
 }
 
 /// `dp_part_sum(x, lo, hi)`
-fn part_sum(call: Call) -> Option<Datum> {
-    let [x, lo, hi] = [0, 1, 2].map(|i| call.datum(i).map(float8));
-    Some(Part::new(x, lo, hi, 1, true).into_datum())
+///
+/// # Safety
+/// As [`part`].
+#[inline(always)]
+unsafe fn part_sum(fcinfo: FunctionCallInfo) -> Datum {
+    // SAFETY: three arguments; nothing here is owned.
+    unsafe {
+        let [x, lo, hi] = [number(fcinfo, 0), number(fcinfo, 1), number(fcinfo, 2)];
+        Part::new(x, lo, hi, 1, true).into_datum()
+    }
 }
 
 /// `dp_part_rows(k)`: the row itself.
-fn part_rows(call: Call) -> Option<Datum> {
-    let [one, lo, hi] = [1.0, 0.0, 1.0].map(Some);
-    Some(Part::new(one, lo, hi, rows(call, 0), false).into_datum())
+///
+/// # Safety
+/// As [`part`].
+#[inline(always)]
+unsafe fn part_rows(fcinfo: FunctionCallInfo) -> Datum {
+    // SAFETY: one argument; nothing here is owned.
+    unsafe { Part::new(Some(1.0), Some(0.0), Some(1.0), rows(fcinfo, 0), false).into_datum() }
 }
 
-sql_function!(dp_part, pg_finfo_dp_part, part);
-sql_function!(dp_part_sum, pg_finfo_dp_part_sum, part_sum);
-sql_function!(dp_part_rows, pg_finfo_dp_part_rows, part_rows);
+plain_function!(dp_part, pg_finfo_dp_part, part);
+plain_function!(dp_part_sum, pg_finfo_dp_part_sum, part_sum);
+plain_function!(dp_part_rows, pg_finfo_dp_part_rows, part_rows);
 
 /// Refuses: see [`errors::no_external_groups`].
 fn refuse(_: Call) -> Option<Datum> {

@@ -2,8 +2,9 @@
 //!
 //! Whatever bytes a contribution has, it adds no more than `rows` rows, those by which the call's mechanism shares
 //! its budget: `docs/proofs/contribution.md`. One of a person who is kept in more groups than the mechanism shares it
-//! among adds none: `docs/proofs/groups.md`. A contribution is one of many rows, so this way is not the fast one:
-//! all but NULL goes through the guarded function.
+//! among adds none: `docs/proofs/groups.md`. A contribution is one of many rows, so this way is not the fast one: all but
+//! NULL goes through the guarded function, and but for contributions of one row to means and sums, of which a person may
+//! have as many as they are in groups.
 
 use dp_core::encoding::contribution::Contribution;
 use dp_core::encoding::grid::{Bounds, Grid};
@@ -12,7 +13,9 @@ use dp_core::request::unit::Unit;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
 use crate::call::signature::at;
+use crate::call::site::CallSite;
 use crate::pg::fmgr::{self, Call, argument};
+use crate::state::scalar::{ColumnGrid, State};
 use crate::types::contribution::Sealed;
 
 /// The transition function of `(state, contribution, ...)`: NULL is ignored.
@@ -32,6 +35,43 @@ pub unsafe fn take_contribution(
             return state.value;
         }
         rest(fcinfo)
+    }
+}
+
+/// The same of an aggregate `(state, contribution, lo, hi, ...)` with mechanisms `M` that adds contributions up as
+/// [`contributed`] has them: one row on the grid that it was made on is plain.
+///
+/// # Safety
+/// PostgreSQL's own fcinfo, of a function with at least four arguments, the first three of them `dp_state`,
+/// `dp_contribution` and `float8`, as is the fourth, that calls for mechanisms `M`.
+#[inline(always)]
+pub unsafe fn add_contribution<M: ?Sized + 'static>(
+    fcinfo: FunctionCallInfo,
+    rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
+) -> Datum {
+    // SAFETY: four arguments, by the declaration; the first two are varlenas where they are not NULL.
+    unsafe {
+        let [state, x] = [argument(fcinfo, at::STATE), argument(fcinfo, at::X)];
+        if !fmgr::in_aggregate(fcinfo) || state.isnull || x.isnull {
+            return take_contribution(fcinfo, rest);
+        }
+        let Some(unit) = CallSite::<M>::plain_unit(fcinfo) else {
+            return rest(fcinfo);
+        };
+        let row = Sealed::only_row(x.value, unit.groups);
+        let called = [argument(fcinfo, at::LO), argument(fcinfo, at::HI)];
+        let called = called.map(|bound| bound.value.value() as u64);
+        match State::<Sums>::of(state.value).zip(row) {
+            Some((group, (bounds, steps)))
+                if group.grid().is_unit()
+                    && group.grid().bounds().map(f64::to_bits) == called
+                    && bounds == called =>
+            {
+                group.add(steps);
+                state.value
+            }
+            _ => rest(fcinfo),
+        }
     }
 }
 

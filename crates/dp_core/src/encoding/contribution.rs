@@ -109,6 +109,13 @@ impl Contribution {
         (n > 0).then(|| Self::brought_in(n, u128::from(s), q, STEPS))
     }
 
+    /// The grid steps of a contribution of one row, from numbers that may be anything: what [`sums`](Self::sums) has of
+    /// it on the grid that it was made on, if it is one row. Cannot panic.
+    #[inline(always)]
+    pub fn only_row(n: u32, s: u64) -> Option<i64> {
+        (n == 1 && s <= STEPS).then_some(s as i64)
+    }
+
     /// Brings any numbers to where a contribution on a grid of so many steps is. `n` is not 0.
     fn brought_in(n: u32, s: u128, q: u128, steps: u64) -> Self {
         let (n, steps) = (n.min(MOST), u128::from(steps));
@@ -228,6 +235,27 @@ mod tests {
         let mut person = PersonRows::default();
         rows.iter().for_each(|t| person.add(*t));
         person
+    }
+
+    #[test]
+    fn one_row_is_what_the_sums_have_of_it() {
+        let bounds = Bounds::new(Some(-2.0), Some(5.0)).unwrap();
+        let grid = Grid::unit(&bounds);
+        for n in [0, 1, 2, u32::MAX] {
+            for s in [0, 1, STEPS - 1, STEPS, STEPS + 1, u64::MAX] {
+                let given = Contribution::read(n, s, 0);
+                let sums = given.map(|given| given.at_most(1).sums(&bounds, &grid));
+                let Some(steps) = Contribution::only_row(n, s) else {
+                    assert!(n != 1 || s > STEPS, "{n} {s}");
+                    continue;
+                };
+                let expected = Sums {
+                    n: 1,
+                    s: i128::from(steps),
+                };
+                assert_eq!(sums, Some(expected), "{n} {s}");
+            }
+        }
     }
 
     #[test]

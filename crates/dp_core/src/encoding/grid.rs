@@ -208,6 +208,13 @@ impl Grid {
         }
     }
 
+    /// Whether it is the grid that [`unit`](Self::unit) has for its bounds, of one that it or [`signed`](Self::signed)
+    /// made. Cannot panic.
+    #[inline(always)]
+    pub fn is_unit(&self) -> bool {
+        self.origin.to_bits() == self.lo.to_bits()
+    }
+
     /// Whether two grids are the same, bit by bit.
     pub fn same(&self, other: &Self) -> bool {
         let bits = |g: &Self| [g.lo, g.hi, g.origin, g.scale].map(f64::to_bits);
