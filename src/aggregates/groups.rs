@@ -254,8 +254,9 @@ impl Fitting {
     }
 }
 
-/// The rows that are put together before they are handed on.
-const AT_ONCE: usize = 32;
+/// The values of rows that are put together before they are handed on: so few that all they take is a small thing, by
+/// what [`memory`] says of these.
+const AT_ONCE: usize = 128;
 
 /// `dp_unnest(dp_groups)`: a row for each group. Where the call has a mistake, or the query declares other columns than
 /// it has, a row of NULLs: so there is a group for which the private call over these rows says what is wrong.
@@ -271,15 +272,16 @@ fn unnest(call: Call) -> Option<Datum> {
         return None;
     };
     // What the values of some rows refer to, which stays where it is until they were added.
-    let most = groups.count().min(AT_ONCE) * width;
+    let at_once = groups.count().min(AT_ONCE / width.max(1)).max(1);
+    let most = at_once * width;
     let mut given = Vec::with_capacity(most);
     let mut values = Vec::with_capacity(most);
     let mut nulls = Vec::with_capacity(most);
-    for first in (0..groups.count()).step_by(AT_ONCE) {
+    for first in (0..groups.count()).step_by(at_once) {
         given.clear();
         values.clear();
         nulls.clear();
-        for slot in first..groups.count().min(first + AT_ONCE) {
+        for slot in first..groups.count().min(first + at_once) {
             for (column, of) in groups.columns().iter().enumerate() {
                 let value = if of.key_type().is_some() {
                     groups.key_datum(slot, column)

@@ -2,9 +2,9 @@
 //!
 //! Whatever bytes a contribution has, it adds no more than `rows` rows, those by which the call's mechanism shares
 //! its budget: `docs/proofs/contribution.md`. One of a person who is kept in more groups than the mechanism shares it
-//! among adds none: `docs/proofs/groups.md`. A contribution is one of many rows, so this way is not the fast one: all but
-//! NULL goes through the guarded function, and but for contributions of one row to means and sums, of which a person may
-//! have as many as they are in groups.
+//! among adds none: `docs/proofs/groups.md`. A contribution stands for many rows, so this way is not the fast one:
+//! all but NULL goes through the guarded function. But a person in many groups often has one row in each, and to means and
+//! sums a contribution of one row is plain too.
 
 use dp_core::encoding::contribution::Contribution;
 use dp_core::encoding::grid::{Bounds, Grid};
