@@ -103,7 +103,7 @@ fn a_charge_is_for_good() {
         (
             1,
             true,
-            "SET statement_timeout = '300ms'; SELECT dp_charge('b', 0.5, 0), pg_sleep(20)",
+            "SET statement_timeout = '3s'; SELECT dp_charge('b', 0.5, 0), pg_sleep(20)",
         ),
         (
             7,

@@ -93,7 +93,7 @@ fn an_answer_is_paid_whatever_comes_after() {
         "BEGIN READ ONLY; SELECT count(*) FROM visits; COMMIT",
         "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM visits; ROLLBACK",
         "DO $$ BEGIN PERFORM count(*) FROM visits; RAISE 'x'; EXCEPTION WHEN others THEN NULL; END $$",
-        "SET statement_timeout = 300; SELECT count(*), pg_sleep(1) FROM visits; RESET statement_timeout",
+        "SET statement_timeout = 2000; SELECT count(*), pg_sleep(20) FROM visits; RESET statement_timeout",
         "BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT count(*) FROM visits; COMMIT; CLOSE c",
         "BEGIN; DECLARE c CURSOR FOR SELECT count(*) FROM visits; ROLLBACK",
         "BEGIN; DECLARE c SCROLL CURSOR FOR SELECT count(*) FROM visits; FETCH c; MOVE BACKWARD ALL FROM c; FETCH c; \
