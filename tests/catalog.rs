@@ -81,7 +81,7 @@ const MEMBERS: &str = "SELECT classid, objid, pg_describe_object(classid, objid,
      AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'dp_mean')";
 
 /// Strings of a query's first column.
-fn strings(client: &mut Client, sql: &str) -> Vec<String> {
+pub fn strings(client: &mut Client, sql: &str) -> Vec<String> {
     rows(client, sql).iter().map(|row| row.get(0)).collect()
 }
 
@@ -782,83 +782,6 @@ pub fn program(name: &str, database: &str, arguments: &[&str]) -> Output {
         .unwrap_or_else(|error| panic!("{name}: {error}"));
     assert!(output.status.success(), "{name}: {output:?}");
     output
-}
-
-/// The dump of a database, without the words that newer versions of pg_dump make up for each dump.
-pub fn dump(database: &str) -> String {
-    let output = program("pg_dump", database, &[]);
-    let text = String::from_utf8(output.stdout).expect("a dump in UTF-8");
-    text.lines()
-        .filter(|line| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict"))
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
-#[test]
-fn a_dump_restores() {
-    let (database, mut client) = session(Build::Release);
-    run(
-        &mut client,
-        "CREATE TABLE queries (id int PRIMARY KEY, mech dp_mechanism NOT NULL DEFAULT 'laplace'); \
-         INSERT INTO queries VALUES (1, DEFAULT), (2, 'hourglass(gamma=0.25)'), (3, 'staircase'); \
-         CREATE INDEX ON queries (mech); \
-         CREATE TABLE t AS SELECT i / 1000.0 AS x FROM generate_series(1, 1000) i; \
-         CREATE VIEW v AS SELECT dp_mean(x, 0, 1, 50, 'hourglass(gamma=0.0001)') AS mean, \
-             dp_count(x, 50) AS n, dp_count(DISTINCT x, 50) FILTER (WHERE x > 0.5) AS half, \
-             (dp_mean_and_count(x, 0, 1, 50)).count, \
-             dp_counts(50, 'laplace(relation=replace)', x > 0.5, x > 0.75) AS counts, \
-             (dp_sums_estimate(ARRAY[x::float8], 0, 1, 50, 'laplace(d=1)')).value AS sums, \
-             dp_counts(50, 'laplace(d=2)', VARIADIC ARRAY[x > 0.5, true]) AS of_array FROM t",
-    );
-    let first = dump(database.name());
-    for part in [
-        "CREATE EXTENSION IF NOT EXISTS dp_mean",
-        "public.dp_mechanism",
-        "hourglass(gamma=0.25)",
-        "dp_mean(",
-        "laplace(relation=replace)",
-        "VARIADIC ARRAY[",
-    ] {
-        assert!(first.contains(part), "no {part}: {first}");
-    }
-    // The members come with the extension.
-    for part in [
-        "CREATE FUNCTION",
-        "CREATE AGGREGATE",
-        "CREATE TYPE",
-        "REVOKE",
-        "SCHEMA dp_mean",
-        "dp_state",
-    ] {
-        assert!(!first.contains(part), "{part}: {first}");
-    }
-
-    let copy = format!("{}_restored", database.name());
-    run(&mut client, &format!("CREATE DATABASE {copy}"));
-    let path = std::env::temp_dir().join(format!("{copy}.sql"));
-    std::fs::write(&path, &first).expect("the dump can be written");
-    let file = path.to_str().expect("a path in UTF-8");
-    program(
-        "psql",
-        &copy,
-        &["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", file],
-    );
-    std::fs::remove_file(&path).expect("the dump can go");
-    assert_eq!(dump(&copy), first);
-
-    let mut client = connect(&copy);
-    let sql = "SELECT mech::text FROM queries ORDER BY mech";
-    let expected = ["hourglass(gamma=0.25)", "laplace", "staircase"];
-    assert_eq!(strings(&mut client, sql), expected);
-    let sql = "SELECT abs(mean - 0.5005) < 1e-3 AND n = 1000 AND half = 500 \
-         AND abs(count - 1000) < 1e-3 AND counts = '{500,250}' AND of_array = '{500,1000}' \
-         AND abs(sums[1] - 500.5) < 1 FROM v";
-    assert!(value::<bool>(&mut client, sql));
-    assert!(value::<bool>(
-        &mut client,
-        "SELECT NOT EXISTS (SELECT FROM aclexplode((SELECT proacl FROM pg_proc \
-         WHERE proname = 'dp_state_combine')) WHERE grantee = 0)"
-    ));
 }
 
 #[test]

@@ -13,8 +13,6 @@ use dp_mean_tests::{
 };
 use postgres::Client;
 
-use crate::catalog::{connect, program};
-
 /// Whether the server was built with ICU, which nondeterministic collations need. Debian's is; the one from PyPI is not.
 pub fn has_icu(client: &mut Client) -> bool {
     let probe = "CREATE COLLATION probe (provider = icu, locale = 'und', deterministic = false)";
@@ -30,7 +28,7 @@ fn kept(groups: u32, parts: &str, table: &str, columns: &str) -> String {
 }
 
 /// The groups of each person, as text.
-fn choice(
+pub fn choice(
     client: &mut Client,
     groups: u32,
     parts: &str,
@@ -42,7 +40,7 @@ fn choice(
     rows(client, &sql).iter().map(|row| row.get(0)).collect()
 }
 
-const TABLE: &str = "CREATE TABLE t AS SELECT i % 500 AS person, i * 7919 % 5003 % 12 AS k, \
+pub const TABLE: &str = "CREATE TABLE t AS SELECT i % 500 AS person, i * 7919 % 5003 % 12 AS k, \
      ('g' || i % 7)::varchar(10) AS name, nullif(i % 5, 0) AS maybe, i % 9 / 8.0::float8 AS x \
      FROM generate_series(1, 20000) i";
 
@@ -763,48 +761,6 @@ fn forged_groups_are_read_or_not() {
         read += i64::from(length == 6);
     }
     assert!(read > 20, "{read}");
-}
-
-/// A dump takes the salt with it, and what CREATE EXTENSION made in its place is not used.
-#[test]
-fn a_restored_database_keeps_the_same_groups() {
-    let (database, mut client) = session(Build::Release);
-    run(&mut client, TABLE);
-    let before = choice(&mut client, 2, "k, name", "t", "k int, name text");
-    let copy = format!("{}_salted", database.name());
-    run(&mut client, &format!("CREATE DATABASE {copy}"));
-    let dump = program("pg_dump", database.name(), &[]);
-    let file = std::env::temp_dir().join(&copy);
-    std::fs::write(&file, dump.stdout).expect("a file");
-    program(
-        "psql",
-        &copy,
-        &[
-            "-q",
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-f",
-            file.to_str().expect("a path"),
-        ],
-    );
-    std::fs::remove_file(&file).expect("the file");
-    let mut restored = connect(&copy);
-    assert_eq!(
-        value::<i64>(&mut restored, "SELECT count(*) FROM dp_mean.salt"),
-        2
-    );
-    assert!(choice(&mut restored, 2, "k, name", "t", "k int, name text") == before);
-    // It is the salt that makes it so.
-    run(
-        &mut restored,
-        "DELETE FROM dp_mean.salt WHERE made = (SELECT min(made) FROM dp_mean.salt)",
-    );
-    assert!(choice(&mut restored, 2, "k, name", "t", "k int, name text") != before);
-    run(&mut restored, "DELETE FROM dp_mean.salt");
-    assert_eq!(
-        choice(&mut restored, 2, "k, name", "t", "k int, name text").len(),
-        before.len()
-    );
 }
 
 /// Many groups and long keys: what is kept of a person has an end.

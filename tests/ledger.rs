@@ -10,10 +10,8 @@ use dp_mean_tests::{
 };
 use postgres::Client;
 
-use crate::catalog::{connect, dump, program};
-
 /// A session with a budget `b` of (epsilon, delta).
-fn with_budget(epsilon: f64, delta: f64) -> (Database, Client) {
+pub fn with_budget(epsilon: f64, delta: f64) -> (Database, Client) {
     let (database, mut client) = session(Build::Release);
     run(
         &mut client,
@@ -23,21 +21,21 @@ fn with_budget(epsilon: f64, delta: f64) -> (Database, Client) {
 }
 
 /// Runs statements one by one, each a transaction of its own unless it is within one.
-fn steps(client: &mut Client, sql: &str) {
+pub fn steps(client: &mut Client, sql: &str) {
     for statement in sql.split("; ") {
         run(client, statement);
     }
 }
 
 /// The charges of a budget, all together.
-fn charges(client: &mut Client) -> i64 {
+pub fn charges(client: &mut Client) -> i64 {
     value(
         client,
         "SELECT charges FROM dp_budgets WHERE budget = 'b' AND role IS NULL",
     )
 }
 
-fn past_limit(refusal: &Refusal) {
+pub fn past_limit(refusal: &Refusal) {
     assert_eq!(refusal.code, "53400", "{refusal:?}");
     assert!(refusal.hint.contains("dp_budgets"), "{refusal:?}");
 }
@@ -885,87 +883,4 @@ fn vacuum_and_amcheck_find_nothing_wrong() {
         value::<i64>(&mut client, "SELECT count(*) FROM dp_mean.spent"),
         2
     );
-}
-
-/// Another database with what a dump of this one holds.
-fn restore(client: &mut Client, database: &Database) -> (String, Client) {
-    let copy = format!("{}_restored", database.name());
-    run(client, &format!("CREATE DATABASE {copy}"));
-    let path = std::env::temp_dir().join(format!("{copy}.sql"));
-    std::fs::write(&path, dump(database.name())).expect("the dump can be written");
-    let file = path.to_str().expect("a path in UTF-8");
-    program(
-        "psql",
-        &copy,
-        &["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", file],
-    );
-    std::fs::remove_file(&path).expect("the dump can go");
-    let restored = connect(&copy);
-    (copy, restored)
-}
-
-#[test]
-fn a_dump_keeps_what_was_spent() {
-    let (database, mut client) = with_budget(1.0, 1e-6);
-    let role = Role::new(&database);
-    steps(
-        &mut client,
-        &format!(
-            "SELECT dp_budget('b', 0.75, 0, '{0}'); SELECT dp_charge('b', 0.125, 0, '{0}'); \
-             SELECT dp_charge('b', 0.25, 1e-9); SELECT dp_budget('empty', 2, 0)",
-            role.name()
-        ),
-    );
-    past_limit(&refused(&mut client, "SELECT dp_charge('b', 5, 0)"));
-    let (copy, mut restored) = restore(&mut client, &database);
-    for view in ["dp_budgets", "dp_ledger", "dp_promises"] {
-        let sql = format!(
-            "SELECT coalesce(string_agg(v::text, E'\\n' ORDER BY v::text), '') FROM {view} v"
-        );
-        let (before, after): (String, String) =
-            (value(&mut client, &sql), value(&mut restored, &sql));
-        assert!(before.contains('b'), "{view}");
-        assert_eq!(before, after, "{view}");
-    }
-    // And it goes on from there: rows that a transaction made are charged in place too.
-    run(&mut restored, "SELECT dp_charge('b', 0.5, 0)");
-    past_limit(&refused(&mut restored, "SELECT dp_charge('b', 0.25, 0)"));
-    assert_eq!(charges(&mut restored), 3);
-    assert_eq!(
-        value::<i64>(&mut restored, "SELECT count(*) FROM dp_mean.spent"),
-        3
-    );
-    drop(restored);
-    run(&mut client, &format!("DROP DATABASE {copy}"));
-}
-
-/// Where a dump is restored, tables and roles have other numbers, and may have those of some that are gone here.
-#[test]
-fn a_dump_keeps_policies_and_no_permission_of_what_is_gone() {
-    let (database, mut client) = with_budget(1.0, 1e-6);
-    let role = Role::new(&database);
-    let gone = format!("{}_gone", database.name());
-    run(
-        &mut client,
-        &format!(
-            "CREATE ROLE {gone}; CREATE TABLE t (person int PRIMARY KEY, x float8); CREATE TABLE u (person int); \
-             SELECT dp_protect('t', 'person', 'b', rows => 3), dp_protect('u', 'person', 'b'); \
-             SELECT dp_column('t', 'x', 0, 5); \
-             SELECT dp_allow('t', '{0}'), dp_allow('u', '{0}'), dp_allow('t', '{gone}'); DROP TABLE u; DROP ROLE {gone}",
-            role.name()
-        ),
-    );
-    let sql = "SELECT count(*) FROM dp_mean.allowance";
-    assert_eq!(value::<i64>(&mut client, sql), 3);
-    let (copy, mut restored) = restore(&mut client, &database);
-    let sql =
-        "SELECT string_agg(concat_ws(' ', relation, role, allowed), '; ') FROM dp_mean.allowance";
-    let allowed: String = value(&mut restored, sql);
-    assert_eq!(allowed, format!("t {} t", role.name()));
-    let sql = "SELECT string_agg((to_jsonb(p) - 'allowed')::text, '; ') FROM dp_policies p";
-    let (before, after): (String, String) = (value(&mut client, sql), value(&mut restored, sql));
-    assert!(before.contains("bounds"), "{before}");
-    assert_eq!(after, before);
-    drop(restored);
-    run(&mut client, &format!("DROP DATABASE {copy}"));
 }

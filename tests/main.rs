@@ -16,6 +16,7 @@ mod contributions;
 mod demo;
 mod distinct;
 mod documentation;
+mod dumps;
 mod estimates;
 mod forms;
 mod gate_attacks;

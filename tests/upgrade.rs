@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use dp_mean_tests::{Build, Database, Role, refused, rows, run, session, value};
 use postgres::Client;
 
-use crate::catalog::dump;
+use crate::dumps::dump;
 
 /// The version before.
 const OLD: &str = "0.1.0";

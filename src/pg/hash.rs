@@ -1,4 +1,4 @@
-//! Ids of any type as hashes, which equal ids share.
+//! Ids, and keys of groups, of any type as hashes, which equal ones share.
 
 use dp_core::encoding::occupied::{of_bytes, of_word};
 use pgrx::pg_sys::{self, Datum, Oid, TypeCacheEntry};

@@ -73,16 +73,14 @@ impl Lies {
 impl KeyType {
     /// A type with a collation, or `None` where it has no hash, or none that takes a seed.
     pub fn of(kind: Oid, collation: Oid) -> Option<Self> {
-        let wanted = pg_sys::TYPECACHE_EQ_OPR_FINFO | pg_sys::TYPECACHE_HASH_EXTENDED_PROC_FINFO;
         // SAFETY: a look-up by oid, which raises where there is no such type; the entry stays.
-        let (entry, has_both, lies) = unsafe {
-            let entry = pg_sys::lookup_type_cache(kind, wanted as i32);
-            let [hash, equal] = [(*entry).hash_extended_proc_finfo, (*entry).eq_opr_finfo];
-            let has = |of: pg_sys::FmgrInfo| of.fn_oid != Oid::INVALID;
+        let (entry, has_equality, lies) = unsafe {
+            let entry = pg_sys::lookup_type_cache(kind, pg_sys::TYPECACHE_EQ_OPR_FINFO as i32);
+            let equal = (*entry).eq_opr_finfo.fn_oid;
             let lies = Lies::from((*entry).typlen, (*entry).typbyval);
-            (entry, has(hash) && has(equal), lies)
+            (entry, equal != Oid::INVALID, lies)
         };
-        let lies = lies.filter(|_| has_both)?;
+        let lies = lies.filter(|_| has_equality)?;
         Some(Self {
             entry,
             collation,

@@ -183,8 +183,8 @@ fn no_virtual_column_tells_of_a_row() {
 
 /// Bounds as large as they can be are no error, nor are they without rows.
 ///
-/// The LIMIT is a released count, which noise may make negative: PostgreSQL's error then is made of an answer that was
-/// paid for, and comes by chance, with the person and without.
+/// The LIMIT is a released count, which noise may make negative. PostgreSQL refuses a negative LIMIT, by chance, with the
+/// person and without; so the query takes 0 then.
 #[test]
 fn extreme_bounds_tell_nothing() {
     let mut stage = Stage::new();
