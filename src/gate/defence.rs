@@ -52,7 +52,7 @@ mod testing {
     use super::Defence;
 
     /// All of them, by the names that tests call them.
-    const NAMES: [(Defence, &str); 20] = [
+    const NAMES: &[(Defence, &str)] = &[
         (Defence::Total, "total"),
         (Defence::Fence, "fence"),
         (Defence::Once, "once"),
@@ -76,12 +76,12 @@ mod testing {
     ];
 
     thread_local! {
-        static DOWN: Cell<u32> = const { Cell::new(0) };
+        static DOWN: Cell<u64> = const { Cell::new(0) };
     }
 
     impl Defence {
         pub fn stands(self) -> bool {
-            DOWN.get() & (1 << self as u32) == 0
+            DOWN.get() & (1 << self as u64) == 0
         }
     }
 
@@ -90,7 +90,7 @@ mod testing {
         let Some((defence, _)) = NAMES.iter().find(|(_, known)| *known == name) else {
             return false;
         };
-        let bit = 1 << *defence as u32;
+        let bit = 1 << *defence as u64;
         DOWN.set(if stands {
             DOWN.get() & !bit
         } else {
