@@ -2,7 +2,7 @@
 #
 # PG_CONFIG=/path/to/pg_config, or PG=15, chooses the PostgreSQL; otherwise the newest one installed.
 
-export PG PG_CONFIG DESTDIR ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED STATEMENTS STATES
+export PG PG_CONFIG DESTDIR TESTS ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED STATEMENTS STATES
 
 all:            ## build the library (the default)
 	@scripts/build
@@ -10,11 +10,11 @@ all:            ## build the library (the default)
 demo:           ## a protected table, what an analyst may ask of it beside the truth, and a picture: SVG=target/demo.svg
 	@scripts/demo
 
-test:           ## every check and test, on throw-away servers
-	@scripts/test
+test:           ## every check and test, on throw-away servers; TESTS="gate_attacks:: ledger::" are some SQL tests, in seconds
+	@scripts/test$(if $(TESTS),-some)
 
 test-16 test-17 test-18: ## the SQL tests on PostgreSQL 16 or 18 (from PyPI, nothing is installed), or on 17 (built from its source)
-	@PG_CONFIG="$$(scripts/servers $(@:test-%=%))" && export PG_CONFIG && scripts/test --sql
+	@PG_CONFIG="$$(scripts/servers $(@:test-%=%))" && export PG_CONFIG && scripts/test$(if $(TESTS),-some, --sql)
 
 test-all:       ## everything on PostgreSQL 15, then the SQL tests on 16, 17 and 18
 	@PG_CONFIG= PG=$(or $(PG),15) scripts/test
@@ -93,6 +93,7 @@ reproducible:   ## whether two builds of the same source give the same library, 
 	@scripts/reproducible
 
 clean:          ## everything that was built or downloaded
+	@scripts/test-some --forget
 	rm -rf target
 
 help:           ## this list

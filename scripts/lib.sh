@@ -43,7 +43,7 @@ clean_up() {
 		fi
 		if [ -f "$data/postmaster.pid" ]; then
 			# Each server by its own program: they may be of two versions.
-			as_server "$(find "$data/../root" -path '*/bin/pg_ctl' -print -quit)" stop -D "$data" -m immediate >/dev/null || true
+			as_server "$(find -H "$data/../root" -path '*/bin/pg_ctl' -print -quit)" stop -D "$data" -m immediate >/dev/null || true
 		fi
 	done
 	rm -rf "$WORK"
