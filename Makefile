@@ -62,6 +62,9 @@ bench-peers:    ## against Google's library, OpenDP, diffprivlib, SmartNoise and
 audit:          ## what every mechanism gives away at least, by its answers; into docs/audit.md
 	@scripts/audit
 
+audit-deps:     ## licences, sources and known advisories of the crates that are built in, by cargo-deny
+	@scripts/audit-deps
+
 test-fuzz:      ## random questions about a protected table: STATEMENTS=100000 SEED=1; and as many statements of sqlsmith, if it is installed
 	@scripts/fuzz
 
@@ -100,4 +103,4 @@ help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
 .PHONY: all demo test test-citus test-crash test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench \
-	bench-charges bench-planning bench-citus bench-18 bench-peers audit mutations mutants docs figures install uninstall package reproducible clean help
+	bench-charges bench-planning bench-citus bench-18 bench-peers audit audit-deps mutations mutants docs figures install uninstall package reproducible clean help
