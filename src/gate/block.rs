@@ -240,7 +240,7 @@ impl Block {
 
     /// Whether a row is a person: a snapshot that was there before may be older than the unique index that says so.
     pub fn has_one_row_each(&self) -> bool {
-        self.policy.one_row_each && !self.joined && !session::keeps_a_snapshot()
+        self.policy.one_row_each.is_some() && !self.joined && !session::keeps_a_snapshot()
     }
 
     /// The person of a row.

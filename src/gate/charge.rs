@@ -121,6 +121,14 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
             }
         }
     }
+    if Defence::Snapshot.stands() {
+        let newer = bills
+            .values()
+            .find(|bill| is_older_than_its_index(bill.relation, query));
+        if let Some(bill) = newer {
+            return Err(errors::older_than_index(&quoted_name(bill.relation)));
+        }
+    }
     let mut payments = Vec::new();
     for bill in bills.values() {
         payments.push(payment(bill)?);
@@ -140,6 +148,16 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
         quiet::silence(node.pointer().cast());
     }
     Ok(())
+}
+
+/// Whether rows are read as they were before the index was made that says that each is a person. A function that is
+/// STABLE, a cursor and COPY have the snapshot of a statement that may have waited for long. A transaction that keeps its
+/// snapshot has plans that look for no index.
+fn is_older_than_its_index(relation: Oid, query: Ref<QueryDesc>) -> bool {
+    let since = Policy::of(relation).and_then(|policy| policy.one_row_each);
+    since.is_some_and(|since| {
+        !session::keeps_a_snapshot() && !session::is_seen(since, query.snapshot)
+    })
 }
 
 /// Who pays a bill, and from which budget. Who may ask is looked at again: the plan may be old.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use pgrx::PgRelation;
-use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::pg_sys::{self, Datum, Oid, TransactionId};
 
 use crate::gate::label::{self, ColumnLabel, TableLabel};
 use crate::gate::refuse::Checked;
@@ -19,8 +19,8 @@ pub struct Policy {
     pub owner: Oid,
     /// The column that names the person.
     pub unit: i16,
-    /// Whether no two rows have the same person.
-    pub one_row_each: bool,
+    /// The transaction since which no two rows have the same person; `None` where several may.
+    pub one_row_each: Option<TransactionId>,
     pub label: TableLabel,
     columns: BTreeMap<i16, Column>,
 }
@@ -138,7 +138,7 @@ impl Policy {
             // SAFETY: an open relation has its row of pg_class.
             owner: unsafe { (*table.rd_rel).relowner },
             unit,
-            one_row_each: is_unique(&table, unit),
+            one_row_each: unique_since(&table, unit),
             label,
             columns,
         })
@@ -227,20 +227,20 @@ fn is_checked(_: &PgRelation, _: i16) -> bool {
     true
 }
 
-/// Whether an index makes sure that no value of a column is there twice, in the table and what it inherits to.
-fn is_unique(table: &PgRelation, column: i16) -> bool {
+/// The transaction that made an index by which no value of a column is there twice, in the table and what it inherits to.
+fn unique_since(table: &PgRelation, column: i16) -> Option<TransactionId> {
     // SAFETY: an open relation; its indexes are listed, and their rows of the catalog read and released.
     unsafe {
         let class = (*table.as_ptr()).rd_rel;
         if (*class).relhassubclass && !table.is_partitioned_table() {
-            return false;
+            return None;
         }
         let indexes = pg_sys::RelationGetIndexList(table.as_ptr());
-        nodes::oids(indexes).into_iter().any(|index| {
+        nodes::oids(indexes).into_iter().find_map(|index| {
             let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
             let tuple = pg_sys::SearchSysCache1(cache, Datum::from(index));
             if tuple.is_null() {
-                return false;
+                return None;
             }
             let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_index>();
             let mut no_predicate = false;
@@ -252,8 +252,9 @@ fn is_unique(table: &PgRelation, column: i16) -> bool {
                 && no_predicate
                 && (*form).indnkeyatts == 1
                 && *(*form).indkey.values.as_ptr() == column;
+            let since = pg_sys::HeapTupleHeaderGetXmin((*tuple).t_data);
             pg_sys::ReleaseSysCache(tuple);
-            is
+            is.then_some(since)
         })
     }
 }

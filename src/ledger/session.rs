@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::{self, Oid, Snapshot, TransactionId};
 
 use crate::ledger::rows::Text;
 
@@ -38,6 +38,15 @@ pub fn has_rights(role: Oid, other: Oid) -> bool {
 pub fn keeps_a_snapshot() -> bool {
     // SAFETY: it reads a number of this process.
     unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
+}
+
+/// Whether a snapshot has what a transaction did, another one or this one itself.
+pub fn is_seen(transaction: TransactionId, snapshot: Snapshot) -> bool {
+    // SAFETY: a snapshot of a plan that has started, and the number of a transaction that made a row of the catalog.
+    unsafe {
+        pg_sys::TransactionIdIsCurrentTransactionId(transaction)
+            || !snapshot.is_null() && !pg_sys::XidInMVCCSnapshot(transaction, snapshot)
+    }
 }
 
 /// The name of a role; `None` if there is none with this number.

@@ -167,6 +167,17 @@ pub fn again() -> Refusal {
     )
 }
 
+/// A question that reads rows as they were before the unique index by which they are bounded.
+pub fn older_than_index(table: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+        format!(
+            "could not read {table} because its unique index is newer than the snapshot of the query"
+        ),
+        "Ask again: nothing was spent.",
+    )
+}
+
 /// A plan whose cost cannot be read.
 pub fn receipt_damaged() -> Refusal {
     Refusal::new(

@@ -58,6 +58,23 @@ fn mean_sum_and_count_of_a_column_are_one_release() {
             2,
             "SELECT avg(cost), avg(cost) FILTER (WHERE age > 50), count(*) FILTER (WHERE age > 50) FROM visits",
         ),
+        // Nor is what a filter chooses.
+        (
+            2,
+            "SELECT count(*), sum(cost) FILTER (WHERE age > 50) FROM visits",
+        ),
+        (
+            2,
+            "SELECT sum(cost) FILTER (WHERE age > 50), count(*) FROM visits",
+        ),
+        (
+            2,
+            "SELECT count(*) FILTER (WHERE age > 50), sum(cost) FROM visits",
+        ),
+        (
+            2,
+            "SELECT count(*) FILTER (WHERE age > 60), sum(cost) FILTER (WHERE age > 50) FROM visits",
+        ),
         (2, "SELECT avg(cost), avg(age) FROM visits"),
         (
             3,

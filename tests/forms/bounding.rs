@@ -1,6 +1,10 @@
 //! A person counts in so many groups, for so many rows in each: the answers are those of the bounded rows.
 
-use dp_mean_tests::{rows, value};
+use std::io::Read;
+use std::thread;
+use std::time::Duration;
+
+use dp_mean_tests::{refusal, rows, run, value};
 
 use super::{EPSILON, World};
 
@@ -218,5 +222,158 @@ fn a_question_about_one_person_is_answered_as_any_other() {
         );
         let shown: i64 = world.asked(&sql);
         assert!(shown <= 1, "{sql}");
+    }
+}
+
+/// 10 persons with 1000 rows each, of whom one row counts.
+const MANY: &str = "CREATE TABLE many (person int NOT NULL, k int NOT NULL, x float8 NOT NULL);
+     INSERT INTO many SELECT i % 10, i, 50 FROM generate_series(0, 9999) i;
+     SELECT dp_protect('many', 'person', 'all', query_epsilon => 20), dp_allow('many', '{analyst}')";
+
+impl World {
+    /// That the persons of a table are counted, whatever rows they have.
+    #[track_caller]
+    fn counts_persons(&mut self, table: &str, persons: i64, what: &str) {
+        let counted: i64 = self.asked(&format!("SELECT count(*) FROM {table}"));
+        assert!((counted - persons).abs() <= 3, "{counted}: {what}");
+    }
+
+    /// Whether the rows of a person are brought together before they are counted.
+    fn bounds_rows(&mut self, table: &str) -> bool {
+        let sql = format!("SELECT rewritten FROM dp_cost('SELECT count(*) FROM {table}')");
+        self.asked::<String>(&sql).contains("dp_contribution")
+    }
+}
+
+/// An index that is about other values, about some rows, or about none as yet, says nothing of a person's rows.
+#[test]
+fn only_an_index_over_all_rows_makes_a_row_a_person() {
+    let mut world = World::new();
+    world.own(MANY);
+    world.own(
+        "CREATE TABLE parts (LIKE many) PARTITION BY HASH (person);
+         CREATE TABLE part PARTITION OF parts FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+         INSERT INTO parts SELECT * FROM many;
+         SELECT dp_protect('parts', 'person', 'all', query_epsilon => 20), dp_allow('parts', '{analyst}')",
+    );
+    for (table, index) in [
+        ("many", "INDEX made ON many (person)"),
+        ("many", "UNIQUE INDEX made ON many (k)"),
+        ("many", "UNIQUE INDEX made ON many (person, k)"),
+        ("many", "UNIQUE INDEX made ON many (k, person)"),
+        ("many", "UNIQUE INDEX made ON many (k) INCLUDE (person)"),
+        ("many", "UNIQUE INDEX made ON many ((person + 10 * k))"),
+        ("many", "UNIQUE INDEX made ON many (person) WHERE k < 10"),
+        ("many", "UNIQUE INDEX CONCURRENTLY made ON many (person)"),
+        ("parts", "UNIQUE INDEX made ON ONLY parts (person)"),
+    ] {
+        let made = world.owner.simple_query(&format!("CREATE {index}"));
+        // One that cannot be made stays, and is not valid.
+        assert_eq!(made.is_err(), index.contains("CONCURRENTLY"), "{index}");
+        world.counts_persons(table, 10, index);
+        world.own("DROP INDEX made");
+    }
+    // Columns that an index carries do no harm.
+    world.own("DELETE FROM many WHERE k >= 10");
+    assert!(world.bounds_rows("many"));
+    world.own("CREATE UNIQUE INDEX made ON many (person) INCLUDE (x)");
+    assert!(!world.bounds_rows("many"));
+    world.counts_persons("many", 10, "one row each");
+}
+
+/// Until a transaction ends, what is checked at its end may not hold.
+#[test]
+fn an_index_that_is_checked_later_says_nothing() {
+    let mut world = World::new();
+    world.own(
+        "CREATE TABLE late (person int NOT NULL UNIQUE DEFERRABLE, x float8 NOT NULL);
+         INSERT INTO late SELECT i, 50 FROM generate_series(1, 10) i;
+         SELECT dp_protect('late', 'person', 'all', query_epsilon => 20), dp_allow('late', '{analyst}')",
+    );
+    let mut both = world.database.connect();
+    let before = world.with_roles(
+        "BEGIN; SET CONSTRAINTS ALL DEFERRED;
+         INSERT INTO late SELECT i % 10 + 1, 50 FROM generate_series(1, 10000) i; SET ROLE {analyst}",
+    );
+    run(&mut both, &before);
+    let counted: i64 = value(&mut both, "SELECT count(*) FROM late");
+    assert!((counted - 10).abs() <= 3, "{counted}");
+    run(&mut both, "ROLLBACK");
+}
+
+/// A snapshot that is older than an index sees rows that the index never had.
+#[test]
+fn an_old_snapshot_has_no_new_index() {
+    let unique = "DELETE FROM many WHERE k >= 10; CREATE UNIQUE INDEX made ON many (person)";
+    let mut world = World::new();
+    world.own(MANY);
+    world.ask("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM regions");
+    world.own(unique);
+    world.counts_persons("many", 10, "a transaction that keeps its snapshot");
+    world.ask("COMMIT");
+    assert!(!world.bounds_rows("many"));
+}
+
+/// So do a function that has the snapshot of the statement it stands in, and COPY, which may both have waited.
+#[test]
+fn a_snapshot_that_waited_has_no_new_index() {
+    const COUNTS: &str = "CREATE FUNCTION counts() RETURNS bigint STABLE LANGUAGE plpgsql
+         AS $$ BEGIN RETURN (SELECT count(*) FROM many); END $$";
+    let unique = "DELETE FROM many WHERE k >= 10; ALTER TABLE many ADD UNIQUE (person)";
+    for (stands, function) in [(true, true), (true, false), (false, true), (false, false)] {
+        let mut world = World::new();
+        world.own(MANY);
+        world.ask(COUNTS);
+        // The index is made while the question waits: in the middle, or for the table.
+        let mut server = world.database.connect();
+        if function {
+            run(&mut server, "SELECT pg_advisory_lock(7)");
+        } else {
+            world.own(&format!("BEGIN; {unique}"));
+        }
+        let mut analyst = world.database.connect_as(&world.with_roles("{analyst}"));
+        let down = format!("SELECT dp_test_defence('snapshot', {stands})");
+        run(&mut analyst, &down);
+        let asking = thread::spawn(move || match function {
+            true => {
+                let sql = "SELECT counts() FROM (SELECT pg_advisory_lock_shared(7) OFFSET 0) s";
+                analyst
+                    .query_one(sql, &[])
+                    .map(|row| row.get::<_, i64>(0).to_string())
+            }
+            false => {
+                let copied = analyst.copy_out("COPY (SELECT count(*) FROM many) TO STDOUT");
+                copied.map(|mut rows| {
+                    let mut text = String::new();
+                    rows.read_to_string(&mut text).expect("rows");
+                    text
+                })
+            }
+        });
+        let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted \
+             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        while value::<i64>(&mut server, waits) == 0 {
+            thread::sleep(Duration::from_millis(10));
+        }
+        if function {
+            world.own(unique);
+            run(&mut server, "SELECT pg_advisory_unlock(7)");
+        } else {
+            world.own("COMMIT");
+        }
+        let answer = asking.join().expect("a session");
+        match (stands, answer) {
+            (true, Err(error)) => {
+                let refusal = refusal(&error, "the question that waited");
+                assert_eq!(refusal.code, "40001", "{function}: {refusal:?}");
+                assert_eq!(world.spent().1, 0, "{function}");
+            }
+            (false, Ok(counted)) => {
+                let counted: i64 = counted.trim().parse().expect("a number");
+                assert!(counted > 9000, "{function}: {counted}");
+            }
+            (_, answer) => panic!("{stands} {function}: {answer:?}"),
+        }
+        world.counts_persons("many", 10, "the next question");
     }
 }

@@ -290,6 +290,16 @@ fn explain_is_refused() {
          CREATE FUNCTION explains() RETURNS text LANGUAGE plpgsql AS $$
              DECLARE t text; BEGIN EXECUTE 'EXPLAIN SELECT count(*) FROM visits' INTO t; RETURN t; END $$;
          CREATE FUNCTION inlined() RETURNS SETOF visits LANGUAGE sql STABLE AS $$ SELECT * FROM visits $$;
+         CREATE FUNCTION caught() RETURNS bigint LANGUAGE plpgsql AS $$
+             BEGIN
+                 BEGIN PERFORM 1 / 0; EXCEPTION WHEN division_by_zero THEN NULL; END;
+                 RETURN (SELECT count(*) FROM visits);
+             END $$;
+         CREATE FUNCTION goes_on() RETURNS bigint LANGUAGE plpgsql AS $$
+             BEGIN
+                 BEGIN PERFORM explains(); EXCEPTION WHEN insufficient_privilege THEN NULL; END;
+                 RETURN (SELECT count(*) FROM visits);
+             END $$;
          CREATE VIEW seen AS SELECT count(*) FROM visits;
          PREPARE p AS SELECT count(*) FROM visits; PREPARE generic (int) AS SELECT count(*) FROM visits WHERE age > $1",
     );
@@ -307,6 +317,8 @@ fn explain_is_refused() {
         "EXPLAIN ANALYZE SELECT of_sql()",
         "EXPLAIN ANALYZE SELECT * FROM of_sql()",
         "EXPLAIN ANALYZE SELECT in_plpgsql()",
+        // An error that is caught does not end it.
+        "EXPLAIN ANALYZE SELECT caught()",
         "EXPLAIN INSERT INTO kept SELECT count(*) FROM visits",
         "SELECT explains()",
     ];
@@ -325,12 +337,13 @@ fn explain_is_refused() {
                 assert!(refusal.hint.contains("dp_cost("), "{sql}: {refusal:?}");
             }
             for _ in 0..6 {
-                world.ask("EXECUTE p; EXECUTE generic (30); SELECT of_sql(), in_plpgsql(), count(*) FROM seen");
+                world.ask("EXECUTE p; EXECUTE generic (30); SELECT of_sql(), in_plpgsql(), caught(), count(*) FROM seen");
             }
         }
     }
-    // An EXPLAIN that was refused is over.
+    // An EXPLAIN that was refused is over, and one that was caught too.
     world.same("SELECT count(*) FROM visits", 1);
+    world.ask("SELECT goes_on()");
     for sql in [
         "EXPLAIN SELECT * FROM visits",
         "EXPLAIN SELECT cost FROM visits WHERE id = 3",
@@ -614,4 +627,49 @@ fn the_number_of_rows_is_not_public() {
             "takes the number of rows for public",
         ),
     ]);
+}
+
+/// A right to read one column is none to read another, of the protected table or of one that is joined.
+#[test]
+fn a_right_to_a_column_is_no_right_to_another() {
+    let mut world = World::new();
+    world.own(
+        "CREATE TABLE places (region text, secret float8); INSERT INTO places SELECT region, factor FROM regions;
+         GRANT SELECT (region) ON visits, places TO {analyst}",
+    );
+    world.same("SELECT avg(cost) FROM visits", 1);
+    world.same(
+        "SELECT region, sum(cost) FROM visits GROUP BY region ORDER BY region",
+        2,
+    );
+    for sql in [
+        "SELECT cost FROM visits",
+        "SELECT region FROM visits ORDER BY cost",
+    ] {
+        check(&mut world, sql, "it has no aggregate");
+    }
+    for sql in [
+        "COPY visits TO STDOUT",
+        "COPY visits (region, cost) TO STDOUT",
+    ] {
+        world.refused(sql);
+    }
+    // What they may read is read as it is.
+    let before = world.spent();
+    assert_eq!(
+        world.asked::<i64>("SELECT count(region) FROM visits"),
+        40_000
+    );
+    assert_eq!(world.spent(), before);
+    world.same("SELECT avg(cost) FROM visits JOIN places USING (region)", 1);
+    for sql in [
+        "SELECT avg(cost) FROM visits JOIN places USING (region) WHERE secret > 1",
+        "SELECT secret, avg(cost) FROM visits JOIN places USING (region) GROUP BY secret",
+    ] {
+        check(
+            &mut world,
+            sql,
+            "it is joined with places, which you may not read either",
+        );
+    }
 }

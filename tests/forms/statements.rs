@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
-use dp_mean_tests::{refusal, rows, run, value};
+use dp_mean_tests::{refusal, refused, rows, run, value};
 
-use super::{World, table};
+use super::{EPSILON, World, table};
 
 #[test]
 fn prepared_statements_answer_with_every_kind_of_plan() {
@@ -334,6 +334,49 @@ fn the_owner_of_a_view_is_charged() {
         .simple_query("SELECT * FROM invokes")
         .expect_err("no rights");
     assert_eq!(refusal(&error, "invokes").code, "42501");
+}
+
+/// Each owner of a view pays for what is asked in their name, in one query, too.
+#[test]
+fn the_owners_of_two_views_pay_for_one_each() {
+    let mut world = World::new();
+    world.own("SELECT dp_allow('visits', '{other}')");
+    world.ask("CREATE VIEW mine AS SELECT count(*) AS n FROM visits");
+    let mut other = world.database.connect_as(&world.with_roles("{other}"));
+    let sql = "CREATE VIEW theirs AS SELECT avg(cost) AS n, count(DISTINCT patient) FROM visits; \
+               GRANT SELECT ON theirs TO {analyst}";
+    run(&mut other, &world.with_roles(sql));
+    let price = world.price(|world| world.ask("SELECT * FROM mine, theirs"));
+    assert_eq!(price, (3.0, 2));
+    let sql = "SELECT role::text, epsilon FROM dp_ledger WHERE NOT refused ORDER BY epsilon";
+    let charges = rows(&mut world.owner, sql);
+    let charges: Vec<(String, f64)> = charges.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let expected = [("{analyst}", 1.0), ("{other}", 2.0)];
+    let expected = expected.map(|(role, releases)| (world.with_roles(role), releases * EPSILON));
+    for ((role, epsilon), (payer, price)) in charges.iter().zip(&expected) {
+        assert_eq!(role, payer, "{charges:?}");
+        assert!((epsilon - price).abs() < 1e-6, "{charges:?}");
+    }
+    assert_eq!(charges.len(), 2);
+}
+
+/// A limit that may yet be taken back is no limit to spend by: neither that of all, nor that of a role.
+#[test]
+fn a_limit_that_is_not_committed_pays_nothing() {
+    let mut world = World::new();
+    world.own("SELECT dp_budget('all', 20, 1e-6, '{analyst}')");
+    world.same("SELECT count(*) FROM visits", 1);
+    let before = world.spent();
+    let mut both = world.database.connect();
+    for limit in ["'all', 3000, 0.5", "'all', 1000, 0.1, '{analyst}'"] {
+        let sql =
+            format!("BEGIN; SET ROLE {{owner}}; SELECT dp_budget({limit}); SET ROLE {{analyst}}");
+        run(&mut both, &world.with_roles(&sql));
+        let refusal = refused(&mut both, "SELECT count(*) FROM visits");
+        assert_eq!(refusal.code, "55000", "{limit}: {refusal:?}");
+        run(&mut both, "ROLLBACK");
+    }
+    assert_eq!(world.spent(), before);
 }
 
 /// A charge stays where the transaction does not.

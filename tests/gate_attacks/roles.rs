@@ -206,6 +206,35 @@ fn views_and_functions_ask_in_their_owners_name() {
     assert!(stage.heard().is_empty());
 }
 
+/// The policies of a joined table run their own code beside private rows: such a table is not joined.
+#[test]
+fn a_joined_table_with_policies_sees_nothing() {
+    let mut stage = Stage::new();
+    stage.as_root(
+        "SET ROLE {b}; CREATE TABLE guarded (x integer, y text); INSERT INTO guarded VALUES (1, 'r1'), (2, 'canary'); \
+         ALTER TABLE guarded ENABLE ROW LEVEL SECURITY; GRANT SELECT ON guarded TO {a}; \
+         CREATE POLICY p ON guarded TO {a} USING (show(y)); RESET ROLE",
+    );
+    let mut client = stage.analyst();
+    stage.attack(&mut client, "SELECT * FROM guarded");
+    assert_eq!(stage.number(&mut client, "SELECT count(*) FROM guarded"), 2);
+    assert!(!stage.heard().is_empty(), "the policy runs");
+    for sql in [
+        "SELECT count(*) FROM visits JOIN guarded ON y = region",
+        "SELECT count(*) FROM guarded, visits WHERE y = region",
+        "SELECT y, count(*) FROM visits LEFT JOIN guarded ON y = region GROUP BY y",
+    ] {
+        let end = stage.attack(&mut client, sql);
+        let (code, message) = end.error.expect("it is refused");
+        assert_eq!(code, "42501", "{sql}");
+        assert!(
+            message.contains("guarded is joined, which is no plain table"),
+            "{message}: {sql}"
+        );
+        assert!(end.heard.is_empty(), "{:?}: {sql}", end.heard);
+    }
+}
+
 /// What inherits from a protected table, or is a part of it, is not lent.
 #[test]
 fn parts_of_a_table_are_not_lent() {

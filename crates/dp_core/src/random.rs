@@ -162,9 +162,51 @@ impl fmt::Display for OsError {
 
 impl std::error::Error for OsError {}
 
+/// Words that a test chooses, 64 bits each.
+#[cfg(test)]
+pub(crate) struct Script<'a>(pub &'a [u64]);
+
+#[cfg(test)]
+impl<'a> Script<'a> {
+    /// What is drawn from these words, and how many of them it takes.
+    pub fn play<T>(words: &'a [u64], draw: impl FnOnce(&mut Self) -> T) -> (T, usize) {
+        let mut script = Self(words);
+        let drawn = draw(&mut script);
+        (drawn, words.len() - script.0.len())
+    }
+}
+
+#[cfg(test)]
+impl Bits for Script<'_> {
+    const WIDTH: u32 = 64;
+
+    fn word(&mut self) -> u64 {
+        let (word, rest) = self.0.split_first().expect("the script is long enough");
+        self.0 = rest;
+        *word
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// All bits of a word are random, and none of them is there twice.
+    #[test]
+    fn words_are_the_bytes_of_the_stream_one_after_the_other() {
+        let mut bytes = [0; 800];
+        ChaCha20Rng::seed_from_u64(7).fill_bytes(&mut bytes);
+        let mut generator = Generator::from_seed(7);
+        for bytes in bytes.chunks_exact(8) {
+            assert_eq!(generator.word().to_le_bytes(), bytes);
+        }
+        let mut generator = Generator::from_os().unwrap();
+        let words: Vec<u64> = (0..100).map(|_| generator.word()).collect();
+        assert_eq!(words.iter().fold(0, |all, word| all | word), u64::MAX);
+        assert_eq!(words.iter().fold(u64::MAX, |all, word| all & word), 0);
+        let halves = words.iter().map(|word| (word >> 32, word & 0xFFFF_FFFF));
+        assert!(halves.filter(|(high, low)| high == low).count() < 2);
+    }
 
     #[test]
     fn generators_from_the_system_differ() {

@@ -136,6 +136,7 @@ pub(crate) fn ratio_64(part: &Natural, whole: &Natural, up: bool) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Script;
 
     #[test]
     fn thresholds_enclose_the_probability_within_two_units() {
@@ -160,6 +161,26 @@ mod tests {
                 let p = at(yes) / (at(yes) + at(no));
                 let threshold = branch.surely as f64 / 2f64.powi(64);
                 assert!((threshold / p - 1.0).abs() < 1e-12 || (threshold - p).abs() < 1e-18);
+            }
+        }
+    }
+
+    /// A first word that leaves the coin open does not decide it: what comes after it does.
+    #[test]
+    fn the_words_after_the_first_decide_what_it_leaves_open() {
+        for value in [0.01, 0.7, 1.0, 4.0, 16.0] {
+            let epsilon = Epsilon::new(Some(value)).unwrap();
+            for (yes, no) in [([2, 0, 0], [0, 1, 0]), ([7, 3, 0], [0, 0, 5])] {
+                let branch = Branch::new(epsilon, yes, no);
+                let toss = |words: &[u64]| Script::play(words, |bits| branch.toss(bits));
+                assert_eq!(toss(&[branch.surely - 1]), (true, 1));
+                assert_eq!(toss(&[branch.at_most + 1]), (false, 1));
+                // The probability has this first word, or the next one.
+                let open = branch.surely..=branch.at_most;
+                let ends = open.map(|word| [0, u64::MAX].map(|next| toss(&[word, next])));
+                let ends: Vec<_> = ends.collect();
+                let is_open = |end: &&[(bool, usize); 2]| **end == [(true, 2), (false, 2)];
+                assert_eq!(ends.iter().filter(is_open).count(), 1, "{value} {ends:?}");
             }
         }
     }

@@ -292,6 +292,28 @@ impl Floor {
 mod tests {
     use super::super::natural::Natural;
     use super::*;
+    use crate::random::Script;
+
+    /// A toss of two words that are alike is open: the words after them decide it.
+    #[test]
+    fn a_toss_that_is_open_is_decided_by_more_words() {
+        let draw = |words: &[u64]| {
+            Script::play(words, |bits| {
+                let drawn = Exponential::draw(bits);
+                (drawn.integer, drawn.fraction.first)
+            })
+        };
+        // The first toss fails at once, or comes up and the second fails: the next fraction is taken.
+        assert_eq!(draw(&[5, 6]), ((0, 5), 2));
+        assert_eq!(draw(&[5, 4, 5, 9, 10]), ((1, 9), 5));
+        // The same, left open by the first two words, and by the next two.
+        assert_eq!(draw(&[5, 5, 0, 1]), ((0, 5), 4));
+        assert_eq!(draw(&[5, 5, 7, 7, 0, 1]), ((0, 5), 6));
+        assert_eq!(draw(&[5, 5, 1, 0, 5, 9, 10]), ((1, 9), 7));
+        assert_eq!(draw(&[5, 5, 7, 7, 1, 0, 5, 9, 10]), ((1, 9), 9));
+        // The second toss has half the probability: 2 * 3 is 6, and 7 is open.
+        assert_eq!(draw(&[7, 0, 3, 0, u64::MAX, 9, 10]), ((1, 9), 7));
+    }
 
     #[test]
     fn enclosures_hold_what_they_enclose() {

@@ -294,6 +294,24 @@ fn ln_1p_exp(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Script;
+
+    /// A first word that leaves the coin open does not decide it: what comes after it does.
+    #[test]
+    fn the_words_after_the_first_decide_what_it_leaves_open() {
+        let epsilon = Epsilon::new(Some(1.0)).unwrap();
+        let selection = Selection::new(epsilon, Delta::new(Some(1e-3)).unwrap());
+        // Of one row the probability is delta, which ends with a word.
+        for (n, (surely, at_most)) in (1..).zip(selection.thresholds()).skip(1) {
+            let toss = |words: &[u64]| Script::play(words, |bits| selection.toss(n, bits));
+            assert_eq!(toss(&[surely - 1]), (true, 1));
+            assert_eq!(toss(&[at_most + 1]), (false, 1));
+            let ends = (surely..=at_most).map(|word| [0, u64::MAX].map(|next| toss(&[word, next])));
+            let ends: Vec<_> = ends.collect();
+            let is_open = |end: &&[(bool, usize); 2]| **end == [(true, 2), (false, 2)];
+            assert_eq!(ends.iter().filter(is_open).count(), 1, "{n} {ends:?}");
+        }
+    }
 
     /// `(epsilon, n, delta)`: the largest double `delta` with `a(n) <= (1 - delta) / (e^epsilon + 1)`, from
     /// Python's decimal at 80 digits. The guess from floats is one too far at some of the next doubles,

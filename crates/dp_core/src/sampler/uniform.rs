@@ -49,3 +49,40 @@ pub fn below_wide<B: Bits>(n: u128, bits: &mut B) -> u128 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Script;
+
+    #[test]
+    fn words_that_would_favour_a_value_are_drawn_again() {
+        // One word of 2^64 is too many for 3 values: that of the low part 0.
+        let draw = |n, words: &[u64]| Script::play(words, |bits| below(n, bits));
+        assert_eq!(draw(3, &[0, 1 << 63]), (1, 2));
+        assert_eq!(draw(3, &[0, 0, u64::MAX]), (2, 3));
+        // The least low part that counts.
+        let third = 0xAAAA_AAAA_AAAA_AAAB;
+        assert_eq!((3u64.wrapping_mul(third), draw(3, &[third])), (1, (2, 1)));
+        assert_eq!(draw(3, &[1]), (0, 1));
+        // A quarter of all words is too many for 3/8 of 2^64 values: 0 and 3 are, 1 and 2 are not.
+        let values = 3 << 61;
+        assert_eq!(draw(values, &[0, 3, 1]), (0, 3));
+        assert_eq!(draw(values, &[2]), (0, 1));
+        // Powers of two take each word.
+        for n in [1, 2, 1 << 63] {
+            assert_eq!(draw(n, &[0]), (0, 1));
+            assert_eq!(draw(n, &[u64::MAX]), (n - 1, 1));
+        }
+    }
+
+    #[test]
+    fn numbers_beyond_the_last_value_are_drawn_again() {
+        let n = (1 << 64) + 1;
+        let draw = |words: &[u64]| Script::play(words, |bits| below_wide(n, bits));
+        let (half, all) = (1 << 63, u64::MAX);
+        assert_eq!(draw(&[0, half]), (1, 2));
+        assert_eq!(draw(&[half, 0]), (1 << 64, 2));
+        assert_eq!(draw(&[half, half, all, all, 0, 0]), (0, 6));
+    }
+}

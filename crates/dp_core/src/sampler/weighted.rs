@@ -264,3 +264,28 @@ fn part(whole: u128, part: u128) -> u128 {
     }
     high * part + ((low * part) >> 64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Script;
+
+    /// A first word at the border of two places does not decide: what comes after it does.
+    #[test]
+    fn the_words_after_the_first_decide_at_a_border() {
+        let weighted = Weighted::new(Epsilon::new(Some(1.0)).unwrap());
+        // Three places of one weight meet at thirds: 0x5555... and 0xAAAA...
+        for score in [0, 7] {
+            let runs = |_| [Run { width: 3, score }].into_iter();
+            let choose = |words: &[u64]| Script::play(words, |bits| weighted.choose(runs, bits));
+            let (first, second) = (u64::MAX / 3, u64::MAX / 3 * 2);
+            for (border, place) in [(first, 0), (second, 1)] {
+                let far = 1 << 32;
+                assert_eq!(choose(&[border - far]), (place, 1));
+                assert_eq!(choose(&[border + far]), (place + 1, 1));
+                assert_eq!(choose(&[border, 0]), (place, 2), "{score}");
+                assert_eq!(choose(&[border, u64::MAX]), (place + 1, 2), "{score}");
+            }
+        }
+    }
+}

@@ -3,9 +3,10 @@
 //! Gaussian accounting against references of many digits (`accounting`), what the mechanisms without bias of their own
 //! promise (`unbiased`, `symmetric`), which groups are shown (`keep`), variances (`variance`), two columns (`columns`),
 //! distinct ids (`distinct`), quantiles (`quantile`), means, sums and variances that find their bounds (`auto`,
-//! `auto_sum`, `auto_variance`), forecasts against releases (`planning`), what intervals cover (`intervals`, `spread`),
-//! budgets against the best analyst (`spending`), behaviour at the edges (`order`, `parsing`, `extremes`), that every
-//! mechanism has a page with its proof (`proofs`), and that no file imports itself through others (`imports`).
+//! `auto_sum`, `auto_variance`), what every mechanism spends on a row of a person (`shares`), forecasts against releases
+//! (`planning`), what intervals cover (`intervals`, `spread`), budgets against the best analyst (`spending`), behaviour at
+//! the edges (`order`, `parsing`, `extremes`), that every mechanism has a page with its proof (`proofs`), and that no file
+//! imports itself through others (`imports`).
 
 mod accounting;
 mod accuracy;
@@ -37,6 +38,8 @@ mod quantile_estimate;
 #[cfg(feature = "testing")]
 mod quantile_rising;
 mod samplers;
+#[cfg(feature = "testing")]
+mod shares;
 mod spending;
 #[cfg(feature = "testing")]
 mod spread;

@@ -287,7 +287,7 @@ fn a_choice_follows_the_law_that_the_proof_is_about() {
         vec![17, 1, 16],
     ];
     for counts in cases {
-        for (a, d) in [(1, 2), (9, 10)] {
+        for (a, d) in [(1, 100), (1, 10), (1, 2), (9, 10)] {
             let bins = Bins::linear(&bounds(0.0, 1.0), counts.len());
             let quantile = a as f64 / d as f64;
             let em = Em::new(bins, &[quantile], Budget::Sum(epsilon(1.5))).unwrap();
@@ -660,6 +660,22 @@ fn no_row_costs_more_than_its_rho() {
         .collect();
     let expected = law(&counts, (1, 2), e);
     assert_law_of(&*mechanism, &counts, &expected);
+}
+
+/// Of rho, a group of a person has a part, and a row of it a part of the root.
+#[test]
+fn rows_of_a_person_share_the_root_of_rho() {
+    let counts: Vec<i128> = (0..64).map(|bin| i128::from(bin % 9 == 1)).collect();
+    let rho = 2.0;
+    for (a, d) in [(1, 100), (1, 10), (1, 2), (9, 10)] {
+        for (rows, groups) in [(1, 1), (3, 1), (3, 2)] {
+            let text = format!("em(rho={rho}, bins=64, rows={rows}, groups={groups})");
+            let rank = Ranks::One(Some(a as f64 / d as f64));
+            let mechanism = QUANTILE.build(&arguments(Some(rank), None, &text)).unwrap();
+            let e = (8.0 * rho / f64::from(groups)).sqrt() / f64::from(rows);
+            assert_law_of(&*mechanism, &counts, &law(&counts, (a, d), e));
+        }
+    }
 }
 
 /// Rows of a person share epsilon, and the shares of several quantiles are those that add up.

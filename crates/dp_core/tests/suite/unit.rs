@@ -330,6 +330,12 @@ fn all_mechanisms_take_them_and_their_values_are_checked() {
         assert_eq!(found, argument, "{text}: {message}");
         assert!(message.contains(word), "{text}: {message}");
     }
+    // Products of rows and groups that 32 bits do not hold, and of which they would keep little or nothing.
+    for (rows, groups) in [(65_536, 65_536), (65_537, 65_536), (1_000_000, 4295)] {
+        let text = format!("hourglass(rows={rows}, groups={groups})");
+        let (found, _) = error(&MEAN, &arguments(UNIT, Some(50.0), &text)).unwrap();
+        assert_eq!(found, "eps", "{text}");
+    }
     // A share of delta that no float holds is refused, never rounded up to one.
     for (eps, text) in [
         (50.0, "undercount(delta=1e-300, rows=1000000)"),
