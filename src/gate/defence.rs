@@ -43,6 +43,14 @@ pub enum Defence {
     Listed,
     /// Code of an owner does not run with the rights in which templates are read.
     Domain,
+    /// Equal keys look alike.
+    Form,
+    /// Groups come in the order of their keys.
+    Order,
+    /// Keys are so few and so short that they fit into a row.
+    Size,
+    /// Only rows that the client gets are left out of a preview.
+    Preview,
 }
 
 #[cfg(feature = "testing")]
@@ -73,6 +81,10 @@ mod testing {
         (Defence::Role, "role"),
         (Defence::Listed, "listed"),
         (Defence::Domain, "domain"),
+        (Defence::Form, "form"),
+        (Defence::Order, "order"),
+        (Defence::Size, "size"),
+        (Defence::Preview, "preview"),
     ];
 
     thread_local! {
