@@ -250,6 +250,7 @@ impl Block {
             .node();
         let safe = self.checker.safe(written)?;
         let kind = tree::type_of(written);
+        let formed = form::formed(self.query, written, safe)?;
         let has_order = form::has_order(kind) || !Defence::Order.stands();
         if !expression::is_total_operator(clause.eqop) || !expression::has_hash(kind) || !has_order
         {
@@ -259,7 +260,6 @@ impl Block {
         let column = written.cast::<pg_sys::Var>();
         let column = column.filter(|column| column.varno == self.index);
         let values = column.and_then(|column| self.policy.values(column.varattno));
-        let formed = form::formed(self.query, written, safe)?;
         Ok(Key {
             written,
             safe: formed.node,
