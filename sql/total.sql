@@ -7,3 +7,9 @@ CREATE FUNCTION dp_mean.total(function oid, VARIADIC arguments "any") RETURNS "a
     AS 'MODULE_PATHNAME', 'dp_total' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.total(oid, "any") IS
     'stands in for a function within queries over protected tables: the same answer, and NULL instead of an error';
+
+-- The same of keys: PostgreSQL shows of a group the key of one of its rows, so equal keys must look alike.
+CREATE FUNCTION dp_mean.key(value "any", trimmed boolean, most integer) RETURNS "any"
+    AS 'MODULE_PATHNAME', 'dp_key' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.key("any", boolean, integer) IS
+    'stands around keys of GROUP BY within queries over protected tables: one form for equal values, NULL for long ones';

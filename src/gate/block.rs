@@ -9,13 +9,30 @@ use pgrx::pg_sys::{
 };
 
 use crate::gate::access;
+use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
+use crate::gate::form;
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::refuse::{Checked, Reason};
 use crate::gate::released;
 use crate::ledger::session;
 use crate::pg::procedure;
 use crate::pg::tree::{self, Ref};
+
+/// The most keys of a block: together they fit into a row.
+const MOST_KEYS: usize = 64;
+
+/// Casts of integers that keep all of them apart.
+const WIDENING: [u32; 8] = [
+    pg_sys::F_INT4_INT2,
+    pg_sys::F_INT8_INT2,
+    pg_sys::F_INT8_INT4,
+    pg_sys::F_FLOAT8_INT2,
+    pg_sys::F_FLOAT8_INT4,
+    pg_sys::F_NUMERIC_INT2,
+    pg_sys::F_NUMERIC_INT4,
+    pg_sys::F_NUMERIC_INT8,
+];
 
 /// A block, as far as it was checked.
 pub struct Block {
@@ -34,8 +51,12 @@ pub struct Block {
 pub struct Key {
     /// As the query has it.
     pub written: Ref<Node>,
-    /// As it is computed for private rows.
+    /// As it is computed for private rows, in its one form.
     pub safe: Ref<Node>,
+    /// The type modifier of that.
+    pub modifier: i32,
+    /// Whether it is the column that names the person.
+    pub is_unit: bool,
     /// Its number in GROUPING SETS.
     pub reference: u32,
     /// The public list of its values.
@@ -213,6 +234,12 @@ impl Block {
     /// The keys of GROUP BY.
     pub fn keys(&self) -> Checked<Vec<Key>> {
         let clauses = tree::list::<SortGroupClause>(self.query.groupClause);
+        if clauses.len() > MOST_KEYS && Defence::Size.stands() {
+            return Err(Reason::with_hint(
+                format!("it has more than {MOST_KEYS} keys"),
+                "Group by fewer columns.",
+            ));
+        }
         clauses.into_iter().map(|clause| self.key(clause)).collect()
     }
 
@@ -221,8 +248,11 @@ impl Block {
         let written = Ref::of(target.expr)
             .expect("a target has an expression")
             .node();
-        if !expression::is_total_operator(clause.eqop)
-            || !expression::has_hash(tree::type_of(written))
+        let safe = self.checker.safe(written)?;
+        let kind = tree::type_of(written);
+        let formed = form::formed(self.query, written, safe)?;
+        let has_order = form::has_order(kind) || !Defence::Order.stands();
+        if !expression::is_total_operator(clause.eqop) || !expression::has_hash(kind) || !has_order
         {
             return Err("rows cannot be grouped by values of this type".into());
         }
@@ -232,10 +262,46 @@ impl Block {
         let values = column.and_then(|column| self.policy.values(column.varattno));
         Ok(Key {
             written,
-            safe: self.checker.safe(written)?,
+            safe: formed.node,
+            modifier: formed.modifier,
+            is_unit: self.is_unit(written),
             reference: clause.tleSortGroupRef,
             values: values.map(<[String]>::to_vec),
         })
+    }
+
+    /// Whether an expression is the column that names the person, as it is or cast to a wider type or to text.
+    fn is_unit(&self, node: Ref<Node>) -> bool {
+        if let Some(column) = node.cast::<pg_sys::Var>() {
+            return column.varno == self.index && column.varattno == self.policy.unit;
+        }
+        let below = if let Some(same) = node.cast::<pg_sys::RelabelType>() {
+            Ref::of(same.arg)
+        } else if let Some(text) = node.cast::<pg_sys::CoerceViaIO>() {
+            Ref::of(text.arg)
+        } else if let Some(cast) = node.cast::<pg_sys::FuncExpr>() {
+            let widens = WIDENING.contains(&cast.funcid.to_u32());
+            let first = tree::list::<pg_sys::Expr>(cast.args).into_iter().next();
+            first.filter(|_| widens)
+        } else {
+            None
+        };
+        below.is_some_and(|below| self.is_unit(below.node()))
+    }
+
+    /// Refuses groups that hold one person each: they would be charged for, and none is ever shown.
+    pub fn check_shown(&self, keys: &[Key], sets: &[Vec<bool>]) -> Checked<()> {
+        let is_hidden = |set: &Vec<bool>| {
+            let mut keys = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
+            keys.clone().any(|(key, _)| key.is_unit) && !keys.all(|(key, _)| key.values.is_some())
+        };
+        match sets.iter().any(is_hidden) {
+            false => Ok(()),
+            true => Err(Reason::with_hint(
+                "it is grouped by the column that names the person: no group of one person is ever shown",
+                "Group by something that many people share; count(DISTINCT ...) of that column counts people.",
+            )),
+        }
     }
 
     /// Whether a row is a person: a snapshot that was there before may be older than the unique index that says so.

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 
-use dp_core::privacy::spending::{DELTA_UNIT, Spent, UNIT, float_up};
+use dp_core::privacy::spending::{DELTA_UNIT, Spent, UNBOUNDED, UNIT, float_up};
 use pgrx::pg_sys::{self, AggState, Aggref, EState, Node, Oid, PlanState, QueryDesc, TargetEntry};
 
 use crate::gate::defence::Defence;
@@ -189,7 +189,13 @@ pub fn payment(bill: &Receipt) -> Result<Request, Refusal> {
             mechanisms: bill.mechanisms.clone(),
         },
         role,
-        asked: (float_up(epsilon, UNIT), float_up(delta, DELTA_UNIT)),
+        asked: (
+            match epsilon {
+                UNBOUNDED => f64::INFINITY,
+                epsilon => float_up(epsilon, UNIT),
+            },
+            float_up(delta, DELTA_UNIT),
+        ),
         amount: bill.spent,
     })
 }

@@ -45,6 +45,14 @@ pub enum Defence {
     Domain,
     /// An index is no promise about rows that are older than it.
     Snapshot,
+    /// Equal keys look alike.
+    Form,
+    /// Groups come in the order of their keys.
+    Order,
+    /// Keys are so few and so short that they fit into a row.
+    Size,
+    /// Only rows that the client gets are left out of a preview.
+    Preview,
 }
 
 #[cfg(feature = "testing")]
@@ -76,6 +84,10 @@ mod testing {
         (Defence::Listed, "listed"),
         (Defence::Domain, "domain"),
         (Defence::Snapshot, "snapshot"),
+        (Defence::Form, "form"),
+        (Defence::Order, "order"),
+        (Defence::Size, "size"),
+        (Defence::Preview, "preview"),
     ];
 
     thread_local! {

@@ -12,6 +12,7 @@ mod charge;
 mod cost;
 mod defence;
 mod expression;
+mod form;
 mod functions;
 mod hooks;
 mod label;

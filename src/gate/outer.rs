@@ -38,9 +38,9 @@ pub fn wrap(
             .expect("a target has an expression")
             .node()
     });
-    // The template knows no modifiers of types; keys have those that they had.
+    // The template knows no modifiers of types; keys have those that they had, unless they were trimmed.
     let modifiers = exprs.clone().map(tree::modifier_of).skip(keys.len());
-    let of_keys = keys.iter().map(|key| tree::modifier_of(key.written));
+    let of_keys = keys.iter().map(|key| key.modifier);
     let modifiers: Vec<i32> = of_keys.chain(modifiers).collect();
     let columns: Vec<_> = targets
         .iter()
@@ -269,34 +269,16 @@ impl Columns<'_> {
 }
 
 fn integer(value: i32) -> Ref<Node> {
-    number(pg_sys::INT4OID, 4, pg_sys::Datum::from(value))
+    tree::number(pg_sys::INT4OID, 4, pg_sys::Datum::from(value))
 }
 
 fn float(value: f64) -> Ref<Node> {
-    number(pg_sys::FLOAT8OID, 8, pg_sys::Datum::from(value.to_bits()))
-}
-
-/// A constant of a type of numbers that is passed by value, of so many bytes.
-fn number(kind: Oid, length: i32, value: pg_sys::Datum) -> Ref<Node> {
-    // SAFETY: it makes a node of a number.
-    let constant = unsafe { pg_sys::makeConst(kind, -1, Oid::INVALID, length, value, false, true) };
-    Ref::of(constant).expect("a node").node()
+    tree::number(pg_sys::FLOAT8OID, 8, pg_sys::Datum::from(value.to_bits()))
 }
 
 /// A call of one of PostgreSQL's functions.
 fn call(function: u32, kind: Oid, arguments: [Ref<Node>; 2]) -> Ref<Node> {
-    // SAFETY: it makes a node.
-    let call = unsafe {
-        pg_sys::makeFuncExpr(
-            Oid::from_u32(function),
-            kind,
-            tree::list_of(arguments),
-            Oid::INVALID,
-            Oid::INVALID,
-            pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
-        )
-    };
-    Ref::of(call).expect("a node").node()
+    tree::call(Oid::from_u32(function), kind, Oid::INVALID, arguments)
 }
 
 fn field(row: Ref<Node>, number: i16) -> Ref<Node> {

@@ -101,6 +101,9 @@ impl Gate {
                     make_empty(entry);
                 }
             }
+            // An outer join would show the rows of the other table.
+            let mut from = Ref::of(query.jointree).expect("a query has FROM");
+            from.quals = tree::boolean(Some(false)).pointer().cast();
             return self.pass_below(query);
         }
         // What is joined may be a block of its own, and is one before this one is looked at.
@@ -172,7 +175,17 @@ impl Gate {
         is_plain
             && !self.explained
             && !names_system_column(query.node())
-            && (settings::previews_are_empty() || self.is_unseen())
+            && (settings::previews_are_empty() && self.is_passed_on() || self.is_unseen())
+    }
+
+    /// Whether the rows of the query that is looked at are those that the client gets: nothing is computed of them that
+    /// would take their absence for an answer.
+    fn is_passed_on(&self) -> bool {
+        !Defence::Preview.stands()
+            || self
+                .around
+                .windows(2)
+                .all(|pair| passes_rows_on(pair[0], pair[1]))
     }
 
     /// Whether nobody sees a row of the query that is looked at.
@@ -198,6 +211,7 @@ impl Gate {
             return Err(format!("it has more than {MOST_AGGREGATES} aggregates").into());
         }
         let sets = sets(query, &keys)?;
+        block.check_shown(&keys, &sets)?;
         let written = template::write(&block, &keys, &asked, &sets, epsilon)?;
         let rewritten = graft::build(&written, &block)?;
         outer::wrap(&block, &keys, &written.answers, rewritten)?;
@@ -217,6 +231,32 @@ impl Gate {
             )),
         }
     }
+}
+
+/// Whether a query does nothing with the rows of one in its FROM but to choose some, and columns of them.
+fn passes_rows_on(query: Ref<Query>, below: Ref<Query>) -> bool {
+    fn is_inner(node: Ref<Node>) -> bool {
+        if let Some(join) = node.cast::<pg_sys::JoinExpr>() {
+            let sides = [join.larg, join.rarg].into_iter().filter_map(Ref::of);
+            return join.jointype == pg_sys::JoinType::JOIN_INNER
+                && sides.into_iter().all(is_inner);
+        }
+        let from = node.cast::<pg_sys::FromExpr>();
+        from.is_none_or(|from| tree::list::<Node>(from.fromlist).into_iter().all(is_inner))
+    }
+    let entries = tree::list::<RangeTblEntry>(query.rtable);
+    let is_in_from = |entry: &Ref<RangeTblEntry>| Ref::of(entry.subquery) == Some(below);
+    query.commandType == pg_sys::CmdType::CMD_SELECT
+        && !query.hasAggs
+        && !query.hasWindowFuncs
+        && !query.hasTargetSRFs
+        && query.groupClause.is_null()
+        && query.groupingSets.is_null()
+        && query.distinctClause.is_null()
+        && query.setOperations.is_null()
+        && query.rowMarks.is_null()
+        && entries.iter().any(is_in_from)
+        && Ref::of(query.jointree).is_some_and(|from| is_inner(from.node()))
 }
 
 /// Whether a system column, or a whole row, stands in a tree.

@@ -15,6 +15,7 @@ use crate::gate::defence::Defence;
 use crate::gate::policy::quoted_name;
 use crate::gate::receipt::Receipt;
 use crate::gate::refuse::{Checked, Reason};
+use crate::pg::procedure;
 use crate::pg::tree::{self, Ref};
 
 /// The most keys and contributions that `dp_groups` takes.
@@ -84,17 +85,9 @@ pub fn write(
     sets: &[Vec<bool>],
     epsilon: f64,
 ) -> Checked<Written> {
-    let listed = !keys.is_empty() && keys.iter().all(|key| key.values.is_some()) && sets.len() == 1;
     let rows = block.policy.label.rows;
     let is_row = block.has_one_row_each();
-    let row = match listed {
-        true => Level::RowBelow,
-        false => Level::Row,
-    };
-    let level = match is_row {
-        true => row,
-        false => Level::Person,
-    };
+    let groups = answers::groups(block, asked)?;
     // A table with an index over all of it has no other below it in which the column could be NULL.
     let has_person = is_row && block.policy.is_not_null(block.policy.unit);
     let mut template = Template {
@@ -102,7 +95,7 @@ pub fn write(
         has_person,
         keys,
         schema: asked::schema()?,
-        level,
+        level: Level::Row,
         rows: if is_row { 1 } else { rows },
         groups: 1,
         epsilon,
@@ -122,21 +115,27 @@ pub fn write(
         template.below.clear();
         template.answers.clear();
         let is_grouped = set.contains(&true);
+        let mut of_set = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
+        let listed = is_grouped && of_set.all(|(key, _)| key.values.is_some());
+        let row = match listed {
+            true => Level::RowBelow,
+            false => Level::Row,
+        };
         (template.level, template.groups) = match (is_row, is_grouped) {
-            (true, _) => (level, 1),
+            (true, _) => (row, 1),
             (false, false) => (Level::Person, 1),
             // Without its defence a person is in all of their groups, at the price of so many.
-            (false, true) if !Defence::Groups.stands() => {
-                (Level::Person, block.policy.label.groups)
-            }
-            (false, true) => (Level::Groups, block.policy.label.groups),
+            (false, true) if !Defence::Groups.stands() => (Level::Person, groups),
+            (false, true) => (Level::Groups, groups),
         };
         if !Defence::Rows.stands() {
             // Without it all rows of a person count, at the price of so many.
             template.level = row;
         }
         answers = template.write_answers(asked)?;
-        parts.push(template.write_set(set, unit, listed)?);
+        // Public values alone are no release.
+        let is_release = !(listed && template.answers.is_empty());
+        parts.push((template.write_set(set, unit, listed)?, set, is_release));
     }
     let receipt = Receipt {
         relation: block.policy.relation,
@@ -144,22 +143,25 @@ pub fn write(
         spent: template.spent,
         mechanisms: template.mechanisms.join(", "),
     };
-    let is_release = !(listed && template.answers.is_empty());
-    // The first part has the receipt of all.
+    // The first release has the receipt of all.
+    let first = parts.iter().position(|(_, _, is_release)| *is_release);
     let parts = parts
         .iter()
         .enumerate()
-        .map(|(i, part)| match (i, is_release) {
-            (_, false) => part.clone(),
-            (0, true) => format!("{part} {}", receipt.sql()),
-            (_, true) => format!("{part} {}", receipt.free().sql()),
+        .map(|(i, (part, set, is_release))| {
+            let part = match (is_release, first == Some(i)) {
+                (false, _) => part.clone(),
+                (true, true) => format!("{part} {}", receipt.sql()),
+                (true, false) => format!("{part} {}", receipt.free().sql()),
+            };
+            ordered(&part, keys, set)
         });
     let sql = union(&parts.collect::<Vec<_>>());
     Ok(Written {
         sql,
         parameters: template.parameters,
         answers,
-        receipt: is_release.then_some(receipt),
+        receipt: first.map(|_| receipt),
     })
 }
 
@@ -179,7 +181,7 @@ impl Template<'_> {
         let select = |prefix: &str| -> Vec<String> {
             let column = |i: usize| match set[i - 1] {
                 true => format!("{prefix}{i} AS k{i}"),
-                false => format!("NULL::{} AS k{i}", base_type_name(self.keys[i - 1].safe)),
+                false => format!("NULL::{} AS k{i}", base_type_name(&self.keys[i - 1])),
             };
             (1..=set.len()).map(column).collect()
         };
@@ -272,7 +274,7 @@ impl Template<'_> {
         let parts = parts.collect::<String>();
         let columns = keys
             .iter()
-            .map(|i| format!("k{i} {}", type_name(self.keys[i - 1].safe)))
+            .map(|i| format!("k{i} {}", type_name(&self.keys[i - 1])))
             .chain((1..=self.below.len()).map(|i| format!("c{i} {schema}.dp_contribution")));
         let columns = columns.collect::<Vec<_>>().join(", ");
         Ok(format!(
@@ -297,7 +299,7 @@ impl Template<'_> {
             format!(
                 "(SELECT {once}pg_catalog.unnest('{{{}}}'::{}[]) AS k{i}) v{i}",
                 values.join(",").replace('\'', "''"),
-                base_type_name(key.safe)
+                base_type_name(key)
             )
         });
         let named = keys
@@ -399,16 +401,40 @@ fn type_text(kind: Oid, modifier: i32) -> String {
     tree::text_of(name)
 }
 
-/// The type of an expression.
-fn type_name(node: Ref<Node>) -> String {
-    type_text(tree::type_of(node), tree::modifier_of(node))
+/// The type of a key, as the query has it: public lists are of its modifier.
+fn type_name(key: &Key) -> String {
+    type_text(tree::type_of(key.written), tree::modifier_of(key.written))
 }
 
 /// The same, or the type that a domain is made of: the conditions of the domain are its owner's code.
-fn base_type_name(node: Ref<Node>) -> String {
+fn base_type_name(key: &Key) -> String {
     if !Defence::Domain.stands() {
-        return type_name(node);
+        return type_name(key);
     }
-    let (kind, modifier) = tree::base_type(tree::type_of(node), tree::modifier_of(node));
+    let written = key.written;
+    let (kind, modifier) = tree::base_type(tree::type_of(written), tree::modifier_of(written));
     type_text(kind, modifier)
+}
+
+/// The rows of a part in the order of its keys. What comes out of a hash table or a join has an order that groups which
+/// are not shown, and single rows, take part in.
+fn ordered(part: &str, keys: &[Key], set: &[bool]) -> String {
+    let by = keys
+        .iter()
+        .zip(set)
+        .zip(1..)
+        .filter(|((_, in_set), _)| **in_set);
+    let by: Vec<_> = by
+        .map(
+            |((key, _), i)| match procedure::is_collatable(tree::type_of(key.written)) {
+                // By bytes: no two are alike, and no library of collations is asked.
+                true => format!("o.k{i} COLLATE pg_catalog.\"C\""),
+                false => format!("o.k{i}"),
+            },
+        )
+        .collect();
+    match by.is_empty() || !Defence::Order.stands() {
+        true => part.to_owned(),
+        false => format!("SELECT o.* FROM ({part}) o ORDER BY {}", by.join(", ")),
+    }
 }

@@ -312,6 +312,7 @@ fn without_room(request: &Request, accounts: &[Account; 2], spent: &Table, i: us
         &promise.limit,
         &used,
         request.asked,
+        &request.amount,
     )
 }
 

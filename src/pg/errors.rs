@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 
 use dp_core::error::{Kind, ParameterError};
 use dp_core::memory::OutOfMemory;
-use dp_core::privacy::spending::{DELTA_UNIT, Limit, Spent, float_down};
+use dp_core::privacy::spending::{DELTA_UNIT, Limit, Spent, UNBOUNDED, UNIT, float_down, float_up};
 use dp_core::registry;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReport, ErrorReportWithLevel};
 use pgrx::{PgLogLevel, PgSqlErrorCode};
@@ -621,11 +621,14 @@ pub fn over_limit(
     limit: &Limit,
     spent: &Spent,
     asked: (f64, f64),
+    amount: &Spent,
 ) -> Refusal {
     let who = match role {
         Some(role) => format!("role \"{role}\" in budget \"{budget}\""),
         None => format!("budget \"{budget}\""),
     };
+    const HINT: &str = "Nothing was spent. The view dp_budgets shows what was spent and what is left; only the owner of the \
+                        budget can promise a higher limit, by dp_budget.";
     let left = limit.delta.saturating_sub(spent.delta).max(0);
     let delta_left = float_down(left, DELTA_UNIT);
     let (what, left, of, takes) = if asked.1 > delta_left {
@@ -635,6 +638,18 @@ pub fn over_limit(
             float_down(limit.delta, DELTA_UNIT),
             asked.1,
         )
+    } else if amount.epsilon == UNBOUNDED && amount.rho < UNBOUNDED {
+        // No epsilon alone bounds Gaussian noise: such releases are added up by their rho, which takes a delta.
+        if limit.rho == 0 {
+            return Refusal::new(
+                PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+                format!("{function}: {who} has no delta, and Gaussian noise takes one"),
+                format!("{HINT} A mechanism without mu= or rho= needs no delta."),
+            );
+        }
+        let left = limit.rho.saturating_sub(spent.rho).max(0);
+        let (left, of) = (float_down(left, UNIT), float_down(limit.rho, UNIT));
+        ("rho", left, of, float_up(amount.rho, UNIT))
     } else {
         // As the view dp_budgets shows it: what rounding leaves over is nothing.
         let left = (limit.left(spent) * 1e9).floor() / 1e9;
@@ -646,10 +661,12 @@ pub fn over_limit(
             "{function}: {who} has {what} {} left of {}, and this takes {}",
             few_digits(left.min(takes)),
             few_digits(of),
-            few_digits(takes)
+            match takes.is_finite() {
+                true => few_digits(takes),
+                false => format!("more than {}", few_digits(float_up(UNBOUNDED, UNIT))),
+            }
         ),
-        "Nothing was spent. The view dp_budgets shows what was spent and what is left; only the owner of the budget \
-         can promise a higher limit, by dp_budget.",
+        HINT,
     )
 }
 
@@ -710,11 +727,20 @@ pub fn not_partial(reason: &str) -> Refusal {
     )
 }
 
-/// No `dp_mean.total` in the catalog.
-pub fn no_total() -> Refusal {
+/// A call of `dp_mean.key` by hand.
+pub fn not_key() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        "dp_mean.key: it is called by hand".into(),
+        "Use the value itself: dp_mean.key stands around keys of GROUP BY within queries over protected tables.",
+    )
+}
+
+/// No function of this name in the schema `dp_mean`.
+pub fn no_function(name: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION,
-        "dp_mean: there is no function dp_mean.total".into(),
+        format!("dp_mean: there is no function dp_mean.{name}"),
         "Run ALTER EXTENSION dp_mean UPDATE.",
     )
 }

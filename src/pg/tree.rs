@@ -242,6 +242,34 @@ pub fn boolean(value: Option<bool>) -> Ref<Node> {
     Ref::of(node).expect("a node")
 }
 
+/// A constant of a type of numbers that is passed by value, of so many bytes.
+pub fn number(kind: Oid, length: i32, value: pg_sys::Datum) -> Ref<Node> {
+    // SAFETY: it makes a node of a number.
+    let constant = unsafe { pg_sys::makeConst(kind, -1, Oid::INVALID, length, value, false, true) };
+    Ref::of(constant).expect("a node").node()
+}
+
+/// A call of a function, with a collation where its answer has one.
+pub fn call(
+    function: Oid,
+    kind: Oid,
+    collation: Oid,
+    arguments: impl IntoIterator<Item = Ref<Node>>,
+) -> Ref<Node> {
+    // SAFETY: it makes a node.
+    let call = unsafe {
+        pg_sys::makeFuncExpr(
+            function,
+            kind,
+            list_of(arguments),
+            collation,
+            collation,
+            pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
+        )
+    };
+    Ref::of(call).expect("a node").node()
+}
+
 /// An expression cast to another type, explicitly; `None` if there is no such cast.
 pub fn cast(node: Ref<Node>, to: Oid) -> Option<Ref<Node>> {
     // SAFETY: an expression that lives; without a ParseState, errors have no position.

@@ -4,6 +4,7 @@
 mod call;
 mod interval;
 pub mod judge;
+pub mod key;
 pub mod list;
 mod native;
 pub mod range;

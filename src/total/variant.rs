@@ -19,7 +19,7 @@ pub unsafe fn variant(
     input_collation: Oid,
 ) -> *mut Node {
     let total = procedure::internal(c"total", &[pg_sys::OIDOID, pg_sys::ANYOID]);
-    let total = total.unwrap_or_else(|| errors::no_total().raise());
+    let total = total.unwrap_or_else(|| errors::no_function("total").raise());
     // SAFETY: nodes are made in the current memory context, of expressions that live.
     unsafe {
         let function = pg_sys::makeConst(

@@ -214,7 +214,7 @@ fn a_question_about_one_person_is_answered_as_any_other() {
     for key in [
         "region",
         "region, note",
-        "patient",
+        "patient / 2",
         "date_trunc('year', day)",
     ] {
         let sql = format!(

@@ -64,7 +64,7 @@ fn the_groups_of_one_person_are_not_shown() {
         "SELECT region FROM visits GROUP BY region",
         "SELECT DISTINCT region FROM visits",
         "SELECT region, count(*) FROM visits GROUP BY region ORDER BY region LIMIT 1",
-        "SELECT region, patient FROM visits GROUP BY GROUPING SETS ((region), (patient), ())",
+        "SELECT region, patient / 2 FROM visits GROUP BY GROUPING SETS ((region), (patient / 2), ())",
         "SELECT region, grouping(region), count(*) FROM visits GROUP BY ROLLUP (region)",
         "SELECT dept FROM people GROUP BY dept",
         "SELECT x, region FROM visits JOIN own ON true GROUP BY CUBE (x, region)",

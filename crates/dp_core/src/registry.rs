@@ -322,6 +322,14 @@ pub fn with_unit(text: &str, rows: u32, groups: u32) -> Result<String, Parameter
     Ok(unit::with(parse(text)?, rows, groups).text())
 }
 
+/// The rows and groups of a person that a mechanism's text says, if it does.
+///
+/// # Errors
+/// A text that names no mechanism, and numbers outside of their domain.
+pub fn given_unit(text: &str) -> Result<unit::Given, ParameterError> {
+    unit::given(&parse(text)?)
+}
+
 /// The privacy unit that the mechanism of a call says, in a text that a mechanism was made from. Of any other text it is
 /// one row in one group, the least.
 pub fn unit_of(mechanism: MechanismArgument) -> Unit {

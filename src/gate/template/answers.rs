@@ -2,10 +2,12 @@
 
 use dp_core::registry;
 use dp_core::request::ranks::Ranks;
+use dp_core::request::unit::Given;
 use pgrx::pg_sys;
 
 use crate::call::signature::Role;
 use crate::gate::asked::{Asked, Own, What};
+use crate::gate::block::Block;
 use crate::gate::cost;
 use crate::gate::refuse::{Checked, Reason};
 use crate::gate::template::{Answer, Level, Template, filtered, float};
@@ -18,13 +20,16 @@ struct Terms<'a> {
     buckets: Option<f64>,
     ranks: Option<Ranks<'a>>,
     confidence: Option<f64>,
+    /// The most rows of a person.
+    rows: u32,
 }
 
 impl<'a> Terms<'a> {
     /// Those of an aggregate of PostgreSQL: the policy's price, and the default mechanism.
-    fn usual(epsilon: f64) -> Self {
+    fn usual(epsilon: f64, rows: u32) -> Self {
         Self {
             epsilon,
+            rows,
             mechanism: None,
             buckets: None,
             ranks: None,
@@ -33,14 +38,15 @@ impl<'a> Terms<'a> {
     }
 
     /// The same of a mean, a sum or a variance: the mechanism that finds bounds where nothing bounds the numbers.
-    fn of_numbers(epsilon: f64, asked: &Asked) -> Self {
+    fn of_numbers(epsilon: f64, rows: u32, asked: &Asked) -> Self {
         Self {
             mechanism: asked.bounds.is_none().then_some("auto"),
-            ..Self::usual(epsilon)
+            ..Self::usual(epsilon, rows)
         }
     }
 
-    fn of(own: &'a Own) -> Checked<Self> {
+    /// Those of an aggregate of ours, which may ask for fewer rows.
+    fn of(own: &'a Own, rows: u32) -> Checked<Self> {
         let epsilon = own.value(Role::Epsilon);
         Ok(Self {
             epsilon: epsilon.ok_or("an aggregate has no epsilon")?,
@@ -51,6 +57,7 @@ impl<'a> Terms<'a> {
                 None => own.value(Role::Quantile).map(|q| Ranks::One(Some(q))),
             },
             confidence: own.value(Role::Confidence),
+            rows: given(own)?.rows.map_or(rows, |given| given.min(rows)),
         })
     }
 }
@@ -146,7 +153,7 @@ impl Template<'_> {
             let alike: Vec<_> = alike.collect();
             let is_alone = alike.iter().all(|(_, other)| *other == what);
             let alone = what.alone().filter(|_| is_alone);
-            let terms = Terms::usual(self.epsilon);
+            let terms = Terms::usual(self.epsilon, self.rows);
             let column = self.write_numbers(alone.unwrap_or("dp_regr"), one, &terms)?;
             for (j, what) in alike {
                 let answer = match alone {
@@ -183,7 +190,7 @@ impl Template<'_> {
     }
 
     /// What stands for the numbers of each row, and the filter of the aggregate that reads them.
-    fn numbers(&mut self, asked: &Asked) -> Checked<(String, String)> {
+    fn numbers(&mut self, asked: &Asked, rows: u32) -> Checked<(String, String)> {
         let argument = asked.argument.ok_or("an aggregate is about nothing")?;
         let number = format!("${}", self.parameter(argument));
         let mut filter = self.filter(asked);
@@ -212,7 +219,7 @@ impl Template<'_> {
                 (Level::RowBelow, None) => self.column(number),
                 _ => {
                     let (lo, hi) = bounds.ok_or("what a person contributes has no bounds")?;
-                    self.contribution(&number, lo, hi, self.rows, filter)
+                    self.contribution(&number, lo, hi, rows, filter)
                 }
             })
         });
@@ -311,13 +318,13 @@ impl Template<'_> {
     }
 
     fn write_pair(&mut self, numbers: &Asked) -> Checked<usize> {
-        let terms = Terms::of_numbers(self.epsilon, numbers);
+        let terms = Terms::of_numbers(self.epsilon, self.rows, numbers);
         self.write_numbers("dp_mean_and_count", numbers, &terms)
     }
 
     fn write_one(&mut self, asked: &Asked) -> Checked<usize> {
-        let usual = Terms::usual(self.epsilon);
-        let of_numbers = Terms::of_numbers(self.epsilon, asked);
+        let usual = Terms::usual(self.epsilon, self.rows);
+        let of_numbers = Terms::of_numbers(self.epsilon, self.rows, asked);
         match &asked.what {
             What::Mean => self.write_numbers("dp_mean", asked, &of_numbers),
             What::Sum => self.write_numbers("dp_sum", asked, &of_numbers),
@@ -327,8 +334,8 @@ impl Template<'_> {
             What::OfTwo(_) | What::Least | What::Greatest => {
                 Err("an aggregate has no answer of its own".into())
             }
-            What::Count => self.write_count("dp_count", asked, self.rows, &usual),
-            What::People => self.write_count("dp_count", asked, 1, &usual),
+            What::Count => self.write_count("dp_count", asked, &usual),
+            What::People => self.write_count("dp_count", asked, &Terms { rows: 1, ..usual }),
             What::Quantile(q) => {
                 let terms = Terms {
                     ranks: Some(Ranks::One(Some(*q))),
@@ -344,9 +351,9 @@ impl Template<'_> {
                 self.write_numbers("dp_quantiles", asked, &terms)
             }
             What::Own(own) => {
-                let terms = Terms::of(own)?;
+                let terms = Terms::of(own, self.rows)?;
                 match own.name.starts_with("dp_count") {
-                    true => self.write_count(own.name, asked, self.rows, &terms),
+                    true => self.write_count(own.name, asked, &terms),
                     false => self.write_numbers(own.name, asked, &terms),
                 }
             }
@@ -358,11 +365,10 @@ impl Template<'_> {
         &mut self,
         aggregate: &'static str,
         asked: &Asked,
-        rows: u32,
         terms: &Terms,
     ) -> Checked<usize> {
-        let (x, filter) = self.rows(asked, rows);
-        self.write_call(aggregate, &x, [None, None], rows, terms, &filter)
+        let (x, filter) = self.rows(asked, terms.rows);
+        self.write_call(aggregate, &x, [None, None], terms, &filter)
     }
 
     /// An aggregate of numbers between bounds.
@@ -372,13 +378,13 @@ impl Template<'_> {
         asked: &Asked,
         terms: &Terms,
     ) -> Checked<usize> {
-        let (x, filter) = self.numbers(asked)?;
+        let (x, filter) = self.numbers(asked, terms.rows)?;
         let bounds = asked
             .bounds
             .map_or((None, None), |(lo, hi)| (Some(lo), Some(hi)));
         let x_bounds = asked.x.map(|x| (Some(x.bounds.0), Some(x.bounds.1)));
         let bounds = [Some(bounds), x_bounds];
-        self.write_call(aggregate, &x, bounds, self.rows, terms, &filter)
+        self.write_call(aggregate, &x, bounds, terms, &filter)
     }
 
     /// A call of one of our aggregates, and its price.
@@ -387,11 +393,10 @@ impl Template<'_> {
         aggregate: &'static str,
         x: &str,
         [bounds, x_bounds]: [cost::Bounds; 2],
-        rows: u32,
         terms: &Terms,
         filter: &str,
     ) -> Checked<usize> {
-        let mechanism = self.mechanism(aggregate, terms.mechanism, rows)?;
+        let mechanism = self.mechanism(aggregate, terms.mechanism, terms.rows)?;
         self.charge(&cost::Call {
             aggregate,
             bounds,
@@ -432,6 +437,54 @@ impl Template<'_> {
             self.schema
         )
     }
+}
+
+/// The rows and groups of a person that an aggregate of ours asks for by its mechanism.
+fn given(own: &Own) -> Checked<Given> {
+    let none = Given::default();
+    let text = own.mechanism.as_deref();
+    let given = text.map_or(Ok(none), registry::given_unit);
+    given.map_err(|error| Reason::with_hint(error.to_string(), error.hint.clone()))
+}
+
+/// The most groups that a person is kept in: those of the policy, or fewer where an aggregate asks for that. What is more
+/// than the policy's is refused, as what the noise is for must be what a person counts for.
+pub(super) fn groups(block: &Block, asked: &[Asked]) -> Checked<u32> {
+    let label = &block.policy.label;
+    let mut least: Option<u32> = None;
+    for own in asked.iter().filter_map(|asked| match &asked.what {
+        What::Own(own) => Some(own),
+        _ => None,
+    }) {
+        let given = given(own)?;
+        for (name, given, most) in [
+            ("rows", given.rows, label.rows),
+            ("groups", given.groups, label.groups),
+        ] {
+            if let Some(given) = given.filter(|given| *given > most) {
+                return Err(Reason::with_hint(
+                    format!(
+                        "{} asks for {name}={given}, above the {most} of its policy",
+                        own.name
+                    ),
+                    format!(
+                        "Ask for {name}={most} or less, or leave {name}= out. The owner of the table says how many by \
+                         dp_protect(..., {name} => {most})."
+                    ),
+                ));
+            }
+        }
+        match (least, given.groups) {
+            (Some(one), Some(other)) if one != other => {
+                return Err(Reason::with_hint(
+                    format!("two of its aggregates ask for groups={one} and groups={other}"),
+                    "Say the same groups= in all of them, or ask in queries of their own.",
+                ));
+            }
+            (_, groups) => least = least.or(groups),
+        }
+    }
+    Ok(least.unwrap_or(label.groups))
 }
 
 /// The ranks that a call asks for; a NULL among them has been refused before.

@@ -81,6 +81,27 @@ pub(crate) fn unit_of(choice: &Choice) -> Unit {
     }
 }
 
+/// The rows and groups that a mechanism's text says; `None` where it does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// The most rows of a person in a group.
+    pub rows: Option<u32>,
+    /// The most groups that a person has rows in.
+    pub groups: Option<u32>,
+}
+
+/// What was given for the two parameters.
+pub(crate) fn given(choice: &Choice) -> Result<Given, ParameterError> {
+    let given = |parameter: &Parameter| match choice.get(parameter.name) {
+        None => Ok(None),
+        Some(_) => at_most(choice, parameter).map(Some),
+    };
+    Ok(Given {
+        rows: given(&MOST_ROWS)?,
+        groups: given(&MOST_GROUPS)?,
+    })
+}
+
 /// The choice with these rows and groups in the place of those that it has.
 pub(crate) fn with(choice: Choice, rows: u32, groups: u32) -> Choice {
     [(&MOST_ROWS, rows), (&MOST_GROUPS, groups)]
