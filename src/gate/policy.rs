@@ -252,7 +252,11 @@ fn unique_since(table: &PgRelation, column: i16) -> Option<TransactionId> {
                 && no_predicate
                 && (*form).indnkeyatts == 1
                 && *(*form).indkey.values.as_ptr() == column;
-            let since = pg_sys::HeapTupleHeaderGetXmin((*tuple).t_data);
+            let (row, frozen) = ((*tuple).t_data, pg_sys::HEAP_XMIN_FROZEN as u16);
+            let since = match (*row).t_infomask & frozen == frozen {
+                true => TransactionId::FROZEN,
+                false => (*row).t_choice.t_heap.t_xmin,
+            };
             pg_sys::ReleaseSysCache(tuple);
             is.then_some(since)
         })
