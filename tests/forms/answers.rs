@@ -228,13 +228,11 @@ fn public_lists_are_used_in_grouping_sets() {
         2,
     );
     // (dept, age) has a choice, and age.
-    let plain = format!(
-        "SELECT dept, age, count(*), GROUPING(dept, age) FROM staff GROUP BY CUBE (dept, age) \
-         UNION ALL SELECT 'd9', NULL, 0, 1 ORDER BY 4, 1, 2"
-    );
+    let plain = "SELECT dept, age, count(*), GROUPING(dept, age) FROM staff GROUP BY CUBE (dept, age) \
+         UNION ALL SELECT 'd9', NULL, 0, 1 ORDER BY 4, 1, 2";
     world.same_as(
         "SELECT dept, age, count(*), GROUPING(dept, age) FROM staff GROUP BY CUBE (dept, age) ORDER BY 4, 1, 2",
-        &plain,
+        plain,
         6,
     );
     // Public values alone cost nothing, in a set as anywhere.
