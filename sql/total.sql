@@ -12,4 +12,4 @@ COMMENT ON FUNCTION dp_mean.total(oid, "any") IS
 CREATE FUNCTION dp_mean.key(value "any", trimmed boolean, most integer) RETURNS "any"
     AS 'MODULE_PATHNAME', 'dp_key' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.key("any", boolean, integer) IS
-    'stands around keys of GROUP BY within queries over protected tables: one form for equal values, NULL for long ones';
+    'stands around keys of GROUP BY in queries over protected tables: one form for equal values, NULL for long ones';

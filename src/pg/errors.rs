@@ -644,7 +644,7 @@ pub fn over_limit(
             return Refusal::new(
                 PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
                 format!("{function}: {who} has no delta, and Gaussian noise takes one"),
-                format!("{HINT} A mechanism without mu= or rho= needs no delta."),
+                format!("{HINT} Any mechanism but gaussian and ellipse needs no delta."),
             );
         }
         let left = limit.rho.saturating_sub(spent.rho).max(0);

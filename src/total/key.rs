@@ -2,10 +2,10 @@
 //! its rows. So equal keys are brought into one form: not compressed, not stored elsewhere, numbers without zeros at the
 //! end, texts of `character` without blanks there. And keys are bounded, so that those of a group fit into a row.
 
-use pgrx::pg_sys::{self, Datum, Node, NodeTag, Oid};
+use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Node, NodeTag, Oid};
 
 use crate::pg::errors::{self, Refusal};
-use crate::pg::fmgr::{Call, sql_function};
+use crate::pg::fmgr::{Call, answer, argument, unguarded_function};
 use crate::pg::nodes::elements;
 use crate::pg::sql_type;
 use crate::pg::varlena::plain_bytes;
@@ -148,7 +148,47 @@ fn key(call: Call) -> Option<Datum> {
     }
 }
 
-sql_function!(dp_key, pg_finfo_dp_key, key);
+/// Calls the guarded rest.
+type Rest = unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum;
+
+/// The same of most rows: a float, or bytes that lie as they are shown. It cannot panic, and calls nothing.
+///
+/// # Safety
+/// PostgreSQL's own fcinfo of `dp_mean.key`.
+#[inline(always)]
+unsafe fn key_of_row(fcinfo: FunctionCallInfo, rest: Rest) -> Datum {
+    // SAFETY: a strict function of three arguments; what fn_extra points to is written by `Form::kept` alone, and a value
+    // is of the type that the form is for.
+    unsafe {
+        let form = (*(*fcinfo).flinfo).fn_extra.cast::<Form>();
+        if form.is_null() {
+            return rest(fcinfo);
+        }
+        let value = argument(fcinfo, 0).value;
+        let shown = match *form {
+            Form::Single => one_form!(f32, value),
+            Form::Double => one_form!(f64, value),
+            Form::Bytes => {
+                let most = argument(fcinfo, 2).value.value();
+                plain_bytes(value)
+                    .filter(|bytes| bytes.len() <= most)
+                    .map(|_| value)
+            }
+            Form::Digits | Form::Blanks => None,
+        };
+        match shown {
+            Some(shown) => {
+                (*fcinfo).isnull = false;
+                shown
+            }
+            None => rest(fcinfo),
+        }
+    }
+}
+
+unguarded_function!(dp_key, pg_finfo_dp_key, key_of_row, |fcinfo| answer(
+    fcinfo, key
+));
 
 /// Whether the values of a type have more than one form, so that its keys pass `dp_mean.key`.
 pub fn has_forms(kind: Oid) -> bool {

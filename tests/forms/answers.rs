@@ -217,6 +217,106 @@ fn grouping_sets_cost_a_charge_for_each_set() {
     }
 }
 
+/// Sets whose keys are all public need no choice of groups, as in a plain GROUP BY.
+#[test]
+fn public_lists_are_used_in_grouping_sets() {
+    let mut world = World::new();
+    world.own("CREATE TABLE staff AS SELECT person, dept, salary, born / 20 AS age FROM people; \
+               ALTER TABLE staff ADD PRIMARY KEY (person); ANALYZE staff;
+               SELECT dp_protect('staff', 'person', 'all', query_epsilon => 20, query_delta => 1e-6), \
+                   dp_allow('staff', '{analyst}'), \
+                   dp_column('staff', 'dept', ARRAY['d0', 'd1', 'd2', 'd3', 'd9']), \
+                   dp_column('staff', 'salary', 0, 100000)");
+    let lists =
+        |dept: &str| format!("(SELECT unnest(ARRAY['d0', 'd1', 'd2', 'd3', 'd9']) AS {dept}) l");
+    let plain = format!(
+        "SELECT dept, count(person) FROM {} LEFT JOIN staff USING (dept) GROUP BY ROLLUP (dept) ORDER BY 1",
+        lists("dept")
+    );
+    // A release for each of two sets, and none for a choice.
+    world.same_as(
+        "SELECT dept, count(*) FROM staff GROUP BY ROLLUP (dept) ORDER BY 1",
+        &plain,
+        2,
+    );
+    world.same_as(
+        "SELECT dept, count(*) FROM staff GROUP BY GROUPING SETS ((dept), ()) ORDER BY 1",
+        &plain,
+        2,
+    );
+    // (dept, age) has a choice, and age.
+    let plain = "SELECT dept, age, count(*), GROUPING(dept, age) FROM staff GROUP BY CUBE (dept, age) \
+         UNION ALL SELECT 'd9', NULL, 0, 1 ORDER BY 4, 1, 2";
+    world.same_as(
+        "SELECT dept, age, count(*), GROUPING(dept, age) FROM staff GROUP BY CUBE (dept, age) ORDER BY 4, 1, 2",
+        plain,
+        6,
+    );
+    // Public values alone cost nothing, in a set as anywhere.
+    let price = world.price(|world| {
+        let sql = "SELECT dept, count(*) OVER () FROM (SELECT dept FROM staff GROUP BY GROUPING SETS ((dept))) s ORDER BY 1";
+        assert_eq!(table(&mut world.analyst, sql).len(), 5);
+    });
+    assert_eq!(price, (0.0, 0));
+    // Of a person with several rows the same.
+    world.own("SELECT dp_column('visits', 'region', ARRAY['r0', 'r1', 'r2', 'r3', 'r4', 'r9'])");
+    world.same_as(
+        "SELECT region, count(*) FROM visits GROUP BY ROLLUP (region) ORDER BY 1",
+        "SELECT region, count(*) FROM visits GROUP BY ROLLUP (region) UNION ALL SELECT 'r9', 0 ORDER BY 1",
+        2,
+    );
+}
+
+/// An aggregate of ours may ask for fewer rows and groups of a person, with less noise.
+#[test]
+fn fewer_rows_and_groups_are_what_is_asked_for() {
+    let mut world = World::new();
+    for (sql, mechanism, rows) in [
+        (
+            "SELECT dp_count(1, 1.0, 'geometric(rows=1)') FROM visits",
+            "dp_count: geometric(groups=1, rows=1)",
+            20000,
+        ),
+        (
+            "SELECT dp_count(1.0) FROM visits",
+            "dp_count: geometric(groups=1, rows=2)",
+            40000,
+        ),
+        (
+            "SELECT sum(n)::bigint FROM (SELECT region, dp_count(1, 1.0, 'geometric(rows=2, groups=1)') AS n FROM visits \
+             GROUP BY region) s",
+            "dp_count: geometric(groups=1, rows=2), dp_keep: keep(groups=1, rows=1)",
+            40000,
+        ),
+        (
+            "SELECT sum(n)::bigint FROM (SELECT patient % 3, patient % 7, dp_count(1, 1.0, 'geometric(rows=1)') AS n \
+             FROM visits GROUP BY 1, 2) s",
+            "dp_count: geometric(groups=2, rows=1), dp_keep: keep(groups=2, rows=1)",
+            20000,
+        ),
+    ] {
+        let query = "SELECT mechanisms FROM dp_cost($1)";
+        let said: String = world
+            .analyst
+            .query_one(query, &[&sql])
+            .expect("a price")
+            .get(0);
+        assert_eq!(said, mechanism, "{sql}");
+        let counted: i64 = world.asked(sql);
+        assert!((counted - rows).abs() <= 300, "{counted}: {sql}");
+    }
+    // A person in two groups is in one of them, where one is asked for.
+    let both = "SELECT sum(n)::bigint FROM (SELECT id / 20000 AS half, dp_count(1, 20, 'geometric(groups={g})') AS n \
+                FROM visits GROUP BY 1) s";
+    for (groups, rows) in [(1, 20000), (2, 40000)] {
+        let counted: i64 = world.asked(&both.replace("{g}", &groups.to_string()));
+        assert!((counted - rows).abs() <= 20, "{counted} of {rows}");
+    }
+    // A mean of one row of each: less noise for the same epsilon.
+    let mean: f64 = world.asked("SELECT dp_mean(cost, 0, 100, 1, 'hourglass(rows=1)') FROM visits");
+    assert!((mean - 50.0).abs() < 2.0, "{mean}");
+}
+
 /// A public list has its groups whatever the rows are, and needs no choice of them.
 #[test]
 fn groups_of_a_public_list_answer_without_rows() {

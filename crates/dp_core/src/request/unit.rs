@@ -235,6 +235,17 @@ mod tests {
     }
 
     #[test]
+    fn what_a_text_says_is_told_from_what_it_leaves_out() {
+        let given = |text| registry::given_unit(text).map(|Given { rows, groups }| (rows, groups));
+        assert_eq!(given("hourglass"), Ok((None, None)));
+        assert_eq!(given("hourglass(rows=1)"), Ok((Some(1), None)));
+        assert_eq!(given("geometric(groups=7, rows=3)"), Ok((Some(3), Some(7))));
+        for text in ["hourglass(rows=0)", "hourglass(groups=1000001)", "no such"] {
+            assert!(given(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn the_unit_is_told_in_words() {
         for (rows, groups, of_rows, of_people) in [
             (1, 1, "row", "person (at most 1 row in 1 group)"),
