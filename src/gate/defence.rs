@@ -43,6 +43,8 @@ pub enum Defence {
     Listed,
     /// Code of an owner does not run with the rights in which templates are read.
     Domain,
+    /// Joined tables are read whole, before the first private row.
+    Inputs,
 }
 
 #[cfg(feature = "testing")]
@@ -73,6 +75,7 @@ mod testing {
         (Defence::Role, "role"),
         (Defence::Listed, "listed"),
         (Defence::Domain, "domain"),
+        (Defence::Inputs, "inputs"),
     ];
 
     thread_local! {

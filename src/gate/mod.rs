@@ -14,6 +14,7 @@ mod defence;
 mod expression;
 mod functions;
 mod hooks;
+mod inputs;
 mod label;
 mod normal;
 mod once;
