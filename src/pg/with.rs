@@ -33,8 +33,8 @@ unsafe fn has_row(slot: *mut TupleTableSlot) -> bool {
     unsafe { !slot.is_null() && u32::from((*slot).tts_flags) & pg_sys::TTS_FLAG_EMPTY == 0 }
 }
 
-/// Reads all rows of the WITH that a node scans into its store. Values that are stored outside of their rows are brought
-/// in, so that nothing of a table is read later.
+/// Reads all rows of the WITH that a node scans into its store. Values that are stored outside of their rows are
+/// brought in, so that nothing of a table is read later.
 pub fn fill(mut scan: Ref<CteScanState>) {
     if scan.eof_cte || scan.leader != scan.pointer() {
         return;
@@ -55,8 +55,8 @@ pub fn fill(mut scan: Ref<CteScanState>) {
 }
 
 /// # Safety
-/// The scan of a WITH in a plan that has started and not run, the node of its rows, and which columns have values that may
-/// be stored elsewhere.
+/// The scan of a WITH in a plan that has started and not run, the node of its rows, and which columns have values that
+/// may be stored elsewhere.
 unsafe fn read_all(scan: Ref<CteScanState>, below: *mut pg_sys::PlanState, varlena: &[bool]) {
     // SAFETY: the caller guarantees it. What is below may raise an ERROR, so this owns nothing.
     unsafe {
