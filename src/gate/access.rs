@@ -124,3 +124,17 @@ pub fn move_tables(mut from: Ref<Query>, mut to: Ref<Query>) {
         to.rteperminfos = std::mem::replace(&mut from.rteperminfos, std::ptr::null_mut());
     }
 }
+
+/// The only table of a new query: a copy of an entry of another, with what it asks for.
+pub fn copy_table(from: Ref<Query>, entry: Ref<RangeTblEntry>, mut to: Ref<Query>) {
+    #[cfg(feature = "pg15")]
+    let (_, copy) = (from, entry.copy());
+    #[cfg(not(feature = "pg15"))]
+    let mut copy = entry.copy();
+    #[cfg(not(feature = "pg15"))]
+    if let Some(permissions) = permissions(from, entry) {
+        copy.perminfoindex = 1;
+        to.rteperminfos = tree::list_of([permissions.info.copy()]);
+    }
+    to.rtable = tree::list_of([copy]);
+}

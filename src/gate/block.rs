@@ -45,6 +45,8 @@ pub struct Block {
     pub checker: Checker,
     /// Whether other tables are joined, so that a row may be there several times.
     pub joined: bool,
+    /// The numbers of the plain tables among them.
+    pub inputs: Vec<i32>,
 }
 
 /// A key of GROUP BY.
@@ -102,6 +104,7 @@ impl Block {
             policy,
             checker,
             joined: false,
+            inputs: Vec::new(),
         };
         let from = Ref::of(query.jointree).expect("a query has FROM");
         if !block.is_below(from.node()) {
@@ -213,12 +216,11 @@ impl Block {
                         "Join plain tables that you may read, or join what comes out of the query.",
                     ));
                 }
-                match access::is_only_read(self.query, entry)
-                    || !access::is_asked(self.query, entry)
-                {
-                    true => Ok(()),
-                    false => Err("a joined table is locked".into()),
+                if access::is_asked(self.query, entry) && !access::is_only_read(self.query, entry) {
+                    return Err("a joined table is locked".into());
                 }
+                self.inputs.push(index);
+                Ok(())
             }
             RTEKind::RTE_SUBQUERY if !entry.lateral => {
                 let released = Ref::of(entry.subquery).ok_or("an empty sub-query is joined")?;

@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 
 use dp_core::privacy::spending::{DELTA_UNIT, Spent, UNBOUNDED, UNIT, float_up};
-use pgrx::pg_sys::{self, AggState, Aggref, EState, Node, Oid, PlanState, QueryDesc, TargetEntry};
+use pgrx::pg_sys::{
+    self, AggState, Aggref, CteScanState, EState, Node, Oid, PlanState, QueryDesc, TargetEntry,
+};
 
 use crate::gate::defence::Defence;
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::receipt::{Receipt, is_answered_receipt};
-use crate::gate::{allowance, once, quiet};
+use crate::gate::{allowance, inputs, once, quiet};
 use crate::ledger::budgets::Name;
 use crate::ledger::charge::{self as ledger, Payer, Request};
 use crate::ledger::session;
@@ -26,11 +28,12 @@ thread_local! {
     static CHARGED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The receipts of a plan that has started, each with its node.
-fn receipts(execution: Ref<EState>, top: Ref<PlanState>) -> Option<Vec<(Ref<AggState>, Receipt)>> {
+/// The receipts of a plan that has started, each with its node, and the scans of WITHs.
+fn receipts(execution: Ref<EState>, top: Ref<PlanState>) -> Option<Found> {
     let mut found = Found {
         seen: Vec::new(),
         receipts: Vec::new(),
+        scans: Vec::new(),
         damaged: false,
     };
     found.visit(top);
@@ -38,12 +41,13 @@ fn receipts(execution: Ref<EState>, top: Ref<PlanState>) -> Option<Vec<(Ref<AggS
     for state in tree::list::<PlanState>(execution.es_subplanstates) {
         found.visit(state);
     }
-    (!found.damaged).then_some(found.receipts)
+    (!found.damaged).then_some(found)
 }
 
 struct Found {
     seen: Vec<Ref<PlanState>>,
     receipts: Vec<(Ref<AggState>, Receipt)>,
+    scans: Vec<Ref<CteScanState>>,
     /// A receipt whose arguments were not found.
     damaged: bool,
 }
@@ -61,6 +65,9 @@ impl Found {
                     None => self.damaged = true,
                 }
             }
+        }
+        if let Some(scan) = state.cast::<CteScanState>() {
+            self.scans.push(scan);
         }
         tree::walk_states(state, &mut |below| self.visit(below))
     }
@@ -85,14 +92,25 @@ fn read(aggregate: Ref<AggState>, call: Ref<Aggref>) -> Option<Receipt> {
     Receipt::read(&arguments?)
 }
 
-/// A plan has started: it pays for what it will release.
+/// A plan has started: what is public is read, and then it pays for what it will release.
 pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
     let (Some(execution), Some(top)) = (Ref::of(query.estate), Ref::of(query.planstate)) else {
         return Ok(());
     };
-    let found = receipts(execution, top).ok_or_else(errors::receipt_damaged)?;
+    let Found {
+        receipts: found,
+        scans,
+        ..
+    } = receipts(execution, top).ok_or_else(errors::receipt_damaged)?;
     if found.is_empty() {
         return Ok(());
+    }
+    if session::is_worker() {
+        // It would end so after the rows were read, and may have left traces by then.
+        return match Defence::Receipt.stands() {
+            true => Err(errors::not_charged()),
+            false => Ok(()),
+        };
     }
     quiet::set_asked(true);
     if Defence::Isolation.stands() && session::shows_reads() {
@@ -107,6 +125,10 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
     // SAFETY: the plan that has started.
     if Defence::Once.stands() && !unsafe { once::answers_once(query.plannedstmt) } {
         return Err(errors::again());
+    }
+    // Before the charge, so that what cannot be read costs nothing.
+    for scan in scans {
+        inputs::fill(execution, scan);
     }
     let mut bills: BTreeMap<(u32, u32), Receipt> = BTreeMap::new();
     for (_, receipt) in &found {

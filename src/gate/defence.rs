@@ -53,6 +53,8 @@ pub enum Defence {
     Size,
     /// Only rows that the client gets are left out of a preview.
     Preview,
+    /// Joined tables are read whole, before the first private row.
+    Inputs,
 }
 
 #[cfg(feature = "testing")]
@@ -88,6 +90,7 @@ mod testing {
         (Defence::Order, "order"),
         (Defence::Size, "size"),
         (Defence::Preview, "preview"),
+        (Defence::Inputs, "inputs"),
     ];
 
     thread_local! {

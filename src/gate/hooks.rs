@@ -12,6 +12,8 @@ use pgrx::pg_sys::{
     QueryCompletion, QueryDesc, QueryEnvironment,
 };
 
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+use crate::gate::inputs;
 use crate::gate::normal;
 use crate::gate::rewrite::{self, Gate};
 use crate::gate::{charge, label, policy, quiet};
@@ -48,6 +50,8 @@ thread_local! {
             start: None,
             utility: None,
             log: None,
+            #[cfg(any(feature = "pg15", feature = "pg16"))]
+            statistics: None,
         })
     };
     /// The depth of transactions in which an EXPLAIN runs; 0 if none does.
@@ -60,6 +64,8 @@ struct Next {
     start: pg_sys::ExecutorStart_hook_type,
     utility: pg_sys::ProcessUtility_hook_type,
     log: pg_sys::emit_log_hook_type,
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    statistics: pg_sys::get_relation_stats_hook_type,
 }
 
 /// From now on, this process has a gate.
@@ -71,11 +77,17 @@ pub fn install() {
             start: pg_sys::ExecutorStart_hook,
             utility: pg_sys::ProcessUtility_hook,
             log: pg_sys::emit_log_hook,
+            #[cfg(any(feature = "pg15", feature = "pg16"))]
+            statistics: pg_sys::get_relation_stats_hook,
         });
         pg_sys::planner_hook = Some(plan);
         pg_sys::ExecutorStart_hook = Some(start);
         pg_sys::ProcessUtility_hook = Some(utility);
         pg_sys::emit_log_hook = Some(log);
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        {
+            pg_sys::get_relation_stats_hook = Some(statistics);
+        }
         pg_sys::RegisterXactCallback(Some(transaction), std::ptr::null_mut());
         pg_sys::RegisterSubXactCallback(Some(subtransaction), std::ptr::null_mut());
         pg_sys::register_label_provider(label::PROVIDER.as_ptr(), Some(relabel));
@@ -192,7 +204,7 @@ unsafe extern "C-unwind" fn start(query: *mut QueryDesc, flags: c_int) {
             Some(next) => next(query, flags),
             None => standard_ExecutorStart(query, flags),
         }
-        if (*(*query).plannedstmt).dependsOnRole && pg_sys::ParallelWorkerNumber < 0 {
+        if (*(*query).plannedstmt).dependsOnRole {
             after_start(query, flags);
         }
     }
@@ -289,6 +301,39 @@ unsafe extern "C-unwind" fn log(error: *mut ErrorData) {
         // SAFETY: what PostgreSQL was called with is passed on.
         unsafe { next(error) };
     }
+}
+
+/// What the planner knows of a column of a joined table that is read first. Newer servers look for it themselves.
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+unsafe extern "C-unwind" fn statistics(
+    root: *mut pg_sys::PlannerInfo,
+    entry: *mut pg_sys::RangeTblEntry,
+    column: pg_sys::AttrNumber,
+    found: *mut pg_sys::VariableStatData,
+) -> bool {
+    // SAFETY: what PostgreSQL was called with is passed on.
+    unsafe {
+        if own_statistics(entry, column, found) {
+            return true;
+        }
+        match NEXT.get().statistics {
+            Some(next) => next(root, entry, column, found),
+            None => false,
+        }
+    }
+}
+
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn own_statistics(
+    entry: *mut pg_sys::RangeTblEntry,
+    column: pg_sys::AttrNumber,
+    found: *mut pg_sys::VariableStatData,
+) -> bool {
+    let (Some(entry), Some(found)) = (Ref::of(entry), Ref::of(found)) else {
+        return false;
+    };
+    inputs::statistics(entry, column, found)
 }
 
 #[pgrx::pg_guard]

@@ -15,6 +15,7 @@ mod expression;
 mod form;
 mod functions;
 mod hooks;
+mod inputs;
 mod label;
 mod normal;
 mod once;

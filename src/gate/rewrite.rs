@@ -336,12 +336,8 @@ fn make_empty(mut entry: Ref<RangeTblEntry>) {
             true => (pg_sys::INT4OID, -1, Oid::INVALID),
             false => (column.atttypid, column.atttypmod, column.attcollation),
         };
-        // SAFETY: it makes nodes of numbers and a name.
-        let target = unsafe {
-            let null = pg_sys::makeNullConst(kind, modifier, collation);
-            pg_sys::makeTargetEntry(null.cast(), number, tree::string(column.name()), false)
-        };
-        Ref::of(target).expect("a node")
+        let null = tree::null(kind, modifier, collation);
+        tree::target(null, number, column.name())
     });
     let mut from = tree::make::<pg_sys::FromExpr>();
     from.quals = tree::boolean(Some(false)).pointer();

@@ -98,6 +98,12 @@ pub fn in_parallel() -> bool {
     unsafe { pg_sys::IsInParallelMode() }
 }
 
+/// Whether this process is a parallel worker.
+pub fn is_worker() -> bool {
+    // SAFETY: it reads a number of this process.
+    unsafe { pg_sys::ParallelWorkerNumber >= 0 }
+}
+
 /// Refuses, by PostgreSQL's own ERROR, where the transaction cannot write.
 pub fn refuse_read_only(command: &'static CStr) {
     // SAFETY: a string that lives for good.

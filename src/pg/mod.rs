@@ -28,6 +28,7 @@ pub mod sql_type;
 pub mod subselect;
 pub mod tree;
 pub mod varlena;
+pub mod with;
 
 /// The checks of this folder.
 #[cfg(feature = "testing")]

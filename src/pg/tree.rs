@@ -62,7 +62,7 @@ macro_rules! kinds {
 kinds! {
     Agg T_Agg, AggState T_AggState, Aggref T_Aggref, Alias T_Alias, ArrayCoerceExpr T_ArrayCoerceExpr,
     ArrayExpr T_ArrayExpr, BoolExpr T_BoolExpr, BooleanTest T_BooleanTest, CoalesceExpr T_CoalesceExpr, CaseExpr T_CaseExpr, CaseWhen T_CaseWhen, CoerceViaIO T_CoerceViaIO,
-    CommonTableExpr T_CommonTableExpr, Const T_Const, FieldSelect T_FieldSelect, FromExpr T_FromExpr,
+    CommonTableExpr T_CommonTableExpr, Const T_Const, CteScan T_CteScan, CteScanState T_CteScanState, FieldSelect T_FieldSelect, FromExpr T_FromExpr,
     FuncExpr T_FuncExpr, GroupingFunc T_GroupingFunc, GroupingSet T_GroupingSet, JoinExpr T_JoinExpr,
     MinMaxExpr T_MinMaxExpr, NullTest T_NullTest, Param T_Param, PlannerGlobal T_PlannerGlobal,
     PlannerInfo T_PlannerInfo, Query T_Query, RangeTblEntry T_RangeTblEntry, RangeTblFunction T_RangeTblFunction,
@@ -233,6 +233,21 @@ pub fn var(relation: i32, column: i16, kind: Oid, modifier: i32, collation: Oid)
     // SAFETY: it makes a node of plain numbers.
     let var = unsafe { pg_sys::makeVar(relation, column, kind, modifier, collation, 0) };
     Ref::of(var).expect("a node").node()
+}
+
+/// A NULL of a type.
+pub fn null(kind: Oid, modifier: i32, collation: Oid) -> Ref<Node> {
+    // SAFETY: it makes a node of plain numbers.
+    let null = unsafe { pg_sys::makeNullConst(kind, modifier, collation) };
+    Ref::of(null).expect("a node").node()
+}
+
+/// A column of a SELECT, from 1.
+pub fn target(value: Ref<Node>, number: i16, name: &str) -> Ref<pg_sys::TargetEntry> {
+    // SAFETY: it makes a node of an expression, a number and a name.
+    let target =
+        unsafe { pg_sys::makeTargetEntry(value.pointer().cast(), number, string(name), false) };
+    Ref::of(target).expect("a node")
 }
 
 /// TRUE or FALSE, or a NULL of type boolean.

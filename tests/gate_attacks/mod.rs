@@ -6,6 +6,7 @@
 mod charges;
 mod expressions;
 mod keys;
+mod joins;
 mod messages;
 mod names;
 mod plans;
@@ -244,6 +245,18 @@ impl Drop for Stage {
         if !std::thread::panicking() {
             dropped.expect("the roles can go");
         }
+    }
+}
+
+/// Deletes a row of `probe`, and waits until nobody can see it any more: a session that writes to any database of the
+/// server keeps it from being cleaned up.
+pub fn kill_a_row(client: &mut Client) {
+    let delete = "WITH w AS (DELETE FROM probe WHERE ctid = '(0,2)' RETURNING 1) \
+                  SELECT pg_current_xact_id()::text FROM w";
+    let killer: String = value(client, delete);
+    let is_gone = format!("SELECT pg_snapshot_xmin(pg_current_snapshot()) > '{killer}'::xid8");
+    while !value::<bool>(client, &is_gone) {
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
 

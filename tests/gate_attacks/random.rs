@@ -1,9 +1,40 @@
 //! Questions that nobody thought of: random ones, near those that are answered.
 
-use super::Stage;
+use std::cmp::Ordering;
+use std::error::Error;
+
+use dp_mean_tests::{refusal, run};
+use postgres::types::{FromSql, Type};
+use postgres::{Client, SimpleQueryMessage};
+
+use super::{Stage, down, kill_a_row};
 
 /// How many questions there are.
 const QUESTIONS: usize = 1500;
+
+/// Whether groups come in the order of their keys.
+const ORDERED: bool = false;
+
+/// The analyst's own table that questions join: of one page, which is full, with a dead row on it.
+const PROBE: &str = "TRUNCATE probe; INSERT INTO probe SELECT g % 3, repeat('x', 1900) FROM generate_series(1, 4) g";
+
+/// What was counted of the table and of its index by now, in this transaction and before.
+const COUNTED: &str = "SET stats_fetch_consistency = none; \
+    SELECT pg_stat_get_numscans(c) + pg_stat_get_xact_numscans(c), \
+        pg_stat_get_tuples_returned(c) + pg_stat_get_xact_tuples_returned(c), \
+        pg_stat_get_tuples_fetched(c) + pg_stat_get_xact_tuples_fetched(c), \
+        pg_stat_get_blocks_fetched(c) + pg_stat_get_xact_blocks_fetched(c) \
+    FROM (VALUES ('probe'::regclass), ('probe_k')) t(c)";
+
+/// A question of which the first columns are its keys.
+struct Question {
+    sql: String,
+    keys: usize,
+    /// Whether the values of its keys are public.
+    declared: bool,
+    /// Whether its rows come as the block has them.
+    sorted: bool,
+}
 
 /// Numbers that look random, the same at every run.
 struct Dice(u64);
@@ -215,7 +246,7 @@ fn aggregate(dice: &mut Dice) -> String {
     call + &filter
 }
 
-fn question(dice: &mut Dice) -> String {
+fn question(dice: &mut Dice) -> Question {
     let from = dice.one(&[
         "visits v",
         "visits v",
@@ -227,6 +258,9 @@ fn question(dice: &mut Dice) -> String {
         "visits v CROSS JOIN own",
         "visits v, LATERAL (SELECT patient AS x, region AS y) l",
         "own, visits v",
+        "visits v JOIN probe ON k = CASE WHEN patient = 666 THEN 1 ELSE 0 END",
+        "visits v LEFT JOIN probe ON k = patient AND cost > 4000",
+        "probe RIGHT JOIN visits v ON patient = 666",
     ]);
     let keys: Vec<_> = (0..dice.roll(3))
         .map(|_| match dice.roll(3) {
@@ -237,7 +271,10 @@ fn question(dice: &mut Dice) -> String {
         .collect();
     let calls: Vec<_> = (0..=dice.roll(3)).map(|_| aggregate(dice)).collect();
     let condition = condition(dice, 2);
-    let group = match (keys.is_empty(), dice.roll(4)) {
+    let count = keys.len();
+    let roll = dice.roll(4);
+    let is_plain = roll > 0;
+    let group = match (keys.is_empty(), roll) {
         (true, _) => String::new(),
         (false, 0) => format!(
             " GROUP BY {}({})",
@@ -250,13 +287,19 @@ fn question(dice: &mut Dice) -> String {
         "SELECT {} FROM {from} WHERE {condition}{group}",
         [keys, calls].concat().join(", ")
     );
-    match dice.roll(8) {
-        0 => format!("SELECT * FROM ({asked}) s(a) ORDER BY a LIMIT 3"),
-        1 => format!("WITH w AS ({asked}) SELECT * FROM w"),
-        2 => format!("SELECT count(*) FROM ({asked}) s"),
-        3 => format!("{asked} HAVING count(*) > 10 ORDER BY 1"),
-        4 => format!("({asked}) UNION ALL ({asked})"),
-        _ => asked,
+    let form = dice.roll(8);
+    Question {
+        sql: match form {
+            0 => format!("SELECT * FROM ({asked}) s(a) ORDER BY a LIMIT 3"),
+            1 => format!("WITH w AS ({asked}) SELECT * FROM w"),
+            2 => format!("SELECT count(*) FROM ({asked}) s"),
+            3 => format!("{asked} HAVING count(*) > 10 ORDER BY 1"),
+            4 => format!("({asked}) UNION ALL ({asked})"),
+            _ => asked,
+        },
+        keys: if form == 2 { 0 } else { count },
+        declared: false,
+        sorted: form > 4 && is_plain,
     }
 }
 
@@ -287,7 +330,10 @@ fn plain_condition(dice: &mut Dice) -> String {
 }
 
 /// A question of a kind that is answered.
-fn plain_question(dice: &mut Dice) -> String {
+fn plain_question(dice: &mut Dice) -> Question {
+    if dice.roll(5) == 0 {
+        return declared_question(dice);
+    }
     let x = [
         "cost",
         "cost * 2",
@@ -320,6 +366,8 @@ fn plain_question(dice: &mut Dice) -> String {
         "visits JOIN own ON x = patient",
         "visits LEFT JOIN own ON y = region",
         "(SELECT * FROM visits WHERE cost > 1) v",
+        "visits JOIN probe ON k = CASE WHEN patient = 666 THEN 1 END",
+        "visits LEFT JOIN probe ON k = patient AND note > 'c'",
     ]);
     let key = dice.one(&[
         "region",
@@ -330,7 +378,8 @@ fn plain_question(dice: &mut Dice) -> String {
         "CASE WHEN cost > 50 THEN region ELSE note END",
         "region, tall",
     ]);
-    let (keys, group) = match dice.roll(4) {
+    let roll = dice.roll(4);
+    let (keys, group) = match roll {
         0 | 1 => (String::new(), String::new()),
         2 => (format!("{key}, "), format!(" GROUP BY {key}")),
         _ => (format!("{key}, "), format!(" GROUP BY ROLLUP ({key})")),
@@ -340,31 +389,301 @@ fn plain_question(dice: &mut Dice) -> String {
         "SELECT {keys}{} FROM {from} WHERE {condition}{group}",
         calls.join(", ")
     );
-    match dice.roll(6) {
-        0 => format!("SELECT * FROM ({asked}) s(a) ORDER BY a LIMIT 3"),
-        1 => format!("WITH w AS ({asked}) SELECT * FROM w"),
-        2 => format!("{asked} HAVING count(*) > 10"),
-        3 => format!("({asked}) UNION ALL ({asked})"),
-        _ => asked,
+    let form = dice.roll(6);
+    let count = if key == "region, tall" { 2 } else { 1 };
+    Question {
+        sql: match form {
+            0 => format!("SELECT * FROM ({asked}) s(a) ORDER BY a LIMIT 3"),
+            1 => format!("WITH w AS ({asked}) SELECT * FROM w"),
+            2 => format!("{asked} HAVING count(*) > 10"),
+            3 => format!("({asked}) UNION ALL ({asked})"),
+            _ => asked,
+        },
+        keys: if roll < 2 { 0 } else { count },
+        declared: false,
+        sorted: form > 3 && roll == 2,
     }
 }
 
-/// Asks so many questions with the person in the tables and without: all end alike, and cost the same. Every second one
-/// is of a kind that is answered. How many of them were answered, and how many charges there were.
-fn ask(questions: usize, seed: u64) -> (usize, i64) {
+/// A question by a key whose values are public: all of them are shown, whatever rows there are.
+fn declared_question(dice: &mut Dice) -> Question {
+    let from = dice.one(&[
+        "people",
+        "people JOIN own ON x = person",
+        "people JOIN probe ON k = person",
+        "probe RIGHT JOIN people ON salary > 4000",
+    ]);
+    let condition = match dice.roll(3) {
+        0 => format!("person {} 666", dice.one(&["=", "<", "<>"])),
+        1 => format!(
+            "CASE WHEN dept LIKE 'c%' THEN salary > {} END",
+            4000 + dice.roll(400)
+        ),
+        _ => "salary > 1010".to_owned(),
+    };
+    let calls = dice.one(&[
+        "count(*)",
+        "avg(salary), count(*)",
+        "sum(salary), stddev(salary)",
+    ]);
+    let asked = format!("SELECT dept, {calls} FROM {from} WHERE {condition} GROUP BY dept");
+    let form = dice.roll(4);
+    Question {
+        sql: match form {
+            0 => format!("WITH w AS ({asked}) SELECT * FROM w"),
+            1 => format!("SELECT * FROM ({asked}) s(a) ORDER BY a"),
+            2 => format!("({asked}) UNION ALL ({asked})"),
+            _ => asked,
+        },
+        keys: 1,
+        declared: true,
+        sorted: form == 3,
+    }
+}
+
+/// A value as it came.
+struct Raw(Option<Vec<u8>>);
+
+impl<'a> FromSql<'a> for Raw {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self(Some(raw.to_vec())))
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self(None))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+/// What came of a question: names, types and modifiers of its columns, and its rows.
+#[derive(Default)]
+struct Came {
+    columns: Vec<(String, u32, i32)>,
+    rows: Vec<Vec<Option<Vec<u8>>>>,
+}
+
+/// Asks by a prepared statement, for values in their binary form.
+fn ask_binary(client: &mut Client, sql: &str) -> Result<Came, postgres::Error> {
+    let statement = client.prepare(sql)?;
+    let columns = statement.columns().iter();
+    let columns = columns.map(|column| {
+        let (name, kind) = (column.name().to_owned(), column.type_().oid());
+        (name, kind, column.type_modifier())
+    });
+    let columns: Vec<_> = columns.collect();
+    let rows = client.query(&statement, &[])?;
+    let rows = rows
+        .iter()
+        .map(|row| (0..row.len()).map(|i| row.get::<_, Raw>(i).0).collect());
+    Ok(Came {
+        rows: rows.collect(),
+        columns,
+    })
+}
+
+/// Asks by the simple protocol, for values as text.
+fn ask_text(client: &mut Client, sql: &str) -> Result<Came, postgres::Error> {
+    let mut came = Came::default();
+    for message in client.simple_query(sql)? {
+        match message {
+            SimpleQueryMessage::RowDescription(columns) => {
+                let columns = columns.iter();
+                came.columns = columns.map(|one| (one.name().to_owned(), 0, 0)).collect();
+            }
+            SimpleQueryMessage::Row(row) => {
+                let cell = |i| row.get(i).map(|text: &str| text.as_bytes().to_vec());
+                came.rows.push((0..row.len()).map(cell).collect());
+            }
+            _ => {}
+        }
+    }
+    Ok(came)
+}
+
+/// What must be the same with the person and without.
+#[derive(Debug, PartialEq)]
+struct Ending {
+    sql: String,
+    /// SQLSTATE, message, detail, context, hint.
+    error: Option<[String; 5]>,
+    heard: Vec<String>,
+    columns: Vec<(String, u32, i32)>,
+    /// The keys whose values are public, as they came.
+    keys: Vec<Vec<Option<Vec<u8>>>>,
+    /// Where the next row of the joined table goes, and what was counted of it.
+    traces: Vec<String>,
+}
+
+/// Asks a question.
+fn ask_one(stage: &Stage, client: &mut Client, question: &Question, binary: bool) -> Ending {
+    let sql = &question.sql;
+    let joins_probe = sql.contains("probe");
+    let mut before = Came::default();
+    if joins_probe {
+        run(client, PROBE);
+        kill_a_row(client);
+        before = ask_text(client, COUNTED).expect("counters");
+    }
+    stage.heard();
+    let came = match binary {
+        true => ask_binary(client, sql),
+        false => ask_text(client, sql),
+    };
+    let heard = stage.heard();
+    let (came, error) = match came {
+        Ok(came) => (came, None),
+        Err(error) => {
+            let told = refusal(&error, sql);
+            assert!(
+                !told.code.starts_with("XX") && !told.code.starts_with("57"),
+                "{told:?}: {sql}"
+            );
+            let told = [
+                told.code,
+                told.message,
+                told.detail,
+                told.context,
+                told.hint,
+            ];
+            (Came::default(), Some(told))
+        }
+    };
+    let mut told = format!("{error:?} {heard:?}");
+    for value in came.rows.iter().flatten().flatten() {
+        told += &String::from_utf8_lossy(value);
+    }
+    assert!(
+        sql.contains("'canary'") || !told.to_lowercase().contains("canary"),
+        "{told}: {sql}"
+    );
+    let keys = came.rows.iter().map(|row| row[..question.keys].to_vec());
+    let keys: Vec<_> = keys.collect();
+    if ORDERED && question.sorted && binary {
+        for pair in keys.windows(2) {
+            assert_ne!(
+                order(&came.columns, &pair[0], &pair[1]),
+                Ordering::Greater,
+                "{sql}"
+            );
+        }
+    }
+    let mut traces = Vec::new();
+    let text = |cell: &[u8]| String::from_utf8_lossy(cell).into_owned();
+    if joins_probe {
+        // Counted first, as the row is counted too.
+        let counted = ask_text(client, COUNTED).expect("counters");
+        let next = "INSERT INTO probe VALUES (2, repeat('y', 1900)) RETURNING ctid::text";
+        let next = ask_text(client, next).expect("a row goes in");
+        traces.extend(
+            next.rows
+                .iter()
+                .flatten()
+                .flatten()
+                .map(|place| text(place)),
+        );
+        let pairs = before
+            .rows
+            .iter()
+            .flatten()
+            .zip(counted.rows.iter().flatten());
+        traces.extend(pairs.map(|(before, after)| {
+            let number = |cell: &Option<Vec<u8>>| -> i64 {
+                let cell = cell.as_deref().map(text);
+                cell.and_then(|cell| cell.parse().ok()).expect("a number")
+            };
+            (number(after) - number(before)).to_string()
+        }));
+    }
+    Ending {
+        sql: sql.clone(),
+        error,
+        heard,
+        columns: came.columns,
+        keys: if question.declared { keys } else { Vec::new() },
+        traces,
+    }
+}
+
+/// How two rows follow each other by their keys, as far as their types are known here; NULLs come last.
+fn order(
+    columns: &[(String, u32, i32)],
+    one: &[Option<Vec<u8>>],
+    other: &[Option<Vec<u8>>],
+) -> Ordering {
+    for ((one, other), (_, kind, _)) in one.iter().zip(other).zip(columns) {
+        let (one, other) = match (one, other) {
+            (None, None) => continue,
+            (None, Some(_)) => return Ordering::Greater,
+            (Some(_), None) => return Ordering::Less,
+            (Some(one), Some(other)) => (one, other),
+        };
+        let number = |bytes: &[u8]| -> i64 {
+            let start = if bytes[0] & 0x80 != 0 { -1 } else { 0 };
+            bytes
+                .iter()
+                .fold(start, |sum, byte| sum << 8 | i64::from(*byte))
+        };
+        let float = |bytes: &[u8]| f64::from_bits(number(bytes) as u64);
+        let order = match Type::from_oid(*kind) {
+            Some(
+                Type::INT2
+                | Type::INT4
+                | Type::INT8
+                | Type::DATE
+                | Type::TIMESTAMP
+                | Type::TIMESTAMPTZ,
+            ) => number(one).cmp(&number(other)),
+            Some(Type::FLOAT8) => float(one).total_cmp(&float(other)),
+            // Texts have collations.
+            _ => return Ordering::Equal,
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+    Ordering::Equal
+}
+
+/// What came of many questions.
+struct Outcome {
+    answered: usize,
+    charges: i64,
+    /// What was not the same with the person and without.
+    told: Vec<[Ending; 2]>,
+}
+
+/// Asks so many questions with the person in the tables and without, without some defences. All should end alike, and
+/// cost the same. Every second one is of a kind that is answered.
+fn ask(questions: usize, seed: u64, defences: &[&str]) -> Outcome {
     let mut stage = Stage::new();
     // The same delta of a choice of groups as before, and a budget that has it often enough.
     stage.as_owner("SELECT dp_budget('patients', 4096, 0.5)");
     stage.as_owner(
         "SELECT dp_protect('visits', 'patient', 'patients', groups => 1, rows => 2, query_delta => 1e-7), \
-         dp_protect('people', 'person', 'patients', query_delta => 1e-7)",
+         dp_protect('people', 'person', 'patients', query_delta => 1e-7), \
+         dp_column('people', 'dept', ARRAY['d0', 'd1', 'd2', 'd3', 'd4'])",
     );
     let mut clients = [true, false].map(|_| stage.analyst());
+    run(
+        &mut clients[0],
+        "CREATE TABLE probe (k integer, pad text) WITH (autovacuum_enabled = off); \
+         ALTER TABLE probe ALTER pad SET STORAGE PLAIN; CREATE INDEX probe_k ON probe (k)",
+    );
     for client in &mut clients {
-        dp_mean_tests::run(client, "SET dp_mean.epsilon = 0.001");
+        run(client, "SET dp_mean.epsilon = 0.001");
+        for defence in defences {
+            run(client, &down(defence));
+        }
     }
     let mut dice = Dice(seed);
-    let (mut answered, mut charges) = (0, 0);
+    let mut outcome = Outcome {
+        answered: 0,
+        charges: 0,
+        told: Vec::new(),
+    };
     // In parts, as the tables are changed between them.
     for part in (0..questions).step_by(1000) {
         let asked: Vec<_> = (part..questions.min(part + 1000))
@@ -378,41 +697,50 @@ fn ask(questions: usize, seed: u64) -> (usize, i64) {
         for ((ends, client), person) in ends.iter_mut().zip(&mut clients).zip([true, false]) {
             stage.set_person(person);
             let before = stage.spent();
-            for sql in &asked {
-                let end = stage.attack(client, sql);
-                let told = format!("{} {:?}", end.shown.to_lowercase(), end.heard);
-                assert!(
-                    sql.contains("'canary'") || !told.contains("canary"),
-                    "{end:?}: {sql}"
-                );
-                if let Some((code, message)) = &end.error {
-                    assert!(
-                        !code.starts_with("XX") && !code.starts_with("57"),
-                        "{code} {message}: {sql}"
-                    );
-                }
-                ends.push((sql, end.error, end.heard));
+            for (i, question) in asked.iter().enumerate() {
+                ends.push(ask_one(&stage, client, question, i % 4 > 1));
             }
+            // What this session counted is not written down while the other one asks.
+            run(client, "SELECT pg_stat_force_next_flush()");
             let after = stage.spent();
             spent.push((((after.0 - before.0) * 1e6).round(), after.1 - before.1));
         }
         let [with, without] = ends;
-        for (with, without) in with.iter().zip(without) {
-            assert_eq!(*with, without);
+        outcome.answered += with.iter().filter(|end| end.error.is_none()).count();
+        outcome.charges += spent[0].1;
+        let pairs = with
+            .into_iter()
+            .zip(without)
+            .map(|(one, other)| [one, other]);
+        outcome
+            .told
+            .extend(pairs.filter(|[one, other]| one != other));
+        if defences.is_empty() {
+            assert_eq!(spent[0], spent[1]);
         }
-        assert_eq!(spent[0], spent[1]);
-        answered += with.iter().filter(|(_, error, _)| error.is_none()).count();
-        charges += spent[0].1;
     }
-    (answered, charges)
+    outcome
+}
+
+/// Asks, and sees that nothing tells of the person.
+fn assert_tells_nothing(questions: usize, seed: u64) {
+    let Outcome {
+        answered,
+        charges,
+        told,
+    } = ask(questions, seed, &[]);
+    println!("of {questions} questions {answered} were answered, {charges} charged");
+    for [with, without] in told.iter().take(9) {
+        println!("{with:?}\n{without:?}");
+    }
+    assert!(told.is_empty(), "{} of {questions} tell", told.len());
+    assert!(answered > questions / 3, "{answered} were answered");
+    assert!(charges > questions as i64 / 3, "{charges} were charged");
 }
 
 #[test]
 fn no_random_question_tells_of_the_person() {
-    let (answered, charges) = ask(QUESTIONS, 1);
-    println!("of {QUESTIONS} questions {answered} were answered, {charges} charged");
-    assert!(answered > QUESTIONS / 3, "{answered} were answered");
-    assert!(charges > QUESTIONS as i64 / 3, "{charges} were charged");
+    assert_tells_nothing(QUESTIONS, 1);
 }
 
 /// `make test-fuzz`.
@@ -421,8 +749,20 @@ fn no_random_question_tells_of_the_person() {
 fn no_random_question_of_many_tells_of_the_person() {
     let number = |name| -> usize { dp_mean_tests::variable(name).parse().expect("a number") };
     let questions = number("DP_MEAN_STATEMENTS");
-    let (answered, charges) = ask(questions, number("DP_MEAN_SEED") as u64);
-    println!("of {questions} questions {answered} were answered, {charges} charged");
-    assert!(answered > questions / 3, "{answered} were answered");
-    assert!(charges > questions as i64 / 3, "{charges} were charged");
+    assert_tells_nothing(questions, number("DP_MEAN_SEED") as u64);
+}
+
+/// The same questions see what they should, where defences are taken away.
+#[test]
+fn random_questions_see_what_a_defence_hides() {
+    let told = ask(200, 1, &["inputs"]).told;
+    let is_trace = |[one, other]: &&[Ending; 2]| one.traces != other.traces;
+    let by_row = |[one, other]: &&[Ending; 2]| one.traces.first() != other.traces.first();
+    let all = told.iter().filter(is_trace).count();
+    let rows = told.iter().filter(by_row).count();
+    println!("without inputs {all} of 200 questions leave a trace, {rows} by the next row");
+    assert!(all > rows && rows > 0, "{all}, {rows}");
+    let told = ask(200, 1, &["total"]).told;
+    let errors = told.iter().filter(|[one, other]| one.error != other.error);
+    assert!(errors.count() > 0);
 }

@@ -6,6 +6,7 @@ use pgrx::pg_sys::{self, Node, Oid, Query};
 use crate::gate::access;
 use crate::gate::block::Block;
 use crate::gate::defence::Defence;
+use crate::gate::inputs;
 use crate::gate::refuse::{Checked, Reason};
 use crate::gate::template::Written;
 use crate::pg::tree::{self, Ref};
@@ -48,27 +49,34 @@ pub fn build(written: &Written, block: &Block) -> Checked<Ref<Query>> {
     });
     let query = spliced.cast::<Query>().expect("a query stays one");
     let mut innermost = Vec::new();
-    find_innermost(query.node(), &mut innermost);
+    find_innermost(query.node(), 0, &mut innermost);
     let source = block.query;
+    let conditions = inputs::take_conditions(block);
     let mut copies: Vec<_> = innermost.iter().skip(1).map(|_| source.copy()).collect();
-    for innermost in innermost {
+    for (innermost, _) in &innermost {
         match copies.pop() {
-            Some(copy) => graft(copy, innermost, block),
-            None => graft(source, innermost, block),
+            Some(copy) => graft(copy, *innermost, block),
+            None => graft(source, *innermost, block),
         }
+    }
+    if Defence::Inputs.stands() {
+        inputs::read_first(query, &innermost, conditions);
     }
     Ok(query)
 }
 
-/// The queries that have no FROM yet, but a condition: those that the rows come in by.
-fn find_innermost(node: Ref<Node>, found: &mut Vec<Ref<Query>>) -> bool {
-    if let Some(query) = node.cast::<Query>() {
+/// The queries that have no FROM yet, but a condition: those that the rows come in by. Each with how many queries are
+/// around it.
+fn find_innermost(node: Ref<Node>, depth: u32, found: &mut Vec<(Ref<Query>, u32)>) -> bool {
+    let query = node.cast::<Query>();
+    if let Some(query) = query {
         let from = Ref::of(query.jointree);
         if from.is_some_and(|from| from.fromlist.is_null() && !from.quals.is_null()) {
-            found.push(query);
+            found.push((query, depth));
         }
     }
-    tree::walk(node, &mut |below| find_innermost(below, found))
+    let depth = depth + u32::from(query.is_some());
+    tree::walk(node, &mut |below| find_innermost(below, depth, found))
 }
 
 /// Gives a query the FROM of the block, and lends the table to it.
