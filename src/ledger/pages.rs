@@ -217,6 +217,18 @@ unsafe fn row<'a>(table: &Table, buffer: pg_sys::Buffer, place: Place) -> Option
 
 /// The first row, from the table's start, that is looked for. Others may change it as soon as this returns.
 pub fn find(table: &Table, mut wanted: impl FnMut(&[u8]) -> bool) -> Option<Place> {
+    seek(table, |_, row| wanted(row))
+}
+
+/// Calls `visit` for each row. Those of one page are seen at one moment.
+pub fn each(table: &Table, mut visit: impl FnMut(Place, &[u8])) {
+    seek(table, |place, row| {
+        visit(place, row);
+        false
+    });
+}
+
+fn seek(table: &Table, mut wanted: impl FnMut(Place, &[u8]) -> bool) -> Option<Place> {
     for block in 0..blocks(table) {
         pgrx::check_for_interrupts!();
         // SAFETY: a page of the table, pinned, and locked against changes while its rows are looked at.
@@ -229,7 +241,8 @@ pub fn find(table: &Table, mut wanted: impl FnMut(&[u8]) -> bool) -> Option<Plac
                 false => pg_sys::PageGetMaxOffsetNumber(page),
             };
             let mut places = (1..=rows).map(|row| Place { block, row });
-            let found = places.find(|place| row(table, buffer, *place).is_some_and(&mut wanted));
+            let found = places
+                .find(|place| row(table, buffer, *place).is_some_and(|row| wanted(*place, row)));
             pg_sys::UnlockReleaseBuffer(buffer);
             found
         };

@@ -16,6 +16,8 @@ pub struct Row<'a> {
     values: &'a [Datum],
     /// Whether this transaction made it, which may still end in a ROLLBACK.
     pub uncommitted: bool,
+    /// Where it lies.
+    place: pg_sys::ItemPointerData,
 }
 
 impl Row<'_> {
@@ -152,6 +154,7 @@ pub fn each(table: &Table, shape: &Shape, mut visit: impl FnMut(&Row)) {
             visit(&Row {
                 values: &values,
                 uncommitted,
+                place: (*tuple).t_self,
             });
         }
         if !thread::panicking() {
@@ -168,4 +171,21 @@ pub fn insert(table: &Table, shape: &Shape, values: &[Value]) {
         pg_sys::CatalogTupleInsert(table.relation(), tuple.as_ptr());
         pg_sys::CommandCounterIncrement();
     }
+}
+
+/// Takes out the rows that are not wanted, as a part of the transaction. Nobody else changes rows: the lock is
+/// [`Lock::Alone`](super::tables::Lock).
+pub fn delete(table: &Table, shape: &Shape, mut unwanted: impl FnMut(&Row) -> bool) {
+    let mut places = Vec::new();
+    each(table, shape, |row| {
+        if unwanted(row) {
+            places.push(row.place);
+        }
+    });
+    for mut place in places {
+        // SAFETY: a row of this open table that is there, which nobody else can have changed.
+        unsafe { pg_sys::simple_heap_delete(table.relation(), &mut place) };
+    }
+    // SAFETY: within a transaction, as all calls from SQL are.
+    unsafe { pg_sys::CommandCounterIncrement() };
 }
