@@ -30,7 +30,7 @@ CREATE TABLE dp_mean.promise (
     delta_units bigint NOT NULL,
     closed boolean NOT NULL,
     at timestamptz NOT NULL,
-    by regrole NOT NULL,
+    by text NOT NULL,
     PRIMARY KEY (budget, role, number)
 );
 COMMENT ON TABLE dp_mean.promise IS
@@ -46,7 +46,8 @@ COMMENT ON COLUMN dp_mean.promise.delta_units IS
     'The most that the sum of deltas may be, in units of 2^-62: half of delta.';
 COMMENT ON COLUMN dp_mean.promise.closed IS 'Whether the budget ends with it.';
 COMMENT ON COLUMN dp_mean.promise.at IS 'When it was made.';
-COMMENT ON COLUMN dp_mean.promise.by IS 'The role that made it.';
+COMMENT ON COLUMN dp_mean.promise.by IS
+    'The name of the role that made it. Not a regrole: a dump could not be restored where that role is missing.';
 
 CREATE TABLE dp_mean.spent (
     budget bigint NOT NULL,
@@ -326,5 +327,5 @@ COMMENT ON COLUMN dp_promises.epsilon IS 'Epsilon of the limit.';
 COMMENT ON COLUMN dp_promises.delta IS 'Delta of the limit.';
 COMMENT ON COLUMN dp_promises.closed IS 'Whether the budget ends with it.';
 COMMENT ON COLUMN dp_promises.at IS 'When it was made.';
-COMMENT ON COLUMN dp_promises.by IS 'The role that made it.';
+COMMENT ON COLUMN dp_promises.by IS 'The role that made it, as it was called then.';
 GRANT SELECT ON dp_promises TO PUBLIC;

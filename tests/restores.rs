@@ -526,6 +526,66 @@ fn what_was_spent_is_said_by_the_owner() {
     past_limit(&refused(&mut other, CHARGE));
 }
 
+/// A charge of a transaction that may take back the lines would be taken back with them.
+#[test]
+fn what_was_spent_is_said_before_it_is_charged() {
+    let (database, mut client) = with_budget(1.0, 0.0);
+    steps(&mut client, CHARGE);
+    let said = "SELECT dp_budget_restore('b', 0.5, 0)";
+    for before in ["BEGIN", "BEGIN; SAVEPOINT s"] {
+        run(&mut client, &format!("{before}; {said}"));
+        let error = damaged(&mut client, CHARGE, "was set in this transaction");
+        assert!(error.hint.contains("COMMIT"), "{error:?}");
+        run(&mut client, "ROLLBACK");
+    }
+    run(
+        &mut client,
+        &format!("BEGIN; SAVEPOINT s; {said}; ROLLBACK TO s; {CHARGE}; ROLLBACK"),
+    );
+    assert_eq!(of_all(&mut client), (Some(0.5), Some(2)));
+    // A dump that is loaded in one transaction is no better.
+    let load = "CREATE TABLE kept AS SELECT * FROM dp_mean.spent; ALTER TABLE dp_mean.spent DISABLE TRIGGER ALL; \
+                DELETE FROM dp_mean.spent; INSERT INTO dp_mean.spent SELECT * FROM kept; DROP TABLE kept; \
+                ALTER TABLE dp_mean.spent ENABLE TRIGGER ALL";
+    run(&mut client, &format!("BEGIN; {load}"));
+    damaged(&mut client, CHARGE, "was set in this transaction");
+    run(&mut client, "ROLLBACK");
+    // Without the defence, it is lost.
+    let mut open = without(database.name(), &["ledger_committed"]);
+    run(&mut open, &format!("BEGIN; {said}; {CHARGE}; ROLLBACK"));
+    assert_eq!(of_all(&mut client), (Some(0.5), Some(2)));
+}
+
+/// The last word on a limit and on a permission is loaded where the role that said it is missing.
+#[test]
+fn a_dump_loses_no_word_with_who_said_it() {
+    let (database, mut client) = with_budget(1.0, 0.0);
+    let role = Role::new(&database);
+    let boss = format!("{}_boss", database.name());
+    steps(
+        &mut client,
+        &format!(
+            "CREATE ROLE {boss} SUPERUSER; CREATE TABLE t (person int PRIMARY KEY); \
+             SELECT dp_protect('t', 'person', 'b'); SELECT dp_allow('t', '{0}'); {CHARGE}; \
+             SET ROLE {boss}; SELECT dp_disallow('t', '{0}'); SELECT dp_budget_close('b'); RESET ROLE",
+            role.name()
+        ),
+    );
+    let dumps = FORMS.map(|form| Dump::of(database.name(), form, &[]));
+    run(&mut client, &format!("DROP ROLE {boss}"));
+    for dump in &dumps {
+        let (mut copy, said) = Copy::restored(&database, &mut client, dump);
+        assert_eq!(said, "", "{:?}", dump.form);
+        let sql =
+            "SELECT (SELECT allowed IS NULL FROM dp_policies) AND bool_and(closed) FROM dp_budgets";
+        assert!(value::<bool>(&mut copy.root, sql), "{:?}", dump.form);
+        damaged(&mut copy.root, CHARGE, "is closed");
+        let sql = "SELECT by FROM dp_promises ORDER BY number DESC LIMIT 1";
+        assert_eq!(value::<String>(&mut copy.root, sql), boss);
+        copy.go(&mut client);
+    }
+}
+
 /// As `pg_repack` does it: a trigger notes what is written while the table is copied, the notes are written into the copy,
 /// and the copy takes the table's place.
 const BEGIN_REPACK: &str = "

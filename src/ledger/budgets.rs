@@ -164,7 +164,7 @@ impl Promise {
             Value::Integer(limit.delta),
             Value::Boolean(closed),
             Value::Time(session::now()),
-            Value::Role(session::role()),
+            Value::Text(session::role_name()),
         ];
         rows::insert(table, &PROMISE, &values);
     }

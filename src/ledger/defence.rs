@@ -8,6 +8,8 @@ pub enum Defence {
     Lines,
     /// The lines of roles come to at least the line of all together.
     Sums,
+    /// Nothing is charged to a line that this transaction made.
+    Committed,
     /// Each line is that of a budget which is there.
     Orphans,
     /// Nobody else's triggers are on a table that is written.
@@ -28,6 +30,7 @@ mod testing {
     const NAMES: &[(Defence, &str)] = &[
         (Defence::Lines, "ledger_lines"),
         (Defence::Sums, "ledger_sums"),
+        (Defence::Committed, "ledger_committed"),
         (Defence::Orphans, "ledger_orphans"),
         (Defence::Triggers, "ledger_triggers"),
         (Defence::Indexes, "ledger_indexes"),

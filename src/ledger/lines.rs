@@ -19,6 +19,8 @@ struct Found {
     /// The line of all together, and the sum of the others.
     all: Line,
     roles: Line,
+    /// One of the two was made by this transaction.
+    uncommitted: bool,
     /// The budgets that have lines.
     budgets: BTreeSet<i64>,
 }
@@ -30,18 +32,24 @@ impl Found {
             of_role: Vec::new(),
             all: Line::new(all),
             roles: Line::new(all),
+            uncommitted: false,
             budgets: BTreeSet::new(),
         };
-        pages::each(spent, |place, row| {
-            let Some(line) = Line::read(row) else { return };
+        pages::each(spent, |seen| {
+            let Some(line) = Line::read(seen.data) else {
+                return;
+            };
             found.budgets.insert(line.key.budget);
+            if line.key == all || line.key == own {
+                found.uncommitted |= seen.uncommitted;
+            }
             if line.key == all {
-                found.of_all.push(place);
+                found.of_all.push(seen.place);
                 found.all = line;
             } else if line.key.budget == all.budget {
                 found.roles = found.roles.plus(&line);
                 if line.key == own {
-                    found.of_role.push(place);
+                    found.of_role.push(seen.place);
                 }
             }
         });
@@ -67,6 +75,9 @@ pub fn places(spent: &Table, budget: &str, keys: [Key; 2]) -> Result<[Place; 2],
     }
     if found.budgets.iter().any(|id| *id != of_all.budget) {
         refuse_orphans(found.budgets)?;
+    }
+    if Defence::Committed.stands() && found.uncommitted {
+        return Err(errors::spent_not_committed(budget));
     }
     let place = |places: &[Place], key| {
         let first = places.first().copied();
@@ -122,8 +133,8 @@ fn values(line: &Line) -> [Value; 6] {
 pub fn new_budget() -> Result<i64, Refusal> {
     let spent = Table::open(&SPENT, Lock::Add)?;
     let mut known = BTreeSet::new();
-    pages::each(&spent, |_, row| {
-        known.extend(Line::read(row).map(|line| line.key.budget));
+    pages::each(&spent, |seen| {
+        known.extend(Line::read(seen.data).map(|line| line.key.budget));
     });
     for (shape, column) in [(&PROMISE, 0), (&CHARGE, 1)] {
         let table = Table::open(shape, Lock::Read)?;

@@ -147,19 +147,28 @@ pub fn each(table: &Table, shape: &Shape, mut visit: impl FnMut(&Row)) {
             let columns = (*table.relation()).rd_att;
             pg_sys::heap_deform_tuple(tuple, columns, values.as_mut_ptr(), nulls.as_mut_ptr());
             assert!(!nulls.contains(&true), "a column of the ledger is NULL");
-            let maker = (*(*tuple).t_data).t_choice.t_heap.t_xmin;
-            let frozen = pg_sys::HEAP_XMIN_FROZEN as u16;
-            let uncommitted = (*(*tuple).t_data).t_infomask & frozen != frozen
-                && pg_sys::TransactionIdIsCurrentTransactionId(maker);
             visit(&Row {
                 values: &values,
-                uncommitted,
+                uncommitted: is_uncommitted((*tuple).t_data),
                 place: (*tuple).t_self,
             });
         }
         if !thread::panicking() {
             pg_sys::systable_endscan(scan);
         }
+    }
+}
+
+/// Whether this transaction made a tuple, which may still end in a ROLLBACK.
+///
+/// # Safety
+/// A tuple of a page that is pinned.
+pub unsafe fn is_uncommitted(header: pg_sys::HeapTupleHeader) -> bool {
+    // SAFETY: by the caller's word.
+    unsafe {
+        let frozen = pg_sys::HEAP_XMIN_FROZEN as u16;
+        (*header).t_infomask & frozen != frozen
+            && pg_sys::TransactionIdIsCurrentTransactionId((*header).t_choice.t_heap.t_xmin)
     }
 }
 

@@ -55,7 +55,7 @@ pub const BUDGET: Shape = Shape {
 pub const PROMISE: Shape = Shape {
     name: c"promise",
     columns: &[
-        INT8, REGROLE, INT8, FLOAT8, FLOAT8, INT8, INT8, INT8, BOOL, TIME, REGROLE,
+        INT8, REGROLE, INT8, FLOAT8, FLOAT8, INT8, INT8, INT8, BOOL, TIME, TEXT,
     ],
     indexes: 1,
 };
@@ -79,7 +79,7 @@ pub const CHARGE: Shape = Shape {
 /// A row for each time that a role was allowed to ask about a protected table, or no longer.
 pub const ALLOWANCE: Shape = Shape {
     name: c"allowance",
-    columns: &[REGCLASS, REGROLE, INT8, BOOL, TIME, REGROLE],
+    columns: &[REGCLASS, REGROLE, INT8, BOOL, TIME, TEXT],
     indexes: 1,
 };
 

@@ -681,6 +681,15 @@ pub fn spent_unknown(budget: &str) -> Refusal {
     )
 }
 
+/// Lines of a budget that may still be taken back.
+pub fn spent_not_committed(budget: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("dp_mean: what was spent of budget \"{budget}\" was set in this transaction"),
+        "COMMIT first: a charge is for good, and would be rolled back with it.",
+    )
+}
+
 /// A budget whose limit was lost.
 pub fn limit_unknown(budget: &str) -> Refusal {
     Refusal::new(
