@@ -85,12 +85,18 @@ impl Copy {
         Self { name, root }
     }
 
+    /// Loads a dump, whatever fails. What was said on the way.
+    fn load(&mut self, dump: &Dump) -> String {
+        let said = dump.load(&self.name);
+        // Catalogs were filled behind its back.
+        self.root = connect(&self.name);
+        said
+    }
+
     /// What a dump brings into an empty database, and what was said on the way.
     fn restored(database: &Database, client: &mut Client, dump: &Dump) -> (Self, String) {
         let mut copy = Self::new(database, client, &format!("{:?}", dump.form).to_lowercase());
-        let said = dump.load(&copy.name);
-        // Catalogs were filled behind its back.
-        copy.root = connect(&copy.name);
+        let said = copy.load(dump);
         (copy, said)
     }
 
@@ -357,7 +363,7 @@ fn two_ledgers_do_not_mix() {
         &mut copy.root,
         "CREATE EXTENSION dp_mean; SELECT dp_budget('own', 1, 0); SELECT dp_charge('own', 0.5, 0)",
     );
-    dump.load(&copy.name);
+    copy.load(&dump);
     let sums = "SELECT string_agg(budget || ' ' || spent_epsilon || ' ' || charges, ', ' ORDER BY budget) \
                 FROM dp_budgets WHERE role IS NULL";
     assert_eq!(value::<String>(&mut copy.root, sums), "b 0.25 1, own 0.5 1");
@@ -377,7 +383,7 @@ fn two_ledgers_do_not_mix() {
         &mut copy.root,
         "CREATE EXTENSION dp_mean; SELECT dp_budget('b', 1, 0); SELECT dp_charge('b', 0.5, 0)",
     );
-    let said = dump.load(&copy.name);
+    let said = copy.load(&dump);
     assert!(said.contains("budget_name_key"), "{said}");
     let root = &mut copy.root;
     damaged(root, CHARGE, LOST);

@@ -113,6 +113,8 @@ impl Spent {
     /// // What has no bound has none after it was added either.
     /// let rest = spent(5, 3, 2).rest_of(&spent(UNBOUNDED, 4, 2));
     /// assert_eq!(rest, spent(UNBOUNDED, 1, 0));
+    /// let all = spent(UNBOUNDED, 4, 2);
+    /// assert_eq!(all.rest_of(&all), spent(0, 0, 0));
     /// assert_eq!(spent(5, 3, 2).at_least(&spent(7, 1, 2)), spent(7, 3, 2));
     /// ```
     #[must_use]
