@@ -592,8 +592,8 @@ fn a_dump_loses_no_word_with_who_said_it() {
     }
 }
 
-/// As `pg_repack` does it: a trigger notes what is written while the table is copied, the notes are written into the copy,
-/// and the copy takes the table's place.
+/// As `pg_repack` does it: a trigger notes what is written while the table is copied, the notes are written into the
+/// copy, and the copy takes the table's place.
 const BEGIN_REPACK: &str = "
 CREATE TABLE noted (row dp_mean.{t});
 CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS

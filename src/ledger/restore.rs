@@ -118,8 +118,8 @@ fn largest(line: Line, other: &Line) -> Line {
     }
 }
 
-/// Sets what counts as spent: of all together, or by a role; at least what the ledger still knows. The rest is charged to
-/// the current role, or to the one that it is said of, with a row in the audit.
+/// Sets what counts as spent: of all together, or by a role; at least what the ledger still knows. The rest is charged
+/// to the current role, or to the one that it is said of, with a row in the audit.
 pub fn restore(
     function: &'static str,
     name: &Name,

@@ -149,8 +149,8 @@ impl Table {
         Ok(table)
     }
 
-    /// That nothing but the ledger itself counts on seeing each row that is written: it is written without triggers, and
-    /// without entries in indexes where it is changed in place.
+    /// That nothing but the ledger itself counts on seeing each row that is written: it is written without triggers,
+    /// and without entries in indexes where it is changed in place.
     fn check_write(&self, shape: &Shape) -> Result<(), Refusal> {
         if Defence::Triggers.stands() && self.has_foreign_triggers() {
             return Err(errors::ledger_watched(shape.title()));
