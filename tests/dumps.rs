@@ -122,7 +122,7 @@ fn a_dump_keeps_what_was_spent() {
     assert_eq!(charges(&mut restored), 3);
     assert_eq!(
         value::<i64>(&mut restored, "SELECT count(*) FROM dp_mean.spent"),
-        3
+        4
     );
     drop(restored);
     run(&mut client, &format!("DROP DATABASE {copy}"));

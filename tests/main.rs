@@ -40,6 +40,7 @@ mod record;
 mod reference;
 mod regression;
 mod rescans;
+mod restores;
 mod script;
 mod sealed;
 mod signatures;

@@ -113,7 +113,15 @@ const PURPOSES: [(&str, &[&str]); 15] = [
             "dp_cost",
         ],
     ),
-    ("Budgets", &["dp_budget", "dp_budget_close", "dp_charge"]),
+    (
+        "Budgets",
+        &[
+            "dp_budget",
+            "dp_budget_close",
+            "dp_charge",
+            "dp_budget_restore",
+        ],
+    ),
     (MECHANISMS, &["dp_mechanisms"]),
     ("Version", &["dp_version"]),
 ];

@@ -5,6 +5,7 @@ use dp_core::privacy::spending::Limit;
 use pgrx::pg_sys::Oid;
 
 use crate::ledger::line::Key;
+use crate::ledger::lines;
 use crate::ledger::rows::{self, Row, Text, Value};
 use crate::ledger::session;
 use crate::ledger::tables::{BUDGET, Lock, PROMISE, Table};
@@ -48,17 +49,16 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The budget of this name, and the largest number that one has.
-    fn find(table: &Table, name: &Name) -> (Option<Self>, i64) {
-        let (mut found, mut largest) = (None, 0);
+    /// The budget of this name.
+    fn find(table: &Table, name: &Name) -> Option<Self> {
+        let mut found = None;
         rows::each(table, &BUDGET, |row| {
             let (id, owner) = (row.integer(0), row.oid(2));
-            largest = largest.max(id);
             if row.text(1) == name.0 {
                 found = Some(Self { id, owner });
             }
         });
-        (found, largest)
+        found
     }
 
     /// The budget of this name, which the current role owns.
@@ -67,7 +67,7 @@ impl Budget {
     /// There is none, or it is another's.
     pub fn owned(function: &str, name: &Name) -> Result<Self, Refusal> {
         let budgets = Table::open(&BUDGET, Lock::Read)?;
-        let (budget, _) = Self::find(&budgets, name);
+        let budget = Self::find(&budgets, name);
         let budget = budget.ok_or_else(|| errors::no_budget(function, &name.text()))?;
         budget.check_owner(function, name)?;
         Ok(budget)
@@ -79,7 +79,7 @@ impl Budget {
     /// There is none, or it is another's.
     pub fn of_table(name: &Name, owner: Oid) -> Result<Self, Refusal> {
         let budgets = Table::open(&BUDGET, Lock::Read)?;
-        let budget = Self::find(&budgets, name).0;
+        let budget = Self::find(&budgets, name);
         let budget = budget.ok_or_else(|| errors::no_budget("dp_mean", &name.text()))?;
         match session::has_rights(owner, budget.owner) {
             true => Ok(budget),
@@ -164,7 +164,7 @@ impl Promise {
             Value::Integer(limit.delta),
             Value::Boolean(closed),
             Value::Time(session::now()),
-            Value::Role(session::role()),
+            Value::Text(session::role_name()),
         ];
         rows::insert(table, &PROMISE, &values);
     }
@@ -186,7 +186,7 @@ pub fn promise(
     role: Option<Oid>,
 ) -> Result<(), Refusal> {
     let (budgets, promises) = open_to_add()?;
-    let (found, largest) = Budget::find(&budgets, name);
+    let found = Budget::find(&budgets, name);
     let id = match (found, role) {
         (Some(budget), _) => {
             budget.check_owner(function, name)?;
@@ -194,8 +194,9 @@ pub fn promise(
         }
         (None, Some(_)) => return Err(errors::no_budget(function, &name.text())),
         (None, None) => {
-            make(&budgets, largest + 1, name);
-            largest + 1
+            let id = lines::new_budget()?;
+            make(&budgets, id, name);
+            id
         }
     };
     let budget = |role| Key { budget: id, role };
@@ -211,7 +212,7 @@ pub fn promise(
 /// The limit of a budget that holds now; `None` if there is no such budget, or it is closed.
 pub fn limit(name: &Name) -> Result<Option<Limit>, Refusal> {
     let budgets = Table::open(&BUDGET, Lock::Read)?;
-    let Some(budget) = Budget::find(&budgets, name).0 else {
+    let Some(budget) = Budget::find(&budgets, name) else {
         return Ok(None);
     };
     let key = Key {
@@ -237,7 +238,7 @@ fn make(budgets: &Table, id: i64, name: &Name) {
 /// Ends a budget: nothing is spent from it any more.
 pub fn close(function: &str, name: &Name) -> Result<(), Refusal> {
     let (budgets, promises) = open_to_add()?;
-    let (found, _) = Budget::find(&budgets, name);
+    let found = Budget::find(&budgets, name);
     let budget = found.ok_or_else(|| errors::no_budget(function, &name.text()))?;
     budget.check_owner(function, name)?;
     let key = Key {
@@ -245,7 +246,7 @@ pub fn close(function: &str, name: &Name) -> Result<(), Refusal> {
         role: Oid::INVALID,
     };
     let [before] = Promise::last(&promises, [key]);
-    let before = before.ok_or_else(errors::ledger_damaged)?;
+    let before = before.ok_or_else(|| errors::limit_unknown(&name.text()))?;
     if before.closed {
         return Err(errors::budget_closed(function, &name.text()));
     }

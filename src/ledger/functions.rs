@@ -7,7 +7,7 @@ use pgrx::pg_sys::{Datum, Oid};
 
 use crate::ledger::budgets::{self, Name};
 use crate::ledger::charge::{self, Payer, Request};
-use crate::ledger::{rows, session};
+use crate::ledger::{restore, rows, session};
 use crate::pg::composite::composite;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, float8, sql_function};
@@ -77,6 +77,33 @@ fn budget_close(call: Call) -> Option<Datum> {
 }
 
 sql_function!(dp_budget_close, pg_finfo_dp_budget_close, budget_close);
+
+/// `dp_budget_restore(name, epsilon, delta [, role])`
+fn budget_restore(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_budget_restore";
+    session::refuse_read_only(c"dp_budget_restore()");
+    done((|| {
+        let name = name(FUNCTION, call)?;
+        let (epsilon, delta) = amounts(FUNCTION, call)?;
+        let nothing = epsilon == 0.0;
+        let said = Spent::of_epsilon(if nothing { 1.0 } else { epsilon }, delta)
+            .map_err(|error| errors::parameter(FUNCTION, &error))?;
+        let said = match nothing {
+            true => Spent {
+                delta: said.delta,
+                ..Spent::default()
+            },
+            false => said,
+        };
+        restore::restore(FUNCTION, &name, said, role(FUNCTION, call)?)
+    })())
+}
+
+sql_function!(
+    dp_budget_restore,
+    pg_finfo_dp_budget_restore,
+    budget_restore
+);
 
 /// `dp_charge(budget, epsilon, delta [, role])`
 fn charge(call: Call) -> Option<Datum> {

@@ -6,13 +6,16 @@
 
 pub mod budgets;
 pub mod charge;
+pub mod defence;
 pub mod flush;
 mod functions;
 mod line;
+mod lines;
 #[cfg(feature = "testing")]
 mod order;
 mod pages;
 mod replication;
+mod restore;
 pub mod rows;
 pub mod session;
 pub mod tables;
