@@ -42,16 +42,19 @@ fn amounts(function: &str, call: Call) -> Result<(f64, f64), Refusal> {
 
 /// Argument 3, a role that is there; `None` if the function has no such argument.
 fn role(function: &str, call: Call) -> Result<Option<Oid>, Refusal> {
-    if call.len() < 4 {
-        return Ok(None);
+    match call.len() {
+        ..4 => Ok(None),
+        _ => role_at(function, call, 3).map(Some),
     }
+}
+
+/// An argument that is a role that is there.
+fn role_at(function: &str, call: Call, i: usize) -> Result<Oid, Refusal> {
     let role = call
-        .datum(3)
+        .datum(i)
         .map(|datum| Oid::from_u32(datum.value() as u32));
-    match role.filter(|role| session::name_of(*role).is_some()) {
-        Some(role) => Ok(Some(role)),
-        None => Err(errors::no_role(function)),
-    }
+    role.filter(|role| session::name_of(*role).is_some())
+        .ok_or_else(|| errors::no_role(function))
 }
 
 /// `dp_budget(name, epsilon, delta [, role])`
@@ -77,6 +80,45 @@ fn budget_close(call: Call) -> Option<Datum> {
 }
 
 sql_function!(dp_budget_close, pg_finfo_dp_budget_close, budget_close);
+
+/// `dp_budget_owner(name, role)`
+fn budget_owner(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_budget_owner";
+    session::refuse_read_only(c"dp_budget_owner()");
+    done((|| {
+        let name = name(FUNCTION, call)?;
+        budgets::give(FUNCTION, &name, role_at(FUNCTION, call, 1)?)
+    })())
+}
+
+sql_function!(dp_budget_owner, pg_finfo_dp_budget_owner, budget_owner);
+
+/// `dp_budget_continue(name, epsilon, delta)`
+fn budget_continue(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_budget_continue";
+    session::refuse_read_only(c"dp_budget_continue()");
+    done((|| {
+        let budget = name(FUNCTION, call)?;
+        let asked = amounts(FUNCTION, call)?;
+        let amount = Spent::missing(asked.0, asked.1)
+            .map_err(|error| errors::parameter(FUNCTION, &error))?;
+        charge::charge(&Request {
+            function: FUNCTION,
+            budget: budget.clone(),
+            payer: Payer::Elsewhere,
+            role: session::role(),
+            asked,
+            amount,
+        })?;
+        budgets::go_on(FUNCTION, &budget, &amount)
+    })())
+}
+
+sql_function!(
+    dp_budget_continue,
+    pg_finfo_dp_budget_continue,
+    budget_continue
+);
 
 /// `dp_charge(budget, epsilon, delta [, role])`
 fn charge(call: Call) -> Option<Datum> {

@@ -6,8 +6,11 @@
 
 pub mod budgets;
 pub mod charge;
+pub mod defence;
 pub mod flush;
 mod functions;
+mod history;
+mod home;
 mod line;
 #[cfg(feature = "testing")]
 mod order;

@@ -51,13 +51,21 @@ pub const PROMISE: Shape = Shape {
     ],
 };
 
+/// A row for each owner of a budget, and for each home of its ledger.
+pub const HISTORY: Shape = Shape {
+    name: c"history",
+    columns: &[
+        INT8, INT8, REGROLE, INT8, INT8, INT8, INT8, INT8, INT8, INT8, INT8, TIME, REGROLE,
+    ],
+};
+
 /// The lines: see [`Line`](super::line::Line).
 pub const SPENT: Shape = Shape {
     name: c"spent",
-    columns: &[INT8, INT8, INT8, INT8, INT8, REGROLE],
+    columns: &[INT8, INT8, INT8, INT8, INT8, INT8, TIME, REGROLE],
 };
 
-/// A row for each charge, and for each that was refused.
+/// A row for each charge, and for some of those that were refused.
 pub const CHARGE: Shape = Shape {
     name: c"charge",
     columns: &[
@@ -145,7 +153,6 @@ impl Table {
     }
 
     /// Its number in the catalog.
-    #[cfg(feature = "testing")]
     pub fn id(&self) -> Oid {
         // SAFETY: an open relation.
         unsafe { (*self.relation).rd_id }

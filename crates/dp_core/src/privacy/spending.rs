@@ -83,6 +83,28 @@ impl Spent {
         })
     }
 
+    /// What was spent elsewhere, in all: (0, 0) if nothing was.
+    ///
+    /// # Errors
+    /// `epsilon` not finite or below 0; `delta` negative or not below 1.
+    pub fn missing(epsilon: f64, delta: f64) -> Result<Self, ParameterError> {
+        if epsilon == 0.0 {
+            check_delta(delta)?;
+            return Ok(Self {
+                delta: up(delta * DELTA_UNIT),
+                ..Self::default()
+            });
+        }
+        if !(epsilon.is_finite() && epsilon > 0.0) {
+            return Err(ParameterError::new(
+                "epsilon",
+                "must be a finite number, 0 or greater",
+                "It is what was spent and is not in this ledger; 0 if nothing is missing.",
+            ));
+        }
+        Self::of_epsilon(epsilon, delta)
+    }
+
     /// Both together. What would be too large for the sum stays [`UNBOUNDED`].
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {

@@ -1,0 +1,60 @@
+//! The defences of the ledger that a test can take away, to see that its attack then succeeds. In a release all stand.
+
+/// A defence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defence {
+    /// A ledger that was copied from elsewhere is not charged.
+    Home,
+    /// Few of the charges that are refused have a row of their own.
+    Noted,
+    /// A role that owns a budget is not dropped.
+    Owner,
+}
+
+#[cfg(feature = "testing")]
+mod testing {
+    use std::cell::Cell;
+
+    use super::Defence;
+
+    /// All of them, by the names that tests call them.
+    const NAMES: [(Defence, &str); 3] = [
+        (Defence::Home, "home"),
+        (Defence::Noted, "noted"),
+        (Defence::Owner, "owner"),
+    ];
+
+    thread_local! {
+        static DOWN: Cell<u32> = const { Cell::new(0) };
+    }
+
+    impl Defence {
+        pub fn stands(self) -> bool {
+            DOWN.get() & (1 << self as u32) == 0
+        }
+    }
+
+    /// Takes the defence of this name away, or puts it back. Whether there is one.
+    pub fn set(name: &str, stands: bool) -> bool {
+        let Some((defence, _)) = NAMES.iter().find(|(_, known)| *known == name) else {
+            return false;
+        };
+        let bit = 1 << *defence as u32;
+        DOWN.set(if stands {
+            DOWN.get() & !bit
+        } else {
+            DOWN.get() | bit
+        });
+        true
+    }
+}
+
+#[cfg(feature = "testing")]
+pub use testing::set;
+
+#[cfg(not(feature = "testing"))]
+impl Defence {
+    pub const fn stands(self) -> bool {
+        true
+    }
+}
