@@ -352,6 +352,45 @@ mod tests {
     }
 
     #[test]
+    fn what_is_missing_costs_what_its_epsilon_and_delta_cost() {
+        assert_eq!(Spent::missing(0.0, 0.0).unwrap(), Spent::default());
+        let nothing_but_delta = Spent::missing(0.0, 1e-6).unwrap();
+        let delta = Spent::of_epsilon(1.0, 1e-6).unwrap().delta;
+        assert_eq!(
+            nothing_but_delta,
+            Spent {
+                delta,
+                ..Spent::default()
+            }
+        );
+        for (epsilon, delta) in [(0.3, 0.0), (7.0, 1e-9), (1e-300, 0.5)] {
+            assert_eq!(
+                Spent::missing(epsilon, delta),
+                Spent::of_epsilon(epsilon, delta)
+            );
+            // Of many charges that were lost it is at least the sum.
+            let half = Spent::of_epsilon(epsilon / 2.0, delta / 2.0).unwrap();
+            let (both, all) = (half.plus(&half), Spent::missing(epsilon, delta).unwrap());
+            assert!(
+                all.epsilon >= both.epsilon - 1 && all.rho >= both.rho - 1,
+                "{epsilon}"
+            );
+        }
+        for epsilon in [-0.1, f64::NAN, f64::INFINITY] {
+            assert_eq!(
+                Spent::missing(epsilon, 0.0).unwrap_err().argument,
+                "epsilon"
+            );
+        }
+        for (epsilon, delta) in [(0.0, 1.0), (0.0, -0.1), (1.0, 1.0), (0.0, f64::NAN)] {
+            assert_eq!(
+                Spent::missing(epsilon, delta).unwrap_err().argument,
+                "delta"
+            );
+        }
+    }
+
+    #[test]
     fn units_as_numbers_are_on_the_side_that_was_asked_for() {
         for units in [
             0,
