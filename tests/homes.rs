@@ -123,6 +123,17 @@ fn a_ledger_goes_on_for_nothing_by_its_owners_word() {
     }
     let sql = "SELECT dp_budget_continue('other', 0, 0)";
     assert_eq!(refused(&mut copied, sql).code, "42704");
+    // Where somebody's lock stands in the way, nothing was spent, as the HINT says.
+    let mut other = connect(&copy);
+    run(
+        &mut other,
+        "BEGIN; LOCK TABLE dp_mean.history IN SHARE MODE",
+    );
+    let sql = "SELECT dp_budget_continue('b', 0.25, 0)";
+    assert_eq!(refused(&mut copied, sql).code, "55P03");
+    run(&mut other, "ROLLBACK");
+    drop(other);
+    assert_eq!(charges(&mut copied), 1);
     may_lack(&mut copied, "the OID of the database was ");
     steps(
         &mut copied,

@@ -10,7 +10,7 @@ use crate::ledger::home::Home;
 use crate::ledger::line::Key;
 use crate::ledger::rows::{self, Row, Text, Value};
 use crate::ledger::session;
-use crate::ledger::tables::{BUDGET, Lock, PROMISE, Table};
+use crate::ledger::tables::{BUDGET, HISTORY, Lock, PROMISE, Table};
 use crate::pg::errors::{self, Refusal};
 
 /// The most bytes of a name, as everywhere in PostgreSQL.
@@ -295,10 +295,18 @@ pub fn give(function: &str, name: &Name, role: Oid) -> Result<(), Refusal> {
     record.follow(budget.id, role, &record.home, &Spent::default())
 }
 
-/// Says that the ledger of a budget has all charges here, after so much was charged for those that may be missing.
-pub fn go_on(function: &str, name: &Name, charged: &Spent) -> Result<(), Refusal> {
+/// Says that the ledger of a budget has all charges here, after `charge` has charged so much for those that may be
+/// missing: for good, and so when nobody's lock can end this any more.
+pub fn go_on(
+    function: &str,
+    name: &Name,
+    charged: &Spent,
+    charge: impl FnOnce() -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
     let budgets = Table::open(&BUDGET, Lock::Alone)?;
+    drop(Table::open(&HISTORY, Lock::Alone)?);
     let Budget { id, record } = Budget::named(&budgets, function, name)?;
+    charge()?;
     // What has lost its owner with its history goes to whoever continues it: only a superuser passed the check.
     let owner = match record.owner {
         Oid::INVALID => session::role(),

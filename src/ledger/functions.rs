@@ -102,15 +102,17 @@ fn budget_continue(call: Call) -> Option<Datum> {
         let asked = amounts(FUNCTION, call)?;
         let amount = Spent::missing(asked.0, asked.1)
             .map_err(|error| errors::parameter(FUNCTION, &error))?;
-        charge::charge(&Request {
+        let request = Request {
             function: FUNCTION,
-            budget: budget.clone(),
+            budget,
             payer: Payer::Elsewhere,
             role: session::role(),
             asked,
             amount,
-        })?;
-        budgets::go_on(FUNCTION, &budget, &amount)
+        };
+        budgets::go_on(FUNCTION, &request.budget, &amount, || {
+            charge::charge(&request)
+        })
     })())
 }
 
