@@ -60,7 +60,7 @@ CREATE TABLE dp_mean.history (
     rho bigint NOT NULL,
     delta bigint NOT NULL,
     at timestamptz NOT NULL,
-    by regrole NOT NULL,
+    by text NOT NULL,
     PRIMARY KEY (budget, number)
 );
 COMMENT ON TABLE dp_mean.history IS
@@ -80,7 +80,8 @@ COMMENT ON COLUMN dp_mean.history.epsilon IS
 COMMENT ON COLUMN dp_mean.history.rho IS 'The same in rho, in units of 2^-50.';
 COMMENT ON COLUMN dp_mean.history.delta IS 'Its delta, in units of 2^-62.';
 COMMENT ON COLUMN dp_mean.history.at IS 'When it was said.';
-COMMENT ON COLUMN dp_mean.history.by IS 'The role that said it.';
+COMMENT ON COLUMN dp_mean.history.by IS
+    'The name of the role that said it. Not a regrole: a dump could not be restored where that role is missing.';
 
 CREATE TABLE dp_mean.spent (
     budget bigint NOT NULL,
@@ -399,5 +400,5 @@ COMMENT ON COLUMN dp_budget_history.epsilon IS
     'Epsilon of what was charged as missing by dp_budget_continue; NULL if it has no bound.';
 COMMENT ON COLUMN dp_budget_history.delta IS 'Its delta.';
 COMMENT ON COLUMN dp_budget_history.at IS 'When it was said.';
-COMMENT ON COLUMN dp_budget_history.by IS 'The role that said it.';
+COMMENT ON COLUMN dp_budget_history.by IS 'The role that said it, as it was called then.';
 GRANT SELECT ON dp_budget_history TO PUBLIC;

@@ -211,7 +211,7 @@ fn without_the_defence_a_copy_pays_with_what_was_spent() {
     may_lack(&mut copied, "the OID of the database was ");
     steps(
         &mut copied,
-        "SELECT dp_test_defence('home', false); SELECT dp_charge('b', 0.75, 0)",
+        "SELECT dp_test_defence('ledger_home', false); SELECT dp_charge('b', 0.75, 0)",
     );
     drop(copied);
     run(&mut client, &format!("DROP DATABASE {copy}"));
@@ -248,7 +248,7 @@ fn a_flood_of_refusals_does_not_fill_the_disk() {
     run(&mut client, "SELECT dp_charge('b', 1, 0)");
     assert_eq!(charges(&mut client), 1);
     // Without the defence, each has a row.
-    run(&mut client, "SELECT dp_test_defence('noted', false)");
+    run(&mut client, "SELECT dp_test_defence('ledger_noted', false)");
     let [filled, noted, ..] = flood(&mut client, 1000);
     assert!(
         noted >= 1000 && filled > size + 1_000_000,
@@ -413,7 +413,7 @@ fn a_role_that_owns_a_budget_is_not_dropped() {
     run(
         &mut client,
         &format!(
-            "SELECT dp_test_defence('owner', false); CREATE ROLE {first}; \
+            "SELECT dp_test_defence('ledger_owner', false); CREATE ROLE {first}; \
              GRANT EXECUTE ON FUNCTION dp_budget(text, float8, float8) TO {first}; \
              SET ROLE {first}; SELECT dp_budget('b', 1, 0); RESET ROLE; DROP OWNED BY {first}; DROP ROLE {first}"
         ),

@@ -1,4 +1,5 @@
-//! The defences of the ledger that a test can take away, to see that its attack then succeeds. In a release all stand.
+//! The defences of the ledger that a test can take away, to see that what they stop then succeeds. In a release all
+//! stand.
 
 /// A defence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,10 +19,10 @@ mod testing {
     use super::Defence;
 
     /// All of them, by the names that tests call them.
-    const NAMES: [(Defence, &str); 3] = [
-        (Defence::Home, "home"),
-        (Defence::Noted, "noted"),
-        (Defence::Owner, "owner"),
+    const NAMES: &[(Defence, &str)] = &[
+        (Defence::Home, "ledger_home"),
+        (Defence::Noted, "ledger_noted"),
+        (Defence::Owner, "ledger_owner"),
     ];
 
     thread_local! {
@@ -40,10 +41,9 @@ mod testing {
             return false;
         };
         let bit = 1 << *defence as u32;
-        DOWN.set(if stands {
-            DOWN.get() & !bit
-        } else {
-            DOWN.get() | bit
+        DOWN.set(match stands {
+            true => DOWN.get() & !bit,
+            false => DOWN.get() | bit,
         });
         true
     }

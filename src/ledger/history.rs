@@ -93,7 +93,7 @@ impl Record {
             Value::Integer(charged.rho),
             Value::Integer(charged.delta),
             Value::Time(session::now()),
-            Value::Role(session::role()),
+            Value::Text(session::role_name()),
         ];
         rows::insert(&table, &HISTORY, &values);
         if Defence::Owner.stands() {

@@ -72,6 +72,12 @@ pub fn name_of(role: Oid) -> Option<String> {
     }
 }
 
+/// The name of the role whose rights count now, as it is kept with what it did: unlike its number, a dump can be
+/// restored with it where the role is missing.
+pub fn role_name() -> Text {
+    Text::new(name_of(role()).unwrap_or_default().as_bytes())
+}
+
 /// The text that the client sent, cut where a character ends.
 pub fn query() -> Text {
     // SAFETY: NULL, or a string that lives as long as the statement; pg_mbcliplen reads as many bytes as it has.

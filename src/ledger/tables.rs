@@ -55,7 +55,7 @@ pub const PROMISE: Shape = Shape {
 pub const HISTORY: Shape = Shape {
     name: c"history",
     columns: &[
-        INT8, INT8, REGROLE, INT8, INT8, INT8, INT8, INT8, INT8, INT8, INT8, TIME, REGROLE,
+        INT8, INT8, REGROLE, INT8, INT8, INT8, INT8, INT8, INT8, INT8, INT8, TIME, TEXT,
     ],
 };
 
