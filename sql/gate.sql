@@ -8,7 +8,7 @@ CREATE TABLE dp_mean.allowance (
     number bigint NOT NULL,
     allowed boolean NOT NULL,
     at timestamptz NOT NULL,
-    by regrole NOT NULL,
+    by text NOT NULL,
     PRIMARY KEY (relation, role, number)
 );
 COMMENT ON TABLE dp_mean.allowance IS
@@ -19,7 +19,8 @@ COMMENT ON COLUMN dp_mean.allowance.role IS 'The role.';
 COMMENT ON COLUMN dp_mean.allowance.number IS 'Which one it is of this table and role, from 1.';
 COMMENT ON COLUMN dp_mean.allowance.allowed IS 'Whether it may ask from then on.';
 COMMENT ON COLUMN dp_mean.allowance.at IS 'When it was said.';
-COMMENT ON COLUMN dp_mean.allowance.by IS 'The role that said it.';
+COMMENT ON COLUMN dp_mean.allowance.by IS
+    'The name of the role that said it. Not a regrole: a dump could not be restored where that role is missing.';
 -- Not of what is gone: where a dump is restored, other tables and roles may have its number.
 SELECT pg_catalog.pg_extension_config_dump(
     'dp_mean.allowance',

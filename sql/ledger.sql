@@ -13,7 +13,8 @@ CREATE TABLE dp_mean.budget (
 );
 COMMENT ON TABLE dp_mean.budget IS
     'A row for each budget: a class of people, to whom one limit is promised for all tables about them.';
-COMMENT ON COLUMN dp_mean.budget.id IS 'Its number in the other tables.';
+COMMENT ON COLUMN dp_mean.budget.id IS
+    'Its number in the other tables: random, so that the rows of two ledgers do not mix.';
 COMMENT ON COLUMN dp_mean.budget.name IS 'Whose data it is, as in patients.';
 COMMENT ON COLUMN dp_mean.budget.owner IS 'The role that made it.';
 COMMENT ON COLUMN dp_mean.budget.at IS 'When it was made.';
@@ -29,7 +30,7 @@ CREATE TABLE dp_mean.promise (
     delta_units bigint NOT NULL,
     closed boolean NOT NULL,
     at timestamptz NOT NULL,
-    by regrole NOT NULL,
+    by text NOT NULL,
     PRIMARY KEY (budget, role, number)
 );
 COMMENT ON TABLE dp_mean.promise IS
@@ -45,7 +46,8 @@ COMMENT ON COLUMN dp_mean.promise.delta_units IS
     'The most that the sum of deltas may be, in units of 2^-62: half of delta.';
 COMMENT ON COLUMN dp_mean.promise.closed IS 'Whether the budget ends with it.';
 COMMENT ON COLUMN dp_mean.promise.at IS 'When it was made.';
-COMMENT ON COLUMN dp_mean.promise.by IS 'The role that made it.';
+COMMENT ON COLUMN dp_mean.promise.by IS
+    'The name of the role that made it. Not a regrole: a dump could not be restored where that role is missing.';
 
 CREATE TABLE dp_mean.history (
     budget bigint NOT NULL,
@@ -94,8 +96,8 @@ CREATE TABLE dp_mean.spent (
     role regrole NOT NULL
 );
 COMMENT ON TABLE dp_mean.spent IS
-    'A row for each budget and role that something was spent of or by. Charges change it in place, outside of '
-    'transactions.';
+    'A row for each budget, made with it, and for each role that something was spent by. Charges change it in place, '
+    'outside of transactions.';
 COMMENT ON COLUMN dp_mean.spent.budget IS 'The budget, by its number.';
 COMMENT ON COLUMN dp_mean.spent.epsilon IS
     'The sum of epsilons, in units of 2^-50; 2^63 - 1 once one had no bound.';
@@ -133,9 +135,19 @@ COMMENT ON COLUMN dp_mean.charge.refused IS 'Whether it was refused, and nothing
 COMMENT ON COLUMN dp_mean.charge.mechanisms IS 'The mechanisms that answered; empty if the charge names none.';
 COMMENT ON COLUMN dp_mean.charge.query IS 'The text that the client sent, up to 1000 bytes.';
 
--- A dump has them, so that a restore does not give back what was spent.
-SELECT pg_catalog.pg_extension_config_dump('dp_mean.budget', '');
-SELECT pg_catalog.pg_extension_config_dump('dp_mean.promise', '');
+-- A dump has them, so that a restore does not give back what was spent. A role that is gone is a number in it, which
+-- may be another role's where the dump is restored: nobody owns its budgets there, and it has no limits.
+SELECT pg_catalog.pg_extension_config_dump(
+    'dp_mean.budget',
+    'WHERE owner::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_roles) '
+    'UNION ALL SELECT id, name, 0::pg_catalog.oid::pg_catalog.regrole, at FROM dp_mean.budget '
+    'WHERE owner::pg_catalog.oid NOT IN (SELECT oid FROM pg_catalog.pg_roles)'
+);
+SELECT pg_catalog.pg_extension_config_dump(
+    'dp_mean.promise',
+    'WHERE role::pg_catalog.oid = 0::pg_catalog.oid '
+    'OR role::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_roles)'
+);
 -- Not of a budget whose owner is gone: where a dump is restored, another role may have that number.
 SELECT pg_catalog.pg_extension_config_dump(
     'dp_mean.history',
@@ -219,6 +231,24 @@ COMMENT ON FUNCTION dp_budget_continue(text, float8, float8) IS
     '42704.';
 REVOKE EXECUTE ON FUNCTION dp_budget_continue(text, float8, float8) FROM PUBLIC;
 
+CREATE FUNCTION dp_budget_restore(name text, epsilon float8, delta float8) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_budget_restore' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_budget_restore(text, float8, float8) IS
+    'Says how much was spent of a budget in all, where a restored database does not know it: rows of the ledger were '
+    'lost, or loaded twice, and each charge is refused (55000). It counts as at least what the ledger still knows, in '
+    'its sums and its charges; the rest is charged to the current role, for good, with a row in dp_ledger. '
+    'It is a part of the transaction; until that ends nothing is charged. '
+    'epsilon >= 0, 0 <= delta < 1: else 22023; another''s budget is 42501, one that is not there 42704.';
+REVOKE EXECUTE ON FUNCTION dp_budget_restore(text, float8, float8) FROM PUBLIC;
+
+CREATE FUNCTION dp_budget_restore(name text, epsilon float8, delta float8, role regrole) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_budget_restore' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_budget_restore(text, float8, float8, regrole) IS
+    'The same of what one role spent, as far as that counts against its own limit. Say it of roles first, and of all '
+    'together then, which counts what was said of roles. '
+    'Errors: 22023, 42501 and 42704 as above.';
+REVOKE EXECUTE ON FUNCTION dp_budget_restore(text, float8, float8, regrole) FROM PUBLIC;
+
 CREATE FUNCTION dp_charge(budget text, epsilon float8, delta float8) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_charge' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION dp_charge(text, float8, float8) IS
@@ -265,12 +295,21 @@ CREATE VIEW dp_budgets WITH (security_barrier) AS
 WITH promise AS (
     SELECT DISTINCT ON (p.budget, p.role) p.* FROM dp_mean.promise p ORDER BY p.budget, p.role, p.number DESC
 ),
+spent AS (
+    SELECT s.budget, s.role::oid AS role, max(s.epsilon) AS epsilon, max(s.rho) AS rho, max(s.delta) AS delta,
+        max(s.charges) AS charges, max(s.refused) AS refused, count(*) = 1::bigint AS known
+    FROM dp_mean.spent s GROUP BY s.budget, s.role::oid
+),
 line AS (
-    SELECT coalesce(p.budget, s.budget) AS budget, coalesce(p.role, s.role) AS role,
+    SELECT coalesce(p.budget, s.budget) AS budget, coalesce(p.role::oid, s.role)::regrole AS role,
         p.epsilon AS limit_epsilon, p.delta AS limit_delta, p.epsilon_units, p.rho_units, p.delta_units,
-        coalesce(s.epsilon, 0) AS epsilon, coalesce(s.rho, 0) AS rho, coalesce(s.delta, 0) AS delta,
-        coalesce(s.charges, 0) AS charges, coalesce(s.refused, 0) AS refused
-    FROM promise p FULL JOIN dp_mean.spent s ON (s.budget, s.role::oid) = (p.budget, p.role::oid)
+        CASE WHEN k.known THEN coalesce(s.epsilon, 0) END AS epsilon,
+        CASE WHEN k.known THEN coalesce(s.rho, 0) END AS rho,
+        CASE WHEN k.known THEN coalesce(s.delta, 0) END AS delta,
+        CASE WHEN k.known THEN coalesce(s.charges, 0) END AS charges,
+        coalesce(s.refused, 0) AS refused
+    FROM promise p FULL JOIN spent s ON (s.budget, s.role) = (p.budget, p.role::oid),
+        LATERAL (SELECT coalesce(s.known, p.role::oid <> 0::oid) AS known) k
 )
 SELECT b.name AS budget,
     CASE WHEN line.role::oid <> 0::oid THEN line.role END AS role,
@@ -285,8 +324,11 @@ SELECT b.name AS budget,
     ceil(coalesce(own.total_epsilon, of_role.total_epsilon) * 1e9::float8) / 1e9::float8 AS total_epsilon,
     coalesce(own.total_delta, of_role.total_delta) AS total_delta,
     CASE WHEN whole.closed THEN 0::float8
-        ELSE floor(least(own.left_epsilon, of_all.left_epsilon) * 1e9::float8) / 1e9::float8 END AS left_epsilon,
-    CASE WHEN whole.closed THEN 0::bigint ELSE least(own.questions_left, of_all.questions_left) END AS questions_left,
+        WHEN line.charges IS NOT NULL AND together.charges IS NOT NULL
+        THEN floor(least(own.left_epsilon, of_all.left_epsilon) * 1e9::float8) / 1e9::float8 END AS left_epsilon,
+    CASE WHEN whole.closed THEN 0::bigint
+        WHEN line.charges IS NOT NULL AND together.charges IS NOT NULL
+        THEN least(own.questions_left, of_all.questions_left) END AS questions_left,
     whole.closed,
     CASE WHEN line.role::oid <> 0::oid THEN line.refused
         ELSE (SELECT coalesce(sum(s.refused), 0::numeric) FROM dp_mean.spent s WHERE s.budget = b.id)::bigint
@@ -319,7 +361,8 @@ COMMENT ON COLUMN dp_budgets.spent_epsilon IS
     'bounds, as by Gaussian noise.';
 COMMENT ON COLUMN dp_budgets.spent_rho IS 'The same in rho.';
 COMMENT ON COLUMN dp_budgets.spent_delta IS 'The sum of the deltas beside them.';
-COMMENT ON COLUMN dp_budgets.charges IS 'How many charges it was.';
+COMMENT ON COLUMN dp_budgets.charges IS
+    'How many charges it was; NULL, with all sums, where a restored ledger does not know it: see dp_budget_restore.';
 COMMENT ON COLUMN dp_budgets.total_epsilon IS
     'Epsilon of all that was spent, together: the least limit that would have allowed it.';
 COMMENT ON COLUMN dp_budgets.total_delta IS 'The delta that goes with total_epsilon.';
@@ -373,7 +416,7 @@ COMMENT ON COLUMN dp_promises.epsilon IS 'Epsilon of the limit.';
 COMMENT ON COLUMN dp_promises.delta IS 'Delta of the limit.';
 COMMENT ON COLUMN dp_promises.closed IS 'Whether the budget ends with it.';
 COMMENT ON COLUMN dp_promises.at IS 'When it was made.';
-COMMENT ON COLUMN dp_promises.by IS 'The role that made it.';
+COMMENT ON COLUMN dp_promises.by IS 'The role that made it, as it was called then.';
 GRANT SELECT ON dp_promises TO PUBLIC;
 
 CREATE VIEW dp_budget_history WITH (security_barrier) AS

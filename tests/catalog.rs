@@ -35,12 +35,14 @@ const PLANS: [&str; 6] = [
 ];
 
 /// The functions that keep budgets, which are granted to who may call them.
-const LEDGER: [&str; 7] = [
+const LEDGER: [&str; 9] = [
     "dp_budget(text,double precision,double precision)",
     "dp_budget(text,double precision,double precision,regrole)",
     "dp_budget_close(text)",
     "dp_budget_continue(text,double precision,double precision)",
     "dp_budget_owner(text,regrole)",
+    "dp_budget_restore(text,double precision,double precision)",
+    "dp_budget_restore(text,double precision,double precision,regrole)",
     "dp_charge(text,double precision,double precision)",
     "dp_charge(text,double precision,double precision,regrole)",
 ];
@@ -72,7 +74,7 @@ const REFUSES: &str = "dp_mean.dp_ledger_refuse()";
 const STATS: &str = "dp_mean.dp_stats_lines()";
 
 /// How many functions the extension has, aggregates among them.
-const FUNCTIONS: usize = 322;
+const FUNCTIONS: usize = 324;
 
 /// How many of them anybody calls beside the aggregates; the others are in the schema of what works inside.
 const PUBLIC: usize = CONVERSIONS.len() + PLANS.len() + LEDGER.len() + GATE.len() + 7;

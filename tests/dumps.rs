@@ -125,7 +125,7 @@ fn a_dump_keeps_what_was_spent() {
     assert_eq!(charges(&mut restored), 4);
     assert_eq!(
         value::<i64>(&mut restored, "SELECT count(*) FROM dp_mean.spent"),
-        3
+        4
     );
     drop(restored);
     run(&mut client, &format!("DROP DATABASE {copy}"));

@@ -786,6 +786,8 @@ fn nobody_reaches_the_ledger_but_by_its_functions() {
         "dp_budget('mine', 1, 0)",
         "dp_budget('b', 1, 0, 'postgres')",
         "dp_budget_close('b')",
+        "dp_budget_restore('b', 0.1, 0)",
+        "dp_budget_restore('b', 0.1, 0, 'postgres')",
         "dp_charge('b', 0.1, 0)",
         "dp_charge('b', 0.1, 0, 'postgres')",
         "dp_budget_owner('b', 'postgres')",

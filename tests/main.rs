@@ -41,6 +41,7 @@ mod record;
 mod reference;
 mod regression;
 mod rescans;
+mod restores;
 mod revoke;
 mod script;
 mod sealed;

@@ -121,6 +121,7 @@ const PURPOSES: [(&str, &[&str]); 15] = [
             "dp_budget_owner",
             "dp_budget_continue",
             "dp_charge",
+            "dp_budget_restore",
         ],
     ),
     (MECHANISMS, &["dp_mechanisms"]),

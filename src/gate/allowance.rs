@@ -56,7 +56,7 @@ pub fn set(relation: Oid, role: Oid, allowed: bool) -> Result<bool, Refusal> {
         Value::Integer(number),
         Value::Boolean(allowed),
         Value::Time(session::now()),
-        Value::Role(session::role()),
+        Value::Text(session::role_name()),
     ];
     rows::insert(&table, &ALLOWANCE, &values);
     // SAFETY: plans about the table are made anew.

@@ -8,6 +8,7 @@ use crate::ledger::defence::Defence;
 use crate::ledger::history::Record;
 use crate::ledger::home::Home;
 use crate::ledger::line::Key;
+use crate::ledger::lines;
 use crate::ledger::rows::{self, Row, Text, Value};
 use crate::ledger::session;
 use crate::ledger::tables::{BUDGET, HISTORY, Lock, PROMISE, Table};
@@ -51,17 +52,16 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The number of the budget of this name, and the largest number that one has.
-    fn find(table: &Table, name: &Name) -> (Option<i64>, i64) {
-        let (mut found, mut largest) = (None, 0);
+    /// The number of the budget of this name.
+    fn find(table: &Table, name: &Name) -> Option<i64> {
+        let mut found = None;
         rows::each(table, &BUDGET, |row| {
             let id = row.integer(0);
-            largest = largest.max(id);
             if row.text(1) == name.0 {
                 found = Some(id);
             }
         });
-        (found, largest)
+        found
     }
 
     /// The budget of this name.
@@ -69,7 +69,7 @@ impl Budget {
     /// # Errors
     /// There is none.
     fn named(budgets: &Table, function: &str, name: &Name) -> Result<Self, Refusal> {
-        let (id, _) = Self::find(budgets, name);
+        let id = Self::find(budgets, name);
         let id = id.ok_or_else(|| errors::no_budget(function, &name.text()))?;
         let record = Record::of(id)?;
         Ok(Self { id, record })
@@ -193,7 +193,7 @@ impl Promise {
             Value::Integer(limit.delta),
             Value::Boolean(closed),
             Value::Time(session::now()),
-            Value::Role(session::role()),
+            Value::Text(session::role_name()),
         ];
         rows::insert(table, &PROMISE, &values);
     }
@@ -215,7 +215,7 @@ pub fn promise(
     role: Option<Oid>,
 ) -> Result<(), Refusal> {
     let (budgets, promises) = open_to_add()?;
-    let (found, largest) = Budget::find(&budgets, name);
+    let found = Budget::find(&budgets, name);
     let id = match (found, role) {
         (Some(id), _) => {
             let record = Record::of(id)?;
@@ -224,8 +224,9 @@ pub fn promise(
         }
         (None, Some(_)) => return Err(errors::no_budget(function, &name.text())),
         (None, None) => {
-            make(&budgets, largest + 1, name)?;
-            largest + 1
+            let id = lines::new_budget()?;
+            make(&budgets, id, name)?;
+            id
         }
     };
     let budget = |role| Key { budget: id, role };
@@ -241,7 +242,7 @@ pub fn promise(
 /// The limit of a budget that holds now; `None` if there is no such budget, or it is closed.
 pub fn limit(name: &Name) -> Result<Option<Limit>, Refusal> {
     let budgets = Table::open(&BUDGET, Lock::Read)?;
-    let Some(id) = Budget::find(&budgets, name).0 else {
+    let Some(id) = Budget::find(&budgets, name) else {
         return Ok(None);
     };
     let key = Key {
@@ -275,7 +276,7 @@ pub fn close(function: &str, name: &Name) -> Result<(), Refusal> {
         role: Oid::INVALID,
     };
     let [before] = Promise::last(&promises, [key]);
-    let before = before.ok_or_else(errors::ledger_damaged)?;
+    let before = before.ok_or_else(|| errors::limit_unknown(&name.text()))?;
     if before.closed {
         return Err(errors::budget_closed(function, &name.text()));
     }

@@ -6,7 +6,8 @@ use pgrx::pg_sys::Oid;
 use crate::ledger::budgets::{Budget, Name, Promise};
 use crate::ledger::defence::Defence;
 use crate::ledger::line::{Key, Line};
-use crate::ledger::pages::{self, Change, Extending, Locked, Place, Tuple};
+use crate::ledger::lines;
+use crate::ledger::pages::{self, Change, Locked, Place, Tuple};
 use crate::ledger::rows::{Text, Value};
 use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
 use crate::ledger::{flush, replication, session};
@@ -100,7 +101,7 @@ fn accounts(request: &Request) -> Result<[Account; 2], Refusal> {
         role,
     });
     let [all, own] = Promise::current(keys)?;
-    let all = all.ok_or_else(errors::ledger_damaged)?;
+    let all = all.ok_or_else(|| errors::limit_unknown(&name.text()))?;
     if all.uncommitted || own.is_some_and(|own| own.uncommitted) {
         return Err(errors::limit_not_committed(function, &name.text()));
     }
@@ -141,6 +142,7 @@ pub fn charge(request: &Request) -> Result<(), Refusal> {
 pub fn check(request: &Request) -> Result<(), Refusal> {
     let accounts = accounts(request)?;
     let spent = Table::open(&SPENT, Lock::Change)?;
+    places(request, &accounts, &spent)?;
     for (i, account) in accounts.iter().enumerate() {
         let sum = used(&spent, account.key).plus(&request.amount);
         let fits = |promise: &Promise| promise.limit.allows(&sum);
@@ -151,9 +153,19 @@ pub fn check(request: &Request) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Where the lines of the accounts are.
+fn places(
+    request: &Request,
+    accounts: &[Account; 2],
+    spent: &Table,
+) -> Result<[Place; 2], Refusal> {
+    let [all, own] = accounts;
+    lines::places(spent, &request.budget.text(), [all.key, own.key])
+}
+
 /// What a line says now.
 fn used(spent: &Table, key: Key) -> Spent {
-    let place = place_of(spent, key);
+    let place = lines::place_of(spent, key);
     let page = Locked::lock(spent, place);
     let line = page.row(spent, place).and_then(Line::read);
     line.map_or(Spent::default(), |line| line.spent)
@@ -169,10 +181,7 @@ fn spend(
     // All that may take memory, before anything is locked.
     let entry = entry(request, accounts[0].key.budget, audit, false);
     for _ in 0..TRIES {
-        let places = [
-            place_of(spent, accounts[0].key),
-            place_of(spent, accounts[1].key),
-        ];
+        let places = places(request, accounts, spent)?;
         let page = Locked::lock_to_append(audit, &entry);
         let Some(result) = try_at(request, accounts, spent, &page, &entry, places) else {
             continue;
@@ -235,38 +244,6 @@ fn try_at(
     Some(Ok(pages::write(spent, &changes)))
 }
 
-/// Where a line is. It is made if it is not there.
-fn place_of(spent: &Table, key: Key) -> Place {
-    let find = || {
-        pages::find(spent, |row| {
-            Line::read(row).is_some_and(|line| line.key == key)
-        })
-    };
-    if let Some(place) = find() {
-        return place;
-    }
-    let values = [
-        Value::Integer(key.budget),
-        Value::Integer(0),
-        Value::Integer(0),
-        Value::Integer(0),
-        Value::Integer(0),
-        Value::Integer(0),
-        Value::Time(i64::MIN),
-        Value::Role(key.role),
-    ];
-    let line = Tuple::new(spent, &SPENT, &values);
-    {
-        // One at a time adds lines, so that there is one of each.
-        let extending = Extending::of(spent);
-        if find().is_none() {
-            let page = extending.lock_to_append(&line);
-            pages::write(spent, &[Change::Append(&page, &line)]);
-        }
-    }
-    find().expect("a line that was made is there")
-}
-
 /// A row of the audit.
 fn entry(request: &Request, budget: i64, audit: &Table, refused: bool) -> Tuple {
     let Spent {
@@ -314,7 +291,7 @@ fn refuse(
 /// asking does not fill the disk. Nothing waits for it to be on disk.
 fn note(request: &Request, key: Key, spent: &Table, audit: &Table) {
     let entry = entry(request, key.budget, audit, true);
-    let (place, now) = (place_of(spent, key), session::now());
+    let (place, now) = (lines::place_of(spent, key), session::now());
     let last = Locked::lock_to_append(audit, &entry);
     let page = Locked::lock(spent, place);
     let line = page.row(spent, place).and_then(Line::read);

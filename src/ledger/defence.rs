@@ -10,6 +10,20 @@ pub enum Defence {
     Noted,
     /// A role that owns a budget is not dropped.
     Owner,
+    /// A budget has one line for all together, and a role at most one.
+    Lines,
+    /// The lines of roles come to at least the line of all together.
+    Sums,
+    /// Nothing is charged to a line that this transaction made.
+    Committed,
+    /// Each line is that of a budget which is there.
+    Orphans,
+    /// Nobody else's triggers are on a table that is written.
+    Triggers,
+    /// Nobody else's indexes are on a table that is written.
+    Indexes,
+    /// Nothing is charged into a table that a ROLLBACK would take back.
+    Rewrites,
 }
 
 #[cfg(feature = "testing")]
@@ -23,6 +37,13 @@ mod testing {
         (Defence::Home, "ledger_home"),
         (Defence::Noted, "ledger_noted"),
         (Defence::Owner, "ledger_owner"),
+        (Defence::Lines, "ledger_lines"),
+        (Defence::Sums, "ledger_sums"),
+        (Defence::Committed, "ledger_committed"),
+        (Defence::Orphans, "ledger_orphans"),
+        (Defence::Triggers, "ledger_triggers"),
+        (Defence::Indexes, "ledger_indexes"),
+        (Defence::Rewrites, "ledger_rewrites"),
     ];
 
     thread_local! {

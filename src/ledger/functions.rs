@@ -7,7 +7,7 @@ use pgrx::pg_sys::{Datum, Oid};
 
 use crate::ledger::budgets::{self, Name};
 use crate::ledger::charge::{self, Payer, Request};
-use crate::ledger::{rows, session};
+use crate::ledger::{restore, rows, session};
 use crate::pg::composite::composite;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, float8, sql_function};
@@ -120,6 +120,31 @@ sql_function!(
     dp_budget_continue,
     pg_finfo_dp_budget_continue,
     budget_continue
+);
+
+/// `dp_budget_restore(name, epsilon, delta [, role])`
+fn budget_restore(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_budget_restore";
+    session::refuse_read_only(c"dp_budget_restore()");
+    done((|| {
+        let name = name(FUNCTION, call)?;
+        let (epsilon, delta) = amounts(FUNCTION, call)?;
+        let said =
+            Spent::missing(epsilon, delta).map_err(|error| errors::parameter(FUNCTION, &error))?;
+        let role = role(FUNCTION, call)?;
+        let restore = || restore::restore(FUNCTION, &name, said, role);
+        match role {
+            Some(_) => restore(),
+            // What was spent in all is all that may be missing here.
+            None => budgets::go_on(FUNCTION, &name, &Spent::default(), restore),
+        }
+    })())
+}
+
+sql_function!(
+    dp_budget_restore,
+    pg_finfo_dp_budget_restore,
+    budget_restore
 );
 
 /// `dp_charge(budget, epsilon, delta [, role])`

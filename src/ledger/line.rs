@@ -38,6 +38,34 @@ impl Line {
         }
     }
 
+    /// The sums of both, for the first one's account.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            key: self.key,
+            spent: self.spent.plus(&other.spent),
+            charges: self.charges.saturating_add(other.charges),
+            ..*self
+        }
+    }
+
+    /// Whether no number of another line is above this one's.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.numbers()
+            .into_iter()
+            .zip(other.numbers())
+            .all(|(own, other)| own >= other)
+    }
+
+    fn numbers(&self) -> [i64; 4] {
+        let Spent {
+            epsilon,
+            rho,
+            delta,
+        } = self.spent;
+        [epsilon, rho, delta, self.charges]
+    }
+
     /// From the data of its row, which has no NULLs and no padding; `None` for another length.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; BYTES] = bytes.try_into().ok()?;

@@ -12,10 +12,12 @@ mod functions;
 mod history;
 mod home;
 mod line;
+mod lines;
 #[cfg(feature = "testing")]
 mod order;
 mod pages;
 mod replication;
+mod restore;
 pub mod rows;
 pub mod session;
 pub mod tables;

@@ -217,6 +217,26 @@ unsafe fn row<'a>(table: &Table, buffer: pg_sys::Buffer, place: Place) -> Option
 
 /// The first row, from the table's start, that is looked for. Others may change it as soon as this returns.
 pub fn find(table: &Table, mut wanted: impl FnMut(&[u8]) -> bool) -> Option<Place> {
+    seek(table, |seen| wanted(seen.data))
+}
+
+/// A row that is looked at.
+pub struct Seen<'a> {
+    pub place: Place,
+    pub data: &'a [u8],
+    /// This transaction made it, and may still take it back, with all that is changed in place.
+    pub uncommitted: bool,
+}
+
+/// Calls `visit` for each row. Those of one page are seen at one moment.
+pub fn each(table: &Table, mut visit: impl FnMut(&Seen)) {
+    seek(table, |seen| {
+        visit(&seen);
+        false
+    });
+}
+
+fn seek(table: &Table, mut wanted: impl FnMut(Seen) -> bool) -> Option<Place> {
     for block in 0..blocks(table) {
         pgrx::check_for_interrupts!();
         // SAFETY: a page of the table, pinned, and locked against changes while its rows are looked at.
@@ -224,12 +244,23 @@ pub fn find(table: &Table, mut wanted: impl FnMut(&[u8]) -> bool) -> Option<Plac
             let buffer = pg_sys::ReadBuffer(table.relation(), block);
             pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
             let page = pg_sys::BufferGetPage(buffer);
-            let rows = match pg_sys::PageIsNew(page) {
+            let last = match pg_sys::PageIsNew(page) {
                 true => 0,
                 false => pg_sys::PageGetMaxOffsetNumber(page),
             };
-            let mut places = (1..=rows).map(|row| Place { block, row });
-            let found = places.find(|place| row(table, buffer, *place).is_some_and(&mut wanted));
+            let mut places = (1..=last).map(|row| Place { block, row });
+            let found = places.find(|place| {
+                let Some(data) = row(table, buffer, *place) else {
+                    return false;
+                };
+                let item = pg_sys::PageGetItemId(page, place.row);
+                let uncommitted = rows::is_uncommitted(pg_sys::PageGetItem(page, item).cast());
+                wanted(Seen {
+                    place: *place,
+                    data,
+                    uncommitted,
+                })
+            });
             pg_sys::UnlockReleaseBuffer(buffer);
             found
         };

@@ -16,6 +16,8 @@ pub struct Row<'a> {
     values: &'a [Datum],
     /// Whether this transaction made it, which may still end in a ROLLBACK.
     pub uncommitted: bool,
+    /// Where it lies.
+    place: pg_sys::ItemPointerData,
 }
 
 impl Row<'_> {
@@ -145,18 +147,28 @@ pub fn each(table: &Table, shape: &Shape, mut visit: impl FnMut(&Row)) {
             let columns = (*table.relation()).rd_att;
             pg_sys::heap_deform_tuple(tuple, columns, values.as_mut_ptr(), nulls.as_mut_ptr());
             assert!(!nulls.contains(&true), "a column of the ledger is NULL");
-            let maker = (*(*tuple).t_data).t_choice.t_heap.t_xmin;
-            let frozen = pg_sys::HEAP_XMIN_FROZEN as u16;
-            let uncommitted = (*(*tuple).t_data).t_infomask & frozen != frozen
-                && pg_sys::TransactionIdIsCurrentTransactionId(maker);
             visit(&Row {
                 values: &values,
-                uncommitted,
+                uncommitted: is_uncommitted((*tuple).t_data),
+                place: (*tuple).t_self,
             });
         }
         if !thread::panicking() {
             pg_sys::systable_endscan(scan);
         }
+    }
+}
+
+/// Whether this transaction made a tuple, which may still end in a ROLLBACK.
+///
+/// # Safety
+/// A tuple of a page that is pinned.
+pub unsafe fn is_uncommitted(header: pg_sys::HeapTupleHeader) -> bool {
+    // SAFETY: by the caller's word.
+    unsafe {
+        let frozen = pg_sys::HEAP_XMIN_FROZEN as u16;
+        (*header).t_infomask & frozen != frozen
+            && pg_sys::TransactionIdIsCurrentTransactionId((*header).t_choice.t_heap.t_xmin)
     }
 }
 
@@ -168,4 +180,21 @@ pub fn insert(table: &Table, shape: &Shape, values: &[Value]) {
         pg_sys::CatalogTupleInsert(table.relation(), tuple.as_ptr());
         pg_sys::CommandCounterIncrement();
     }
+}
+
+/// Takes out the rows that are not wanted, as a part of the transaction. Nobody else changes rows: the lock is
+/// [`Lock::Alone`](super::tables::Lock).
+pub fn delete(table: &Table, shape: &Shape, mut unwanted: impl FnMut(&Row) -> bool) {
+    let mut places = Vec::new();
+    each(table, shape, |row| {
+        if unwanted(row) {
+            places.push(row.place);
+        }
+    });
+    for mut place in places {
+        // SAFETY: a row of this open table that is there, which nobody else can have changed.
+        unsafe { pg_sys::simple_heap_delete(table.relation(), &mut place) };
+    }
+    // SAFETY: within a transaction, as all calls from SQL are.
+    unsafe { pg_sys::CommandCounterIncrement() };
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use pgrx::pg_sys::{self, Oid};
 
+use crate::ledger::defence::Defence;
 use crate::pg::errors::{self, Refusal};
 
 #[cfg(feature = "testing")]
@@ -14,16 +15,22 @@ pub mod checks;
 /// How long another session's lock on the ledger is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A table of the schema `dp_mean`: its name, and its columns' types.
+/// A table of the schema `dp_mean`: its name, its columns' types, and how many indexes it has.
 pub struct Shape {
     name: &'static CStr,
     columns: &'static [Oid],
+    indexes: usize,
 }
 
 impl Shape {
     /// The types of its columns.
     pub fn columns(&self) -> impl Iterator<Item = Oid> {
         self.columns.iter().copied()
+    }
+
+    /// Its name, for messages.
+    fn title(&self) -> &str {
+        self.name.to_str().unwrap_or_default()
     }
 
     /// How many columns it has.
@@ -41,14 +48,16 @@ use pg_sys::{
 pub const BUDGET: Shape = Shape {
     name: c"budget",
     columns: &[INT8, TEXT, REGROLE, TIME],
+    indexes: 2,
 };
 
 /// A row for each limit that was ever promised.
 pub const PROMISE: Shape = Shape {
     name: c"promise",
     columns: &[
-        INT8, REGROLE, INT8, FLOAT8, FLOAT8, INT8, INT8, INT8, BOOL, TIME, REGROLE,
+        INT8, REGROLE, INT8, FLOAT8, FLOAT8, INT8, INT8, INT8, BOOL, TIME, TEXT,
     ],
+    indexes: 1,
 };
 
 /// A row for each owner of a budget, and for each home of its ledger.
@@ -57,12 +66,14 @@ pub const HISTORY: Shape = Shape {
     columns: &[
         INT8, INT8, REGROLE, INT8, INT8, INT8, INT8, INT8, INT8, INT8, INT8, TIME, TEXT,
     ],
+    indexes: 1,
 };
 
 /// The lines: see [`Line`](super::line::Line).
 pub const SPENT: Shape = Shape {
     name: c"spent",
     columns: &[INT8, INT8, INT8, INT8, INT8, INT8, TIME, REGROLE],
+    indexes: 0,
 };
 
 /// A row for each charge, and for some of those that were refused.
@@ -71,12 +82,14 @@ pub const CHARGE: Shape = Shape {
     columns: &[
         TIME, INT8, INT8, INT8, INT8, REGROLE, REGROLE, REGCLASS, BOOL, TEXT, TEXT,
     ],
+    indexes: 0,
 };
 
 /// A row for each time that a role was allowed to ask about a protected table, or no longer.
 pub const ALLOWANCE: Shape = Shape {
     name: c"allowance",
-    columns: &[REGCLASS, REGROLE, INT8, BOOL, TIME, REGROLE],
+    columns: &[REGCLASS, REGROLE, INT8, BOOL, TIME, TEXT],
+    indexes: 1,
 };
 
 /// How strong a lock on a table is.
@@ -84,13 +97,15 @@ pub const ALLOWANCE: Shape = Shape {
 pub enum Lock {
     /// To read.
     Read,
-    /// To change rows, beside others who do.
+    /// To change rows in place, beside others who do.
     Change,
+    /// To add rows as a part of the transaction, beside others who do, until it ends.
+    Add,
     /// To be the only one who adds rows, until the transaction ends.
     Alone,
 }
 
-/// An open table of the ledger. Its lock goes with it, but for [`Lock::Alone`].
+/// An open table of the ledger. Its lock goes with it, but for [`Lock::Add`] and [`Lock::Alone`].
 pub struct Table {
     relation: pg_sys::Relation,
     unlock: pg_sys::LOCKMODE,
@@ -101,7 +116,7 @@ impl Table {
     pub fn open(shape: &Shape, lock: Lock) -> Result<Self, Refusal> {
         let mode = match lock {
             Lock::Read => pg_sys::AccessShareLock,
-            Lock::Change => pg_sys::RowExclusiveLock,
+            Lock::Change | Lock::Add => pg_sys::RowExclusiveLock,
             Lock::Alone => pg_sys::ShareRowExclusiveLock,
         } as pg_sys::LOCKMODE;
         // SAFETY: plain lookups by name; within a transaction, as all calls from SQL are.
@@ -127,15 +142,76 @@ impl Table {
             return Err(errors::ledger_damaged());
         }
         let unlock = match lock {
-            Lock::Alone => pg_sys::NoLock as pg_sys::LOCKMODE,
+            Lock::Add | Lock::Alone => pg_sys::NoLock as pg_sys::LOCKMODE,
             _ => mode,
         };
         let table = Self { relation, unlock };
-        if table.has(shape) {
-            Ok(table)
-        } else {
-            Err(errors::ledger_damaged())
+        if !table.has(shape) {
+            return Err(errors::ledger_damaged());
         }
+        if !matches!(lock, Lock::Read) {
+            table.check_write(shape)?;
+        }
+        if matches!(lock, Lock::Change) && Defence::Rewrites.stands() && table.is_rewritten() {
+            return Err(errors::ledger_rewritten(shape.title()));
+        }
+        Ok(table)
+    }
+
+    /// That nothing but the ledger itself counts on seeing each row that is written: it is written without triggers, and
+    /// without entries in indexes where it is changed in place.
+    fn check_write(&self, shape: &Shape) -> Result<(), Refusal> {
+        if Defence::Triggers.stands() && self.has_foreign_triggers() {
+            return Err(errors::ledger_watched(shape.title()));
+        }
+        if Defence::Indexes.stands() && self.indexes() != shape.indexes {
+            return Err(errors::ledger_indexed(shape.title()));
+        }
+        Ok(())
+    }
+
+    /// Whether a trigger is on it that CREATE EXTENSION has not made, such as that of a tool which copies the table.
+    fn has_foreign_triggers(&self) -> bool {
+        // SAFETY: an open relation has NULL, or so many triggers; then lookups in the catalog by number.
+        unsafe {
+            let triggers = (*self.relation).trigdesc;
+            if triggers.is_null() {
+                return false;
+            }
+            let count = usize::try_from((*triggers).numtriggers).unwrap_or(0);
+            (0..count).any(|i| {
+                let function = (*(*triggers).triggers.add(i)).tgfoid;
+                let name = pg_sys::get_func_name(function);
+                name.is_null()
+                    || CStr::from_ptr(name) != c"dp_ledger_refuse"
+                    || pg_sys::get_func_namespace(function)
+                        != (*(*self.relation).rd_rel).relnamespace
+            })
+        }
+    }
+
+    fn indexes(&self) -> usize {
+        // SAFETY: an open relation; the list is a copy.
+        unsafe {
+            let indexes = pg_sys::RelationGetIndexList(self.relation);
+            let count = pg_sys::list_length(indexes);
+            pg_sys::list_free(indexes);
+            usize::try_from(count).unwrap_or(usize::MAX)
+        }
+    }
+
+    /// Whether this transaction has put it into another file, which goes if it is rolled back.
+    fn is_rewritten(&self) -> bool {
+        // SAFETY: an open relation.
+        let made_by = unsafe {
+            #[cfg(feature = "pg15")]
+            let made_by = (*self.relation).rd_firstRelfilenodeSubid;
+            #[cfg(not(feature = "pg15"))]
+            let made_by = (*self.relation).rd_firstRelfilelocatorSubid;
+            made_by
+        };
+        // 0 stands for none.
+        made_by != 0
     }
 
     /// Whether it is a permanent table with these columns: its rows are read and written as they lie.

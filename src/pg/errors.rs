@@ -731,6 +731,73 @@ pub fn ledger_damaged() -> Refusal {
     )
 }
 
+/// A budget whose lines were lost, or are there twice.
+pub fn spent_unknown(budget: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("dp_mean: the ledger does not know what was spent of budget \"{budget}\""),
+        "Nothing was spent now. The database was restored without all rows of dp_mean.spent, or with some of them twice. \
+         The owner of the budget says what was spent by dp_budget_restore(name, epsilon, delta).",
+    )
+}
+
+/// Lines of a budget that may still be taken back.
+pub fn spent_not_committed(budget: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("dp_mean: what was spent of budget \"{budget}\" was set in this transaction"),
+        "COMMIT first: a charge is for good, and would be rolled back with it.",
+    )
+}
+
+/// A budget whose limit was lost.
+pub fn limit_unknown(budget: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("dp_mean: the ledger does not know the limit of budget \"{budget}\""),
+        "Nothing was spent. The database was restored without rows of dp_mean.promise. The owner of the budget says its \
+         limit, and those of roles, by dp_budget.",
+    )
+}
+
+/// Rows of a budget that is not there.
+pub fn budget_lost() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "dp_mean: the ledger has rows of a budget that is not there".into(),
+        "Nothing was spent. The database was restored without all rows of dp_mean.budget. Load them again, or insert \
+         them as a superuser: the manual says how.",
+    )
+}
+
+/// A table of the ledger with a trigger that would miss rows.
+pub fn ledger_watched(table: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("dp_mean: a trigger on table dp_mean.{table} would miss what is written"),
+        "Nothing was changed. Wait until pg_repack has ended, and let it leave out the tables of the extension \
+         (--exclude-extension=dp_mean), or drop the trigger: the ledger is written without triggers.",
+    )
+}
+
+/// A table of the ledger with an index that would miss rows.
+pub fn ledger_indexed(table: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("dp_mean: table dp_mean.{table} has not the indexes that CREATE EXTENSION made"),
+        "Nothing was changed. Drop the others: an index would miss rows that are written in place.",
+    )
+}
+
+/// A table of the ledger that the transaction may take back.
+pub fn ledger_rewritten(table: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("dp_mean: this transaction has rewritten table dp_mean.{table}"),
+        "COMMIT first: a charge is for good, and a ROLLBACK of the rewritten table would take it back.",
+    )
+}
+
 /// A charge that only this server has.
 pub fn ledger_not_replicated() -> Refusal {
     Refusal::new(

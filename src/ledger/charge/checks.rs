@@ -4,8 +4,9 @@ use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::{BlockNumber, Oid};
 
 use crate::ledger::budgets::Name;
-use crate::ledger::charge::{Account, Payer, Request, entry, place_of, try_at};
+use crate::ledger::charge::{Account, Payer, Request, entry, try_at};
 use crate::ledger::line::{Key, Line};
+use crate::ledger::lines::place_of;
 use crate::ledger::order;
 use crate::ledger::pages::checks::two_pages;
 use crate::ledger::pages::{Locked, Place};

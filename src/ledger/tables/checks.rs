@@ -17,7 +17,14 @@ pub fn scratch(shape: &Shape, name: &'static CStr) -> Table {
 /// The table that [`scratch`] made, opened again.
 pub fn open_scratch(shape: &Shape, name: &'static CStr, lock: Lock) -> Table {
     let columns = shape.columns;
-    let table = Table::open(&Shape { name, columns }, lock);
+    let table = Table::open(
+        &Shape {
+            name,
+            columns,
+            indexes: 0,
+        },
+        lock,
+    );
     table.unwrap_or_else(|refusal| panic!("{refusal:?}"))
 }
 
@@ -43,16 +50,17 @@ checks! {
         for (shape, width) in [(&BUDGET, 4), (&PROMISE, 11), (&HISTORY, 13), (&SPENT, 8), (&CHARGE, 11)] {
             assert_eq!(shape.width(), width);
             assert_eq!(shape.columns().count(), width);
-            for lock in [Lock::Read, Lock::Change, Lock::Alone] {
+            for lock in [Lock::Read, Lock::Change, Lock::Add, Lock::Alone] {
                 assert!(Table::open(shape, lock).is_ok(), "{:?}", shape.name);
             }
         }
     }
 
-    fn a_lock_goes_with_its_table_but_one() {
+    fn a_lock_goes_with_its_table_but_two() {
         for (lock, mode, stays) in [
             (Lock::Read, pg_sys::AccessShareLock, false),
             (Lock::Change, pg_sys::RowExclusiveLock, false),
+            (Lock::Add, pg_sys::RowExclusiveLock, true),
             (Lock::Alone, pg_sys::ShareRowExclusiveLock, true),
         ] {
             let table = scratch(&SPENT, c"scratch_locks");
@@ -67,10 +75,10 @@ checks! {
     }
 
     fn what_is_not_there_is_refused() {
-        damaged(&Shape { name: c"no_such_table", columns: SPENT.columns });
+        damaged(&Shape { name: c"no_such_table", columns: SPENT.columns, indexes: 0 });
         // A table of the search path is none of the ledger's.
         sql("CREATE TABLE public.elsewhere (LIKE dp_mean.spent); SET LOCAL search_path = public, dp_mean");
-        damaged(&Shape { name: c"elsewhere", columns: SPENT.columns });
+        damaged(&Shape { name: c"elsewhere", columns: SPENT.columns, indexes: 0 });
     }
 
     fn other_columns_are_refused() {
@@ -81,7 +89,7 @@ checks! {
             "ALTER COLUMN role TYPE oid",
         ] {
             sql(&format!("CREATE TABLE dp_mean.changed (LIKE dp_mean.spent); ALTER TABLE dp_mean.changed {change}"));
-            damaged(&Shape { name: c"changed", columns: SPENT.columns });
+            damaged(&Shape { name: c"changed", columns: SPENT.columns, indexes: 0 });
             sql("DROP TABLE dp_mean.changed");
         }
     }
@@ -94,7 +102,7 @@ checks! {
             "CREATE TABLE dp_mean.changed (LIKE dp_mean.spent) PARTITION BY LIST (budget)",
         ] {
             sql(make);
-            damaged(&Shape { name: c"changed", columns: SPENT.columns });
+            damaged(&Shape { name: c"changed", columns: SPENT.columns, indexes: 0 });
             let kind = make.split(' ').find(|word| ["TABLE", "VIEW", "MATERIALIZED"].contains(word));
             let kind = kind.expect("a kind").replace("MATERIALIZED", "MATERIALIZED VIEW");
             sql(&format!("DROP {kind} dp_mean.changed"));

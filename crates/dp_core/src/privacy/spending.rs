@@ -114,6 +114,41 @@ impl Spent {
             delta: self.delta.saturating_add(other.delta),
         }
     }
+
+    /// The larger number of both, of each kind.
+    #[must_use]
+    pub fn at_least(&self, other: &Self) -> Self {
+        Self {
+            epsilon: self.epsilon.max(other.epsilon),
+            rho: self.rho.max(other.rho),
+            delta: self.delta.max(other.delta),
+        }
+    }
+
+    /// What has to be added for the sum to be at least `whole`.
+    ///
+    /// ```
+    /// use dp_core::privacy::spending::{Spent, UNBOUNDED};
+    ///
+    /// let spent = |epsilon, rho, delta| Spent { epsilon, rho, delta };
+    /// assert_eq!(spent(5, 3, 2).rest_of(&spent(7, 3, 1)), spent(2, 0, 0));
+    /// // What has no bound has none after it was added either.
+    /// let rest = spent(5, 3, 2).rest_of(&spent(UNBOUNDED, 4, 2));
+    /// assert_eq!(rest, spent(UNBOUNDED, 1, 0));
+    /// assert_eq!(spent(5, 3, 2).at_least(&spent(7, 1, 2)), spent(7, 3, 2));
+    /// ```
+    #[must_use]
+    pub fn rest_of(&self, whole: &Self) -> Self {
+        let rest = |own: i64, whole: i64| match whole {
+            UNBOUNDED if own < UNBOUNDED => UNBOUNDED,
+            _ => whole.saturating_sub(own).max(0),
+        };
+        Self {
+            epsilon: rest(self.epsilon, whole.epsilon),
+            rho: rest(self.rho, whole.rho),
+            delta: rest(self.delta, whole.delta),
+        }
+    }
 }
 
 /// What may be spent: (epsilon, delta), as sums that are kept within it; rounded down.
