@@ -105,22 +105,23 @@ impl Budget {
         }
         Err(errors::not_budget_owner(function, &name.text()))
     }
+}
 
-    /// That its ledger has all charges: it was made or continued here.
-    ///
-    /// # Errors
-    /// It comes from elsewhere, or this transaction may still take back that it does not.
-    pub fn check_home(&self, function: &str, name: &Name) -> Result<(), Refusal> {
-        if self.record.uncommitted {
-            return Err(errors::history_not_committed(function, &name.text()));
+/// That the ledger of a budget has all charges: it was made or continued here.
+///
+/// # Errors
+/// It comes from elsewhere, or this transaction may still take back that it does not.
+pub fn check_home(budget: i64, function: &str, name: &Name) -> Result<(), Refusal> {
+    let record = Record::of(budget)?;
+    if record.uncommitted {
+        return Err(errors::history_not_committed(function, &name.text()));
+    }
+    let here = Home::here()?;
+    match record.home.differs(&here) {
+        Some(difference) if Defence::Home.stands() => {
+            Err(errors::other_home(function, &name.text(), difference))
         }
-        let here = Home::here()?;
-        match self.record.home.differs(&here) {
-            Some(difference) if Defence::Home.stands() => {
-                Err(errors::other_home(function, &name.text(), difference))
-            }
-            _ => Ok(()),
-        }
+        _ => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use dp_core::privacy::spending::{DELTA_UNIT, Spent, UNBOUNDED, UNIT, float_up};
 use pgrx::pg_sys::Oid;
 
-use crate::ledger::budgets::{Budget, Name, Promise};
+use crate::ledger::budgets::{self, Budget, Name, Promise};
 use crate::ledger::defence::Defence;
 use crate::ledger::line::{Key, Line};
 use crate::ledger::lines;
@@ -108,9 +108,6 @@ fn accounts(request: &Request) -> Result<[Account; 2], Refusal> {
     if all.closed {
         return Err(errors::budget_closed(function, &name.text()));
     }
-    if !matches!(payer, Payer::Elsewhere) {
-        budget.check_home(function, name)?;
-    }
     let [of_all, of_role] = keys;
     Ok([
         Account {
@@ -143,6 +140,7 @@ pub fn check(request: &Request) -> Result<(), Refusal> {
     let accounts = accounts(request)?;
     let spent = Table::open(&SPENT, Lock::Change)?;
     places(request, &accounts, &spent)?;
+    check_home(request, &accounts)?;
     for (i, account) in accounts.iter().enumerate() {
         let sum = used(&spent, account.key).plus(&request.amount);
         let fits = |promise: &Promise| promise.limit.allows(&sum);
@@ -161,6 +159,14 @@ fn places(
 ) -> Result<[Place; 2], Refusal> {
     let [all, own] = accounts;
     lines::places(spent, &request.budget.text(), [all.key, own.key])
+}
+
+/// That the ledger has all charges of the budget, whose lines are all there.
+fn check_home(request: &Request, accounts: &[Account; 2]) -> Result<(), Refusal> {
+    match request.payer {
+        Payer::Elsewhere => Ok(()),
+        _ => budgets::check_home(accounts[0].key.budget, request.function, &request.budget),
+    }
 }
 
 /// What a line says now.
