@@ -132,6 +132,8 @@ pub fn charge(request: &Request) -> Result<(), Refusal> {
     }
     let spent = Table::open(&SPENT, Lock::Change)?;
     let audit = Table::open(&CHARGE, Lock::Change)?;
+    places(request, &accounts, &spent)?;
+    check_home(request, &accounts)?;
     spend(request, &accounts, &spent, &audit)
 }
 
