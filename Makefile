@@ -29,6 +29,9 @@ test-all:       ## everything on PostgreSQL 15, then the SQL tests on 16, 17 and
 test-crash:     ## kill -9 of a server under sessions that charge a budget: ROUNDS=50
 	@scripts/crash $(ROUNDS)
 
+test-moved:     ## budgets on a standby that is promoted, a recovered server, and a base backup that is started
+	@scripts/moved
+
 test-upgrade:   ## budgets through pg_upgrade, and through a dump, from PostgreSQL 15 to 18 (from PyPI)
 	@scripts/upgrade
 
@@ -102,5 +105,5 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
-.PHONY: all demo test test-citus test-crash test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench \
+.PHONY: all demo test test-citus test-crash test-moved test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench \
 	bench-charges bench-planning bench-citus bench-18 bench-peers audit audit-deps mutations mutants docs figures install uninstall package reproducible clean help

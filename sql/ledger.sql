@@ -49,12 +49,50 @@ COMMENT ON COLUMN dp_mean.promise.at IS 'When it was made.';
 COMMENT ON COLUMN dp_mean.promise.by IS
     'The name of the role that made it. Not a regrole: a dump could not be restored where that role is missing.';
 
+CREATE TABLE dp_mean.history (
+    budget bigint NOT NULL,
+    number bigint NOT NULL,
+    owner regrole NOT NULL,
+    system bigint NOT NULL,
+    timeline bigint NOT NULL,
+    database bigint NOT NULL,
+    ledger bigint NOT NULL,
+    backup bigint NOT NULL,
+    epsilon bigint NOT NULL,
+    rho bigint NOT NULL,
+    delta bigint NOT NULL,
+    at timestamptz NOT NULL,
+    by text NOT NULL,
+    PRIMARY KEY (budget, number)
+);
+COMMENT ON TABLE dp_mean.history IS
+    'A row for each owner that a budget had, and for each server and database that its ledger was kept at; the one '
+    'with the largest number holds.';
+COMMENT ON COLUMN dp_mean.history.budget IS 'The budget, by its number.';
+COMMENT ON COLUMN dp_mean.history.number IS 'Which one it is of this budget, from 1.';
+COMMENT ON COLUMN dp_mean.history.owner IS 'The role that owns the budget.';
+COMMENT ON COLUMN dp_mean.history.system IS 'The system identifier of the server, as a signed number.';
+COMMENT ON COLUMN dp_mean.history.timeline IS 'The timeline of its WAL.';
+COMMENT ON COLUMN dp_mean.history.database IS 'The OID of the database.';
+COMMENT ON COLUMN dp_mean.history.ledger IS 'The OID of this table.';
+COMMENT ON COLUMN dp_mean.history.backup IS
+    'Where the base backup that the server was started from begins in the WAL; 0 if it was not.';
+COMMENT ON COLUMN dp_mean.history.epsilon IS
+    'Epsilon of what was charged as missing, in units of 2^-50; 2^63 - 1 if it has no bound.';
+COMMENT ON COLUMN dp_mean.history.rho IS 'The same in rho, in units of 2^-50.';
+COMMENT ON COLUMN dp_mean.history.delta IS 'Its delta, in units of 2^-62.';
+COMMENT ON COLUMN dp_mean.history.at IS 'When it was said.';
+COMMENT ON COLUMN dp_mean.history.by IS
+    'The name of the role that said it. Not a regrole: a dump could not be restored where that role is missing.';
+
 CREATE TABLE dp_mean.spent (
     budget bigint NOT NULL,
     epsilon bigint NOT NULL,
     rho bigint NOT NULL,
     delta bigint NOT NULL,
     charges bigint NOT NULL,
+    refused bigint NOT NULL,
+    noted timestamptz NOT NULL,
     role regrole NOT NULL
 );
 COMMENT ON TABLE dp_mean.spent IS
@@ -66,6 +104,8 @@ COMMENT ON COLUMN dp_mean.spent.epsilon IS
 COMMENT ON COLUMN dp_mean.spent.rho IS 'The sum of rhos, in units of 2^-50.';
 COMMENT ON COLUMN dp_mean.spent.delta IS 'The sum of deltas, in units of 2^-62.';
 COMMENT ON COLUMN dp_mean.spent.charges IS 'How many charges it has.';
+COMMENT ON COLUMN dp_mean.spent.refused IS 'How many charges of the role were refused for want of budget.';
+COMMENT ON COLUMN dp_mean.spent.noted IS 'When one of these had a row of dp_mean.charge; -infinity if none had.';
 COMMENT ON COLUMN dp_mean.spent.role IS 'The role that spent it; 0 for all together.';
 
 CREATE TABLE dp_mean.charge (
@@ -81,7 +121,8 @@ CREATE TABLE dp_mean.charge (
     mechanisms text NOT NULL,
     query text NOT NULL
 );
-COMMENT ON TABLE dp_mean.charge IS 'A row for each charge, and for each that was refused for want of budget.';
+COMMENT ON TABLE dp_mean.charge IS
+    'A row for each charge, and for one a minute of those of a budget and role that were refused for want of budget.';
 COMMENT ON COLUMN dp_mean.charge.at IS 'When it was made.';
 COMMENT ON COLUMN dp_mean.charge.budget IS 'The budget, by its number.';
 COMMENT ON COLUMN dp_mean.charge.epsilon IS 'Epsilon, in units of 2^-50; 2^63 - 1 if it has no bound.';
@@ -107,6 +148,12 @@ SELECT pg_catalog.pg_extension_config_dump(
     'WHERE role::pg_catalog.oid = 0::pg_catalog.oid '
     'OR role::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_roles)'
 );
+-- Not of a budget whose owner is gone: where a dump is restored, another role may have that number.
+SELECT pg_catalog.pg_extension_config_dump(
+    'dp_mean.history',
+    'WHERE EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.oid = (SELECT h.owner::pg_catalog.oid '
+    'FROM dp_mean.history h WHERE h.budget = history.budget ORDER BY h.number DESC LIMIT 1))'
+);
 SELECT pg_catalog.pg_extension_config_dump('dp_mean.spent', '');
 SELECT pg_catalog.pg_extension_config_dump('dp_mean.charge', '');
 
@@ -123,6 +170,10 @@ COMMENT ON TRIGGER shut ON dp_mean.budget IS 'A budget is closed, not deleted.';
 CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.promise
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
 COMMENT ON TRIGGER shut ON dp_mean.promise IS 'A promise is followed by another, not changed.';
+
+CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.history
+    FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
+COMMENT ON TRIGGER shut ON dp_mean.history IS 'A row is followed by another, not changed.';
 
 CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.spent
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
@@ -159,6 +210,26 @@ COMMENT ON FUNCTION dp_budget_close(text) IS
     'A name of 1 to 63 bytes: else 22023; another''s budget is 42501, one that is closed already 55000, one that is '
     'not there 42704.';
 REVOKE EXECUTE ON FUNCTION dp_budget_close(text) FROM PUBLIC;
+
+CREATE FUNCTION dp_budget_owner(name text, role regrole) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_budget_owner' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_budget_owner(text, regrole) IS
+    'Gives a budget to another role. It is a part of the transaction, and stays on record in dp_budget_history. A role '
+    'that owns a budget is not dropped (2BP01). '
+    'By its owner, who must be able to SET ROLE to the new one, or a superuser: else 42501. A name of 1 to 63 bytes: '
+    'else 22023; a budget or role that is not there is 42704.';
+REVOKE EXECUTE ON FUNCTION dp_budget_owner(text, regrole) FROM PUBLIC;
+
+CREATE FUNCTION dp_budget_continue(name text, epsilon float8, delta float8) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_budget_continue' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_budget_continue(text, float8, float8) IS
+    'Goes on with a budget on another server, timeline or database than it was charged at: after a promotion, a '
+    'restore, pg_upgrade or a copy. Charges may be missing there, so none is taken (55000) until the owner says by '
+    'this call how much may have been spent that is not in the ledger: (epsilon, delta), or 0 and 0. It is spent for '
+    'good, past the limits if need be, on the account of the current role, and stays on record in dp_budget_history. '
+    'epsilon >= 0, 0 <= delta < 1: else 22023; another''s budget is 42501, a closed one 55000, one that is not there '
+    '42704.';
+REVOKE EXECUTE ON FUNCTION dp_budget_continue(text, float8, float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_budget_restore(name text, epsilon float8, delta float8) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_budget_restore' LANGUAGE C VOLATILE PARALLEL UNSAFE;
@@ -208,13 +279,25 @@ CREATE FUNCTION dp_mean.dp_budget_sums(
 COMMENT ON FUNCTION dp_mean.dp_budget_sums(float8, float8, bigint, bigint, bigint, bigint, bigint, bigint) IS
     'what a limit and sums in units mean: totals, and what is left';
 
+-- Roles that own a budget depend on it: DROP ROLE names it.
+CREATE VIEW dp_mean.budget_owner AS
+SELECT b.id, b.name,
+    coalesce(
+        (SELECT h.owner FROM dp_mean.history h WHERE h.budget = b.id ORDER BY h.number DESC LIMIT 1), 0::oid::regrole
+    ) AS owner
+FROM dp_mean.budget b;
+COMMENT ON VIEW dp_mean.budget_owner IS 'The owner of each budget; 0 if it was lost.';
+COMMENT ON COLUMN dp_mean.budget_owner.id IS 'The number of the budget.';
+COMMENT ON COLUMN dp_mean.budget_owner.name IS 'Its name.';
+COMMENT ON COLUMN dp_mean.budget_owner.owner IS 'The role that owns it.';
+
 CREATE VIEW dp_budgets WITH (security_barrier) AS
 WITH promise AS (
     SELECT DISTINCT ON (p.budget, p.role) p.* FROM dp_mean.promise p ORDER BY p.budget, p.role, p.number DESC
 ),
 spent AS (
     SELECT s.budget, s.role::oid AS role, max(s.epsilon) AS epsilon, max(s.rho) AS rho, max(s.delta) AS delta,
-        max(s.charges) AS charges, count(*) = 1::bigint AS known
+        max(s.charges) AS charges, max(s.refused) AS refused, count(*) = 1::bigint AS known
     FROM dp_mean.spent s GROUP BY s.budget, s.role::oid
 ),
 line AS (
@@ -223,7 +306,8 @@ line AS (
         CASE WHEN k.known THEN coalesce(s.epsilon, 0) END AS epsilon,
         CASE WHEN k.known THEN coalesce(s.rho, 0) END AS rho,
         CASE WHEN k.known THEN coalesce(s.delta, 0) END AS delta,
-        CASE WHEN k.known THEN coalesce(s.charges, 0) END AS charges
+        CASE WHEN k.known THEN coalesce(s.charges, 0) END AS charges,
+        coalesce(s.refused, 0) AS refused
     FROM promise p FULL JOIN spent s ON (s.budget, s.role) = (p.budget, p.role::oid),
         LATERAL (SELECT coalesce(s.known, p.role::oid <> 0::oid) AS known) k
 )
@@ -245,8 +329,11 @@ SELECT b.name AS budget,
     CASE WHEN whole.closed THEN 0::bigint
         WHEN line.charges IS NOT NULL AND together.charges IS NOT NULL
         THEN least(own.questions_left, of_all.questions_left) END AS questions_left,
-    whole.closed
-FROM dp_mean.budget b
+    whole.closed,
+    CASE WHEN line.role::oid <> 0::oid THEN line.refused
+        ELSE (SELECT coalesce(sum(s.refused), 0::numeric) FROM dp_mean.spent s WHERE s.budget = b.id)::bigint
+        END AS refused
+FROM dp_mean.budget_owner b
     JOIN line ON line.budget = b.id
     JOIN promise whole ON whole.budget = b.id AND whole.role::oid = 0::oid
     JOIN line together ON together.budget = b.id AND together.role::oid = 0::oid,
@@ -283,6 +370,7 @@ COMMENT ON COLUMN dp_budgets.left_epsilon IS
     'The largest epsilon that one charge may still have, with a delta of 0: by this line''s limit and the budget''s.';
 COMMENT ON COLUMN dp_budgets.questions_left IS 'How many charges of epsilon 0.1 that is.';
 COMMENT ON COLUMN dp_budgets.closed IS 'Whether the budget is closed.';
+COMMENT ON COLUMN dp_budgets.refused IS 'How many charges were refused for want of budget.';
 GRANT SELECT ON dp_budgets TO PUBLIC;
 
 CREATE VIEW dp_ledger WITH (security_barrier) AS
@@ -294,10 +382,11 @@ SELECT c.at, b.name AS budget, c.role, c.session_role,
     c.rho::float8 / 1125899906842624::float8 AS rho,
     c.delta::float8 / 4611686018427387904::float8 AS delta,
     c.mechanisms, c.query
-FROM dp_mean.charge c JOIN dp_mean.budget b ON b.id = c.budget
+FROM dp_mean.charge c JOIN dp_mean.budget_owner b ON b.id = c.budget
 WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE') OR pg_catalog.pg_has_role(c.role::oid, 'USAGE');
 COMMENT ON VIEW dp_ledger IS
-    'The charges: one''s own, and for the owner of a budget all of its charges.';
+    'The charges: one''s own, and for the owner of a budget all of its charges. Of those that were refused, one a '
+    'minute for each budget and role; how many it were is in dp_budgets.';
 COMMENT ON COLUMN dp_ledger.at IS 'When it was made.';
 COMMENT ON COLUMN dp_ledger.budget IS 'The name of the budget.';
 COMMENT ON COLUMN dp_ledger.role IS 'The role that was charged.';
@@ -315,7 +404,7 @@ CREATE VIEW dp_promises WITH (security_barrier) AS
 SELECT b.name AS budget,
     CASE WHEN p.role::oid <> 0::oid THEN p.role END AS role,
     p.number, p.epsilon, p.delta, p.closed, p.at, p.by
-FROM dp_mean.promise p JOIN dp_mean.budget b ON b.id = p.budget
+FROM dp_mean.promise p JOIN dp_mean.budget_owner b ON b.id = p.budget
 WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE')
     OR (p.role::oid <> 0::oid AND pg_catalog.pg_has_role(p.role::oid, 'USAGE'));
 COMMENT ON VIEW dp_promises IS
@@ -329,3 +418,30 @@ COMMENT ON COLUMN dp_promises.closed IS 'Whether the budget ends with it.';
 COMMENT ON COLUMN dp_promises.at IS 'When it was made.';
 COMMENT ON COLUMN dp_promises.by IS 'The role that made it, as it was called then.';
 GRANT SELECT ON dp_promises TO PUBLIC;
+
+CREATE VIEW dp_budget_history WITH (security_barrier) AS
+SELECT b.name AS budget, h.number, h.owner, h.system, h.timeline, h.database, h.backup,
+    CASE WHEN h.epsilon < 9223372036854775807
+        THEN ceil(h.epsilon::float8 / 1125899906842624::float8 * 1e9::float8) / 1e9::float8 END AS epsilon,
+    h.delta::float8 / 4611686018427387904::float8 AS delta,
+    h.at, h.by
+FROM dp_mean.history h JOIN dp_mean.budget_owner b ON b.id = h.budget
+WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE');
+COMMENT ON VIEW dp_budget_history IS
+    'The owners of a budget, and the servers and databases that its ledger was kept at, for its owner: a line for each '
+    'change, by dp_budget, dp_budget_owner and dp_budget_continue.';
+COMMENT ON COLUMN dp_budget_history.budget IS 'The name of the budget.';
+COMMENT ON COLUMN dp_budget_history.number IS 'Which one it is of this budget, from 1; the last one holds.';
+COMMENT ON COLUMN dp_budget_history.owner IS 'The role that owns the budget.';
+COMMENT ON COLUMN dp_budget_history.system IS
+    'The system identifier of the server, as pg_control_system() has it.';
+COMMENT ON COLUMN dp_budget_history.timeline IS 'The timeline of its WAL: the next one after a promotion.';
+COMMENT ON COLUMN dp_budget_history.database IS 'The OID of the database.';
+COMMENT ON COLUMN dp_budget_history.backup IS
+    'Where the base backup that the server was started from begins in the WAL; 0 if it was not.';
+COMMENT ON COLUMN dp_budget_history.epsilon IS
+    'Epsilon of what was charged as missing by dp_budget_continue; NULL if it has no bound.';
+COMMENT ON COLUMN dp_budget_history.delta IS 'Its delta.';
+COMMENT ON COLUMN dp_budget_history.at IS 'When it was said.';
+COMMENT ON COLUMN dp_budget_history.by IS 'The role that said it, as it was called then.';
+GRANT SELECT ON dp_budget_history TO PUBLIC;

@@ -33,7 +33,7 @@ fn flush_nothing(_: Call) -> Option<Datum> {
     None
 }
 
-/// `dp_test_defence(text, boolean)`: takes a defence of the gate or the ledger away in this session, or puts it back.
+/// `dp_test_defence(text, boolean)`: takes a defence of the gate or of the ledger away in this session, or puts it back.
 fn defence(call: Call) -> Option<Datum> {
     // SAFETY: tests declare the argument as text.
     let name = unsafe { crate::ledger::rows::bytes_of(call.datum(0)?) };

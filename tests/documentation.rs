@@ -245,10 +245,7 @@ fn drop_roles(client: &mut Client, markdown: &str) {
         let name = made.split([' ', ';', '\n']).next().unwrap_or_default();
         let sql = format!("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = '{name}')");
         if value::<bool>(client, &sql) {
-            run(
-                client,
-                &format!("DROP OWNED BY {name} CASCADE; DROP ROLE {name}"),
-            );
+            dp_mean_tests::drop_roles(client, name).expect("the role can go");
         }
     }
 }

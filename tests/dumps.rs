@@ -19,7 +19,7 @@ pub fn dump(database: &str) -> String {
 }
 
 /// Another database with what a dump of this one holds.
-fn restore(client: &mut Client, database: &Database) -> (String, Client) {
+pub fn restore(client: &mut Client, database: &Database) -> (String, Client) {
     let copy = format!("{}_restored", database.name());
     run(client, &format!("CREATE DATABASE {copy}"));
     let path = std::env::temp_dir().join(format!("{copy}.sql"));
@@ -116,10 +116,13 @@ fn a_dump_keeps_what_was_spent() {
         assert!(before.contains('b'), "{view}");
         assert_eq!(before, after, "{view}");
     }
-    // And it goes on from there: rows that a transaction made are charged in place too.
+    // And it goes on from there, by its owner's word: rows that a transaction made are charged in place too.
+    let elsewhere = refused(&mut restored, "SELECT dp_charge('b', 0.5, 0)");
+    assert_eq!(elsewhere.code, "55000", "{elsewhere:?}");
+    run(&mut restored, "SELECT dp_budget_continue('b', 0, 0)");
     run(&mut restored, "SELECT dp_charge('b', 0.5, 0)");
     past_limit(&refused(&mut restored, "SELECT dp_charge('b', 0.25, 0)"));
-    assert_eq!(charges(&mut restored), 3);
+    assert_eq!(charges(&mut restored), 4);
     assert_eq!(
         value::<i64>(&mut restored, "SELECT count(*) FROM dp_mean.spent"),
         4

@@ -212,7 +212,7 @@ fn sessions_together_never_pass_a_limit() {
         let units = (row.get(0), row.get(1), row.get(2), row.get(3));
         let sum = (charge.epsilon * done, charge.rho * done, 0i64, done);
         assert_eq!(units, sum);
-        let sql = "SELECT count(*) FROM dp_ledger WHERE refused";
+        let sql = "SELECT refused FROM dp_budgets WHERE role IS NULL";
         assert_eq!(value::<i64>(&mut client, sql), 16);
     }
 }
@@ -349,7 +349,7 @@ fn a_role_that_is_renamed_keeps_its_line() {
     assert_eq!(charges(&mut client), 4);
 }
 
-/// A budget goes with its owner's name, and stays when they go; then only superusers manage it.
+/// A budget goes with its owner's name, and stays when they go, who must give it away before.
 #[test]
 fn a_budget_stays_when_its_owner_goes() {
     let (database, mut client) = session(Build::Release);
@@ -380,7 +380,9 @@ fn a_budget_stays_when_its_owner_goes() {
     );
     run(
         &mut client,
-        &format!("DROP OWNED BY {second}; DROP ROLE {second}"),
+        &format!(
+            "SELECT dp_budget_owner('b', 'postgres'); DROP OWNED BY {second}; DROP ROLE {second}"
+        ),
     );
     assert_eq!(
         refused(&mut other, "SELECT dp_charge('b', 0.25, 0)").code,
@@ -631,10 +633,12 @@ fn what_is_wrong_with_a_call_is_said() {
         assert!(error.message.starts_with(message), "{sql}: {error:?}");
         assert!(!error.hint.is_empty(), "{sql}");
     }
-    // None of it was spent, and what had no room is on record.
+    // None of it was spent, and what had no room is counted.
     assert_eq!(charges(&mut client), 0);
-    let sql = "SELECT count(*) FROM dp_ledger WHERE refused";
+    let sql = "SELECT refused FROM dp_budgets WHERE role IS NULL";
     assert_eq!(value::<i64>(&mut client, sql), 3);
+    let sql = "SELECT count(*) FROM dp_ledger WHERE refused";
+    assert_eq!(value::<i64>(&mut client, sql), 1);
     // In a transaction that cannot write, a limit is refused by PostgreSQL.
     let sql = "BEGIN READ ONLY; SELECT dp_budget('b', 2, 0)";
     assert_eq!(refused(&mut client, sql).code, "25006");
@@ -674,7 +678,7 @@ fn the_audit_says_who_asked_what() {
 fn a_lock_on_the_ledger_is_not_waited_for_for_ever() {
     let (database, mut client) = with_budget(1.0, 0.0);
     let mut other = database.connect();
-    for table in ["spent", "charge", "promise", "budget"] {
+    for table in ["spent", "charge", "promise", "history", "budget"] {
         run(&mut other, &format!("BEGIN; LOCK TABLE dp_mean.{table}"));
         let start = Instant::now();
         let error = refused(&mut client, "SELECT dp_charge('b', 0.1, 0)");
@@ -723,7 +727,7 @@ fn nobody_reaches_the_ledger_but_by_its_functions() {
     run(&mut client, "SELECT dp_charge('b', 0.125, 0)");
     let role = Role::new(&database);
     let mut nobody = role.connect();
-    let tables = ["budget", "promise", "spent", "charge"];
+    let tables = ["budget", "promise", "history", "spent", "charge"];
     run(
         &mut client,
         &format!("GRANT CREATE ON SCHEMA public TO {}", role.name()),
@@ -786,6 +790,8 @@ fn nobody_reaches_the_ledger_but_by_its_functions() {
         "dp_budget_restore('b', 0.1, 0, 'postgres')",
         "dp_charge('b', 0.1, 0)",
         "dp_charge('b', 0.1, 0, 'postgres')",
+        "dp_budget_owner('b', 'postgres')",
+        "dp_budget_continue('b', 0, 0)",
     ] {
         let error = refused(&mut nobody, &format!("SELECT {call}"));
         assert_eq!(error.code, "42501", "{call}: {error:?}");
@@ -870,7 +876,7 @@ fn vacuum_and_amcheck_find_nothing_wrong() {
         run(&mut client, many);
         steps(&mut client, sql);
         assert_eq!(charges(&mut client), 300 * (i as i64 + 1), "{sql}");
-        for table in ["budget", "promise", "spent", "charge"]
+        for table in ["budget", "promise", "history", "spent", "charge"]
             .into_iter()
             .filter(|_| amcheck)
         {

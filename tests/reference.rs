@@ -118,6 +118,8 @@ const PURPOSES: [(&str, &[&str]); 15] = [
         &[
             "dp_budget",
             "dp_budget_close",
+            "dp_budget_owner",
+            "dp_budget_continue",
             "dp_charge",
             "dp_budget_restore",
         ],
@@ -459,7 +461,8 @@ fn write_views(page: &mut String, client: &mut Client) {
     page.push_str("\n## Views\n\n");
     let sql = format!(
         "SELECT relname::text, obj_description(oid, 'pg_class') FROM pg_class \
-         WHERE relkind = 'v' AND oid IN ({MEMBERS} AND classid = 'pg_class'::regclass) ORDER BY 1"
+         WHERE relkind = 'v' AND relnamespace <> 'dp_mean'::regnamespace \
+         AND oid IN ({MEMBERS} AND classid = 'pg_class'::regclass) ORDER BY 1"
     );
     for row in rows(client, &sql) {
         let (name, comment): (String, String) = (row.get(0), row.get(1));

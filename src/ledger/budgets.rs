@@ -1,14 +1,17 @@
 //! Budgets and their limits: who promised what to whom. All of it is a part of the transaction that says it.
 
 use dp_core::error::ParameterError;
-use dp_core::privacy::spending::Limit;
+use dp_core::privacy::spending::{Limit, Spent};
 use pgrx::pg_sys::Oid;
 
+use crate::ledger::defence::Defence;
+use crate::ledger::history::Record;
+use crate::ledger::home::Home;
 use crate::ledger::line::Key;
 use crate::ledger::lines;
 use crate::ledger::rows::{self, Row, Text, Value};
 use crate::ledger::session;
-use crate::ledger::tables::{BUDGET, Lock, PROMISE, Table};
+use crate::ledger::tables::{BUDGET, HISTORY, Lock, PROMISE, Table};
 use crate::pg::errors::{self, Refusal};
 
 /// The most bytes of a name, as everywhere in PostgreSQL.
@@ -45,20 +48,31 @@ impl Name {
 /// A budget that is there.
 pub struct Budget {
     pub id: i64,
-    owner: Oid,
+    record: Record,
 }
 
 impl Budget {
-    /// The budget of this name.
-    fn find(table: &Table, name: &Name) -> Option<Self> {
+    /// The number of the budget of this name.
+    fn find(table: &Table, name: &Name) -> Option<i64> {
         let mut found = None;
         rows::each(table, &BUDGET, |row| {
-            let (id, owner) = (row.integer(0), row.oid(2));
+            let id = row.integer(0);
             if row.text(1) == name.0 {
-                found = Some(Self { id, owner });
+                found = Some(id);
             }
         });
         found
+    }
+
+    /// The budget of this name.
+    ///
+    /// # Errors
+    /// There is none.
+    fn named(budgets: &Table, function: &str, name: &Name) -> Result<Self, Refusal> {
+        let id = Self::find(budgets, name);
+        let id = id.ok_or_else(|| errors::no_budget(function, &name.text()))?;
+        let record = Record::of(id)?;
+        Ok(Self { id, record })
     }
 
     /// The budget of this name, which the current role owns.
@@ -67,8 +81,7 @@ impl Budget {
     /// There is none, or it is another's.
     pub fn owned(function: &str, name: &Name) -> Result<Self, Refusal> {
         let budgets = Table::open(&BUDGET, Lock::Read)?;
-        let budget = Self::find(&budgets, name);
-        let budget = budget.ok_or_else(|| errors::no_budget(function, &name.text()))?;
+        let budget = Self::named(&budgets, function, name)?;
         budget.check_owner(function, name)?;
         Ok(budget)
     }
@@ -79,19 +92,36 @@ impl Budget {
     /// There is none, or it is another's.
     pub fn of_table(name: &Name, owner: Oid) -> Result<Self, Refusal> {
         let budgets = Table::open(&BUDGET, Lock::Read)?;
-        let budget = Self::find(&budgets, name);
-        let budget = budget.ok_or_else(|| errors::no_budget("dp_mean", &name.text()))?;
-        match session::has_rights(owner, budget.owner) {
+        let budget = Self::named(&budgets, "dp_mean", name)?;
+        match session::has_rights(owner, budget.record.owner) {
             true => Ok(budget),
             false => Err(errors::not_budget_owner("dp_mean", &name.text())),
         }
     }
 
     fn check_owner(&self, function: &str, name: &Name) -> Result<(), Refusal> {
-        if session::has_rights_of(self.owner) {
+        if session::has_rights_of(self.record.owner) {
             return Ok(());
         }
         Err(errors::not_budget_owner(function, &name.text()))
+    }
+}
+
+/// That the ledger of a budget has all charges: it was made or continued here.
+///
+/// # Errors
+/// It comes from elsewhere, or this transaction may still take back that it does not.
+pub fn check_home(budget: i64, function: &str, name: &Name) -> Result<(), Refusal> {
+    let record = Record::of(budget)?;
+    if record.uncommitted {
+        return Err(errors::history_not_committed(function, &name.text()));
+    }
+    let here = Home::here()?;
+    match record.home.differs(&here) {
+        Some(difference) if Defence::Home.stands() => {
+            Err(errors::other_home(function, &name.text(), difference))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -188,14 +218,15 @@ pub fn promise(
     let (budgets, promises) = open_to_add()?;
     let found = Budget::find(&budgets, name);
     let id = match (found, role) {
-        (Some(budget), _) => {
-            budget.check_owner(function, name)?;
-            budget.id
+        (Some(id), _) => {
+            let record = Record::of(id)?;
+            Budget { id, record }.check_owner(function, name)?;
+            id
         }
         (None, Some(_)) => return Err(errors::no_budget(function, &name.text())),
         (None, None) => {
             let id = lines::new_budget()?;
-            make(&budgets, id, name);
+            make(&budgets, id, name)?;
             id
         }
     };
@@ -212,11 +243,11 @@ pub fn promise(
 /// The limit of a budget that holds now; `None` if there is no such budget, or it is closed.
 pub fn limit(name: &Name) -> Result<Option<Limit>, Refusal> {
     let budgets = Table::open(&BUDGET, Lock::Read)?;
-    let Some(budget) = Budget::find(&budgets, name) else {
+    let Some(id) = Budget::find(&budgets, name) else {
         return Ok(None);
     };
     let key = Key {
-        budget: budget.id,
+        budget: id,
         role: Oid::INVALID,
     };
     let [promise] = Promise::current([key])?;
@@ -225,7 +256,7 @@ pub fn limit(name: &Name) -> Result<Option<Limit>, Refusal> {
         .map(|promise| promise.limit))
 }
 
-fn make(budgets: &Table, id: i64, name: &Name) {
+fn make(budgets: &Table, id: i64, name: &Name) -> Result<(), Refusal> {
     let values = [
         Value::Integer(id),
         Value::Text(Text::new(&name.0)),
@@ -233,13 +264,13 @@ fn make(budgets: &Table, id: i64, name: &Name) {
         Value::Time(session::now()),
     ];
     rows::insert(budgets, &BUDGET, &values);
+    Record::of(id)?.follow(id, session::role(), &Home::here()?, &Spent::default())
 }
 
 /// Ends a budget: nothing is spent from it any more.
 pub fn close(function: &str, name: &Name) -> Result<(), Refusal> {
     let (budgets, promises) = open_to_add()?;
-    let found = Budget::find(&budgets, name);
-    let budget = found.ok_or_else(|| errors::no_budget(function, &name.text()))?;
+    let budget = Budget::named(&budgets, function, name)?;
     budget.check_owner(function, name)?;
     let key = Key {
         budget: budget.id,
@@ -252,4 +283,36 @@ pub fn close(function: &str, name: &Name) -> Result<(), Refusal> {
     }
     Promise::add(&promises, key, Some(before), &before.limit, true);
     Ok(())
+}
+
+/// Gives a budget to a role, as `ALTER TABLE ... OWNER TO` gives a table.
+pub fn give(function: &str, name: &Name, role: Oid) -> Result<(), Refusal> {
+    let budgets = Table::open(&BUDGET, Lock::Alone)?;
+    let budget = Budget::named(&budgets, function, name)?;
+    budget.check_owner(function, name)?;
+    if !session::can_set_role(role) {
+        return Err(errors::cannot_give(function, session::name_of(role)));
+    }
+    let record = &budget.record;
+    record.follow(budget.id, role, &record.home, &Spent::default())
+}
+
+/// Says that the ledger of a budget has all charges here, after `charge` has charged so much for those that may be
+/// missing: for good, and so when nobody's lock can end this any more.
+pub fn go_on(
+    function: &str,
+    name: &Name,
+    charged: &Spent,
+    charge: impl FnOnce() -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
+    let budgets = Table::open(&BUDGET, Lock::Alone)?;
+    drop(Table::open(&HISTORY, Lock::Alone)?);
+    let Budget { id, record } = Budget::named(&budgets, function, name)?;
+    charge()?;
+    // What has lost its owner with its history goes to whoever continues it: only a superuser passed the check.
+    let owner = match record.owner {
+        Oid::INVALID => session::role(),
+        owner => owner,
+    };
+    record.follow(id, owner, &Home::here()?, charged)
 }

@@ -1,9 +1,10 @@
 //! A charge: it is added to what was spent, for good, or refused.
 
-use dp_core::privacy::spending::Spent;
+use dp_core::privacy::spending::{DELTA_UNIT, Spent, UNBOUNDED, UNIT, float_up};
 use pgrx::pg_sys::Oid;
 
-use crate::ledger::budgets::{Budget, Name, Promise};
+use crate::ledger::budgets::{self, Budget, Name, Promise};
+use crate::ledger::defence::Defence;
 use crate::ledger::line::{Key, Line};
 use crate::ledger::lines;
 use crate::ledger::pages::{self, Change, Locked, Place, Tuple};
@@ -12,6 +13,7 @@ use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
 use crate::ledger::{flush, replication, session};
 use crate::pg::counters::{Event, count};
 use crate::pg::errors::{self, Refusal};
+use crate::pg::settings;
 
 #[cfg(feature = "testing")]
 pub mod checks;
@@ -22,11 +24,16 @@ const TRIES: u32 = 10;
 /// The most bytes of the mechanisms' texts that are kept: a row of the audit lies on one page.
 const MECHANISM_BYTES: usize = 1000;
 
+/// How long, in microseconds, charges of a role that are refused are counted before one has a row of the audit again.
+const NOTE_EVERY: u64 = 60_000_000;
+
 /// By which right a budget pays.
 #[derive(Clone)]
 pub enum Payer {
     /// The current role owns it.
     Owner,
+    /// The current role owns it, and says what was charged elsewhere: it pays past its limits.
+    Elsewhere,
     /// It pays for answers about a protected table, whose owner owns it too.
     Table {
         owner: Oid,
@@ -86,7 +93,7 @@ fn accounts(request: &Request) -> Result<[Account; 2], Refusal> {
         return Err(errors::in_parallel(function));
     }
     let budget = match payer {
-        Payer::Owner => Budget::owned(function, name)?,
+        Payer::Owner | Payer::Elsewhere => Budget::owned(function, name)?,
         Payer::Table { owner, .. } => Budget::of_table(name, *owner)?,
     };
     let keys = [Oid::INVALID, request.role].map(|role| Key {
@@ -116,9 +123,17 @@ fn accounts(request: &Request) -> Result<[Account; 2], Refusal> {
 
 /// Spends, for good: it is on disk when this returns. What is refused is noted, and spends nothing.
 pub fn charge(request: &Request) -> Result<(), Refusal> {
-    let accounts = accounts(request)?;
+    let mut accounts = accounts(request)?;
+    if matches!(request.payer, Payer::Elsewhere) {
+        accounts = accounts.map(|account| Account {
+            promise: None,
+            ..account
+        });
+    }
     let spent = Table::open(&SPENT, Lock::Change)?;
     let audit = Table::open(&CHARGE, Lock::Change)?;
+    places(request, &accounts, &spent)?;
+    check_home(request, &accounts)?;
     spend(request, &accounts, &spent, &audit)
 }
 
@@ -127,6 +142,7 @@ pub fn check(request: &Request) -> Result<(), Refusal> {
     let accounts = accounts(request)?;
     let spent = Table::open(&SPENT, Lock::Change)?;
     places(request, &accounts, &spent)?;
+    check_home(request, &accounts)?;
     for (i, account) in accounts.iter().enumerate() {
         let sum = used(&spent, account.key).plus(&request.amount);
         let fits = |promise: &Promise| promise.limit.allows(&sum);
@@ -145,6 +161,14 @@ fn places(
 ) -> Result<[Place; 2], Refusal> {
     let [all, own] = accounts;
     lines::places(spent, &request.budget.text(), [all.key, own.key])
+}
+
+/// That the ledger has all charges of the budget, whose lines are all there.
+fn check_home(request: &Request, accounts: &[Account; 2]) -> Result<(), Refusal> {
+    match request.payer {
+        Payer::Elsewhere => Ok(()),
+        _ => budgets::check_home(accounts[0].key.budget, request.function, &request.budget),
+    }
 }
 
 /// What a line says now.
@@ -175,6 +199,7 @@ fn spend(
             Ok(written) => {
                 count(Event::Charge);
                 flush::flush(written);
+                log(request, spent, accounts[0].key);
                 replication::wait(written)
             }
             Err(line) => Err(refuse(request, accounts, spent, audit, line)),
@@ -235,7 +260,7 @@ fn entry(request: &Request, budget: i64, audit: &Table, refused: bool) -> Tuple 
         delta,
     } = request.amount;
     let (relation, mechanisms) = match &request.payer {
-        Payer::Owner => (Oid::INVALID, &b""[..]),
+        Payer::Owner | Payer::Elsewhere => (Oid::INVALID, &b""[..]),
         Payer::Table {
             relation,
             mechanisms,
@@ -258,7 +283,7 @@ fn entry(request: &Request, budget: i64, audit: &Table, refused: bool) -> Tuple 
     Tuple::new(audit, &CHARGE, &values)
 }
 
-/// Notes that a charge was refused, and says why. Nothing waits for the note to be on disk.
+/// Notes that a charge was refused, and says why.
 fn refuse(
     request: &Request,
     accounts: &[Account; 2],
@@ -266,12 +291,57 @@ fn refuse(
     audit: &Table,
     without_room: usize,
 ) -> Refusal {
-    let entry = entry(request, accounts[0].key.budget, audit, true);
-    {
-        let page = Locked::lock_to_append(audit, &entry);
-        pages::write(audit, &[Change::Append(&page, &entry)]);
-    }
+    note(request, accounts[1].key, spent, audit);
     self::without_room(request, accounts, spent, without_room)
+}
+
+/// Counts a charge that was refused in the line of its role. Few have a row of the audit, so that whoever goes on
+/// asking does not fill the disk. Nothing waits for it to be on disk.
+fn note(request: &Request, key: Key, spent: &Table, audit: &Table) {
+    let entry = entry(request, key.budget, audit, true);
+    let (place, now) = (lines::place_of(spent, key), session::now());
+    let last = Locked::lock_to_append(audit, &entry);
+    let page = Locked::lock(spent, place);
+    let line = page.row(spent, place).and_then(Line::read);
+    // A line that has moved is not looked for again.
+    let Some(mut line) = line.filter(|line| line.key == key) else {
+        return;
+    };
+    line.refused = line.refused.saturating_add(1);
+    let is_noted = now.saturating_sub(line.noted).unsigned_abs() < NOTE_EVERY;
+    if is_noted && Defence::Noted.stands() {
+        pages::write(spent, &[Change::Overwrite(&page, place, &line.bytes())]);
+        return;
+    }
+    line.noted = now;
+    let changes = [
+        Change::Append(&last, &entry),
+        Change::Overwrite(&page, place, &line.bytes()),
+    ];
+    pages::write(spent, &changes);
+}
+
+/// Tells the server's log of a charge, for those who have to know what a lost disk or an old backup has forgotten.
+fn log(request: &Request, spent: &Table, all: Key) {
+    if !settings::log_charges() {
+        return;
+    }
+    let numbers = |spent: &Spent| {
+        let epsilon = match spent.epsilon {
+            UNBOUNDED => "unbounded".to_owned(),
+            epsilon => float_up(epsilon, UNIT).to_string(),
+        };
+        let (rho, delta) = (float_up(spent.rho, UNIT), float_up(spent.delta, DELTA_UNIT));
+        format!("epsilon {epsilon}, rho {rho}, delta {delta}")
+    };
+    errors::log(format!(
+        "dp_mean: charged budget \"{}\" of database \"{}\" for role \"{}\": {}; in all {}",
+        request.budget.text(),
+        session::database(),
+        session::name_of(request.role).unwrap_or_else(|| request.role.to_u32().to_string()),
+        numbers(&request.amount),
+        numbers(&used(spent, all)),
+    ));
 }
 
 /// The message for a charge that an account has no room for.

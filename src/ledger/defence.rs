@@ -4,6 +4,12 @@
 /// A defence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defence {
+    /// A ledger that was copied from elsewhere is not charged.
+    Home,
+    /// Few of the charges that are refused have a row of their own.
+    Noted,
+    /// A role that owns a budget is not dropped.
+    Owner,
     /// A budget has one line for all together, and a role at most one.
     Lines,
     /// The lines of roles come to at least the line of all together.
@@ -28,6 +34,9 @@ mod testing {
 
     /// All of them, by the names that tests call them.
     const NAMES: &[(Defence, &str)] = &[
+        (Defence::Home, "ledger_home"),
+        (Defence::Noted, "ledger_noted"),
+        (Defence::Owner, "ledger_owner"),
         (Defence::Lines, "ledger_lines"),
         (Defence::Sums, "ledger_sums"),
         (Defence::Committed, "ledger_committed"),
@@ -38,12 +47,12 @@ mod testing {
     ];
 
     thread_local! {
-        static DOWN: Cell<u8> = const { Cell::new(0) };
+        static DOWN: Cell<u32> = const { Cell::new(0) };
     }
 
     impl Defence {
         pub fn stands(self) -> bool {
-            DOWN.get() & (1 << self as u8) == 0
+            DOWN.get() & (1 << self as u32) == 0
         }
     }
 
@@ -52,7 +61,7 @@ mod testing {
         let Some((defence, _)) = NAMES.iter().find(|(_, known)| *known == name) else {
             return false;
         };
-        let bit = 1 << *defence as u8;
+        let bit = 1 << *defence as u32;
         DOWN.set(match stands {
             true => DOWN.get() & !bit,
             false => DOWN.get() | bit,

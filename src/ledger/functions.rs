@@ -42,16 +42,19 @@ fn amounts(function: &str, call: Call) -> Result<(f64, f64), Refusal> {
 
 /// Argument 3, a role that is there; `None` if the function has no such argument.
 fn role(function: &str, call: Call) -> Result<Option<Oid>, Refusal> {
-    if call.len() < 4 {
-        return Ok(None);
+    match call.len() {
+        ..4 => Ok(None),
+        _ => role_at(function, call, 3).map(Some),
     }
+}
+
+/// An argument that is a role that is there.
+fn role_at(function: &str, call: Call, i: usize) -> Result<Oid, Refusal> {
     let role = call
-        .datum(3)
+        .datum(i)
         .map(|datum| Oid::from_u32(datum.value() as u32));
-    match role.filter(|role| session::name_of(*role).is_some()) {
-        Some(role) => Ok(Some(role)),
-        None => Err(errors::no_role(function)),
-    }
+    role.filter(|role| session::name_of(*role).is_some())
+        .ok_or_else(|| errors::no_role(function))
 }
 
 /// `dp_budget(name, epsilon, delta [, role])`
@@ -78,6 +81,47 @@ fn budget_close(call: Call) -> Option<Datum> {
 
 sql_function!(dp_budget_close, pg_finfo_dp_budget_close, budget_close);
 
+/// `dp_budget_owner(name, role)`
+fn budget_owner(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_budget_owner";
+    session::refuse_read_only(c"dp_budget_owner()");
+    done((|| {
+        let name = name(FUNCTION, call)?;
+        budgets::give(FUNCTION, &name, role_at(FUNCTION, call, 1)?)
+    })())
+}
+
+sql_function!(dp_budget_owner, pg_finfo_dp_budget_owner, budget_owner);
+
+/// `dp_budget_continue(name, epsilon, delta)`
+fn budget_continue(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_budget_continue";
+    session::refuse_read_only(c"dp_budget_continue()");
+    done((|| {
+        let budget = name(FUNCTION, call)?;
+        let asked = amounts(FUNCTION, call)?;
+        let amount = Spent::missing(asked.0, asked.1)
+            .map_err(|error| errors::parameter(FUNCTION, &error))?;
+        let request = Request {
+            function: FUNCTION,
+            budget,
+            payer: Payer::Elsewhere,
+            role: session::role(),
+            asked,
+            amount,
+        };
+        budgets::go_on(FUNCTION, &request.budget, &amount, || {
+            charge::charge(&request)
+        })
+    })())
+}
+
+sql_function!(
+    dp_budget_continue,
+    pg_finfo_dp_budget_continue,
+    budget_continue
+);
+
 /// `dp_budget_restore(name, epsilon, delta [, role])`
 fn budget_restore(call: Call) -> Option<Datum> {
     const FUNCTION: &str = "dp_budget_restore";
@@ -85,17 +129,15 @@ fn budget_restore(call: Call) -> Option<Datum> {
     done((|| {
         let name = name(FUNCTION, call)?;
         let (epsilon, delta) = amounts(FUNCTION, call)?;
-        let nothing = epsilon == 0.0;
-        let said = Spent::of_epsilon(if nothing { 1.0 } else { epsilon }, delta)
-            .map_err(|error| errors::parameter(FUNCTION, &error))?;
-        let said = match nothing {
-            true => Spent {
-                delta: said.delta,
-                ..Spent::default()
-            },
-            false => said,
-        };
-        restore::restore(FUNCTION, &name, said, role(FUNCTION, call)?)
+        let said =
+            Spent::missing(epsilon, delta).map_err(|error| errors::parameter(FUNCTION, &error))?;
+        let role = role(FUNCTION, call)?;
+        let restore = || restore::restore(FUNCTION, &name, said, role);
+        match role {
+            Some(_) => restore(),
+            // What was spent in all is all that may be missing here.
+            None => budgets::go_on(FUNCTION, &name, &Spent::default(), restore),
+        }
     })())
 }
 

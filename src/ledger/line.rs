@@ -4,7 +4,7 @@ use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::Oid;
 
 /// How many bytes a line has in its row.
-pub const BYTES: usize = 44;
+pub const BYTES: usize = 60;
 
 /// Whose line it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,16 +20,21 @@ pub struct Line {
     pub key: Key,
     pub spent: Spent,
     pub charges: i64,
+    /// How many charges were refused.
+    pub refused: i64,
+    /// When the audit had a row of one that was refused, as PostgreSQL counts time; `i64::MIN` if it never had.
+    pub noted: i64,
 }
 
 impl Line {
     /// Nothing was spent yet.
     pub fn new(key: Key) -> Self {
-        let (spent, charges) = (Spent::default(), 0);
         Self {
             key,
-            spent,
-            charges,
+            spent: Spent::default(),
+            charges: 0,
+            refused: 0,
+            noted: i64::MIN,
         }
     }
 
@@ -40,6 +45,7 @@ impl Line {
             key: self.key,
             spent: self.spent.plus(&other.spent),
             charges: self.charges.saturating_add(other.charges),
+            ..*self
         }
     }
 
@@ -69,7 +75,7 @@ impl Line {
             i64::from_ne_bytes(word)
         };
         let mut role = [0; 4];
-        role.copy_from_slice(&bytes[40..]);
+        role.copy_from_slice(&bytes[56..]);
         Some(Self {
             key: Key {
                 budget: number(0),
@@ -81,6 +87,8 @@ impl Line {
                 delta: number(3),
             },
             charges: number(4),
+            refused: number(5),
+            noted: number(6),
         })
     }
 
@@ -92,11 +100,19 @@ impl Line {
             delta,
         } = self.spent;
         let mut bytes = [0; BYTES];
-        let numbers = [self.key.budget, epsilon, rho, delta, self.charges];
+        let numbers = [
+            self.key.budget,
+            epsilon,
+            rho,
+            delta,
+            self.charges,
+            self.refused,
+            self.noted,
+        ];
         for (i, number) in numbers.into_iter().enumerate() {
             bytes[8 * i..8 * i + 8].copy_from_slice(&number.to_ne_bytes());
         }
-        bytes[40..].copy_from_slice(&self.key.role.to_u32().to_ne_bytes());
+        bytes[56..].copy_from_slice(&self.key.role.to_u32().to_ne_bytes());
         bytes
     }
 }

@@ -113,7 +113,7 @@ pub fn insert(spent: &Table, line: &Line) {
     rows::insert(spent, &SPENT, &values(line));
 }
 
-fn values(line: &Line) -> [Value; 6] {
+fn values(line: &Line) -> [Value; 8] {
     let spent = &line.spent;
     [
         Value::Integer(line.key.budget),
@@ -121,6 +121,8 @@ fn values(line: &Line) -> [Value; 6] {
         Value::Integer(spent.rho),
         Value::Integer(spent.delta),
         Value::Integer(line.charges),
+        Value::Integer(line.refused),
+        Value::Time(line.noted),
         Value::Role(line.key.role),
     ]
 }

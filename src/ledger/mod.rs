@@ -9,6 +9,8 @@ pub mod charge;
 pub mod defence;
 pub mod flush;
 mod functions;
+mod history;
+mod home;
 mod line;
 mod lines;
 #[cfg(feature = "testing")]

@@ -36,7 +36,11 @@ impl Known {
             if row.integer(0) != budget {
                 return;
             }
-            let line = known.line(row.oid(5), amount(row, 1), row.integer(4));
+            let line = Line {
+                refused: row.integer(5),
+                noted: row.integer(6),
+                ..known.line(row.oid(7), amount(row, 1), row.integer(4))
+            };
             if line.key.role == Oid::INVALID {
                 known.all = Some(known.all.map_or(line, |all| largest(all, &line)));
             } else {
@@ -73,9 +77,9 @@ impl Known {
     fn line(&self, role: Oid, spent: Spent, charges: i64) -> Line {
         let budget = self.budget;
         Line {
-            key: Key { budget, role },
             spent,
             charges,
+            ..Line::new(Key { budget, role })
         }
     }
 
@@ -115,6 +119,8 @@ fn largest(line: Line, other: &Line) -> Line {
         key: line.key,
         spent: line.spent.at_least(&other.spent),
         charges: line.charges.max(other.charges),
+        refused: line.refused.max(other.refused),
+        noted: line.noted.max(other.noted),
     }
 }
 

@@ -49,6 +49,29 @@ pub fn is_seen(transaction: TransactionId, snapshot: Snapshot) -> bool {
     }
 }
 
+/// Whether the current role may become another, as whoever gives that one something must.
+pub fn can_set_role(other: Oid) -> bool {
+    // SAFETY: a lookup in the catalog.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::is_member_of_role(role(), other);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::member_can_set_role(role(), other);
+    }
+}
+
+/// The name of the database.
+pub fn database() -> String {
+    // SAFETY: a lookup in the catalog; NULL, or a string in memory of this call.
+    unsafe {
+        let name = pg_sys::get_database_name(pg_sys::MyDatabaseId);
+        match name.is_null() {
+            true => String::new(),
+            false => CStr::from_ptr(name).to_string_lossy().into_owned(),
+        }
+    }
+}
+
 /// The name of a role; `None` if there is none with this number.
 pub fn name_of(role: Oid) -> Option<String> {
     // SAFETY: a lookup in the catalog; NULL, or a string in memory of this call.

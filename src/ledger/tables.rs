@@ -60,14 +60,23 @@ pub const PROMISE: Shape = Shape {
     indexes: 1,
 };
 
+/// A row for each owner of a budget, and for each home of its ledger.
+pub const HISTORY: Shape = Shape {
+    name: c"history",
+    columns: &[
+        INT8, INT8, REGROLE, INT8, INT8, INT8, INT8, INT8, INT8, INT8, INT8, TIME, TEXT,
+    ],
+    indexes: 1,
+};
+
 /// The lines: see [`Line`](super::line::Line).
 pub const SPENT: Shape = Shape {
     name: c"spent",
-    columns: &[INT8, INT8, INT8, INT8, INT8, REGROLE],
+    columns: &[INT8, INT8, INT8, INT8, INT8, INT8, TIME, REGROLE],
     indexes: 0,
 };
 
-/// A row for each charge, and for each that was refused.
+/// A row for each charge, and for some of those that were refused.
 pub const CHARGE: Shape = Shape {
     name: c"charge",
     columns: &[
@@ -220,7 +229,6 @@ impl Table {
     }
 
     /// Its number in the catalog.
-    #[cfg(feature = "testing")]
     pub fn id(&self) -> Oid {
         // SAFETY: an open relation.
         unsafe { (*self.relation).rd_id }

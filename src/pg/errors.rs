@@ -1,6 +1,7 @@
 //! Every error this extension raises, with its SQLSTATE. No message holds a data value.
 
 use std::any::Any;
+use std::ffi::{CString, c_char, c_int};
 use std::panic::resume_unwind;
 
 use dp_core::error::{Kind, ParameterError};
@@ -8,7 +9,7 @@ use dp_core::memory::OutOfMemory;
 use dp_core::privacy::spending::{DELTA_UNIT, Limit, Spent, UNBOUNDED, UNIT, float_down, float_up};
 use dp_core::registry;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReport, ErrorReportWithLevel};
-use pgrx::{PgLogLevel, PgSqlErrorCode};
+use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
 
 use crate::pg::counters::{Event, count};
 
@@ -591,8 +592,67 @@ pub fn not_budget_owner(function: &str, budget: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
         format!("{function}: must be owner of budget \"{budget}\""),
-        "Its owner is the role that made it. Ask them, or become a member of that role.",
+        "Its owner is the role that made it, or was given it by dp_budget_owner. Ask them, or become a member of that \
+         role.",
     )
+}
+
+/// A budget that would be given to a role whose rights the giver does not have.
+pub fn cannot_give(function: &str, role: Option<String>) -> Refusal {
+    let role = role.unwrap_or_default();
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        format!("{function}: must be able to SET ROLE \"{role}\""),
+        "As for ALTER TABLE ... OWNER TO: be a member of the new owner, or ask a superuser.",
+    )
+}
+
+/// An owner, or a home, that may still be taken back.
+pub fn history_not_committed(function: &str, budget: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!(
+            "{function}: the owner of budget \"{budget}\" was set, or it was continued, in this transaction"
+        ),
+        "COMMIT first: a charge is for good, and this may be rolled back.",
+    )
+}
+
+/// A ledger that was copied from elsewhere: what is another thing than there, there and here.
+pub fn other_home(function: &str, budget: &str, difference: (&str, i64, i64)) -> Refusal {
+    let (what, there, here) = difference;
+    let message = format!(
+        "{function}: charges of budget \"{budget}\" may be missing: {what} was {there} where it was charged, and is \
+         {here} here"
+    );
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message,
+        "Nothing was spent. After a promotion, a restore, an upgrade or a copy of the database, the owner of the budget \
+         says how much was spent that is not in this ledger: dp_budget_continue(name, epsilon, delta), with 0 and 0 if \
+         nothing is missing.",
+    )
+}
+
+/// Tells the server's log, and no client. The statement is not added.
+pub fn log(message: String) {
+    // As PostgreSQL has them; pgrx shows them to nobody.
+    unsafe extern "C-unwind" {
+        fn errstart(level: c_int, domain: *const c_char) -> bool;
+        fn errfinish(file: *const c_char, line: c_int, function: *const c_char);
+    }
+    let message = CString::new(message).unwrap_or_default();
+    // SAFETY: strings that live as long as the call; what may end in an ERROR is turned into a panic on its way.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            if errstart(pg_sys::LOG_SERVER_ONLY as c_int, std::ptr::null()) {
+                pg_sys::errmsg_internal(c"%s".as_ptr(), message.as_ptr());
+                pg_sys::errhidestmt(true);
+                pg_sys::errhidecontext(true);
+                errfinish(c"errors.rs".as_ptr(), line!() as c_int, c"log".as_ptr());
+            }
+        });
+    }
 }
 
 /// A budget that was ended.

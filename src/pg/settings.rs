@@ -47,6 +47,13 @@ pub fn state_key_file() -> String {
     path.to_string_lossy().into_owned()
 }
 
+static LOG_CHARGES: GucSetting<bool> = GucSetting::<bool>::new(true);
+
+/// Whether the server's log has a line for each charge of a budget.
+pub fn log_charges() -> bool {
+    LOG_CHARGES.get()
+}
+
 /// Tells PostgreSQL of the settings.
 pub fn define() {
     GucRegistry::define_bool_guc(
@@ -73,6 +80,14 @@ pub fn define() {
         c"Tools that look at a table before they ask about it need empty. LIMIT 0 never is an error.",
         &PREVIEWS,
         GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_bool_guc(
+        c"dp_mean.log_charges",
+        c"Tells the server's log of each charge of a budget: the role, how much it was, and how much it is in all.",
+        c"After a failover, or the restore of a backup, it says what the ledger has forgotten.",
+        &LOG_CHARGES,
+        GucContext::Suset,
         GucFlags::default(),
     );
     GucRegistry::define_string_guc(

@@ -15,7 +15,7 @@ mod roles;
 
 use std::sync::{Arc, Mutex};
 
-use dp_mean_tests::{Build, Database, refusal, run, value};
+use dp_mean_tests::{Build, Database, drop_roles, refusal, run, value};
 use postgres::{Client, SimpleQueryMessage};
 
 /// What nothing may show: values of the special person that are nowhere else.
@@ -239,9 +239,7 @@ impl Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         let names = self.names.join(", ");
-        let dropped = self.root.batch_execute(&format!(
-            "DROP OWNED BY {names} CASCADE; DROP ROLE IF EXISTS {names}"
-        ));
+        let dropped = drop_roles(&mut self.root, &names);
         if !std::thread::panicking() {
             dropped.expect("the roles can go");
         }

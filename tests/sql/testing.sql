@@ -84,7 +84,7 @@ AS '$libdir/dp_mean', 'dp_test_range' LANGUAGE C;
 CREATE FUNCTION dp_test_output(oid) RETURNS boolean
 AS '$libdir/dp_mean', 'dp_test_output' LANGUAGE C;
 
--- Takes a defence of the gate away in this session, or puts it back.
+-- Takes a defence of the gate or of the ledger away in this session, or puts it back.
 CREATE FUNCTION dp_test_defence(text, boolean) RETURNS void
 AS '$libdir/dp_mean', 'dp_test_defence' LANGUAGE C STRICT;
 -- Runs the checks of what works inside a backend only: what was wrong with each, NULL if nothing was.

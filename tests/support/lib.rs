@@ -171,12 +171,27 @@ impl<'a> Role<'a> {
 
 impl Drop for Role<'_> {
     fn drop(&mut self) {
-        let sql = format!("DROP OWNED BY {0} CASCADE; DROP ROLE {0}", self.name);
-        let dropped = self.database.connect().batch_execute(&sql);
+        let dropped = drop_roles(&mut self.database.connect(), &self.name);
         if !std::thread::panicking() {
             dropped.expect("the role can go");
         }
     }
+}
+
+/// Drops roles, `a, b, c`, with all they own and may do in the session's database. Those that own a budget would stay:
+/// it goes to the session's role.
+///
+/// # Errors
+/// Something holds them.
+pub fn drop_roles(client: &mut Client, names: &str) -> Result<(), postgres::Error> {
+    client.batch_execute(&format!(
+        "DO $$ DECLARE b text; BEGIN
+         FOR b IN SELECT name FROM dp_mean.budget_owner
+             WHERE owner::text = ANY (string_to_array('{names}', ', ')) LOOP
+         PERFORM dp_budget_owner(b, current_user::regrole); END LOOP;
+         EXCEPTION WHEN undefined_table OR invalid_schema_name THEN NULL; END $$;
+         DROP OWNED BY {names} CASCADE; DROP ROLE {names}"
+    ))
 }
 
 /// What PostgreSQL said of a statement that must fail.

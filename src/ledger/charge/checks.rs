@@ -75,7 +75,7 @@ checks! {
             assert_eq!(locked, in_order);
             for (place, key) in places.into_iter().zip(keys) {
                 let spent_now = Spent { epsilon: 5 * n, rho: 3 * n, delta: 2 * n };
-                assert_eq!(line(&spent, place), Line { key, spent: spent_now, charges: n });
+                assert_eq!(line(&spent, place), Line { spent: spent_now, charges: n, ..Line::new(key) });
             }
         }
     }

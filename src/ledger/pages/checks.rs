@@ -17,7 +17,17 @@ const HEAD: usize = 24;
 pub fn line_tuple(table: &Table, budget: i64, role: u32) -> Tuple {
     let zero = || Value::Integer(0);
     let role = Value::Role(Oid::from_u32(role));
-    let values = [Value::Integer(budget), zero(), zero(), zero(), zero(), role];
+    let never = Value::Time(i64::MIN);
+    let values = [
+        Value::Integer(budget),
+        zero(),
+        zero(),
+        zero(),
+        zero(),
+        zero(),
+        never,
+        role,
+    ];
     Tuple::new(table, &SPENT, &values)
 }
 

@@ -78,11 +78,16 @@ checks! {
         let table = scratch(&SPENT, c"scratch_spent");
         let zero = || Value::Integer(0);
         let role = || Value::Role(Oid::INVALID);
-        fails(|| form(&table, &SPENT, &[zero(), zero(), zero(), zero(), role(), zero()]), "of its type");
-        fails(|| form(&table, &SPENT, &[zero(), zero(), zero(), zero(), role()]), "of its type");
-        let time = Value::Time(0);
-        fails(|| form(&table, &SPENT, &[time, zero(), zero(), zero(), zero(), role()]), "of its type");
-        form(&table, &SPENT, &[zero(), zero(), zero(), zero(), zero(), role()]);
+        let time = || Value::Time(0);
+        let wrong = [
+            vec![zero(), zero(), zero(), zero(), zero(), zero(), role(), time()],
+            vec![zero(), zero(), zero(), zero(), zero(), time(), role()],
+            vec![time(), zero(), zero(), zero(), zero(), zero(), time(), role()],
+        ];
+        for wrong in wrong {
+            fails(|| form(&table, &SPENT, &wrong), "of its type");
+        }
+        form(&table, &SPENT, &[zero(), zero(), zero(), zero(), zero(), zero(), time(), role()]);
     }
 
     fn null_in_the_ledger_is_no_value() {

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use pgrx::pg_sys::{self, LOCKMODE};
 
-use crate::ledger::tables::{BUDGET, CHARGE, Lock, PROMISE, SPENT, Shape, Table};
+use crate::ledger::tables::{BUDGET, CHARGE, HISTORY, Lock, PROMISE, SPENT, Shape, Table};
 use crate::pg::check::{checks, sql};
 
 /// A new table of this shape, which goes with the check.
@@ -47,7 +47,7 @@ fn damaged(shape: &Shape) {
 
 checks! {
     fn every_table_of_the_ledger_has_its_shape() {
-        for (shape, width) in [(&BUDGET, 4), (&PROMISE, 11), (&SPENT, 6), (&CHARGE, 11)] {
+        for (shape, width) in [(&BUDGET, 4), (&PROMISE, 11), (&HISTORY, 13), (&SPENT, 8), (&CHARGE, 11)] {
             assert_eq!(shape.width(), width);
             assert_eq!(shape.columns().count(), width);
             for lock in [Lock::Read, Lock::Change, Lock::Add, Lock::Alone] {

@@ -83,6 +83,28 @@ impl Spent {
         })
     }
 
+    /// What was spent elsewhere, in all: (0, 0) if nothing was.
+    ///
+    /// # Errors
+    /// `epsilon` not finite or below 0; `delta` negative or not below 1.
+    pub fn missing(epsilon: f64, delta: f64) -> Result<Self, ParameterError> {
+        if epsilon == 0.0 {
+            check_delta(delta)?;
+            return Ok(Self {
+                delta: up(delta * DELTA_UNIT),
+                ..Self::default()
+            });
+        }
+        if !(epsilon.is_finite() && epsilon > 0.0) {
+            return Err(ParameterError::new(
+                "epsilon",
+                "must be a finite number, 0 or greater",
+                "It is what was spent and is not in this ledger; 0 if nothing is missing.",
+            ));
+        }
+        Self::of_epsilon(epsilon, delta)
+    }
+
     /// Both together. What would be too large for the sum stays [`UNBOUNDED`].
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
@@ -363,6 +385,45 @@ mod tests {
                 assert!(compare(half, 61, value).is_le(), "{value}");
                 assert!(compare(half + 1, 61, value).is_gt(), "{value}: too little");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_missing_costs_what_its_epsilon_and_delta_cost() {
+        assert_eq!(Spent::missing(0.0, 0.0).unwrap(), Spent::default());
+        let nothing_but_delta = Spent::missing(0.0, 1e-6).unwrap();
+        let delta = Spent::of_epsilon(1.0, 1e-6).unwrap().delta;
+        assert_eq!(
+            nothing_but_delta,
+            Spent {
+                delta,
+                ..Spent::default()
+            }
+        );
+        for (epsilon, delta) in [(0.3, 0.0), (7.0, 1e-9), (1e-300, 0.5)] {
+            assert_eq!(
+                Spent::missing(epsilon, delta),
+                Spent::of_epsilon(epsilon, delta)
+            );
+            // Of many charges that were lost it is at least the sum.
+            let half = Spent::of_epsilon(epsilon / 2.0, delta / 2.0).unwrap();
+            let (both, all) = (half.plus(&half), Spent::missing(epsilon, delta).unwrap());
+            assert!(
+                all.epsilon >= both.epsilon - 1 && all.rho >= both.rho - 1,
+                "{epsilon}"
+            );
+        }
+        for epsilon in [-0.1, f64::NAN, f64::INFINITY] {
+            assert_eq!(
+                Spent::missing(epsilon, 0.0).unwrap_err().argument,
+                "epsilon"
+            );
+        }
+        for (epsilon, delta) in [(0.0, 1.0), (0.0, -0.1), (1.0, 1.0), (0.0, f64::NAN)] {
+            assert_eq!(
+                Spent::missing(epsilon, delta).unwrap_err().argument,
+                "delta"
+            );
         }
     }
 
