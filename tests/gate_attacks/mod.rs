@@ -5,6 +5,7 @@
 
 mod charges;
 mod expressions;
+mod functions;
 mod messages;
 mod names;
 mod plans;

@@ -1,15 +1,17 @@
 //! Questions that nobody thought of: random ones, near those that are answered.
 
+use postgres::Client;
+
 use super::Stage;
 
 /// How many questions there are.
 const QUESTIONS: usize = 1500;
 
 /// Numbers that look random, the same at every run.
-struct Dice(u64);
+pub struct Dice(pub u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    pub fn roll(&mut self, sides: usize) -> usize {
         // Knuth's constants; the high bits are the better ones.
         self.0 = self
             .0
@@ -18,7 +20,7 @@ impl Dice {
         (self.0 >> 33) as usize % sides
     }
 
-    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
+    pub fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
         of[self.roll(of.len())]
     }
 }
@@ -349,9 +351,9 @@ fn plain_question(dice: &mut Dice) -> String {
     }
 }
 
-/// Asks so many questions with the person in the tables and without: all end alike, and cost the same. Every second one
-/// is of a kind that is answered. How many of them were answered, and how many charges there were.
-fn ask(questions: usize, seed: u64) -> (usize, i64) {
+/// A database with a budget for many questions, and a session of the analyst for when the person is in the tables, and
+/// for when not.
+pub fn many() -> (Stage, [Client; 2]) {
     let mut stage = Stage::new();
     // The same delta of a choice of groups as before, and a budget that has it often enough.
     stage.as_owner("SELECT dp_budget('patients', 4096, 0.5)");
@@ -363,6 +365,47 @@ fn ask(questions: usize, seed: u64) -> (usize, i64) {
     for client in &mut clients {
         dp_mean_tests::run(client, "SET dp_mean.epsilon = 0.001");
     }
+    (stage, clients)
+}
+
+/// Asks questions with the person in the tables and without: all end alike, and cost the same. How many of them were
+/// answered, and how many charges there were.
+pub fn ask_all(stage: &mut Stage, clients: &mut [Client; 2], asked: &[String]) -> (usize, i64) {
+    let mut ends = [Vec::new(), Vec::new()];
+    let mut spent = Vec::new();
+    for ((ends, client), person) in ends.iter_mut().zip(clients).zip([true, false]) {
+        stage.set_person(person);
+        let before = stage.spent();
+        for sql in asked {
+            let end = stage.attack(client, sql);
+            let told = format!("{} {:?}", end.shown.to_lowercase(), end.heard);
+            assert!(
+                sql.contains("'canary'") || !told.contains("canary"),
+                "{end:?}: {sql}"
+            );
+            if let Some((code, message)) = &end.error {
+                assert!(
+                    !code.starts_with("XX") && !code.starts_with("57"),
+                    "{code} {message}: {sql}"
+                );
+            }
+            ends.push((sql, end.error, end.heard));
+        }
+        let after = stage.spent();
+        spent.push((((after.0 - before.0) * 1e6).round(), after.1 - before.1));
+    }
+    let [with, without] = ends;
+    for (with, without) in with.iter().zip(without) {
+        assert_eq!(*with, without);
+    }
+    assert_eq!(spent[0], spent[1]);
+    let answered = with.iter().filter(|(_, error, _)| error.is_none()).count();
+    (answered, spent[0].1)
+}
+
+/// Asks so many questions. Every second one is of a kind that is answered.
+fn ask(questions: usize, seed: u64) -> (usize, i64) {
+    let (mut stage, mut clients) = many();
     let mut dice = Dice(seed);
     let (mut answered, mut charges) = (0, 0);
     // In parts, as the tables are changed between them.
@@ -373,36 +416,9 @@ fn ask(questions: usize, seed: u64) -> (usize, i64) {
                 _ => plain_question(&mut dice),
             })
             .collect();
-        let mut ends = [Vec::new(), Vec::new()];
-        let mut spent = Vec::new();
-        for ((ends, client), person) in ends.iter_mut().zip(&mut clients).zip([true, false]) {
-            stage.set_person(person);
-            let before = stage.spent();
-            for sql in &asked {
-                let end = stage.attack(client, sql);
-                let told = format!("{} {:?}", end.shown.to_lowercase(), end.heard);
-                assert!(
-                    sql.contains("'canary'") || !told.contains("canary"),
-                    "{end:?}: {sql}"
-                );
-                if let Some((code, message)) = &end.error {
-                    assert!(
-                        !code.starts_with("XX") && !code.starts_with("57"),
-                        "{code} {message}: {sql}"
-                    );
-                }
-                ends.push((sql, end.error, end.heard));
-            }
-            let after = stage.spent();
-            spent.push((((after.0 - before.0) * 1e6).round(), after.1 - before.1));
-        }
-        let [with, without] = ends;
-        for (with, without) in with.iter().zip(without) {
-            assert_eq!(*with, without);
-        }
-        assert_eq!(spent[0], spent[1]);
-        answered += with.iter().filter(|(_, error, _)| error.is_none()).count();
-        charges += spent[0].1;
+        let (of_part, charged) = ask_all(&mut stage, &mut clients, &asked);
+        answered += of_part;
+        charges += charged;
     }
     (answered, charges)
 }
