@@ -340,7 +340,7 @@ fn known_range(call: Call) -> Option<Datum> {
             );
             let (function, arguments) = (written.function, written.arguments);
             let variant = variant(function, arguments, kind, collations.0, collations.1);
-            range(variant, &column)
+            variant.map_or(known, |variant| range(variant, &column))
         });
         (known, of_variant)
     };

@@ -20,8 +20,8 @@ use crate::ledger::session;
 use crate::pg::counters::{Event, count};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, sql_function};
-use crate::pg::plan;
 use crate::pg::tree::{self, Ref};
+use crate::pg::{plan, reset};
 
 thread_local! {
     /// The executions that were charged, by their addresses: each is taken out where its memory ends.
@@ -115,9 +115,6 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
     quiet::set_asked(true);
     if Defence::Isolation.stands() && session::shows_reads() {
         return Err(errors::serializable());
-    }
-    if !quiet::can_keep() {
-        return Err(errors::talkative());
     }
     if explained && Defence::Explain.stands() {
         return Err(errors::explain());
@@ -228,16 +225,8 @@ fn remember(execution: Ref<EState>) {
     unsafe extern "C-unwind" fn forget(execution: *mut c_void) {
         CHARGED.with_borrow_mut(|all| all.retain(|known| *known != execution as usize));
     }
-    let memory = execution.es_query_cxt;
-    // SAFETY: a callback in the memory that it is called for.
-    unsafe {
-        let size = size_of::<pg_sys::MemoryContextCallback>();
-        let callback =
-            pg_sys::MemoryContextAllocZero(memory, size).cast::<pg_sys::MemoryContextCallback>();
-        (*callback).func = Some(forget);
-        (*callback).arg = execution.pointer().cast();
-        pg_sys::MemoryContextRegisterResetCallback(memory, callback);
-    }
+    // SAFETY: the memory of an execution that runs.
+    unsafe { reset::on_reset(execution.es_query_cxt, forget, execution.pointer().cast()) };
     CHARGED.with_borrow_mut(|all| all.push(execution.pointer() as usize));
 }
 

@@ -11,8 +11,16 @@ pub enum Defence {
     Once,
     /// EXPLAIN is refused.
     Explain,
-    /// Messages below NOTICE are kept from the client.
+    /// Messages are kept from the client.
     Quiet,
+    /// Those from INFO to WARNING too.
+    Warnings,
+    /// What is looked up once is looked up before the first row.
+    Lookup,
+    /// Only expressions that are known to raise nothing see private rows.
+    Nodes,
+    /// The work that a row can cause is bounded.
+    Work,
     /// A release is charged.
     Charge,
     /// Groups are shown by partition selection.
@@ -70,6 +78,10 @@ mod testing {
         (Defence::Once, "once"),
         (Defence::Explain, "explain"),
         (Defence::Quiet, "quiet"),
+        (Defence::Warnings, "warnings"),
+        (Defence::Lookup, "lookup"),
+        (Defence::Nodes, "nodes"),
+        (Defence::Work, "work"),
         (Defence::Charge, "charge"),
         (Defence::Keep, "keep"),
         (Defence::Groups, "groups"),
@@ -114,6 +126,9 @@ mod testing {
         } else {
             DOWN.get() | bit
         });
+        if *defence == Defence::Work {
+            crate::total::work::set_bounded(stands);
+        }
         true
     }
 }

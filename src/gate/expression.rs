@@ -4,10 +4,12 @@
 //! What may be used is listed; all else is refused. Functions are judged by [`judged`]: some stay, some are replaced by
 //! a variant that answers NULL where the function would raise.
 
-use pgrx::pg_sys::{self, List, Node, NodeTag, Oid, Query, SubLinkType};
+use pgrx::pg_sys::{self, ArrayExpr, List, Node, NodeTag, Oid, Query, SubLinkType};
 
 use crate::gate::defence::Defence;
 use crate::gate::refuse::{Checked, Reason};
+use crate::gate::size;
+use crate::pg::procedure;
 use crate::pg::tree::{self, Ref};
 use crate::total::judge::Judgement;
 use crate::total::{judge as judged, range as ranges, variant as variants};
@@ -63,33 +65,49 @@ impl Checker {
         }
     }
 
-    /// Checks a node and all below it, in place.
+    /// Checks a node and all below it, in place. These are all kinds of nodes that may be used, each with the reason
+    /// why it raises nothing.
     fn check(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
         match node.tag() {
-            NodeTag::T_Var => self.check_var(node),
-            NodeTag::T_Const | NodeTag::T_SQLValueFunction | NodeTag::T_CaseTestExpr => Ok(node),
+            // A column as it is stored.
+            NodeTag::T_Var => self.check_var(node)?,
+            // A value that is there; what CASE compares, which was checked above.
+            NodeTag::T_Const | NodeTag::T_CaseTestExpr => {}
             NodeTag::T_Param => {
                 let param = node.cast::<pg_sys::Param>().expect("its tag");
-                match param.paramkind {
-                    pg_sys::ParamKind::PARAM_EXTERN => Ok(node),
-                    _ => Err(correlated("a value")),
+                if param.paramkind != pg_sys::ParamKind::PARAM_EXTERN {
+                    return Err(correlated("a value"));
                 }
             }
-            NodeTag::T_OpExpr | NodeTag::T_DistinctExpr | NodeTag::T_NullIfExpr => {
-                self.check_operator(node)
+            // The time of the transaction; roles, and the database, which are there. But where the search path
+            // starts with the schema of temporary tables, CURRENT_SCHEMA makes that schema first, and may not.
+            NodeTag::T_SQLValueFunction => {
+                let function = node.cast::<pg_sys::SQLValueFunction>().expect("its tag");
+                let schema = pg_sys::SQLValueFunctionOp::SVFOP_CURRENT_SCHEMA;
+                if function.op == schema && Defence::Nodes.stands() {
+                    return Err(Reason::with_hint(
+                        "current_schema is used inside of it",
+                        "Write the name of the schema.",
+                    ));
+                }
             }
-            NodeTag::T_FuncExpr => self.check_function(node),
+            // Functions, which are judged.
+            NodeTag::T_OpExpr | NodeTag::T_DistinctExpr | NodeTag::T_NullIfExpr => {
+                return self.check_operator(node);
+            }
+            NodeTag::T_FuncExpr => return self.check_function(node),
+            // A total operator with each element of an array.
             NodeTag::T_ScalarArrayOpExpr => {
                 let mut array = node.cast::<pg_sys::ScalarArrayOpExpr>().expect("its tag");
                 array.args = self.check_list(array.args)?;
                 // SAFETY: it fills in a field of a node that lives.
                 unsafe { pg_sys::set_sa_opfuncid(array.pointer()) };
                 check_collation(array.inputcollid, array.args)?;
-                match judge(array.opfuncid, array.args) {
-                    Judgement::Total => Ok(node),
-                    _ => Err(not_total(array.opfuncid)),
-                }
+                let Judgement::Total = judge(array.opfuncid, array.args) else {
+                    return Err(not_total(array.opfuncid));
+                };
             }
+            // A total comparison.
             NodeTag::T_MinMaxExpr => {
                 let mut expr = node.cast::<pg_sys::MinMaxExpr>().expect("its tag");
                 if !is_comparable(expr.minmaxtype) {
@@ -97,55 +115,77 @@ impl Checker {
                 }
                 expr.args = self.check_list(expr.args)?;
                 check_collation(expr.inputcollid, expr.args)?;
-                Ok(node)
             }
-            NodeTag::T_SubLink => self.check_sublink(node),
-            NodeTag::T_CoerceViaIO => self.check_text(node),
+            NodeTag::T_SubLink => return self.check_sublink(node),
+            NodeTag::T_CoerceViaIO => return self.check_text(node),
+            // Its elements stay as they are: the same bytes are of another type.
             NodeTag::T_ArrayCoerceExpr => {
                 let mut expr = node.cast::<pg_sys::ArrayCoerceExpr>().expect("its tag");
-                let element = Ref::of(expr.elemexpr);
-                if !element.is_some_and(|element| element.tag() == NodeTag::T_RelabelType) {
+                let element = Ref::of(expr.elemexpr).and_then(|element| element.cast());
+                let same = element.and_then(|same: Ref<pg_sys::RelabelType>| Ref::of(same.arg));
+                if !same.is_some_and(|same| same.tag() == NodeTag::T_CaseTestExpr) {
                     return Err(unknown_kind("a cast of an array"));
                 }
                 expr.arg = self.check_expr(expr.arg)?;
-                Ok(node)
             }
-            _ => self.check_plain(node),
-        }
-    }
-
-    /// Nodes that compute nothing that could fail.
-    fn check_plain(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
-        if let Some(mut expr) = node.cast::<pg_sys::BoolExpr>() {
-            expr.args = self.check_list(expr.args)?;
-        } else if let Some(mut expr) = node.cast::<pg_sys::NullTest>() {
-            expr.arg = self.check_expr(expr.arg)?;
-        } else if let Some(mut expr) = node.cast::<pg_sys::BooleanTest>() {
-            expr.arg = self.check_expr(expr.arg)?;
-        } else if let Some(mut expr) = node.cast::<pg_sys::RelabelType>() {
-            expr.arg = self.check_expr(expr.arg)?;
-        } else if let Some(mut expr) = node.cast::<pg_sys::CoalesceExpr>() {
-            expr.args = self.check_list(expr.args)?;
-        } else if let Some(mut expr) = node.cast::<pg_sys::ArrayExpr>() {
-            // Arrays of different lengths do not make one.
-            if expr.multidims && Defence::Total.stands() {
-                return Err(unknown_kind("an array of arrays"));
+            // The same bytes of another type; a COLLATE.
+            NodeTag::T_RelabelType => {
+                let mut expr = node.cast::<pg_sys::RelabelType>().expect("its tag");
+                expr.arg = self.check_expr(expr.arg)?;
             }
-            expr.elements = self.check_list(expr.elements)?;
-        } else if let Some(mut expr) = node.cast::<pg_sys::CaseExpr>() {
-            expr.arg = self.check_expr(expr.arg)?;
-            expr.args = self.check_list(expr.args)?;
-            expr.defresult = self.check_expr(expr.defresult)?;
-        } else if let Some(mut when) = node.cast::<pg_sys::CaseWhen>() {
-            when.expr = self.check_expr(when.expr)?;
-            when.result = self.check_expr(when.result)?;
-        } else {
-            return Err(unknown_kind(&tag_name(node)));
+            // Which part is computed depends on the rows, and no part raises.
+            NodeTag::T_BoolExpr => {
+                let mut expr = node.cast::<pg_sys::BoolExpr>().expect("its tag");
+                expr.args = self.check_list(expr.args)?;
+            }
+            NodeTag::T_CoalesceExpr => {
+                let mut expr = node.cast::<pg_sys::CoalesceExpr>().expect("its tag");
+                expr.args = self.check_list(expr.args)?;
+            }
+            NodeTag::T_CaseExpr => {
+                let mut expr = node.cast::<pg_sys::CaseExpr>().expect("its tag");
+                expr.arg = self.check_expr(expr.arg)?;
+                expr.args = self.check_list(expr.args)?;
+                expr.defresult = self.check_expr(expr.defresult)?;
+            }
+            NodeTag::T_CaseWhen => {
+                let mut when = node.cast::<pg_sys::CaseWhen>().expect("its tag");
+                when.expr = self.check_expr(when.expr)?;
+                when.result = self.check_expr(when.result)?;
+            }
+            // A look at whether there is a value. Of a row, its type is looked up first.
+            NodeTag::T_NullTest => {
+                let mut expr = node.cast::<pg_sys::NullTest>().expect("its tag");
+                if expr.argisrow && Defence::Nodes.stands() {
+                    return Err(unknown_kind("IS NULL of a row"));
+                }
+                expr.arg = self.check_expr(expr.arg)?;
+            }
+            NodeTag::T_BooleanTest => {
+                let mut expr = node.cast::<pg_sys::BooleanTest>().expect("its tag");
+                expr.arg = self.check_expr(expr.arg)?;
+            }
+            // Of values that are together short enough for an array.
+            NodeTag::T_ArrayExpr => {
+                let mut expr = node.cast::<ArrayExpr>().expect("its tag");
+                // Arrays of different lengths do not make one.
+                if expr.multidims && Defence::Total.stands() {
+                    return Err(unknown_kind("an array of arrays"));
+                }
+                expr.elements = self.check_list(expr.elements)?;
+                if Defence::Nodes.stands() && !expr.multidims && !size::is_short_array(expr) {
+                    return Err(Reason::with_hint(
+                        "an array is made inside of it, which may be too large",
+                        "Compare with one value after another (a = x OR a = y), or cast the elements to varchar(n).",
+                    ));
+                }
+            }
+            _ => return Err(unknown_kind(&tag_name(node))),
         }
         Ok(node)
     }
 
-    fn check_var(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
+    fn check_var(&self, node: Ref<Node>) -> Checked<()> {
         let var = node.cast::<pg_sys::Var>().expect("its tag");
         if var.varlevelsup != 0 {
             return Err(correlated("a column"));
@@ -163,7 +203,7 @@ impl Checker {
                 }
             }
         }
-        Ok(node)
+        Ok(())
     }
 
     fn check_operator(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
@@ -174,13 +214,13 @@ impl Checker {
         check_collation(expr.inputcollid, expr.args)?;
         match judge(expr.opfuncid, expr.args) {
             Judgement::Total => Ok(node),
-            Judgement::Partial if node.tag() == NodeTag::T_OpExpr => Ok(variant(
+            Judgement::Partial if node.tag() == NodeTag::T_OpExpr => variant(
                 expr.opfuncid,
                 expr.args,
                 expr.opresulttype,
                 expr.opcollid,
                 expr.inputcollid,
-            )),
+            ),
             Judgement::Refused(why) => Err(Reason::new(why)),
             Judgement::Partial => Err(not_total(expr.opfuncid)),
         }
@@ -195,13 +235,13 @@ impl Checker {
         check_collation(expr.inputcollid, expr.args)?;
         match judge(expr.funcid, expr.args) {
             Judgement::Total => Ok(node),
-            Judgement::Partial => Ok(variant(
+            Judgement::Partial => variant(
                 expr.funcid,
                 expr.args,
                 expr.funcresulttype,
                 expr.funccollid,
                 expr.inputcollid,
-            )),
+            ),
             Judgement::Refused(why) => Err(Reason::new(why)),
         }
     }
@@ -280,7 +320,14 @@ fn judge(function: Oid, arguments: *mut List) -> Judgement {
         return Judgement::Total;
     }
     // SAFETY: the arguments of an expression that lives.
-    unsafe { judged::judge(function, arguments) }
+    let (judgement, slow) = unsafe {
+        let slow = judged::slow_pattern(function, arguments);
+        (judged::judge(function, arguments), slow)
+    };
+    match slow.filter(|_| Defence::Work.stands()) {
+        Some(reason) => Judgement::Refused(reason),
+        None => judgement,
+    }
 }
 
 fn variant(
@@ -289,10 +336,10 @@ fn variant(
     kind: Oid,
     collation: Oid,
     input: Oid,
-) -> Ref<Node> {
+) -> Checked<Ref<Node>> {
     // SAFETY: the same.
     let node = unsafe { variants::variant(function, arguments, kind, collation, input) };
-    Ref::of(node).expect("a call")
+    Ok(Ref::of(node.map_err(Reason::new)?).expect("a call"))
 }
 
 fn check_collation(collation: Oid, arguments: *mut List) -> Checked<()> {
@@ -405,8 +452,12 @@ pub fn range(
 pub fn check_key(node: Ref<Node>) -> Checked<()> {
     // SAFETY: a lookup in the catalog.
     let has_collation = unsafe { pg_sys::type_is_collatable(tree::type_of(node)) };
-    if has_collation && tree::collation_of(node) == Oid::INVALID && Defence::Collation.stands() {
+    let collation = tree::collation_of(node);
+    if has_collation && collation == Oid::INVALID && Defence::Collation.stands() {
         return Err("a key has no collation: two columns disagree on it".into());
+    }
+    if collation != Oid::INVALID && Defence::Lookup.stands() {
+        procedure::look_up_collation(collation);
     }
     Ok(())
 }

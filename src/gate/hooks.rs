@@ -1,4 +1,4 @@
-//! Where PostgreSQL calls the gate: the planner, the start of a plan, utility statements, messages, and the ends of
+//! Where PostgreSQL calls the gate: the planner, the start and the end of a plan, utility statements, and the ends of
 //! transactions.
 //!
 //! The hooks themselves are not guarded: pgrx would make another ERROR of one that passes, without its CONTEXT. So
@@ -6,10 +6,11 @@
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
+use std::ptr::NonNull;
 
 use pgrx::pg_sys::{
-    self, DestReceiver, ErrorData, List, NodeTag, ParamListInfo, PlannedStmt, Query,
-    QueryCompletion, QueryDesc, QueryEnvironment,
+    self, DestReceiver, List, NodeTag, ParamListInfo, PlannedStmt, Query, QueryCompletion,
+    QueryDesc, QueryEnvironment,
 };
 
 #[cfg(any(feature = "pg15", feature = "pg16"))]
@@ -17,7 +18,6 @@ use crate::gate::inputs;
 use crate::gate::normal;
 use crate::gate::rewrite::{self, Gate};
 use crate::gate::{charge, label, policy, quiet};
-use crate::pg::errors;
 use crate::pg::fmgr::guarded;
 use crate::pg::tree::{self, Ref};
 
@@ -30,6 +30,7 @@ unsafe extern "C-unwind" {
         parameters: ParamListInfo,
     ) -> *mut PlannedStmt;
     fn standard_ExecutorStart(query: *mut QueryDesc, flags: c_int);
+    fn standard_ExecutorFinish(query: *mut QueryDesc);
     fn standard_ProcessUtility(
         statement: *mut PlannedStmt,
         text: *const c_char,
@@ -48,8 +49,8 @@ thread_local! {
         Cell::new(Next {
             planner: None,
             start: None,
+            finish: None,
             utility: None,
-            log: None,
             #[cfg(any(feature = "pg15", feature = "pg16"))]
             statistics: None,
         })
@@ -62,8 +63,8 @@ thread_local! {
 struct Next {
     planner: pg_sys::planner_hook_type,
     start: pg_sys::ExecutorStart_hook_type,
+    finish: pg_sys::ExecutorFinish_hook_type,
     utility: pg_sys::ProcessUtility_hook_type,
-    log: pg_sys::emit_log_hook_type,
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     statistics: pg_sys::get_relation_stats_hook_type,
 }
@@ -75,15 +76,15 @@ pub fn install() {
         NEXT.set(Next {
             planner: pg_sys::planner_hook,
             start: pg_sys::ExecutorStart_hook,
+            finish: pg_sys::ExecutorFinish_hook,
             utility: pg_sys::ProcessUtility_hook,
-            log: pg_sys::emit_log_hook,
             #[cfg(any(feature = "pg15", feature = "pg16"))]
             statistics: pg_sys::get_relation_stats_hook,
         });
         pg_sys::planner_hook = Some(plan);
         pg_sys::ExecutorStart_hook = Some(start);
+        pg_sys::ExecutorFinish_hook = Some(finish);
         pg_sys::ProcessUtility_hook = Some(utility);
-        pg_sys::emit_log_hook = Some(log);
         #[cfg(any(feature = "pg15", feature = "pg16"))]
         {
             pg_sys::get_relation_stats_hook = Some(statistics);
@@ -139,9 +140,6 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
         let asked = !gate.written.is_empty();
         if asked {
             quiet::set_asked(true);
-            if !quiet::can_keep() {
-                errors::talkative().raise();
-            }
         }
         let items = gate.depends.items.iter();
         Passed {
@@ -150,7 +148,11 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
             on_role: gate.depends.on_role,
             waits,
             items: items.fold(std::ptr::null_mut(), |all, items| tree::concat(all, *items)),
-            level: if asked { quiet::raise() } else { 0 },
+            level: if asked {
+                quiet::raise()
+            } else {
+                quiet::Level::SAME
+            },
         }
     })
 }
@@ -182,9 +184,7 @@ unsafe extern "C-unwind" fn plan(
 
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn after_plan(planned: *mut PlannedStmt, passed: Passed) {
-    if passed.blocks {
-        quiet::lower(passed.level);
-    }
+    quiet::lower(passed.level);
     let mut planned = Ref::of(planned).expect("the planner returns a plan");
     // Whoever runs it must be whom it was made for.
     planned.dependsOnRole |= passed.blocks || passed.touched || passed.on_role;
@@ -220,6 +220,24 @@ unsafe extern "C-unwind" fn after_start(query: *mut QueryDesc, flags: c_int) {
             refusal.raise()
         }
     });
+}
+
+unsafe extern "C-unwind" fn finish(query: *mut QueryDesc) {
+    // SAFETY: what PostgreSQL was called with is passed on.
+    unsafe {
+        match NEXT.get().finish {
+            Some(next) => next(query),
+            None => standard_ExecutorFinish(query),
+        }
+        if let Some(execution) = NonNull::new((*query).estate) {
+            after_finish(execution);
+        }
+    }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn after_finish(execution: NonNull<pg_sys::EState>) {
+    quiet::finished(execution);
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -293,14 +311,6 @@ unsafe extern "C-unwind" fn before_copy(statement: *mut pg_sys::CopyStmt) {
             refusal.raise()
         }
     });
-}
-
-unsafe extern "C-unwind" fn log(error: *mut ErrorData) {
-    quiet::log(error);
-    if let Some(next) = NEXT.get().log {
-        // SAFETY: what PostgreSQL was called with is passed on.
-        unsafe { next(error) };
-    }
 }
 
 /// What the planner knows of a column of a joined table that is read first. Newer servers look for it themselves.

@@ -26,6 +26,7 @@ mod receipt;
 mod refuse;
 mod released;
 mod rewrite;
+mod size;
 mod template;
 
 #[cfg(feature = "testing")]

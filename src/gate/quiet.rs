@@ -1,21 +1,98 @@
-//! Keeps messages below NOTICE from the client while private rows are read: how many of them there are, of sorts and of
-//! reads, depends on the rows.
+//! Keeps messages from the client while private rows are read: warnings and notices, of which one may say what a row
+//! holds, and lines of the log, of which there are more or less as there are rows.
+//!
+//! While a query is planned, while the nodes that read private rows run, and while a plan of such a transaction ends, no
+//! message below ERROR leaves. In the rest of the transaction those below INFO stay too: nobody asks for them by a
+//! function of their own. The level of messages alone would not do, as it holds back no INFO.
 
 use std::cell::Cell;
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::NonNull;
 
-use pgrx::pg_sys::{self, ErrorData, PlanState, TupleTableSlot};
+use pgrx::pg_sys::{self, EState, PlanState, TupleTableSlot};
 
 use crate::gate::defence::Defence;
+use crate::pg::reset;
 
 thread_local! {
     /// What the level of messages was before it was raised, and in which depth of transactions; 0 in none.
     static RAISED: Cell<(i32, i32)> = const { Cell::new((0, 0)) };
     /// Whether this transaction has asked about a protected table.
     static ASKED: Cell<bool> = const { Cell::new(false) };
+    /// The execution that ends, and the level of messages before that.
+    static ENDING: Cell<(usize, Level)> = const { Cell::new((0, Level::SAME)) };
+    /// How messages to the client were sent before.
+    static NEXT: Cell<Option<NonNull<Methods>>> = const { Cell::new(None) };
 }
 
-/// The level of messages to the client, before it was raised.
-pub type Level = i32;
+/// The level of messages to the client, where it was raised.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Level {
+    before: i32,
+    raised: bool,
+}
+
+impl Level {
+    /// It was not raised.
+    pub const SAME: Self = Self {
+        before: 0,
+        raised: false,
+    };
+}
+
+/// How PostgreSQL sends to its client (`libpq.h`).
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Methods {
+    reset: unsafe extern "C-unwind" fn(),
+    flush: unsafe extern "C-unwind" fn() -> c_int,
+    flush_if_writable: unsafe extern "C-unwind" fn() -> c_int,
+    is_send_pending: unsafe extern "C-unwind" fn() -> bool,
+    put: unsafe extern "C-unwind" fn(c_char, *const c_char, usize) -> c_int,
+    put_now: unsafe extern "C-unwind" fn(c_char, *const c_char, usize),
+}
+
+unsafe extern "C" {
+    static mut PqCommMethods: *mut Methods;
+}
+
+/// Sends what may be sent. It owns nothing, as an ERROR may pass.
+unsafe extern "C-unwind" fn put(kind: c_char, bytes: *const c_char, length: usize) -> c_int {
+    // SAFETY: PostgreSQL hands the bytes of a message; the methods of before live as long as the process.
+    unsafe {
+        if kind as u8 == b'N' && is_kept(std::slice::from_raw_parts(bytes.cast(), length)) {
+            return 0;
+        }
+        match NEXT.get() {
+            Some(next) => (next.as_ref().put)(kind, bytes, length),
+            None => -1,
+        }
+    }
+}
+
+/// Whether a message below ERROR stays here: its fields, each a letter and a string.
+fn is_kept(message: &[u8]) -> bool {
+    if RAISED.get().1 != 0 {
+        return Defence::Warnings.stands();
+    }
+    let mut fields = message.split(|byte| *byte == 0);
+    let severity = fields.find_map(|field| field.strip_prefix(b"V"));
+    let is_log = |severity: &[u8]| severity == b"LOG" || severity.starts_with(b"DEBUG");
+    ASKED.get() && Defence::Quiet.stands() && severity.is_none_or(is_log)
+}
+
+/// From now on, this process sends its messages by [`put`].
+fn listen() {
+    // SAFETY: this process's one way to its client, which it has from its start on. The copy is never freed.
+    unsafe {
+        if let (None, Some(next)) = (NEXT.get(), NonNull::new(PqCommMethods)) {
+            let methods = *next.as_ref();
+            NEXT.set(Some(next));
+            PqCommMethods = Box::leak(Box::new(Methods { put, ..methods }));
+        }
+    }
+}
 
 /// How deep the current transaction is.
 pub fn depth() -> i32 {
@@ -23,26 +100,34 @@ pub fn depth() -> i32 {
     unsafe { pg_sys::GetCurrentTransactionNestLevel() }
 }
 
-/// From now on, messages below NOTICE stay here. What comes back is for [`lower`].
+/// From now on, messages stay here. What comes back is for [`lower`].
 pub fn raise() -> Level {
-    // SAFETY: a setting of this process, which nothing else changes meanwhile.
+    if RAISED.get().1 != 0 || !Defence::Quiet.stands() {
+        return Level::SAME;
+    }
+    listen();
+    let most = match Defence::Warnings.stands() {
+        true => pg_sys::PGERROR as i32,
+        false => pg_sys::NOTICE as i32,
+    };
+    // SAFETY: a setting of this process.
     unsafe {
         let before = pg_sys::client_min_messages;
-        if Defence::Quiet.stands() && before < pg_sys::NOTICE as i32 {
-            if RAISED.get().1 == 0 {
-                RAISED.set((before, depth()));
-            }
-            pg_sys::client_min_messages = pg_sys::NOTICE as i32;
+        RAISED.set((before, depth()));
+        // Parallel workers start with it.
+        pg_sys::client_min_messages = before.max(most);
+        Level {
+            before,
+            raised: true,
         }
-        before
     }
 }
 
 /// Puts the level back.
 pub fn lower(before: Level) {
-    // SAFETY: the same.
-    unsafe { pg_sys::client_min_messages = before };
-    if RAISED.get().0 == before {
+    if before.raised {
+        // SAFETY: the same.
+        unsafe { pg_sys::client_min_messages = before.before };
         RAISED.set((0, 0));
     }
 }
@@ -51,33 +136,43 @@ pub fn lower(before: Level) {
 pub fn aborted(at: i32) {
     let (before, raised_at) = RAISED.get();
     if raised_at != 0 && raised_at >= at {
-        lower(before);
-        RAISED.set((0, 0));
+        ENDING.set((0, Level::SAME));
+        lower(Level {
+            before,
+            raised: true,
+        });
     }
-}
-
-/// Whether messages can be kept from the client: not those of a server that logs none of them, where the hook is not
-/// called.
-pub fn can_keep() -> bool {
-    // SAFETY: settings of this process.
-    let (server, client) = unsafe { (pg_sys::log_min_messages, pg_sys::client_min_messages) };
-    server < pg_sys::FATAL as i32 || client >= pg_sys::NOTICE as i32 || !Defence::Quiet.stands()
 }
 
 /// Says that this transaction has asked about a protected table, or that it has ended.
 pub fn set_asked(asked: bool) {
     ASKED.set(asked);
+    if asked && Defence::Quiet.stands() {
+        listen();
+    }
 }
 
-/// Keeps what goes to the server's log from the client too.
-pub fn log(error: *mut ErrorData) {
-    if ASKED.get() && Defence::Quiet.stands() {
-        // SAFETY: PostgreSQL hands the message that it is about to write.
-        unsafe {
-            if (*error).elevel < pg_sys::NOTICE as i32 {
-                (*error).output_to_client = false;
-            }
+/// An execution of this transaction has finished. What other libraries say of it until it ends, by a hook, stays here:
+/// no code of the user runs in between.
+pub fn finished(execution: NonNull<EState>) {
+    #[pgrx::pg_guard]
+    unsafe extern "C-unwind" fn ended(execution: *mut c_void) {
+        let (ending, before) = ENDING.get();
+        if ending == execution as usize {
+            ENDING.set((0, Level::SAME));
+            lower(before);
         }
+    }
+    if ASKED.get() && Defence::Warnings.stands() && ENDING.get().0 == 0 {
+        // SAFETY: an execution that has not ended, whose memory goes where it ends.
+        unsafe {
+            reset::on_reset(
+                (*execution.as_ptr()).es_query_cxt,
+                ended,
+                execution.as_ptr().cast(),
+            )
+        };
+        ENDING.set((execution.as_ptr() as usize, raise()));
     }
 }
 

@@ -15,8 +15,10 @@ use crate::gate::{access, allowance, asked, outer};
 use crate::ledger::session;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::extension;
+use crate::pg::procedure;
 use crate::pg::settings;
 use crate::pg::tree::{self, Ref};
+use crate::total::variant;
 
 /// The most grouping sets of a block.
 const MOST_SETS: i32 = 64;
@@ -214,9 +216,31 @@ impl Gate {
         block.check_shown(&keys, &sets)?;
         let written = template::write(&block, &keys, &asked, &sets, epsilon)?;
         let rewritten = graft::build(&written, &block)?;
+        self.look_up(rewritten.node());
         outer::wrap(&block, &keys, &written.answers, rewritten)?;
         self.written.push((written.sql, written.receipt));
         Ok(())
+    }
+
+    /// Looks up what would be looked up at the first row else: collations, of which PostgreSQL may warn; rights on the
+    /// functions that variants stand for, by making the plan anew where they change.
+    fn look_up(&mut self, node: Ref<Node>) -> bool {
+        // SAFETY: nodes of a tree that lives; what is no expression has no collation.
+        let (collation, variant) = unsafe {
+            let pointer = node.pointer();
+            (
+                pg_sys::exprInputCollation(pointer),
+                variant::original(pointer),
+            )
+        };
+        if collation != Oid::INVALID && Defence::Lookup.stands() {
+            procedure::look_up_collation(collation);
+        }
+        if let Some((function, _)) = variant {
+            let item = Ref::of(procedure::dependency(function));
+            self.depends.items.push(tree::list_of(item));
+        }
+        tree::walk(node, &mut |below| self.look_up(below))
     }
 
     /// What an aggregate costs in this session.

@@ -148,16 +148,6 @@ pub fn serializable() -> Refusal {
     )
 }
 
-/// A question of a session that hears what the server does not log.
-pub fn talkative() -> Refusal {
-    Refusal::new(
-        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        "permission denied: debugging messages would show how many private rows there are"
-            .to_owned(),
-        "SET client_min_messages = notice; or leave log_min_messages of the server at error or below.",
-    )
-}
-
 /// A plan in which a private answer could be drawn several times.
 pub fn again() -> Refusal {
     Refusal::new(

@@ -21,6 +21,7 @@ pub mod once;
 pub mod origin;
 pub mod plan;
 pub mod procedure;
+pub mod reset;
 pub mod salt;
 pub mod set;
 pub mod settings;

@@ -94,6 +94,36 @@ pub fn is_collatable(kind: Oid) -> bool {
     unsafe { pg_sys::type_is_collatable(kind) }
 }
 
+unsafe extern "C-unwind" {
+    fn pg_newlocale_from_collation(collation: Oid) -> *mut std::ffi::c_void;
+}
+
+/// Looks a collation up: PostgreSQL does so once in a session, where it first compares texts by it, and may then warn of
+/// its version.
+pub fn look_up_collation(collation: Oid) {
+    // SAFETY: a catalog look-up by oid; an ERROR passes the boundary as such.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| pg_newlocale_from_collation(collation));
+    }
+}
+
+/// What a plan depends on that holds as long as the catalog says the same of a function.
+pub fn dependency(function: Oid) -> *mut pg_sys::PlanInvalItem {
+    let cache = pg_sys::SysCacheIdentifier::PROCOID as i32;
+    // SAFETY: a hash of a number, and a node in the current memory context.
+    unsafe {
+        let null = pg_sys::Datum::null();
+        let hash =
+            pg_sys::GetSysCacheHashValue(cache, pg_sys::Datum::from(function), null, null, null);
+        let size = size_of::<pg_sys::PlanInvalItem>();
+        let item = pg_sys::palloc0(size).cast::<pg_sys::PlanInvalItem>();
+        (*item).type_ = pg_sys::NodeTag::T_PlanInvalItem;
+        (*item).cacheId = cache;
+        (*item).hashValue = hash;
+        item
+    }
+}
+
 /// Whether texts of a collation are equal only if their bytes are.
 pub fn is_deterministic(collation: Oid) -> bool {
     // SAFETY: a catalog look-up by oid.

@@ -22,6 +22,12 @@ pub fn is_varlena(kind: Oid) -> bool {
     unsafe { pg_sys::get_typlen(kind) == -1 }
 }
 
+/// Whether values of a type are also values of another, as they are.
+pub fn has_bytes_of(kind: Oid, other: Oid) -> bool {
+    // SAFETY: a catalog look-up by oids.
+    kind == other || !is_any(other) && unsafe { pg_sys::IsBinaryCoercible(kind, other) }
+}
+
 /// The schema of what works inside the extension, where its support functions are.
 pub fn own_schema() -> Oid {
     // SAFETY: a catalog look-up by name.

@@ -67,7 +67,7 @@ kinds! {
     MinMaxExpr T_MinMaxExpr, NullTest T_NullTest, Param T_Param, PlannerGlobal T_PlannerGlobal,
     PlannerInfo T_PlannerInfo, Query T_Query, RangeTblEntry T_RangeTblEntry, RangeTblFunction T_RangeTblFunction,
     RangeTblRef T_RangeTblRef, RelabelType T_RelabelType, ScalarArrayOpExpr T_ScalarArrayOpExpr,
-    SortGroupClause T_SortGroupClause, SubLink T_SubLink, TargetEntry T_TargetEntry, Var T_Var, WindowFunc T_WindowFunc,
+    SQLValueFunction T_SQLValueFunction, SortGroupClause T_SortGroupClause, SubLink T_SubLink, TargetEntry T_TargetEntry, Var T_Var, WindowFunc T_WindowFunc,
 }
 
 impl<T> Ref<T> {

@@ -10,15 +10,12 @@ use pgrx::{PgMemoryContexts, PgSqlErrorCode};
 
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, sql_function};
-use crate::pg::nodes::{Fixed, elements, fixed};
+use crate::pg::nodes::{Fixed, elements, fixed, text_bytes};
 use crate::pg::{net, procedure, sql_type};
 use crate::total::judge::{self, Judgement};
 use crate::total::list::{self, Growth, Rule};
 use crate::total::native::Native;
-
-/// Texts are not made longer than this, nor are longer ones looked at: functions need a small multiple of it as
-/// memory, so that no row makes memory end.
-const LONGEST: u64 = 10 << 20;
+use crate::total::work::{self, LONGEST, Pattern, Work};
 
 /// Most arguments that a function of the list has.
 const ARGUMENTS: usize = 8;
@@ -28,6 +25,7 @@ const ARGUMENTS: usize = 8;
 struct Function {
     way: Way,
     growth: Growth,
+    work: Work,
     /// For each argument whether it is a varlena.
     varlena: [bool; ARGUMENTS],
     record: FmgrInfo,
@@ -52,9 +50,47 @@ const _: () = assert!(
     "the arguments lie behind the head"
 );
 
+/// The types of the arguments of a function that a call may stand for: one of PostgreSQL's own that is judged partial,
+/// with arguments and an answer of the types that it was declared with, or of such as have the same bytes.
+///
+/// # Safety
+/// The expressions of a call, of a tree that lives.
+pub unsafe fn check(
+    function: Oid,
+    arguments: *mut pg_sys::List,
+    answer: Oid,
+) -> Result<Vec<Oid>, String> {
+    if !procedure::is_pinned(function) {
+        return Err("argument \"function\" is not one of PostgreSQL's own".to_owned());
+    }
+    // SAFETY: the caller guarantees it.
+    match unsafe { judge::judge(function, arguments) } {
+        Judgement::Partial => {}
+        Judgement::Total => return Err("the function raises no errors".to_owned()),
+        Judgement::Refused(reason) => return Err(reason),
+    }
+    let declared = procedure::signature(function);
+    // SAFETY: the same.
+    let given = unsafe { elements::<Node>(arguments) };
+    // SAFETY: the same.
+    let given: Vec<_> = given
+        .map(|argument| unsafe { pg_sys::exprType(argument) })
+        .collect();
+    let fit = given.len() == declared.arguments.len()
+        && given
+            .iter()
+            .zip(&declared.arguments)
+            .all(|(given, declared)| sql_type::has_bytes_of(*given, *declared))
+        && sql_type::has_bytes_of(declared.answer, answer);
+    match fit {
+        true => Ok(declared.arguments),
+        false => Err("the types are not those of the function".to_owned()),
+    }
+}
+
 impl Function {
-    /// The function of this call: the call's first argument, a constant. All others are refused that are not
-    /// judged partial, or whose arguments and answer have other types than it was declared with.
+    /// The function of this call: the call's first argument, a constant. Whoever made the call has looked at the
+    /// rights: what happens here happens at the first row.
     fn find(call: Call) -> Result<Self, Refusal> {
         let refused = |reason: &str| errors::not_partial(reason);
         // SAFETY: PostgreSQL's own call, whose expression lives as long as its FmgrInfo.
@@ -62,29 +98,10 @@ impl Function {
         // SAFETY: the same.
         let (function, arguments, answer) = unsafe { Self::written(expression) }
             .ok_or_else(|| refused("argument \"function\" is not a constant"))?;
-        if !procedure::is_pinned(function) {
-            return Err(refused(
-                "argument \"function\" is not one of PostgreSQL's own",
-            ));
-        }
         // SAFETY: the same.
-        match unsafe { judge::judge(function, arguments) } {
-            Judgement::Partial => {}
-            Judgement::Total => return Err(refused("the function raises no errors")),
-            Judgement::Refused(reason) => return Err(refused(&reason)),
-        }
-        let declared = procedure::signature(function);
-        // SAFETY: the same.
-        let given = unsafe { elements::<Node>(arguments) };
-        // SAFETY: the same.
-        let given = given.map(|argument| unsafe { pg_sys::exprType(argument) });
-        if given.collect::<Vec<_>>() != declared.arguments || answer != declared.answer {
-            return Err(refused("the types are not those of the function"));
-        }
-        if !procedure::may_execute(function) {
-            return Err(refused("there is no right to execute the function"));
-        }
-        Ok(Self::new(call, function, &declared.arguments))
+        let declared = unsafe { check(function, arguments, answer) };
+        let declared = declared.map_err(|reason| refused(&reason))?;
+        Ok(Self::new(call, function, &declared))
     }
 
     /// What stands in a call: the function, its arguments, and the type of the answer.
@@ -130,6 +147,7 @@ impl Function {
         Self {
             way,
             growth,
+            work: work::of(function.to_u32()),
             varlena,
             record,
         }
@@ -151,10 +169,13 @@ impl Function {
         }
     }
 
-    /// Whether the arguments are short enough, and the answer will be.
+    /// Whether the arguments are short enough, and the answer and the work for it will be.
     fn is_short(&self, call: Call) -> Option<bool> {
         // The bytes of a text, without its length word, and the number that is another argument.
         let bytes = |i: usize| {
+            if !self.varlena[i] {
+                return Some(u64::from(pg_sys::NAMEDATALEN));
+            }
             let datum = call.datum(i + 1)?;
             // SAFETY: the argument is a varlena, by the types that were compared.
             let size = unsafe { pg_sys::toast_raw_datum_size(datum) };
@@ -168,7 +189,10 @@ impl Function {
         // A character has up to 4 bytes.
         let made = match self.growth {
             Growth::None => 0,
-            Growth::Repeat => bytes(0)?.saturating_mul(number(1)?),
+            // Nothing is repeated as often as it says, too.
+            Growth::Repeat => bytes(0)?
+                .max(work::is_bounded().into())
+                .saturating_mul(number(1)?),
             Growth::Pad if bytes(2)? == 0 => 0,
             Growth::Pad | Growth::Blank => number(1)? * 4,
             Growth::Replace => {
@@ -182,7 +206,36 @@ impl Function {
                 text + (text + 1).saturating_mul(to) + (to / 2).saturating_mul(text)
             }
         };
-        Some(given <= LONGEST && made <= LONGEST)
+        if given > LONGEST || made > LONGEST {
+            return Some(false);
+        }
+        Some(!work::is_bounded() || self.is_quick(call, bytes)?)
+    }
+
+    /// Whether arguments that are short enough make little work.
+    fn is_quick(&self, call: Call, bytes: impl Fn(usize) -> Option<u64>) -> Option<bool> {
+        // SAFETY: the arguments have the types that the function was declared with: numerics, or texts.
+        unsafe {
+            Some(match self.work {
+                Work::Pass => true,
+                Work::Format => bytes(1)? <= work::LONGEST_FORMAT,
+                Work::Search => work::is_short_search(bytes(0)?, bytes(1)?),
+                Work::Match | Work::Matches => {
+                    let pattern = Pattern::read(&text_bytes(call.datum(2)?));
+                    pattern.is_short_match(self.work, bytes(0)?)
+                }
+                Work::Digits => {
+                    for i in (0..call.len() - 1).filter(|i| self.varlena[*i]) {
+                        if !work::has_few_digits(call.datum(i + 1)?) {
+                            return Some(false);
+                        }
+                    }
+                    true
+                }
+                Work::Exponential => work::has_short_exponential(call.datum(1)?),
+                Work::Power => work::has_short_power(call.datum(1)?, call.datum(2)?),
+            })
+        }
     }
 
     /// Calls it behind the net.

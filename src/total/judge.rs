@@ -6,7 +6,8 @@ use pgrx::pg_sys::{self, List, Node, Oid};
 
 use crate::pg::nodes::{Fixed, elements, fixed, text_bytes};
 use crate::pg::procedure;
-use crate::total::list::{self, Rule};
+use crate::total::list::{self, Growth, Rule};
+use crate::total::work::{self, LONGEST, Pattern};
 
 /// What may be done with a call of a function on private rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,9 @@ pub enum Judgement {
 
 /// A pattern of LIKE with more `%` might make it recurse more deeply than the server allows, on some rows.
 const MOST_WILDCARDS: usize = 100;
+
+/// A longer text behind a `%` might be compared with a text at each of its places.
+const LONGEST_SOUGHT: usize = 32;
 
 /// Judges a call of a function, or of the function of an operator.
 ///
@@ -47,13 +51,13 @@ pub unsafe fn judge(function: Oid, arguments: *mut List) -> Judgement {
                 _ => Judgement::Partial,
             }
         }
-        Some(Rule::Length(_)) => {
+        Some(Rule::Length(growth)) => {
             let (_text, length, explicit) = (fixed_argument(), fixed_argument(), fixed_argument());
             match (length, explicit) {
                 (
                     Some(Fixed::Constant(_, Some(length))),
                     Some(Fixed::Constant(_, Some(explicit))),
-                ) if explicit.value() != 0 && is_declarable(length.value() as i32) => {
+                ) if explicit.value() != 0 && is_declarable(growth, length.value() as i32) => {
                     Judgement::Total
                 }
                 _ => Judgement::Partial,
@@ -78,11 +82,31 @@ pub unsafe fn judge(function: Oid, arguments: *mut List) -> Judgement {
     }
 }
 
+/// Why the time of a regular expression can grow without bound with the text, for a message.
+///
+/// # Safety
+/// As of [`judge`].
+pub unsafe fn slow_pattern(function: Oid, arguments: *mut List) -> Option<String> {
+    let Some(Rule::Pattern(_)) = list::rule(function.to_u32()) else {
+        return None;
+    };
+    // SAFETY: the caller guarantees it; the second argument of these functions is a text.
+    let fault = unsafe {
+        let pattern = elements::<Node>(arguments).nth(1)?;
+        let Fixed::Constant(pg_sys::TEXTOID, Some(pattern)) = fixed(pattern) else {
+            return None;
+        };
+        Pattern::read(&text_bytes(pattern)).fault(work::of(function.to_u32()))?
+    };
+    Some(format!("function {} {fault}", procedure::name(function)))
+}
+
 fn refused(function: Oid, reason: &str) -> Judgement {
     Judgement::Refused(format!("function {} {reason}", procedure::name(function)))
 }
 
-/// Whether LIKE raises nothing for this pattern: its escape character escapes something, and it has few wildcards.
+/// Whether LIKE raises nothing for this pattern, and is quick: its escape character escapes something, it has few
+/// wildcards, and no long text behind one.
 ///
 /// # Safety
 /// The constant is one of a tree that lives.
@@ -94,13 +118,25 @@ unsafe fn is_good_pattern(pattern: &Fixed) -> bool {
     let pattern = unsafe { text_bytes(pattern) };
     let escapes = pattern.iter().rev().take_while(|byte| **byte == b'\\');
     let wildcards = pattern.iter().filter(|byte| **byte == b'%');
-    escapes.count() % 2 == 0 && wildcards.count() <= MOST_WILDCARDS
+    // A % that is escaped ends none of them.
+    let is_escaped = pattern.contains(&b'\\');
+    let mut sought = pattern.split(|byte| *byte == b'%' && !is_escaped);
+    if !is_escaped {
+        sought.next();
+    }
+    escapes.count() % 2 == 0
+        && wildcards.count() <= MOST_WILDCARDS
+        && (sought.all(|sought| sought.len() <= LONGEST_SOUGHT) || !work::is_bounded())
 }
 
 /// Whether a column can have this length of characters: what PostgreSQL keeps of a `varchar(n)` is n + 4, and n is at
-/// most 10485760. Below 4 it stands for any length.
-fn is_declarable(modifier: i32) -> bool {
-    modifier <= 10_485_760 + 4
+/// most 10485760. Below 4 it stands for any length. A `char(n)` is filled up to n.
+fn is_declarable(growth: Growth, modifier: i32) -> bool {
+    let most = match growth {
+        Growth::Blank if work::is_bounded() => (LONGEST / 4) as i32,
+        _ => 10_485_760,
+    };
+    modifier <= most + 4
 }
 
 /// Whether a call may have this input collation: it raises no error when a row is reached. An indeterminate collation

@@ -1,7 +1,7 @@
 //! Functions that may run on private rows: total ones, and stand-ins for those that are not. Nothing here knows an
 //! aggregate, or who asks.
 
-mod call;
+pub mod call;
 mod interval;
 pub mod judge;
 pub mod key;
@@ -9,3 +9,4 @@ pub mod list;
 mod native;
 pub mod range;
 pub mod variant;
+pub mod work;

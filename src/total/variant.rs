@@ -5,6 +5,7 @@ use pgrx::pg_sys::{self, CoercionForm, Datum, List, Node, NodeTag, Oid};
 use crate::pg::errors;
 use crate::pg::nodes::{Fixed, elements, fixed};
 use crate::pg::procedure;
+use crate::total::call;
 
 /// The call of `dp_mean.total` that answers like the function, and NULL where that raises an error.
 ///
@@ -17,7 +18,16 @@ pub unsafe fn variant(
     result_type: Oid,
     result_collation: Oid,
     input_collation: Oid,
-) -> *mut Node {
+) -> Result<*mut Node, String> {
+    // What is looked up at the first row, and the right that is not: whether a row is there must not show.
+    {
+        // SAFETY: the caller guarantees it.
+        unsafe { call::check(function, arguments, result_type)? };
+        if !procedure::may_execute(function) {
+            let name = procedure::name(function);
+            return Err(format!("there is no right to execute function {name}"));
+        }
+    }
     let total = procedure::internal(c"total", &[pg_sys::OIDOID, pg_sys::ANYOID]);
     let total = total.unwrap_or_else(|| errors::no_function("total").raise());
     // SAFETY: nodes are made in the current memory context, of expressions that live.
@@ -32,15 +42,15 @@ pub unsafe fn variant(
             true,
         );
         let arguments = pg_sys::lcons(function.cast(), pg_sys::list_copy(arguments));
-        pg_sys::makeFuncExpr(
+        let call = pg_sys::makeFuncExpr(
             total,
             result_type,
             arguments,
             result_collation,
             input_collation,
             CoercionForm::COERCE_EXPLICIT_CALL,
-        )
-        .cast()
+        );
+        Ok(call.cast())
     }
 }
 

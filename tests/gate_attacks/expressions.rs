@@ -1,5 +1,7 @@
 //! Expressions that are errors, or otherwise seen, for one row and not for another.
 
+use dp_mean_tests::run;
+
 use super::Stage;
 
 /// Conditions that are errors for a row of the special person alone. Without the defence that functions are total,
@@ -53,7 +55,7 @@ fn without_total_functions_each_of_them_is_an_error() {
     let mut stage = Stage::new();
     for condition in ERRORS {
         let sql = format!("SELECT count(*) FROM visits WHERE {condition}");
-        stage.assert_tells_without(&["total"], "", &sql);
+        stage.assert_tells_without(&["total", "warnings"], "", &sql);
     }
 }
 
@@ -208,5 +210,118 @@ fn extreme_bounds_tell_nothing() {
         "SELECT count(*) FROM visits LIMIT greatest((SELECT count(*) FROM visits), 0)",
     ] {
         stage.assert_tells_nothing("", sql);
+    }
+}
+
+/// With the schema of temporary tables as the first of the path, CURRENT_SCHEMA makes it, or has no right to.
+#[test]
+fn no_schema_is_made_when_a_row_is_reached() {
+    let mut stage = Stage::new();
+    stage.as_root("REVOKE TEMPORARY ON DATABASE {d} FROM PUBLIC");
+    let before = "SET search_path = pg_temp, public;";
+    let sql =
+        "SELECT count(*) FROM visits WHERE CASE WHEN patient = 666 THEN current_schema = 'x' END";
+    let end = stage.assert_tells_nothing(before, sql);
+    assert_eq!(end.error.expect("refused").0, "42501");
+    stage.assert_tells_without(&["nodes"], before, sql);
+}
+
+/// An array whose elements are too long together is an error.
+#[test]
+fn no_array_is_too_large_when_a_row_is_reached() {
+    let mut stage = Stage::new();
+    for (elements, is_refused) in [
+        ("note, note", true),
+        ("region", true),
+        ("upper(note)", true),
+        ("note::varchar", true),
+        ("CASE WHEN cost > 1 THEN note ELSE 'x' END", true),
+        ("ARRAY[patient, tall], ARRAY[1, 2]", true),
+        ("left(note, tall)", true),
+        ("left(note, -1)", true),
+        ("note::varchar(100), region::varchar(9)", false),
+        ("left(note, 100), right(region, 3), 'x'", false),
+        (
+            "CASE WHEN cost > 1 THEN left(note, 3) ELSE 'x' END, NULL",
+            false,
+        ),
+        ("patient::text, cost::text", false),
+        ("patient, tall, 1", false),
+        ("cost, 1.5", false),
+        ("big, 1", false),
+        ("day, NULL", false),
+    ] {
+        let sql = format!("SELECT count(*) FROM visits WHERE ARRAY[{elements}] IS NOT NULL");
+        let end = stage.assert_tells_nothing("", &sql);
+        let code = end.error.map(|(code, _)| code);
+        assert_eq!(code.as_deref(), is_refused.then_some("42501"), "{elements}");
+    }
+    let element =
+        "rpad(region, CASE WHEN patient = 666 AND region = 'canary' THEN 65536 ELSE 1 END, 'x')";
+    let elements = vec![element; 16_400].join(", ");
+    let sql = format!("SELECT count(*) FROM visits WHERE ARRAY[{elements}] IS NOT NULL");
+    stage.assert_tells_nothing("", &sql);
+    stage.assert_tells_without(&["nodes"], "", &sql);
+}
+
+/// What a function is, and whether it may be executed, is looked up before any row.
+#[test]
+fn no_function_is_missing_when_a_row_is_reached() {
+    let mut stage = Stage::new();
+    for cast in [
+        "region::char(5)::varchar",
+        "region::char(5)::text",
+        "big::numeric(5, 2)",
+        "region::name::varchar(3)",
+    ] {
+        let sql = format!("SELECT count(*) FROM visits WHERE patient = 666 AND {cast} IS NOT NULL");
+        let end = stage.assert_tells_nothing("", &sql);
+        assert_eq!(end.error, None, "{cast}");
+    }
+    let sql =
+        "SELECT count(*) FROM visits WHERE CASE WHEN patient = 666 THEN lower(region) END = 'x'";
+    let mut kept = [true, false].map(|_| stage.analyst());
+    for client in &mut kept {
+        run(
+            client,
+            &format!("PREPARE q AS {sql}; SET plan_cache_mode = force_generic_plan; EXECUTE q"),
+        );
+        run(client, &format!("BEGIN; DECLARE c CURSOR FOR {sql}"));
+    }
+    stage.as_root("REVOKE EXECUTE ON FUNCTION lower(text) FROM PUBLIC");
+    for (client, person) in kept.iter_mut().zip([true, false]) {
+        stage.set_person(person);
+        // A cursor that was open before goes on, as one of PostgreSQL's would.
+        assert_eq!(stage.attack(client, "FETCH c").error, None, "{person}");
+        run(client, "COMMIT");
+        let (code, message) = stage.attack(client, "EXECUTE q").error.expect("refused");
+        assert_eq!(code, "42501", "{person}: {message}");
+        assert!(
+            message.contains("no right to execute function lower(text)"),
+            "{message}"
+        );
+    }
+    let end = stage.assert_tells_nothing("", sql);
+    assert_eq!(end.error.expect("refused").0, "42501");
+}
+
+/// Short arguments of one row that would keep the server busy for a second or more.
+const SLOW: [&str; 7] = [
+    "repeat(CASE WHEN patient = 666 THEN '' ELSE 'a' END, 2147483647) = 'x'",
+    "strpos(repeat('a', CASE WHEN patient = 666 THEN 60000 END), 'b' || repeat('a', 30000)) > 0",
+    "ltrim(repeat('ab', CASE WHEN patient = 666 THEN 20000 END), repeat('c', 30000) || 'ab') = 'x'",
+    "repeat('a', CASE WHEN patient = 666 THEN 50000 END) LIKE '%' || repeat('a', 20000) || 'b'",
+    "repeat('a', CASE WHEN patient = 666 THEN 2001 END) ~ '^(a+)(a+)(a+)\\1\\2\\3$'",
+    "regexp_replace(repeat('x', CASE WHEN patient = 666 THEN 50000 END) || 'z', 'x.*y|z', '') = 'x'",
+    "power(CASE WHEN patient = 666 THEN 9.99 ELSE 1 END, 130000) > 1",
+];
+
+#[test]
+fn no_row_takes_a_second() {
+    let mut stage = Stage::new();
+    for condition in SLOW {
+        let sql = format!("SELECT count(*) FROM visits WHERE {condition}");
+        stage.assert_tells_nothing("SET statement_timeout = '1s';", &sql);
+        stage.assert_tells_without(&["work"], "SET statement_timeout = '1s';", &sql);
     }
 }

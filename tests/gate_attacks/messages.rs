@@ -56,7 +56,7 @@ fn as_many_debugging_lines_with_the_person_as_without() {
     }
 }
 
-/// Where the server's own log has nothing of LOG, no hook is called for it: such a session is refused.
+/// Also where the server's own log has nothing of it.
 #[test]
 fn no_log_line_reaches_the_client_of_a_server_that_logs_nothing() {
     let mut stage = Stage::new();
@@ -84,15 +84,76 @@ fn auto_explain_shows_nothing() {
     );
     let before = "SET client_min_messages = log; SELECT count(*) FROM visits; \
                   CREATE OR REPLACE FUNCTION f() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM visits';";
-    for sql in [ASKED, "SELECT f()", "SELECT x, f() FROM own"] {
-        let end = stage.assert_tells_nothing(before, sql);
-        assert_eq!(end.heard, Vec::<String>::new(), "{sql}");
+    for (level, defence) in [
+        ("log", "quiet"),
+        ("info", "warnings"),
+        ("notice", "warnings"),
+        ("warning", "warnings"),
+    ] {
+        stage.as_root(&format!(
+            "ALTER ROLE {{a}} SET auto_explain.log_level = '{level}'"
+        ));
+        for sql in [ASKED, "SELECT f()", "SELECT x, f() FROM own"] {
+            let end = stage.assert_tells_nothing(before, sql);
+            assert_eq!(end.heard, Vec::<String>::new(), "{level}: {sql}");
+        }
+        let mut client = stage.analyst();
+        run(&mut client, &format!("{}{before}", down(defence)));
+        let heard = stage.attack(&mut client, ASKED).heard;
+        assert!(
+            heard.iter().any(|said| said.contains("actual")),
+            "{level}: {heard:?}"
+        );
     }
-    let mut client = stage.analyst();
-    run(&mut client, &format!("{}{before}", down("quiet")));
-    let heard = stage.attack(&mut client, ASKED).heard;
-    assert!(
-        heard.iter().any(|said| said.contains("actual")),
-        "{heard:?}"
+}
+
+/// A collation of another version than the one that it was made with: PostgreSQL warns once in a session, where it first
+/// compares by it.
+#[test]
+fn no_warning_depends_on_a_row() {
+    let mut stage = Stage::new();
+    let bad = "CREATE COLLATION bad (provider = icu, locale = 'en', version = '0.0')";
+    if stage.root.batch_execute(bad).is_err() {
+        return;
+    }
+    let asked = "SELECT count(*) FROM visits WHERE CASE WHEN patient = 666 THEN region < ('b' COLLATE bad) END";
+    let key =
+        "SELECT count(*) FROM visits GROUP BY CASE WHEN patient = 666 THEN region END COLLATE bad";
+    for sql in [asked, key] {
+        let end = stage.assert_tells_nothing("", sql);
+        assert!(
+            end.heard.iter().any(|said| said.contains("version")),
+            "{end:?}"
+        );
+    }
+    stage.assert_tells_without(&["warnings", "lookup"], "", asked);
+    // What a row has looked up is not looked up by a query of the analyst's own.
+    let then = format!("{asked}; SELECT 'a' < ('b' COLLATE bad)");
+    stage.assert_tells_nothing("", &then);
+    stage.assert_tells_without(&["lookup"], "", &then);
+}
+
+/// Messages of the analyst's own code, which sees answers alone, still come.
+#[test]
+fn what_answers_raise_is_heard() {
+    let mut stage = Stage::new();
+    let before = "CREATE OR REPLACE FUNCTION say(bigint) RETURNS bigint LANGUAGE plpgsql AS \
+                  $$ BEGIN RAISE NOTICE 'a notice'; RAISE WARNING 'a warning'; RAISE INFO 'a hint'; RETURN 1; END $$; \
+                  CREATE OR REPLACE FUNCTION told() RETURNS trigger LANGUAGE plpgsql AS \
+                  $$ BEGIN RAISE NOTICE 'a row'; RETURN NEW; END $$; \
+                  CREATE OR REPLACE TRIGGER told AFTER INSERT ON own FOR EACH ROW EXECUTE FUNCTION told();";
+    let end = stage.assert_tells_nothing(before, "SELECT say(count(*)) FROM visits");
+    assert_eq!(end.heard, ["a notice ", "a warning ", "a hint "]);
+    let end = stage.assert_tells_nothing(
+        before,
+        "INSERT INTO own SELECT 9, 'r9' FROM (SELECT count(*) FROM visits) s",
     );
+    assert_eq!(end.heard, ["a row "]);
+    // And in the same transaction, and after an error.
+    let then = "BEGIN; SELECT count(*) FROM visits; SELECT say(1); COMMIT";
+    let end = stage.assert_tells_nothing(before, then);
+    assert_eq!(end.heard, ["a notice ", "a warning ", "a hint "]);
+    let caught = "DO $$ BEGIN PERFORM count(*) / 0 FROM visits; EXCEPTION WHEN OTHERS THEN PERFORM say(1); END $$";
+    let end = stage.assert_tells_nothing(before, caught);
+    assert_eq!(end.heard, ["a notice ", "a warning ", "a hint "]);
 }

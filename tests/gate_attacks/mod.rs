@@ -7,6 +7,7 @@ mod charges;
 mod expressions;
 mod keys;
 mod joins;
+mod functions;
 mod messages;
 mod names;
 mod plans;

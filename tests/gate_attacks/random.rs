@@ -13,7 +13,7 @@ use super::{Stage, down, kill_a_row};
 const QUESTIONS: usize = 1500;
 
 /// Whether groups come in the order of their keys.
-const ORDERED: bool = false;
+const ORDERED: bool = true;
 
 /// The analyst's own table that questions join: of one page, which is full, with a dead row on it.
 const PROBE: &str = "TRUNCATE probe; INSERT INTO probe SELECT g % 3, repeat('x', 1900) FROM generate_series(1, 4) g";
@@ -27,7 +27,7 @@ const COUNTED: &str = "SET stats_fetch_consistency = none; \
     FROM (VALUES ('probe'::regclass), ('probe_k')) t(c)";
 
 /// A question of which the first columns are its keys.
-struct Question {
+pub struct Question {
     sql: String,
     keys: usize,
     /// Whether the values of its keys are public.
@@ -36,11 +36,23 @@ struct Question {
     sorted: bool,
 }
 
+impl Question {
+    /// One whose rows say nothing of what to expect.
+    pub fn plain(sql: String) -> Self {
+        Self {
+            sql,
+            keys: 0,
+            declared: false,
+            sorted: false,
+        }
+    }
+}
+
 /// Numbers that look random, the same at every run.
-struct Dice(u64);
+pub struct Dice(pub u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    pub fn roll(&mut self, sides: usize) -> usize {
         // Knuth's constants; the high bits are the better ones.
         self.0 = self
             .0
@@ -49,7 +61,7 @@ impl Dice {
         (self.0 >> 33) as usize % sides
     }
 
-    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
+    pub fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
         of[self.roll(of.len())]
     }
 }
@@ -648,16 +660,27 @@ fn order(
 }
 
 /// What came of many questions.
-struct Outcome {
-    answered: usize,
+#[derive(Default)]
+pub struct Outcome {
+    pub answered: usize,
     charges: i64,
     /// What was not the same with the person and without.
     told: Vec<[Ending; 2]>,
 }
 
-/// Asks so many questions with the person in the tables and without, without some defences. All should end alike, and
-/// cost the same. Every second one is of a kind that is answered.
-fn ask(questions: usize, seed: u64, defences: &[&str]) -> Outcome {
+impl Outcome {
+    /// That nothing told of the person.
+    pub fn assert_tells_nothing(&self) {
+        for [with, without] in self.told.iter().take(9) {
+            println!("{with:?}\n{without:?}");
+        }
+        assert!(self.told.is_empty(), "{} questions tell", self.told.len());
+    }
+}
+
+/// A database with a budget for many questions, and a session of the analyst for when the person is in the tables, and
+/// for when not, both without some defences.
+pub fn many(defences: &[&str]) -> (Stage, [Client; 2]) {
     let mut stage = Stage::new();
     // The same delta of a choice of groups as before, and a budget that has it often enough.
     stage.as_owner("SELECT dp_budget('patients', 4096, 0.5)");
@@ -678,12 +701,48 @@ fn ask(questions: usize, seed: u64, defences: &[&str]) -> Outcome {
             run(client, &down(defence));
         }
     }
+    (stage, clients)
+}
+
+/// Asks questions with the person in the tables and without, by both protocols in turn.
+pub fn ask_all(
+    stage: &mut Stage,
+    clients: &mut [Client; 2],
+    asked: &[Question],
+    outcome: &mut Outcome,
+) {
+    let mut ends = [Vec::new(), Vec::new()];
+    let mut spent = Vec::new();
+    for ((ends, client), person) in ends.iter_mut().zip(clients).zip([true, false]) {
+        stage.set_person(person);
+        let before = stage.spent();
+        for (i, question) in asked.iter().enumerate() {
+            ends.push(ask_one(stage, client, question, i % 4 > 1));
+        }
+        // What this session counted is not written down while the other one asks.
+        run(client, "SELECT pg_stat_force_next_flush()");
+        let after = stage.spent();
+        spent.push((((after.0 - before.0) * 1e6).round(), after.1 - before.1));
+    }
+    let [with, without] = ends;
+    outcome.answered += with.iter().filter(|end| end.error.is_none()).count();
+    outcome.charges += spent[0].1;
+    let before = outcome.told.len();
+    let pairs = with.into_iter().zip(without);
+    let pairs = pairs.map(|(one, other)| [one, other]);
+    outcome
+        .told
+        .extend(pairs.filter(|[one, other]| one != other));
+    if outcome.told.len() == before {
+        assert_eq!(spent[0], spent[1]);
+    }
+}
+
+/// Asks so many questions without some defences. Every second one is of a kind that is answered.
+fn ask(questions: usize, seed: u64, defences: &[&str]) -> Outcome {
+    let (mut stage, mut clients) = many(defences);
     let mut dice = Dice(seed);
-    let mut outcome = Outcome {
-        answered: 0,
-        charges: 0,
-        told: Vec::new(),
-    };
+    let mut outcome = Outcome::default();
     // In parts, as the tables are changed between them.
     for part in (0..questions).step_by(1000) {
         let asked: Vec<_> = (part..questions.min(part + 1000))
@@ -692,48 +751,17 @@ fn ask(questions: usize, seed: u64, defences: &[&str]) -> Outcome {
                 _ => plain_question(&mut dice),
             })
             .collect();
-        let mut ends = [Vec::new(), Vec::new()];
-        let mut spent = Vec::new();
-        for ((ends, client), person) in ends.iter_mut().zip(&mut clients).zip([true, false]) {
-            stage.set_person(person);
-            let before = stage.spent();
-            for (i, question) in asked.iter().enumerate() {
-                ends.push(ask_one(&stage, client, question, i % 4 > 1));
-            }
-            // What this session counted is not written down while the other one asks.
-            run(client, "SELECT pg_stat_force_next_flush()");
-            let after = stage.spent();
-            spent.push((((after.0 - before.0) * 1e6).round(), after.1 - before.1));
-        }
-        let [with, without] = ends;
-        outcome.answered += with.iter().filter(|end| end.error.is_none()).count();
-        outcome.charges += spent[0].1;
-        let pairs = with
-            .into_iter()
-            .zip(without)
-            .map(|(one, other)| [one, other]);
-        outcome
-            .told
-            .extend(pairs.filter(|[one, other]| one != other));
-        if defences.is_empty() {
-            assert_eq!(spent[0], spent[1]);
-        }
+        ask_all(&mut stage, &mut clients, &asked, &mut outcome);
     }
     outcome
 }
 
 /// Asks, and sees that nothing tells of the person.
 fn assert_tells_nothing(questions: usize, seed: u64) {
-    let Outcome {
-        answered,
-        charges,
-        told,
-    } = ask(questions, seed, &[]);
+    let outcome = ask(questions, seed, &[]);
+    let (answered, charges) = (outcome.answered, outcome.charges);
     println!("of {questions} questions {answered} were answered, {charges} charged");
-    for [with, without] in told.iter().take(9) {
-        println!("{with:?}\n{without:?}");
-    }
-    assert!(told.is_empty(), "{} of {questions} tell", told.len());
+    outcome.assert_tells_nothing();
     assert!(answered > questions / 3, "{answered} were answered");
     assert!(charges > questions as i64 / 3, "{charges} were charged");
 }
