@@ -43,6 +43,12 @@ pub enum Defence {
     Listed,
     /// Code of an owner does not run with the rights in which templates are read.
     Domain,
+    /// Rights are looked up without the hooks of other extensions.
+    Hooks,
+    /// What is copied into a query is bounded.
+    Copies,
+    /// Budgets that pay for one query are charged together or not at all.
+    Together,
 }
 
 #[cfg(feature = "testing")]
@@ -73,6 +79,9 @@ mod testing {
         (Defence::Role, "role"),
         (Defence::Listed, "listed"),
         (Defence::Domain, "domain"),
+        (Defence::Hooks, "hooks"),
+        (Defence::Copies, "copies"),
+        (Defence::Together, "together"),
     ];
 
     thread_local! {

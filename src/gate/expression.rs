@@ -8,6 +8,7 @@ use pgrx::pg_sys::{self, List, Node, NodeTag, Oid, Query, SubLinkType};
 
 use crate::gate::defence::Defence;
 use crate::gate::refuse::{Checked, Reason};
+use crate::pg::stack;
 use crate::pg::tree::{self, Ref};
 use crate::total::judge::Judgement;
 use crate::total::{judge as judged, range as ranges, variant as variants};
@@ -65,6 +66,7 @@ impl Checker {
 
     /// Checks a node and all below it, in place.
     fn check(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
+        stack::check();
         match node.tag() {
             NodeTag::T_Var => self.check_var(node),
             NodeTag::T_Const | NodeTag::T_SQLValueFunction | NodeTag::T_CaseTestExpr => Ok(node),
