@@ -238,7 +238,7 @@ impl Columns<'_> {
     /// A sub-query among the answers: one that could stand alone.
     fn sublink(&mut self, link: Ref<pg_sys::SubLink>) -> Ref<Node> {
         let mut link = link.copy();
-        if Ref::of(link.subselect).is_some_and(|query| names_outer(query)) {
+        if Ref::of(link.subselect).is_some_and(names_outer) {
             self.refuse(Reason::with_hint(
                 "a sub-query among its answers uses a column from outside of it",
                 "Put the query into a WITH or a sub-query in FROM, and the other one around it.",
