@@ -41,6 +41,9 @@ test-clients:   ## the gate under psycopg, SQLAlchemy, pandas, dbt (from PyPI) a
 test-superset:  ## the gate under Apache Superset (from PyPI, 700 MB), by its REST API
 	@scripts/test-superset
 
+test-extensions: ## the gate beside pgaudit, pg_qualstats, pg_cron and others, loaded before it and after (installs their packages)
+	@scripts/test-extensions
+
 test-citus:     ## the aggregates pushed down by Citus, a coordinator and two workers (from its source, nothing is installed)
 	@scripts/test-citus
 
@@ -105,5 +108,5 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
-.PHONY: all demo test test-citus test-crash test-moved test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench \
+.PHONY: all demo test test-citus test-crash test-moved test-extensions test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench \
 	bench-charges bench-planning bench-citus bench-18 bench-peers audit audit-deps mutations mutants docs figures install uninstall package reproducible clean help

@@ -115,7 +115,7 @@ CREATE FUNCTION dp_cost(
     query text, OUT relation regclass, OUT budget text, OUT epsilon float8, OUT rho float8, OUT delta float8,
     OUT fits boolean, OUT mechanisms text, OUT rewritten text
 ) RETURNS SETOF record
-    AS 'MODULE_PATHNAME', 'dp_cost_wrapper' LANGUAGE C VOLATILE STRICT ROWS 1;
+    AS 'MODULE_PATHNAME', 'dp_cost' LANGUAGE C VOLATILE STRICT ROWS 1;
 COMMENT ON FUNCTION dp_cost(text) IS
     'What a query about protected tables would cost: for each SELECT about one, the table, the budget, '
     'epsilon (NULL if '

@@ -188,6 +188,35 @@ fn panic(_: Call) -> Option<Datum> {
     panic!("a panic that a test asked for")
 }
 
+/// `dp_test_permission_checks()`: how often hooks of other extensions were asked for rights since this was asked last.
+fn permission_checks(_: Call) -> Option<Datum> {
+    use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+    static ASKED: AtomicI64 = AtomicI64::new(0);
+    static HOOKED: AtomicBool = AtomicBool::new(false);
+
+    #[cfg(feature = "pg15")]
+    unsafe extern "C-unwind" fn hook(_: *mut pg_sys::List, _: bool) -> bool {
+        ASKED.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+    #[cfg(not(feature = "pg15"))]
+    unsafe extern "C-unwind" fn hook(_: *mut pg_sys::List, _: *mut pg_sys::List, _: bool) -> bool {
+        ASKED.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+    if !HOOKED.swap(true, Ordering::Relaxed) {
+        // SAFETY: no other hook of this kind is there in a server of the tests, and a backend has one thread.
+        unsafe { pg_sys::ExecutorCheckPerms_hook = Some(hook) };
+    }
+    ASKED.swap(0, Ordering::Relaxed).into_datum()
+}
+
+sql_function!(
+    dp_test_permission_checks,
+    pg_finfo_dp_test_permission_checks,
+    permission_checks
+);
+
 /// `dp_test_memory_left(bigint)`: from now on this process gets so many bytes of memory more, and no others.
 fn memory_left(call: Call) -> Option<Datum> {
     unsafe extern "C" {

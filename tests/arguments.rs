@@ -4,7 +4,7 @@
 use std::error::Error;
 
 use dp_mean_tests::{
-    Build, Database, PARALLEL, Refusal, explain, refused, rows, run, session, value,
+    Build, Database, PARALLEL, Refusal, explain, refusal, refused, rows, run, session, value,
 };
 use postgres::Client;
 use postgres::types::private::BytesMut;
@@ -1292,6 +1292,69 @@ fn no_backtrace_is_shown() {
     }
     let refusal = refused(&mut client, "SELECT dp_test_panic()");
     assert_eq!(refusal.detail, "", "{refusal:?}");
+}
+
+/// The same of all functions, each with arguments of many kinds.
+#[test]
+fn no_function_shows_a_backtrace() {
+    const FUNCTIONS: &str = "
+        SELECT p.oid::regproc::text, p.prokind::text, array(SELECT format_type(t, NULL) FROM unnest(p.proargtypes) t)
+        FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+        JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'dp_mean'
+        WHERE NOT 'internal' = ANY (array(SELECT format_type(t, NULL) FROM unnest(p.proargtypes) t))
+            AND p.prorettype <> 'trigger'::regtype
+        ORDER BY p.oid";
+    const VALUES: [&str; 6] = [
+        "NULL",
+        "'-1'",
+        "'no such (thing'",
+        "'{NULL,NaN}'",
+        "'1e999'",
+        "''",
+    ];
+    for build in [Build::Testing, Build::Release] {
+        let (_database, mut client) = session(build);
+        if let Build::Testing = build {
+            run(&mut client, "SELECT dp_test_backtraces()");
+        }
+        let (mut functions, mut refusals) = (0, 0);
+        for row in client.query(FUNCTIONS, &[]).expect("the functions") {
+            let (name, kind, types): (String, String, Vec<String>) =
+                (row.get(0), row.get(1), row.get(2));
+            functions += 1;
+            for value in VALUES {
+                let any = |kind: &String| kind == "\"any\"" || kind.starts_with("any");
+                let arguments = types.iter().map(|kind| match any(kind) {
+                    true => format!("{value}::text"),
+                    false => format!("{value}::{kind}"),
+                });
+                let call = format!("{name}({})", Vec::from_iter(arguments).join(", "));
+                let sql = match kind.as_str() {
+                    "a" => format!("SELECT {call} FROM generate_series(1, 2)"),
+                    _ => format!("SELECT * FROM {call} AS f"),
+                };
+                let Err(error) = client.simple_query(&sql) else {
+                    continue;
+                };
+                refusals += 1;
+                let shown = format!("{:?}", refusal(&error, &sql)).to_lowercase();
+                assert!(!shown.contains("backtrace"), "{shown}: {sql}");
+                assert!(!shown.contains(".rs:"), "{shown}: {sql}");
+            }
+        }
+        assert!(functions > 100 && refusals > 400, "{functions}, {refusals}");
+        for sql in [
+            "SELECT * FROM dp_cost('SELECT (')",
+            "SELECT dp_cost('SELECT 1 FROM nothing')",
+        ] {
+            let refusal = refused(&mut client, sql);
+            assert!(
+                ["42601", "42P01"].contains(&refusal.code.as_str()),
+                "{refusal:?}"
+            );
+            assert_eq!(refusal.detail, "", "{refusal:?}");
+        }
+    }
 }
 
 /// With rows PostgreSQL computes all arguments before it calls us; so without rows what fails there comes first.

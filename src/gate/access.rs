@@ -2,58 +2,138 @@
 
 use pgrx::pg_sys::{self, Oid, Query, RTEKind, RangeTblEntry};
 
+use crate::gate::defence::Defence;
+use crate::ledger::session;
 use crate::pg::tree::{self, Ref};
 
 /// What a query asks of a table.
 struct Permissions {
-    required: u64,
+    required: pg_sys::AclMode,
     /// Whose rights count; invalid: those of the current role.
     as_role: Oid,
-    #[cfg(not(feature = "pg15"))]
-    info: Ref<pg_sys::RTEPermissionInfo>,
+    /// The columns that are read, inserted and updated, as PostgreSQL counts them.
+    selected: *mut pg_sys::Bitmapset,
+    inserted: *mut pg_sys::Bitmapset,
+    updated: *mut pg_sys::Bitmapset,
 }
 
+/// What has the permissions of an entry: on newer servers a record of its own.
 #[cfg(feature = "pg15")]
-fn permissions(_: Ref<Query>, entry: Ref<RangeTblEntry>) -> Option<Permissions> {
-    Some(Permissions {
-        required: u64::from(entry.requiredPerms),
-        as_role: entry.checkAsUser,
-    })
+type Holder = RangeTblEntry;
+#[cfg(not(feature = "pg15"))]
+type Holder = pg_sys::RTEPermissionInfo;
+
+#[cfg(feature = "pg15")]
+fn holder(_: Ref<Query>, entry: Ref<RangeTblEntry>) -> Option<Ref<Holder>> {
+    Some(entry)
 }
 
 #[cfg(not(feature = "pg15"))]
-fn permissions(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> Option<Permissions> {
+fn holder(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> Option<Ref<Holder>> {
     if entry.perminfoindex == 0 {
         return None;
     }
     // SAFETY: an entry of this query that has such a record.
     let info = unsafe { pg_sys::getRTEPermissionInfo(query.rteperminfos, entry.pointer()) };
-    let info = Ref::of(info)?;
+    Ref::of(info)
+}
+
+fn permissions(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> Option<Permissions> {
+    let holder = holder(query, entry)?;
     Some(Permissions {
-        required: info.requiredPerms,
-        as_role: info.checkAsUser,
-        info,
+        required: holder.requiredPerms,
+        as_role: holder.checkAsUser,
+        selected: holder.selectedCols,
+        inserted: holder.insertedCols,
+        updated: holder.updatedCols,
     })
 }
 
 /// Whether PostgreSQL refuses the current role, or the owner of the view that names the table.
+///
+/// PostgreSQL's own function for it also asks the hooks of other extensions, which expect an execution: none has begun
+/// where a query is planned. They are asked when it begins, as ever.
 pub fn is_denied(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> bool {
     if entry.rtekind != RTEKind::RTE_RELATION {
         return false;
     }
-    let Some(permissions) = permissions(query, entry) else {
+    let Some(permissions) = permissions(query, entry).filter(|asked| asked.required != 0) else {
         return false;
     };
-    if permissions.required == 0 {
-        return false;
+    if !Defence::Hooks.stands() {
+        return is_denied_with_hooks(query, entry);
     }
+    let role = match permissions.as_role {
+        Oid::INVALID => session::role(),
+        role => role,
+    };
+    let all = pg_sys::AclMaskHow::ACLMASK_ALL;
+    // SAFETY: a lookup in the catalog, of a table that the query has locked.
+    let has = unsafe { pg_sys::pg_class_aclmask(entry.relid, role, permissions.required, all) };
+    let missing = permissions.required & !has;
+    // These can be had of columns too.
+    let of_columns = [
+        (pg_sys::ACL_SELECT, permissions.selected),
+        (pg_sys::ACL_INSERT, permissions.inserted),
+        (pg_sys::ACL_UPDATE, permissions.updated),
+    ];
+    let mut others = missing;
+    for (right, columns) in of_columns {
+        let right = right as pg_sys::AclMode;
+        others &= !right;
+        if missing & right != 0 && !has_columns(entry.relid, role, right, columns) {
+            return true;
+        }
+    }
+    others != 0
+}
+
+/// Whether a role has a right on each of these columns; of no column on any.
+fn has_columns(
+    relation: Oid,
+    role: Oid,
+    right: pg_sys::AclMode,
+    columns: *mut pg_sys::Bitmapset,
+) -> bool {
+    // SAFETY: lookups in the catalog, which answer for any table that is locked; a set of the query, or NULL.
+    unsafe {
+        let of_all = |how| pg_sys::pg_attribute_aclcheck_all(relation, role, right, how);
+        let ok = pg_sys::AclResult::ACLCHECK_OK;
+        let mut member = pg_sys::bms_next_member(columns, -1);
+        if member < 0 {
+            return of_all(pg_sys::AclMaskHow::ACLMASK_ANY) == ok;
+        }
+        while member >= 0 {
+            let result = match i16::try_from(member + pg_sys::FirstLowInvalidHeapAttributeNumber) {
+                // The whole row.
+                Ok(0) => of_all(pg_sys::AclMaskHow::ACLMASK_ALL),
+                Ok(column) => pg_sys::pg_attribute_aclcheck(relation, column, role, right),
+                Err(_) => return false,
+            };
+            if result != ok {
+                return false;
+            }
+            member = pg_sys::bms_next_member(columns, member);
+        }
+        true
+    }
+}
+
+/// The same, as PostgreSQL asks it where a plan starts: with the hooks of other extensions.
+fn is_denied_with_hooks(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> bool {
     let entries = tree::list_of([entry]);
     // SAFETY: a list with this entry, and on newer servers one with its record.
     unsafe {
         #[cfg(feature = "pg15")]
-        return !pg_sys::ExecCheckRTPerms(entries, false);
+        {
+            let _ = query;
+            !pg_sys::ExecCheckRTPerms(entries, false)
+        }
         #[cfg(not(feature = "pg15"))]
-        !pg_sys::ExecCheckPermissions(entries, tree::list_of([permissions.info]), false)
+        {
+            let records = tree::list_of(holder(query, entry));
+            !pg_sys::ExecCheckPermissions(entries, records, false)
+        }
     }
 }
 
@@ -74,7 +154,7 @@ pub fn may_read_some(relation: Oid, role: Oid) -> bool {
 /// Whether it asks for reading it, and for nothing else.
 pub fn is_only_read(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> bool {
     permissions(query, entry)
-        .is_some_and(|permissions| permissions.required == u64::from(pg_sys::ACL_SELECT))
+        .is_some_and(|permissions| permissions.required == pg_sys::ACL_SELECT as pg_sys::AclMode)
 }
 
 /// Whether it asks for anything.
@@ -93,10 +173,7 @@ pub fn view_owner(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> Option<Oid> {
 /// the person is read.
 pub fn lend(query: Ref<Query>, entry: Ref<RangeTblEntry>, owner: Oid, unit: i16) {
     let column = i32::from(unit) - pg_sys::FirstLowInvalidHeapAttributeNumber;
-    #[cfg(feature = "pg15")]
-    let (_, mut holder) = (query, entry);
-    #[cfg(not(feature = "pg15"))]
-    let Some(mut holder) = permissions(query, entry).map(|permissions| permissions.info) else {
+    let Some(mut holder) = holder(query, entry) else {
         return;
     };
     holder.checkAsUser = owner;

@@ -1,7 +1,7 @@
 //! What the aggregates of a block ask for.
 
 use dp_core::request::ranks::MOST;
-use pgrx::pg_sys::{self, Aggref, Node, Oid, TargetEntry};
+use pgrx::pg_sys::{self, Aggref, Node, NodeTag, Oid, TargetEntry};
 
 use crate::aggregates::SIGNATURES;
 use crate::call::signature::Role;
@@ -12,7 +12,7 @@ use crate::pg::array::row_of_numbers;
 use crate::pg::extension;
 use crate::pg::fmgr::float8;
 use crate::pg::settings;
-use crate::pg::tree::{self, Ref};
+use crate::pg::tree::{self, Ref, Step};
 use crate::types::mechanism;
 
 /// OIDs from here on are not PostgreSQL's own.
@@ -180,15 +180,20 @@ pub fn collect(block: &Block) -> Checked<Vec<Asked>> {
     calls.into_iter().map(|call| asked(block, call)).collect()
 }
 
-fn find(node: Ref<Node>, calls: &mut Vec<Ref<Aggref>>) -> bool {
-    if let Some(call) = node.cast::<Aggref>() {
-        if !calls.iter().any(|known| known.same(call)) {
-            calls.push(call);
+fn find(node: Ref<Node>, calls: &mut Vec<Ref<Aggref>>) {
+    tree::search(node, &mut |node, _| {
+        if let Some(call) = node.cast::<Aggref>() {
+            if !calls.iter().any(|known| known.same(call)) {
+                calls.push(call);
+            }
+            return Step::Past;
         }
-        return false;
-    }
-    // Those of a sub-query are its own.
-    node.cast::<pg_sys::Query>().is_none() && tree::walk(node, &mut |below| find(below, calls))
+        match node.tag() {
+            // Those of a sub-query are its own.
+            NodeTag::T_Query => Step::Past,
+            _ => Step::Below,
+        }
+    });
 }
 
 fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {

@@ -17,6 +17,7 @@ use crate::gate::refuse::{Checked, Reason};
 use crate::gate::released;
 use crate::ledger::session;
 use crate::pg::procedure;
+use crate::pg::stack;
 use crate::pg::tree::{self, Ref};
 
 /// The most keys of a block: together they fit into a row.
@@ -129,6 +130,7 @@ impl Block {
 
     /// Whether the protected table stands below a part of FROM.
     fn is_below(&self, node: Ref<Node>) -> bool {
+        stack::check();
         if let Some(reference) = node.cast::<RangeTblRef>() {
             return reference.rtindex == self.index;
         }
@@ -148,6 +150,7 @@ impl Block {
 
     /// Checks a part of FROM, and puts its conditions into their safe form.
     fn check_from(&mut self, node: Ref<Node>) -> Checked<()> {
+        stack::check();
         if let Some(reference) = node.cast::<RangeTblRef>() {
             return self.check_table(reference.rtindex);
         }
@@ -349,6 +352,7 @@ impl Block {
 
     /// Whether an expression is NULL for no row.
     pub fn is_never_null(&self, node: Ref<Node>) -> bool {
+        stack::check();
         if let Some(column) = node.cast::<pg_sys::Var>() {
             return column.varno == self.index && self.policy.is_not_null(column.varattno);
         }

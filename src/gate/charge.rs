@@ -28,49 +28,32 @@ thread_local! {
     static CHARGED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The receipts of a plan that has started, each with its node, and the scans of WITHs.
-fn receipts(execution: Ref<EState>, top: Ref<PlanState>) -> Option<Found> {
-    let mut found = Found {
-        seen: Vec::new(),
-        receipts: Vec::new(),
-        scans: Vec::new(),
-        damaged: false,
-    };
-    found.visit(top);
-    // Not all of them hang on the tree yet: what a WITH RECURSIVE computes is made at its first row.
-    for state in tree::list::<PlanState>(execution.es_subplanstates) {
-        found.visit(state);
-    }
-    (!found.damaged).then_some(found)
-}
-
+/// What of a plan that has started is of interest: its receipts, each with its node, and its scans of WITHs.
+#[derive(Default)]
 struct Found {
-    seen: Vec<Ref<PlanState>>,
     receipts: Vec<(Ref<AggState>, Receipt)>,
     scans: Vec<Ref<CteScanState>>,
-    /// A receipt whose arguments were not found.
-    damaged: bool,
 }
 
-impl Found {
-    fn visit(&mut self, state: Ref<PlanState>) -> bool {
-        if let Some(aggregate) = state.cast::<AggState>()
-            && !self.seen.contains(&state)
-        {
-            self.seen.push(state);
-            let calls = tree::list::<Aggref>(aggregate.aggs);
-            for call in calls.into_iter().filter(|call| is_answered_receipt(*call)) {
-                match read(aggregate, call) {
-                    Some(receipt) => self.receipts.push((aggregate, receipt)),
-                    None => self.damaged = true,
-                }
+/// Looks through a plan that has started; `None` if the arguments of a receipt were not found.
+fn receipts(execution: Ref<EState>, top: Ref<PlanState>) -> Option<Found> {
+    // Not all of them hang on the tree yet: what a WITH RECURSIVE computes is made at its first row.
+    let others = tree::list::<PlanState>(execution.es_subplanstates);
+    let mut found = Found::default();
+    for state in tree::states(std::iter::once(top).chain(others)) {
+        if let Some(scan) = state.cast::<CteScanState>() {
+            found.scans.push(scan);
+        }
+        let Some(aggregate) = state.cast::<AggState>() else {
+            continue;
+        };
+        for call in tree::list::<Aggref>(aggregate.aggs) {
+            if is_answered_receipt(call) {
+                found.receipts.push((aggregate, read(aggregate, call)?));
             }
         }
-        if let Some(scan) = state.cast::<CteScanState>() {
-            self.scans.push(scan);
-        }
-        tree::walk_states(state, &mut |below| self.visit(below))
     }
+    Some(found)
 }
 
 /// The receipt of a call: its arguments, which are constants.
@@ -153,12 +136,9 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
         payments.push(payment(bill)?);
     }
     if Defence::Charge.stands() {
-        // All of them, before any is paid.
-        for (i, payment) in payments.iter().enumerate().skip(1) {
-            ledger::check(&payment.after(&payments[..i]))?;
-        }
-        for payment in &payments {
-            ledger::charge(payment)?;
+        match Defence::Together.stands() {
+            true => ledger::charge_all(&payments)?,
+            false => payments.iter().try_for_each(ledger::charge)?,
         }
     }
     remember(execution);

@@ -63,6 +63,12 @@ pub enum Defence {
     Preview,
     /// Joined tables are read whole, before the first private row.
     Inputs,
+    /// Rights are looked up without the hooks of other extensions.
+    Hooks,
+    /// What is copied into a query is bounded.
+    Copies,
+    /// Budgets that pay for one query are charged together or not at all.
+    Together,
 }
 
 #[cfg(feature = "testing")]
@@ -103,6 +109,9 @@ mod testing {
         (Defence::Size, "size"),
         (Defence::Preview, "preview"),
         (Defence::Inputs, "inputs"),
+        (Defence::Hooks, "hooks"),
+        (Defence::Copies, "copies"),
+        (Defence::Together, "together"),
     ];
 
     thread_local! {

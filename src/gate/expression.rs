@@ -10,6 +10,7 @@ use crate::gate::defence::Defence;
 use crate::gate::refuse::{Checked, Reason};
 use crate::gate::size;
 use crate::pg::procedure;
+use crate::pg::stack;
 use crate::pg::tree::{self, Ref};
 use crate::total::judge::Judgement;
 use crate::total::{judge as judged, range as ranges, variant as variants};
@@ -68,6 +69,7 @@ impl Checker {
     /// Checks a node and all below it, in place. These are all kinds of nodes that may be used, each with the reason
     /// why it raises nothing.
     fn check(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
+        stack::check();
         match node.tag() {
             // A column as it is stored.
             NodeTag::T_Var => self.check_var(node)?,

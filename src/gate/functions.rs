@@ -1,12 +1,12 @@
 //! What SQL calls of the gate: the owner's face, and the price of a query.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_char};
 
 use dp_core::error::ParameterError;
 use dp_core::privacy::spending::{DELTA_UNIT, Spent, UNIT, float_up};
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
-use pgrx::{FromDatum, PgRelation};
+use pgrx::{FromDatum, IntoDatum, PgRelation};
 
 use crate::gate::label::{self, ColumnLabel, TableLabel};
 use crate::gate::policy::{self, quoted, quoted_name};
@@ -16,6 +16,7 @@ use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::{charge as ledger, session};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, float8, sql_function};
+use crate::pg::set::Rows;
 use crate::pg::tree;
 
 /// What a function answers, or its ERROR.
@@ -329,33 +330,35 @@ fn view(call: Call) -> Option<Datum> {
 sql_function!(dp_view, pg_finfo_dp_view, view);
 
 /// `dp_cost(query)`: a row for each block of a query. It spends nothing.
-#[pg_extern(sql = false)]
-#[allow(clippy::type_complexity)]
-fn dp_cost(
-    query: &str,
-) -> TableIterator<
-    'static,
-    (
-        name!(relation, Oid),
-        name!(budget, String),
-        name!(epsilon, Option<f64>),
-        name!(rho, f64),
-        name!(delta, f64),
-        name!(fits, bool),
-        name!(mechanisms, String),
-        name!(rewritten, String),
-    ),
-> {
-    let rows = match cost(query) {
-        Ok(rows) => rows,
-        Err(refusal) => refusal.raise(),
-    };
-    TableIterator::new(rows)
+fn dp_cost_rows(call: Call) -> Option<Datum> {
+    let mut rows = Rows::of(call)?;
+    // SAFETY: the SQL declaration makes it a text, and the function STRICT; the copy lives as long as the call.
+    let query = unsafe { pg_sys::text_to_cstring(call.datum(0)?.cast_mut_ptr()) };
+    for row in cost(query).unwrap_or_else(|refusal| refusal.raise()) {
+        let (relation, budget, epsilon, rho, delta, fits, mechanisms, rewritten) = row;
+        let values = [
+            relation.into_datum(),
+            budget.into_datum(),
+            epsilon.into_datum(),
+            rho.into_datum(),
+            delta.into_datum(),
+            fits.into_datum(),
+            mechanisms.into_datum(),
+            rewritten.into_datum(),
+        ];
+        let mut nulls = values.map(|value| value.is_none());
+        let mut values = values.map(|value| value.unwrap_or(Datum::null()));
+        // SAFETY: the SQL declaration makes it return these columns.
+        unsafe { rows.add(&mut values, &mut nulls) };
+    }
+    None
 }
+
+sql_function!(dp_cost, pg_finfo_dp_cost, dp_cost_rows);
 
 type CostRow = (Oid, String, Option<f64>, f64, f64, bool, String, String);
 
-fn cost(query: &str) -> Result<Vec<CostRow>, Refusal> {
+fn cost(query: *const c_char) -> Result<Vec<CostRow>, Refusal> {
     let mut gate = Gate::new(std::ptr::null_mut(), false);
     quiet::set_asked(true);
     for query in tree::analyse(query) {

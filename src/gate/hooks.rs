@@ -159,9 +159,10 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
 
 /// Whether a query about a protected table has parameters of the client.
 fn has_parameters(node: Ref<pg_sys::Node>) -> bool {
-    let parameter = node.cast::<pg_sys::Param>();
-    parameter.is_some_and(|parameter| parameter.paramkind == pg_sys::ParamKind::PARAM_EXTERN)
-        || tree::walk(node, &mut has_parameters)
+    tree::any(node, |node| {
+        let parameter = node.cast::<pg_sys::Param>();
+        parameter.is_some_and(|parameter| parameter.paramkind == pg_sys::ParamKind::PARAM_EXTERN)
+    })
 }
 
 unsafe extern "C-unwind" fn plan(

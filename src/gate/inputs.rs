@@ -12,8 +12,8 @@ use pgrx::pg_sys::{
 use crate::gate::access;
 use crate::gate::block::Block;
 use crate::gate::defence::Defence;
-use crate::pg::tree::{self, Ref};
-use crate::pg::with;
+use crate::pg::tree::{self, Ref, Step};
+use crate::pg::{stack, with};
 
 /// The conditions on each joined table alone, by the number of the table.
 type Conditions = BTreeMap<i32, Vec<Ref<Node>>>;
@@ -41,6 +41,7 @@ pub fn take_conditions(block: &Block) -> Conditions {
 /// Passes conditions, and those of FROM and its joins, down to where the only table is that they are about. What comes
 /// back is left over.
 fn sift(node: Ref<Node>, above: Vec<Ref<Node>>, taken: &mut Conditions) -> Vec<Ref<Node>> {
+    stack::check();
     if let Some(table) = node.cast::<RangeTblRef>() {
         let Some(own) = taken.get_mut(&table.rtindex) else {
             return above;
@@ -92,6 +93,7 @@ fn sift_both(
 
 /// The conditions that are joined by AND.
 fn conjuncts(condition: *mut Node) -> Vec<Ref<Node>> {
+    stack::check();
     let Some(condition) = Ref::of(condition) else {
         return Vec::new();
     };
@@ -120,14 +122,13 @@ fn tables_of(node: Ref<Node>) -> BTreeSet<i32> {
     tables
 }
 
-fn each_column(node: Ref<Node>, visit: &mut dyn FnMut(Ref<Var>)) -> bool {
-    match node.cast::<Var>() {
-        Some(column) => {
+fn each_column(node: Ref<Node>, visit: &mut dyn FnMut(Ref<Var>)) {
+    tree::search(node, &mut |node, _| {
+        if let Some(column) = node.cast::<Var>() {
             visit(column);
-            false
         }
-        None => tree::walk(node, &mut |below| each_column(below, visit)),
-    }
+        Step::Below
+    });
 }
 
 /// Puts a WITH in the place of each joined table, in all queries that the rows come in by: each of them stands below so

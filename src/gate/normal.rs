@@ -4,8 +4,39 @@
 use pgrx::pg_sys::{self, CommonTableExpr, List, Query, RTEKind, RangeTblEntry};
 
 use crate::gate::access;
+use crate::gate::defence::Defence;
 use crate::gate::policy::Policy;
-use crate::pg::tree::{self, Ref};
+use crate::pg::errors::{self, Refusal};
+use crate::pg::stack;
+use crate::pg::tree::{self, Ref, Step};
+
+/// The most nodes that the gate adds to one query by copies, some 100 bytes each.
+const MOST_COPIED: usize = 300_000;
+
+/// The least nodes that the body of a function counts for: reading it takes longer than copying it.
+const LEAST_INLINED: usize = 300;
+
+/// How many more nodes may be copied into a query.
+pub struct Room(usize);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(MOST_COPIED)
+    }
+}
+
+impl Room {
+    /// Takes room for so many nodes, so many times. What names itself twice, and is named twice, grows without end.
+    pub fn take(&mut self, nodes: usize, times: usize) -> Option<()> {
+        let left = self.0.checked_sub(nodes.saturating_mul(times));
+        match left {
+            Some(left) => self.0 = left,
+            None if Defence::Copies.stands() => return None,
+            None => self.0 = 0,
+        }
+        Some(())
+    }
+}
 
 /// What inlining a function makes a plan depend on.
 #[derive(Default)]
@@ -16,6 +47,7 @@ pub struct Depends {
 
 /// Whether a query only passes rows of a protected table on that the role may not read.
 fn passes_on(query: Ref<Query>) -> bool {
+    stack::check();
     query.commandType == pg_sys::CmdType::CMD_SELECT
         && !query.hasAggs
         && query.groupClause.is_null()
@@ -38,21 +70,30 @@ fn reads(query: Ref<Query>) -> bool {
 
 /// Whether a query, or one below it, reads a protected table that the role may not read.
 pub fn is_concerned(query: Ref<Query>) -> bool {
-    let here = tree::list::<RangeTblEntry>(query.rtable)
-        .into_iter()
-        .any(|entry| access::is_denied(query, entry) && Policy::of(entry.relid).is_some());
-    here || tree::walk(query.node(), &mut visit_concerned)
+    tree::any(query.node(), |node| {
+        node.cast::<Query>().is_some_and(|query| {
+            let entries = tree::list::<RangeTblEntry>(query.rtable);
+            entries
+                .into_iter()
+                .any(|entry| access::is_denied(query, entry) && Policy::of(entry.relid).is_some())
+        })
+    })
 }
 
-fn visit_concerned(node: Ref<pg_sys::Node>) -> bool {
-    match node.cast::<Query>() {
-        Some(query) => is_concerned(query),
-        None => tree::walk(node, &mut visit_concerned),
-    }
+/// Puts the bodies of SQL functions in FROM in their places, in a query and all below it, as far as they read protected
+/// tables: all before the first query is pulled up, where PostgreSQL would do it without a limit.
+pub fn inline_functions(
+    query: Ref<Query>,
+    depends: &mut Depends,
+    room: &mut Room,
+) -> Result<(), Refusal> {
+    stack::check();
+    inline_in(query, depends, room)?;
+    let mut below = tree::queries_below(query).into_iter();
+    below.try_for_each(|below| inline_functions(below, depends, room))
 }
 
-/// Puts the body of an SQL function in FROM in its place, if it reads a protected table.
-pub fn inline_functions(query: Ref<Query>, depends: &mut Depends) {
+fn inline_in(query: Ref<Query>, depends: &mut Depends, room: &mut Room) -> Result<(), Refusal> {
     for mut entry in tree::list::<RangeTblEntry>(query.rtable) {
         let functions = tree::list::<pg_sys::RangeTblFunction>(entry.functions);
         if entry.rtekind != RTEKind::RTE_FUNCTION || entry.funcordinality || functions.len() != 1 {
@@ -65,6 +106,13 @@ pub fn inline_functions(query: Ref<Query>, depends: &mut Depends) {
         let Some(body) = Ref::of(body).filter(|body| is_concerned(*body)) else {
             continue;
         };
+        let size = tree::size(body.node()).max(LEAST_INLINED);
+        room.take(size, 1).ok_or_else(|| {
+            errors::too_large(
+                "an SQL function calls itself, or is called too often",
+                "Call each function once, and let none call itself.",
+            )
+        })?;
         entry.rtekind = RTEKind::RTE_SUBQUERY;
         entry.subquery = body.pointer();
         entry.security_barrier = false;
@@ -73,81 +121,89 @@ pub fn inline_functions(query: Ref<Query>, depends: &mut Depends) {
         depends.items.push(global.invalItems);
         depends.on_role |= global.dependsOnRole;
     }
+    Ok(())
 }
 
 /// Puts a WITH where it is used: everywhere, if it only passes rows of a protected table on; else where rows of one are
 /// joined with what comes out of it, if it is used nowhere else.
-pub fn unwrap_withs(mut query: Ref<Query>) {
+pub fn unwrap_withs(mut query: Ref<Query>, room: &mut Room) -> Result<(), Refusal> {
     for mut with in tree::list::<CommonTableExpr>(query.cteList) {
         let body = Ref::of(with.ctequery).and_then(|body| body.cast::<Query>());
         let Some(body) = body.filter(|_| !with.cterecursive) else {
             continue;
         };
         let uses = if passes_on(body) {
-            put_everywhere(query, with, body, 0)
+            uses_everywhere(query, with)
         } else if with.cterefcount == 1 && reads(query) && is_concerned(body) {
-            put(query, with, body, 0)
+            uses(query, with, 0)
         } else {
             continue;
         };
-        with.cterefcount -= uses;
+        // The last use has the body itself.
+        let copies = uses.len().saturating_sub(1);
+        if copies > 0 {
+            room.take(tree::size(body.node()), copies).ok_or_else(|| {
+                errors::too_large(
+                    &format!(
+                        "WITH \"{}\" is named too often, by itself and by others",
+                        tree::text_of(with.ctename)
+                    ),
+                    "Name a WITH of rows of a protected table in few places: ask for what you need of it at once.",
+                )
+            })?;
+        }
+        with.cterefcount -= i32::try_from(uses.len()).expect("few uses");
+        for (i, (entry, depth)) in uses.into_iter().enumerate() {
+            put(entry, if i < copies { body.copy() } else { body }, depth);
+        }
         if with.cterefcount == 0 {
             let others = tree::list::<CommonTableExpr>(query.cteList);
             query.cteList = tree::list_of(others.into_iter().filter(|other| *other != with));
         }
     }
+    Ok(())
 }
 
-/// Puts the body of a WITH where a query names it in FROM, so many levels below it. How many uses it found.
-fn put(query: Ref<Query>, with: Ref<CommonTableExpr>, body: Ref<Query>, depth: u32) -> i32 {
-    let mut uses = 0;
-    for mut entry in tree::list::<RangeTblEntry>(query.rtable) {
-        if entry.rtekind != RTEKind::RTE_CTE
-            || entry.ctelevelsup != depth
-            || entry.self_reference
-            || tree::text_of(entry.ctename) != tree::text_of(with.ctename)
-        {
-            continue;
+/// A place in FROM that names a WITH, so many levels below it.
+type Use = (Ref<RangeTblEntry>, u32);
+
+/// Where a query names a WITH in FROM, so many levels below it.
+fn uses(query: Ref<Query>, with: Ref<CommonTableExpr>, depth: u32) -> Vec<Use> {
+    let entries = tree::list::<RangeTblEntry>(query.rtable).into_iter();
+    let uses = entries.filter(|entry| {
+        entry.rtekind == RTEKind::RTE_CTE
+            && entry.ctelevelsup == depth
+            && !entry.self_reference
+            && tree::text_of(entry.ctename) == tree::text_of(with.ctename)
+    });
+    uses.map(|entry| (entry, depth)).collect()
+}
+
+/// The same of all queries below it too.
+fn uses_everywhere(query: Ref<Query>, with: Ref<CommonTableExpr>) -> Vec<Use> {
+    let mut found = Vec::new();
+    tree::search(query.node(), &mut |node, depth| {
+        if let Some(query) = node.cast::<Query>() {
+            found.extend(uses(query, with, depth));
         }
-        let body = body.copy();
-        let depth = i32::try_from(depth).expect("few levels");
-        // What it names of outer queries is further away there. SAFETY: a query that nobody else has.
-        unsafe { pg_sys::IncrementVarSublevelsUp(body.node().pointer(), depth, 1) };
-        entry.rtekind = RTEKind::RTE_SUBQUERY;
-        entry.subquery = body.pointer();
-        entry.security_barrier = false;
-        entry.ctename = std::ptr::null_mut();
-        entry.ctelevelsup = 0;
-        entry.coltypes = std::ptr::null_mut();
-        entry.coltypmods = std::ptr::null_mut();
-        entry.colcollations = std::ptr::null_mut();
-        uses += 1;
-    }
-    uses
+        Step::Below
+    });
+    found
 }
 
-/// The same in all queries below it too.
-fn put_everywhere(
-    query: Ref<Query>,
-    with: Ref<CommonTableExpr>,
-    body: Ref<Query>,
-    depth: u32,
-) -> i32 {
-    let mut uses = put(query, with, body, depth);
-    let mut below = |query| uses += put_everywhere(query, with, body, depth + 1);
-    tree::walk(query.node(), &mut |node| each_query(node, &mut below));
-    uses
-}
-
-/// Calls `visit` for each query at or right below a node.
-fn each_query(node: Ref<pg_sys::Node>, visit: &mut dyn FnMut(Ref<Query>)) -> bool {
-    match node.cast::<Query>() {
-        Some(query) => {
-            visit(query);
-            false
-        }
-        None => tree::walk(node, &mut |node| each_query(node, visit)),
-    }
+/// Puts the body of a WITH where it is named.
+fn put(mut entry: Ref<RangeTblEntry>, body: Ref<Query>, depth: u32) {
+    let depth = i32::try_from(depth).expect("few levels");
+    // What it names of outer queries is further away there. SAFETY: a query that nobody else has.
+    unsafe { pg_sys::IncrementVarSublevelsUp(body.node().pointer(), depth, 1) };
+    entry.rtekind = RTEKind::RTE_SUBQUERY;
+    entry.subquery = body.pointer();
+    entry.security_barrier = false;
+    entry.ctename = std::ptr::null_mut();
+    entry.ctelevelsup = 0;
+    entry.coltypes = std::ptr::null_mut();
+    entry.coltypmods = std::ptr::null_mut();
+    entry.colcollations = std::ptr::null_mut();
 }
 
 /// Puts what only passes rows of a protected table on to the aggregates of this query into the query itself. Whether

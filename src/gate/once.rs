@@ -8,6 +8,7 @@ use pgrx::pg_sys::{self, Node, NodeTag, Plan, PlannedStmt, SubPlan};
 
 use crate::gate::receipt;
 use crate::pg::nodes::elements;
+use crate::pg::stack;
 use crate::pg::tree::{self, Ref};
 
 /// Whether every receipt of a plan is answered at most once in an execution.
@@ -67,6 +68,7 @@ unsafe fn below(plan: *mut Plan) -> Vec<*mut Plan> {
 }
 
 unsafe fn collect_first(plan: *mut Plan, first: &mut BTreeSet<i32>) {
+    stack::check();
     if plan.is_null() {
         return;
     }
@@ -81,6 +83,7 @@ unsafe fn collect_first(plan: *mut Plan, first: &mut BTreeSet<i32>) {
 
 /// Whether there is no receipt below that could be answered again.
 unsafe fn judge(plan: *mut Plan, once: bool) -> bool {
+    stack::check();
     // SAFETY: as for `below`.
     unsafe {
         if plan.is_null() {
@@ -126,6 +129,8 @@ unsafe fn has_receipt(plan: *mut Plan) -> bool {
 }
 
 fn finds_receipt(node: Ref<Node>) -> bool {
-    let call = node.cast::<pg_sys::Aggref>();
-    call.is_some_and(receipt::is_answered_receipt) || tree::walk(node, &mut finds_receipt)
+    tree::any(node, |node| {
+        let call = node.cast::<pg_sys::Aggref>();
+        call.is_some_and(receipt::is_answered_receipt)
+    })
 }

@@ -11,7 +11,7 @@ use crate::gate::defence::Defence;
 use crate::gate::refuse::{Checked, Reason};
 use crate::gate::released::OURS;
 use crate::gate::template::Answer;
-use crate::pg::tree::{self, Ref};
+use crate::pg::tree::{self, Ref, Step};
 
 /// What the columns of the rewritten block stand for.
 struct Columns<'a> {
@@ -100,19 +100,22 @@ pub fn outputs(query: Ref<Query>) -> impl Iterator<Item = Ref<Node>> {
     .filter_map(Ref::of)
 }
 
-/// Whether a query names something of a query so many levels above it, or higher.
-fn names_outer(node: Ref<Node>, depth: u32) -> bool {
-    if let Some(column) = node.cast::<pg_sys::Var>() {
-        return column.varlevelsup >= depth;
-    }
-    let is_outer = node
-        .cast::<Aggref>()
-        .is_some_and(|call| call.agglevelsup >= depth)
-        || node
-            .cast::<GroupingFunc>()
-            .is_some_and(|call| call.agglevelsup >= depth);
-    let depth = depth + u32::from(node.cast::<Query>().is_some());
-    is_outer || tree::walk(node, &mut |below| names_outer(below, depth))
+/// Whether a query names something of a query around it.
+fn names_outer(query: Ref<Node>) -> bool {
+    tree::search(query, &mut |node, level| {
+        let above = if let Some(column) = node.cast::<pg_sys::Var>() {
+            Some(column.varlevelsup)
+        } else if let Some(call) = node.cast::<Aggref>() {
+            Some(call.agglevelsup)
+        } else {
+            let grouping = node.cast::<GroupingFunc>();
+            grouping.map(|grouping| grouping.agglevelsup)
+        };
+        match above.is_some_and(|above| above >= level) {
+            true => Step::Stop,
+            false => Step::Below,
+        }
+    })
 }
 
 /// The entry of the range table that stands for the rewritten block.
@@ -235,7 +238,7 @@ impl Columns<'_> {
     /// A sub-query among the answers: one that could stand alone.
     fn sublink(&mut self, link: Ref<pg_sys::SubLink>) -> Ref<Node> {
         let mut link = link.copy();
-        if Ref::of(link.subselect).is_some_and(|query| names_outer(query, 0)) {
+        if Ref::of(link.subselect).is_some_and(names_outer) {
             self.refuse(Reason::with_hint(
                 "a sub-query among its answers uses a column from outside of it",
                 "Put the query into a WITH or a sub-query in FROM, and the other one around it.",

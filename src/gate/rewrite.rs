@@ -6,7 +6,7 @@ use pgrx::pg_sys::{self, Node, Oid, ParamListInfo, Query, RTEKind, RangeTblEntry
 
 use crate::gate::block::{Block, Key};
 use crate::gate::defence::Defence;
-use crate::gate::normal::{self, Depends};
+use crate::gate::normal::{self, Depends, Room};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::receipt::Receipt;
 use crate::gate::refuse::{Checked, Reason};
@@ -17,7 +17,8 @@ use crate::pg::errors::{self, Refusal};
 use crate::pg::extension;
 use crate::pg::procedure;
 use crate::pg::settings;
-use crate::pg::tree::{self, Ref};
+use crate::pg::stack;
+use crate::pg::tree::{self, Ref, Step};
 use crate::total::variant;
 
 /// The most grouping sets of a block.
@@ -25,6 +26,9 @@ const MOST_SETS: i32 = 64;
 
 /// The most aggregates of a block.
 const MOST_AGGREGATES: usize = 1000;
+
+/// The most aggregates of a block in all of its grouping sets, each of which has all of them.
+const MOST_ANSWERS: usize = 6400;
 
 /// What became of a query.
 pub struct Gate {
@@ -36,8 +40,10 @@ pub struct Gate {
     pub written: Vec<Text>,
     /// Whether a table with a policy is asked for, by whomever.
     pub touched: bool,
-    /// The query that is looked at, with those around it before it.
-    around: Vec<Ref<Query>>,
+    /// What may be copied into it yet.
+    room: Room,
+    /// The query that is looked at, with those around it before it; and whether each has no rows, once that is known.
+    around: Vec<(Ref<Query>, Option<bool>)>,
 }
 
 /// A block as SQL, and its receipt.
@@ -51,6 +57,7 @@ impl Gate {
             depends: Depends::default(),
             written: Vec::new(),
             touched: false,
+            room: Room::default(),
             around: Vec::new(),
         }
     }
@@ -60,15 +67,18 @@ impl Gate {
         if query.commandType == pg_sys::CmdType::CMD_UTILITY {
             return Ok(());
         }
-        self.around.push(query);
+        stack::check();
+        self.around.push((query, None));
         let passed = self.pass_within(query);
         self.around.pop();
         passed
     }
 
     fn pass_within(&mut self, query: Ref<Query>) -> Result<(), Refusal> {
-        normal::inline_functions(query, &mut self.depends);
-        normal::unwrap_withs(query);
+        if self.around.len() == 1 {
+            normal::inline_functions(query, &mut self.depends, &mut self.room)?;
+        }
+        normal::unwrap_withs(query, &mut self.room)?;
         if !normal::flatten(query) {
             return Err(errors::gated(
                 "in a sub-query",
@@ -140,33 +150,18 @@ impl Gate {
             errors::gated(&quoted_name(relation), &reason.why, &hint)
         })?;
         // Sub-queries among its answers stand beside it now.
-        let mut failed = None;
-        outer::outputs(query).any(|node| self.visit(node, &mut failed));
-        failed.map_or(Ok(()), Err)
+        let mut below = outer::outputs(query).flat_map(tree::queries_at);
+        below.try_for_each(|below| self.pass(below))
     }
 
     /// Looks at everything below a query that is no block itself.
     fn pass_below(&mut self, query: Ref<Query>) -> Result<(), Refusal> {
-        let mut failed = None;
-        tree::walk(query.node(), &mut |node| self.visit(node, &mut failed));
-        failed.map_or(Ok(()), Err)
-    }
-
-    fn visit(&mut self, node: Ref<Node>, failed: &mut Option<Refusal>) -> bool {
-        match node.cast::<Query>() {
-            Some(query) => match self.pass(query) {
-                Ok(()) => false,
-                Err(refusal) => {
-                    *failed = Some(refusal);
-                    true
-                }
-            },
-            None => tree::walk(node, &mut |below| self.visit(below, failed)),
-        }
+        let mut below = tree::queries_below(query).into_iter();
+        below.try_for_each(|below| self.pass(below))
     }
 
     /// Whether a query that reads plain rows shall have none: with LIMIT 0, or where the session asks for that.
-    fn is_preview(&self, query: Ref<Query>, entry: Ref<RangeTblEntry>) -> bool {
+    fn is_preview(&mut self, query: Ref<Query>, entry: Ref<RangeTblEntry>) -> bool {
         let is_plain = query.commandType == pg_sys::CmdType::CMD_SELECT
             && !query.hasAggs
             && query.groupClause.is_null()
@@ -187,17 +182,17 @@ impl Gate {
             || self
                 .around
                 .windows(2)
-                .all(|pair| passes_rows_on(pair[0], pair[1]))
+                .all(|pair| passes_rows_on(pair[0].0, pair[1].0))
     }
 
     /// Whether nobody sees a row of the query that is looked at.
-    fn is_unseen(&self) -> bool {
-        let around = self.around.iter().rev();
+    fn is_unseen(&mut self) -> bool {
+        let around = self.around.iter_mut().rev();
         around
-            .take_while(|query| {
+            .take_while(|(query, _)| {
                 query.commandType == pg_sys::CmdType::CMD_SELECT && !query.hasModifyingCTE
             })
-            .any(|query| has_no_rows(*query))
+            .any(|(query, known)| *known.get_or_insert_with(|| has_no_rows(*query)))
     }
 
     fn rewrite(&mut self, query: Ref<Query>, index: i32, policy: Rc<Policy>) -> Checked<()> {
@@ -214,8 +209,14 @@ impl Gate {
         }
         let sets = sets(query, &keys)?;
         block.check_shown(&keys, &sets)?;
+        if sets.len() * asked.len() > MOST_ANSWERS && Defence::Copies.stands() {
+            return Err(format!(
+                "it has more than {MOST_ANSWERS} aggregates in all of its grouping sets together"
+            )
+            .into());
+        }
         let written = template::write(&block, &keys, &asked, &sets, epsilon)?;
-        let rewritten = graft::build(&written, &block)?;
+        let rewritten = graft::build(&written, &block, &mut self.room)?;
         self.look_up(rewritten.node());
         outer::wrap(&block, &keys, &written.answers, rewritten)?;
         self.written.push((written.sql, written.receipt));
@@ -224,23 +225,25 @@ impl Gate {
 
     /// Looks up what would be looked up at the first row else: collations, of which PostgreSQL may warn; rights on the
     /// functions that variants stand for, by making the plan anew where they change.
-    fn look_up(&mut self, node: Ref<Node>) -> bool {
-        // SAFETY: nodes of a tree that lives; what is no expression has no collation.
-        let (collation, variant) = unsafe {
-            let pointer = node.pointer();
-            (
-                pg_sys::exprInputCollation(pointer),
-                variant::original(pointer),
-            )
-        };
-        if collation != Oid::INVALID && Defence::Lookup.stands() {
-            procedure::look_up_collation(collation);
-        }
-        if let Some((function, _)) = variant {
-            let item = Ref::of(procedure::dependency(function));
-            self.depends.items.push(tree::list_of(item));
-        }
-        tree::walk(node, &mut |below| self.look_up(below))
+    fn look_up(&mut self, node: Ref<Node>) {
+        tree::search(node, &mut |node, _| {
+            // SAFETY: nodes of a tree that lives; what is no expression has no collation.
+            let (collation, variant) = unsafe {
+                let pointer = node.pointer();
+                (
+                    pg_sys::exprInputCollation(pointer),
+                    variant::original(pointer),
+                )
+            };
+            if collation != Oid::INVALID && Defence::Lookup.stands() {
+                procedure::look_up_collation(collation);
+            }
+            if let Some((function, _)) = variant {
+                let item = Ref::of(procedure::dependency(function));
+                self.depends.items.push(tree::list_of(item));
+            }
+            Step::Below
+        });
     }
 
     /// What an aggregate costs in this session.
@@ -285,8 +288,10 @@ fn passes_rows_on(query: Ref<Query>, below: Ref<Query>) -> bool {
 
 /// Whether a system column, or a whole row, stands in a tree.
 fn names_system_column(node: Ref<Node>) -> bool {
-    let column = node.cast::<pg_sys::Var>();
-    column.is_some_and(|column| column.varattno <= 0) || tree::walk(node, &mut names_system_column)
+    tree::any(node, |node| {
+        let column = node.cast::<pg_sys::Var>();
+        column.is_some_and(|column| column.varattno <= 0)
+    })
 }
 
 /// Whether the role that asks, or the owner of the view that does, is allowed.

@@ -21,8 +21,11 @@ pub mod checks;
 /// How often lines that moved are looked for again.
 const TRIES: u32 = 10;
 
-/// The most bytes of the mechanisms' texts that are kept: a row of the audit lies on one page.
-const MECHANISM_BYTES: usize = 1000;
+/// The most bytes that are kept of the mechanisms' texts, and of the query's.
+pub const TEXT_BYTES: usize = 1000;
+
+/// The most charges that are made together: their rows of the audit lie on one page.
+const MOST_TOGETHER: usize = 32;
 
 /// How long, in microseconds, charges of a role that are refused are counted before one has a row of the audit again.
 const NOTE_EVERY: u64 = 60_000_000;
@@ -58,14 +61,16 @@ pub struct Request {
 
 impl Request {
     /// The same with what others before it take from the same accounts.
-    pub fn after(&self, others: &[Self]) -> Self {
+    fn after(&self, others: &[Self]) -> Self {
         let is_same =
             |other: &&Self| other.budget.text() == self.budget.text() && other.role == self.role;
-        let add = |sum: Spent, other: &Self| sum.plus(&other.amount);
-        Self {
-            amount: others.iter().filter(is_same).fold(self.amount, add),
-            ..self.clone()
+        let mut sum = self.clone();
+        for other in others.iter().filter(is_same) {
+            sum.amount = sum.amount.plus(&other.amount);
+            sum.asked.0 += other.asked.0;
+            sum.asked.1 += other.asked.1;
         }
+        sum
     }
 }
 
@@ -123,18 +128,30 @@ fn accounts(request: &Request) -> Result<[Account; 2], Refusal> {
 
 /// Spends, for good: it is on disk when this returns. What is refused is noted, and spends nothing.
 pub fn charge(request: &Request) -> Result<(), Refusal> {
-    let mut accounts = accounts(request)?;
-    if matches!(request.payer, Payer::Elsewhere) {
-        accounts = accounts.map(|account| Account {
-            promise: None,
-            ..account
-        });
+    charge_all(std::slice::from_ref(request))
+}
+
+/// Spends all of these, or none.
+pub fn charge_all(requests: &[Request]) -> Result<(), Refusal> {
+    if requests.len() > MOST_TOGETHER {
+        return Err(errors::too_large(
+            &format!("it asks about more than {MOST_TOGETHER} protected tables"),
+            "Nothing was spent. Ask about fewer of them at a time.",
+        ));
     }
+    let accounts = requests.iter().map(|request| {
+        let accounts = accounts(request)?;
+        // What was charged elsewhere was within a limit there, or not.
+        let is_limited = !matches!(request.payer, Payer::Elsewhere);
+        Ok(accounts.map(|account| Account {
+            promise: account.promise.filter(|_| is_limited),
+            ..account
+        }))
+    });
+    let accounts = accounts.collect::<Result<Vec<_>, _>>()?;
     let spent = Table::open(&SPENT, Lock::Change)?;
     let audit = Table::open(&CHARGE, Lock::Change)?;
-    places(request, &accounts, &spent)?;
-    check_home(request, &accounts)?;
-    spend(request, &accounts, &spent, &audit)
+    spend(requests, &accounts, &spent, &audit)
 }
 
 /// Whether the charge would fit now, as an error if not. It spends nothing, and holds nothing for later.
@@ -179,81 +196,117 @@ fn used(spent: &Table, key: Key) -> Spent {
     line.map_or(Spent::default(), |line| line.spent)
 }
 
-/// Looks for the two lines, and adds the charge to both if it fits.
+/// Looks for the lines, and adds the charges to them if all fit.
 fn spend(
-    request: &Request,
-    accounts: &[Account; 2],
+    requests: &[Request],
+    accounts: &[[Account; 2]],
     spent: &Table,
     audit: &Table,
 ) -> Result<(), Refusal> {
+    let charges = requests.iter().zip(accounts);
     // All that may take memory, before anything is locked.
-    let entry = entry(request, accounts[0].key.budget, audit, false);
+    let entries = charges.clone().map(|(request, accounts)| {
+        let budget = accounts[0].key.budget;
+        entry(request, budget, audit, false, room_for_text(requests.len()))
+    });
+    let entries = Vec::from_iter(entries);
     for _ in 0..TRIES {
-        let places = places(request, accounts, spent)?;
-        let page = Locked::lock_to_append(audit, &entry);
-        let Some(result) = try_at(request, accounts, spent, &page, &entry, places) else {
+        let mut parts = Vec::with_capacity(requests.len());
+        for (request, accounts) in charges.clone() {
+            parts.push(Part {
+                request,
+                accounts,
+                places: places(request, accounts, spent)?,
+            });
+            check_home(request, accounts)?;
+        }
+        let Some(result) = try_at(&parts, spent, audit, &entries) else {
             continue;
         };
-        drop(page);
         return match result {
             Ok(written) => {
-                count(Event::Charge);
+                requests.iter().for_each(|_| count(Event::Charge));
                 flush::flush(written);
-                log(request, spent, accounts[0].key);
+                for (request, accounts) in charges {
+                    log(request, spent, accounts[0].key);
+                }
                 replication::wait(written)
             }
-            Err(line) => Err(refuse(request, accounts, spent, audit, line)),
+            Err((i, line)) => {
+                let refused = requests[i].after(&requests[..i]);
+                Err(refuse(&refused, &accounts[i], spent, audit, line))
+            }
         };
     }
     Err(errors::ledger_locked())
 }
 
-/// Makes the charge with the lines locked: `None` if one has moved, the number of the account without room otherwise.
-fn try_at(
-    request: &Request,
-    accounts: &[Account; 2],
-    spent: &Table,
-    audit: &Locked,
-    entry: &Tuple,
+/// One of the charges that are made together, and where its lines are.
+struct Part<'a> {
+    request: &'a Request,
+    accounts: &'a [Account; 2],
     places: [Place; 2],
-) -> Option<Result<pages::Written, usize>> {
-    let [all, own] = places;
-    // The lines' pages in the order of their numbers, each once.
-    let (low, high) = match all.block <= own.block {
-        true => (all, own),
-        false => (own, all),
-    };
-    let first = Locked::lock(spent, low);
-    let second = (low.block != high.block).then(|| Locked::lock(spent, high));
-    let page = |place: Place| match &second {
-        Some(second) if place.block == high.block => second,
-        _ => &first,
-    };
-    let mut lines = [Line::new(accounts[0].key); 2];
-    for ((line, account), place) in lines.iter_mut().zip(accounts).zip(places) {
-        let found = page(place).row(spent, place).and_then(Line::read);
-        *line = found.filter(|line| line.key == account.key)?;
-    }
-    for (i, (line, account)) in lines.iter_mut().zip(accounts).enumerate() {
-        let sum = line.spent.plus(&request.amount);
-        let fits = |promise: &Promise| promise.limit.allows(&sum);
-        if !account.promise.as_ref().is_none_or(fits) {
-            return Some(Err(i));
+}
+
+/// Makes the charges with all of their lines locked, and adds the rows of the audit: `None` if a line has moved; which charge
+/// has no room otherwise, and in which of its accounts.
+fn try_at(
+    parts: &[Part],
+    spent: &Table,
+    audit: &Table,
+    entries: &[Tuple],
+) -> Option<Result<pages::Written, (usize, usize)>> {
+    // Each line once, in the order of the pages' numbers.
+    let mut lines: Vec<(Place, Line)> = Vec::with_capacity(2 * parts.len());
+    for part in parts {
+        for (account, place) in part.accounts.iter().zip(part.places) {
+            if !lines.iter().any(|(_, line)| line.key == account.key) {
+                lines.push((place, Line::new(account.key)));
+            }
         }
-        line.spent = sum;
-        line.charges = line.charges.saturating_add(1);
     }
-    let [of_all, of_own] = lines.map(|line| line.bytes());
-    let changes = [
-        Change::Append(audit, entry),
-        Change::Overwrite(page(all), all, &of_all),
-        Change::Overwrite(page(own), own, &of_own),
-    ];
+    lines.sort_unstable_by_key(|(place, _)| place.block);
+    let mut pages: Vec<Locked> = Vec::with_capacity(lines.len());
+    let mut data = Vec::with_capacity(lines.len());
+    let mut changes = Vec::with_capacity(entries.len() + lines.len());
+    // From here on nothing takes memory.
+    let last = Locked::lock_to_append_all(audit, entries);
+    for (place, line) in &mut lines {
+        if pages.last().is_none_or(|page| page.block != place.block) {
+            pages.push(Locked::lock(spent, *place));
+        }
+        let found = pages.last()?.row(spent, *place).and_then(Line::read);
+        *line = found.filter(|found| found.key == line.key)?;
+    }
+    for (i, part) in parts.iter().enumerate() {
+        for (j, account) in part.accounts.iter().enumerate() {
+            let line = lines.iter_mut().map(|(_, line)| line);
+            let line = { line }.find(|line| line.key == account.key)?;
+            let sum = line.spent.plus(&part.request.amount);
+            let fits = |promise: &Promise| promise.limit.allows(&sum);
+            if !account.promise.as_ref().is_none_or(fits) {
+                return Some(Err((i, j)));
+            }
+            line.spent = sum;
+            line.charges = line.charges.saturating_add(1);
+        }
+    }
+    data.extend(lines.iter().map(|(place, line)| (*place, line.bytes())));
+    changes.extend(entries.iter().map(|entry| Change::Append(&last, entry)));
+    for (place, bytes) in &data {
+        let page = pages.iter().find(|page| page.block == place.block)?;
+        changes.push(Change::Overwrite(page, *place, bytes));
+    }
     Some(Ok(pages::write(spent, &changes)))
 }
 
-/// A row of the audit.
-fn entry(request: &Request, budget: i64, audit: &Table, refused: bool) -> Tuple {
+/// How many bytes of each text a row of the audit has, of so many that are added to one page.
+fn room_for_text(rows: usize) -> usize {
+    (8000 / rows.max(1)).saturating_sub(120).min(2 * TEXT_BYTES) / 2
+}
+
+/// A row of the audit, with so many bytes of each text.
+fn entry(request: &Request, budget: i64, audit: &Table, refused: bool, text: usize) -> Tuple {
     let Spent {
         epsilon,
         rho,
@@ -265,7 +318,7 @@ fn entry(request: &Request, budget: i64, audit: &Table, refused: bool) -> Tuple 
             relation,
             mechanisms,
             ..
-        } => (*relation, shortened(mechanisms)),
+        } => (*relation, shortened(mechanisms, text)),
     };
     let values = [
         Value::Time(session::now()),
@@ -278,7 +331,7 @@ fn entry(request: &Request, budget: i64, audit: &Table, refused: bool) -> Tuple 
         Value::Relation(relation),
         Value::Boolean(refused),
         Value::Text(Text::new(mechanisms)),
-        Value::Text(session::query()),
+        Value::Text(session::query(text)),
     ];
     Tuple::new(audit, &CHARGE, &values)
 }
@@ -298,7 +351,7 @@ fn refuse(
 /// Counts a charge that was refused in the line of its role. Few have a row of the audit, so that whoever goes on
 /// asking does not fill the disk. Nothing waits for it to be on disk.
 fn note(request: &Request, key: Key, spent: &Table, audit: &Table) {
-    let entry = entry(request, key.budget, audit, true);
+    let entry = entry(request, key.budget, audit, true, TEXT_BYTES);
     let (place, now) = (lines::place_of(spent, key), session::now());
     let last = Locked::lock_to_append(audit, &entry);
     let page = Locked::lock(spent, place);
@@ -366,8 +419,8 @@ fn without_room(request: &Request, accounts: &[Account; 2], spent: &Table, i: us
 }
 
 /// So much of a text as a row of the audit has room for.
-fn shortened(text: &str) -> &[u8] {
-    let end = (0..=text.len().min(MECHANISM_BYTES))
+fn shortened(text: &str, most: usize) -> &[u8] {
+    let end = (0..=text.len().min(most))
         .rev()
         .find(|end| text.is_char_boundary(*end));
     &text.as_bytes()[..end.unwrap_or(0)]

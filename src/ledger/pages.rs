@@ -60,7 +60,7 @@ impl Tuple {
 /// A page, locked so that nobody else reads or changes it.
 pub struct Locked {
     buffer: pg_sys::Buffer,
-    block: BlockNumber,
+    pub block: BlockNumber,
 }
 
 impl Drop for Locked {
@@ -90,23 +90,31 @@ impl Locked {
 
     /// The last page of a table, with room for the tuple: a new one if need be.
     pub fn lock_to_append(table: &Table, tuple: &Tuple) -> Self {
-        if let Some(page) = Self::with_room(table, tuple) {
+        Self::lock_to_append_all(table, std::slice::from_ref(tuple))
+    }
+
+    /// The same, with room for all of these, which fit on one page.
+    pub fn lock_to_append_all(table: &Table, tuples: &[Tuple]) -> Self {
+        if let Some(page) = Self::with_room(table, tuples) {
             return page;
         }
         // Somebody else may have made it longer meanwhile.
         let _extending = Extending::of(table);
-        Self::with_room(table, tuple).unwrap_or_else(|| Self::add(table))
+        Self::with_room(table, tuples).unwrap_or_else(|| Self::add(table))
     }
 
     /// The last page, if it has room.
-    fn with_room(table: &Table, tuple: &Tuple) -> Option<Self> {
+    fn with_room(table: &Table, tuples: &[Tuple]) -> Option<Self> {
         let block = blocks(table).checked_sub(1)?;
         let page = Self::lock(table, Place { block, row: 0 });
+        // The free space is that beside one more item.
+        let items = tuples.len().saturating_sub(1) * size_of::<pg_sys::ItemIdData>();
         // SAFETY: the page is pinned and locked.
         let room = unsafe {
+            let sizes = tuples.iter().map(|tuple| pg_sys::MAXALIGN(tuple.size()));
             let page = pg_sys::BufferGetPage(page.buffer);
             pg_sys::PageIsNew(page)
-                || pg_sys::PageGetHeapFreeSpace(page) >= pg_sys::MAXALIGN(tuple.size())
+                || pg_sys::PageGetHeapFreeSpace(page) >= sizes.sum::<usize>() + items
         };
         room.then_some(page)
     }
@@ -152,7 +160,8 @@ impl<'a> Extending<'a> {
 
     /// The last page of the table, with room for the tuple: a new one if need be.
     pub fn lock_to_append(&self, tuple: &Tuple) -> Locked {
-        Locked::with_room(self.0, tuple).unwrap_or_else(|| Locked::add(self.0))
+        Locked::with_room(self.0, std::slice::from_ref(tuple))
+            .unwrap_or_else(|| Locked::add(self.0))
     }
 }
 
@@ -287,29 +296,110 @@ impl Change<'_> {
     }
 }
 
-/// Makes up to four changes, all of them or none, as one record of the WAL. It is not on disk yet: see [`flush`](super::flush).
+/// The most pages that are changed together: a record of the WAL has no more.
+const MOST_PAGES: usize = pg_sys::XLR_MAX_BLOCK_ID as usize + 1;
+
+/// Makes changes, all of them or none, as one record of the WAL. It is not on disk yet: see [`flush`](super::flush).
 pub fn write(table: &Table, changes: &[Change]) -> Written {
-    assert!(changes.len() <= pg_sys::MAX_GENERIC_XLOG_PAGES as usize);
+    // The pages, each once. In a place of their own: nothing may take memory.
+    let mut buffers = [0; MOST_PAGES];
+    let mut count = 0;
+    for change in changes {
+        let buffer = change.page().buffer;
+        if !buffers[..count].contains(&buffer) {
+            assert!(count < MOST_PAGES, "no more pages than a record has");
+            buffers[count] = buffer;
+            count += 1;
+        }
+    }
+    let buffers = &buffers[..count];
+    // SAFETY: the pages are locked; rows that are overwritten were read under this lock with that length.
+    unsafe {
+        match count <= pg_sys::MAX_GENERIC_XLOG_PAGES as usize {
+            true => write_changes(table, buffers, changes),
+            false => write_pages(buffers, changes),
+        }
+    }
+}
+
+/// A record of what changes on a few pages.
+///
+/// # Safety
+/// As for [`write`], which calls it with the pages of the changes.
+unsafe fn write_changes(table: &Table, buffers: &[pg_sys::Buffer], changes: &[Change]) -> Written {
     let mut pages: [Page; pg_sys::MAX_GENERIC_XLOG_PAGES as usize] = [std::ptr::null_mut(); _];
-    // SAFETY: the pages are locked; GenericXLogStart gives copies of them, which are as long, and which become
-    // the pages when it is finished. Rows that are overwritten were read under this lock with that length.
+    // SAFETY: by the caller's word; GenericXLogStart gives copies of the pages, which are as long, and which become
+    // the pages when it is finished.
     unsafe {
         let record = pg_sys::GenericXLogStart(table.relation());
-        for (i, change) in changes.iter().enumerate() {
-            let buffer = change.page().buffer;
-            let before = changes[..i]
-                .iter()
-                .position(|change| change.page().buffer == buffer);
-            pages[i] = match before {
-                Some(before) => pages[before],
-                None => open(record, buffer),
-            };
-            match change {
-                Change::Overwrite(_, place, data) => overwrite(pages[i], *place, data),
-                Change::Append(page, tuple) => append(pages[i], page.block, tuple),
+        for (page, buffer) in pages.iter_mut().zip(buffers) {
+            *page = open(record, *buffer);
+        }
+        apply(buffers, &pages, changes);
+        Written(pg_sys::GenericXLogFinish(record))
+    }
+}
+
+/// A record of more pages, which has them whole.
+///
+/// # Safety
+/// The same.
+unsafe fn write_pages(buffers: &[pg_sys::Buffer], changes: &[Change]) -> Written {
+    const SIZE: usize = pg_sys::BLCKSZ as usize;
+    let mut pages: [Page; MOST_PAGES] = [std::ptr::null_mut(); MOST_PAGES];
+    // SAFETY: by the caller's word. What can fail comes before the first page changes; an ERROR after that stops the server,
+    // as PostgreSQL's own do, and the WAL has all of it or nothing.
+    unsafe {
+        let copies = pg_sys::palloc(SIZE * buffers.len()).cast::<u8>();
+        for (i, buffer) in buffers.iter().enumerate() {
+            let (page, copy) = (pg_sys::BufferGetPage(*buffer), copies.add(SIZE * i));
+            copy.copy_from_nonoverlapping(page.cast(), SIZE);
+            pages[i] = copy.cast();
+            if pg_sys::PageIsNew(pages[i]) {
+                pg_sys::PageInit(pages[i], SIZE, 0);
             }
         }
-        Written(pg_sys::GenericXLogFinish(record))
+        apply(buffers, &pages, changes);
+        pg_sys::XLogEnsureRecordSpace(buffers.len() as i32 - 1, 0);
+        pg_sys::CritSectionCount += 1;
+        pg_sys::XLogBeginInsert();
+        for (i, buffer) in buffers.iter().enumerate() {
+            let page = pg_sys::BufferGetPage(*buffer);
+            page.cast::<u8>()
+                .copy_from_nonoverlapping(pages[i].cast(), SIZE);
+            pg_sys::MarkBufferDirty(*buffer);
+            let whole = (pg_sys::REGBUF_FORCE_IMAGE | pg_sys::REGBUF_STANDARD) as u8;
+            pg_sys::XLogRegisterBuffer(i as u8, *buffer, whole);
+        }
+        let manager = pg_sys::RmgrIds::RM_XLOG_ID as pg_sys::RmgrId;
+        let written = pg_sys::XLogInsert(manager, pg_sys::XLOG_FPI as u8);
+        for buffer in buffers {
+            let header = pg_sys::BufferGetPage(*buffer).cast::<pg_sys::PageHeaderData>();
+            (*header).pd_lsn.xlogid = (written >> 32) as u32;
+            (*header).pd_lsn.xrecoff = written as u32;
+        }
+        pg_sys::CritSectionCount -= 1;
+        pg_sys::pfree(copies.cast());
+        Written(written)
+    }
+}
+
+/// Makes the changes in copies of the pages, which stand in the order of their buffers.
+///
+/// # Safety
+/// The same.
+unsafe fn apply(buffers: &[pg_sys::Buffer], pages: &[Page], changes: &[Change]) {
+    for change in changes {
+        let known = buffers.iter().zip(pages);
+        let page = { known }.find(|(buffer, _)| **buffer == change.page().buffer);
+        let (_, page) = page.expect("the pages of the changes");
+        // SAFETY: by the caller's word.
+        unsafe {
+            match change {
+                Change::Overwrite(_, place, data) => overwrite(*page, *place, data),
+                Change::Append(of, tuple) => append(*page, of.block, tuple),
+            }
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::Oid;
 
 use crate::ledger::budgets::{Budget, Name};
+use crate::ledger::charge::TEXT_BYTES;
 use crate::ledger::line::{Key, Line};
 use crate::ledger::lines;
 use crate::ledger::rows::{self, Row, Text, Value};
@@ -176,6 +177,6 @@ fn entry(budget: i64, role: Oid, rest: &Spent) -> [Value; 11] {
         Value::Relation(Oid::INVALID),
         Value::Boolean(false),
         Value::Text(Text::new(b"")),
-        Value::Text(session::query()),
+        Value::Text(session::query(TEXT_BYTES)),
     ]
 }

@@ -6,9 +6,6 @@ use pgrx::pg_sys::{self, Oid, Snapshot, TransactionId};
 
 use crate::ledger::rows::Text;
 
-/// The most bytes of a query's text that are kept: a row of the audit lies on one page.
-const QUERY_BYTES: i32 = 1000;
-
 /// The role whose rights count now.
 pub fn role() -> Oid {
     // SAFETY: within a transaction it is always set.
@@ -87,8 +84,8 @@ pub fn role_name() -> Text {
     Text::new(name_of(role()).unwrap_or_default().as_bytes())
 }
 
-/// The text that the client sent, cut where a character ends.
-pub fn query() -> Text {
+/// The text that the client sent, cut where a character ends: at most so many bytes.
+pub fn query(most: usize) -> Text {
     // SAFETY: NULL, or a string that lives as long as the statement; pg_mbcliplen reads as many bytes as it has.
     let query = unsafe {
         let query = pg_sys::debug_query_string;
@@ -98,8 +95,9 @@ pub fn query() -> Text {
         CStr::from_ptr(query)
     };
     let length = i32::try_from(query.count_bytes()).unwrap_or(i32::MAX);
+    let most = i32::try_from(most).unwrap_or(i32::MAX);
     // SAFETY: the same.
-    let length = unsafe { pg_sys::pg_mbcliplen(query.as_ptr(), length, QUERY_BYTES) };
+    let length = unsafe { pg_sys::pg_mbcliplen(query.as_ptr(), length, most) };
     Text::new(&query.to_bytes()[..length as usize])
 }
 

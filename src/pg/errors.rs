@@ -511,6 +511,24 @@ pub fn out_of_memory() -> ! {
     )
 }
 
+/// What is nested so deeply that the stack ends: the same SQLSTATE and message as PostgreSQL's own.
+pub fn too_deep() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX,
+        "stack depth limit exceeded".to_owned(),
+        "Nest less deeply, or let the administrator set max_stack_depth higher.",
+    )
+}
+
+/// A query of which the gate would make too much.
+pub fn too_large(what: &str, hint: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX,
+        format!("dp_mean: the query becomes too large: {what}"),
+        hint,
+    )
+}
+
 /// Raises what unwound up to a guard, as an ERROR that says no more than PostgreSQL would: pgrx adds a
 /// backtrace where the server's environment asks for one, and that tells which function was running.
 pub fn caught(payload: Box<dyn Any + Send>) -> ! {

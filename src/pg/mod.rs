@@ -26,6 +26,7 @@ pub mod salt;
 pub mod set;
 pub mod settings;
 pub mod sql_type;
+pub mod stack;
 pub mod subselect;
 pub mod tree;
 pub mod varlena;

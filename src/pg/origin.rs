@@ -2,6 +2,9 @@
 //! sub-selects, WITH, joins, sorts, parallel parts, and the function that makes rows of the groups that are kept of a
 //! person. What it does not find has no name here: a table, another function, a node that is not known.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
 use pgrx::pg_sys::{
     self, Agg, Aggref, CteScan, Expr, FuncExpr, FunctionScan, NestLoop, NestLoopParam, NodeTag,
     Oid, Param, Plan, PlannedStmt, RangeTblFunction, RelabelType, SubqueryScan, Var,
@@ -9,7 +12,7 @@ use pgrx::pg_sys::{
 
 use crate::pg::nodes::{children, elements, integers};
 use crate::pg::plan::{PlannedCall, partial, target};
-use crate::pg::sql_type;
+use crate::pg::{sql_type, stack};
 
 /// A call in the plan that contributions come from.
 pub enum Origin {
@@ -36,6 +39,8 @@ struct Search {
     state: Oid,
     /// The type of groups that are kept.
     groups: Oid,
+    /// The calls whose groups a function makes rows of, once they were looked for.
+    kept: RefCell<BTreeMap<*mut RangeTblFunction, Vec<Found>>>,
 }
 
 #[cfg(feature = "testing")]
@@ -48,6 +53,14 @@ type Found = (*mut Aggref, *mut Plan);
 enum Source {
     Call(Found),
     Column(Found, usize),
+}
+
+/// What was found on the way down from one expression.
+#[derive(Default)]
+struct Sources {
+    all: Vec<Source>,
+    /// The nodes and expressions that the way has led to: a WITH that is named twice is followed once.
+    seen: BTreeSet<(*mut Plan, *mut Expr)>,
 }
 
 impl Search {
@@ -63,6 +76,7 @@ impl Search {
                 statement: (*query).es_plannedstmt,
                 state: planned.state,
                 groups: sql_type::own_type(c"dp_groups"),
+                kept: RefCell::default(),
             }
         }
     }
@@ -74,7 +88,7 @@ pub fn origins(planned: &PlannedCall, i: usize) -> Vec<Origin> {
     let Some(expr) = planned.arguments.get(i) else {
         return Vec::new();
     };
-    let mut found = Vec::new();
+    let mut found = Sources::default();
     // SAFETY: all of it belongs to the plan of the call, which runs.
     unsafe {
         let search = Search::of(planned);
@@ -87,7 +101,7 @@ pub fn origins(planned: &PlannedCall, i: usize) -> Vec<Origin> {
                 column,
             },
         };
-        found.into_iter().map(origin).collect()
+        found.all.into_iter().map(origin).collect()
     }
 }
 
@@ -98,9 +112,9 @@ pub fn unnested(planned: &PlannedCall) -> Vec<Unnested> {
     unsafe {
         let search = Search::of(planned);
         let keys = search.grouped_by(planned.plan);
-        search.walk(&mut vec![planned.plan], &mut |path, function| {
-            let mut calls = Vec::new();
-            search.kept(path, function, &mut calls);
+        let seen = &mut BTreeSet::new();
+        search.walk(&mut vec![planned.plan], seen, &mut |path, function| {
+            let calls = search.kept(path, function);
             let call = |(call, plan)| PlannedCall::of(planned.aggregate, plan, call);
             let (types, collations) = ((*function).funccoltypes, (*function).funccolcollations);
             let columns = Vec::from_iter(oids(types).into_iter().zip(oids(collations)));
@@ -133,10 +147,14 @@ impl Search {
     ///
     /// # Safety
     /// All of it belongs to one plan, which lives.
-    unsafe fn follow(&self, path: &mut Vec<*mut Plan>, expr: *mut Expr, found: &mut Vec<Source>) {
+    unsafe fn follow(&self, path: &mut Vec<*mut Plan>, expr: *mut Expr, found: &mut Sources) {
+        stack::check();
         let Some(plan) = path.last().copied() else {
             return;
         };
+        if !found.seen.insert((plan, expr)) {
+            return;
+        }
         // SAFETY: the caller guarantees it; each cast follows a check of the node's tag.
         unsafe {
             match (*expr).type_ {
@@ -151,7 +169,7 @@ impl Search {
                         Some((call, plan))
                     };
                     let origin = origin.filter(|(call, _)| (**call).aggtranstype == self.state);
-                    found.extend(origin.map(Source::Call));
+                    found.all.extend(origin.map(Source::Call));
                 }
                 NodeTag::T_Var => {
                     let Var {
@@ -162,10 +180,10 @@ impl Search {
                         if varno == (*scan).scan.scanrelid as i32
                             && let Some((function, column)) = column_of(scan, varattno)
                         {
-                            let mut calls = Vec::new();
-                            self.kept(path, function, &mut calls);
+                            let calls = self.kept(path, function).into_iter();
                             found
-                                .extend(calls.into_iter().map(|call| Source::Column(call, column)));
+                                .all
+                                .extend(calls.map(|call| Source::Column(call, column)));
                         }
                         return;
                     }
@@ -188,6 +206,7 @@ impl Search {
     /// As for [`follow`](Self::follow).
     unsafe fn grouped_by(&self, plan: *mut Plan) -> Vec<(*mut RangeTblFunction, usize)> {
         let mut found = Vec::new();
+        let seen = &mut BTreeSet::new();
         // SAFETY: the caller guarantees it; the cast follows a check of the node's tag, and an Agg has as many columns
         // as it says.
         unsafe {
@@ -200,7 +219,7 @@ impl Search {
             }
             for i in 0..usize::try_from((*node).numCols).unwrap_or(0) {
                 let column = *(*node).grpColIdx.add(i);
-                self.columns(plan, pg_sys::OUTER_VAR, column, &mut found);
+                self.columns(plan, pg_sys::OUTER_VAR, column, seen, &mut found);
             }
         }
         found
@@ -215,8 +234,13 @@ impl Search {
         plan: *mut Plan,
         number: i32,
         column: i16,
+        seen: &mut BTreeSet<(*mut Plan, i32, i16)>,
         found: &mut Vec<(*mut RangeTblFunction, usize)>,
     ) {
+        stack::check();
+        if !seen.insert((plan, number, column)) {
+            return;
+        }
         // SAFETY: the caller guarantees it; each cast follows a check of the node's tag.
         unsafe {
             if (*plan).type_ == NodeTag::T_FunctionScan {
@@ -231,35 +255,42 @@ impl Search {
                     && (*expr).type_ == NodeTag::T_Var
                 {
                     let var = *expr.cast::<Var>();
-                    self.columns(below, var.varno, var.varattno, found);
+                    self.columns(below, var.varno, var.varattno, seen, found);
                 }
             }
         }
     }
 
-    /// Adds the calls whose groups `function`, of the last node of `path`, makes rows of.
+    /// The calls whose groups `function`, of the last node of `path`, makes rows of.
     ///
     /// # Safety
     /// As for [`follow`](Self::follow).
-    unsafe fn kept(
-        &self,
-        path: &[*mut Plan],
-        function: *mut RangeTblFunction,
-        calls: &mut Vec<Found>,
-    ) {
+    unsafe fn kept(&self, path: &[*mut Plan], function: *mut RangeTblFunction) -> Vec<Found> {
+        if let Some(known) = self.kept.borrow().get(&function) {
+            return known.clone();
+        }
+        // SAFETY: the caller guarantees it.
+        let calls = unsafe { self.calls(path, function) };
+        self.kept.borrow_mut().insert(function, calls.clone());
+        calls
+    }
+
+    /// # Safety
+    /// As for [`follow`](Self::follow).
+    unsafe fn calls(&self, path: &[*mut Plan], function: *mut RangeTblFunction) -> Vec<Found> {
         // SAFETY: the caller guarantees it.
         unsafe {
             let Some(argument) = self.argument(function) else {
-                return;
+                return Vec::new();
             };
             if (*argument).type_ != NodeTag::T_Param {
-                return;
+                return Vec::new();
             }
             let Param {
                 paramkind, paramid, ..
             } = *argument.cast::<Param>();
             if paramkind != pg_sys::ParamKind::PARAM_EXEC {
-                return;
+                return Vec::new();
             }
             // A join above hands the value down.
             for i in (0..path.len()).rev() {
@@ -270,15 +301,16 @@ impl Search {
                 let given = elements::<NestLoopParam>(parameters)
                     .find(|parameter| (**parameter).paramno == paramid);
                 if let Some(given) = given {
-                    let (mut above, mut found) = (path[..=i].to_vec(), Vec::new());
+                    let (mut above, mut found) = (path[..=i].to_vec(), Sources::default());
                     self.follow(&mut above, (*given).paramval.cast(), &mut found);
-                    calls.extend(found.into_iter().filter_map(|source| match source {
+                    let calls = found.all.into_iter().filter_map(|source| match source {
                         Source::Call(call) => Some(call),
                         Source::Column(..) => None,
-                    }));
-                    return;
+                    });
+                    return calls.collect();
                 }
             }
+            Vec::new()
         }
     }
 
@@ -307,11 +339,16 @@ impl Search {
     unsafe fn walk(
         &self,
         path: &mut Vec<*mut Plan>,
+        seen: &mut BTreeSet<*mut Plan>,
         visit: &mut impl FnMut(&[*mut Plan], *mut RangeTblFunction),
     ) {
+        stack::check();
         let Some(plan) = path.last().copied() else {
             return;
         };
+        if !seen.insert(plan) {
+            return;
+        }
         // SAFETY: the caller guarantees it; each cast follows a check of the node's tag.
         unsafe {
             if (*plan).type_ == NodeTag::T_FunctionScan {
@@ -324,7 +361,7 @@ impl Search {
             for below in self.inputs(plan) {
                 if (*below).type_ != NodeTag::T_Agg {
                     path.push(below);
-                    self.walk(path, visit);
+                    self.walk(path, seen, visit);
                     path.pop();
                 }
             }

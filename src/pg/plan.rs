@@ -10,7 +10,7 @@ use crate::pg::carried::{self, Carried};
 use crate::pg::citus::{self, Side, Wrapped};
 use crate::pg::fmgr::Call;
 use crate::pg::nodes::{children, elements};
-use crate::pg::{sql_type, subselect};
+use crate::pg::{sql_type, stack, subselect};
 
 #[cfg(feature = "testing")]
 pub mod checks;
@@ -445,6 +445,7 @@ pub unsafe fn partial(
 /// What column `column` of the node below `plan` computes, followed down to the node that
 /// computes it. Through an Append every child must compute the same.
 unsafe fn computed_below(plan: *mut Plan, column: i16) -> Option<*mut Expr> {
+    stack::check();
     // SAFETY: see `find`.
     unsafe {
         let mut common: Option<*mut Expr> = None;

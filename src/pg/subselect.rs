@@ -12,6 +12,7 @@ use pgrx::pg_sys::{
 };
 
 use crate::pg::nodes::{children, elements, integers};
+use crate::pg::stack;
 
 /// Whether `argument` of a call whose rows come from below `plan` is looked up in one of the tables that these
 /// rows come from, by anything but the aggregates whose states have type `state`.
@@ -48,6 +49,7 @@ pub unsafe fn looks_at_the_rows(
 
 /// The parameters of the executor that an expression takes, as far as casts and arithmetic lead.
 unsafe fn collect_parameters(expr: *mut Expr, found: &mut BTreeSet<i32>) {
+    stack::check();
     if expr.is_null() {
         return;
     }
@@ -99,12 +101,15 @@ unsafe fn subselects(statement: *mut PlannedStmt) -> impl Iterator<Item = (Vec<i
 #[derive(Default)]
 struct Seen {
     tables: BTreeSet<u32>,
+    /// Sub-plans that were looked at: a WITH may be named often.
+    plans: BTreeSet<i32>,
     /// The type of the state of each aggregate.
     aggregates: Vec<Oid>,
 }
 
 impl Seen {
     unsafe fn look(&mut self, statement: *mut PlannedStmt, plan: *mut Plan) {
+        stack::check();
         // SAFETY: see `looks_at_the_rows`; the tag says which struct it is.
         unsafe {
             let mut elsewhere = Vec::new();
@@ -148,6 +153,9 @@ impl Seen {
                 }
             });
             for number in elsewhere {
+                if !self.plans.insert(number) {
+                    continue;
+                }
                 self.look(statement, numbered(statement, number));
             }
         }
@@ -185,6 +193,7 @@ impl Seen {
 
 /// Calls `look` for a node and all below it.
 unsafe fn visit(plan: *mut Plan, look: &mut dyn FnMut(*mut Plan)) {
+    stack::check();
     if plan.is_null() {
         return;
     }

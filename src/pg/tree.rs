@@ -5,8 +5,11 @@
 //! one query at a time, so nobody else reads or writes them meanwhile. That is what makes the safe functions
 //! here sound, and why a `Ref` is made of nothing but fields of nodes and what PostgreSQL's own functions return.
 
+use std::any::Any;
+use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_void};
 use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
@@ -104,6 +107,7 @@ impl<T> Ref<T> {
 
     /// A copy, with all below it.
     pub fn copy(self) -> Self {
+        pgrx::check_for_interrupts!();
         // SAFETY: a node that lives; what comes back is one of the same kind.
         let copy = unsafe { pg_sys::copyObjectImpl(self.pointer().cast()) };
         Self(NonNull::new(copy.cast()).expect("a copy of a node"))
@@ -111,6 +115,7 @@ impl<T> Ref<T> {
 
     /// Whether both trees say the same.
     pub fn same(self, other: Self) -> bool {
+        pgrx::check_for_interrupts!();
         // SAFETY: two nodes that live.
         unsafe { pg_sys::equal(self.pointer().cast(), other.pointer().cast()) }
     }
@@ -321,7 +326,7 @@ type Mutator = unsafe extern "C-unwind" fn(*mut Node, *mut c_void) -> *mut Node;
 type StateWalker = unsafe extern "C-unwind" fn(*mut PlanState, *mut c_void) -> bool;
 
 // pgrx binds some of these with a callback of another type, and some not at all. Each call passes the FFI boundary
-// by `pg_guard_ffi_boundary`, and each callback is guarded.
+// by `pg_guard_ffi_boundary`.
 unsafe extern "C-unwind" {
     #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_walker_impl")]
     fn expression_tree_walker(node: *mut Node, walker: Walker, context: *mut c_void) -> bool;
@@ -360,85 +365,193 @@ unsafe extern "C-unwind" {
     fn setup_parse_fixed_parameters(state: *mut pg_sys::ParseState, types: *const Oid, count: i32);
 }
 
-type Visit<'a> = &'a mut dyn FnMut(Ref<Node>) -> bool;
-type Change<'a> = &'a mut dyn FnMut(Ref<Node>) -> Option<Ref<Node>>;
-type VisitState<'a> = &'a mut dyn FnMut(Ref<PlanState>) -> bool;
-
-#[pgrx::pg_guard]
-unsafe extern "C-unwind" fn visit_node(node: *mut Node, context: *mut c_void) -> bool {
-    // SAFETY: the context is the closure that `walk` passed, which it still borrows.
-    let visit = unsafe { &mut *context.cast::<Visit>() };
-    Ref::of(node).is_some_and(visit)
+/// How a search goes on from a node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// To what is below it.
+    Below,
+    /// Past what is below it.
+    Past,
+    /// It ends.
+    Stop,
 }
 
-#[pgrx::pg_guard]
-unsafe extern "C-unwind" fn change_node(node: *mut Node, context: *mut c_void) -> *mut Node {
-    // SAFETY: as above, of `change`.
-    let change = unsafe { &mut *context.cast::<Change>() };
-    let Some(node) = Ref::of(node) else {
-        return std::ptr::null_mut();
-    };
-    match change(node) {
-        Some(changed) => changed.pointer(),
-        None => change_below(node, change).pointer(),
+/// Keeps a node of a walk. Not guarded: it raises nothing, and nothing unwinds out of it.
+unsafe extern "C-unwind" fn keep_node<T>(node: *mut T, context: *mut c_void) -> bool {
+    // SAFETY: the context is the vector that `below` or `states` passed, which nobody else uses meanwhile.
+    let found = unsafe { &mut *context.cast::<Vec<Ref<T>>>() };
+    found.extend(Ref::of(node));
+    false
+}
+
+/// Adds the nodes right below a node of an expression, or of a query. PostgreSQL's walker is called for one level at a
+/// time, so no ERROR passes more than one guard, however deep a tree is.
+fn below(node: Ref<Node>, found: &mut Vec<Ref<Node>>) {
+    match node.tag() {
+        // What most of a tree consists of has nothing below it.
+        NodeTag::T_Var
+        | NodeTag::T_Const
+        | NodeTag::T_Param
+        | NodeTag::T_CaseTestExpr
+        | NodeTag::T_RangeTblRef
+        | NodeTag::T_SortGroupClause => {}
+        NodeTag::T_List => found.extend(list::<Node>(node.pointer().cast())),
+        tag => {
+            let context = (&raw mut *found).cast();
+            // SAFETY: a node that lives, and a callback that takes this context.
+            unsafe {
+                pg_guard_ffi_boundary(|| match tag {
+                    NodeTag::T_Query => {
+                        query_tree_walker(node.pointer().cast(), keep_node, context, 0)
+                    }
+                    _ => expression_tree_walker(node.pointer(), keep_node, context),
+                })
+            };
+        }
     }
 }
 
-#[pgrx::pg_guard]
-unsafe extern "C-unwind" fn visit_state(state: *mut PlanState, context: *mut c_void) -> bool {
-    // SAFETY: as above, of `walk_states`.
-    let visit = unsafe { &mut *context.cast::<VisitState>() };
-    Ref::of(state).is_some_and(visit)
+/// Calls `visit` for a node of an expression, or a query, and for what is below it as far as `visit` says, in the order
+/// of PostgreSQL's walkers; with how many queries are above it, from this node on. Whether `visit` has ended it.
+///
+/// What is to be done is kept in memory and not on the stack, and may be cancelled.
+pub fn search(node: Ref<Node>, visit: &mut dyn FnMut(Ref<Node>, u32) -> Step) -> bool {
+    // The nodes to visit, the next one last.
+    let mut open = vec![(node, 0)];
+    let mut found = Vec::new();
+    while let Some((node, level)) = open.pop() {
+        pgrx::check_for_interrupts!();
+        match visit(node, level) {
+            Step::Stop => return true,
+            Step::Past => {}
+            Step::Below => {
+                below(node, &mut found);
+                let level = level + u32::from(node.tag() == NodeTag::T_Query);
+                open.extend(found.drain(..).rev().map(|node| (node, level)));
+            }
+        }
+    }
+    false
 }
 
-/// Calls `visit` for what is right below a node of an expression, or of a query; until it says true. For what is
-/// further below, `visit` calls this again.
-pub fn walk(node: Ref<Node>, mut visit: Visit) -> bool {
-    let context = (&raw mut visit).cast();
-    match node.cast::<Query>() {
-        // SAFETY: a node that lives, and a callback that takes this context.
-        Some(query) => unsafe {
-            pg_guard_ffi_boundary(|| query_tree_walker(query.pointer(), visit_node, context, 0))
-        },
-        // SAFETY: the same.
-        None => unsafe {
-            pg_guard_ffi_boundary(|| expression_tree_walker(node.pointer(), visit_node, context))
-        },
+/// Whether something is true of a node, or of one below it.
+pub fn any(node: Ref<Node>, mut is: impl FnMut(Ref<Node>) -> bool) -> bool {
+    search(node, &mut |node, _| match is(node) {
+        true => Step::Stop,
+        false => Step::Below,
+    })
+}
+
+/// How many nodes there are, from this one on.
+pub fn size(node: Ref<Node>) -> usize {
+    let mut size = 0;
+    search(node, &mut |_, _| {
+        size += 1;
+        Step::Below
+    });
+    size
+}
+
+/// The queries right below one: in FROM, in WITH, and in its expressions.
+pub fn queries_below(query: Ref<Query>) -> Vec<Ref<Query>> {
+    queries(query.node(), 1)
+}
+
+/// The queries at a node, or right below it.
+pub fn queries_at(node: Ref<Node>) -> Vec<Ref<Query>> {
+    queries(node, 0)
+}
+
+fn queries(node: Ref<Node>, wanted: u32) -> Vec<Ref<Query>> {
+    let mut found = Vec::new();
+    search(node, &mut |node, level| match node.cast::<Query>() {
+        Some(query) if level == wanted => {
+            found.push(query);
+            Step::Past
+        }
+        _ => Step::Below,
+    });
+    found
+}
+
+type Change<'a> = &'a mut dyn FnMut(Ref<Node>) -> Option<Ref<Node>>;
+
+/// A tree that is being changed.
+struct Changing<'a> {
+    change: Change<'a>,
+    /// What has unwound out of `change`: it goes on once PostgreSQL's own functions are left.
+    unwound: Option<Box<dyn Any + Send>>,
+}
+
+impl Changing<'_> {
+    /// What stands in the place of a node; `None` if it stays.
+    fn put(&mut self, node: Ref<Node>) -> Option<*mut Node> {
+        if self.unwound.is_some() {
+            return Some(node.pointer());
+        }
+        let change = AssertUnwindSafe(|| {
+            pgrx::check_for_interrupts!();
+            (self.change)(node)
+        });
+        match catch_unwind(change) {
+            Ok(changed) => changed.map(Ref::pointer),
+            Err(payload) => {
+                self.unwound = Some(payload);
+                Some(node.pointer())
+            }
+        }
+    }
+}
+
+/// Changes a node and what is below it. Not guarded, so that an ERROR of a tree that is too deep passes one guard and
+/// not one for each level: so it owns nothing, and nothing unwinds out of it.
+unsafe extern "C-unwind" fn change_node(node: *mut Node, context: *mut c_void) -> *mut Node {
+    let Some(node) = Ref::of(node) else {
+        return std::ptr::null_mut();
+    };
+    // SAFETY: the context is what `change` passed, which nobody else uses meanwhile; a node that lives, and this callback.
+    unsafe {
+        match (*context.cast::<Changing>()).put(node) {
+            Some(changed) => changed,
+            None if node.tag() == NodeTag::T_Query => {
+                query_tree_mutator(node.pointer().cast(), change_node, context, 0).cast()
+            }
+            None => expression_tree_mutator(node.pointer(), change_node, context),
+        }
     }
 }
 
 /// A copy of a tree in which `change` has put something else in the place of nodes; where it says `None`, the node
 /// stays, and what is below it is changed.
 pub fn change(node: Ref<Node>, change: Change) -> Ref<Node> {
-    match change(node) {
-        Some(changed) => changed,
-        None => change_below(node, change),
+    let unwound = None;
+    let mut changing = Changing { change, unwound };
+    let context = (&raw mut changing).cast();
+    // SAFETY: a node that lives, and the context of this callback.
+    let changed = unsafe { pg_guard_ffi_boundary(|| change_node(node.pointer(), context)) };
+    if let Some(payload) = changing.unwound {
+        resume_unwind(payload);
     }
-}
-
-fn change_below(node: Ref<Node>, mut change: Change) -> Ref<Node> {
-    let context = (&raw mut change).cast();
-    let changed = match node.cast::<Query>() {
-        // SAFETY: a node that lives, and a callback that takes this context.
-        Some(query) => unsafe {
-            pg_guard_ffi_boundary(|| query_tree_mutator(query.pointer(), change_node, context, 0))
-                .cast()
-        },
-        // SAFETY: the same.
-        None => unsafe {
-            pg_guard_ffi_boundary(|| expression_tree_mutator(node.pointer(), change_node, context))
-        },
-    };
     Ref::of(changed).expect("a mutator returns a node for a node")
 }
 
-/// Calls `visit` for the states right below one, until it says true.
-pub fn walk_states(state: Ref<PlanState>, mut visit: VisitState) -> bool {
-    let context = (&raw mut visit).cast();
-    // SAFETY: the state of a plan that runs, and a callback that takes this context.
-    unsafe {
-        pg_guard_ffi_boundary(|| planstate_tree_walker(state.pointer(), visit_state, context))
+/// The states of a plan that runs, from these on, each once.
+pub fn states(tops: impl IntoIterator<Item = Ref<PlanState>>) -> Vec<Ref<PlanState>> {
+    let mut open = Vec::from_iter(tops);
+    let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
+    while let Some(state) = open.pop() {
+        pgrx::check_for_interrupts!();
+        if !seen.insert(state.pointer() as usize) {
+            continue;
+        }
+        all.push(state);
+        let context = (&raw mut open).cast();
+        // SAFETY: a state that lives, and a callback that takes this context.
+        unsafe {
+            pg_guard_ffi_boundary(|| planstate_tree_walker(state.pointer(), keep_node, context))
+        };
     }
+    all
 }
 
 /// PostgreSQL's own record of a planning, with nothing in it but the query.
@@ -482,7 +595,11 @@ pub fn parse(sql: &str, types: &[Oid]) -> Ref<Query> {
 /// The table of a range table's reference, from 1.
 pub fn entry(query: Ref<Query>, index: i32) -> Ref<pg_sys::RangeTblEntry> {
     let i = usize::try_from(index).expect("a reference into the range table") - 1;
-    list(query.rtable)[i]
+    // SAFETY: the range table of a query that lives.
+    let entry = unsafe { crate::pg::nodes::elements(query.rtable) }.nth(i);
+    entry
+        .and_then(Ref::of)
+        .expect("an entry of the range table")
 }
 
 /// Replaces what stands for columns of joins by the columns themselves.
@@ -567,10 +684,9 @@ pub fn has_subclass(relation: Oid) -> bool {
     unsafe { pg_guard_ffi_boundary(|| server_has_subclass(relation)) }
 }
 
-/// The queries of the statements of an SQL text, with views and row-level security in them, as the planner gets them.
+/// The queries of the statements of an SQL text, which lives as long as they do, with views and row-level security in them, as the planner gets them.
 /// Utility statements have none.
-pub fn analyse(sql: &str) -> Vec<Ref<Query>> {
-    let sql = string(sql);
+pub fn analyse(sql: *const std::ffi::c_char) -> Vec<Ref<Query>> {
     // SAFETY: PostgreSQL parses, analyses and rewrites a string that lives as long as the trees.
     let queries = unsafe {
         let raw = pg_sys::raw_parser(sql, pg_sys::RawParseMode::RAW_PARSE_DEFAULT);

@@ -9,6 +9,7 @@ use pgrx::pg_sys::{self, Datum, List, MinMaxOp, Node, NodeTag, Oid};
 
 use crate::pg::fmgr::float8;
 use crate::pg::nodes::{Fixed, elements, fixed, text_bytes};
+use crate::pg::stack;
 use crate::total::interval::Interval;
 use crate::total::variant;
 
@@ -32,7 +33,7 @@ unsafe fn of(expression: *mut Node, column: Column) -> Interval {
     }
     // SAFETY: the caller guarantees it; each cast follows a look at the tag.
     unsafe {
-        pg_sys::check_stack_depth();
+        stack::check();
         let all = |list| elements::<Node>(list).map(|node| of(node, column));
         match (*expression).type_ {
             NodeTag::T_Const => constant(expression),
@@ -68,10 +69,11 @@ unsafe fn of(expression: *mut Node, column: Column) -> Interval {
             }
             NodeTag::T_MinMaxExpr => {
                 let choice = expression.cast::<pg_sys::MinMaxExpr>();
-                let sure = elements::<Node>((*choice).args)
-                    .filter(|node| is_never_null(*node))
-                    .map(|node| of(node, column));
-                let (all, sure): (Vec<_>, Vec<_>) = (all((*choice).args).collect(), sure.collect());
+                // Each is computed once: with two ways at each level, n levels would have 2^n.
+                let all = Vec::from_iter(all((*choice).args));
+                let sure = elements::<Node>((*choice).args).zip(&all);
+                let sure = sure.filter(|(node, _)| is_never_null(*node));
+                let sure = Vec::from_iter(sure.map(|(_, interval)| *interval));
                 if !is_number((*choice).minmaxtype) {
                     Interval::ANYWHERE
                 } else if (*choice).op == MinMaxOp::IS_GREATEST {

@@ -1,8 +1,10 @@
 //! What an answer costs, and how much of a person it shows.
 
 use std::io::Read;
+use std::sync::Barrier;
+use std::thread;
 
-use dp_mean_tests::{refused, run, value};
+use dp_mean_tests::{refusal, refused, run, value};
 use postgres::Client;
 
 use super::{Stage, down};
@@ -207,6 +209,90 @@ fn what_one_budget_refuses_no_other_pays() {
         "SELECT a.c + b.c FROM (SELECT count(*) c FROM s) a, (SELECT count(*) c FROM visits) b";
     assert_eq!(refused(&mut client, sql).code, "53400");
     assert_eq!(stage.spent().1, 0);
+    run(&mut client, &down("together"));
+    assert_eq!(refused(&mut client, sql).code, "53400");
+    assert_eq!(stage.spent().1, 1);
+}
+
+/// Two sessions ask about the same two budgets at once, in opposite orders. Each budget has room for one of them: one is
+/// answered, and the other spends nothing.
+#[test]
+fn sessions_that_race_for_two_budgets_pay_for_both_or_none() {
+    const ROUNDS: u32 = 15;
+    let mut stage = Stage::new();
+    let tables = [("t1", "one"), ("t2", "two"), ("t3", "one"), ("t4", "two")];
+    for (table, budget) in tables {
+        stage.as_owner(&format!(
+            "SELECT dp_budget('{budget}', 0.15, 0); CREATE TABLE {table} (person integer PRIMARY KEY); \
+             SELECT dp_protect('{table}', 'person', '{budget}'); SELECT dp_allow('{table}', '{{a}}')"
+        ));
+    }
+    // Charges go in the order of the tables' numbers.
+    let asked = |first: &str, second: &str| {
+        format!(
+            "SELECT a.c + b.c FROM (SELECT count(*) c FROM {first}) a, (SELECT count(*) c FROM {second}) b"
+        )
+    };
+    let mut sessions = [asked("t1", "t4"), asked("t2", "t3")].map(|sql| (stage.analyst(), sql));
+    for round in 1..=ROUNDS {
+        let limit = f64::from(round) * 0.1 + 0.05;
+        stage.as_owner(&format!(
+            "SELECT dp_budget('one', {limit}, 0); SELECT dp_budget('two', {limit}, 0)"
+        ));
+        let together = Barrier::new(2);
+        let answered: u32 = thread::scope(|scope| {
+            let asking = sessions.each_mut().map(|(client, sql)| {
+                scope.spawn(|| {
+                    together.wait();
+                    match client.simple_query(sql) {
+                        Ok(_) => 1,
+                        Err(error) => {
+                            assert_eq!(refusal(&error, sql).code, "53400");
+                            0
+                        }
+                    }
+                })
+            });
+            asking
+                .into_iter()
+                .map(|asking| asking.join().expect("a session"))
+                .sum()
+        });
+        assert_eq!(answered, 1, "in round {round}");
+        let spent = "SELECT count(*) FROM dp_budgets WHERE budget IN ('one', 'two') AND charges = $1 AND role IS NULL";
+        let both = stage.root.query_one(spent, &[&i64::from(round)]);
+        assert_eq!(
+            both.expect("the budgets").get::<_, i64>(0),
+            2,
+            "in round {round}"
+        );
+    }
+}
+
+/// One question about many protected tables is paid together, and about more than can be is refused.
+#[test]
+fn many_tables_are_paid_together() {
+    let mut stage = Stage::new();
+    for i in 0..33 {
+        stage.as_owner(&format!(
+            "CREATE TABLE t{i} (person integer PRIMARY KEY); SELECT dp_protect('t{i}', 'person', 'patients'); \
+             SELECT dp_allow('t{i}', '{{a}}')"
+        ));
+    }
+    let mut client = stage.analyst();
+    let asked = |tables: u32| {
+        let parts = (0..tables).map(|i| format!("SELECT count(*) FROM t{i}"));
+        let parts = Vec::from_iter(parts).join(" UNION ALL ");
+        format!("SELECT sum(c)::bigint FROM ({parts}) AS s(c)")
+    };
+    stage.number(&mut client, &asked(32));
+    assert_eq!(stage.spent().1, 32);
+    let notes = "SELECT count(*) FROM dp_ledger WHERE NOT refused AND query LIKE 'SELECT sum%'";
+    assert_eq!(value::<i64>(&mut stage.root, notes), 32);
+    let refusal = refused(&mut client, &asked(33));
+    assert_eq!(refusal.code, "54001", "{refusal:?}");
+    assert!(refusal.hint.contains("Nothing was spent"), "{refusal:?}");
+    assert_eq!(stage.spent().1, 32);
 }
 
 /// A table that is renamed or dropped gives nothing back, and the audit can be read. Another of the same name that is protected

@@ -3,11 +3,12 @@
 //!
 //! For each defence that a test can take away, an attack succeeds without it: a test that cannot fail is none.
 
+mod bombs;
 mod charges;
 mod expressions;
-mod keys;
-mod joins;
 mod functions;
+mod joins;
+mod keys;
 mod messages;
 mod names;
 mod plans;

@@ -24,6 +24,10 @@ AS '$libdir/dp_mean', 'dp_test_recorded' LANGUAGE C;
 CREATE FUNCTION dp_test_memory_left(bigint) RETURNS void
 AS '$libdir/dp_mean', 'dp_test_memory_left' LANGUAGE C STRICT;
 
+-- How often hooks of other extensions were asked for rights since this was asked last.
+CREATE FUNCTION dp_test_permission_checks() RETURNS bigint
+AS '$libdir/dp_mean', 'dp_test_permission_checks' LANGUAGE C;
+
 -- As if the server's environment asked for backtraces.
 CREATE FUNCTION dp_test_backtraces() RETURNS void
 AS '$libdir/dp_mean', 'dp_test_backtraces' LANGUAGE C;

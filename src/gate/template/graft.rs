@@ -7,14 +7,19 @@ use crate::gate::access;
 use crate::gate::block::Block;
 use crate::gate::defence::Defence;
 use crate::gate::inputs;
+use crate::gate::normal::Room;
 use crate::gate::refuse::{Checked, Reason};
 use crate::gate::template::Written;
-use crate::pg::tree::{self, Ref};
+use crate::pg::tree::{self, Ref, Step};
 use crate::pg::{extension, procedure};
 
 /// Checks that all that a template calls is ours or PostgreSQL's: whoever may create in the schema of the public
 /// aggregates can make one of the same name, of types that fit better.
 fn check_names(node: Ref<Node>) -> bool {
+    !tree::any(node, |node| !is_name_known(node))
+}
+
+fn is_name_known(node: Ref<Node>) -> bool {
     let function = if let Some(call) = node.cast::<pg_sys::Aggref>() {
         Some(call.aggfnoid)
     } else if let Some(call) = node.cast::<pg_sys::WindowFunc>() {
@@ -25,11 +30,11 @@ fn check_names(node: Ref<Node>) -> bool {
         node.operator().map(|call| call.opfuncid)
     };
     let is_known = |function| procedure::is_pinned(function) || extension::has_function(function);
-    function.is_none_or(is_known) && !tree::walk(node, &mut |below| !check_names(below))
+    function.is_none_or(is_known)
 }
 
 /// The query of a template, with the expressions and the FROM of a block in it.
-pub fn build(written: &Written, block: &Block) -> Checked<Ref<Query>> {
+pub fn build(written: &Written, block: &Block, room: &mut Room) -> Checked<Ref<Query>> {
     let types: Vec<Oid> = written
         .parameters
         .iter()
@@ -42,14 +47,19 @@ pub fn build(written: &Written, block: &Block) -> Checked<Ref<Query>> {
             "The owner of the schema should drop it, and let nobody create there.",
         ));
     }
+    let copied = room.take(copied(parsed, written, block), 1);
+    copied.ok_or_else(|| {
+        Reason::with_hint(
+            "its expressions and its FROM are too large to be read once for each grouping set and aggregate",
+            "Ask with fewer grouping sets, or for fewer aggregates at a time.",
+        )
+    })?;
     let spliced = tree::change(parsed.node(), &mut |node| {
-        let parameter = node.cast::<pg_sys::Param>()?;
-        let i = usize::try_from(parameter.paramid).ok()?.checked_sub(1)?;
-        written.parameters.get(i).map(|node| node.copy())
+        let parameter = written.parameters.get(place(node)?);
+        parameter.map(|node| node.copy())
     });
     let query = spliced.cast::<Query>().expect("a query stays one");
-    let mut innermost = Vec::new();
-    find_innermost(query.node(), 0, &mut innermost);
+    let innermost = innermost(query);
     let source = block.query;
     let conditions = inputs::take_conditions(block);
     let mut copies: Vec<_> = innermost.iter().skip(1).map(|_| source.copy()).collect();
@@ -65,18 +75,42 @@ pub fn build(written: &Written, block: &Block) -> Checked<Ref<Query>> {
     Ok(query)
 }
 
+/// How many nodes the copies have that are put into the query of a template.
+fn copied(parsed: Ref<Query>, written: &Written, block: &Block) -> usize {
+    let parameters = written.parameters.iter().map(|node| tree::size(*node));
+    let parameters = Vec::from_iter(parameters);
+    let mut nodes = 0_usize;
+    tree::search(parsed.node(), &mut |node, _| {
+        nodes += match place(node) {
+            Some(i) => parameters.get(i).copied().unwrap_or(0),
+            None => 1,
+        };
+        Step::Below
+    });
+    let sources = innermost(parsed).len();
+    nodes + tree::size(block.query.node()) * sources.saturating_sub(1)
+}
+
+/// Which of the parameters of a template a node is, from 0.
+fn place(node: Ref<Node>) -> Option<usize> {
+    let parameter = node.cast::<pg_sys::Param>()?;
+    usize::try_from(parameter.paramid).ok()?.checked_sub(1)
+}
+
 /// The queries that have no FROM yet, but a condition: those that the rows come in by. Each with how many queries are
 /// around it.
-fn find_innermost(node: Ref<Node>, depth: u32, found: &mut Vec<(Ref<Query>, u32)>) -> bool {
-    let query = node.cast::<Query>();
-    if let Some(query) = query {
-        let from = Ref::of(query.jointree);
-        if from.is_some_and(|from| from.fromlist.is_null() && !from.quals.is_null()) {
-            found.push((query, depth));
+fn innermost(query: Ref<Query>) -> Vec<(Ref<Query>, u32)> {
+    let mut found = Vec::new();
+    tree::search(query.node(), &mut |node, level| {
+        if let Some(query) = node.cast::<Query>() {
+            let from = Ref::of(query.jointree);
+            if from.is_some_and(|from| from.fromlist.is_null() && !from.quals.is_null()) {
+                found.push((query, level));
+            }
         }
-    }
-    let depth = depth + u32::from(query.is_some());
-    tree::walk(node, &mut |below| find_innermost(below, depth, found))
+        Step::Below
+    });
+    found
 }
 
 /// Gives a query the FROM of the block, and lends the table to it.

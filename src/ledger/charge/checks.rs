@@ -4,11 +4,11 @@ use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::{BlockNumber, Oid};
 
 use crate::ledger::budgets::Name;
-use crate::ledger::charge::{Account, Payer, Request, entry, try_at};
+use crate::ledger::charge::{Account, Part, Payer, Request, entry, room_for_text, try_at};
 use crate::ledger::line::{Key, Line};
 use crate::ledger::lines::place_of;
 use crate::ledger::order;
-use crate::ledger::pages::checks::two_pages;
+use crate::ledger::pages::checks::{line_of, two_pages};
 use crate::ledger::pages::{Locked, Place};
 use crate::ledger::tables::checks::scratch;
 use crate::ledger::tables::{CHARGE, SPENT, Table};
@@ -48,14 +48,31 @@ fn charge(
     places: [Place; 2],
     keys: [Key; 2],
 ) -> Option<Vec<(Oid, BlockNumber)>> {
-    let name = name();
-    let request = request(&name);
-    let accounts = keys.map(|key| Account { key, promise: None });
-    let entry = entry(&request, 0, audit, false);
+    charge_all(spent, audit, &[(places, keys)])
+}
+
+/// The same of several charges together.
+fn charge_all(
+    spent: &Table,
+    audit: &Table,
+    all: &[([Place; 2], [Key; 2])],
+) -> Option<Vec<(Oid, BlockNumber)>> {
+    let request = request(&name());
+    let accounts = all
+        .iter()
+        .map(|(_, keys)| keys.map(|key| Account { key, promise: None }));
+    let accounts = Vec::from_iter(accounts);
+    let text = room_for_text(all.len());
+    let entries = Vec::from_iter(all.iter().map(|_| entry(&request, 0, audit, false, text)));
+    let parts = all.iter().zip(&accounts);
+    let parts = parts.map(|((places, _), accounts)| Part {
+        request: &request,
+        accounts,
+        places: *places,
+    });
+    let parts = Vec::from_iter(parts);
     order::noted();
-    let page = Locked::lock_to_append(audit, &entry);
-    let result = try_at(&request, &accounts, spent, &page, &entry, places);
-    drop(page);
+    let result = try_at(&parts, spent, audit, &entries);
     let locked = order::noted();
     assert!(result?.is_ok(), "nothing limits it");
     Some(locked)
@@ -90,6 +107,51 @@ checks! {
         assert_eq!(locked, [(audit.id(), 0), (spent.id(), 0)]);
         for (place, key) in places.into_iter().zip(keys) {
             assert_eq!((line(&spent, place).key, line(&spent, place).charges), (key, 2));
+        }
+    }
+
+    fn charges_that_are_made_together_lock_each_page_once_in_order() {
+        let spent = scratch(&SPENT, c"scratch_spent");
+        let audit = scratch(&CHARGE, c"scratch_charge");
+        let [low, high] = two_pages(&spent);
+        // The audit has a page to lock.
+        let [first, last] = [low, high].map(|place| line(&spent, place).key);
+        charge(&spent, &audit, [low, high], [first, last]).expect("a charge");
+        let twice = [([high, low], [last, first]), ([low, high], [first, last])];
+        let locked = charge_all(&spent, &audit, &twice).expect("charges");
+        assert_eq!(locked, [(audit.id(), 0), (spent.id(), 0), (spent.id(), 1)]);
+        for place in [low, high] {
+            assert_eq!(line(&spent, place).charges, 3);
+        }
+    }
+
+    /// Lines on so many pages that one record of changes has no room for them.
+    fn charges_that_are_made_together_may_be_of_many_pages() {
+        let spent = scratch(&SPENT, c"scratch_spent");
+        let audit = scratch(&CHARGE, c"scratch_charge");
+        let line_at = |budget| {
+            let key = Key { budget, role: Oid::INVALID };
+            (place_of(&spent, key), key)
+        };
+        let mut lines = vec![line_at(0)];
+        for budget in 1.. {
+            let next = line_at(budget);
+            if next.0.block != lines[lines.len() - 1].0.block {
+                lines.push(next);
+            }
+            if lines.len() == 8 {
+                break;
+            }
+        }
+        let pairs = lines.chunks(2).map(|pair| ([pair[0].0, pair[1].0], [pair[0].1, pair[1].1]));
+        let pairs = Vec::from_iter(pairs);
+        for n in 1..=2 {
+            charge_all(&spent, &audit, &pairs).expect("charges");
+            for (place, key) in &lines {
+                let spent_now = Spent { epsilon: 5 * n, rho: 3 * n, delta: 2 * n };
+                assert_eq!(line(&spent, *place), Line { spent: spent_now, charges: n, ..Line::new(*key) });
+            }
+            assert_eq!(line_of(&spent, 1).map(|place| line(&spent, place).charges), Some(0));
         }
     }
 

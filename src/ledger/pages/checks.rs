@@ -164,7 +164,7 @@ checks! {
         }
         let over = entry_tuple(&audit, 437);
         assert_eq!(size(&over), 528);
-        assert!(Locked::with_room(&audit, &over).is_none());
+        assert!(Locked::with_room(&audit, std::slice::from_ref(&over)).is_none());
         let fits = entry_tuple(&audit, 436);
         assert_eq!(size(&fits), 520);
         assert_eq!(append(&audit, &fits), 0);
@@ -257,15 +257,24 @@ checks! {
         assert_eq!(value("SELECT count(*) FROM dp_mean.scratch_charge"), 7);
     }
 
-    fn five_changes_are_too_many() {
-        let spent = scratch(&SPENT, c"scratch_spent");
-        let tuple = line_tuple(&spent, 0, 0);
-        fails(|| {
-            let page = Locked::lock_to_append(&spent, &tuple);
-            let five: Vec<_> = (0..5).map(|_| Change::Append(&page, &tuple)).collect();
-            write(&spent, &five);
-        }, "changes.len()");
-        assert_eq!(line_of(&spent, 0), None);
+    fn more_pages_than_a_record_has_are_too_many() {
+        let audit = scratch(&CHARGE, c"scratch_charge");
+        // Each fills a page.
+        let long = entry_tuple(&audit, 7000);
+        for block in 0..34 {
+            assert_eq!(append(&audit, &long), block);
+        }
+        let short = entry_tuple(&audit, 10);
+        let add = |pages: BlockNumber| {
+            let pages = (0..pages).map(|block| Locked::lock(&audit, Place { block, row: 1 }));
+            let pages = Vec::from_iter(pages);
+            let changes = pages.iter().map(|page| Change::Append(page, &short));
+            write(&audit, &Vec::from_iter(changes));
+        };
+        fails(|| add(34), "no more pages than a record has");
+        assert_eq!(value("SELECT count(*) FROM dp_mean.scratch_charge"), 34);
+        add(33);
+        assert_eq!(value("SELECT count(*) FROM dp_mean.scratch_charge"), 67);
     }
 
     fn a_page_that_was_never_written_is_used() {

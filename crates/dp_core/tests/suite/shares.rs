@@ -107,6 +107,9 @@ struct Call<'a> {
 
 type Tell<'a> = Box<dyn Fn(&Arguments) -> Result<String, ParameterError> + 'a>;
 
+/// What a call says of its budget: epsilon, and parameters of the mechanism.
+type Budget = (Option<f64>, Vec<(&'static str, f64)>);
+
 /// An aggregate: its mechanisms, and what a release tells.
 struct Family<'a> {
     aggregate: &'static str,
@@ -226,7 +229,7 @@ impl Family<'_> {
     }
 
     /// The budgets that a mechanism takes: the epsilon and the parameters of a person, and of a row.
-    fn budgets(&self, info: &Info) -> Vec<[(Option<f64>, Vec<(&'static str, f64)>); 2]> {
+    fn budgets(&self, info: &Info) -> Vec<[Budget; 2]> {
         let takes = |name| info.parameters.iter().any(|known| known.name == name);
         let mu = |mu: f64| vec![("mu", mu / (ROWS * GROUPS.sqrt()) * (1.0 - 1e-15))];
         let mut budgets = Vec::new();
