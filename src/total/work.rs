@@ -1,5 +1,5 @@
-//! How long a function may work for one row: what would take longer than some milliseconds has no answer, so that time
-//! does not tell of a row by more than that.
+//! How long a function may work for one row: what would take longer than some tens of milliseconds has no answer, so
+//! that time does not tell of a row by more than that.
 
 use pgrx::pg_sys::{self, Datum};
 
