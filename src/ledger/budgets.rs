@@ -113,7 +113,7 @@ impl Budget {
 /// It comes from elsewhere, or this transaction may still take back that it does not.
 pub fn check_home(budget: i64, function: &str, name: &Name) -> Result<(), Refusal> {
     let record = Record::of(budget)?;
-    if record.uncommitted {
+    if record.uncommitted && Defence::Committed.stands() {
         return Err(errors::history_not_committed(function, &name.text()));
     }
     let here = Home::here()?;

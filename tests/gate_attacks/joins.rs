@@ -103,7 +103,7 @@ const PLANS: &[(&str, &str)] = &[
     // What was answered is joined with the rows of a block of its own.
     (
         "",
-        "SELECT count(*) FROM people JOIN (SELECT patient, count(*) AS n FROM visits JOIN probe ON k > 0 GROUP BY 1) s \
+        "SELECT count(*) FROM people JOIN (SELECT tall, count(*) AS n FROM visits JOIN probe ON k > 0 GROUP BY 1) s \
          ON {c}",
     ),
 ];

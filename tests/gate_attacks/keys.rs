@@ -355,7 +355,7 @@ fn no_key_is_too_long() {
             "{message}"
         );
     }
-    let [healthy, sick] = told(&mut stage, &["size"], "", &many);
+    let [healthy, sick] = told(&mut stage, &["size", "work"], "", &many);
     assert_eq!(sick.error, None);
     let (_, message) = healthy.error.expect("the keys do not fit into a row");
     let is_known = ["too big", "invalid memory alloc request size"];
