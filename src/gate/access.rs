@@ -209,9 +209,9 @@ pub fn copy_table(from: Ref<Query>, entry: Ref<RangeTblEntry>, mut to: Ref<Query
     #[cfg(not(feature = "pg15"))]
     let mut copy = entry.copy();
     #[cfg(not(feature = "pg15"))]
-    if let Some(permissions) = permissions(from, entry) {
+    if let Some(holder) = holder(from, entry) {
         copy.perminfoindex = 1;
-        to.rteperminfos = tree::list_of([permissions.info.copy()]);
+        to.rteperminfos = tree::list_of([holder.copy()]);
     }
     to.rtable = tree::list_of([copy]);
 }
