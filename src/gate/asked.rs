@@ -1,6 +1,8 @@
 //! What the aggregates of a block ask for.
 
+use dp_core::registry;
 use dp_core::request::ranks::MOST;
+use dp_core::request::unit::Given;
 use pgrx::pg_sys::{self, Aggref, Node, NodeTag, Oid, TargetEntry};
 
 use crate::aggregates::SIGNATURES;
@@ -134,6 +136,13 @@ impl Own {
         let found = self.arguments.iter().find(|(known, _)| *known == role);
         found.map(|(_, value)| *value)
     }
+
+    /// The rows and groups of a person that it asks for by its mechanism.
+    pub fn given(&self) -> Checked<Given> {
+        let text = self.mechanism.as_deref();
+        let given = text.map_or(Ok(Given::default()), registry::given_unit);
+        given.map_err(|error| Reason::with_hint(error.to_string(), error.hint.clone()))
+    }
 }
 
 /// An aggregate of a block, checked.
@@ -158,6 +167,46 @@ impl Asked {
             && same(self.filter, other.filter)
             && (self.bounds == other.bounds || self.bounds.is_none() || other.bounds.is_none())
     }
+}
+
+/// The most groups that a person is kept in: those of the policy, or fewer where an aggregate asks for that. What is more
+/// than the policy's is refused, as what the noise is for must be what a person counts for.
+pub fn groups(block: &Block, asked: &[Asked]) -> Checked<u32> {
+    let label = &block.policy.label;
+    let mut least: Option<u32> = None;
+    for own in asked.iter().filter_map(|asked| match &asked.what {
+        What::Own(own) => Some(own),
+        _ => None,
+    }) {
+        let given = own.given()?;
+        for (name, given, most) in [
+            ("rows", given.rows, label.rows),
+            ("groups", given.groups, label.groups),
+        ] {
+            if let Some(given) = given.filter(|given| *given > most) {
+                return Err(Reason::with_hint(
+                    format!(
+                        "{} asks for {name}={given}, above the {most} of its policy",
+                        own.name
+                    ),
+                    format!(
+                        "Ask for {name}={most} or less, or leave {name}= out. The owner of the table says how many by \
+                         dp_protect(..., {name} => {most})."
+                    ),
+                ));
+            }
+        }
+        match (least, given.groups) {
+            (Some(one), Some(other)) if one != other => {
+                return Err(Reason::with_hint(
+                    format!("two of its aggregates ask for groups={one} and groups={other}"),
+                    "Say the same groups= in all of them, or ask in queries of their own.",
+                ));
+            }
+            (_, groups) => least = least.or(groups),
+        }
+    }
+    Ok(least.unwrap_or(label.groups))
 }
 
 /// Whether both are absent, or say the same.

@@ -87,7 +87,7 @@ pub fn write(
 ) -> Checked<Written> {
     let rows = block.policy.label.rows;
     let is_row = block.has_one_row_each();
-    let groups = answers::groups(block, asked)?;
+    let groups = asked::groups(block, asked)?;
     // A table with an index over all of it has no other below it in which the column could be NULL.
     let has_person = is_row && block.policy.is_not_null(block.policy.unit);
     let mut template = Template {

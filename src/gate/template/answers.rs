@@ -2,12 +2,10 @@
 
 use dp_core::registry;
 use dp_core::request::ranks::Ranks;
-use dp_core::request::unit::Given;
 use pgrx::pg_sys;
 
 use crate::call::signature::Role;
 use crate::gate::asked::{Asked, Own, What};
-use crate::gate::block::Block;
 use crate::gate::cost;
 use crate::gate::refuse::{Checked, Reason};
 use crate::gate::template::{Answer, Level, Template, filtered, float};
@@ -57,7 +55,7 @@ impl<'a> Terms<'a> {
                 None => own.value(Role::Quantile).map(|q| Ranks::One(Some(q))),
             },
             confidence: own.value(Role::Confidence),
-            rows: given(own)?.rows.map_or(rows, |given| given.min(rows)),
+            rows: own.given()?.rows.map_or(rows, |given| given.min(rows)),
         })
     }
 }
@@ -437,54 +435,6 @@ impl Template<'_> {
             self.schema
         )
     }
-}
-
-/// The rows and groups of a person that an aggregate of ours asks for by its mechanism.
-fn given(own: &Own) -> Checked<Given> {
-    let none = Given::default();
-    let text = own.mechanism.as_deref();
-    let given = text.map_or(Ok(none), registry::given_unit);
-    given.map_err(|error| Reason::with_hint(error.to_string(), error.hint.clone()))
-}
-
-/// The most groups that a person is kept in: those of the policy, or fewer where an aggregate asks for that. What is more
-/// than the policy's is refused, as what the noise is for must be what a person counts for.
-pub(super) fn groups(block: &Block, asked: &[Asked]) -> Checked<u32> {
-    let label = &block.policy.label;
-    let mut least: Option<u32> = None;
-    for own in asked.iter().filter_map(|asked| match &asked.what {
-        What::Own(own) => Some(own),
-        _ => None,
-    }) {
-        let given = given(own)?;
-        for (name, given, most) in [
-            ("rows", given.rows, label.rows),
-            ("groups", given.groups, label.groups),
-        ] {
-            if let Some(given) = given.filter(|given| *given > most) {
-                return Err(Reason::with_hint(
-                    format!(
-                        "{} asks for {name}={given}, above the {most} of its policy",
-                        own.name
-                    ),
-                    format!(
-                        "Ask for {name}={most} or less, or leave {name}= out. The owner of the table says how many by \
-                         dp_protect(..., {name} => {most})."
-                    ),
-                ));
-            }
-        }
-        match (least, given.groups) {
-            (Some(one), Some(other)) if one != other => {
-                return Err(Reason::with_hint(
-                    format!("two of its aggregates ask for groups={one} and groups={other}"),
-                    "Say the same groups= in all of them, or ask in queries of their own.",
-                ));
-            }
-            (_, groups) => least = least.or(groups),
-        }
-    }
-    Ok(least.unwrap_or(label.groups))
 }
 
 /// The ranks that a call asks for; a NULL among them has been refused before.
