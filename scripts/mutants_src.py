@@ -16,14 +16,13 @@ SWITCH = """//! Which of the changes counts: the one whose number was in the env
 
 use std::sync::LazyLock;
 
-static NUMBER: LazyLock<u32> = LazyLock::new(|| {
-    let number = std::env::var("DP_MEAN_MUTANT").ok();
-    number.and_then(|number| number.parse().ok()).unwrap_or(0)
-});
+static CHOSEN: LazyLock<String> =
+    LazyLock::new(|| format!("mutant {};", std::env::var("DP_MEAN_MUTANT").unwrap_or_default()));
 
-#[inline(always)]
-pub fn on(number: u32) -> bool {
-    *NUMBER == number
+/// Never inlined, so that the library has the texts of all changes that are in it.
+#[inline(never)]
+pub fn on(mutant: &str) -> bool {
+    *CHOSEN == mutant
 }
 """
 
@@ -120,21 +119,25 @@ def refuse(copy, work):
     print(f"==> {len(refused)} changes do not build")
 
 
-def placed(work):
-    """Prints the changes that are in the build."""
-    there = numbers(work, "placed")
-    for number, (mutant, _) in numbered(work).items():
-        if number in there:
-            print(f"{number}\t{mutant['file']}\t{mutant['name']}")
-
-
-def steps(work, file=None):
-    """Prints the tests of a file, a step a line, the nearest first; without a file, each step of all chosen ones once."""
+def plan(work, library):
+    """Prints what is in the library, as what is for another PostgreSQL alone is not: in a first round of each change with the
+    tests nearest to its file, then once more with the next ones. Lines of round, number, name and the tests' arguments.
+    """
+    there = {int(number) for number in re.findall(rb"mutant (\d+);", pathlib.Path(library).read_bytes())}
     lines = [line.split(":", 1) for line in NEAREST.read_text().splitlines() if line and not line.startswith("#")]
-    lines = [(path, filters.strip()) for path, filters in lines]
-    files = [file] if file else sorted({mutant["file"] for mutant, _ in numbered(work).values()})
-    found = [[f for path, f in sorted(lines, key=lambda line: -len(line[0])) if name.startswith(path)] for name in files]
-    print("\n".join(dict.fromkeys(step for all_ in found for step in all_)))
+    lines.sort(key=lambda line: -len(line[0]))
+    may, rounds = accepted(), ([], [])
+    for number, (mutant, name) in numbered(work).items():
+        filters = [filters.split() for path, filters in lines if name[0].startswith(path)][:2]
+        tests = [filters[0]]
+        # What may survive is not tried with all.
+        if name not in may:
+            tests += [those + [word for test in filters[0] for word in ("--skip", test)] for those in filters[1:]]
+        if number in there:
+            for i, those in enumerate(tests):
+                rounds[i].append((i + 1, number, mutant["name"], " ".join(those)))
+    for line in rounds[0] + rounds[1]:
+        print("\t".join(map(str, line)))
 
 
 def report(work, outcomes):
@@ -148,8 +151,8 @@ def report(work, outcomes):
         outcome = found.get(str(number))
         if outcome is None:
             row["do not build" if number in refused else "left out"] += 1
-        elif outcome != "survives":
-            row["nearest tests" if outcome == "nearest" else "other tests"] += 1
+        elif outcome != "0":
+            row["nearest tests" if outcome == "1" else "other tests"] += 1
             if name in may:
                 caught.append(name)
         else:
@@ -171,5 +174,5 @@ def report(work, outcomes):
 
 
 if __name__ == "__main__":
-    steps_of = {"choose": choose, "list": list_, "switch": switch, "refuse": refuse, "placed": placed, "steps": steps, "report": report}
-    steps_of[sys.argv[1]](*sys.argv[2:])
+    tasks = {"choose": choose, "list": list_, "switch": switch, "refuse": refuse, "plan": plan, "report": report}
+    tasks[sys.argv[1]](*sys.argv[2:])

@@ -1,10 +1,9 @@
 //! Puts many small changes, each with a number, into a copy of a source, so that one build has all of them:
-//! `crate::mutant::on(number)` says at run time which one counts.
+//! `crate::mutant::on("mutant 7;")` says at run time whether the seventh counts. What is in a library can be found by these texts.
 //!
-//! `dp_mutants FOLDER <LIST` rewrites the files of the list in this folder, and prints the numbers that it found a way for.
-//! A line of the list has a number, a file, what kind of change it is, the line and the column where it begins, and what takes
-//! the place, between tabs: as cargo-mutants lists them. Around each change stands its number in comments, `/*<7,8*/` and
-//! `/*>*/`, by which what does not compile is found.
+//! `dp_mutants FOLDER <LIST` rewrites the files of the list in this folder. A line of the list has a number, a file, what kind
+//! of change it is, the line and the column where it begins, and what takes the place, between tabs: as cargo-mutants lists
+//! them. Around each change stands its number in comments, `/*<7,8*/` and `/*>*/`, by which what does not compile is found.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -17,10 +16,7 @@ use std::path::Path;
 use proc_macro2::{LineColumn, Span};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{
-    Arm, BinOp, Block, Expr, ExprBinary, ExprMatch, ExprUnary, GenericArgument, ImplItemFn, ItemFn,
-    Pat, PathArguments, ReturnType, Signature, Type, UnOp,
-};
+use syn::{Arm, BinOp, Block, Expr, ExprBinary, ExprUnary, ImplItemFn, ItemFn, UnOp};
 
 /// A change of the list.
 struct Mutant {
@@ -47,7 +43,6 @@ struct Edits {
     listed: Listed,
     edits: Vec<Edit>,
     depth: isize,
-    placed: Vec<u32>,
 }
 
 fn key(at: LineColumn) -> (usize, usize) {
@@ -68,7 +63,7 @@ fn binds(expression: &Expr) -> bool {
 }
 
 fn on(number: u32) -> String {
-    format!("crate::mutant::on({number})")
+    format!("crate::mutant::on(\"mutant {number};\")")
 }
 
 /// `if on(7) { ... } else if on(8) { ... } else { usual }`.
@@ -94,8 +89,6 @@ impl Edits {
 
     /// Puts text before and after a part of the file, with the numbers of the changes.
     fn wrap(&mut self, range: Range<usize>, before: &str, after: &str, mutants: &[Mutant]) {
-        self.placed
-            .extend(mutants.iter().map(|mutant| mutant.number));
         let numbers: Vec<_> = mutants.iter().map(|m| m.number.to_string()).collect();
         let before = format!("/*<{}*/{before}", numbers.join(","));
         let after = format!("{after}/*>*/");
@@ -125,7 +118,6 @@ impl Edits {
         let between = |this: &mut Self, text: String| {
             this.put(operator.start, 0, operator.len(), text);
         };
-        let written = |mutant: &Mutant| mutant.replacement.clone();
         match usual {
             // The left side decides alone where it is false; with || where it is true.
             BinOp::And(_) | BinOp::Or(_) => {
@@ -167,7 +159,7 @@ impl Edits {
                 let usual = operator_text(usual);
                 let ways = choice(
                     &mutants,
-                    |m| format!("*__l {} *__r", written(m)),
+                    |m| format!("*__l {} *__r", m.replacement),
                     &format!("*__l {usual} *__r"),
                 );
                 between(self, "), &(".to_owned());
@@ -203,7 +195,6 @@ impl Edits {
             );
             let text = format!("/*<{}*/{text}/*>*/", mutant.number);
             self.put(at, 0, 0, text);
-            self.placed.push(mutant.number);
         }
     }
 }
@@ -288,17 +279,15 @@ impl<'a> Visit<'a> for Edits {
     }
 }
 
-/// The file with its changes, and their numbers.
-fn rewritten(text: &str, listed: Listed) -> Result<(String, Vec<u32>), syn::Error> {
+/// The file with its changes.
+fn rewritten(text: &str, listed: Listed) -> Result<String, syn::Error> {
     let file = syn::parse_file(text)?;
     let mut edits = Edits {
         listed,
         ..Edits::default()
     };
     edits.visit_file(&file);
-    let Edits {
-        mut edits, placed, ..
-    } = edits;
+    let mut edits = edits.edits;
     // The sort is stable: of edits alike the first one comes first.
     edits.sort_by_key(|edit| (edit.place, edit.order));
     let (mut written, mut copied) = (String::new(), 0);
@@ -308,168 +297,11 @@ fn rewritten(text: &str, listed: Listed) -> Result<(String, Vec<u32>), syn::Erro
         copied = copied.max(edit.place + edit.instead_of);
     }
     written += &text[copied..];
-    Ok((written, placed))
-}
-
-/// What begins where, in a file: the kind, the place, the replacement and a name.
-#[derive(Default)]
-struct Lister {
-    function: String,
-    found: Vec<(&'static str, (usize, usize), &'static str, String)>,
-}
-
-/// What takes the place of an operator.
-fn others(operator: &str) -> &'static [&'static str] {
-    match operator {
-        "==" => &["!="],
-        "!=" => &["=="],
-        "<" => &["<=", ">"],
-        ">" => &[">=", "<"],
-        "<=" => &["<", ">"],
-        ">=" => &[">", "<"],
-        "&&" => &["||"],
-        "||" => &["&&"],
-        "+" => &["-", "*"],
-        "-" => &["+", "/"],
-        "*" => &["+", "/"],
-        "/" | "%" => &["*", "+"],
-        "<<" => &[">>"],
-        ">>" => &["<<"],
-        "&" => &["|", "^"],
-        "|" => &["&", "^"],
-        "^" => &["&", "|"],
-        "+=" => &["-="],
-        "-=" => &["+="],
-        "|=" => &["&="],
-        "&=" => &["|="],
-        _ => &[],
-    }
-}
-
-/// What a function may return instead.
-fn values(signature: &Signature) -> &'static [&'static str] {
-    let ReturnType::Type(_, kind) = &signature.output else {
-        return &["()"];
-    };
-    let Type::Path(path) = kind.as_ref() else {
-        return &[];
-    };
-    let Some(last) = path.path.segments.last() else {
-        return &[];
-    };
-    let first_argument = match &last.arguments {
-        PathArguments::AngleBracketed(arguments) => match arguments.args.first() {
-            Some(GenericArgument::Type(Type::Tuple(tuple))) if tuple.elems.is_empty() => "()",
-            Some(GenericArgument::Type(Type::Path(inner))) if inner.path.is_ident("bool") => "bool",
-            _ => "",
-        },
-        _ => "",
-    };
-    match (last.ident.to_string().as_str(), first_argument) {
-        ("bool", _) => &["true", "false"],
-        ("i8" | "i16" | "i32" | "i64" | "i128" | "u8" | "u16" | "u32" | "u64" | "usize", _) => {
-            &["0", "1"]
-        }
-        ("f64", _) => &["0.0", "1.0"],
-        ("Option", "bool") => &["None", "Some(true)", "Some(false)"],
-        ("Option", _) => &["None"],
-        ("Result" | "Checked", "()") => &["Ok(())"],
-        ("Result" | "Checked", "bool") => &["Ok(true)", "Ok(false)"],
-        ("Result" | "Checked", _) => &["Ok(Default::default())"],
-        _ => &["Default::default()"],
-    }
-}
-
-impl Lister {
-    fn add(&mut self, kind: &'static str, at: Span, with: &'static str, what: &str) {
-        let name = match (what, with) {
-            (what, "") => format!("delete {what} in {}", self.function),
-            _ => format!("replace {what} with {with} in {}", self.function),
-        };
-        self.found.push((kind, key(at.start()), with, name));
-    }
-
-    fn function(&mut self, signature: &Signature, block: &Block) -> String {
-        let outer = std::mem::replace(&mut self.function, signature.ident.to_string());
-        for value in values(signature) {
-            self.add(
-                "FnValue",
-                block.brace_token.span.open(),
-                value,
-                "what it returns",
-            );
-        }
-        outer
-    }
-}
-
-impl<'a> Visit<'a> for Lister {
-    fn visit_expr_binary(&mut self, node: &'a ExprBinary) {
-        let operator = operator_text(&node.op);
-        for other in others(&operator) {
-            self.add("BinaryOperator", node.op.span(), other, &operator);
-        }
-        visit::visit_expr_binary(self, node);
-    }
-
-    fn visit_expr_unary(&mut self, node: &'a ExprUnary) {
-        match node.op {
-            UnOp::Not(_) => self.add("UnaryOperator", node.op.span(), "", "!"),
-            UnOp::Neg(_) => self.add("UnaryOperator", node.op.span(), "", "-"),
-            _ => {}
-        }
-        visit::visit_expr_unary(self, node);
-    }
-
-    fn visit_expr_match(&mut self, node: &'a ExprMatch) {
-        let has_rest = node.arms.iter().any(|arm| matches!(arm.pat, Pat::Wild(_)));
-        for arm in &node.arms {
-            if has_rest && !matches!(arm.pat, Pat::Wild(_)) {
-                self.add("MatchArm", arm.span(), "", "a match arm");
-            }
-            if let Some((_, guard)) = &arm.guard {
-                for value in ["true", "false"] {
-                    self.add("MatchArmGuard", guard.span(), value, "a guard");
-                }
-            }
-        }
-        visit::visit_expr_match(self, node);
-    }
-
-    fn visit_item_fn(&mut self, function: &'a ItemFn) {
-        let outer = self.function(&function.sig, &function.block);
-        visit::visit_item_fn(self, function);
-        self.function = outer;
-    }
-
-    fn visit_impl_item_fn(&mut self, function: &'a ImplItemFn) {
-        let outer = self.function(&function.sig, &function.block);
-        visit::visit_impl_item_fn(self, function);
-        self.function = outer;
-    }
-}
-
-/// Prints the changes of these files.
-fn list(folder: &str, files: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>> {
-    for file in files {
-        let text = fs::read_to_string(Path::new(folder).join(&file))?;
-        let mut lister = Lister::default();
-        lister.visit_file(&syn::parse_file(&text)?);
-        for (kind, (row, column), with, name) in lister.found {
-            println!("{file}\t{kind}\t{row}\t{column}\t{with}\t{name}");
-        }
-    }
-    Ok(())
+    Ok(written)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = env::args().skip(1);
-    let folder = arguments
-        .next()
-        .ok_or("dp_mutants FOLDER [FILE...] <LIST")?;
-    if arguments.len() > 0 {
-        return list(&folder, arguments);
-    }
+    let folder = env::args().nth(1).ok_or("dp_mutants FOLDER <LIST")?;
     let mut files: BTreeMap<String, Listed> = BTreeMap::new();
     for line in io::stdin().lines() {
         let line = line?;
@@ -487,10 +319,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     for (file, listed) in files {
         let path = Path::new(&folder).join(&file);
-        let (text, placed) = rewritten(&fs::read_to_string(&path)?, listed)
+        let text = rewritten(&fs::read_to_string(&path)?, listed)
             .map_err(|error| format!("{file}: {error}"))?;
         fs::write(&path, text)?;
-        placed.iter().for_each(|number| println!("{number}"));
     }
     Ok(())
 }
@@ -510,14 +341,12 @@ mod tests {
             };
             listed.entry((*row, *column)).or_default().push(mutant);
         }
-        let (written, mut placed) = rewritten(text, listed).expect("it is Rust");
-        placed.sort_unstable();
-        assert!(
-            placed.into_iter().eq((1..).take(changes.len())),
-            "{written}"
-        );
+        let written = rewritten(text, listed).expect("it is Rust");
         syn::parse_file(&written).expect("it is Rust still");
-        written.replace("crate::mutant::", "")
+        written
+            .replace("crate::mutant::", "")
+            .replace("\"mutant ", "")
+            .replace(";\"", "")
     }
 
     #[test]
