@@ -141,7 +141,9 @@ def plan(work, library):
 
 
 def report(work, outcomes):
-    """Prints the table, file by file, and fails where a mutant survived that may not, or may and did not."""
+    """Prints the table, file by file, and fails where a mutant survived that may not. One that may is noticed with another
+    PostgreSQL now and then.
+    """
     found = dict(line.split("\t") for line in pathlib.Path(outcomes).read_text().splitlines())
     refused, may = numbers(work, "refused"), accepted()
     rows, new, caught = {}, [], []
@@ -166,11 +168,11 @@ def report(work, outcomes):
     for file, row in rows.items():
         print(f"| {file} | " + " | ".join(str(row[column]) for column in columns) + " |")
     if caught:
-        print("error: tests/mutants/accepted.txt has what tests catch now:\n\n" + "\n\n".join(map(text, caught)), file=sys.stderr)
+        print("==> tests/mutants/accepted.txt has what tests noticed here:\n\n" + "\n\n".join(map(text, caught)), file=sys.stderr)
     if new:
         print("error: no test notices, so give it one, or its reason a place in tests/mutants/accepted.txt:\n\n"
               + "\n\n".join(map(text, new)), file=sys.stderr)
-    sys.exit(bool(new or caught))
+    sys.exit(bool(new))
 
 
 if __name__ == "__main__":

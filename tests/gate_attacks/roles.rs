@@ -271,5 +271,9 @@ fn what_its_owner_may_not_read_is_not_lent() {
     assert_denied(&stage, &mut client, asked);
     stage.as_owner("GRANT SELECT (patient) ON visits TO {o}");
     stage.number(&mut client, asked);
-    assert_denied(&stage, &mut client, "SELECT count(*) FROM visits WHERE tall = 1");
+    assert_denied(
+        &stage,
+        &mut client,
+        "SELECT count(*) FROM visits WHERE tall = 1",
+    );
 }
