@@ -210,6 +210,26 @@ fn what_one_budget_refuses_no_other_pays() {
     assert_eq!(stage.spent().1, 1);
 }
 
+/// The audit names what answered, as far as a row of it has room.
+#[test]
+fn the_audit_names_the_mechanisms() {
+    let stage = Stage::new();
+    let mut client = stage.analyst();
+    let last = "SELECT mechanisms FROM dp_ledger ORDER BY at DESC LIMIT 1";
+    stage.number(&mut client, "SELECT count(*) FROM visits");
+    let one: String = value(&mut client, last);
+    assert_eq!(one, "dp_count: geometric(groups=1, rows=2)");
+    let counts: Vec<_> = (0..200)
+        .map(|i| format!("count(*) FILTER (WHERE cost > {i})"))
+        .collect();
+    run(
+        &mut client,
+        &format!("SELECT {} FROM visits", counts.join(", ")),
+    );
+    let many: String = value(&mut client, last);
+    assert_eq!(many, vec![one; 200].join(", ")[..1000]);
+}
+
 /// A table that is renamed or dropped gives nothing back, and the audit can be read. Another of the same name that is protected
 /// on the same budget goes on where it ended, and who was allowed to ask about the first is not about the other.
 #[test]
