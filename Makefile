@@ -80,8 +80,9 @@ fuzz-states:    ## random and changed texts in the place of sealed states, none 
 mutations:      ## mistakes made on purpose in a copy, each of which the tests must notice; 8 to 18 minutes
 	@scripts/mutations
 
-mutants:        ## small changes of dp_core, each of which its tests must notice; hours: FILES=... SHARD=0/10 SEED=1
+mutants:        ## small changes of dp_core and src/, each of which a test must notice; hours: FILES=... SHARD=0/10 SEED=1
 	@scripts/mutants
+	@scripts/mutants-src
 
 docs:           ## docs/reference.md, from the catalog of a throw-away server
 	@scripts/docs

@@ -389,6 +389,18 @@ server() {
 	server_start "$1" "${@:3}"
 }
 
+## Mutants
+
+# Sets TOOL to cargo-mutants.
+cargo_mutants() {
+	local version=27.1.0
+	TOOL=$REPO/target/tools/bin/cargo-mutants
+	if [ "$("$TOOL" mutants --version 2>/dev/null)" != "cargo-mutants $version" ]; then
+		say "building cargo-mutants $version, from crates.io; it takes two to five minutes"
+		run cargo install cargo-mutants --version "$version" --locked --quiet --root target/tools
+	fi
+}
+
 ## Citus
 
 # citus_or_pass: the folder with Citus that is laid over a server; nothing, with a word, where it cannot be had.

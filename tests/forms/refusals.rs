@@ -629,6 +629,20 @@ fn the_number_of_rows_is_not_public() {
     ]);
 }
 
+/// Groups that are private are chosen for a delta, and where there is none not at all.
+#[test]
+fn private_groups_need_a_delta() {
+    let mut world = World::new();
+    world.own(
+        "SELECT dp_protect('visits', 'patient', 'all', groups => 2, rows => 2, query_epsilon => 20);
+         SELECT dp_budget('all', 4000, 0)",
+    );
+    let asked = "SELECT region, count(*) FROM visits GROUP BY region ORDER BY region";
+    check(&mut world, asked, "the budget has no delta");
+    world.own("SELECT dp_column('visits', 'region', ARRAY['r0', 'r1', 'r2', 'r3', 'r4'])");
+    world.same(asked, 1);
+}
+
 /// A right to read one column is none to read another, of the protected table or of one that is joined.
 #[test]
 fn a_right_to_a_column_is_no_right_to_another() {

@@ -259,3 +259,21 @@ fn parts_of_a_table_are_not_lent() {
     stage.number(&mut client, ASKED);
     stage.number(&mut client, "SELECT count(*) FROM ONLY visits");
 }
+
+/// Reading a table as its owner needs what its owner may read: the columns of the question and that of the person.
+#[test]
+fn what_its_owner_may_not_read_is_not_lent() {
+    let mut stage = Stage::new();
+    let mut client = stage.analyst();
+    let asked = "SELECT count(*) FROM visits WHERE cost > 1";
+    stage.number(&mut client, asked);
+    stage.as_owner("REVOKE SELECT ON visits FROM {o}; GRANT SELECT (cost) ON visits TO {o}");
+    assert_denied(&stage, &mut client, asked);
+    stage.as_owner("GRANT SELECT (patient) ON visits TO {o}");
+    stage.number(&mut client, asked);
+    assert_denied(
+        &stage,
+        &mut client,
+        "SELECT count(*) FROM visits WHERE tall = 1",
+    );
+}
