@@ -67,13 +67,12 @@ impl Subject {
             sql: row.get(0),
             arguments: row.get(1),
         };
-        // What only an aggregate may call is an internal error of the query by itself, whatever the rows are.
         let mut found: Vec<_> = rows(
             client,
             "SELECT format('pg_catalog.%I(%s)', proname, (SELECT string_agg('$' || i, ', ' ORDER BY i) FROM \
              generate_series(1, pronargs) i)), ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) WITH \
              ORDINALITY u(t, i) ORDER BY i) FROM pg_proc WHERE oid < 10000 AND prokind = 'f' AND NOT proretset \
-             AND NOT 'internal'::regtype = ANY (proargtypes) AND proname !~ '_transfn$' ORDER BY oid",
+             AND NOT 'internal'::regtype = ANY (proargtypes) ORDER BY oid",
         )
         .iter()
         .map(of)
