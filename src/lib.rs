@@ -12,7 +12,6 @@ mod state;
 mod testing;
 #[cfg(feature = "testing")]
 mod testing_citus;
-// What asks it is not there yet.
 mod total;
 mod types;
 

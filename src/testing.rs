@@ -33,13 +33,15 @@ fn flush_nothing(_: Call) -> Option<Datum> {
     None
 }
 
-/// `dp_test_defence(text, boolean)`: takes a defence of the gate or of the ledger away in this session, or puts it back.
+/// `dp_test_defence(text, boolean)`: takes a defence away in this session, or puts it back.
 fn defence(call: Call) -> Option<Datum> {
     // SAFETY: tests declare the argument as text.
     let name = unsafe { crate::ledger::rows::bytes_of(call.datum(0)?) };
     let stands = call.datum(1)?.value() & 0xff != 0;
     let name = String::from_utf8_lossy(&name);
-    let is_known = crate::gate::set_defence(&name, stands) || ledger::defence::set(&name, stands);
+    let is_known = crate::gate::set_defence(&name, stands)
+        || ledger::defence::set(&name, stands)
+        || crate::total::defence::set(&name, stands);
     assert!(is_known, "no such defence");
     None
 }

@@ -83,7 +83,6 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
     let Found {
         receipts: found,
         scans,
-        ..
     } = receipts(execution, top).ok_or_else(errors::receipt_damaged)?;
     if found.is_empty() {
         return Ok(());

@@ -1,153 +1,70 @@
-//! The defences of the gate that a test can take away, to see that its attack then succeeds. In a release all stand.
+//! The defences of the gate.
 
-/// A defence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Defence {
+use crate::pg::defence::defences;
+
+defences! {
     /// Only total functions see private rows.
-    Total,
+    Total = "total",
     /// Releases stand in a WITH that is materialized.
-    Fence,
+    Fence = "fence",
     /// A plan that could release twice is refused.
-    Once,
+    Once = "once",
     /// EXPLAIN is refused.
-    Explain,
+    Explain = "explain",
     /// Messages are kept from the client.
-    Quiet,
+    Quiet = "quiet",
     /// Those from INFO to WARNING too.
-    Warnings,
+    Warnings = "warnings",
     /// What is looked up once is looked up before the first row.
-    Lookup,
+    Lookup = "lookup",
     /// Only expressions that are known to raise nothing see private rows.
-    Nodes,
-    /// The work that a row can cause is bounded.
-    Work,
+    Nodes = "nodes",
     /// A release is charged.
-    Charge,
+    Charge = "charge",
     /// Groups are shown by partition selection.
-    Keep,
+    Keep = "keep",
     /// A person counts in so many groups.
-    Groups,
+    Groups = "groups",
     /// A person counts for so many rows.
-    Rows,
+    Rows = "rows",
     /// Who may ask is looked at again when the plan runs.
-    Again,
+    Again = "again",
     /// What is not proven private is refused.
-    Refuse,
+    Refuse = "refuse",
     /// What is charged is what is released.
-    Receipt,
+    Receipt = "receipt",
     /// The functions of a template are ours or PostgreSQL's.
-    Names,
+    Names = "names",
     /// No transaction shows which rows it has read.
-    Isolation,
+    Isolation = "isolation",
     /// Texts have a collation that they can be compared by, whatever they are.
-    Collation,
+    Collation = "collation",
     /// Keys are of types that all have a hash.
-    Hash,
+    Hash = "hash",
     /// A budget pays for tables of its owner alone.
-    Budget,
+    Budget = "budget",
     /// A role that is gone asks no more.
-    Role,
+    Role = "role",
     /// Each value of a public list is there once, however it is written.
-    Listed,
+    Listed = "listed",
     /// Code of an owner does not run with the rights in which templates are read.
-    Domain,
+    Domain = "domain",
     /// An index is no promise about rows that are older than it.
-    Snapshot,
+    Snapshot = "snapshot",
     /// Equal keys look alike.
-    Form,
+    Form = "form",
     /// Groups come in the order of their keys.
-    Order,
+    Order = "order",
     /// Keys are so few and so short that they fit into a row.
-    Size,
+    Size = "size",
     /// Only rows that the client gets are left out of a preview.
-    Preview,
+    Preview = "preview",
     /// Joined tables are read whole, before the first private row.
-    Inputs,
+    Inputs = "inputs",
     /// Rights are looked up without the hooks of other extensions.
-    Hooks,
+    Hooks = "hooks",
     /// What is copied into a query is bounded.
-    Copies,
+    Copies = "copies",
     /// Budgets that pay for one query are charged together or not at all.
-    Together,
-}
-
-#[cfg(feature = "testing")]
-mod testing {
-    use std::cell::Cell;
-
-    use super::Defence;
-
-    /// All of them, by the names that tests call them.
-    const NAMES: &[(Defence, &str)] = &[
-        (Defence::Total, "total"),
-        (Defence::Fence, "fence"),
-        (Defence::Once, "once"),
-        (Defence::Explain, "explain"),
-        (Defence::Quiet, "quiet"),
-        (Defence::Warnings, "warnings"),
-        (Defence::Lookup, "lookup"),
-        (Defence::Nodes, "nodes"),
-        (Defence::Work, "work"),
-        (Defence::Charge, "charge"),
-        (Defence::Keep, "keep"),
-        (Defence::Groups, "groups"),
-        (Defence::Rows, "rows"),
-        (Defence::Again, "again"),
-        (Defence::Refuse, "refuse"),
-        (Defence::Receipt, "receipt"),
-        (Defence::Names, "names"),
-        (Defence::Isolation, "isolation"),
-        (Defence::Collation, "collation"),
-        (Defence::Hash, "hash"),
-        (Defence::Budget, "budget"),
-        (Defence::Role, "role"),
-        (Defence::Listed, "listed"),
-        (Defence::Domain, "domain"),
-        (Defence::Snapshot, "snapshot"),
-        (Defence::Form, "form"),
-        (Defence::Order, "order"),
-        (Defence::Size, "size"),
-        (Defence::Preview, "preview"),
-        (Defence::Inputs, "inputs"),
-        (Defence::Hooks, "hooks"),
-        (Defence::Copies, "copies"),
-        (Defence::Together, "together"),
-    ];
-
-    thread_local! {
-        static DOWN: Cell<u64> = const { Cell::new(0) };
-    }
-
-    impl Defence {
-        pub fn stands(self) -> bool {
-            DOWN.get() & (1 << self as u64) == 0
-        }
-    }
-
-    /// Takes the defence of this name away, or puts it back. Whether there is one.
-    pub fn set(name: &str, stands: bool) -> bool {
-        let Some((defence, _)) = NAMES.iter().find(|(_, known)| *known == name) else {
-            return false;
-        };
-        let bit = 1 << *defence as u64;
-        DOWN.set(if stands {
-            DOWN.get() & !bit
-        } else {
-            DOWN.get() | bit
-        });
-        if *defence == Defence::Work {
-            crate::total::work::set_bounded(stands);
-        }
-        true
-    }
-}
-
-#[cfg(feature = "testing")]
-pub use testing::set;
-
-#[cfg(not(feature = "testing"))]
-impl Defence {
-    pub const fn stands(self) -> bool {
-        true
-    }
+    Together = "together",
 }

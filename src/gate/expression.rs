@@ -322,14 +322,7 @@ fn judge(function: Oid, arguments: *mut List) -> Judgement {
         return Judgement::Total;
     }
     // SAFETY: the arguments of an expression that lives.
-    let (judgement, slow) = unsafe {
-        let slow = judged::slow_pattern(function, arguments);
-        (judged::judge(function, arguments), slow)
-    };
-    match slow.filter(|_| Defence::Work.stands()) {
-        Some(reason) => Judgement::Refused(reason),
-        None => judgement,
-    }
+    unsafe { judged::judge(function, arguments) }
 }
 
 fn variant(

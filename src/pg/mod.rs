@@ -8,6 +8,7 @@ pub mod check;
 pub mod citus;
 pub mod composite;
 pub mod counters;
+pub mod defence;
 pub mod errors;
 pub mod extension;
 pub mod fmgr;

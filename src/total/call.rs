@@ -12,6 +12,7 @@ use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, sql_function};
 use crate::pg::nodes::{Fixed, elements, fixed, text_bytes};
 use crate::pg::{net, procedure, sql_type};
+use crate::total::defence::Defence;
 use crate::total::judge::{self, Judgement};
 use crate::total::list::{self, Growth, Rule};
 use crate::total::native::Native;
@@ -191,7 +192,7 @@ impl Function {
             Growth::None => 0,
             // Nothing is repeated as often as it says, too.
             Growth::Repeat => bytes(0)?
-                .max(work::is_bounded().into())
+                .max(Defence::Work.stands().into())
                 .saturating_mul(number(1)?),
             Growth::Pad if bytes(2)? == 0 => 0,
             Growth::Pad | Growth::Blank => number(1)? * 4,
@@ -209,7 +210,7 @@ impl Function {
         if given > LONGEST || made > LONGEST {
             return Some(false);
         }
-        Some(!work::is_bounded() || self.is_quick(call, bytes)?)
+        Some(!Defence::Work.stands() || self.is_quick(call, bytes)?)
     }
 
     /// Whether arguments that are short enough make little work.

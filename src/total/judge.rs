@@ -6,6 +6,7 @@ use pgrx::pg_sys::{self, List, Node, Oid};
 
 use crate::pg::nodes::{Fixed, elements, fixed, text_bytes};
 use crate::pg::procedure;
+use crate::total::defence::Defence;
 use crate::total::list::{self, Growth, Rule};
 use crate::total::work::{self, LONGEST, Pattern};
 
@@ -38,9 +39,9 @@ pub unsafe fn judge(function: Oid, arguments: *mut List) -> Judgement {
         return refused(function, "is volatile");
     }
     // SAFETY: the caller guarantees it.
-    let mut arguments = unsafe { elements::<Node>(arguments) };
+    let mut each = unsafe { elements::<Node>(arguments) };
     // SAFETY: the same.
-    let mut fixed_argument = || arguments.next().map(|argument| unsafe { fixed(argument) });
+    let mut fixed_argument = || each.next().map(|argument| unsafe { fixed(argument) });
     match list::rule(function.to_u32()) {
         Some(Rule::Total) => Judgement::Total,
         Some(Rule::Like) => {
@@ -71,7 +72,12 @@ pub unsafe fn judge(function: Oid, arguments: *mut List) -> Judgement {
                     return refused(function, "needs a pattern that is constant");
                 }
             }
-            Judgement::Partial
+            // SAFETY: the same.
+            let slow = unsafe { slow_pattern(function, arguments) };
+            match slow.filter(|_| Defence::Work.stands()) {
+                Some(fault) => refused(function, &fault),
+                None => Judgement::Partial,
+            }
         }
         Some(Rule::Refused(reason)) => refused(function, reason),
         None if procedure::is_leakproof(function) => Judgement::Total,
@@ -82,23 +88,20 @@ pub unsafe fn judge(function: Oid, arguments: *mut List) -> Judgement {
     }
 }
 
-/// Why the time of a regular expression can grow without bound with the text, for a message.
+/// Why the time of a regular expression can grow without bound with the text, where it is known already.
 ///
 /// # Safety
-/// As of [`judge`].
-pub unsafe fn slow_pattern(function: Oid, arguments: *mut List) -> Option<String> {
-    let Some(Rule::Pattern(_)) = list::rule(function.to_u32()) else {
-        return None;
-    };
+/// As of [`judge`], of a function that takes a pattern.
+unsafe fn slow_pattern(function: Oid, arguments: *mut List) -> Option<String> {
     // SAFETY: the caller guarantees it; the second argument of these functions is a text.
-    let fault = unsafe {
+    unsafe {
         let pattern = elements::<Node>(arguments).nth(1)?;
         let Fixed::Constant(pg_sys::TEXTOID, Some(pattern)) = fixed(pattern) else {
             return None;
         };
-        Pattern::read(&text_bytes(pattern)).fault(work::of(function.to_u32()))?
-    };
-    Some(format!("function {} {fault}", procedure::name(function)))
+        let fault = Pattern::read(&text_bytes(pattern)).fault(work::of(function.to_u32()))?;
+        Some(fault.to_owned())
+    }
 }
 
 fn refused(function: Oid, reason: &str) -> Judgement {
@@ -126,14 +129,14 @@ unsafe fn is_good_pattern(pattern: &Fixed) -> bool {
     }
     escapes.count() % 2 == 0
         && wildcards.count() <= MOST_WILDCARDS
-        && (sought.all(|sought| sought.len() <= LONGEST_SOUGHT) || !work::is_bounded())
+        && (sought.all(|sought| sought.len() <= LONGEST_SOUGHT) || !Defence::Work.stands())
 }
 
 /// Whether a column can have this length of characters: what PostgreSQL keeps of a `varchar(n)` is n + 4, and n is at
 /// most 10485760. Below 4 it stands for any length. A `char(n)` is filled up to n.
 fn is_declarable(growth: Growth, modifier: i32) -> bool {
     let most = match growth {
-        Growth::Blank if work::is_bounded() => (LONGEST / 4) as i32,
+        Growth::Blank if Defence::Work.stands() => (LONGEST / 4) as i32,
         _ => 10_485_760,
     };
     modifier <= most + 4

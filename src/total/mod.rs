@@ -2,6 +2,7 @@
 //! aggregate, or who asks.
 
 pub mod call;
+pub mod defence;
 mod interval;
 pub mod judge;
 pub mod key;

@@ -286,30 +286,3 @@ impl Pattern {
         self.fault(work).is_none() && steps
     }
 }
-
-#[cfg(feature = "testing")]
-mod testing {
-    use std::cell::Cell;
-
-    thread_local! {
-        static BOUNDED: Cell<bool> = const { Cell::new(true) };
-    }
-
-    /// Whether work is bounded.
-    pub fn is_bounded() -> bool {
-        BOUNDED.get()
-    }
-
-    /// Takes the bounds of work away, but that of the length of texts, or puts them back.
-    pub fn set_bounded(bounded: bool) {
-        BOUNDED.set(bounded);
-    }
-}
-
-#[cfg(feature = "testing")]
-pub use testing::{is_bounded, set_bounded};
-
-#[cfg(not(feature = "testing"))]
-pub const fn is_bounded() -> bool {
-    true
-}

@@ -1,0 +1,8 @@
+//! The defences of what runs on private rows.
+
+use crate::pg::defence::defences;
+
+defences! {
+    /// The work that a row can cause is bounded.
+    Work = "work",
+}
