@@ -322,7 +322,14 @@ fn judge(function: Oid, arguments: *mut List) -> Judgement {
         return Judgement::Total;
     }
     // SAFETY: the arguments of an expression that lives.
-    unsafe { judged::judge(function, arguments) }
+    let (judgement, slow) = unsafe {
+        let slow = judged::slow_pattern(function, arguments);
+        (judged::judge(function, arguments), slow)
+    };
+    match slow {
+        Some(reason) => Judgement::Refused(reason),
+        None => judgement,
+    }
 }
 
 fn variant(

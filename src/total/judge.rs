@@ -39,9 +39,9 @@ pub unsafe fn judge(function: Oid, arguments: *mut List) -> Judgement {
         return refused(function, "is volatile");
     }
     // SAFETY: the caller guarantees it.
-    let mut each = unsafe { elements::<Node>(arguments) };
+    let mut arguments = unsafe { elements::<Node>(arguments) };
     // SAFETY: the same.
-    let mut fixed_argument = || each.next().map(|argument| unsafe { fixed(argument) });
+    let mut fixed_argument = || arguments.next().map(|argument| unsafe { fixed(argument) });
     match list::rule(function.to_u32()) {
         Some(Rule::Total) => Judgement::Total,
         Some(Rule::Like) => {
@@ -72,12 +72,7 @@ pub unsafe fn judge(function: Oid, arguments: *mut List) -> Judgement {
                     return refused(function, "needs a pattern that is constant");
                 }
             }
-            // SAFETY: the same.
-            let slow = unsafe { slow_pattern(function, arguments) };
-            match slow.filter(|_| Defence::Work.stands()) {
-                Some(fault) => refused(function, &fault),
-                None => Judgement::Partial,
-            }
+            Judgement::Partial
         }
         Some(Rule::Refused(reason)) => refused(function, reason),
         None if procedure::is_leakproof(function) => Judgement::Total,
@@ -88,20 +83,26 @@ pub unsafe fn judge(function: Oid, arguments: *mut List) -> Judgement {
     }
 }
 
-/// Why the time of a regular expression can grow without bound with the text, where it is known already.
+/// Why the time of a regular expression can grow without bound with the text, for a message.
 ///
 /// # Safety
-/// As of [`judge`], of a function that takes a pattern.
-unsafe fn slow_pattern(function: Oid, arguments: *mut List) -> Option<String> {
+/// As of [`judge`].
+pub unsafe fn slow_pattern(function: Oid, arguments: *mut List) -> Option<String> {
+    let Some(Rule::Pattern(_)) = list::rule(function.to_u32()) else {
+        return None;
+    };
+    if !Defence::Work.stands() {
+        return None;
+    }
     // SAFETY: the caller guarantees it; the second argument of these functions is a text.
-    unsafe {
+    let fault = unsafe {
         let pattern = elements::<Node>(arguments).nth(1)?;
         let Fixed::Constant(pg_sys::TEXTOID, Some(pattern)) = fixed(pattern) else {
             return None;
         };
-        let fault = Pattern::read(&text_bytes(pattern)).fault(work::of(function.to_u32()))?;
-        Some(fault.to_owned())
-    }
+        Pattern::read(&text_bytes(pattern)).fault(work::of(function.to_u32()))?
+    };
+    Some(format!("function {} {fault}", procedure::name(function)))
 }
 
 fn refused(function: Oid, reason: &str) -> Judgement {
