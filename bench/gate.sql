@@ -14,10 +14,10 @@ ALTER TABLE gated_groups ALTER person SET NOT NULL, ALTER x SET NOT NULL;
 VACUUM (FREEZE, ANALYZE) gated, gated_people, gated_groups;
 CREATE ROLE bench_analyst;
 SET client_min_messages = warning;
-SELECT dp_budget('bench', 4096, 1e-3),
+SELECT dp_set_budget('bench', 4096, 1e-3),
        dp_protect('gated', 'id', 'bench'), dp_protect('gated_people', 'person', 'bench'),
        dp_protect('gated_groups', 'person', 'bench', groups => 10),
-       dp_column('gated', 'x', 0, 1), dp_column('gated_people', 'x', 0, 1), dp_column('gated_groups', 'x', 0, 1),
+       dp_declare('gated', 'x', 0, 1), dp_declare('gated_people', 'x', 0, 1), dp_declare('gated_groups', 'x', 0, 1),
        dp_allow('gated', 'bench_analyst'), dp_allow('gated_people', 'bench_analyst'),
        dp_allow('gated_groups', 'bench_analyst') \g /dev/null
 RESET client_min_messages;

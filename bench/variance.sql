@@ -5,9 +5,9 @@ INSERT INTO contenders
 SELECT id, name, format('SELECT count(a) FROM (SELECT %s AS a FROM rows) q', call), goal
 FROM (VALUES
     (0, '`var_pop`',              'var_pop(x)', NULL),
-    (1, '`dp_variance`',          'dp_variance(x, 0, 1, 1.0, ''laplace'')', 1.15),
-    (2, '`dp_variance_estimate`', 'dp_variance_estimate(x, 0, 1, 1.0, ''laplace'')', NULL),
-    (3, '`dp_variance`, `auto`',  'dp_variance(x, NULL, NULL, 1.0, ''auto'')', 1.5)
+    (1, '`dp_var_pop`',          'dp_var_pop(x, 0, 1, 1.0, ''laplace'')', 1.15),
+    (2, '`dp_var_pop_estimate`', 'dp_var_pop_estimate(x, 0, 1, 1.0, ''laplace'')', NULL),
+    (3, '`dp_var_pop`, `auto`',  'dp_var_pop(x, NULL, NULL, 1.0, ''auto'')', 1.5)
 ) AS calls(id, name, call, goal);
 CALL take_turns('variances');
 

@@ -26,9 +26,9 @@ SELECT to_char(clock_timestamp(), 'HH24:MI:SS.US') AS now \gset
 \echo
 \set ECHO queries
 \o /dev/null
-SELECT dp_budget(:'budget', 2, 1e-6), dp_protect('person', 'person', :'budget', auto_bounds => true);
-SELECT dp_column('person', 'doctor_visits', 0, 52), dp_column('person', 'age', 0, 100),
-       dp_column('person', 'coinsurance', '{0,25,50,95,100}'), dp_column('person', 'site', '{5,6,7}');
+SELECT dp_set_budget(:'budget', 2, 1e-6), dp_protect('person', 'person', :'budget', auto_bounds => true);
+SELECT dp_declare('person', 'doctor_visits', 0, 52), dp_declare('person', 'age', 0, 100),
+       dp_declare('person', 'coinsurance', '{0,25,50,95,100}'), dp_declare('person', 'site', '{5,6,7}');
 CREATE ROLE :role;
 SELECT dp_allow('person', :'role');
 \o
@@ -68,7 +68,7 @@ SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY age) AS "median age", avg(inc
 \set ECHO queries
 CREATE TEMPORARY TABLE answer AS
 SELECT coinsurance AS pays, (dp_mean_estimate(doctor_visits, 0, 52, 1.0)).* FROM person GROUP BY pays;
-SELECT dp_stddev(doctor_visits, 0, 52, 0.3) AS sd FROM person \gset
+SELECT dp_stddev_pop(doctor_visits, 0, 52, 0.3) AS sd FROM person \gset
 RESET ROLE;
 SELECT pays AS "family pays %", value AS visits, lower, upper, answer.count AS people,
        (SELECT avg(doctor_visits)::float8 FROM person WHERE coinsurance = pays) AS "true"

@@ -519,7 +519,7 @@ CREATE FUNCTION dp_mean.dp_variance_people_trans(
 COMMENT ON FUNCTION dp_mean.dp_variance_people_trans(
     dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
 ) IS
-    'support function of dp_variance: takes in what a person contributes';
+    'support function of dp_var_pop: takes in what a person contributes';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_people_trans(
     dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
 ) FROM PUBLIC;
@@ -531,7 +531,7 @@ CREATE FUNCTION dp_mean.dp_variance_people_trans(
 COMMENT ON FUNCTION dp_mean.dp_variance_people_trans(
     dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
 ) IS
-    'support function of dp_variance: takes in what a person contributes';
+    'support function of dp_var_pop: takes in what a person contributes';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_people_trans(
     dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
 ) FROM PUBLIC;
@@ -539,15 +539,15 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_people_trans(
 CREATE FUNCTION dp_mean.dp_variance_people_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_variance_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_variance_people_final(dp_mean.dp_state) IS
-    'support function of dp_variance: draws noise and answers';
+    'support function of dp_var_pop: draws noise and answers';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_people_final(dp_mean.dp_state) FROM PUBLIC;
 
-CREATE AGGREGATE dp_variance(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
+CREATE AGGREGATE dp_var_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_people_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
-COMMENT ON AGGREGATE dp_variance(dp_mean.dp_contribution, float8, float8, float8) IS
+COMMENT ON AGGREGATE dp_var_pop(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private variance of what persons contribute: that of the rows, where a person of n rows has the weight of min(n, '
     'rows). '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
@@ -559,14 +559,14 @@ COMMENT ON AGGREGATE dp_variance(dp_mean.dp_contribution, float8, float8, float8
     'NULL in x is ignored. '
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
     'with and without rows. '
-    'See dp_variance of rows, and dp_mechanisms().';
+    'See dp_var_pop of rows, and dp_mechanisms().';
 
-CREATE AGGREGATE dp_variance(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
+CREATE AGGREGATE dp_var_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_people_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
-COMMENT ON AGGREGATE dp_variance(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
+COMMENT ON AGGREGATE dp_var_pop(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private variance of what persons contribute, by the mechanism mech: that of the rows, where a person of n rows '
     'has the weight of min(n, rows). '
     'auto, which looks at single rows, is refused. '
@@ -579,20 +579,20 @@ COMMENT ON AGGREGATE dp_variance(dp_mean.dp_contribution, float8, float8, float8
     'NULL in x is ignored. '
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
     'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_variance of rows, and dp_mechanisms().';
+    'See dp_var_pop of rows, and dp_mechanisms().';
 
 CREATE FUNCTION dp_mean.dp_stddev_people_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_stddev_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_stddev_people_final(dp_mean.dp_state) IS
-    'support function of dp_stddev: draws noise and answers';
+    'support function of dp_stddev_pop: draws noise and answers';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_stddev_people_final(dp_mean.dp_state) FROM PUBLIC;
 
-CREATE AGGREGATE dp_stddev(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
+CREATE AGGREGATE dp_stddev_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_stddev_people_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
-COMMENT ON AGGREGATE dp_stddev(dp_mean.dp_contribution, float8, float8, float8) IS
+COMMENT ON AGGREGATE dp_stddev_pop(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private standard deviation of what persons contribute: that of the rows, where a person of n rows has the weight '
     'of min(n, rows). '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
@@ -604,14 +604,14 @@ COMMENT ON AGGREGATE dp_stddev(dp_mean.dp_contribution, float8, float8, float8) 
     'NULL in x is ignored. '
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
     'with and without rows. '
-    'See dp_stddev of rows, and dp_mechanisms().';
+    'See dp_stddev_pop of rows, and dp_mechanisms().';
 
-CREATE AGGREGATE dp_stddev(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
+CREATE AGGREGATE dp_stddev_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_stddev_people_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
-COMMENT ON AGGREGATE dp_stddev(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
+COMMENT ON AGGREGATE dp_stddev_pop(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private standard deviation of what persons contribute, by the mechanism mech: that of the rows, where a person '
     'of n rows has the weight of min(n, rows). '
     'auto, which looks at single rows, is refused. '
@@ -624,7 +624,7 @@ COMMENT ON AGGREGATE dp_stddev(dp_mean.dp_contribution, float8, float8, float8, 
     'NULL in x is ignored. '
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
     'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_stddev of rows, and dp_mechanisms().';
+    'See dp_stddev_pop of rows, and dp_mechanisms().';
 
 CREATE FUNCTION dp_mean.dp_variance_estimate_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8
@@ -633,7 +633,7 @@ CREATE FUNCTION dp_mean.dp_variance_estimate_people_trans(
 COMMENT ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
     dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
 ) IS
-    'support function of dp_variance_estimate: takes in what a person contributes';
+    'support function of dp_var_pop_estimate: takes in what a person contributes';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
     dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
 ) FROM PUBLIC;
@@ -645,7 +645,7 @@ CREATE FUNCTION dp_mean.dp_variance_estimate_people_trans(
 COMMENT ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
     dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
 ) IS
-    'support function of dp_variance_estimate: takes in what a person contributes';
+    'support function of dp_var_pop_estimate: takes in what a person contributes';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
     dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
 ) FROM PUBLIC;
@@ -658,7 +658,7 @@ CREATE FUNCTION dp_mean.dp_variance_estimate_people_trans(
 COMMENT ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
     dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8
 ) IS
-    'support function of dp_variance_estimate: takes in what a person contributes';
+    'support function of dp_var_pop_estimate: takes in what a person contributes';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
     dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8
 ) FROM PUBLIC;
@@ -666,15 +666,15 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
 CREATE FUNCTION dp_mean.dp_variance_estimate_people_final(state dp_mean.dp_state) RETURNS dp_variance_answer
     AS 'MODULE_PATHNAME', 'dp_variance_estimate_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_variance_estimate_people_final(dp_mean.dp_state) IS
-    'support function of dp_variance_estimate: draws noise and answers';
+    'support function of dp_var_pop_estimate: draws noise and answers';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_people_final(dp_mean.dp_state) FROM PUBLIC;
 
-CREATE AGGREGATE dp_variance_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
+CREATE AGGREGATE dp_var_pop_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
-COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float8, float8) IS
+COMMENT ON AGGREGATE dp_var_pop_estimate(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute: that '
     'of the rows, where a person of n rows has the weight of min(n, rows). '
     'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
@@ -686,14 +686,14 @@ COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float
     'NULL in x is ignored. '
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
     'with and without rows. '
-    'See dp_variance_estimate of rows, and dp_mechanisms().';
+    'See dp_var_pop_estimate of rows, and dp_mechanisms().';
 
-CREATE AGGREGATE dp_variance_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
+CREATE AGGREGATE dp_var_pop_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_variance_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
-COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
+COMMENT ON AGGREGATE dp_var_pop_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute, by '
     'the mechanism mech: that of the rows, where a person of n rows has the weight of min(n, rows). '
     'auto, which looks at single rows, is refused. '
@@ -706,16 +706,16 @@ COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float
     'NULL in x is ignored. '
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
     'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_variance_estimate of rows, and dp_mechanisms().';
+    'See dp_var_pop_estimate of rows, and dp_mechanisms().';
 
-CREATE AGGREGATE dp_variance_estimate(
+CREATE AGGREGATE dp_var_pop_estimate(
     x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
 ) (
     SFUNC = dp_mean.dp_variance_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
-COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8) IS
+COMMENT ON AGGREGATE dp_var_pop_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8) IS
     'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute, by '
     'the mechanism mech: that of the rows, where a person of n rows has the weight of min(n, rows). '
     'auto, which looks at single rows, is refused. '
@@ -728,7 +728,7 @@ COMMENT ON AGGREGATE dp_variance_estimate(dp_mean.dp_contribution, float8, float
     'NULL in x is ignored. '
     'lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL '
     '(except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_variance_estimate of rows, and dp_mechanisms().';
+    'See dp_var_pop_estimate of rows, and dp_mechanisms().';
 
 CREATE FUNCTION dp_mean.dp_histogram_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, buckets integer, eps float8

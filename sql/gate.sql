@@ -58,14 +58,14 @@ COMMENT ON AGGREGATE dp_mean.receipt(oid, oid, bigint, bigint, bigint, text) IS
 
 CREATE FUNCTION dp_protect(
     relation regclass, unit text, budget text, groups integer DEFAULT 1, rows integer DEFAULT 1,
-    query_epsilon float8 DEFAULT 0.1, query_delta float8 DEFAULT NULL, auto_bounds boolean DEFAULT false
+    query_eps float8 DEFAULT 0.1, query_delta float8 DEFAULT NULL, auto_bounds boolean DEFAULT false
 ) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_protect' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION dp_protect(regclass, text, text, integer, integer, float8, float8, boolean) IS
     'Protects a table: roles that dp_allow names, and that have no SELECT, may ask about it, and get private answers. '
     'unit is the column that names the person; budget the one that their questions are paid from, which tables about '
     'the same people share. A person counts in at most so many groups of a query, for at most so many rows in each. '
-    'query_epsilon is what an aggregate costs, and a choice of groups, unless the query says another; query_delta '
+    'query_eps is what an aggregate costs, and a choice of groups, unless the query says another; query_delta '
     'the delta of a choice of groups, by default a thousandth of the budget''s. With auto_bounds, avg, sum, variance '
     'and stddev of what has no public bounds find some, where a row is a person. Again with other arguments changes '
     'them. '
@@ -77,17 +77,17 @@ COMMENT ON FUNCTION dp_unprotect(regclass) IS
     'Ends the protection of a table: nobody may ask about it any more who has no SELECT. What was spent stays spent. '
     'By its owner. Errors: 22023, 42501.';
 
-CREATE FUNCTION dp_column(relation regclass, "column" text, lo float8, hi float8) RETURNS void
+CREATE FUNCTION dp_declare(relation regclass, column_name text, lo float8, hi float8) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_column_bounds' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION dp_column(regclass, text, float8, float8) IS
+COMMENT ON FUNCTION dp_declare(regclass, text, float8, float8) IS
     'Declares public bounds of a column of a protected table, for avg, sum and their like: values outside are '
     'clamped. '
     'NULL takes them away. They must not be looked up in the table. lo < hi, from -1e100 to 1e100. By its owner. '
     'Errors: 22023, 42501.';
 
-CREATE FUNCTION dp_column(relation regclass, "column" text, allowed_values text[]) RETURNS void
+CREATE FUNCTION dp_declare(relation regclass, column_name text, allowed_values text[]) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_column_values' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION dp_column(regclass, text, text[]) IS
+COMMENT ON FUNCTION dp_declare(regclass, text, text[]) IS
     'Declares the values of a column of a protected table as public: GROUP BY shows each of them, with rows '
     'or without, '
     'and rows with others are in no group. NULL takes them away. They must not be looked up in the table. By '
@@ -104,9 +104,9 @@ CREATE FUNCTION dp_disallow(relation regclass, role regrole) RETURNS void
 COMMENT ON FUNCTION dp_disallow(regclass, regrole) IS
     'Ends what dp_allow allowed. By the owner of the table. Errors: 22023, 42501.';
 
-CREATE FUNCTION dp_view(relation regclass, name text) RETURNS void
-    AS 'MODULE_PATHNAME', 'dp_view' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION dp_view(regclass, text) IS
+CREATE FUNCTION dp_create_view(relation regclass, name text) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_create_view' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION dp_create_view(regclass, text) IS
     'Makes a view of a protected table that tools find in their lists of tables; it may have a schema before it. '
     'Everybody may name it, and reads it with their own rights: who is allowed to ask gets private answers, and is '
     'charged. By the owner of the table. Errors: 22023, 42501, and those of CREATE VIEW.';
@@ -133,7 +133,7 @@ SELECT c.oid::pg_catalog.regclass AS relation,
     t.label ->> 'budget'::text AS budget,
     (t.label ->> 'groups'::text)::integer AS groups,
     (t.label ->> 'rows'::text)::integer AS rows,
-    (t.label ->> 'epsilon'::text)::float8 AS query_epsilon,
+    (t.label ->> 'epsilon'::text)::float8 AS query_eps,
     (t.label ->> 'delta'::text)::float8 AS query_delta,
     COALESCE((t.label ->> 'auto_bounds'::text)::boolean, false) AS auto_bounds,
     (SELECT pg_catalog.jsonb_object_agg(a.attname, s.label::pg_catalog.jsonb) FROM pg_catalog.pg_seclabel s
@@ -159,7 +159,7 @@ COMMENT ON COLUMN dp_policies.unit IS 'The column that names the person.';
 COMMENT ON COLUMN dp_policies.budget IS 'The budget that questions are paid from.';
 COMMENT ON COLUMN dp_policies.groups IS 'The most groups of a query that a person counts in.';
 COMMENT ON COLUMN dp_policies.rows IS 'The most rows that a person counts for in a group.';
-COMMENT ON COLUMN dp_policies.query_epsilon IS 'What an aggregate costs, and a choice of groups.';
+COMMENT ON COLUMN dp_policies.query_eps IS 'What an aggregate costs, and a choice of groups.';
 COMMENT ON COLUMN dp_policies.query_delta IS 'The delta of a choice of groups; NULL: a thousandth of the budget''s.';
 COMMENT ON COLUMN dp_policies.auto_bounds IS
     'Whether avg, sum, variance and stddev of what has no public bounds find some.';

@@ -19,7 +19,7 @@ COMMENT ON COLUMN dp_mean.budget.name IS 'Whose data it is, as in patients.';
 COMMENT ON COLUMN dp_mean.budget.owner IS 'The role that made it.';
 COMMENT ON COLUMN dp_mean.budget.at IS 'When it was made.';
 
-CREATE TABLE dp_mean.promise (
+CREATE TABLE dp_mean.budget_limit (
     budget bigint NOT NULL,
     role regrole NOT NULL,
     number bigint NOT NULL,
@@ -33,20 +33,20 @@ CREATE TABLE dp_mean.promise (
     by text NOT NULL,
     PRIMARY KEY (budget, role, number)
 );
-COMMENT ON TABLE dp_mean.promise IS
+COMMENT ON TABLE dp_mean.budget_limit IS
     'A row for each limit that was ever promised; the one with the largest number holds.';
-COMMENT ON COLUMN dp_mean.promise.budget IS 'The budget, by its number.';
-COMMENT ON COLUMN dp_mean.promise.role IS 'The role that it is about; 0 for all together.';
-COMMENT ON COLUMN dp_mean.promise.number IS 'Which one it is of this budget and role, from 1.';
-COMMENT ON COLUMN dp_mean.promise.epsilon IS 'Epsilon, as it was asked for.';
-COMMENT ON COLUMN dp_mean.promise.delta IS 'Delta, as it was asked for.';
-COMMENT ON COLUMN dp_mean.promise.epsilon_units IS 'The most that the sum of epsilons may be, in units of 2^-50.';
-COMMENT ON COLUMN dp_mean.promise.rho_units IS 'The most that the sum of rhos may be, in units of 2^-50.';
-COMMENT ON COLUMN dp_mean.promise.delta_units IS
+COMMENT ON COLUMN dp_mean.budget_limit.budget IS 'The budget, by its number.';
+COMMENT ON COLUMN dp_mean.budget_limit.role IS 'The role that it is about; 0 for all together.';
+COMMENT ON COLUMN dp_mean.budget_limit.number IS 'Which one it is of this budget and role, from 1.';
+COMMENT ON COLUMN dp_mean.budget_limit.epsilon IS 'Epsilon, as it was asked for.';
+COMMENT ON COLUMN dp_mean.budget_limit.delta IS 'Delta, as it was asked for.';
+COMMENT ON COLUMN dp_mean.budget_limit.epsilon_units IS 'The most that the sum of epsilons may be, in units of 2^-50.';
+COMMENT ON COLUMN dp_mean.budget_limit.rho_units IS 'The most that the sum of rhos may be, in units of 2^-50.';
+COMMENT ON COLUMN dp_mean.budget_limit.delta_units IS
     'The most that the sum of deltas may be, in units of 2^-62: half of delta.';
-COMMENT ON COLUMN dp_mean.promise.closed IS 'Whether the budget ends with it.';
-COMMENT ON COLUMN dp_mean.promise.at IS 'When it was made.';
-COMMENT ON COLUMN dp_mean.promise.by IS
+COMMENT ON COLUMN dp_mean.budget_limit.closed IS 'Whether the budget ends with it.';
+COMMENT ON COLUMN dp_mean.budget_limit.at IS 'When it was made.';
+COMMENT ON COLUMN dp_mean.budget_limit.by IS
     'The name of the role that made it. Not a regrole: a dump could not be restored where that role is missing.';
 
 CREATE TABLE dp_mean.history (
@@ -144,7 +144,7 @@ SELECT pg_catalog.pg_extension_config_dump(
     'WHERE owner::pg_catalog.oid NOT IN (SELECT oid FROM pg_catalog.pg_roles)'
 );
 SELECT pg_catalog.pg_extension_config_dump(
-    'dp_mean.promise',
+    'dp_mean.budget_limit',
     'WHERE role::pg_catalog.oid = 0::pg_catalog.oid '
     'OR role::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_roles)'
 );
@@ -167,9 +167,9 @@ CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.budget
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
 COMMENT ON TRIGGER shut ON dp_mean.budget IS 'A budget is closed, not deleted.';
 
-CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.promise
+CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.budget_limit
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
-COMMENT ON TRIGGER shut ON dp_mean.promise IS 'A promise is followed by another, not changed.';
+COMMENT ON TRIGGER shut ON dp_mean.budget_limit IS 'A promise is followed by another, not changed.';
 
 CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.history
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
@@ -183,73 +183,73 @@ CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.charge
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
 COMMENT ON TRIGGER shut ON dp_mean.charge IS 'What happened is not changed.';
 
-CREATE FUNCTION dp_budget(name text, epsilon float8, delta float8) RETURNS void
-    AS 'MODULE_PATHNAME', 'dp_budget' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION dp_budget(text, float8, float8) IS
+CREATE FUNCTION dp_set_budget(name text, eps float8, delta float8) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_set_budget' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_set_budget(text, float8, float8) IS
     'Makes a budget, which the current role then owns, or promises another limit of one that it owns: all that is '
     'spent from it is together (epsilon, delta)-differentially private. '
     'It is a part of the transaction. What was spent stays spent, whatever the limit. '
     'Superusers may call it, and who is granted EXECUTE. '
     'epsilon > 0 and at most 4096, 0 <= delta < 1, a name of 1 to 63 bytes: else 22023; another''s budget is 42501, a '
     'closed one 55000.';
-REVOKE EXECUTE ON FUNCTION dp_budget(text, float8, float8) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_set_budget(text, float8, float8) FROM PUBLIC;
 
-CREATE FUNCTION dp_budget(name text, epsilon float8, delta float8, role regrole) RETURNS void
-    AS 'MODULE_PATHNAME', 'dp_budget' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION dp_budget(text, float8, float8, regrole) IS
+CREATE FUNCTION dp_set_budget(name text, eps float8, delta float8, role regrole) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_set_budget' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_set_budget(text, float8, float8, regrole) IS
     'Promises a limit for what one role spends from a budget, beside the limit of the budget. '
     'A role without one has the budget''s alone. '
     'Errors: 22023, 42501 and 55000 as above; a budget or role that is not there is 42704.';
-REVOKE EXECUTE ON FUNCTION dp_budget(text, float8, float8, regrole) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_set_budget(text, float8, float8, regrole) FROM PUBLIC;
 
-CREATE FUNCTION dp_budget_close(name text) RETURNS void
-    AS 'MODULE_PATHNAME', 'dp_budget_close' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION dp_budget_close(text) IS
+CREATE FUNCTION dp_close_budget(name text) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_close_budget' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_close_budget(text) IS
     'Ends a budget: nothing more is spent from it, and it is not opened again. '
     'A budget is never deleted: what was spent stays on record. '
     'A name of 1 to 63 bytes: else 22023; another''s budget is 42501, one that is closed already 55000, one that is '
     'not there 42704.';
-REVOKE EXECUTE ON FUNCTION dp_budget_close(text) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_close_budget(text) FROM PUBLIC;
 
-CREATE FUNCTION dp_budget_owner(name text, role regrole) RETURNS void
-    AS 'MODULE_PATHNAME', 'dp_budget_owner' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION dp_budget_owner(text, regrole) IS
+CREATE FUNCTION dp_set_budget_owner(name text, role regrole) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_set_budget_owner' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_set_budget_owner(text, regrole) IS
     'Gives a budget to another role. It is a part of the transaction, and stays on record in dp_budget_history. A role '
     'that owns a budget is not dropped (2BP01). '
     'By its owner, who must be able to SET ROLE to the new one, or a superuser: else 42501. A name of 1 to 63 bytes: '
     'else 22023; a budget or role that is not there is 42704.';
-REVOKE EXECUTE ON FUNCTION dp_budget_owner(text, regrole) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_set_budget_owner(text, regrole) FROM PUBLIC;
 
-CREATE FUNCTION dp_budget_continue(name text, epsilon float8, delta float8) RETURNS void
-    AS 'MODULE_PATHNAME', 'dp_budget_continue' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION dp_budget_continue(text, float8, float8) IS
+CREATE FUNCTION dp_continue_budget(name text, eps float8, delta float8) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_continue_budget' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_continue_budget(text, float8, float8) IS
     'Goes on with a budget on another server, timeline or database than it was charged at: after a promotion, a '
     'restore, pg_upgrade or a copy. Charges may be missing there, so none is taken (55000) until the owner says by '
     'this call how much may have been spent that is not in the ledger: (epsilon, delta), or 0 and 0. It is spent for '
     'good, past the limits if need be, on the account of the current role, and stays on record in dp_budget_history. '
     'epsilon >= 0, 0 <= delta < 1: else 22023; another''s budget is 42501, a closed one 55000, one that is not there '
     '42704.';
-REVOKE EXECUTE ON FUNCTION dp_budget_continue(text, float8, float8) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_continue_budget(text, float8, float8) FROM PUBLIC;
 
-CREATE FUNCTION dp_budget_restore(name text, epsilon float8, delta float8) RETURNS void
-    AS 'MODULE_PATHNAME', 'dp_budget_restore' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION dp_budget_restore(text, float8, float8) IS
+CREATE FUNCTION dp_restore_budget(name text, eps float8, delta float8) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_restore_budget' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_restore_budget(text, float8, float8) IS
     'Says how much was spent of a budget in all, where a restored database does not know it: rows of the ledger were '
     'lost, or loaded twice, and each charge is refused (55000). It counts as at least what the ledger still knows, in '
     'its sums and its charges; the rest is charged to the current role, for good, with a row in dp_ledger. '
     'It is a part of the transaction; until that ends nothing is charged. '
     'epsilon >= 0, 0 <= delta < 1: else 22023; another''s budget is 42501, one that is not there 42704.';
-REVOKE EXECUTE ON FUNCTION dp_budget_restore(text, float8, float8) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_restore_budget(text, float8, float8) FROM PUBLIC;
 
-CREATE FUNCTION dp_budget_restore(name text, epsilon float8, delta float8, role regrole) RETURNS void
-    AS 'MODULE_PATHNAME', 'dp_budget_restore' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION dp_budget_restore(text, float8, float8, regrole) IS
+CREATE FUNCTION dp_restore_budget(name text, eps float8, delta float8, role regrole) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_restore_budget' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_restore_budget(text, float8, float8, regrole) IS
     'The same of what one role spent, as far as that counts against its own limit. Say it of roles first, and of all '
     'together then, which counts what was said of roles. '
     'Errors: 22023, 42501 and 42704 as above.';
-REVOKE EXECUTE ON FUNCTION dp_budget_restore(text, float8, float8, regrole) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION dp_restore_budget(text, float8, float8, regrole) FROM PUBLIC;
 
-CREATE FUNCTION dp_charge(budget text, epsilon float8, delta float8) RETURNS void
+CREATE FUNCTION dp_charge(budget text, eps float8, delta float8) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_charge' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION dp_charge(text, float8, float8) IS
     'Spends (epsilon, delta) from a budget that the current role owns, on its own account, for a program that stands '
@@ -263,7 +263,7 @@ COMMENT ON FUNCTION dp_charge(text, float8, float8) IS
     'Source: docs/proofs/budget.md.';
 REVOKE EXECUTE ON FUNCTION dp_charge(text, float8, float8) FROM PUBLIC;
 
-CREATE FUNCTION dp_charge(budget text, epsilon float8, delta float8, role regrole) RETURNS void
+CREATE FUNCTION dp_charge(budget text, eps float8, delta float8, role regrole) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_charge' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION dp_charge(text, float8, float8, regrole) IS
     'The same, on the account of a role, and within its limit if it has one. '
@@ -293,7 +293,7 @@ COMMENT ON COLUMN dp_mean.budget_owner.owner IS 'The role that owns it.';
 
 CREATE VIEW dp_budgets WITH (security_barrier) AS
 WITH promise AS (
-    SELECT DISTINCT ON (p.budget, p.role) p.* FROM dp_mean.promise p ORDER BY p.budget, p.role, p.number DESC
+    SELECT DISTINCT ON (p.budget, p.role) p.* FROM dp_mean.budget_limit p ORDER BY p.budget, p.role, p.number DESC
 ),
 spent AS (
     SELECT s.budget, s.role::oid AS role, max(s.epsilon) AS epsilon, max(s.rho) AS rho, max(s.delta) AS delta,
@@ -362,7 +362,7 @@ COMMENT ON COLUMN dp_budgets.spent_epsilon IS
 COMMENT ON COLUMN dp_budgets.spent_rho IS 'The same in rho.';
 COMMENT ON COLUMN dp_budgets.spent_delta IS 'The sum of the deltas beside them.';
 COMMENT ON COLUMN dp_budgets.charges IS
-    'How many charges it was; NULL, with all sums, where a restored ledger does not know it: see dp_budget_restore.';
+    'How many charges it was; NULL, with all sums, where a restored ledger does not know it: see dp_restore_budget.';
 COMMENT ON COLUMN dp_budgets.total_epsilon IS
     'Epsilon of all that was spent, together: the least limit that would have allowed it.';
 COMMENT ON COLUMN dp_budgets.total_delta IS 'The delta that goes with total_epsilon.';
@@ -400,24 +400,24 @@ COMMENT ON COLUMN dp_ledger.mechanisms IS 'The mechanisms that answered; empty i
 COMMENT ON COLUMN dp_ledger.query IS 'The text that the client sent, up to 1000 bytes.';
 GRANT SELECT ON dp_ledger TO PUBLIC;
 
-CREATE VIEW dp_promises WITH (security_barrier) AS
+CREATE VIEW dp_budget_limits WITH (security_barrier) AS
 SELECT b.name AS budget,
     CASE WHEN p.role::oid <> 0::oid THEN p.role END AS role,
     p.number, p.epsilon, p.delta, p.closed, p.at, p.by
-FROM dp_mean.promise p JOIN dp_mean.budget_owner b ON b.id = p.budget
+FROM dp_mean.budget_limit p JOIN dp_mean.budget_owner b ON b.id = p.budget
 WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE')
     OR (p.role::oid <> 0::oid AND pg_catalog.pg_has_role(p.role::oid, 'USAGE'));
-COMMENT ON VIEW dp_promises IS
+COMMENT ON VIEW dp_budget_limits IS
     'The limits that were ever promised, each raise among them: one''s own, and for the owner of a budget all.';
-COMMENT ON COLUMN dp_promises.budget IS 'The name of the budget.';
-COMMENT ON COLUMN dp_promises.role IS 'The role that the limit is for; NULL for all together.';
-COMMENT ON COLUMN dp_promises.number IS 'Which one it is of this budget and role, from 1; the last one holds.';
-COMMENT ON COLUMN dp_promises.epsilon IS 'Epsilon of the limit.';
-COMMENT ON COLUMN dp_promises.delta IS 'Delta of the limit.';
-COMMENT ON COLUMN dp_promises.closed IS 'Whether the budget ends with it.';
-COMMENT ON COLUMN dp_promises.at IS 'When it was made.';
-COMMENT ON COLUMN dp_promises.by IS 'The role that made it, as it was called then.';
-GRANT SELECT ON dp_promises TO PUBLIC;
+COMMENT ON COLUMN dp_budget_limits.budget IS 'The name of the budget.';
+COMMENT ON COLUMN dp_budget_limits.role IS 'The role that the limit is for; NULL for all together.';
+COMMENT ON COLUMN dp_budget_limits.number IS 'Which one it is of this budget and role, from 1; the last one holds.';
+COMMENT ON COLUMN dp_budget_limits.epsilon IS 'Epsilon of the limit.';
+COMMENT ON COLUMN dp_budget_limits.delta IS 'Delta of the limit.';
+COMMENT ON COLUMN dp_budget_limits.closed IS 'Whether the budget ends with it.';
+COMMENT ON COLUMN dp_budget_limits.at IS 'When it was made.';
+COMMENT ON COLUMN dp_budget_limits.by IS 'The role that made it, as it was called then.';
+GRANT SELECT ON dp_budget_limits TO PUBLIC;
 
 CREATE VIEW dp_budget_history WITH (security_barrier) AS
 SELECT b.name AS budget, h.number, h.owner, h.system, h.timeline, h.database, h.backup,
@@ -429,7 +429,7 @@ FROM dp_mean.history h JOIN dp_mean.budget_owner b ON b.id = h.budget
 WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE');
 COMMENT ON VIEW dp_budget_history IS
     'The owners of a budget, and the servers and databases that its ledger was kept at, for its owner: a line for each '
-    'change, by dp_budget, dp_budget_owner and dp_budget_continue.';
+    'change, by dp_set_budget, dp_set_budget_owner and dp_continue_budget.';
 COMMENT ON COLUMN dp_budget_history.budget IS 'The name of the budget.';
 COMMENT ON COLUMN dp_budget_history.number IS 'Which one it is of this budget, from 1; the last one holds.';
 COMMENT ON COLUMN dp_budget_history.owner IS 'The role that owns the budget.';
@@ -440,7 +440,7 @@ COMMENT ON COLUMN dp_budget_history.database IS 'The OID of the database.';
 COMMENT ON COLUMN dp_budget_history.backup IS
     'Where the base backup that the server was started from begins in the WAL; 0 if it was not.';
 COMMENT ON COLUMN dp_budget_history.epsilon IS
-    'Epsilon of what was charged as missing by dp_budget_continue; NULL if it has no bound.';
+    'Epsilon of what was charged as missing by dp_continue_budget; NULL if it has no bound.';
 COMMENT ON COLUMN dp_budget_history.delta IS 'Its delta.';
 COMMENT ON COLUMN dp_budget_history.at IS 'When it was said.';
 COMMENT ON COLUMN dp_budget_history.by IS 'The role that said it, as it was called then.';

@@ -1,4 +1,4 @@
--- dp_variance_estimate.
+-- dp_var_pop_estimate.
 
 CREATE TYPE dp_variance_answer AS (
     value float8, lower float8, upper float8, stddev float8, stddev_lower float8, stddev_upper float8,
@@ -6,14 +6,14 @@ CREATE TYPE dp_variance_answer AS (
     unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text
 );
 COMMENT ON TYPE dp_variance_answer IS
-    'The answer of dp_variance_estimate: the private variance and its root, each with an interval, the private mean '
+    'The answer of dp_var_pop_estimate: the private variance and its root, each with an interval, the private mean '
     'and the noisy number of rows, and what the release cost. '
     'All from one release: the intervals follow from its noisy numbers and from public ones.';
-COMMENT ON COLUMN dp_variance_answer.value IS 'the private variance, as dp_variance answers';
+COMMENT ON COLUMN dp_variance_answer.value IS 'the private variance, as dp_var_pop answers';
 COMMENT ON COLUMN dp_variance_answer.lower IS
     'the lower end of an interval that holds what is estimated with at least the probability confidence';
 COMMENT ON COLUMN dp_variance_answer.upper IS 'the upper end of that interval';
-COMMENT ON COLUMN dp_variance_answer.stddev IS 'the root of value, as dp_stddev answers';
+COMMENT ON COLUMN dp_variance_answer.stddev IS 'the root of value, as dp_stddev_pop answers';
 COMMENT ON COLUMN dp_variance_answer.stddev_lower IS
     'the root of lower: where an interval of the standard deviation begins';
 COMMENT ON COLUMN dp_variance_answer.stddev_upper IS 'the root of upper: where it ends';
@@ -40,7 +40,7 @@ CREATE FUNCTION dp_mean.dp_variance_estimate_trans(
 COMMENT ON FUNCTION dp_mean.dp_variance_estimate_trans(
     dp_mean.dp_state, float8, float8, float8, float8
 ) IS
-    'support function of dp_variance_estimate: takes in one row';
+    'support function of dp_var_pop_estimate: takes in one row';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_trans(
     dp_mean.dp_state, float8, float8, float8, float8
 ) FROM PUBLIC;
@@ -52,7 +52,7 @@ CREATE FUNCTION dp_mean.dp_variance_estimate_trans(
 COMMENT ON FUNCTION dp_mean.dp_variance_estimate_trans(
     dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism
 ) IS
-    'support function of dp_variance_estimate: takes in one row';
+    'support function of dp_var_pop_estimate: takes in one row';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_trans(
     dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism
 ) FROM PUBLIC;
@@ -64,7 +64,7 @@ CREATE FUNCTION dp_mean.dp_variance_estimate_trans(
 COMMENT ON FUNCTION dp_mean.dp_variance_estimate_trans(
     dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism, float8
 ) IS
-    'support function of dp_variance_estimate: takes in one row';
+    'support function of dp_var_pop_estimate: takes in one row';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_trans(
     dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism, float8
 ) FROM PUBLIC;
@@ -72,17 +72,17 @@ REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_trans(
 CREATE FUNCTION dp_mean.dp_variance_estimate_final(state dp_mean.dp_state) RETURNS dp_variance_answer
     AS 'MODULE_PATHNAME', 'dp_variance_estimate_final_0_2' LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_variance_estimate_final(dp_mean.dp_state) IS
-    'support function of dp_variance_estimate: draws noise and answers';
+    'support function of dp_var_pop_estimate: draws noise and answers';
 REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_final(dp_mean.dp_state) FROM PUBLIC;
 
-CREATE AGGREGATE dp_variance_estimate(x float8, lo float8, hi float8, eps float8) (
+CREATE AGGREGATE dp_var_pop_estimate(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
-COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8) IS
+COMMENT ON AGGREGATE dp_var_pop_estimate(float8, float8, float8, float8) IS
     'Private population variance and standard deviation of x clamped to [lo, hi], each with an interval around it, '
-    'their mean and their noisy number, all from one release: (dp_variance_estimate(...)).* is one release too. '
+    'their mean and their noisy number, all from one release: (dp_var_pop_estimate(...)).* is one release too. '
     'The interval holds the variance of the clamped rows, not that of a population they were drawn from, with at least '
     'the probability confidence, whatever the rows and their number; it is all that rows between lo and hi can have '
     'where the noisy number of rows is not positive. '
@@ -94,14 +94,14 @@ COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8) IS
     '22023, the same with and without rows. '
     'Sources: Kulesza, Suresh, Wang 2024, Algorithm 3, one degree up; for the interval, Fieller 1954.';
 
-CREATE AGGREGATE dp_variance_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
+CREATE AGGREGATE dp_var_pop_estimate(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_variance_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
-COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8, dp_mechanism) IS
+COMMENT ON AGGREGATE dp_var_pop_estimate(float8, float8, float8, float8, dp_mechanism) IS
     'Private population variance and standard deviation of x clamped to [lo, hi], each with an interval around it, '
-    'their mean and their noisy number, all from one release: (dp_variance_estimate(...)).* is one release too. '
+    'their mean and their noisy number, all from one release: (dp_var_pop_estimate(...)).* is one release too. '
     'The interval holds the variance of the clamped rows, not that of a population they were drawn from, with at least '
     'the probability confidence, whatever the rows and their number; it is all that rows between lo and hi can have '
     'where the noisy number of rows is not positive. '
@@ -119,16 +119,16 @@ COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8, dp_mec
     '22023, the same with and without rows. '
     'Sources: Kulesza, Suresh, Wang 2024; Dong, Roth, Su 2022; for the interval, Fieller 1954.';
 
-CREATE AGGREGATE dp_variance_estimate(
+CREATE AGGREGATE dp_var_pop_estimate(
     x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
 ) (
     SFUNC = dp_mean.dp_variance_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_estimate_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
-COMMENT ON AGGREGATE dp_variance_estimate(float8, float8, float8, float8, dp_mechanism, float8) IS
+COMMENT ON AGGREGATE dp_var_pop_estimate(float8, float8, float8, float8, dp_mechanism, float8) IS
     'Private population variance and standard deviation of x clamped to [lo, hi], each with an interval around it, '
-    'their mean and their noisy number, all from one release: (dp_variance_estimate(...)).* is one release too. '
+    'their mean and their noisy number, all from one release: (dp_var_pop_estimate(...)).* is one release too. '
     'The interval holds the variance of the clamped rows, not that of a population they were drawn from, with at least '
     'the probability confidence, whatever the rows and their number; it is all that rows between lo and hi can have '
     'where the noisy number of rows is not positive. '

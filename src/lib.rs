@@ -3,16 +3,18 @@
 
 mod aggregates;
 mod call;
+mod citus;
 mod functions;
 mod gate;
 mod ledger;
 mod pg;
+mod plan;
+mod safe_functions;
 mod state;
 #[cfg(feature = "testing")]
 mod testing;
 #[cfg(feature = "testing")]
 mod testing_citus;
-mod total;
 mod types;
 
 pgrx::pg_module_magic!(name, version);

@@ -2,7 +2,7 @@
 //! the integers before the noise and after it. Tests declare these functions themselves.
 
 use dp_core::encoding::cells::CellCounts;
-use dp_core::encoding::octaves::{BinSums, Content, OctaveCounts};
+use dp_core::encoding::log_bins::{BinSums, Content, OctaveCounts};
 use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::squares::Squares;
 use dp_core::encoding::sums::{Moments, Sums};
@@ -12,20 +12,20 @@ use pgrx::pg_sys::{self, Datum};
 use pgrx::{IntoDatum, name, pg_extern};
 
 use crate::aggregates::SIGNATURES;
-use crate::call::{overspent, release};
+use crate::call::{release, testing};
 use crate::ledger::{self, flush};
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::pg::nodes::elements;
 use crate::pg::{self, check};
+use crate::safe_functions::allowlist::{FUNCTIONS, Rule};
+use crate::safe_functions::classify::{Judgement, collation_ok, judge, output_ok};
+use crate::safe_functions::range::range;
+use crate::safe_functions::wrap::variant;
 use crate::state::bins::Bins;
 use crate::state::bitmap::BitmapState;
 use crate::state::cells::CellState;
-use crate::state::octaves::OctaveState;
+use crate::state::log_bins::OctaveState;
 use crate::state::scalar::State;
-use crate::total::judge::{Judgement, collation_ok, judge, output_ok};
-use crate::total::list::{FUNCTIONS, Rule};
-use crate::total::range::range;
-use crate::total::variant::variant;
 
 /// `dp_test_flush_nothing()`: from now on this session's charges return before they are on disk.
 fn flush_nothing(_: Call) -> Option<Datum> {
@@ -41,7 +41,7 @@ fn defence(call: Call) -> Option<Datum> {
     let name = String::from_utf8_lossy(&name);
     let is_known = crate::gate::set_defence(&name, stands)
         || ledger::defence::set(&name, stands)
-        || crate::total::defence::set(&name, stands);
+        || crate::safe_functions::defence::set(&name, stands);
     assert!(is_known, "no such defence");
     None
 }
@@ -54,7 +54,7 @@ fn seed(call: Call) -> Option<Datum> {
 
 /// `dp_test_budget_factor(float8)`: 2 halves the noise, which an audit must notice.
 fn budget_factor(call: Call) -> Option<Datum> {
-    overspent::set_factor(float8(call.datum(0)?));
+    testing::set_factor(float8(call.datum(0)?));
     None
 }
 
@@ -169,7 +169,10 @@ fn signatures(_: Call) -> Option<Datum> {
 #[pg_extern(sql = false)]
 fn dp_test_backend()
 -> TableIterator<'static, (name!(name, &'static str), name!(error, Option<String>))> {
-    let checks = pg::CHECKS.into_iter().chain(crate::state::CHECKS);
+    let checks = pg::CHECKS
+        .into_iter()
+        .chain(crate::plan::CHECKS)
+        .chain(crate::state::CHECKS);
     let checks = checks.chain(ledger::CHECKS).flatten();
     let rows: Vec<_> = checks
         .map(|check| (check.name, check::apart(check.run).err()))
@@ -181,7 +184,7 @@ fn dp_test_backend()
 fn key_file(call: Call) -> Option<Datum> {
     // SAFETY: tests declare the argument as text.
     let path = unsafe { crate::ledger::rows::bytes_of(call.datum(0)?) };
-    pg::key_file::set_path(String::from_utf8_lossy(&path).into_owned());
+    crate::citus::key_file::set_path(String::from_utf8_lossy(&path).into_owned());
     None
 }
 

@@ -5,7 +5,7 @@
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 use pgrx::pg_sys::{self, Aggref, Const, Datum, FunctionCallInfo, NullableDatum, Oid, TargetEntry};
 
-use crate::pg::citus::columns;
+use crate::citus::wrapper::columns;
 use crate::pg::fmgr::{Call, sql_function};
 use crate::pg::nodes::elements;
 

@@ -150,7 +150,7 @@ fn a_variance_finds_its_bounds_and_shows_them() {
         &format!("SELECT var_pop(x::float8) FROM {ROWS}"),
     );
     for _ in 0..20 {
-        let call = |more: &str| format!("dp_variance_estimate(x, NULL, NULL, 1, 'auto{more}')");
+        let call = |more: &str| format!("dp_var_pop_estimate(x, NULL, NULL, 1, 'auto{more}')");
         let near = estimated(&mut client, &call(""), ROWS);
         let [lo, hi] = ["lo", "hi"].map(|key| near.number(key));
         assert!(
@@ -172,17 +172,17 @@ fn a_variance_finds_its_bounds_and_shows_them() {
         let arguments = "x, 0, 300, 1, 'auto(sample=yes)'";
         let with = estimated(
             &mut client,
-            &format!("dp_variance_estimate({arguments})"),
+            &format!("dp_var_pop_estimate({arguments})"),
             ROWS,
         );
         let [lo, hi] = ["lo", "hi"].map(|key| with.number(key));
         assert!(lo >= 0.0 && hi <= 300.0, "{}", with.mechanism);
-        let call = format!("SELECT dp_stddev({arguments}) FROM {ROWS}");
+        let call = format!("SELECT dp_stddev_pop({arguments}) FROM {ROWS}");
         let stddev: f64 = value(&mut client, &call);
         assert!((stddev / truth.sqrt() - 1.0).abs() < 0.1, "{stddev}");
         // Far from zero it takes limits.
         let far = "generate_series(1, 20000) i, LATERAL (SELECT 1e6 + i % 100 AS x) r";
-        let call = format!("SELECT dp_stddev(x, 1e6, 2e6, 1, 'auto') FROM {far}");
+        let call = format!("SELECT dp_stddev_pop(x, 1e6, 2e6, 1, 'auto') FROM {far}");
         let stddev: f64 = value(&mut client, &call);
         assert!((stddev - 28.9).abs() < 3.0, "{stddev}");
     }
@@ -211,7 +211,7 @@ fn odd_values_of_a_variance_are_rows_or_nothing() {
         ("(SELECT 0::float8 AS x FROM odd)", "NULL, NULL"),
     ] {
         for _ in 0..20 {
-            let call = format!("dp_variance_estimate(x, {arguments}, 1, 'auto')");
+            let call = format!("dp_var_pop_estimate(x, {arguments}, 1, 'auto')");
             let sql = format!("SELECT ({call}).* FROM {from} r");
             let row = rows(&mut client, &sql).remove(0);
             let columns = ["value", "stddev", "mean", "count", "lower", "stddev_lower"];
@@ -225,7 +225,7 @@ fn odd_values_of_a_variance_are_rows_or_nothing() {
     // Both ends of the line, and nothing between: half of the way from one to the other.
     let all: f64 = value(
         &mut client,
-        "SELECT dp_stddev(x, NULL, NULL, 40, 'auto') FROM odd WHERE abs(x) = 'Infinity'",
+        "SELECT dp_stddev_pop(x, NULL, NULL, 40, 'auto') FROM odd WHERE abs(x) = 'Infinity'",
     );
     assert!((all / 1.15e18 - 1.0).abs() < 0.1, "{all}");
 }
@@ -272,9 +272,9 @@ fn rows_in_any_order_and_any_split_give_one_answer() {
             "dp_mean_estimate",
             "dp_sum",
             "dp_sum_estimate",
-            "dp_variance",
-            "dp_stddev",
-            "dp_variance_estimate",
+            "dp_var_pop",
+            "dp_stddev_pop",
+            "dp_var_pop_estimate",
         ] {
             let call = format!("{aggregate}({arguments})");
             run(&mut client, "SET max_parallel_workers_per_gather = 3");
@@ -316,9 +316,9 @@ fn bounds_are_two_or_none() {
             "dp_mean_estimate",
             "dp_sum",
             "dp_sum_estimate",
-            "dp_variance",
-            "dp_stddev",
-            "dp_variance_estimate",
+            "dp_var_pop",
+            "dp_stddev_pop",
+            "dp_var_pop_estimate",
         ] {
             for rows in [0, 3] {
                 let sql =
@@ -349,7 +349,7 @@ fn the_audit_of_a_variance_finds_no_more_than_epsilon_and_notices_half_the_noise
         );
         run(releases.client(), &setup);
         for eps in [0.5, 1.0, 2.0] {
-            let call = format!("dp_variance_estimate(x, 0, 1, {eps}, 'auto')");
+            let call = format!("dp_var_pop_estimate(x, 0, 1, {eps}, 'auto')");
             // 2 B0 - B1 / 2 over 2 G^2.
             let answer = format!(
                 "ARRAY[({call}).count * ((1 - ({call}).mean) ^ 2 + ({call}).value \

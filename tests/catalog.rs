@@ -36,13 +36,13 @@ const PLANS: [&str; 6] = [
 
 /// The functions that keep budgets, which are granted to who may call them.
 const LEDGER: [&str; 9] = [
-    "dp_budget(text,double precision,double precision)",
-    "dp_budget(text,double precision,double precision,regrole)",
-    "dp_budget_close(text)",
-    "dp_budget_continue(text,double precision,double precision)",
-    "dp_budget_owner(text,regrole)",
-    "dp_budget_restore(text,double precision,double precision)",
-    "dp_budget_restore(text,double precision,double precision,regrole)",
+    "dp_set_budget(text,double precision,double precision)",
+    "dp_set_budget(text,double precision,double precision,regrole)",
+    "dp_close_budget(text)",
+    "dp_continue_budget(text,double precision,double precision)",
+    "dp_set_budget_owner(text,regrole)",
+    "dp_restore_budget(text,double precision,double precision)",
+    "dp_restore_budget(text,double precision,double precision,regrole)",
     "dp_charge(text,double precision,double precision)",
     "dp_charge(text,double precision,double precision,regrole)",
 ];
@@ -50,13 +50,13 @@ const LEDGER: [&str; 9] = [
 /// The functions that protect tables.
 const GATE: [&str; 8] = [
     "dp_allow(regclass,regrole)",
-    "dp_column(regclass,text,double precision,double precision)",
-    "dp_column(regclass,text,text[])",
+    "dp_declare(regclass,text,double precision,double precision)",
+    "dp_declare(regclass,text,text[])",
     "dp_cost(text)",
     "dp_disallow(regclass,regrole)",
     "dp_protect(regclass,text,text,integer,integer,double precision,double precision,boolean)",
     "dp_unprotect(regclass)",
-    "dp_view(regclass,text)",
+    "dp_create_view(regclass,text)",
 ];
 
 /// What the gate writes into queries.
@@ -233,7 +233,7 @@ fn each_aggregate_says_what_it_is() {
             "dp_quantile" | "dp_median" | "dp_quantiles" | "dp_quantile_estimate" => {
                 64 + 8 * 16_384
             }
-            "dp_variance" | "dp_stddev" | "dp_variance_estimate" | "dp_contribution" => 80,
+            "dp_var_pop" | "dp_stddev_pop" | "dp_var_pop_estimate" | "dp_contribution" => 80,
             "dp_count_distinct" | "dp_count_distinct_estimate" => 24 + (1 << 17),
             "dp_covar_pop" | "dp_corr" | "dp_regr" | "dp_regr_slope" | "dp_regr_intercept" => 160,
             _ => 64,
@@ -249,7 +249,7 @@ fn each_aggregate_says_what_it_is() {
             "dp_mean_and_count" => &format!("dp_mean{people}_trans"),
             "dp_counts_estimate" => "dp_counts_trans",
             "dp_sums_estimate" => "dp_sums_trans",
-            "dp_stddev" => &format!("dp_variance{people}_trans"),
+            "dp_stddev_pop" => &format!("dp_var_pop{people}_trans"),
             "dp_regr_intercept" => &format!("dp_regr_slope{people}_trans"),
             "dp_regr" => &format!("dp_corr{people}_trans"),
             "dp_count" | "dp_count_estimate" if !name.contains("any") => {
@@ -358,9 +358,9 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "(dp_quantile_estimate(x, 0, 1, 0.9, 1, 'em(step=0.1)', 0.9)).value",
         "dp_cdf(x, 0, 1, 3, 1)",
         "dp_cdf(x, 0, 1, 3, 1, 'tree')",
-        "dp_variance(x, 0, 1, 1)",
-        "dp_stddev(x, 0, 1, 1, 'laplace(sample=yes)')",
-        "(dp_variance_estimate(x, 0, 1, NULL, 'gaussian(mu=1)')).count",
+        "dp_var_pop(x, 0, 1, 1)",
+        "dp_stddev_pop(x, 0, 1, 1, 'laplace(sample=yes)')",
+        "(dp_var_pop_estimate(x, 0, 1, NULL, 'gaussian(mu=1)')).count",
         "dp_count_distinct(x, 1)",
         "dp_count_distinct(x::text, 1, 'bitmap(bits=2048)')",
         "(dp_count_distinct_estimate(x, 1)).lower",
@@ -703,7 +703,7 @@ fn what_others_made_before_is_not_taken_up() {
     ));
     let taken = "SELECT count(*) FROM pg_depend d JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid \
          WHERE r.ev_class IN ('dp_budgets'::regclass, 'dp_budget_history'::regclass, 'dp_ledger'::regclass, \
-         'dp_policies'::regclass, 'dp_promises'::regclass) \
+         'dp_policies'::regclass, 'dp_budget_limits'::regclass) \
            AND pg_describe_object(d.refclassid, d.refobjid, 0) ~ 'pg_has_role|unequal|operator <>'";
     assert_eq!(value::<i64>(&mut client, taken), 0);
     // What has the very name and arguments stands in the way.
@@ -835,12 +835,9 @@ const CALLS: [(&str, &str); 28] = [
     ("dp_sum", "dp_sum(x, 0, 1, {eps}, {mech})"),
     ("dp_count", "dp_count(x, {eps}, {mech})"),
     ("dp_keep", "dp_keep({eps}, 1e-6, {mech})"),
-    ("dp_variance", "dp_variance(x, 0, 1, {eps}, {mech})"),
-    ("dp_variance", "dp_stddev(x, 0, 1, {eps}, {mech})"),
-    (
-        "dp_variance",
-        "dp_variance_estimate(x, 0, 1, {eps}, {mech})",
-    ),
+    ("dp_var_pop", "dp_var_pop(x, 0, 1, {eps}, {mech})"),
+    ("dp_var_pop", "dp_stddev_pop(x, 0, 1, {eps}, {mech})"),
+    ("dp_var_pop", "dp_var_pop_estimate(x, 0, 1, {eps}, {mech})"),
     ("dp_count_distinct", "dp_count_distinct(x, {eps}, {mech})"),
     (
         "dp_count_distinct",
@@ -1007,7 +1004,7 @@ fn the_default_is_the_one_that_is_listed() {
         "dp_sum",
         "dp_count",
         "dp_count_distinct",
-        "dp_variance",
+        "dp_var_pop",
     ];
     let scalars = [&scalars[..], &pairs].concat();
     for (aggregate, is_default, info) in catalog().filter(|entry| scalars.contains(&entry.0)) {

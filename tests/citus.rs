@@ -81,7 +81,7 @@ fn what_is_pushed_down_is_exact() {
     let mut client = world();
     for sql in [
         "SELECT dp_mean(x, 0, 100, 1.0) FROM {t}",
-        "SELECT dp_mean(x, 0, 100, 1.0), dp_sum(x, 0, 100, 1.0), dp_count(1.0), dp_variance(x, 0, 100, 1.0) FROM {t}",
+        "SELECT dp_mean(x, 0, 100, 1.0), dp_sum(x, 0, 100, 1.0), dp_count(1.0), dp_var_pop(x, 0, 100, 1.0) FROM {t}",
         "SELECT region, dp_mean(x, 0, 100, 1.0), dp_count(1.0) FROM {t} GROUP BY region",
         "SELECT day, region, dp_histogram(x, 0, 100, 5, 1.0) FROM {t} GROUP BY day, region",
         "SELECT region, dp_count(1.0) FROM {t} GROUP BY region HAVING dp_keep(1.0, 1e-6)",
@@ -399,9 +399,9 @@ fn the_gate_lends_no_distributed_table() {
         "CREATE ROLE asker LOGIN; GRANT USAGE ON SCHEMA world TO asker",
     );
     let protect = [
-        "SELECT dp_budget('citus', 10, 0)",
+        "SELECT dp_set_budget('citus', 10, 0)",
         "SELECT dp_protect('visits', 'person', 'citus')",
-        "SELECT dp_column('visits', 'x', 0, 100)",
+        "SELECT dp_declare('visits', 'x', 0, 100)",
         "SELECT dp_allow('visits', 'asker')",
     ];
     let mut asker = connect("asker");

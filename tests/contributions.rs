@@ -141,7 +141,7 @@ fn a_person_moves_the_integers_by_no_more_than_k_rows() {
         assert_eq!(pair.iter().sum::<i128>(), G * n);
         let buckets = moved("dp_histogram(c, 0, 1, 3, 1, 'geometric(rows={k})')");
         assert_eq!(buckets.iter().map(|b| b.abs()).sum::<i128>(), n);
-        let sums = moved("dp_variance(c, 0, 1, 1, 'laplace(rows={k})')");
+        let sums = moved("dp_var_pop(c, 0, 1, 1, 'laplace(rows={k})')");
         let norm: i128 = sums.iter().map(|sum| sum.abs()).sum();
         assert!(norm <= (2 << 48) * n, "{sums:?}");
     }
@@ -410,7 +410,7 @@ fn assert_moves_at_most_the_rows(client: &mut Client, bytes: &str, honest: &str)
                 s >= 0 && rest >= 0 && s + rest == G * n,
                 "{bytes}: {s} {rest}"
             );
-            let variance = format!("dp_variance(c, -7, 2, 1, 'laplace(rows={k})')");
+            let variance = format!("dp_var_pop(c, -7, 2, 1, 'laplace(rows={k})')");
             let all: i128 = moved(&variance, before).iter().map(|f| f.abs()).sum();
             assert!(all <= (2 << 48) * n, "{bytes}: {all}");
         }
@@ -510,7 +510,7 @@ fn a_person_of_fifty_rows_is_as_private_as_the_call_says() {
             "dp_mean(x, 0, 1, 1.0, 'hourglass(rows={k})')",
             "dp_sum(x, 0, 1, 1.0, 'staircase(rows={k})')",
             "dp_count(x, 1.0, 'geometric(rows={k})')",
-            "dp_variance(x, 0, 1, 1.0, 'laplace(rows={k})')",
+            "dp_var_pop(x, 0, 1, 1.0, 'laplace(rows={k})')",
         ] {
             let call = call.replace("{k}", &k.to_string());
             let found = told(&call, k);

@@ -100,14 +100,14 @@ fn a_dump_keeps_what_was_spent() {
     steps(
         &mut client,
         &format!(
-            "SELECT dp_budget('b', 0.75, 0, '{0}'); SELECT dp_charge('b', 0.125, 0, '{0}'); \
-             SELECT dp_charge('b', 0.25, 1e-9); SELECT dp_budget('empty', 2, 0)",
+            "SELECT dp_set_budget('b', 0.75, 0, '{0}'); SELECT dp_charge('b', 0.125, 0, '{0}'); \
+             SELECT dp_charge('b', 0.25, 1e-9); SELECT dp_set_budget('empty', 2, 0)",
             role.name()
         ),
     );
     past_limit(&refused(&mut client, "SELECT dp_charge('b', 5, 0)"));
     let (copy, mut restored) = restore(&mut client, &database);
-    for view in ["dp_budgets", "dp_ledger", "dp_promises"] {
+    for view in ["dp_budgets", "dp_ledger", "dp_budget_limits"] {
         let sql = format!(
             "SELECT coalesce(string_agg(v::text, E'\\n' ORDER BY v::text), '') FROM {view} v"
         );
@@ -119,7 +119,7 @@ fn a_dump_keeps_what_was_spent() {
     // And it goes on from there, by its owner's word: rows that a transaction made are charged in place too.
     let elsewhere = refused(&mut restored, "SELECT dp_charge('b', 0.5, 0)");
     assert_eq!(elsewhere.code, "55000", "{elsewhere:?}");
-    run(&mut restored, "SELECT dp_budget_continue('b', 0, 0)");
+    run(&mut restored, "SELECT dp_continue_budget('b', 0, 0)");
     run(&mut restored, "SELECT dp_charge('b', 0.5, 0)");
     past_limit(&refused(&mut restored, "SELECT dp_charge('b', 0.25, 0)"));
     assert_eq!(charges(&mut restored), 4);
@@ -142,7 +142,7 @@ fn a_dump_keeps_policies_and_no_permission_of_what_is_gone() {
         &format!(
             "CREATE ROLE {gone}; CREATE TABLE t (person int PRIMARY KEY, x float8); CREATE TABLE u (person int); \
              SELECT dp_protect('t', 'person', 'b', rows => 3), dp_protect('u', 'person', 'b'); \
-             SELECT dp_column('t', 'x', 0, 5); \
+             SELECT dp_declare('t', 'x', 0, 5); \
              SELECT dp_allow('t', '{0}'), dp_allow('u', '{0}'), dp_allow('t', '{gone}'); DROP TABLE u; DROP ROLE {gone}",
             role.name()
         ),

@@ -110,15 +110,15 @@ fn what_it_cost_stands_beside_the_answer() {
             "clipped(n=1000)",
         ),
         ("dp_sum_estimate(x, 0, 10, 2)", "2", "0", "staircase"),
-        ("dp_variance_estimate(x, 0, 10, 0.5)", "0.5", "0", "laplace"),
+        ("dp_var_pop_estimate(x, 0, 10, 0.5)", "0.5", "0", "laplace"),
         (
-            "dp_variance_estimate(x, 0, 10, (SELECT 0.5), (SELECT 'laplace( sample=yes )'::varchar))",
+            "dp_var_pop_estimate(x, 0, 10, (SELECT 0.5), (SELECT 'laplace( sample=yes )'::varchar))",
             "0.5",
             "0",
             "laplace(sample=yes)",
         ),
         (
-            "dp_variance_estimate(x, 0, 10, 2, 'gaussian(delta=0.125)', 0.5)",
+            "dp_var_pop_estimate(x, 0, 10, 2, 'gaussian(delta=0.125)', 0.5)",
             "2",
             "0.125",
             "gaussian(delta=0.125)",
@@ -150,7 +150,7 @@ fn what_it_cost_stands_beside_the_answer() {
         assert_eq!(spent, [epsilon, delta, mechanism], "{call}");
         let number = |name| column(name).parse::<f64>().expect("a number");
         assert!(number("lower") <= number("upper"), "{call}");
-        let with_count = call.starts_with("dp_mean") || call.starts_with("dp_variance");
+        let with_count = call.starts_with("dp_mean") || call.starts_with("dp_var_pop");
         assert_eq!(
             columns.iter().any(|(key, _)| key == "count"),
             with_count,
@@ -221,7 +221,7 @@ fn what_it_protects_stands_beside_the_answer() {
         ),
         ("dp_count_estimate(1.0)", rows_of, "row"),
         (
-            "dp_variance_estimate(x, 0, 10, 1, 'laplace(groups=4)')",
+            "dp_var_pop_estimate(x, 0, 10, 1, 'laplace(groups=4)')",
             rows_of,
             "row (at most 1 of a person in each of 4 groups)",
         ),
@@ -252,7 +252,7 @@ fn what_it_protects_stands_beside_the_answer() {
             "person (at most 2 rows in 1 group)",
         ),
         (
-            "dp_variance_estimate(c, 0, 10, 1, 'laplace(rows=2)')",
+            "dp_var_pop_estimate(c, 0, 10, 1, 'laplace(rows=2)')",
             person,
             "person (at most 2 rows in 1 group)",
         ),
@@ -330,7 +330,7 @@ fn what_is_kept_does_not_need_the_extension() {
         "CREATE TABLE means AS SELECT (dp_mean_estimate(x, 0, 10, 1)).* FROM t; \
          CREATE TABLE sums AS SELECT (dp_sum_estimate(x, 0, 10, 1)).* FROM t; \
          CREATE TABLE counts AS SELECT (dp_count_estimate(1)).* FROM t; \
-         CREATE TABLE variances AS SELECT (dp_variance_estimate(x, 0, 10, 1)).* FROM t; \
+         CREATE TABLE variances AS SELECT (dp_var_pop_estimate(x, 0, 10, 1)).* FROM t; \
          CREATE TABLE many AS SELECT (dp_counts_estimate(1, 'laplace', x > 1)).* FROM t; \
          CREATE TABLE planned AS SELECT * FROM dp_mean_plan(1000, 0, 10, 1); \
          CREATE TABLE mechanisms AS SELECT * FROM dp_mechanisms(); \
@@ -386,14 +386,14 @@ fn intervals_hold_what_they_estimate() {
             4950.0,
             0.05,
         ),
-        ("dp_variance_estimate(x, 0, 10, 1)", VARIANCE, 0.05),
+        ("dp_var_pop_estimate(x, 0, 10, 1)", VARIANCE, 0.05),
         (
-            "dp_variance_estimate(x, 0, 10, 0.1, 'laplace', 0.5)",
+            "dp_var_pop_estimate(x, 0, 10, 0.1, 'laplace', 0.5)",
             VARIANCE,
             0.5,
         ),
         (
-            "dp_variance_estimate(x, 0, 10, 1, 'gaussian(delta=1e-6, sample=yes)', 0.99)",
+            "dp_var_pop_estimate(x, 0, 10, 1, 'gaussian(delta=1e-6, sample=yes)', 0.99)",
             VARIANCE * 1000.0 / 999.0,
             0.01,
         ),
@@ -439,7 +439,7 @@ fn the_same_in_a_parallel_plan() {
     run(&mut client, TABLE);
     let sql = "SELECT dp_mean_estimate(x, 0, 10, 1)::text || dp_sum_estimate(x, 0, 10, 1)::text \
                || dp_count_estimate(x, 1, 'geometric', 0.5)::text \
-               || dp_variance_estimate(x, 0, 10, 1, 'laplace', 0.5)::text FROM t";
+               || dp_var_pop_estimate(x, 0, 10, 1, 'laplace', 0.5)::text FROM t";
     let mut seeded = || {
         run(&mut client, "SELECT dp_test_seed(7)");
         value::<String>(&mut client, sql)
@@ -508,11 +508,11 @@ fn errors_are_the_same_with_and_without_rows() {
             "confidence",
         ),
         (
-            "dp_variance_estimate(x, 0, 1, 1, 'laplace', 1)",
+            "dp_var_pop_estimate(x, 0, 1, 1, 'laplace', 1)",
             "confidence",
         ),
         (
-            "dp_variance_estimate(x, 0, 1, 1, 'laplace', a)",
+            "dp_var_pop_estimate(x, 0, 1, 1, 'laplace', a)",
             "confidence",
         ),
         ("dp_sum_estimate(x, 0, 1, 1, 'hourglass')", "mech"),

@@ -18,7 +18,7 @@ fn may_lack(client: &mut Client, what: &str) {
         refusal.message.contains("may be missing") && refusal.message.contains(what),
         "{refusal:?}"
     );
-    assert!(refusal.hint.contains("dp_budget_continue"), "{refusal:?}");
+    assert!(refusal.hint.contains("dp_continue_budget"), "{refusal:?}");
 }
 
 /// A database that was copied by the server, with a session in it.
@@ -45,7 +45,7 @@ fn a_copy_of_the_database_is_not_charged() {
     may_lack(&mut copied, "the OID of the database was ");
     assert_eq!(charges(&mut copied), 1);
     // Neither by the limits nor by closing it does it go on.
-    run(&mut copied, "SELECT dp_budget('b', 2, 0)");
+    run(&mut copied, "SELECT dp_set_budget('b', 2, 0)");
     may_lack(&mut copied, "the OID of the database was ");
     // The original does.
     let mut client = database.connect();
@@ -54,7 +54,7 @@ fn a_copy_of_the_database_is_not_charged() {
     // What the owner says is missing is spent for good, past the limit too.
     run(
         &mut copied,
-        "BEGIN; SELECT dp_budget_continue('b', 1.5, 1e-6)",
+        "BEGIN; SELECT dp_continue_budget('b', 1.5, 1e-6)",
     );
     let refusal = refused(&mut copied, "SELECT dp_charge('b', 0.125, 0)");
     assert_eq!(refusal.code, "55000", "{refusal:?}");
@@ -63,12 +63,12 @@ fn a_copy_of_the_database_is_not_charged() {
     may_lack(&mut copied, "the OID of the database was ");
     let sql = "SELECT spent_epsilon FROM dp_budgets WHERE role IS NULL";
     assert_eq!(value::<f64>(&mut copied, sql), 1.75);
-    run(&mut copied, "SELECT dp_budget_continue('b', 0.5, 0)");
+    run(&mut copied, "SELECT dp_continue_budget('b', 0.5, 0)");
     assert_eq!(value::<f64>(&mut copied, sql), 2.25);
     past_limit(&refused(&mut copied, "SELECT dp_charge('b', 0.125, 0)"));
     steps(
         &mut copied,
-        "SELECT dp_budget('b', 3, 1e-3); SELECT dp_charge('b', 0.125, 0)",
+        "SELECT dp_set_budget('b', 3, 1e-3); SELECT dp_charge('b', 0.125, 0)",
     );
     let sql = "SELECT number, epsilon, database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
                FROM dp_budget_history ORDER BY number";
@@ -91,7 +91,7 @@ fn a_ledger_goes_on_for_nothing_by_its_owners_word() {
     run(
         &mut client,
         &format!(
-            "GRANT EXECUTE ON FUNCTION dp_budget_continue(text, float8, float8) TO {}",
+            "GRANT EXECUTE ON FUNCTION dp_continue_budget(text, float8, float8) TO {}",
             role.name()
         ),
     );
@@ -100,28 +100,28 @@ fn a_ledger_goes_on_for_nothing_by_its_owners_word() {
     run(
         &mut copied,
         &format!(
-            "GRANT EXECUTE ON FUNCTION dp_budget_continue(text, float8, float8) TO {}",
+            "GRANT EXECUTE ON FUNCTION dp_continue_budget(text, float8, float8) TO {}",
             role.name()
         ),
     );
     run(&mut copied, &format!("SET ROLE {}", role.name()));
-    let refusal = refused(&mut copied, "SELECT dp_budget_continue('b', 0, 0)");
+    let refusal = refused(&mut copied, "SELECT dp_continue_budget('b', 0, 0)");
     assert_eq!(refusal.code, "42501", "{refusal:?}");
     run(&mut copied, "RESET ROLE");
     for (sql, argument) in [
-        ("dp_budget_continue('b', -1, 0)", "epsilon"),
-        ("dp_budget_continue('b', 'NaN', 0)", "epsilon"),
-        ("dp_budget_continue('b', 'Infinity', 0)", "epsilon"),
-        ("dp_budget_continue('b', NULL, 0)", "epsilon"),
-        ("dp_budget_continue('b', 0, 1)", "delta"),
-        ("dp_budget_continue('b', 0, NULL)", "delta"),
-        ("dp_budget_continue(NULL, 0, 0)", "budget"),
+        ("dp_continue_budget('b', -1, 0)", "epsilon"),
+        ("dp_continue_budget('b', 'NaN', 0)", "epsilon"),
+        ("dp_continue_budget('b', 'Infinity', 0)", "epsilon"),
+        ("dp_continue_budget('b', NULL, 0)", "epsilon"),
+        ("dp_continue_budget('b', 0, 1)", "delta"),
+        ("dp_continue_budget('b', 0, NULL)", "delta"),
+        ("dp_continue_budget(NULL, 0, 0)", "budget"),
     ] {
         let refusal = refused(&mut copied, &format!("SELECT {sql}"));
         assert_eq!(refusal.code, "22023", "{sql}: {refusal:?}");
         assert!(refusal.message.contains(argument), "{sql}: {refusal:?}");
     }
-    let sql = "SELECT dp_budget_continue('other', 0, 0)";
+    let sql = "SELECT dp_continue_budget('other', 0, 0)";
     assert_eq!(refused(&mut copied, sql).code, "42704");
     // Where somebody's lock stands in the way, nothing was spent, as the HINT says.
     let mut other = connect(&copy);
@@ -129,7 +129,7 @@ fn a_ledger_goes_on_for_nothing_by_its_owners_word() {
         &mut other,
         "BEGIN; LOCK TABLE dp_mean.history IN SHARE MODE",
     );
-    let sql = "SELECT dp_budget_continue('b', 0.25, 0)";
+    let sql = "SELECT dp_continue_budget('b', 0.25, 0)";
     assert_eq!(refused(&mut copied, sql).code, "55P03");
     run(&mut other, "ROLLBACK");
     drop(other);
@@ -137,7 +137,7 @@ fn a_ledger_goes_on_for_nothing_by_its_owners_word() {
     may_lack(&mut copied, "the OID of the database was ");
     steps(
         &mut copied,
-        "SELECT dp_budget_continue('b', 0, 0); SELECT dp_charge('b', 0.75, 0)",
+        "SELECT dp_continue_budget('b', 0, 0); SELECT dp_charge('b', 0.75, 0)",
     );
     past_limit(&refused(&mut copied, "SELECT dp_charge('b', 0.125, 0)"));
     drop(copied);
@@ -194,7 +194,7 @@ fn without_the_defence_a_copy_pays_with_what_was_spent() {
     let (database, mut client) = session(Build::Testing);
     steps(
         &mut client,
-        "SELECT dp_budget('b', 1, 0); SELECT dp_charge('b', 0.25, 0)",
+        "SELECT dp_set_budget('b', 1, 0); SELECT dp_charge('b', 0.25, 0)",
     );
     drop(client);
     let copy = format!("{}_copied", database.name());
@@ -221,7 +221,7 @@ fn without_the_defence_a_copy_pays_with_what_was_spent() {
 fn a_flood_of_refusals_does_not_fill_the_disk() {
     const MANY: i64 = 10_000;
     let (_database, mut client) = session(Build::Testing);
-    run(&mut client, "SELECT dp_budget('b', 1, 0)");
+    run(&mut client, "SELECT dp_set_budget('b', 1, 0)");
     // Each with a long text, refused, and caught.
     let flood = |client: &mut Client, times: i64| {
         let sql = format!(
@@ -261,7 +261,7 @@ fn a_flood_of_refusals_does_not_fill_the_disk() {
 fn each_role_and_budget_has_its_refusals_noted() {
     let (database, mut client) = with_budget(1.0, 0.0);
     let role = Role::new(&database);
-    run(&mut client, "SELECT dp_budget('other', 1, 0)");
+    run(&mut client, "SELECT dp_set_budget('other', 1, 0)");
     for _ in 0..3 {
         for sql in [
             "SELECT dp_charge('b', 2, 0)".to_owned(),
@@ -301,26 +301,26 @@ fn a_budget_is_given_to_another_role() {
         &mut client,
         &format!(
             "CREATE ROLE {first} LOGIN; CREATE ROLE {second} LOGIN; CREATE ROLE {third} LOGIN; \
-             GRANT EXECUTE ON FUNCTION dp_budget(text, float8, float8), dp_charge(text, float8, float8), \
-             dp_budget_owner(text, regrole) TO {all}; GRANT {third} TO {second}"
+             GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8), dp_charge(text, float8, float8), \
+             dp_set_budget_owner(text, regrole) TO {all}; GRANT {third} TO {second}"
         ),
     );
     let [mut one, mut two] = [&first, &second].map(|role| database.connect_as(role));
     steps(
         &mut one,
-        "SELECT dp_budget('b', 1, 0); SELECT dp_charge('b', 0.25, 0)",
+        "SELECT dp_set_budget('b', 1, 0); SELECT dp_charge('b', 0.25, 0)",
     );
-    let give = |role: &str| format!("SELECT dp_budget_owner('b', '{role}')");
+    let give = |role: &str| format!("SELECT dp_set_budget_owner('b', '{role}')");
     // Not one that is another's, and not to a role that one could not become.
     assert_eq!(refused(&mut two, &give(&second)).code, "42501");
     let refusal = refused(&mut one, &give(&second));
     assert_eq!(refusal.code, "42501", "{refusal:?}");
     assert!(refusal.message.contains("SET ROLE"), "{refusal:?}");
     for (sql, code) in [
-        ("dp_budget_owner('b', 0::oid)", "42704"),
-        ("dp_budget_owner('b', NULL)", "42704"),
-        ("dp_budget_owner('c', 'postgres')", "42704"),
-        ("dp_budget_owner('', 'postgres')", "22023"),
+        ("dp_set_budget_owner('b', 0::oid)", "42704"),
+        ("dp_set_budget_owner('b', NULL)", "42704"),
+        ("dp_set_budget_owner('c', 'postgres')", "42704"),
+        ("dp_set_budget_owner('', 'postgres')", "22023"),
     ] {
         let refusal = refused(&mut client, &format!("SELECT {sql}"));
         assert_eq!(refusal.code, code, "{sql}: {refusal:?}");
@@ -364,8 +364,8 @@ fn a_role_that_owns_a_budget_is_not_dropped() {
         &mut client,
         &format!(
             "CREATE ROLE {first}; CREATE ROLE {second}; \
-             GRANT EXECUTE ON FUNCTION dp_budget(text, float8, float8) TO {first}, {second}; \
-             SET ROLE {first}; SELECT dp_budget('b', 1, 0), dp_budget('c', 1, 0); RESET ROLE; DROP OWNED BY {first}; \
+             GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8) TO {first}, {second}; \
+             SET ROLE {first}; SELECT dp_set_budget('b', 1, 0), dp_set_budget('c', 1, 0); RESET ROLE; DROP OWNED BY {first}; \
              REASSIGN OWNED BY {first} TO postgres"
         ),
     );
@@ -383,19 +383,19 @@ fn a_role_that_owns_a_budget_is_not_dropped() {
     run(
         &mut client,
         &format!(
-            "BEGIN; SELECT dp_budget_owner('b', '{second}'), dp_budget_owner('c', '{second}'); ROLLBACK"
+            "BEGIN; SELECT dp_set_budget_owner('b', '{second}'), dp_set_budget_owner('c', '{second}'); ROLLBACK"
         ),
     );
     stays(&mut client, &first);
     run(
         &mut client,
-        &format!("SELECT dp_budget_owner('b', '{second}')"),
+        &format!("SELECT dp_set_budget_owner('b', '{second}')"),
     );
     stays(&mut client, &first);
     stays(&mut client, &second);
     run(
         &mut client,
-        &format!("SELECT dp_budget_owner('c', '{second}'); DROP ROLE {first}"),
+        &format!("SELECT dp_set_budget_owner('c', '{second}'); DROP ROLE {first}"),
     );
     stays(&mut client, &second);
     // It made the one that it does not own any more, so that its number may be another's later.
@@ -414,8 +414,8 @@ fn a_role_that_owns_a_budget_is_not_dropped() {
         &mut client,
         &format!(
             "SELECT dp_test_defence('ledger_owner', false); CREATE ROLE {first}; \
-             GRANT EXECUTE ON FUNCTION dp_budget(text, float8, float8) TO {first}; \
-             SET ROLE {first}; SELECT dp_budget('b', 1, 0); RESET ROLE; DROP OWNED BY {first}; DROP ROLE {first}"
+             GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8) TO {first}; \
+             SET ROLE {first}; SELECT dp_set_budget('b', 1, 0); RESET ROLE; DROP OWNED BY {first}; DROP ROLE {first}"
         ),
     );
     let sql = "SELECT owner::text ~ '^[0-9]+$' FROM dp_budgets WHERE role IS NULL";
@@ -424,7 +424,7 @@ fn a_role_that_owns_a_budget_is_not_dropped() {
     let config = "SELECT count(*) FROM dp_mean.history WHERE EXISTS (SELECT FROM pg_roles r WHERE r.oid = \
          (SELECT h.owner::oid FROM dp_mean.history h WHERE h.budget = history.budget ORDER BY h.number DESC LIMIT 1))";
     assert_eq!(value::<i64>(&mut client, config), 0);
-    run(&mut client, "SELECT dp_budget_owner('b', 'postgres')");
+    run(&mut client, "SELECT dp_set_budget_owner('b', 'postgres')");
     assert_eq!(value::<i64>(&mut client, config), 2);
     run(&mut client, "SELECT dp_charge('b', 0.5, 0)");
 }
@@ -437,7 +437,7 @@ fn a_dump_without_the_owner_is_not_charged() {
     run(
         &mut client,
         &format!(
-            "CREATE ROLE {gone}; SELECT dp_budget('b', 1, 0); SELECT dp_budget_owner('b', '{gone}'); \
+            "CREATE ROLE {gone}; SELECT dp_set_budget('b', 1, 0); SELECT dp_set_budget_owner('b', '{gone}'); \
              DELETE FROM pg_shdepend WHERE refobjid = '{gone}'::regrole"
         ),
     );
@@ -460,7 +460,7 @@ fn a_dump_without_the_owner_is_not_charged() {
     run(&mut restored, "RESET ROLE");
     steps(
         &mut restored,
-        "SELECT dp_budget_continue('b', 0, 0); SELECT dp_charge('b', 0.75, 0)",
+        "SELECT dp_continue_budget('b', 0, 0); SELECT dp_charge('b', 0.75, 0)",
     );
     past_limit(&refused(&mut restored, sql));
     let owner = "SELECT owner::text FROM dp_budgets WHERE role IS NULL";
@@ -490,11 +490,11 @@ fn the_log_has_each_charge_and_the_client_has_none() {
     });
     steps(
         &mut client,
-        "SELECT dp_budget('b', 1, 1e-6); SELECT dp_budget('g', 1, 1e-6)",
+        "SELECT dp_set_budget('b', 1, 1e-6); SELECT dp_set_budget('g', 1, 1e-6)",
     );
     let sql = format!(
         "SET client_min_messages = debug1; SELECT dp_charge('b', 0.25, 1e-7), 'secret'; \
-         SELECT dp_charge('b', 0.5, 0, '{0}') /* secret */; SELECT dp_budget_continue('b', 0.125, 0)",
+         SELECT dp_charge('b', 0.5, 0, '{0}') /* secret */; SELECT dp_continue_budget('b', 0.125, 0)",
         role.name()
     );
     steps(&mut listening, &sql);
@@ -556,7 +556,7 @@ fn an_extension_in_its_own_schema_answers_and_stays() {
             "CREATE SCHEMA data; GRANT USAGE ON SCHEMA data TO {name}; \
              CREATE TABLE data.staff AS SELECT i AS id, i % 10 AS x FROM generate_series(1, 3000) i; \
              ALTER TABLE data.staff ADD PRIMARY KEY (id); \
-             SELECT dp.dp_budget('b', 50, 0), dp.dp_protect('data.staff', 'id', 'b', query_epsilon => 5), \
+             SELECT dp.dp_set_budget('b', 50, 0), dp.dp_protect('data.staff', 'id', 'b', query_eps => 5), \
              dp.dp_allow('data.staff', '{name}'); ALTER DATABASE {} OWNER TO {name}",
             database.name()
         ),
@@ -573,7 +573,7 @@ fn an_extension_in_its_own_schema_answers_and_stays() {
     run(
         &mut client,
         "DROP EXTENSION dp_mean CASCADE; CREATE SCHEMA public AUTHORIZATION pg_database_owner; \
-         CREATE EXTENSION dp_mean SCHEMA public; SELECT dp_budget('b', 1, 0)",
+         CREATE EXTENSION dp_mean SCHEMA public; SELECT dp_set_budget('b', 1, 0)",
     );
     run(&mut owner, "DROP SCHEMA public CASCADE");
     let sql = "SELECT count(*) FROM pg_extension WHERE extname = 'dp_mean'";

@@ -15,7 +15,7 @@ pub fn with_budget(epsilon: f64, delta: f64) -> (Database, Client) {
     let (database, mut client) = session(Build::Release);
     run(
         &mut client,
-        &format!("SELECT dp_budget('b', {epsilon:?}, {delta:?})"),
+        &format!("SELECT dp_set_budget('b', {epsilon:?}, {delta:?})"),
     );
     (database, client)
 }
@@ -225,8 +225,7 @@ fn many_roles_have_lines_of_their_own() {
     for i in 0..ROLES {
         run(&mut client, &format!("CREATE ROLE {}", role(i)));
     }
-    let limited =
-        "SELECT dp_budget('b', 0.75, 0, rolname::regrole::oid) FROM pg_roles WHERE rolname ~ $1";
+    let limited = "SELECT dp_set_budget('b', 0.75, 0, rolname::regrole::oid) FROM pg_roles WHERE rolname ~ $1";
     let pattern = format!("^{}_r", database.name());
     client
         .execute(limited, &[&pattern])
@@ -289,10 +288,10 @@ fn what_is_spent_is_rounded_to_the_private_side() {
 
     run(
         &mut client,
-        "SELECT dp_budget('least', 1.5 * power(2, -50), 3 * power(2, -62))",
+        "SELECT dp_set_budget('least', 1.5 * power(2, -50), 3 * power(2, -62))",
     );
-    run(&mut client, "SELECT dp_budget('some', 0.3, 1e-6)");
-    let sql = "SELECT epsilon_units, rho_units, delta_units FROM dp_mean.promise p \
+    run(&mut client, "SELECT dp_set_budget('some', 0.3, 1e-6)");
+    let sql = "SELECT epsilon_units, rho_units, delta_units FROM dp_mean.budget_limit p \
                JOIN dp_mean.budget b ON b.id = p.budget WHERE b.name = $1";
     for (name, epsilon, delta) in [
         ("least", 1.5 * 0.5f64.powi(50), 3.0 * 0.5f64.powi(62)),
@@ -318,7 +317,7 @@ fn a_role_that_is_renamed_keeps_its_line() {
     steps(
         &mut client,
         &format!(
-            "CREATE ROLE {first}; SELECT dp_budget('b', 0.5, 0, '{first}'); {}",
+            "CREATE ROLE {first}; SELECT dp_set_budget('b', 0.5, 0, '{first}'); {}",
             charge(&first)
         ),
     );
@@ -355,12 +354,12 @@ fn a_budget_stays_when_its_owner_goes() {
     let (database, mut client) = session(Build::Release);
     let [first, second] = ["first", "second"].map(|name| format!("{}_{name}", database.name()));
     run(&mut client, &format!("CREATE ROLE {first} LOGIN"));
-    let grant = "GRANT EXECUTE ON FUNCTION dp_budget(text, float8, float8), dp_charge(text, float8, float8) TO";
+    let grant = "GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8), dp_charge(text, float8, float8) TO";
     run(&mut client, &format!("{grant} {first}"));
     let mut owner = database.connect_as(&first);
     steps(
         &mut owner,
-        "SELECT dp_budget('b', 1, 0); SELECT dp_charge('b', 0.25, 0)",
+        "SELECT dp_set_budget('b', 1, 0); SELECT dp_charge('b', 0.25, 0)",
     );
     run(
         &mut client,
@@ -381,7 +380,7 @@ fn a_budget_stays_when_its_owner_goes() {
     run(
         &mut client,
         &format!(
-            "SELECT dp_budget_owner('b', 'postgres'); DROP OWNED BY {second}; DROP ROLE {second}"
+            "SELECT dp_set_budget_owner('b', 'postgres'); DROP OWNED BY {second}; DROP ROLE {second}"
         ),
     );
     assert_eq!(
@@ -405,7 +404,7 @@ fn a_role_line_and_the_budget_both_count() {
     let name = role.name();
     run(
         &mut client,
-        &format!("SELECT dp_budget('b', 0.5, 0, '{name}')"),
+        &format!("SELECT dp_set_budget('b', 0.5, 0, '{name}')"),
     );
     run(
         &mut client,
@@ -432,7 +431,7 @@ fn a_role_line_and_the_budget_both_count() {
     // A higher limit of the role does not help it past the budget's.
     run(
         &mut client,
-        &format!("SELECT dp_budget('b', 5, 0, '{name}')"),
+        &format!("SELECT dp_set_budget('b', 5, 0, '{name}')"),
     );
     past_limit(&refused(
         &mut client,
@@ -443,18 +442,21 @@ fn a_role_line_and_the_budget_both_count() {
 #[test]
 fn limits_are_a_part_of_their_transaction() {
     let (database, mut client) = session(Build::Release);
-    run(&mut client, "BEGIN; SELECT dp_budget('b', 9, 0); ROLLBACK");
+    run(
+        &mut client,
+        "BEGIN; SELECT dp_set_budget('b', 9, 0); ROLLBACK",
+    );
     assert_eq!(
         refused(&mut client, "SELECT dp_charge('b', 1, 0)").code,
         "42704"
     );
     steps(
         &mut client,
-        "SELECT dp_budget('b', 1, 0); SELECT dp_charge('b', 1, 0)",
+        "SELECT dp_set_budget('b', 1, 0); SELECT dp_charge('b', 1, 0)",
     );
 
     // A charge is for good, so it does not rest on a limit that is not.
-    run(&mut client, "BEGIN; SELECT dp_budget('b', 9, 0)");
+    run(&mut client, "BEGIN; SELECT dp_set_budget('b', 9, 0)");
     let error = refused(&mut client, "SELECT dp_charge('b', 1, 0)");
     assert_eq!(error.code, "55000");
     run(&mut client, "ROLLBACK");
@@ -462,7 +464,7 @@ fn limits_are_a_part_of_their_transaction() {
 
     // Nor does another session see it before COMMIT.
     let mut other = database.connect();
-    run(&mut client, "BEGIN; SELECT dp_budget('b', 9, 0)");
+    run(&mut client, "BEGIN; SELECT dp_set_budget('b', 9, 0)");
     past_limit(&refused(&mut other, "SELECT dp_charge('b', 1, 0)"));
     run(&mut client, "COMMIT");
     run(&mut other, "SELECT dp_charge('b', 1, 0)");
@@ -472,7 +474,7 @@ fn limits_are_a_part_of_their_transaction() {
         &mut other,
         "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1",
     );
-    run(&mut client, "SELECT dp_budget('b', 2.5, 0)");
+    run(&mut client, "SELECT dp_set_budget('b', 2.5, 0)");
     past_limit(&refused(&mut other, "SELECT dp_charge('b', 1, 0)"));
     run(
         &mut other,
@@ -484,7 +486,7 @@ fn limits_are_a_part_of_their_transaction() {
     run(&mut other, "ROLLBACK");
 
     // Below what was spent: it stays spent.
-    run(&mut client, "SELECT dp_budget('b', 0.5, 0)");
+    run(&mut client, "SELECT dp_set_budget('b', 0.5, 0)");
     let sql =
         "SELECT spent_epsilon, left_epsilon, questions_left FROM dp_budgets WHERE role IS NULL";
     let row = client.query_one(sql, &[]).expect("a line");
@@ -492,7 +494,7 @@ fn limits_are_a_part_of_their_transaction() {
     // Each promise is on record.
     let promises = rows(
         &mut client,
-        "SELECT number, epsilon FROM dp_promises ORDER BY 1",
+        "SELECT number, epsilon FROM dp_budget_limits ORDER BY 1",
     );
     let promises: Vec<(i64, f64)> = promises
         .iter()
@@ -505,12 +507,12 @@ fn limits_are_a_part_of_their_transaction() {
 fn a_budget_is_closed_and_not_deleted() {
     let (_database, mut client) = with_budget(1.0, 0.0);
     run(&mut client, "SELECT dp_charge('b', 0.5, 0)");
-    run(&mut client, "SELECT dp_budget_close('b')");
+    run(&mut client, "SELECT dp_close_budget('b')");
     for sql in [
         "SELECT dp_charge('b', 0.1, 0)",
-        "SELECT dp_budget('b', 5, 0)",
-        "SELECT dp_budget('b', 5, 0, 'postgres')",
-        "SELECT dp_budget_close('b')",
+        "SELECT dp_set_budget('b', 5, 0)",
+        "SELECT dp_set_budget('b', 5, 0, 'postgres')",
+        "SELECT dp_close_budget('b')",
     ] {
         let error = refused(&mut client, sql);
         assert_eq!(error.code, "55000", "{sql}: {error:?}");
@@ -583,34 +585,34 @@ fn what_is_wrong_with_a_call_is_said() {
             "dp_charge: argument \"role\" is no role",
         ),
         (
-            "dp_budget('c', 1, 0, 'postgres')",
+            "dp_set_budget('c', 1, 0, 'postgres')",
             "42704",
-            "dp_budget: there is no budget \"c\"",
+            "dp_set_budget: there is no budget \"c\"",
         ),
         (
-            "dp_budget('c', 5000, 0)",
+            "dp_set_budget('c', 5000, 0)",
             "22023",
-            "dp_budget: argument \"epsilon\" must be at most 4096",
+            "dp_set_budget: argument \"epsilon\" must be at most 4096",
         ),
         (
-            "dp_budget('c', 1, 2)",
+            "dp_set_budget('c', 1, 2)",
             "22023",
-            "dp_budget: argument \"delta\" must be 0, or above 0 and below 1",
+            "dp_set_budget: argument \"delta\" must be 0, or above 0 and below 1",
         ),
         (
-            "dp_budget('', 1, 0)",
+            "dp_set_budget('', 1, 0)",
             "22023",
-            "dp_budget: argument \"budget\" must have 1 to 63 bytes, and no control characters",
+            "dp_set_budget: argument \"budget\" must have 1 to 63 bytes, and no control characters",
         ),
         (
-            "dp_budget(E'a\\nb', 1, 0)",
+            "dp_set_budget(E'a\\nb', 1, 0)",
             "22023",
-            "dp_budget: argument \"budget\" must have 1 to 63 bytes, and no control characters",
+            "dp_set_budget: argument \"budget\" must have 1 to 63 bytes, and no control characters",
         ),
         (
-            "dp_budget_close('c')",
+            "dp_close_budget('c')",
             "42704",
-            "dp_budget_close: there is no budget \"c\"",
+            "dp_close_budget: there is no budget \"c\"",
         ),
         (
             "dp_charge('b', 2, 0)",
@@ -640,7 +642,7 @@ fn what_is_wrong_with_a_call_is_said() {
     let sql = "SELECT count(*) FROM dp_ledger WHERE refused";
     assert_eq!(value::<i64>(&mut client, sql), 1);
     // In a transaction that cannot write, a limit is refused by PostgreSQL.
-    let sql = "BEGIN READ ONLY; SELECT dp_budget('b', 2, 0)";
+    let sql = "BEGIN READ ONLY; SELECT dp_set_budget('b', 2, 0)";
     assert_eq!(refused(&mut client, sql).code, "25006");
 }
 
@@ -678,7 +680,7 @@ fn the_audit_says_who_asked_what() {
 fn a_lock_on_the_ledger_is_not_waited_for_for_ever() {
     let (database, mut client) = with_budget(1.0, 0.0);
     let mut other = database.connect();
-    for table in ["spent", "charge", "promise", "history", "budget"] {
+    for table in ["spent", "charge", "budget_limit", "history", "budget"] {
         run(&mut other, &format!("BEGIN; LOCK TABLE dp_mean.{table}"));
         let start = Instant::now();
         let error = refused(&mut client, "SELECT dp_charge('b', 0.1, 0)");
@@ -727,7 +729,7 @@ fn nobody_reaches_the_ledger_but_by_its_functions() {
     run(&mut client, "SELECT dp_charge('b', 0.125, 0)");
     let role = Role::new(&database);
     let mut nobody = role.connect();
-    let tables = ["budget", "promise", "history", "spent", "charge"];
+    let tables = ["budget", "budget_limit", "history", "spent", "charge"];
     run(
         &mut client,
         &format!("GRANT CREATE ON SCHEMA public TO {}", role.name()),
@@ -783,21 +785,21 @@ fn nobody_reaches_the_ledger_but_by_its_functions() {
         }
     }
     for call in [
-        "dp_budget('mine', 1, 0)",
-        "dp_budget('b', 1, 0, 'postgres')",
-        "dp_budget_close('b')",
-        "dp_budget_restore('b', 0.1, 0)",
-        "dp_budget_restore('b', 0.1, 0, 'postgres')",
+        "dp_set_budget('mine', 1, 0)",
+        "dp_set_budget('b', 1, 0, 'postgres')",
+        "dp_close_budget('b')",
+        "dp_restore_budget('b', 0.1, 0)",
+        "dp_restore_budget('b', 0.1, 0, 'postgres')",
         "dp_charge('b', 0.1, 0)",
         "dp_charge('b', 0.1, 0, 'postgres')",
-        "dp_budget_owner('b', 'postgres')",
-        "dp_budget_continue('b', 0, 0)",
+        "dp_set_budget_owner('b', 'postgres')",
+        "dp_continue_budget('b', 0, 0)",
     ] {
         let error = refused(&mut nobody, &format!("SELECT {call}"));
         assert_eq!(error.code, "42501", "{call}: {error:?}");
     }
     let seen = |client: &mut Client| {
-        ["dp_budgets", "dp_ledger", "dp_promises"]
+        ["dp_budgets", "dp_ledger", "dp_budget_limits"]
             .map(|view| value::<i64>(client, &format!("SELECT count(*) FROM {view}")))
     };
     assert_eq!(seen(&mut nobody), [0, 0, 0]);
@@ -807,14 +809,14 @@ fn nobody_reaches_the_ledger_but_by_its_functions() {
     run(
         &mut client,
         &format!(
-            "GRANT EXECUTE ON FUNCTION dp_budget(text, float8, float8), dp_budget(text, float8, float8, regrole), \
-             dp_budget_close(text), dp_charge(text, float8, float8) TO {}",
+            "GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8), dp_set_budget(text, float8, float8, regrole), \
+             dp_close_budget(text), dp_charge(text, float8, float8) TO {}",
             role.name()
         ),
     );
     for call in [
-        "dp_budget('b', 9, 0)",
-        "dp_budget_close('b')",
+        "dp_set_budget('b', 9, 0)",
+        "dp_close_budget('b')",
         "dp_charge('b', 0.1, 0)",
     ] {
         let error = refused(&mut nobody, &format!("SELECT {call}"));
@@ -826,7 +828,7 @@ fn nobody_reaches_the_ledger_but_by_its_functions() {
     }
     steps(
         &mut nobody,
-        "SELECT dp_budget('mine', 1, 0); SELECT dp_charge('mine', 0.5, 0)",
+        "SELECT dp_set_budget('mine', 1, 0); SELECT dp_charge('mine', 0.5, 0)",
     );
     assert_eq!(seen(&mut nobody), [2, 1, 1]);
     // One's own line of another's budget.
@@ -834,7 +836,7 @@ fn nobody_reaches_the_ledger_but_by_its_functions() {
     run(
         &mut client,
         &format!(
-            "SELECT dp_charge('b', 0.25, 0, '{name}'); SELECT dp_budget('b', 0.5, 0, '{name}')"
+            "SELECT dp_charge('b', 0.25, 0, '{name}'); SELECT dp_set_budget('b', 0.5, 0, '{name}')"
         ),
     );
     assert_eq!(seen(&mut nobody), [3, 2, 2]);
@@ -867,8 +869,8 @@ fn vacuum_and_amcheck_find_nothing_wrong() {
         "VACUUM (FREEZE) dp_mean.spent, dp_mean.charge",
         "VACUUM FULL dp_mean.spent, dp_mean.charge",
         "VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) dp_mean.charge",
-        "CLUSTER dp_mean.promise USING promise_pkey; VACUUM FULL",
-        "ANALYZE; REINDEX TABLE dp_mean.promise",
+        "CLUSTER dp_mean.budget_limit USING promise_pkey; VACUUM FULL",
+        "ANALYZE; REINDEX TABLE dp_mean.budget_limit",
     ]
     .into_iter()
     .enumerate()
@@ -876,7 +878,7 @@ fn vacuum_and_amcheck_find_nothing_wrong() {
         run(&mut client, many);
         steps(&mut client, sql);
         assert_eq!(charges(&mut client), 300 * (i as i64 + 1), "{sql}");
-        for table in ["budget", "promise", "history", "spent", "charge"]
+        for table in ["budget", "budget_limit", "history", "spent", "charge"]
             .into_iter()
             .filter(|_| amcheck)
         {

@@ -584,9 +584,9 @@ fn mechanisms_of_other_aggregates_are_refused() {
             of("dp_sum", "staircase, laplace, gaussian, auto"),
         ),
         (
-            "dp_variance",
-            "dp_stddev(x, 0, 1, 1, 'staircase')",
-            of("dp_variance", "laplace, gaussian, auto"),
+            "dp_var_pop",
+            "dp_stddev_pop(x, 0, 1, 1, 'staircase')",
+            of("dp_var_pop", "laplace, gaussian, auto"),
         ),
         (
             "dp_count",

@@ -36,7 +36,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dp_core::encoding::grid::{COARSE_STEPS, PAIR_STEPS, STEPS};
-use dp_core::encoding::magnitudes::BINS;
+use dp_core::encoding::power_of_two_bins::BINS;
 use dp_core::encoding::sides::SIDES;
 use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::{Bits, Generator};
@@ -545,7 +545,7 @@ fn cases() -> Vec<Case> {
     const SUM: &str = "dp_sum(x, {lo}, {hi}, {eps}, '{mech}')";
     const COUNT: &str = "dp_count(x, {eps}, '{mech}')";
     const KEEP: &str = "dp_keep({eps}, 0.05, '{mech}')";
-    const VARIANCE: &str = "dp_variance_estimate(x, {lo}, {hi}, {eps}, '{mech}')";
+    const VARIANCE: &str = "dp_var_pop_estimate(x, {lo}, {hi}, {eps}, '{mech}')";
     const COVARIANCE: &str = "dp_covar_pop(y, x, {lo}, {hi}, -3, 0.5, {eps}, '{mech}')";
     const SLOPE: &str = "dp_regr_slope(y, x, -3, 0.5, {lo}, {hi}, {eps}, '{mech}')";
     const CORRELATION: &str = "dp_regr(y, x, {lo}, {hi}, -3, 0.5, {eps}, '{mech}')";
@@ -563,8 +563,8 @@ fn cases() -> Vec<Case> {
     const AUTO_BETWEEN: &str = "dp_mean_and_count(x, -3, 8, 40, '{mech}')";
     const AUTO_SUM: &str = "dp_sum(x, NULL, NULL, 40, '{mech}')";
     const AUTO_SUM_BETWEEN: &str = "dp_sum(x, -3, 8, 40, '{mech}')";
-    const AUTO_VARIANCE: &str = "dp_variance_estimate(x, NULL, NULL, 40, '{mech}')";
-    const AUTO_VARIANCE_BETWEEN: &str = "dp_variance_estimate(x, -3, 8, 40, '{mech}')";
+    const AUTO_VARIANCE: &str = "dp_var_pop_estimate(x, NULL, NULL, 40, '{mech}')";
+    const AUTO_VARIANCE_BETWEEN: &str = "dp_var_pop_estimate(x, -3, 8, 40, '{mech}')";
     const CELLS: &str = "dp_mean_and_count(x, NULL, NULL, {eps}, '{mech}')";
     let case = |aggregate, call, mechanism, counted, relation, space, noise| Case {
         aggregate,
@@ -730,7 +730,7 @@ fn cases() -> Vec<Case> {
             None,
         ),
         case(
-            "dp_variance",
+            "dp_var_pop",
             AUTO_VARIANCE,
             "auto",
             Values,
@@ -739,7 +739,7 @@ fn cases() -> Vec<Case> {
             None,
         ),
         case(
-            "dp_variance",
+            "dp_var_pop",
             AUTO_VARIANCE_BETWEEN,
             "auto(sample=yes, rows=3)",
             Values,
@@ -775,14 +775,14 @@ fn cases() -> Vec<Case> {
         sum("laplace", |words| laplace(1, STEPS, EPS, words)),
         sum("gaussian(mu=1)", |words| normal(1, STEPS as f64, words)),
         value(
-            "dp_variance",
+            "dp_var_pop",
             VARIANCE,
             "laplace",
             Space::LaplaceMoments,
             |words| laplace(3, 2 * COARSE_STEPS * COARSE_STEPS, EPS, words),
         ),
         value(
-            "dp_variance",
+            "dp_var_pop",
             VARIANCE,
             "gaussian(mu=1, sample=yes)",
             Space::GaussianMoments,

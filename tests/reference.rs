@@ -41,7 +41,7 @@ const PURPOSES: [(&str, &[&str]); 15] = [
         ],
     ),
     ("Many at once", &["dp_counts", "dp_sums", "dp_means"]),
-    ("Spread", &["dp_variance", "dp_stddev"]),
+    ("Spread", &["dp_var_pop", "dp_stddev_pop"]),
     (
         "Two columns",
         &[
@@ -71,7 +71,7 @@ const PURPOSES: [(&str, &[&str]); 15] = [
             "dp_sum_estimate",
             "dp_count_estimate",
             "dp_count_distinct_estimate",
-            "dp_variance_estimate",
+            "dp_var_pop_estimate",
             "dp_quantile_estimate",
             "dp_counts_estimate",
             "dp_sums_estimate",
@@ -105,23 +105,23 @@ const PURPOSES: [(&str, &[&str]); 15] = [
         "Protected tables",
         &[
             "dp_protect",
-            "dp_column",
+            "dp_declare",
             "dp_allow",
             "dp_disallow",
             "dp_unprotect",
-            "dp_view",
+            "dp_create_view",
             "dp_cost",
         ],
     ),
     (
         "Budgets",
         &[
-            "dp_budget",
-            "dp_budget_close",
-            "dp_budget_owner",
-            "dp_budget_continue",
+            "dp_set_budget",
+            "dp_close_budget",
+            "dp_set_budget_owner",
+            "dp_continue_budget",
             "dp_charge",
-            "dp_budget_restore",
+            "dp_restore_budget",
         ],
     ),
     (MECHANISMS, &["dp_mechanisms"]),
@@ -339,7 +339,7 @@ fn mechanisms(client: &mut Client) -> Vec<Mechanism> {
 fn write_mechanisms(page: &mut String, mechanisms: &[Mechanism]) {
     page.push_str(
         "What `mech` may be, by aggregate: `dp_mechanisms()`. An estimate has the mechanisms of the aggregate that it is one of \
-         (`dp_mean_and_count`: those of `dp_mean`; `dp_stddev`: those of `dp_variance`; `dp_counts_estimate`: those of `dp_counts`; \
+         (`dp_mean_and_count`: those of `dp_mean`; `dp_stddev_pop`: those of `dp_var_pop`; `dp_counts_estimate`: those of `dp_counts`; \
          `dp_regr_intercept`: those of `dp_regr_slope`; `dp_regr`: those of `dp_corr`; `dp_quantile_estimate`: those of `dp_quantiles`).\n\n",
     );
     let mut aggregate = "";

@@ -119,7 +119,7 @@ fn with_budget(epsilon: f64, delta: f64) -> (Database, Client) {
     let (database, mut client) = session(Build::Testing);
     run(
         &mut client,
-        &format!("SELECT dp_budget('b', {epsilon:?}, {delta:?})"),
+        &format!("SELECT dp_set_budget('b', {epsilon:?}, {delta:?})"),
     );
     (database, client)
 }
@@ -162,29 +162,29 @@ fn a_budget_has_its_line_from_the_start() {
     let lines = "SELECT count(*) FROM dp_mean.spent";
     let mut other = database.connect();
     for (sql, expected) in [
-        ("BEGIN; SELECT dp_budget('b', 1, 0); ROLLBACK", 0),
+        ("BEGIN; SELECT dp_set_budget('b', 1, 0); ROLLBACK", 0),
         (
-            "BEGIN; SAVEPOINT s; SELECT dp_budget('b', 1, 0); ROLLBACK TO s; COMMIT",
+            "BEGIN; SAVEPOINT s; SELECT dp_set_budget('b', 1, 0); ROLLBACK TO s; COMMIT",
             0,
         ),
         (
-            "BEGIN; SAVEPOINT s; SELECT dp_budget('b', 1, 0); RELEASE s; SELECT dp_budget('b', 2, 0); COMMIT",
+            "BEGIN; SAVEPOINT s; SELECT dp_set_budget('b', 1, 0); RELEASE s; SELECT dp_set_budget('b', 2, 0); COMMIT",
             1,
         ),
-        ("SELECT dp_budget('b', 1, 0)", 1),
+        ("SELECT dp_set_budget('b', 1, 0)", 1),
         (
-            "BEGIN; SELECT dp_budget('c', 1, 0); PREPARE TRANSACTION 'made'; ROLLBACK PREPARED 'made'",
+            "BEGIN; SELECT dp_set_budget('c', 1, 0); PREPARE TRANSACTION 'made'; ROLLBACK PREPARED 'made'",
             1,
         ),
-        ("SELECT dp_budget('c', 1, 0)", 2),
+        ("SELECT dp_set_budget('c', 1, 0)", 2),
     ] {
         steps(&mut client, sql);
         assert_eq!(value::<i64>(&mut client, lines), expected, "{sql}");
     }
     // Two sessions that make the same one make one.
-    run(&mut client, "BEGIN; SELECT dp_budget('d', 1, 0)");
+    run(&mut client, "BEGIN; SELECT dp_set_budget('d', 1, 0)");
     let late = thread::spawn(move || {
-        run(&mut other, "SELECT dp_budget('d', 2, 0)");
+        run(&mut other, "SELECT dp_set_budget('d', 2, 0)");
         other
     });
     thread::sleep(Duration::from_millis(300));
@@ -221,12 +221,12 @@ fn a_dump_without_what_was_spent_leaves_nothing_to_spend() {
         assert_eq!(said, "", "{form:?}");
         let root = &mut copy.root;
         let error = damaged(root, CHARGE, UNKNOWN);
-        assert!(error.hint.contains("dp_budget_restore"), "{error:?}");
+        assert!(error.hint.contains("dp_restore_budget"), "{error:?}");
         assert_eq!(of_all(root), (None, None), "{form:?}");
         let left = "SELECT left_epsilon IS NULL AND questions_left IS NULL FROM dp_budgets";
         assert!(value::<bool>(root, left));
         // A limit is no word on what was spent.
-        run(root, "SELECT dp_budget('b', 1, 1e-6)");
+        run(root, "SELECT dp_set_budget('b', 1, 1e-6)");
         damaged(root, CHARGE, UNKNOWN);
         // Without the defence, all of it is there again.
         let mut open = without(&copy.name, &["ledger_home", "ledger_lines", "ledger_sums"]);
@@ -236,14 +236,14 @@ fn a_dump_without_what_was_spent_leaves_nothing_to_spend() {
         let (mut copy, _) = Copy::restored(&database, &mut client, &dump);
         let root = &mut copy.root;
         // Less than the audit knows is not taken for true.
-        run(root, "SELECT dp_budget_restore('b', 0.125, 0)");
+        run(root, "SELECT dp_restore_budget('b', 0.125, 0)");
         assert_eq!(of_all(root), (Some(0.75), Some(3)), "{form:?}");
-        run(root, "SELECT dp_budget_restore('b', 0.875, 1e-9)");
+        run(root, "SELECT dp_restore_budget('b', 0.875, 1e-9)");
         assert_eq!(of_all(root), (Some(0.875), Some(4)), "{form:?}");
         past_limit(&refused(root, CHARGE));
         run(root, "SELECT dp_charge('b', 0.125, 0)");
         let sql =
-            "SELECT count(*) FROM dp_ledger WHERE query LIKE '%dp_budget_restore%' AND NOT refused";
+            "SELECT count(*) FROM dp_ledger WHERE query LIKE '%dp_restore_budget%' AND NOT refused";
         assert_eq!(value::<i64>(root, sql), 2);
         copy.go(&mut client);
     }
@@ -257,7 +257,7 @@ fn a_dump_whose_roles_are_missing_leaves_nothing_to_spend() {
     steps(
         &mut client,
         &format!(
-            "CREATE ROLE {missing}; SELECT dp_budget('b', 0.5, 0, '{missing}'); \
+            "CREATE ROLE {missing}; SELECT dp_set_budget('b', 0.5, 0, '{missing}'); \
              SELECT dp_charge('b', 0.5, 0, '{missing}'); {CHARGE}; \
              CREATE TABLE t (person int PRIMARY KEY); \
              SELECT dp_protect('t', 'person', 'b'); SELECT dp_allow('t', '{missing}')",
@@ -282,7 +282,7 @@ fn a_dump_whose_roles_are_missing_leaves_nothing_to_spend() {
             Form::Inserts => (2, "ledger_sums"),
             _ => {
                 damaged(root, CHARGE, "does not know the limit of budget \"b\"");
-                run(root, "SELECT dp_budget('b', 1, 1e-6)");
+                run(root, "SELECT dp_set_budget('b', 1, 1e-6)");
                 (0, "ledger_lines")
             }
         };
@@ -292,7 +292,10 @@ fn a_dump_whose_roles_are_missing_leaves_nothing_to_spend() {
         damaged(root, "SELECT dp_charge('b', 0.01, 0, 'postgres')", UNKNOWN);
         // Without the defence, the role begins anew.
         run(root, &format!("CREATE ROLE {missing}"));
-        run(root, &format!("SELECT dp_budget('b', 0.5, 0, '{missing}')"));
+        run(
+            root,
+            &format!("SELECT dp_set_budget('b', 0.5, 0, '{missing}')"),
+        );
         let sql = format!("SELECT dp_charge('b', 0.25, 0, '{missing}')");
         damaged(root, &sql, UNKNOWN);
         let open = &mut without(&copy.name, &["ledger_home", defence, "ledger_sums"]);
@@ -305,13 +308,13 @@ fn a_dump_whose_roles_are_missing_leaves_nothing_to_spend() {
         steps(
             root,
             &format!(
-                "CREATE ROLE {missing}; SELECT dp_budget('b', 1, 1e-6); \
-                 SELECT dp_budget('b', 0.5, 0, '{missing}'); SELECT dp_budget_restore('b', 0.375, 0, '{missing}')"
+                "CREATE ROLE {missing}; SELECT dp_set_budget('b', 1, 1e-6); \
+                 SELECT dp_set_budget('b', 0.5, 0, '{missing}'); SELECT dp_restore_budget('b', 0.375, 0, '{missing}')"
             ),
         );
         // It is known of the role now, and not of all.
         damaged(root, CHARGE, UNKNOWN);
-        run(root, "SELECT dp_budget_restore('b', 0.75, 0)");
+        run(root, "SELECT dp_restore_budget('b', 0.75, 0)");
         assert_eq!(of_all(root).0, Some(0.75), "{:?}", dump.form);
         past_limit(&refused(root, &sql));
         run(
@@ -348,7 +351,7 @@ fn a_dump_that_is_loaded_over_its_ledger_is_seen() {
     drop(open);
     // All that is known counts, once: 0.25 twice, and 0.75 of just now.
     damaged(&mut client, CHARGE, UNKNOWN);
-    run(&mut client, "SELECT dp_budget_restore('b', 0.5, 0)");
+    run(&mut client, "SELECT dp_restore_budget('b', 0.5, 0)");
     assert_eq!(of_all(&mut client).0, Some(1.25));
     past_limit(&refused(&mut client, CHARGE));
 }
@@ -362,7 +365,7 @@ fn two_ledgers_do_not_mix() {
     let mut copy = Copy::new(&database, &mut client, "over");
     steps(
         &mut copy.root,
-        "CREATE EXTENSION dp_mean; SELECT dp_budget('own', 1, 0); SELECT dp_charge('own', 0.5, 0)",
+        "CREATE EXTENSION dp_mean; SELECT dp_set_budget('own', 1, 0); SELECT dp_charge('own', 0.5, 0)",
     );
     copy.load(&dump);
     let sums = "SELECT string_agg(budget || ' ' || spent_epsilon || ' ' || charges, ', ' ORDER BY budget) \
@@ -382,13 +385,13 @@ fn two_ledgers_do_not_mix() {
     let mut copy = Copy::new(&database, &mut client, "same");
     steps(
         &mut copy.root,
-        "CREATE EXTENSION dp_mean; SELECT dp_budget('b', 1, 0); SELECT dp_charge('b', 0.5, 0)",
+        "CREATE EXTENSION dp_mean; SELECT dp_set_budget('b', 1, 0); SELECT dp_charge('b', 0.5, 0)",
     );
     let said = copy.load(&dump);
     assert!(said.contains("budget_name_key"), "{said}");
     let root = &mut copy.root;
     damaged(root, CHARGE, LOST);
-    damaged(root, "SELECT dp_budget('c', 1, 0)", LOST);
+    damaged(root, "SELECT dp_set_budget('c', 1, 0)", LOST);
     run(
         &mut without(&copy.name, &["ledger_home", "ledger_orphans"]),
         CHARGE,
@@ -402,11 +405,11 @@ fn two_ledgers_do_not_mix() {
         root,
         &format!(
             "INSERT INTO dp_mean.budget VALUES ({lost}, 'b of the dump', 'postgres', now()); \
-             SELECT dp_budget_restore('b', 1, 0); SELECT dp_budget_close('b of the dump')"
+             SELECT dp_restore_budget('b', 1, 0); SELECT dp_close_budget('b of the dump')"
         ),
     );
     past_limit(&refused(root, CHARGE));
-    run(root, "SELECT dp_budget('c', 1, 0)");
+    run(root, "SELECT dp_set_budget('c', 1, 0)");
     copy.go(&mut client);
 }
 
@@ -425,7 +428,7 @@ fn a_budget_that_was_lost_is_not_made_anew() {
         let dump = Dump::of(database.name(), Form::Plain, &options);
         let (mut copy, said) = Copy::restored(&database, &mut client, &dump);
         assert_eq!(said, "");
-        let make = "SELECT dp_budget('b', 1, 0)";
+        let make = "SELECT dp_set_budget('b', 1, 0)";
         damaged(&mut copy.root, make, LOST);
         let mut open = without(&copy.name, &["ledger_home", "ledger_orphans"]);
         steps(&mut open, &format!("{make}; SELECT dp_charge('b', 1, 0)"));
@@ -445,10 +448,10 @@ fn a_dump_makes_nobody_owner_by_number() {
         "INSERT INTO dp_mean.budget VALUES (77, 'left', 4000000000::oid::regrole, now());
          INSERT INTO dp_mean.history SELECT 77, number, 4000000000::oid::regrole, system, timeline, database, ledger,
              backup, epsilon, rho, delta, at, by FROM dp_mean.history;
-         INSERT INTO dp_mean.promise SELECT 77, role, number, epsilon, delta, epsilon_units, rho_units, delta_units,
-             closed, at, by FROM dp_mean.promise;
-         INSERT INTO dp_mean.promise SELECT 77, 4000000000::oid::regrole, number, epsilon, delta, epsilon_units,
-             rho_units, delta_units, closed, at, by FROM dp_mean.promise WHERE budget = 77;
+         INSERT INTO dp_mean.budget_limit SELECT 77, role, number, epsilon, delta, epsilon_units, rho_units, delta_units,
+             closed, at, by FROM dp_mean.budget_limit;
+         INSERT INTO dp_mean.budget_limit SELECT 77, 4000000000::oid::regrole, number, epsilon, delta, epsilon_units,
+             rho_units, delta_units, closed, at, by FROM dp_mean.budget_limit WHERE budget = 77;
          INSERT INTO dp_mean.spent VALUES (77, 0, 0, 0, 0, 0, '-infinity', 0)",
     );
     for form in FORMS {
@@ -459,7 +462,7 @@ fn a_dump_makes_nobody_owner_by_number() {
         let owners =
             "SELECT string_agg(name || ' ' || owner, ', ' ORDER BY name) FROM dp_mean.budget_owner";
         assert_eq!(value::<String>(root, owners), "b postgres, left -");
-        let limits = "SELECT count(*) FROM dp_mean.promise WHERE role::oid <> 0";
+        let limits = "SELECT count(*) FROM dp_mean.budget_limit WHERE role::oid <> 0";
         assert_eq!(value::<i64>(root, limits), 0);
         // Superusers manage it, and nobody else.
         steps(
@@ -487,29 +490,29 @@ fn what_was_spent_is_said_by_the_owner() {
         &format!("SELECT dp_charge('b', 0.25, 0, '{name}')"),
     );
     for (sql, code) in [
-        ("dp_budget_restore('c', 1, 0)", "42704"),
-        ("dp_budget_restore(NULL, 1, 0)", "22023"),
-        ("dp_budget_restore('b', -1, 0)", "22023"),
-        ("dp_budget_restore('b', NULL, 0)", "22023"),
-        ("dp_budget_restore('b', 'NaN', 0)", "22023"),
-        ("dp_budget_restore('b', 0, 1)", "22023"),
-        ("dp_budget_restore('b', 0, 0, NULL)", "42704"),
+        ("dp_restore_budget('c', 1, 0)", "42704"),
+        ("dp_restore_budget(NULL, 1, 0)", "22023"),
+        ("dp_restore_budget('b', -1, 0)", "22023"),
+        ("dp_restore_budget('b', NULL, 0)", "22023"),
+        ("dp_restore_budget('b', 'NaN', 0)", "22023"),
+        ("dp_restore_budget('b', 0, 1)", "22023"),
+        ("dp_restore_budget('b', 0, 0, NULL)", "42704"),
     ] {
         let error = refused(&mut client, &format!("SELECT {sql}"));
         assert_eq!(error.code, code, "{sql}: {error:?}");
         assert!(!error.hint.is_empty(), "{sql}");
     }
-    let said = "SELECT dp_budget_restore('b', 0.5, 0)";
+    let said = "SELECT dp_restore_budget('b', 0.5, 0)";
     let error = refused(&mut nobody, said);
     assert_eq!(error.code, "42501", "{error:?}");
     run(
         &mut client,
-        &format!("GRANT EXECUTE ON FUNCTION dp_budget_restore(text, float8, float8) TO {name}"),
+        &format!("GRANT EXECUTE ON FUNCTION dp_restore_budget(text, float8, float8) TO {name}"),
     );
     let error = refused(&mut nobody, said);
     assert_eq!(
         error.message,
-        "dp_budget_restore: must be owner of budget \"b\""
+        "dp_restore_budget: must be owner of budget \"b\""
     );
     let error = refused(&mut client, &format!("BEGIN READ ONLY; {said}"));
     assert_eq!(error.code, "25006");
@@ -523,7 +526,7 @@ fn what_was_spent_is_said_by_the_owner() {
     assert_eq!(of_all(&mut client), (Some(0.25), Some(1)));
     // What is charged is the rest, to who says it; less than is known changes no sum.
     run(&mut client, said);
-    run(&mut client, "SELECT dp_budget_restore('b', 0.125, 0)");
+    run(&mut client, "SELECT dp_restore_budget('b', 0.125, 0)");
     let lines = rows(
         &mut client,
         "SELECT coalesce(role::text, ''), spent_epsilon, charges FROM dp_budgets ORDER BY 1",
@@ -543,7 +546,7 @@ fn what_was_spent_is_said_by_the_owner() {
 fn what_was_spent_is_said_before_it_is_charged() {
     let (database, mut client) = with_budget(1.0, 0.0);
     steps(&mut client, CHARGE);
-    let said = "SELECT dp_budget_restore('b', 0.5, 0)";
+    let said = "SELECT dp_restore_budget('b', 0.5, 0)";
     for before in ["BEGIN", "BEGIN; SAVEPOINT s"] {
         run(&mut client, &format!("{before}; {said}"));
         let error = damaged(&mut client, CHARGE, "was set in this transaction");
@@ -579,7 +582,7 @@ fn a_dump_loses_no_word_with_who_said_it() {
         &format!(
             "CREATE ROLE {boss} SUPERUSER; CREATE TABLE t (person int PRIMARY KEY); \
              SELECT dp_protect('t', 'person', 'b'); SELECT dp_allow('t', '{0}'); {CHARGE}; \
-             SET ROLE {boss}; SELECT dp_disallow('t', '{0}'); SELECT dp_budget_close('b'); RESET ROLE",
+             SET ROLE {boss}; SELECT dp_disallow('t', '{0}'); SELECT dp_close_budget('b'); RESET ROLE",
             role.name()
         ),
     );
@@ -592,7 +595,7 @@ fn a_dump_loses_no_word_with_who_said_it() {
             "SELECT (SELECT allowed IS NULL FROM dp_policies) AND bool_and(closed) FROM dp_budgets";
         assert!(value::<bool>(&mut copy.root, sql), "{:?}", dump.form);
         damaged(&mut copy.root, CHARGE, "is closed");
-        let sql = "SELECT by FROM dp_promises ORDER BY number DESC LIMIT 1";
+        let sql = "SELECT by FROM dp_budget_limits ORDER BY number DESC LIMIT 1";
         assert_eq!(value::<String>(&mut copy.root, sql), boss);
         copy.go(&mut client);
     }
@@ -638,14 +641,14 @@ fn a_tool_that_copies_a_table_by_a_trigger_loses_nothing() {
     for (table, change, look, before, after) in [
         (
             "promise",
-            "dp_budget('b', 0.5, 0)".to_owned(),
+            "dp_set_budget('b', 0.5, 0)".to_owned(),
             limit,
             "1 false",
             "0.5 false",
         ),
         (
             "promise",
-            "dp_budget_close('b')".to_owned(),
+            "dp_close_budget('b')".to_owned(),
             limit,
             "0.5 false",
             "0.5 true",
@@ -681,7 +684,7 @@ fn a_tool_that_copies_a_table_by_a_trigger_loses_nothing() {
         assert_eq!(value::<String>(&mut client, look), after, "{change}");
     }
     // Tables that are charged in place are not charged.
-    run(&mut client, "SELECT dp_budget('c', 1, 0)");
+    run(&mut client, "SELECT dp_set_budget('c', 1, 0)");
     for table in ["spent", "charge"] {
         run(&mut client, &BEGIN_REPACK.replace("{t}", table));
         damaged(
@@ -719,9 +722,13 @@ fn an_index_that_would_miss_rows_stops_the_ledger() {
         (
             "promise",
             "number",
-            &"SELECT dp_budget('b', 8, 0)".to_owned(),
+            &"SELECT dp_set_budget('b', 8, 0)".to_owned(),
         ),
-        ("budget", "at", &"SELECT dp_budget('c', 8, 0)".to_owned()),
+        (
+            "budget",
+            "at",
+            &"SELECT dp_set_budget('c', 8, 0)".to_owned(),
+        ),
         ("allowance", "at", &disallow),
     ] {
         for kind in ["INDEX", "INDEX CONCURRENTLY"] {
@@ -758,7 +765,7 @@ fn an_index_that_would_miss_rows_stops_the_ledger() {
     );
     damaged(
         &mut client,
-        "SELECT dp_budget('c', 8, 0)",
+        "SELECT dp_set_budget('c', 8, 0)",
         "dp_mean.budget has not the indexes",
     );
 }

@@ -356,7 +356,7 @@ fn sums_between_other_bounds_are_refused() {
         (MEAN, "x, 0::float8, drifts(), 1::float8", "hi"),
         (MEAN, "x, -drifts(), 0::float8, 1::float8", "lo"),
         (
-            "'dp_variance(float8, float8, float8, float8)'::regprocedure::oid",
+            "'dp_var_pop(float8, float8, float8, float8)'::regprocedure::oid",
             "x, 0::float8, drifts(), 1::float8",
             "hi",
         ),

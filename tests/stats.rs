@@ -45,9 +45,9 @@ fn each_event_is_counted_in_its_database() {
         &format!(
             "CREATE TABLE visits (person int NOT NULL, k int NOT NULL, x float8);
              INSERT INTO visits SELECT i, i % 7, i % 10 FROM generate_series(1, 5000) i;
-             SELECT dp_budget('b', 5, 1e-3);
-             SELECT dp_protect('visits', 'person', 'b', query_epsilon => 1, query_delta => 1e-6);
-             SELECT dp_column('visits', 'x', 0, 10);
+             SELECT dp_set_budget('b', 5, 1e-3);
+             SELECT dp_protect('visits', 'person', 'b', query_eps => 1, query_delta => 1e-6);
+             SELECT dp_declare('visits', 'x', 0, 10);
              SELECT dp_allow('visits', '{analyst}')"
         ),
     );

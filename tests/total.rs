@@ -9,7 +9,7 @@ use postgres::Client;
 
 /// The arithmetic of ranges, with its tests: the extension's own crate is a library for PostgreSQL, and runs none.
 #[expect(dead_code, reason = "only its tests are of interest here")]
-#[path = "../src/total/interval.rs"]
+#[path = "../src/safe_functions/interval.rs"]
 mod interval;
 
 /// Values of each type, as SQL.

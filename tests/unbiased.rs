@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use dp_core::encoding::cells::{CellCounts, Line, MOST};
-use dp_core::mechanism::mean::kinds::{CellsMean, Mean};
+use dp_core::mechanism::mean::inputs::{CellsMean, Mean};
 use dp_core::random::{Bits, Generator};
 use dp_core::registry::MEAN;
 use dp_core::request::arguments::{Arguments, MechanismArgument};

@@ -1,4 +1,4 @@
-//! `dp_variance`, `dp_stddev` and `dp_variance_estimate` against PostgreSQL's own, in every plan, and
+//! `dp_var_pop`, `dp_stddev_pop` and `dp_var_pop_estimate` against PostgreSQL's own, in every plan, and
 //! what they cost.
 
 use std::collections::HashMap;
@@ -79,16 +79,16 @@ fn at_a_large_eps_it_is_what_postgresql_says() {
                 ];
                 let columns = ["value", "stddev", "mean", "count"];
                 let columns =
-                    columns.map(|column| format!("(dp_variance_estimate{arguments}).{column}"));
+                    columns.map(|column| format!("(dp_var_pop_estimate{arguments}).{column}"));
                 let estimate = answers(&columns.join(", "));
                 near(&estimate, &expected, &arguments);
                 near(
-                    &answers(&format!("dp_variance{arguments}")),
+                    &answers(&format!("dp_var_pop{arguments}")),
                     &expected[..1],
                     &arguments,
                 );
                 near(
-                    &answers(&format!("dp_stddev{arguments}")),
+                    &answers(&format!("dp_stddev_pop{arguments}")),
                     &expected[1..2],
                     &arguments,
                 );
@@ -108,7 +108,7 @@ fn at_a_large_eps_it_is_what_postgresql_says() {
             f64::INFINITY,
         ),
     ] {
-        let sql = format!("SELECT dp_variance({x}, {lo}, {hi}, 50) FROM t");
+        let sql = format!("SELECT dp_var_pop({x}, {lo}, {hi}, 50) FROM t");
         let found = numbers(&mut client, &sql)[0];
         assert!((least..=most).contains(&found), "{sql}: {found}");
     }
@@ -122,7 +122,7 @@ fn no_rows_are_answered_with_noise() {
         run(&mut client, "SELECT dp_test_seed(5)");
         let sql = format!(
             "SELECT array_agg(s.a::text) FROM generate_series(1, 30) i, \
-             LATERAL (SELECT dp_variance_estimate({x}, -5, 80, 1) AS a FROM {from} AND i > 0) s"
+             LATERAL (SELECT dp_var_pop_estimate({x}, -5, 80, 1) AS a FROM {from} AND i > 0) s"
         );
         value::<Vec<String>>(&mut client, &sql)
     };
@@ -135,7 +135,7 @@ fn no_rows_are_answered_with_noise() {
     let lost = rows(
         &mut client,
         "SELECT (s.a).* FROM generate_series(1, 30) i, \
-         LATERAL (SELECT dp_variance_estimate(x, -5, 80, 1) AS a FROM t WHERE id < -i) s",
+         LATERAL (SELECT dp_var_pop_estimate(x, -5, 80, 1) AS a FROM t WHERE id < -i) s",
     );
     let of_none = |row: &&postgres::Row| row.get::<_, f64>("count") <= 0.0;
     assert!(lost.iter().any(|row| of_none(&row)));
@@ -210,8 +210,8 @@ fn one_call_is_one_release() {
     run(&mut client, TABLES);
     for group in ["", " GROUP BY k"] {
         let sql = format!(
-            "SELECT (dp_variance_estimate(x, -5, 80, 0.1)).*, dp_variance(x, -5, 80, 0.1), \
-             dp_variance(x, -5, 80, 0.1), dp_stddev(x, -5, 80, 0.1) FROM t{group}"
+            "SELECT (dp_var_pop_estimate(x, -5, 80, 0.1)).*, dp_var_pop(x, -5, 80, 0.1), \
+             dp_var_pop(x, -5, 80, 0.1), dp_stddev_pop(x, -5, 80, 0.1) FROM t{group}"
         );
         for row in rows(&mut client, &sql) {
             let number = |i| row.get::<_, f64>(i);
@@ -227,7 +227,7 @@ fn one_call_is_one_release() {
             assert_ne!(number(15).sqrt(), number(16));
         }
     }
-    let refusal = refused(&mut client, "SELECT dp_variance(x, 0, 1, 1) OVER () FROM t");
+    let refusal = refused(&mut client, "SELECT dp_var_pop(x, 0, 1, 1) OVER () FROM t");
     assert_eq!(refusal.code, "0A000", "{refusal:?}");
 }
 
@@ -235,7 +235,7 @@ fn one_call_is_one_release() {
 fn prepared_statements_and_parameters_work() {
     let (_database, mut client) = session(Build::Release);
     run(&mut client, TABLES);
-    let sql = "SELECT dp_stddev(x, $1, $2, $3, $4::text::dp_mechanism) FROM t WHERE k = $5";
+    let sql = "SELECT dp_stddev_pop(x, $1, $2, $3, $4::text::dp_mechanism) FROM t WHERE k = $5";
     for mode in ["force_generic_plan", "force_custom_plan"] {
         run(&mut client, &format!("SET plan_cache_mode = {mode}"));
         let statement = client.prepare(sql).expect("a statement");
@@ -257,7 +257,7 @@ fn prepared_statements_and_parameters_work() {
 #[test]
 fn errors_are_the_same_with_and_without_rows() {
     let (_database, mut client) = tables();
-    for aggregate in ["dp_variance", "dp_stddev", "dp_variance_estimate"] {
+    for aggregate in ["dp_var_pop", "dp_stddev_pop", "dp_var_pop_estimate"] {
         for (arguments, argument) in [
             ("x, 1, 0, 1", "hi"),
             ("x, NULL, 1, 1", "lo"),
@@ -283,7 +283,7 @@ fn errors_are_the_same_with_and_without_rows() {
     }
     let refusal = refused(
         &mut client,
-        "SELECT dp_variance(x, 0, 1, 1, 'laplace(sample=maybe)') FROM none",
+        "SELECT dp_var_pop(x, 0, 1, 1, 'laplace(sample=maybe)') FROM none",
     );
     assert_eq!(refusal.code, "22023", "{refusal:?}");
 }
@@ -312,9 +312,9 @@ fn releases(seed: i64, factor: f64, call: &str) -> Vec<Vec<f64>> {
 #[test]
 fn an_audit_sees_no_more_than_eps_and_noise_halved() {
     for (call, eps) in [
-        ("dp_variance_estimate(x, 0, 1, 1)", 1.0),
+        ("dp_var_pop_estimate(x, 0, 1, 1)", 1.0),
         (
-            "dp_variance_estimate(x, 0, 1, 2, 'laplace(sample=yes)')",
+            "dp_var_pop_estimate(x, 0, 1, 2, 'laplace(sample=yes)')",
             2.0,
         ),
     ] {
@@ -337,7 +337,7 @@ fn an_audit_sees_no_more_than_eps_and_noise_halved() {
 fn an_audit_of_gaussian_noise_sees_no_more_than_mu_and_noise_halved() {
     let mu = 2.0;
     for (factor, seed) in [(1.0, 43), (2.0, 44)] {
-        let call = format!("dp_variance_estimate(x, 0, 1, NULL, 'gaussian(mu={mu})')");
+        let call = format!("dp_var_pop_estimate(x, 0, 1, NULL, 'gaussian(mu={mu})')");
         let answers = releases(seed, factor, &call);
         let chances = |table: &Vec<f64>| {
             let counts = table.iter().skip(2).step_by(3);

@@ -50,8 +50,8 @@ const REFUSED: [&str; 39] = [
     "dp_mean_estimate(x, 0, 50, 1, 'smooth')",
     "dp_sum(x, 0, 50, 99)",
     "dp_sum_estimate(x, 0, 50, a)",
-    "dp_variance(x, 0, 50, 99)",
-    "dp_stddev(x, 0, 50, a)",
+    "dp_var_pop(x, 0, 50, 99)",
+    "dp_stddev_pop(x, 0, 50, a)",
     "dp_histogram(x, 0, 50, 0, 1)",
     "dp_histogram(x, 0, 50, age, 1)",
     "dp_bounds(x, 99)",
@@ -242,7 +242,7 @@ fn parts_that_were_called_otherwise_are_refused_by_the_leader() {
     run(&mut client, PARALLEL);
     for call in [
         "dp_mean(x, 0, liar(), 1)",
-        "dp_variance(x, 0, liar(), 1)",
+        "dp_var_pop(x, 0, liar(), 1)",
         "dp_histogram(x, 0, liar(), 4, 1)",
         "dp_sums(xs, 0, liar(), 1, 'laplace(d=2)')",
     ] {

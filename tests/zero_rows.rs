@@ -2,15 +2,15 @@
 //! would tell with certainty that no row matched. (A mean without bounds is NULL for few rows too,
 //! and its count is not.)
 
+use dp_core::encoding::bitmap::Occupied;
 use dp_core::encoding::cells::CellCounts;
-use dp_core::encoding::occupied::Occupied;
-use dp_core::encoding::octaves::OctaveCounts;
+use dp_core::encoding::log_bins::OctaveCounts;
 use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::sums::{Moments, Sums, Totals};
 use dp_core::mechanism::definition::Mechanism;
-use dp_core::mechanism::mean::kinds::Mean;
-use dp_core::mechanism::sum::kinds::SumMechanism;
-use dp_core::mechanism::variance::kinds::SomeVariance;
+use dp_core::mechanism::mean::inputs::Mean;
+use dp_core::mechanism::sum::inputs::SumMechanism;
+use dp_core::mechanism::variance::inputs::SomeVariance;
 use dp_core::random::Generator;
 use dp_core::registry::{
     CLAMPED, CORRELATION, COUNT, COUNTS, COVARIANCE, DISTINCT, HISTOGRAM, MEAN, MEANS, MEDIAN,
@@ -217,15 +217,13 @@ fn the_answer_is_that_of_no_rows() {
                 }
             };
             for (call, expected) in [
-                ("dp_variance", expected.variance),
-                ("dp_stddev", expected.stddev),
+                ("dp_var_pop", expected.variance),
+                ("dp_stddev_pop", expected.stddev),
             ] {
                 let found: f64 = seeded(&format!("{call}(x, -3, 7, 0.7, '{name}')")).get(0);
                 assert_eq!(found.to_bits(), expected.to_bits(), "{call} {name}");
             }
-            let row = seeded(&format!(
-                "(dp_variance_estimate(x, -3, 7, 0.7, '{name}')).*"
-            ));
+            let row = seeded(&format!("(dp_var_pop_estimate(x, -3, 7, 0.7, '{name}')).*"));
             let columns = ["value", "stddev", "mean", "count"];
             let found = columns.map(|column| row.get::<_, f64>(column));
             let whole = [
@@ -359,8 +357,8 @@ fn all_null_groups_are_like_empty_ones() {
         "dp_mean_and_count({}, 0, 1000, 1.0)::text",
         "dp_sum({}, 0, 1000, 1.0)",
         "dp_count({}, 1.0)",
-        "dp_variance({}, 0, 1000, 1.0)",
-        "dp_variance_estimate({}, 0, 1000, 1.0)",
+        "dp_var_pop({}, 0, 1000, 1.0)",
+        "dp_var_pop_estimate({}, 0, 1000, 1.0)",
         "dp_count_distinct({}, 1.0)",
         "dp_count_distinct_estimate({}, 1.0)",
         "dp_covar_pop({}, k, 0, 1000, 0, 3, 1.0)",

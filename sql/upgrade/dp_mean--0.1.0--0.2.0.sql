@@ -345,22 +345,27 @@ CREATE OR REPLACE AGGREGATE @extschema@.dp_keep(eps float8, delta float8, mech d
     FINALFUNC = dp_mean.dp_keep_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
-CREATE OR REPLACE AGGREGATE @extschema@.dp_variance(x float8, lo float8, hi float8, eps float8) (
+ALTER AGGREGATE @extschema@.dp_variance(float8, float8, float8, float8) RENAME TO dp_var_pop;
+ALTER AGGREGATE @extschema@.dp_variance(float8, float8, float8, float8, dp_mechanism) RENAME TO dp_var_pop;
+ALTER AGGREGATE @extschema@.dp_stddev(float8, float8, float8, float8) RENAME TO dp_stddev_pop;
+ALTER AGGREGATE @extschema@.dp_stddev(float8, float8, float8, float8, dp_mechanism) RENAME TO dp_stddev_pop;
+
+CREATE OR REPLACE AGGREGATE @extschema@.dp_var_pop(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
-CREATE OR REPLACE AGGREGATE @extschema@.dp_variance(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
+CREATE OR REPLACE AGGREGATE @extschema@.dp_var_pop(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_variance_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
-CREATE OR REPLACE AGGREGATE @extschema@.dp_stddev(x float8, lo float8, hi float8, eps float8) (
+CREATE OR REPLACE AGGREGATE @extschema@.dp_stddev_pop(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_stddev_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
-CREATE OR REPLACE AGGREGATE @extschema@.dp_stddev(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
+CREATE OR REPLACE AGGREGATE @extschema@.dp_stddev_pop(x float8, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
     FINALFUNC = dp_mean.dp_stddev_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
@@ -412,7 +417,7 @@ CREATE OR REPLACE AGGREGATE @extschema@.dp_clamped(x float8, lo float8, hi float
     FINALFUNC = dp_mean.dp_clamped_final, FINALFUNC_MODIFY = SHAREABLE,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
-COMMENT ON AGGREGATE @extschema@.dp_variance(float8, float8, float8, float8, dp_mechanism) IS
+COMMENT ON AGGREGATE @extschema@.dp_var_pop(float8, float8, float8, float8, dp_mechanism) IS
     'Private population variance of x clamped to [lo, hi], in the square of the unit of x, by the mechanism mech: '
     'laplace, gaussian (with its own budget) or auto, which finds the bounds by itself, between lo and hi or, where '
     'both are NULL, anywhere; with sample=yes of the sample variance, n / (n - 1) times as large; '
@@ -423,8 +428,8 @@ COMMENT ON AGGREGATE @extschema@.dp_variance(float8, float8, float8, float8, dp_
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
     'mu= or rho=, and with auto lo and hi both may be) or depend on the rows: 22023, the same with and without rows. '
     'Sources: Kulesza, Suresh, Wang 2024; Dong, Roth, Su 2022.';
-COMMENT ON AGGREGATE @extschema@.dp_stddev(float8, float8, float8, float8, dp_mechanism) IS
-    'Private population standard deviation of x clamped to [lo, hi], in the unit of x: the root of what dp_variance '
+COMMENT ON AGGREGATE @extschema@.dp_stddev_pop(float8, float8, float8, float8, dp_mechanism) IS
+    'Private population standard deviation of x clamped to [lo, hi], in the unit of x: the root of what dp_var_pop '
     'releases, by the mechanism mech: laplace, gaussian (with its own budget) or auto, which finds the bounds by '
     'itself, between lo and hi or, where both are NULL, anywhere; with sample=yes of the sample variance, n / (n - 1) '
     'times as large; see dp_mechanisms(); never NULL: without rows it is noise. '

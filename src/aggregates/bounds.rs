@@ -1,6 +1,6 @@
 //! `dp_bounds(x, eps [, mech])`.
 
-use dp_core::encoding::magnitudes::{self, BINS};
+use dp_core::encoding::power_of_two_bins::{self, BINS};
 use dp_core::mechanism::bounds::geometric::BoundsFinder;
 use dp_core::registry;
 use pgrx::IntoDatum;
@@ -27,7 +27,7 @@ impl Binned for BoundsFinder {
 
     #[inline(always)]
     fn bin(_layout: &Layout, x: f64) -> Option<usize> {
-        Some(magnitudes::bin(x))
+        Some(power_of_two_bins::bin(x))
     }
 }
 

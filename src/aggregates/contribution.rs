@@ -25,8 +25,8 @@ use crate::call::signature::{OF_CONTRIBUTION, OF_TOTAL};
 use crate::call::site::CallSite;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
-use crate::pg::plan::SupportFunction;
-use crate::state::refused::Refused;
+use crate::plan::planned_call::SupportFunction;
+use crate::state::poisoned::Refused;
 use crate::state::scalar::{ColumnGrid, RowSums, State};
 use crate::types::contribution::Sealed;
 

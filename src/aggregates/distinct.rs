@@ -1,6 +1,6 @@
 //! `dp_count_distinct(id, eps [, mech])`, and `dp_count_distinct_estimate` with the interval.
 
-use dp_core::encoding::occupied::{Occupied, place};
+use dp_core::encoding::bitmap::{Occupied, place};
 use dp_core::estimate::{Estimate, Estimates};
 use dp_core::mechanism::distinct::bitmap::{DistinctAnswer, OfIds};
 use dp_core::registry;
@@ -16,7 +16,7 @@ use crate::call::signature::{CONFIDENCE, EPS, ID, MECH, Role, Signature, at};
 use crate::call::site::{CallSite, Price};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{self, Call, argument};
-use crate::pg::plan::SupportFunction;
+use crate::plan::planned_call::SupportFunction;
 use crate::state::bitmap::BitmapState;
 
 /// A mechanism of ids that answers with an `A`.

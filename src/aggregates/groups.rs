@@ -17,14 +17,14 @@ use crate::call::parts::Layout;
 use crate::call::signature::at;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{self, Call, argument, sql_function};
-use crate::pg::keys::KeyType;
+use crate::pg::grouping_keys::KeyType;
 use crate::pg::memory;
-use crate::pg::plan::{PlannedCall, SupportFunction};
 use crate::pg::salt::salt;
 use crate::pg::set::Rows;
 use crate::pg::sql_type;
+use crate::plan::planned_call::{PlannedCall, SupportFunction};
 use crate::state::groups::{Column, GroupsState, Rule};
-use crate::state::refused::Refused;
+use crate::state::poisoned::Refused;
 use crate::types::contribution::Sealed;
 use crate::types::groups::Part;
 

@@ -2,13 +2,13 @@
 
 use dp_core::encoding::cells::CellCounts;
 use dp_core::encoding::grid::Grid;
-use dp_core::encoding::octaves::Content;
+use dp_core::encoding::log_bins::Content;
 use dp_core::encoding::sums::Sums;
 use dp_core::error::ParameterError;
 use dp_core::estimate::{Estimate, Estimates, SomeEstimate};
 use dp_core::mechanism::definition::{Mechanism, Scalar};
 use dp_core::mechanism::mean::answer::MeanAnswer;
-use dp_core::mechanism::mean::kinds::{CellsMean, Mean};
+use dp_core::mechanism::mean::inputs::{CellsMean, Mean};
 use dp_core::mechanism::mean::sampled::SampledMean;
 use dp_core::registry::{self, Factory, Made};
 use dp_core::request::arguments::Arguments;
@@ -26,15 +26,15 @@ use crate::call::offset::{word_of_mechanism, word_of_query};
 use crate::call::release::{offset_word, release, with_coins};
 use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION, at};
 use crate::call::site::CallSite;
-use crate::pg::citus;
+use crate::citus::wrapper;
 use crate::pg::composite::composite;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
-use crate::pg::plan::{self, SupportFunction};
+use crate::plan::planned_call::{self, SupportFunction};
 use crate::state::cells::CellState;
-use crate::state::form::Form;
-use crate::state::octaves::longest;
+use crate::state::log_bins::longest;
 use crate::state::scalar::State;
+use crate::state::wire_format::Form;
 use crate::types::mechanism::text_of;
 
 pub static MEAN: Aggregate<Mean> = Aggregate {
@@ -83,12 +83,12 @@ impl Aggregate<Mean> {
             Some(datum) => unsafe { self.cells(datum, mechanism) }?,
             None => {
                 // Parts of a group must agree on its offset, and so do all groups of a query.
-                let word = if citus::wrapped(call).is_some() {
+                let word = if wrapper::wrapped(call).is_some() {
                     let text = call.datum(at::MECHANISM);
                     // SAFETY: the SQL declaration makes it a dp_mechanism.
                     let text = text.map(|text| unsafe { text_of(text) });
                     word_of_mechanism(&text.unwrap_or_default())
-                } else if plan::is_partial(call) {
+                } else if planned_call::is_partial(call) {
                     // SAFETY: a call site was found, so the caller is an aggregate.
                     unsafe { word_of_query(call) }
                 } else {

@@ -3,8 +3,8 @@
 
 use dp_core::encoding::ranks::{Bins, Cut};
 use dp_core::estimate::{QuantileEstimates, QuantileEstimatesOfPeople};
-use dp_core::mechanism::quantile::em::RankMechanism;
 use dp_core::mechanism::quantile::estimate::QuantileEstimator;
+use dp_core::mechanism::quantile::exponential::RankMechanism;
 use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};

@@ -2,7 +2,7 @@
 //! `dp_regr_slope`, `dp_regr_intercept`, and `dp_regr` with all of them.
 
 use dp_core::encoding::pairs::PairMoments;
-use dp_core::mechanism::columns::sums::{Line, PairAnswer, PairMechanism, Strength};
+use dp_core::mechanism::bivariate::sums::{Line, PairAnswer, PairMechanism, Strength};
 use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
@@ -18,7 +18,7 @@ use crate::call::signature::{
 use crate::call::site::{CallSite, Price};
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
-use crate::pg::plan::SupportFunction;
+use crate::plan::planned_call::SupportFunction;
 use crate::state::scalar::State;
 
 const SIGNATURE: Signature =

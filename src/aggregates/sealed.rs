@@ -10,22 +10,22 @@ use dp_sealing::{Opener, Sealer, Unsealed, room as room_of};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, MemoryContext, Oid};
 
-use crate::aggregates::shared::{bins, octaves, vectors};
+use crate::aggregates::shared::{bins, log_bins, vectors};
 use crate::aggregates::{
     bounds, cdf, clamped, histogram, mean, means, quantile, sum, sums, variance,
 };
-use crate::call::kept::Place;
+use crate::call::query_local::Place;
 use crate::call::signature::Role;
-use crate::pg::carried::{self, Carried, Given};
-use crate::pg::citus::{self, Side, Wrapped};
+use crate::citus::key_file;
+use crate::citus::partial_state::{self, Carried, Given};
+use crate::citus::replay_guard::comes_once;
+use crate::citus::wrapper::{self, Side, Wrapped};
 use crate::pg::errors;
 use crate::pg::fmgr::{self, Call, finfo, sql_function};
-use crate::pg::key_file;
-use crate::pg::once::comes_once;
-use crate::pg::origin::unnested;
-use crate::pg::plan::{Argument, Computation, Computations, PlannedCall};
 use crate::pg::sql_type;
-use crate::state::form::Form;
+use crate::plan::lineage::unnested;
+use crate::plan::planned_call::{Argument, Computation, Computations, PlannedCall};
+use crate::state::wire_format::Form;
 
 /// The call that a state is sealed with: what is known of its arguments.
 struct Sealing {
@@ -57,12 +57,12 @@ enum Source {
 impl Sealing {
     /// The call whose state `call`, of the output function, should write. What is prepared lives in `memory`.
     fn find(call: Call, memory: MemoryContext) -> Self {
-        let (Some(wrapped), Some(planned)) = (citus::wrapped(call), PlannedCall::on_worker(call))
+        let (Some(wrapped), Some(planned)) = (wrapper::wrapped(call), PlannedCall::on_worker(call))
         else {
             errors::no_external_state()
         };
         let aggregate = wrapped.aggregate;
-        let types = citus::types_of(aggregate);
+        let types = wrapper::types_of(aggregate);
         if types.iter().copied().any(sql_type::is_any) {
             errors::citus_hands_on_no_any();
         }
@@ -128,13 +128,13 @@ impl Sealing {
                     }
                 },
             });
-        carried::call(&Vec::from_iter(given))
+        partial_state::call(&Vec::from_iter(given))
     }
 
     /// What seals the parts of the call with the values that its arguments have now. It stays the same while they do.
     fn prepared(&mut self) -> &mut Prepared {
         let is_same = |prepared: &Prepared| {
-            prepared.beginning == carried::beginning() && self.computed.is_empty()
+            prepared.beginning == partial_state::beginning() && self.computed.is_empty()
         };
         if !self.prepared.as_ref().is_some_and(is_same) {
             let values = self.values();
@@ -144,7 +144,7 @@ impl Sealing {
                 let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
                 let sealer = Sealer::new(&keys, &self.wrapped.name, &call);
                 self.prepared = Some(Prepared {
-                    beginning: carried::beginning(),
+                    beginning: partial_state::beginning(),
                     call,
                     // SAFETY: the values are those of a call of it.
                     form: unsafe { form(self.wrapped.aggregate, &values) },
@@ -193,7 +193,7 @@ impl Sealing {
 /// # Safety
 /// They are of the types that the SQL declaration has.
 unsafe fn form(aggregate: Oid, values: &[Option<Option<Datum>>]) -> Form {
-    let transition = citus::transition_of(aggregate).unwrap_or_default();
+    let transition = wrapper::transition_of(aggregate).unwrap_or_default();
     // SAFETY: the values are those of a call of the aggregate with this transition function.
     let form = unsafe {
         match transition.as_str() {
@@ -211,12 +211,12 @@ unsafe fn form(aggregate: Oid, values: &[Option<Option<Datum>>]) -> Form {
             "dp_means_trans" => vectors::form(&means::MEANS, values),
             "dp_sums_trans" => vectors::form(&sums::SUMS, values),
             "dp_mean_trans" => mean::form(values),
-            "dp_mean_estimate_trans" => octaves::form(&mean::ESTIMATE, Form::Sums, values),
+            "dp_mean_estimate_trans" => log_bins::form(&mean::ESTIMATE, Form::Sums, values),
             "dp_sum_trans" => sum::form(values),
-            "dp_sum_estimate_trans" => octaves::form(&sum::ESTIMATE, Form::Sums, values),
+            "dp_sum_estimate_trans" => log_bins::form(&sum::ESTIMATE, Form::Sums, values),
             "dp_variance_trans" => variance::form(values),
             "dp_variance_estimate_trans" => {
-                octaves::form(&variance::ESTIMATE, Form::Moments, values)
+                log_bins::form(&variance::ESTIMATE, Form::Moments, values)
             }
             _ => None,
         }
@@ -296,9 +296,9 @@ fn input(call: Call) -> Option<Datum> {
     // SAFETY: declared with a cstring.
     let text = unsafe { call.cstr(0) }.to_bytes();
     if text.is_empty() {
-        return Some(carried::nothing());
+        return Some(partial_state::nothing());
     }
-    let wrapped = citus::wrapped(call).filter(|wrapped| wrapped.side == Side::Coordinator);
+    let wrapped = wrapper::wrapped(call).filter(|wrapped| wrapped.side == Side::Coordinator);
     let wrapped = wrapped.unwrap_or_else(|| errors::no_external_state());
     let Opening {
         opener,
@@ -307,18 +307,18 @@ fn input(call: Call) -> Option<Datum> {
     } = opening(call, &wrapped);
     let part = opener
         .open(text)
-        .filter(|part| part.call.first() == Some(&carried::beginning()))
+        .filter(|part| part.call.first() == Some(&partial_state::beginning()))
         .filter(|part| comes_once(call, &wrapped, &part.nonce))
         .and_then(|part| {
             if known.as_ref().is_none_or(|(of, _)| of != part.call) {
-                let values = carried::values(types, part.call)?;
+                let values = partial_state::values(types, part.call)?;
                 // SAFETY: the values are those of a call of it: only servers with the key say so.
                 let form = unsafe { form(wrapped.aggregate, &values) };
                 *known = Some((part.call.to_vec(), form));
             }
             let (_, form) = known.as_ref()?;
             // SAFETY: a state that was just made.
-            let state = unsafe { carried::bytes(form.lengthen(part.state)?) }?;
+            let state = unsafe { partial_state::bytes(form.lengthen(part.state)?) }?;
             Carried::opened(wrapped.aggregate, part.call, state)
         });
     let part = part.unwrap_or_else(|| errors::not_sealed());
@@ -340,7 +340,7 @@ fn opening<'a>(call: Call, wrapped: &Wrapped) -> &'a mut Opening {
         let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
         let opening = Opening {
             opener: Opener::new(keys, &wrapped.name),
-            types: citus::types_of(wrapped.aggregate),
+            types: wrapper::types_of(wrapped.aggregate),
             known: None,
         };
         let memory = &mut PgMemoryContexts::For(place.memory);

@@ -1,12 +1,12 @@
 //! `dp_sum(x, lo, hi, eps [, mech])`, and `dp_sum_estimate` with its interval.
 
 use dp_core::encoding::grid::Grid;
-use dp_core::encoding::octaves::Content;
+use dp_core::encoding::log_bins::Content;
 use dp_core::encoding::sums::Sums;
 use dp_core::error::ParameterError;
 use dp_core::estimate::{Estimate, Estimates, SomeEstimate};
 use dp_core::mechanism::definition::Scalar;
-use dp_core::mechanism::sum::kinds::SumMechanism;
+use dp_core::mechanism::sum::inputs::SumMechanism;
 use dp_core::registry::{self, Factory, Made};
 use dp_core::request::arguments::Arguments;
 use dp_core::request::checked::Overspent;
@@ -23,10 +23,10 @@ use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONT
 use crate::call::site::CallSite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::Call;
-use crate::pg::plan::SupportFunction;
-use crate::state::form::Form;
-use crate::state::octaves::longest;
+use crate::plan::planned_call::SupportFunction;
+use crate::state::log_bins::longest;
 use crate::state::scalar::State;
+use crate::state::wire_format::Form;
 
 pub static SUM: Aggregate<SumMechanism> = Aggregate {
     name: "dp_sum",

@@ -1,5 +1,5 @@
-//! `dp_variance(x, lo, hi, eps [, mech])`, `dp_stddev` with the same arguments, and
-//! `dp_variance_estimate(x, lo, hi, eps [, mech [, confidence]])`.
+//! `dp_var_pop(x, lo, hi, eps [, mech])`, `dp_stddev_pop` with the same arguments, and
+//! `dp_var_pop_estimate(x, lo, hi, eps [, mech [, confidence]])`.
 
 use dp_core::encoding::grid::Grid;
 use dp_core::encoding::squares::Squares;
@@ -7,7 +7,7 @@ use dp_core::encoding::sums::Moments;
 use dp_core::error::ParameterError;
 use dp_core::estimate::{Estimate, Estimates, VarianceEstimate};
 use dp_core::mechanism::definition::Mechanism;
-use dp_core::mechanism::variance::kinds::{SomeVariance, VarianceMechanism};
+use dp_core::mechanism::variance::inputs::{SomeVariance, VarianceMechanism};
 use dp_core::mechanism::variance::moments::VarianceAnswer;
 use dp_core::registry::{self, Factory, Made};
 use dp_core::request::arguments::Arguments;
@@ -26,22 +26,22 @@ use crate::call::site::{CallSite, Price};
 use crate::pg::composite::composite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::Call;
-use crate::pg::plan::SupportFunction;
-use crate::state::form::Form;
-use crate::state::octaves::longest;
+use crate::plan::planned_call::SupportFunction;
+use crate::state::log_bins::longest;
 use crate::state::scalar::State;
+use crate::state::wire_format::Form;
 
 /// A mechanism of moments that answers with an `A`.
 type OfMoments<A> = dyn Mechanism<Moments, Answer = A>;
 
 pub static VARIANCE: Aggregate<SomeVariance> = Aggregate {
-    name: "dp_variance",
+    name: "dp_var_pop",
     signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5)]),
     mechanisms: &registry::VARIANCE,
 };
 
 pub static ESTIMATE: Aggregate<VarianceEstimate> = Aggregate {
-    name: "dp_variance_estimate",
+    name: "dp_var_pop_estimate",
     signature: Signature::new(&[X, LO, HI, EPS, MECH.given_from(5), CONFIDENCE.given_from(6)]),
     mechanisms: &Estimates(&registry::VARIANCE),
 };
@@ -51,7 +51,7 @@ impl Aggregate<SomeVariance> {
     /// page yet, and everything that must not be.
     ///
     /// # Safety
-    /// `call` is a call of dp_variance's transition function.
+    /// `call` is a call of dp_var_pop's transition function.
     unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
         CallSite::with(call, SupportFunction::Transition, self, |site| {
             // SAFETY: the caller guarantees it.
@@ -74,7 +74,7 @@ impl Aggregate<SomeVariance> {
     /// A release of the group, or of no rows where there is no state.
     ///
     /// # Safety
-    /// `call` is a call of a final function of dp_variance or dp_stddev.
+    /// `call` is a call of a final function of dp_var_pop or dp_stddev_pop.
     unsafe fn release(&'static self, call: Call) -> VarianceAnswer {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             // SAFETY: the caller guarantees it.
@@ -92,7 +92,7 @@ impl Aggregate<SomeVariance> {
     }
 }
 
-/// What a call of dp_variance with these arguments says of its states; `None` where the call is refused.
+/// What a call of dp_var_pop with these arguments says of its states; `None` where the call is refused.
 ///
 /// # Safety
 /// See [`Aggregate::made_of`].
@@ -158,7 +158,7 @@ transition_function!(
 );
 
 fn variance(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_variance's final function.
+    // SAFETY: the SQL declaration makes it dp_var_pop's final function.
     unsafe { VARIANCE.release(call) }.variance.into_datum()
 }
 
@@ -170,7 +170,7 @@ final_function!(
 );
 
 fn stddev(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_stddev's final function.
+    // SAFETY: the SQL declaration makes it dp_stddev_pop's final function.
     unsafe { VARIANCE.release(call) }.stddev.into_datum()
 }
 
@@ -184,7 +184,7 @@ transition_function!(
 );
 
 fn estimate(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_variance_estimate's final function, which returns eight float8
+    // SAFETY: the SQL declaration makes it dp_var_pop_estimate's final function, which returns eight float8
     // and what it cost.
     unsafe {
         let (estimate, price) = ESTIMATE.release(call);
@@ -217,7 +217,7 @@ final_function!(
 );
 
 fn estimate_0_1(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL of 0.1.0 makes it dp_variance_estimate's final function, which returns four float8.
+    // SAFETY: the SQL of 0.1.0 makes it dp_var_pop_estimate's final function, which returns four float8.
     unsafe {
         let answer = VARIANCE.release(call);
         let columns = [answer.variance, answer.stddev, answer.mean, answer.count];
@@ -271,7 +271,7 @@ transition_function!(
 );
 
 fn variance_of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_variance's final function.
+    // SAFETY: the SQL declaration makes it dp_var_pop's final function.
     unsafe { PEOPLE.release(call) }.variance.into_datum()
 }
 
@@ -283,7 +283,7 @@ final_function!(
 );
 
 fn stddev_of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_stddev's final function.
+    // SAFETY: the SQL declaration makes it dp_stddev_pop's final function.
     unsafe { PEOPLE.release(call) }.stddev.into_datum()
 }
 

@@ -3,8 +3,8 @@
 use dp_core::registry::{Factory, Made};
 use pgrx::pg_sys::Datum;
 
-use crate::call::overspent::overspent;
 use crate::call::signature::{Input, Signature, Values};
+use crate::call::testing::overspent;
 
 /// An aggregate, as its SQL declaration has it.
 pub struct Aggregate<M: ?Sized + 'static> {

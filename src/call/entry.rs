@@ -5,8 +5,8 @@ use pgrx::pg_sys::{Datum, FunctionCallInfo};
 use crate::call::signature::{Role, at};
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call};
-use crate::pg::plan;
-use crate::state::refused::Refused;
+use crate::plan::planned_call;
+use crate::state::poisoned::Refused;
 
 /// What a transition function does with a row that is not in the plain case: `row`, but for a call that is
 /// refused. Where the state is a part of a group's, that is kept in it, as an ERROR here would tell that
@@ -30,7 +30,7 @@ pub unsafe fn guarded_row(
             return refused;
         }
         row(call).unwrap_or_else(|refusal| {
-            if plan::is_partial(call) {
+            if planned_call::is_partial(call) {
                 Refused::new(Role::number_of(refusal.argument())).into_datum()
             } else {
                 refusal.raise()
@@ -50,7 +50,7 @@ macro_rules! transition_function {
 }
 
 /// Exports `$body` as the final function `$name` of the aggregate `$aggregate`. The call's arguments are
-/// computed before it, unguarded: see [`Computations::compute`](crate::pg::plan::Computations::compute).
+/// computed before it, unguarded: see [`Computations::compute`](crate::plan::planned_call::Computations::compute).
 macro_rules! final_function {
     ($name:ident, $finfo:ident, $aggregate:expr, $body:path) => {
         $crate::pg::fmgr::finfo!($finfo);
@@ -64,7 +64,7 @@ macro_rules! final_function {
             #[pgrx::pg_guard]
             unsafe extern "C-unwind" fn guarded_computations(
                 fcinfo: pgrx::pg_sys::FunctionCallInfo,
-            ) -> $crate::pg::plan::Computations {
+            ) -> $crate::plan::planned_call::Computations {
                 $crate::pg::fmgr::guarded(|| {
                     // SAFETY: PostgreSQL's own fcinfo, for the length of this call.
                     let call = unsafe { $crate::pg::fmgr::Call::new(fcinfo) };

@@ -8,11 +8,11 @@ use pgrx::pg_sys::Datum;
 use crate::call::aggregate::Aggregate;
 use crate::call::release::release;
 use crate::call::signature::{Role, at};
-use crate::pg::carried;
+use crate::citus::partial_state;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::state::bins::Bins;
-use crate::state::refused::Refused;
+use crate::state::poisoned::Refused;
 use crate::state::scalar::{GroupGrid, RowSums, State};
 use crate::state::vector::{Layout, VectorState};
 
@@ -22,7 +22,7 @@ use crate::state::vector::{Layout, VectorState};
 /// `call` is a call of a support function whose argument 0 is declared `dp_state`.
 pub unsafe fn state(call: Call) -> Option<Datum> {
     // SAFETY: the caller guarantees it.
-    unsafe { carried::state(call, at::STATE) }
+    unsafe { partial_state::state(call, at::STATE) }
 }
 
 impl<M: ?Sized> Aggregate<M> {

@@ -3,10 +3,10 @@
 pub mod aggregate;
 pub mod entry;
 pub mod group;
-pub mod kept;
 pub mod offset;
-pub mod overspent;
 pub mod parts;
+pub mod query_local;
 pub mod release;
 pub mod signature;
 pub mod site;
+pub mod testing;

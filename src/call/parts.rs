@@ -4,9 +4,9 @@ use pgrx::pg_sys::Oid;
 
 use crate::call::signature::{OF_CONTRIBUTION, OF_GROUPS, OF_ROWS, OF_TOTAL, Signature, at};
 use crate::pg::errors::{self, Refusal};
-use crate::pg::keys::{KeyType, keeps_apart};
-use crate::pg::plan::{Grouping, PlannedCall};
+use crate::pg::grouping_keys::{KeyType, keeps_apart};
 use crate::pg::sql_type;
+use crate::plan::planned_call::{Grouping, PlannedCall};
 use crate::state::groups::{Column, MOST_COLUMNS};
 
 /// The argument of a call where the first of them is.

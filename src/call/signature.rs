@@ -16,8 +16,8 @@ use pgrx::pg_sys::{Datum, Oid};
 use crate::pg::array::Array;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::float8;
-use crate::pg::plan::PlannedCall;
 use crate::pg::{settings, sql_type};
+use crate::plan::planned_call::PlannedCall;
 use crate::types::mechanism;
 
 /// What an argument is to its aggregate.

@@ -13,17 +13,19 @@ use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{Datum, FunctionCallInfo, MemoryContext};
 
 use crate::call::aggregate::Aggregate;
-use crate::call::kept::Place;
-use crate::call::overspent::overspent;
 use crate::call::parts::{self, Layout};
+use crate::call::query_local::Place;
 use crate::call::signature::{
     Input, OF_CONTRIBUTION, OF_GROUPS, Parameter, Role, Signature, Values,
 };
+use crate::call::testing::overspent;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::pg::hash::Hashing;
-use crate::pg::origin::{Origin, origins, unnested};
-use crate::pg::plan::{Argument, Computation, Computations, Missing, PlannedCall, SupportFunction};
+use crate::plan::lineage::{Origin, origins, unnested};
+use crate::plan::planned_call::{
+    Argument, Computation, Computations, Missing, PlannedCall, SupportFunction,
+};
 
 /// Where the value of an argument comes from.
 #[derive(Clone, Copy)]

@@ -9,11 +9,11 @@ use pgrx::pg_sys::{
 };
 
 use crate::gate::access;
+use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
-use crate::gate::form;
 use crate::gate::policy::{Policy, quoted_name};
-use crate::gate::refuse::{Checked, Reason};
+use crate::gate::rejection::{Checked, Reason};
 use crate::gate::released;
 use crate::ledger::session;
 use crate::pg::procedure;
@@ -255,8 +255,8 @@ impl Block {
             .node();
         let safe = self.checker.safe(written)?;
         let kind = tree::type_of(written);
-        let formed = form::formed(self.query, written, safe)?;
-        let has_order = form::has_order(kind) || !Defence::Order.stands();
+        let formed = canonical_keys::formed(self.query, written, safe)?;
+        let has_order = canonical_keys::has_order(kind) || !Defence::Order.stands();
         if !expression::is_total_operator(clause.eqop) || !expression::has_hash(kind) || !has_order
         {
             return Err("rows cannot be grouped by values of this type".into());

@@ -13,15 +13,16 @@ use pgrx::pg_sys::{
 use crate::gate::defence::Defence;
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::receipt::{Receipt, is_answered_receipt};
-use crate::gate::{allowance, inputs, once, quiet};
+use crate::gate::{allowance, inputs, message_filter, single_execution};
 use crate::ledger::budgets::Name;
 use crate::ledger::charge::{self as ledger, Payer, Request};
 use crate::ledger::session;
 use crate::pg::counters::{Event, count};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, sql_function};
+use crate::pg::reset;
 use crate::pg::tree::{self, Ref};
-use crate::pg::{plan, reset};
+use crate::plan::planned_call;
 
 thread_local! {
     /// The executions that were charged, by their addresses: each is taken out where its memory ends.
@@ -61,7 +62,7 @@ fn read(aggregate: Ref<AggState>, call: Ref<Aggref>) -> Option<Receipt> {
     let plan = aggregate.ss.ps.plan;
     let call = match call.aggsplit & pg_sys::AGGSPLITOP_COMBINE != 0 {
         // SAFETY: a call of this node, which combines what nodes below it made.
-        true => Ref::of(unsafe { plan::partial(call.pointer(), plan) }?.0)?,
+        true => Ref::of(unsafe { planned_call::partial(call.pointer(), plan) }?.0)?,
         false => call,
     };
     let arguments: Option<Vec<_>> = tree::list::<TargetEntry>(call.args)
@@ -94,7 +95,7 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
             false => Ok(()),
         };
     }
-    quiet::set_asked(true);
+    message_filter::set_asked(true);
     if Defence::Isolation.stands() && session::shows_reads() {
         return Err(errors::serializable());
     }
@@ -102,7 +103,7 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
         return Err(errors::explain());
     }
     // SAFETY: the plan that has started.
-    if Defence::Once.stands() && !unsafe { once::answers_once(query.plannedstmt) } {
+    if Defence::Once.stands() && !unsafe { single_execution::answers_once(query.plannedstmt) } {
         return Err(errors::again());
     }
     // Before the charge, so that what cannot be read costs nothing.
@@ -143,7 +144,7 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
     remember(execution);
     count(Event::Query);
     for (node, _) in found {
-        quiet::silence(node.pointer().cast());
+        message_filter::silence(node.pointer().cast());
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use dp_core::registry;
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::request::ranks::Ranks;
 
-use crate::gate::refuse::{Checked, Reason};
+use crate::gate::rejection::{Checked, Reason};
 
 /// The bounds of a call that has such arguments.
 pub type Bounds = Option<(Option<f64>, Option<f64>)>;

@@ -7,13 +7,13 @@
 use pgrx::pg_sys::{self, ArrayExpr, List, Node, NodeTag, Oid, Query, SubLinkType};
 
 use crate::gate::defence::Defence;
-use crate::gate::refuse::{Checked, Reason};
+use crate::gate::rejection::{Checked, Reason};
 use crate::gate::size;
 use crate::pg::procedure;
 use crate::pg::stack;
 use crate::pg::tree::{self, Ref};
-use crate::total::judge::Judgement;
-use crate::total::{judge as judged, range as ranges, variant as variants};
+use crate::safe_functions::classify::Judgement;
+use crate::safe_functions::{classify as judged, range as ranges, wrap as variants};
 
 /// OIDs from here on are not PostgreSQL's own.
 const FIRST_OF_OTHERS: u32 = 10_000;

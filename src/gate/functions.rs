@@ -11,7 +11,7 @@ use pgrx::{FromDatum, IntoDatum, PgRelation};
 use crate::gate::label::{self, ColumnLabel, TableLabel};
 use crate::gate::policy::{self, quoted, quoted_name};
 use crate::gate::rewrite::Gate;
-use crate::gate::{allowance, charge, expression, quiet};
+use crate::gate::{allowance, charge, expression, message_filter};
 use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::{charge as ledger, session};
 use crate::pg::errors::{self, Refusal};
@@ -106,7 +106,7 @@ fn column_of(function: &str, table: &PgRelation, name: &str) -> Result<(i16, Oid
             let hint = format!("\\d {} shows the columns.", quoted_name(table.oid()));
             Err(wrong(
                 function,
-                "column",
+                "column_name",
                 "is no column of the table",
                 &hint,
             ))
@@ -131,7 +131,7 @@ fn set_column_label(relation: Oid, column: i16, label: &ColumnLabel) {
     );
 }
 
-/// `dp_protect(relation, unit, budget, groups, rows, query_epsilon, query_delta, auto_bounds)`
+/// `dp_protect(relation, unit, budget, groups, rows, query_eps, query_delta, auto_bounds)`
 fn protect(call: Call) -> Option<Datum> {
     const FUNCTION: &str = "dp_protect";
     session::refuse_read_only(c"dp_protect()");
@@ -208,13 +208,13 @@ fn unprotect(call: Call) -> Option<Datum> {
 
 sql_function!(dp_unprotect, pg_finfo_dp_unprotect, unprotect);
 
-/// `dp_column(relation, column, lo, hi)`
+/// `dp_declare(relation, column, lo, hi)`
 fn column_bounds(call: Call) -> Option<Datum> {
-    const FUNCTION: &str = "dp_column";
-    session::refuse_read_only(c"dp_column()");
+    const FUNCTION: &str = "dp_declare";
+    session::refuse_read_only(c"dp_declare()");
     done((|| {
         let table = owned_table(FUNCTION, call)?;
-        let (column, _) = column_of(FUNCTION, &table, &text(FUNCTION, call, 1, "column")?)?;
+        let (column, _) = column_of(FUNCTION, &table, &text(FUNCTION, call, 1, "column_name")?)?;
         let mut label = column_label(table.oid(), column);
         label.bounds = call.datum(2).map(float8).zip(call.datum(3).map(float8));
         label.check().map_err(|error| errors::label(&error))?;
@@ -225,13 +225,13 @@ fn column_bounds(call: Call) -> Option<Datum> {
 
 sql_function!(dp_column_bounds, pg_finfo_dp_column_bounds, column_bounds);
 
-/// `dp_column(relation, column, allowed_values)`
+/// `dp_declare(relation, column, allowed_values)`
 fn column_values(call: Call) -> Option<Datum> {
-    const FUNCTION: &str = "dp_column";
-    session::refuse_read_only(c"dp_column()");
+    const FUNCTION: &str = "dp_declare";
+    session::refuse_read_only(c"dp_declare()");
     done((|| {
         let table = owned_table(FUNCTION, call)?;
-        let (column, kind) = column_of(FUNCTION, &table, &text(FUNCTION, call, 1, "column")?)?;
+        let (column, kind) = column_of(FUNCTION, &table, &text(FUNCTION, call, 1, "column_name")?)?;
         let mut label = column_label(table.oid(), column);
         label.values = match call.datum(2) {
             None => None,
@@ -298,10 +298,10 @@ fn set_allowed(function: &'static str, call: Call, allowed: bool) -> Result<(), 
     allowance::set(table.oid(), role, allowed).map(|_| ())
 }
 
-/// `dp_view(relation, name)`: a view that everybody finds in the lists of tables, and reads with their own rights.
+/// `dp_create_view(relation, name)`: a view that everybody finds in the lists of tables, and reads with their own rights.
 fn view(call: Call) -> Option<Datum> {
-    const FUNCTION: &str = "dp_view";
-    session::refuse_read_only(c"dp_view()");
+    const FUNCTION: &str = "dp_create_view";
+    session::refuse_read_only(c"dp_create_view()");
     done((|| {
         let table = owned_table(FUNCTION, call)?;
         let name = text(FUNCTION, call, 1, "name")?;
@@ -327,7 +327,7 @@ fn view(call: Call) -> Option<Datum> {
     })())
 }
 
-sql_function!(dp_view, pg_finfo_dp_view, view);
+sql_function!(dp_create_view, pg_finfo_dp_create_view, view);
 
 /// `dp_cost(query)`: a row for each block of a query. It spends nothing.
 fn dp_cost_rows(call: Call) -> Option<Datum> {
@@ -360,7 +360,7 @@ type CostRow = (Oid, String, Option<f64>, f64, f64, bool, String, String);
 
 fn cost(query: *const c_char) -> Result<Vec<CostRow>, Refusal> {
     let mut gate = Gate::new(std::ptr::null_mut(), false);
-    quiet::set_asked(true);
+    message_filter::set_asked(true);
     for query in tree::analyse(query) {
         gate.pass(query)?;
     }

@@ -15,9 +15,9 @@ use pgrx::pg_sys::{
 
 #[cfg(any(feature = "pg15", feature = "pg16"))]
 use crate::gate::inputs;
-use crate::gate::normal;
+use crate::gate::normalize;
 use crate::gate::rewrite::{self, Gate};
-use crate::gate::{charge, label, policy, quiet};
+use crate::gate::{charge, label, message_filter, policy};
 use crate::pg::fmgr::guarded;
 use crate::pg::tree::{self, Ref};
 
@@ -106,7 +106,7 @@ struct Passed {
     /// Whether it can only be rewritten once its parameters are known.
     waits: bool,
     items: *mut List,
-    level: quiet::Level,
+    level: message_filter::Level,
 }
 
 #[pgrx::pg_guard]
@@ -120,7 +120,7 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
         let spare = parameters.is_null()
             && !is_generic
             && has_parameters(query.node())
-            && normal::is_concerned(query);
+            && normalize::is_concerned(query);
         let spare = spare.then(|| query.copy());
         let mut waits = false;
         if let Err(refusal) = gate.pass(query) {
@@ -132,14 +132,14 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
                     *query = *spare;
                 }
                 None => {
-                    quiet::set_asked(gate.touched);
+                    message_filter::set_asked(gate.touched);
                     refusal.raise()
                 }
             }
         }
         let asked = !gate.written.is_empty();
         if asked {
-            quiet::set_asked(true);
+            message_filter::set_asked(true);
         }
         let items = gate.depends.items.iter();
         Passed {
@@ -149,9 +149,9 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
             waits,
             items: items.fold(std::ptr::null_mut(), |all, items| tree::concat(all, *items)),
             level: if asked {
-                quiet::raise()
+                message_filter::raise()
             } else {
-                quiet::Level::SAME
+                message_filter::Level::SAME
             },
         }
     })
@@ -185,7 +185,7 @@ unsafe extern "C-unwind" fn plan(
 
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn after_plan(planned: *mut PlannedStmt, passed: Passed) {
-    quiet::lower(passed.level);
+    message_filter::lower(passed.level);
     let mut planned = Ref::of(planned).expect("the planner returns a plan");
     // Whoever runs it must be whom it was made for.
     planned.dependsOnRole |= passed.blocks || passed.touched || passed.on_role;
@@ -238,7 +238,7 @@ unsafe extern "C-unwind" fn finish(query: *mut QueryDesc) {
 
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn after_finish(execution: NonNull<pg_sys::EState>) {
-    quiet::finished(execution);
+    message_filter::finished(execution);
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -257,7 +257,7 @@ unsafe extern "C-unwind" fn utility(
         let is_explain =
             (*(*statement).utilityStmt).type_ == NodeTag::T_ExplainStmt && EXPLAINED.get() == 0;
         if is_explain {
-            EXPLAINED.set(quiet::depth());
+            EXPLAINED.set(message_filter::depth());
         }
         if (*(*statement).utilityStmt).type_ == NodeTag::T_CopyStmt {
             before_copy((*statement).utilityStmt.cast());
@@ -352,7 +352,7 @@ unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _context
     use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE};
     if [XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE].contains(&event) {
         aborted(0);
-        quiet::set_asked(false);
+        message_filter::set_asked(false);
     }
 }
 
@@ -364,13 +364,13 @@ unsafe extern "C-unwind" fn subtransaction(
     _context: *mut c_void,
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
-        aborted(quiet::depth());
+        aborted(message_filter::depth());
     }
 }
 
 /// What runs in a transaction of this depth or deeper has ended by an error.
 fn aborted(depth: i32) {
-    quiet::aborted(depth);
+    message_filter::aborted(depth);
     if EXPLAINED.get() >= depth {
         EXPLAINED.set(0);
     }

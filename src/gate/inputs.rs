@@ -13,7 +13,7 @@ use crate::gate::access;
 use crate::gate::block::Block;
 use crate::gate::defence::Defence;
 use crate::pg::tree::{self, Ref, Step};
-use crate::pg::{stack, with};
+use crate::pg::{cte, stack};
 
 /// The conditions on each joined table alone, by the number of the table.
 type Conditions = BTreeMap<i32, Vec<Ref<Node>>>;
@@ -283,7 +283,7 @@ pub fn fill(execution: Ref<EState>, scan: Ref<CteScanState>) {
         entries.get(index).copied()
     });
     if entry.is_some_and(is_input) {
-        with::fill(scan);
+        cte::fill(scan);
     }
 }
 

@@ -76,7 +76,7 @@ impl TableLabel {
         whole("groups", self.groups, MOST_GROUPS)?;
         whole("rows", self.rows, MOST_ROWS)?;
         if !(2f64.powi(-20)..=50.0).contains(&self.epsilon) {
-            return Err("argument \"query_epsilon\" must be from 2^-20 to 50".to_owned());
+            return Err("argument \"query_eps\" must be from 2^-20 to 50".to_owned());
         }
         if self
             .delta

@@ -5,27 +5,27 @@
 //! More of it: docs/gate.md.
 
 mod access;
+mod aggregate_requests;
 mod allowance;
-mod asked;
 mod block;
+mod canonical_keys;
 mod charge;
 mod cost;
 mod defence;
 mod expression;
-mod form;
 mod functions;
 mod hooks;
 mod inputs;
 mod label;
-mod normal;
-mod once;
-mod outer;
+mod message_filter;
+mod normalize;
+mod outer_query;
 mod policy;
-mod quiet;
 mod receipt;
-mod refuse;
+mod rejection;
 mod released;
 mod rewrite;
+mod single_execution;
 mod size;
 mod template;
 

@@ -9,7 +9,7 @@ use pgrx::PgRelation;
 use pgrx::pg_sys::{self, Datum, Oid, TransactionId};
 
 use crate::gate::label::{self, ColumnLabel, TableLabel};
-use crate::gate::refuse::Checked;
+use crate::gate::rejection::Checked;
 use crate::ledger::budgets::{self, Name};
 use crate::pg::nodes;
 

@@ -4,7 +4,7 @@
 use pgrx::pg_sys::{self, CommonTableExpr, Query, RangeTblEntry, TargetEntry};
 
 use crate::gate::expression::Checker;
-use crate::gate::refuse::{Checked, Reason};
+use crate::gate::rejection::{Checked, Reason};
 use crate::pg::tree::{self, Ref};
 
 /// The mark of a WITH that is ours: a place in the query's text that no query has.

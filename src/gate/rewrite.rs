@@ -6,12 +6,12 @@ use pgrx::pg_sys::{self, Node, Oid, ParamListInfo, Query, RTEKind, RangeTblEntry
 
 use crate::gate::block::{Block, Key};
 use crate::gate::defence::Defence;
-use crate::gate::normal::{self, Depends, Room};
+use crate::gate::normalize::{self, Depends, Room};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::receipt::Receipt;
-use crate::gate::refuse::{Checked, Reason};
+use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::{self, graft};
-use crate::gate::{access, allowance, asked, outer};
+use crate::gate::{access, aggregate_requests, allowance, outer_query};
 use crate::ledger::session;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::extension;
@@ -19,7 +19,7 @@ use crate::pg::procedure;
 use crate::pg::settings;
 use crate::pg::stack;
 use crate::pg::tree::{self, Ref, Step};
-use crate::total::variant;
+use crate::safe_functions::wrap;
 
 /// The most grouping sets of a block.
 const MOST_SETS: i32 = 64;
@@ -76,10 +76,10 @@ impl Gate {
 
     fn pass_within(&mut self, query: Ref<Query>) -> Result<(), Refusal> {
         if self.around.len() == 1 {
-            normal::inline_functions(query, &mut self.depends, &mut self.room)?;
+            normalize::inline_functions(query, &mut self.depends, &mut self.room)?;
         }
-        normal::unwrap_withs(query, &mut self.room)?;
-        if !normal::flatten(query) {
+        normalize::unwrap_withs(query, &mut self.room)?;
+        if !normalize::flatten(query) {
             return Err(errors::gated(
                 "in a sub-query",
                 "a UNION ALL stands beside it",
@@ -150,7 +150,7 @@ impl Gate {
             errors::gated(&quoted_name(relation), &reason.why, &hint)
         })?;
         // Sub-queries among its answers stand beside it now.
-        let mut below = outer::outputs(query).flat_map(tree::queries_at);
+        let mut below = outer_query::outputs(query).flat_map(tree::queries_at);
         below.try_for_each(|below| self.pass(below))
     }
 
@@ -203,7 +203,7 @@ impl Gate {
         let epsilon = self.epsilon(&policy)?;
         let block = Block::recognise(query, index, policy, self.parameters)?;
         let keys = block.keys()?;
-        let asked = asked::collect(&block)?;
+        let asked = aggregate_requests::collect(&block)?;
         if asked.len() > MOST_AGGREGATES {
             return Err(format!("it has more than {MOST_AGGREGATES} aggregates").into());
         }
@@ -218,7 +218,7 @@ impl Gate {
         let written = template::write(&block, &keys, &asked, &sets, epsilon)?;
         let rewritten = graft::build(&written, &block, &mut self.room)?;
         self.look_up(rewritten.node());
-        outer::wrap(&block, &keys, &written.answers, rewritten)?;
+        outer_query::wrap(&block, &keys, &written.answers, rewritten)?;
         self.written.push((written.sql, written.receipt));
         Ok(())
     }
@@ -230,10 +230,7 @@ impl Gate {
             // SAFETY: nodes of a tree that lives; what is no expression has no collation.
             let (collation, variant) = unsafe {
                 let pointer = node.pointer();
-                (
-                    pg_sys::exprInputCollation(pointer),
-                    variant::original(pointer),
-                )
+                (pg_sys::exprInputCollation(pointer), wrap::original(pointer))
             };
             if collation != Oid::INVALID && Defence::Lookup.stands() {
                 procedure::look_up_collation(collation);

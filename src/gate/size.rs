@@ -3,7 +3,7 @@
 use pgrx::pg_sys::{self, ArrayExpr, Node, Oid};
 
 use crate::pg::tree::{self, Ref};
-use crate::total::work::LONGEST;
+use crate::safe_functions::work::LONGEST;
 
 /// Of a `numeric`: 131072 digits before the point, 16383 behind it, four of them in two bytes.
 const NUMBER: u64 = 80_000;

@@ -8,13 +8,13 @@ pub mod graft;
 use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::{self, Node, Oid};
 
-use crate::gate::asked::{self, Asked};
+use crate::gate::aggregate_requests::{self, Asked};
 use crate::gate::block::{Block, Key};
 use crate::gate::cost;
 use crate::gate::defence::Defence;
 use crate::gate::policy::quoted_name;
 use crate::gate::receipt::Receipt;
-use crate::gate::refuse::{Checked, Reason};
+use crate::gate::rejection::{Checked, Reason};
 use crate::pg::procedure;
 use crate::pg::tree::{self, Ref};
 
@@ -87,14 +87,14 @@ pub fn write(
 ) -> Checked<Written> {
     let rows = block.policy.label.rows;
     let is_row = block.has_one_row_each();
-    let groups = asked::groups(block, asked)?;
+    let groups = aggregate_requests::groups(block, asked)?;
     // A table with an index over all of it has no other below it in which the column could be NULL.
     let has_person = is_row && block.policy.is_not_null(block.policy.unit);
     let mut template = Template {
         block,
         has_person,
         keys,
-        schema: asked::schema()?,
+        schema: aggregate_requests::schema()?,
         level: Level::Row,
         rows: if is_row { 1 } else { rows },
         groups: 1,
@@ -336,7 +336,7 @@ impl Template<'_> {
             return Err(Reason::with_hint(
                 "its groups are private, and the budget has no delta to choose which of them are shown",
                 format!(
-                    "The owner of {} declares the values of the key by dp_column(table, column, values), or gives the \
+                    "The owner of {} declares the values of the key by dp_declare(table, column, values), or gives the \
                      budget a delta.",
                     quoted_name(self.block.policy.relation)
                 ),

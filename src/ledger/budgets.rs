@@ -4,11 +4,11 @@ use dp_core::error::ParameterError;
 use dp_core::privacy::spending::{Limit, Spent};
 use pgrx::pg_sys::Oid;
 
+use crate::ledger::balance::Key;
+use crate::ledger::balances;
 use crate::ledger::defence::Defence;
 use crate::ledger::history::Record;
 use crate::ledger::home::Home;
-use crate::ledger::line::Key;
-use crate::ledger::lines;
 use crate::ledger::rows::{self, Row, Text, Value};
 use crate::ledger::session;
 use crate::ledger::tables::{BUDGET, HISTORY, Lock, PROMISE, Table};
@@ -225,7 +225,7 @@ pub fn promise(
         }
         (None, Some(_)) => return Err(errors::no_budget(function, &name.text())),
         (None, None) => {
-            let id = lines::new_budget()?;
+            let id = balances::new_budget()?;
             make(&budgets, id, name)?;
             id
         }

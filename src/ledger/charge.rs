@@ -3,10 +3,10 @@
 use dp_core::privacy::spending::{DELTA_UNIT, Spent, UNBOUNDED, UNIT, float_up};
 use pgrx::pg_sys::Oid;
 
+use crate::ledger::balance::{Key, Line};
+use crate::ledger::balances;
 use crate::ledger::budgets::{self, Budget, Name, Promise};
 use crate::ledger::defence::Defence;
-use crate::ledger::line::{Key, Line};
-use crate::ledger::lines;
 use crate::ledger::pages::{self, Change, Locked, Place, Tuple};
 use crate::ledger::rows::{Text, Value};
 use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
@@ -177,7 +177,7 @@ fn places(
     spent: &Table,
 ) -> Result<[Place; 2], Refusal> {
     let [all, own] = accounts;
-    lines::places(spent, &request.budget.text(), [all.key, own.key])
+    balances::places(spent, &request.budget.text(), [all.key, own.key])
 }
 
 /// That the ledger has all charges of the budget, whose lines are all there.
@@ -190,7 +190,7 @@ fn check_home(request: &Request, accounts: &[Account; 2]) -> Result<(), Refusal>
 
 /// What a line says now.
 fn used(spent: &Table, key: Key) -> Spent {
-    let place = lines::place_of(spent, key);
+    let place = balances::place_of(spent, key);
     let page = Locked::lock(spent, place);
     let line = page.row(spent, place).and_then(Line::read);
     line.map_or(Spent::default(), |line| line.spent)
@@ -352,7 +352,7 @@ fn refuse(
 /// asking does not fill the disk. Nothing waits for it to be on disk.
 fn note(request: &Request, key: Key, spent: &Table, audit: &Table) {
     let entry = entry(request, key.budget, audit, true, TEXT_BYTES);
-    let (place, now) = (lines::place_of(spent, key), session::now());
+    let (place, now) = (balances::place_of(spent, key), session::now());
     let last = Locked::lock_to_append(audit, &entry);
     let page = Locked::lock(spent, place);
     let line = page.row(spent, place).and_then(Line::read);

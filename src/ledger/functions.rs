@@ -37,7 +37,7 @@ fn amounts(function: &str, call: Call) -> Result<(f64, f64), Refusal> {
             errors::parameter(function, &error)
         })
     };
-    Ok((number(1, "epsilon")?, number(2, "delta")?))
+    Ok((number(1, "eps")?, number(2, "delta")?))
 }
 
 /// Argument 3, a role that is there; `None` if the function has no such argument.
@@ -57,10 +57,10 @@ fn role_at(function: &str, call: Call, i: usize) -> Result<Oid, Refusal> {
         .ok_or_else(|| errors::no_role(function))
 }
 
-/// `dp_budget(name, epsilon, delta [, role])`
+/// `dp_set_budget(name, epsilon, delta [, role])`
 fn budget(call: Call) -> Option<Datum> {
-    const FUNCTION: &str = "dp_budget";
-    session::refuse_read_only(c"dp_budget()");
+    const FUNCTION: &str = "dp_set_budget";
+    session::refuse_read_only(c"dp_set_budget()");
     done((|| {
         let name = name(FUNCTION, call)?;
         let (epsilon, delta) = amounts(FUNCTION, call)?;
@@ -70,33 +70,37 @@ fn budget(call: Call) -> Option<Datum> {
     })())
 }
 
-sql_function!(dp_budget, pg_finfo_dp_budget, budget);
+sql_function!(dp_set_budget, pg_finfo_dp_set_budget, budget);
 
-/// `dp_budget_close(name)`
+/// `dp_close_budget(name)`
 fn budget_close(call: Call) -> Option<Datum> {
-    const FUNCTION: &str = "dp_budget_close";
-    session::refuse_read_only(c"dp_budget_close()");
+    const FUNCTION: &str = "dp_close_budget";
+    session::refuse_read_only(c"dp_close_budget()");
     done(name(FUNCTION, call).and_then(|name| budgets::close(FUNCTION, &name)))
 }
 
-sql_function!(dp_budget_close, pg_finfo_dp_budget_close, budget_close);
+sql_function!(dp_close_budget, pg_finfo_dp_close_budget, budget_close);
 
-/// `dp_budget_owner(name, role)`
+/// `dp_set_budget_owner(name, role)`
 fn budget_owner(call: Call) -> Option<Datum> {
-    const FUNCTION: &str = "dp_budget_owner";
-    session::refuse_read_only(c"dp_budget_owner()");
+    const FUNCTION: &str = "dp_set_budget_owner";
+    session::refuse_read_only(c"dp_set_budget_owner()");
     done((|| {
         let name = name(FUNCTION, call)?;
         budgets::give(FUNCTION, &name, role_at(FUNCTION, call, 1)?)
     })())
 }
 
-sql_function!(dp_budget_owner, pg_finfo_dp_budget_owner, budget_owner);
+sql_function!(
+    dp_set_budget_owner,
+    pg_finfo_dp_set_budget_owner,
+    budget_owner
+);
 
-/// `dp_budget_continue(name, epsilon, delta)`
+/// `dp_continue_budget(name, epsilon, delta)`
 fn budget_continue(call: Call) -> Option<Datum> {
-    const FUNCTION: &str = "dp_budget_continue";
-    session::refuse_read_only(c"dp_budget_continue()");
+    const FUNCTION: &str = "dp_continue_budget";
+    session::refuse_read_only(c"dp_continue_budget()");
     done((|| {
         let budget = name(FUNCTION, call)?;
         let asked = amounts(FUNCTION, call)?;
@@ -117,15 +121,15 @@ fn budget_continue(call: Call) -> Option<Datum> {
 }
 
 sql_function!(
-    dp_budget_continue,
-    pg_finfo_dp_budget_continue,
+    dp_continue_budget,
+    pg_finfo_dp_continue_budget,
     budget_continue
 );
 
-/// `dp_budget_restore(name, epsilon, delta [, role])`
+/// `dp_restore_budget(name, epsilon, delta [, role])`
 fn budget_restore(call: Call) -> Option<Datum> {
-    const FUNCTION: &str = "dp_budget_restore";
-    session::refuse_read_only(c"dp_budget_restore()");
+    const FUNCTION: &str = "dp_restore_budget";
+    session::refuse_read_only(c"dp_restore_budget()");
     done((|| {
         let name = name(FUNCTION, call)?;
         let (epsilon, delta) = amounts(FUNCTION, call)?;
@@ -142,8 +146,8 @@ fn budget_restore(call: Call) -> Option<Datum> {
 }
 
 sql_function!(
-    dp_budget_restore,
-    pg_finfo_dp_budget_restore,
+    dp_restore_budget,
+    pg_finfo_dp_restore_budget,
     budget_restore
 );
 

@@ -4,6 +4,8 @@
 //! are changed in place, outside of every transaction, and are on disk before a charge returns. The tables are
 //! those of `sql/ledger.sql`; the arithmetic is `dp_core::privacy::spending`.
 
+mod balance;
+mod balances;
 pub mod budgets;
 pub mod charge;
 pub mod defence;
@@ -11,10 +13,8 @@ pub mod flush;
 mod functions;
 mod history;
 mod home;
-mod line;
-mod lines;
 #[cfg(feature = "testing")]
-mod order;
+mod lock_order;
 mod pages;
 mod replication;
 mod restore;

@@ -12,7 +12,7 @@ use pgrx::itemptr::item_pointer_set_all;
 use pgrx::pg_sys::{self, BlockNumber, OffsetNumber, Page};
 
 #[cfg(feature = "testing")]
-use crate::ledger::order;
+use crate::ledger::lock_order;
 use crate::ledger::rows::{self, Value};
 use crate::ledger::tables::{Shape, Table};
 
@@ -78,7 +78,7 @@ impl Locked {
     pub fn lock(table: &Table, place: Place) -> Self {
         let Place { block, .. } = place;
         #[cfg(feature = "testing")]
-        order::note(table.id(), block);
+        lock_order::note(table.id(), block);
         // SAFETY: an open table; a page beyond its end is an ERROR.
         let buffer = unsafe {
             let buffer = pg_sys::ReadBuffer(table.relation(), block);

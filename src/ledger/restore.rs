@@ -7,10 +7,10 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::Oid;
 
+use crate::ledger::balance::{Key, Line};
+use crate::ledger::balances;
 use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::charge::TEXT_BYTES;
-use crate::ledger::line::{Key, Line};
-use crate::ledger::lines;
 use crate::ledger::rows::{self, Row, Text, Value};
 use crate::ledger::session;
 use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
@@ -159,7 +159,7 @@ pub fn restore(
     };
     rows::delete(&spent, &SPENT, |row| row.integer(0) == budget);
     for line in all.iter().chain(known.roles.values()) {
-        lines::insert(&spent, line);
+        balances::insert(&spent, line);
     }
     Ok(())
 }

@@ -53,7 +53,7 @@ pub const BUDGET: Shape = Shape {
 
 /// A row for each limit that was ever promised.
 pub const PROMISE: Shape = Shape {
-    name: c"promise",
+    name: c"budget_limit",
     columns: &[
         INT8, REGROLE, INT8, FLOAT8, FLOAT8, INT8, INT8, INT8, BOOL, TIME, TEXT,
     ],

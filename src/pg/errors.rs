@@ -116,7 +116,7 @@ pub fn label(why: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
         format!("dp_mean: this is no security label: {why}"),
-        "dp_protect(table, unit, budget) and dp_column(table, column, lo, hi) write the labels.",
+        "dp_protect(table, unit, budget) and dp_declare(table, column, lo, hi) write the labels.",
     )
 }
 
@@ -582,7 +582,7 @@ pub fn no_budget(function: &str, budget: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
         format!("{function}: there is no budget \"{budget}\""),
-        "dp_budget(name, epsilon, delta) makes one; dp_budgets lists those that you may see.",
+        "dp_set_budget(name, epsilon, delta) makes one; dp_budgets lists those that you may see.",
     )
 }
 
@@ -600,7 +600,7 @@ pub fn not_budget_owner(function: &str, budget: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
         format!("{function}: must be owner of budget \"{budget}\""),
-        "Its owner is the role that made it, or was given it by dp_budget_owner. Ask them, or become a member of that \
+        "Its owner is the role that made it, or was given it by dp_set_budget_owner. Ask them, or become a member of that \
          role.",
     )
 }
@@ -637,7 +637,7 @@ pub fn other_home(function: &str, budget: &str, difference: (&str, i64, i64)) ->
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message,
         "Nothing was spent. After a promotion, a restore, an upgrade or a copy of the database, the owner of the budget \
-         says how much was spent that is not in this ledger: dp_budget_continue(name, epsilon, delta), with 0 and 0 if \
+         says how much was spent that is not in this ledger: dp_continue_budget(name, epsilon, delta), with 0 and 0 if \
          nothing is missing.",
     )
 }
@@ -696,7 +696,7 @@ pub fn over_limit(
         None => format!("budget \"{budget}\""),
     };
     const HINT: &str = "Nothing was spent. The view dp_budgets shows what was spent and what is left; only the owner of the \
-                        budget can promise a higher limit, by dp_budget.";
+                        budget can promise a higher limit, by dp_set_budget.";
     let left = limit.delta.saturating_sub(spent.delta).max(0);
     let delta_left = float_down(left, DELTA_UNIT);
     let (what, left, of, takes) = if asked.1 > delta_left {
@@ -773,7 +773,7 @@ pub fn spent_unknown(budget: &str) -> Refusal {
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         format!("dp_mean: the ledger does not know what was spent of budget \"{budget}\""),
         "Nothing was spent now. The database was restored without all rows of dp_mean.spent, or with some of them twice. \
-         The owner of the budget says what was spent by dp_budget_restore(name, epsilon, delta).",
+         The owner of the budget says what was spent by dp_restore_budget(name, epsilon, delta).",
     )
 }
 
@@ -791,8 +791,8 @@ pub fn limit_unknown(budget: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         format!("dp_mean: the ledger does not know the limit of budget \"{budget}\""),
-        "Nothing was spent. The database was restored without rows of dp_mean.promise. The owner of the budget says its \
-         limit, and those of roles, by dp_budget.",
+        "Nothing was spent. The database was restored without rows of dp_mean.budget_limit. The owner of the budget says its \
+         limit, and those of roles, by dp_set_budget.",
     )
 }
 
@@ -849,7 +849,7 @@ pub fn ledger_is_shut() -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
         "dp_mean: the ledger of budgets is not changed by UPDATE, DELETE or TRUNCATE".into(),
-        "dp_budget sets a limit, dp_budget_close ends a budget. What was spent stays spent.",
+        "dp_set_budget sets a limit, dp_close_budget ends a budget. What was spent stays spent.",
     )
 }
 

@@ -1,6 +1,6 @@
 //! Ids, and keys of groups, of any type as hashes, which equal ones share.
 
-use dp_core::encoding::occupied::{of_bytes, of_word};
+use dp_core::encoding::bitmap::{of_bytes, of_word};
 use pgrx::pg_sys::{self, Datum, Oid, TypeCacheEntry};
 
 use crate::pg::varlena;

@@ -2,25 +2,20 @@
 //! aggregate.
 
 pub mod array;
-pub mod carried;
+pub mod catch_error;
 #[cfg(feature = "testing")]
 pub mod check;
-pub mod citus;
 pub mod composite;
 pub mod counters;
+pub mod cte;
 pub mod defence;
 pub mod errors;
 pub mod extension;
 pub mod fmgr;
+pub mod grouping_keys;
 pub mod hash;
-pub mod key_file;
-pub mod keys;
 pub mod memory;
-pub mod net;
 pub mod nodes;
-pub mod once;
-pub mod origin;
-pub mod plan;
 pub mod procedure;
 pub mod reset;
 pub mod salt;
@@ -28,17 +23,13 @@ pub mod set;
 pub mod settings;
 pub mod sql_type;
 pub mod stack;
-pub mod subselect;
 pub mod tree;
 pub mod varlena;
-pub mod with;
 
 /// The checks of this folder.
 #[cfg(feature = "testing")]
-pub const CHECKS: [&[check::Check]; 5] = [
+pub const CHECKS: [&[check::Check]; 3] = [
     array::checks::CHECKS,
     counters::checks::CHECKS,
     nodes::checks::CHECKS,
-    origin::checks::CHECKS,
-    plan::checks::CHECKS,
 ];

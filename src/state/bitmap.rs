@@ -1,7 +1,7 @@
 //! `dp_state` of ids: a head, and the places of a bitmap that are set. While they are few, as a table of them that
 //! grows; then as the bitmap itself. It never holds an id, and is never longer than the bitmap.
 
-use dp_core::encoding::occupied::Occupied;
+use dp_core::encoding::bitmap::Occupied;
 use dp_core::mechanism::distinct::bitmap::POWERS;
 use pgrx::pg_sys::{self, Datum};
 

@@ -6,15 +6,15 @@ use dp_core::encoding::squares::Squares;
 use dp_core::encoding::sums::{Moments, Sums};
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
-use crate::pg::carried::{Carried, is_nothing};
+use crate::citus::partial_state::{Carried, is_nothing};
 use crate::pg::errors;
 use crate::pg::fmgr::{Call, answer, argument, in_aggregate, unguarded_function};
 use crate::state::bins::Bins;
 use crate::state::bitmap::BitmapState;
 use crate::state::cells::CellState;
 use crate::state::groups::GroupsState;
-use crate::state::octaves::OctaveState;
-use crate::state::refused::Refused;
+use crate::state::log_bins::OctaveState;
+use crate::state::poisoned::Refused;
 use crate::state::scalar::{RowSums, State};
 
 /// One state of two that hold an `S`: the left one with the rows of both, or the right one where the left has none, which

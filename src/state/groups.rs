@@ -13,7 +13,7 @@ use dp_core::encoding::groups::{Kept, LAST, Place, end_with, place};
 use dp_core::request::groups::MOST;
 use pgrx::pg_sys::{self, Datum};
 
-use crate::pg::keys::{Image, KeyType};
+use crate::pg::grouping_keys::{Image, KeyType};
 use crate::pg::varlena::{is_plain, length_word};
 pub use crate::state::groups::columns::{Column, Rule};
 use crate::state::groups::columns::{VARLENA, width};

@@ -4,13 +4,13 @@ pub mod bins;
 pub mod bitmap;
 pub mod cells;
 mod combine;
-pub mod form;
 pub mod groups;
-pub mod octaves;
+pub mod log_bins;
 pub mod person;
-pub mod refused;
+pub mod poisoned;
 pub mod scalar;
 pub mod vector;
+pub mod wire_format;
 
 /// The checks of this folder.
 #[cfg(feature = "testing")]

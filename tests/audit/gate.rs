@@ -127,7 +127,7 @@ impl Audit {
             &mut root,
             &format!(
                 "CREATE ROLE {analyst_name} LOGIN; GRANT CREATE ON SCHEMA public TO {analyst_name};
-                 SELECT dp_budget('all', 4096, 0.5)"
+                 SELECT dp_set_budget('all', 4096, 0.5)"
             ),
         );
         for others in OTHERS {
@@ -142,9 +142,9 @@ impl Audit {
                          INSERT INTO {table} SELECT -1, i % {THEIRS}, i % {THEIRS}, 1
                              FROM generate_series(1, 10 * {ROWS} * {THEIRS}) i WHERE {special};
                          SELECT dp_protect('{table}', 'person', 'all', groups => {GROUPS}, rows => {ROWS},
-                                           query_epsilon => {EPSILON}, query_delta => {DELTA}),
-                                dp_column('{table}', 'x', 0, 1), dp_column('{table}', 'k', 0, {THEIRS}),
-                                dp_column('{table}', 'listed', ARRAY(SELECT generate_series(0, {THEIRS} - 1)::text)),
+                                           query_eps => {EPSILON}, query_delta => {DELTA}),
+                                dp_declare('{table}', 'x', 0, 1), dp_declare('{table}', 'k', 0, {THEIRS}),
+                                dp_declare('{table}', 'listed', ARRAY(SELECT generate_series(0, {THEIRS} - 1)::text)),
                                 dp_allow('{table}', '{analyst_name}');
                          ANALYZE {table}"
                     ),

@@ -213,9 +213,9 @@ fn subjects() -> Vec<Subject> {
         subject("dp_count", mechanism, guarantee, call, probes)
     };
     let variance = |mechanism, guarantee, answer, pairs| {
-        let call = "dp_variance_estimate(x, 0, 1, {eps}, '{mech}')";
+        let call = "dp_var_pop_estimate(x, 0, 1, {eps}, '{mech}')";
         subject(
-            "dp_variance",
+            "dp_var_pop",
             mechanism,
             guarantee,
             call,

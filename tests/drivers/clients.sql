@@ -2,7 +2,7 @@
 -- schema for the answers that they keep.
 CREATE SCHEMA private;
 GRANT USAGE ON SCHEMA private TO analyst;
-SELECT dp_view('visits', 'private.visits'), dp_view('people', 'private.people');
+SELECT dp_create_view('visits', 'private.visits'), dp_create_view('people', 'private.people');
 CREATE SCHEMA reports AUTHORIZATION analyst;
 ALTER ROLE analyst SET session_preload_libraries = 'dp_mean';
 ALTER ROLE analyst SET dp_mean.previews = 'empty';

@@ -168,7 +168,7 @@ class Driver(unittest.TestCase):
             numbers = self.one(sums, (1, "laplace(d=2)"), binary=binary)
             self.assertEqual([type(number) for number in numbers], [float] * 2)
             row = self.connection.execute(
-                "SELECT (dp_variance_estimate(age, 0, 100, %s)).* FROM person", (50,), binary=binary
+                "SELECT (dp_var_pop_estimate(age, 0, 100, %s)).* FROM person", (50,), binary=binary
             ).fetchone()
             self.assertEqual([type(number) for number in row], [float] * 8 + [str, float, type(None)] + [float] * 2 + [str])
             self.assertAlmostEqual(row[6], self.age, delta=CLOSE)

@@ -1,4 +1,4 @@
-"""The gate under Apache Superset, through its REST API: a connection as the analyst, a dataset over a view that dp_view made,
+"""The gate under Apache Superset, through its REST API: a connection as the analyst, a dataset over a view that dp_create_view made,
 a dashboard with four charts, the values of a filter, and previews.
 
 usage: superset_test.py CONNECTION, of a database that scripts/test-superset made. See clients.py.

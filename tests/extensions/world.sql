@@ -1,7 +1,7 @@
 \set VERBOSITY verbose
 CREATE EXTENSION IF NOT EXISTS dp_mean;
 CREATE ROLE x_owner; CREATE ROLE x_analyst; CREATE ROLE x_other;
-GRANT EXECUTE ON FUNCTION dp_budget(text, float8, float8) TO x_owner;
+GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8) TO x_owner;
 GRANT CREATE ON SCHEMA public TO x_owner, x_analyst;
 SET SESSION AUTHORIZATION x_owner;
 CREATE TABLE visits (patient integer NOT NULL, region text, cost float8 NOT NULL);
@@ -18,7 +18,7 @@ CREATE VIEW through AS SELECT * FROM visits;
 CREATE VIEW invoked WITH (security_invoker = true) AS SELECT * FROM visits;
 CREATE VIEW aggregated WITH (security_invoker = true) AS SELECT region, count(*) AS visits FROM visits GROUP BY region;
 GRANT SELECT ON seen, through, invoked, aggregated TO PUBLIC;
-SELECT dp_budget('patients', 4096, 1e-3);
-SELECT dp_protect('visits', 'patient', 'patients', rows => 4), dp_column('visits', 'cost', 0, 100);
-SELECT dp_protect('people', 'person', 'patients'), dp_column('people', 'salary', 0, 100);
+SELECT dp_set_budget('patients', 4096, 1e-3);
+SELECT dp_protect('visits', 'patient', 'patients', rows => 4), dp_declare('visits', 'cost', 0, 100);
+SELECT dp_protect('people', 'person', 'patients'), dp_declare('people', 'salary', 0, 100);
 SELECT dp_allow('visits', 'x_analyst'), dp_allow('people', 'x_analyst');

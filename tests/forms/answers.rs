@@ -221,12 +221,14 @@ fn grouping_sets_cost_a_charge_for_each_set() {
 #[test]
 fn public_lists_are_used_in_grouping_sets() {
     let mut world = World::new();
-    world.own("CREATE TABLE staff AS SELECT person, dept, salary, born / 20 AS age FROM people; \
+    world.own(
+        "CREATE TABLE staff AS SELECT person, dept, salary, born / 20 AS age FROM people; \
                ALTER TABLE staff ADD PRIMARY KEY (person); ANALYZE staff;
-               SELECT dp_protect('staff', 'person', 'all', query_epsilon => 20, query_delta => 1e-6), \
+               SELECT dp_protect('staff', 'person', 'all', query_eps => 20, query_delta => 1e-6), \
                    dp_allow('staff', '{analyst}'), \
-                   dp_column('staff', 'dept', ARRAY['d0', 'd1', 'd2', 'd3', 'd9']), \
-                   dp_column('staff', 'salary', 0, 100000)");
+                   dp_declare('staff', 'dept', ARRAY['d0', 'd1', 'd2', 'd3', 'd9']), \
+                   dp_declare('staff', 'salary', 0, 100000)",
+    );
     let lists =
         |dept: &str| format!("(SELECT unnest(ARRAY['d0', 'd1', 'd2', 'd3', 'd9']) AS {dept}) l");
     let plain = format!(
@@ -259,7 +261,7 @@ fn public_lists_are_used_in_grouping_sets() {
     });
     assert_eq!(price, (0.0, 0));
     // Of a person with several rows the same.
-    world.own("SELECT dp_column('visits', 'region', ARRAY['r0', 'r1', 'r2', 'r3', 'r4', 'r9'])");
+    world.own("SELECT dp_declare('visits', 'region', ARRAY['r0', 'r1', 'r2', 'r3', 'r4', 'r9'])");
     world.same_as(
         "SELECT region, count(*) FROM visits GROUP BY ROLLUP (region) ORDER BY 1",
         "SELECT region, count(*) FROM visits GROUP BY ROLLUP (region) UNION ALL SELECT 'r9', 0 ORDER BY 1",
@@ -453,7 +455,7 @@ fn our_own_aggregates_have_their_own_price_and_bounds() {
         1,
     );
     world.same_as(
-        "SELECT region, dp_mean(cost, 0, 100, 10, 'laplace'), dp_stddev(cost, 0, 100, 10) FROM visits \
+        "SELECT region, dp_mean(cost, 0, 100, 10, 'laplace'), dp_stddev_pop(cost, 0, 100, 10) FROM visits \
          GROUP BY region ORDER BY region",
         "SELECT region, avg(cost), stddev(cost) FROM visits GROUP BY region ORDER BY region",
         2,
@@ -670,8 +672,8 @@ fn means_sums_and_variances_find_bounds_where_the_policy_says_so() {
     );
     let protect = |world: &mut World, more: &str| {
         world.own(&format!(
-            "SELECT dp_protect('incomes', 'person', 'all', query_epsilon => 20 {more}),
-                 dp_protect('payments', 'person', 'all', query_epsilon => 20 {more}),
+            "SELECT dp_protect('incomes', 'person', 'all', query_eps => 20 {more}),
+                 dp_protect('payments', 'person', 'all', query_eps => 20 {more}),
                  dp_allow('incomes', '{{analyst}}'), dp_allow('payments', '{{analyst}}')"
         ));
     };
@@ -852,7 +854,7 @@ fn the_cost_is_said_before_it_is_spent() {
 fn previews_are_empty_and_cost_nothing() {
     let mut world = World::new();
     world.ask("CREATE VIEW seen AS SELECT region, cost FROM visits WHERE age > 30");
-    world.own("SELECT dp_view('visits', 'listed')");
+    world.own("SELECT dp_create_view('visits', 'listed')");
     let previews = [
         "SELECT * FROM visits LIMIT 0",
         "SELECT id, region FROM visits WHERE age > 30 ORDER BY id LIMIT 0",

@@ -12,8 +12,8 @@ use super::{EPSILON, World};
 const BUSY: &str = "CREATE TABLE busy (person int NOT NULL, k int NOT NULL, x float8 NOT NULL, y int);
      INSERT INTO busy SELECT i % 500, i / 500 % 8, CASE WHEN i % 500 < 250 THEN 10 ELSE 30 END, nullif(i % 2, 0)
          FROM generate_series(0, 39999) i;
-     SELECT dp_protect('busy', 'person', 'all', groups => {groups}, rows => {rows}, query_epsilon => 20,
-         query_delta => 1e-6), dp_column('busy', 'x', 0, 100), dp_allow('busy', '{analyst}')";
+     SELECT dp_protect('busy', 'person', 'all', groups => {groups}, rows => {rows}, query_eps => 20,
+         query_delta => 1e-6), dp_declare('busy', 'x', 0, 100), dp_allow('busy', '{analyst}')";
 
 fn busy(groups: u32, rows: u32) -> World {
     let mut world = World::new();
@@ -155,7 +155,7 @@ fn values_are_clamped_and_nobody_is_nobody() {
          INSERT INTO wild SELECT i, CASE i % 4 WHEN 0 THEN -1e300 WHEN 1 THEN 'infinity' WHEN 2 THEN 'nan' ELSE 25 END
              FROM generate_series(1, 4000) i;
          INSERT INTO wild SELECT NULL, 100 FROM generate_series(1, 5000);
-         SELECT dp_protect('wild', 'person', 'all', query_epsilon => 20), dp_column('wild', 'x', 0, 100),
+         SELECT dp_protect('wild', 'person', 'all', query_eps => 20), dp_declare('wild', 'x', 0, 100),
              dp_allow('wild', '{analyst}')",
     );
     let counted: i64 = world.asked("SELECT count(*) FROM wild");
@@ -193,7 +193,7 @@ fn a_row_without_a_person_is_nobody() {
              CREATE TABLE alone (person int {null} UNIQUE, x float8 NOT NULL);
              INSERT INTO alone SELECT CASE WHEN i <= {people} THEN i END, 50 FROM generate_series(1, 9000) i;
              {later}
-             SELECT dp_protect('alone', 'person', 'all', query_epsilon => 20), dp_column('alone', 'x', 0, 100),
+             SELECT dp_protect('alone', 'person', 'all', query_eps => 20), dp_declare('alone', 'x', 0, 100),
                  dp_allow('alone', '{{analyst}}')"
         ));
         for sql in [
@@ -228,7 +228,7 @@ fn a_question_about_one_person_is_answered_as_any_other() {
 /// 10 persons with 1000 rows each, of whom one row counts.
 const MANY: &str = "CREATE TABLE many (person int NOT NULL, k int NOT NULL, x float8 NOT NULL);
      INSERT INTO many SELECT i % 10, i, 50 FROM generate_series(0, 9999) i;
-     SELECT dp_protect('many', 'person', 'all', query_epsilon => 20), dp_allow('many', '{analyst}')";
+     SELECT dp_protect('many', 'person', 'all', query_eps => 20), dp_allow('many', '{analyst}')";
 
 impl World {
     /// That the persons of a table are counted, whatever rows they have.
@@ -254,7 +254,7 @@ fn only_an_index_over_all_rows_makes_a_row_a_person() {
         "CREATE TABLE parts (LIKE many) PARTITION BY HASH (person);
          CREATE TABLE part PARTITION OF parts FOR VALUES WITH (MODULUS 1, REMAINDER 0);
          INSERT INTO parts SELECT * FROM many;
-         SELECT dp_protect('parts', 'person', 'all', query_epsilon => 20), dp_allow('parts', '{analyst}')",
+         SELECT dp_protect('parts', 'person', 'all', query_eps => 20), dp_allow('parts', '{analyst}')",
     );
     for (table, index) in [
         ("many", "INDEX made ON many (person)"),
@@ -288,7 +288,7 @@ fn an_index_that_is_checked_later_says_nothing() {
     world.own(
         "CREATE TABLE late (person int NOT NULL UNIQUE DEFERRABLE, x float8 NOT NULL);
          INSERT INTO late SELECT i, 50 FROM generate_series(1, 10) i;
-         SELECT dp_protect('late', 'person', 'all', query_epsilon => 20), dp_allow('late', '{analyst}')",
+         SELECT dp_protect('late', 'person', 'all', query_eps => 20), dp_allow('late', '{analyst}')",
     );
     let mut both = world.database.connect();
     let before = world.with_roles(

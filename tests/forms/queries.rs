@@ -13,7 +13,7 @@ fn sub_selects_and_views_are_looked_through() {
          CREATE VIEW answers AS SELECT region, avg(cost) AS mean FROM visits GROUP BY region;
          CREATE VIEW as_invoker WITH (security_invoker) AS SELECT region, cost FROM visits",
     );
-    world.own("SELECT dp_view('visits', 'listed')");
+    world.own("SELECT dp_create_view('visits', 'listed')");
     for (releases, sql) in [
         (1, "SELECT count(*) FROM (SELECT * FROM visits) s"),
         (

@@ -211,7 +211,7 @@ fn the_table_is_not_written_or_locked() {
         "ALTER TABLE visits DISABLE ROW LEVEL SECURITY",
         "SELECT dp_unprotect('visits')",
         "SELECT dp_allow('visits', '{other}')",
-        "SELECT dp_column('visits', 'cost', 0, 1)",
+        "SELECT dp_declare('visits', 'cost', 0, 1)",
     ] {
         world.ask("BEGIN");
         let sql = world.with_roles(sql);
@@ -634,12 +634,12 @@ fn the_number_of_rows_is_not_public() {
 fn private_groups_need_a_delta() {
     let mut world = World::new();
     world.own(
-        "SELECT dp_protect('visits', 'patient', 'all', groups => 2, rows => 2, query_epsilon => 20);
-         SELECT dp_budget('all', 4000, 0)",
+        "SELECT dp_protect('visits', 'patient', 'all', groups => 2, rows => 2, query_eps => 20);
+         SELECT dp_set_budget('all', 4000, 0)",
     );
     let asked = "SELECT region, count(*) FROM visits GROUP BY region ORDER BY region";
     check(&mut world, asked, "the budget has no delta");
-    world.own("SELECT dp_column('visits', 'region', ARRAY['r0', 'r1', 'r2', 'r3', 'r4'])");
+    world.own("SELECT dp_declare('visits', 'region', ARRAY['r0', 'r1', 'r2', 'r3', 'r4'])");
     world.same(asked, 1);
 }
 
@@ -754,7 +754,7 @@ fn people_are_no_groups() {
     let several: i64 = world
         .asked("SELECT count(*) FROM (SELECT patient / 10000, count(*) FROM visits GROUP BY 1) s");
     assert_eq!(several, 2);
-    world.own("SELECT dp_column('people', 'person', ARRAY['1', '2', '30000'])");
+    world.own("SELECT dp_declare('people', 'person', ARRAY['1', '2', '30000'])");
     let listed: i64 =
         world.asked("SELECT count(*) FROM (SELECT person, count(*) FROM people GROUP BY person) s");
     assert_eq!(listed, 3);
@@ -813,7 +813,7 @@ fn what_is_computed_of_rows_is_no_preview() {
 fn a_budget_says_what_it_lacks() {
     let mut world = World::new();
     world.own(
-        "SELECT dp_budget('small', 1, 1e-6), dp_budget('pure', 1, 0); CREATE TABLE few (id int PRIMARY KEY, x float8);
+        "SELECT dp_set_budget('small', 1, 1e-6), dp_set_budget('pure', 1, 0); CREATE TABLE few (id int PRIMARY KEY, x float8);
          CREATE TABLE none (id int PRIMARY KEY, x float8);
          SELECT dp_protect('few', 'id', 'small'), dp_protect('none', 'id', 'pure'),
              dp_allow('few', '{analyst}'), dp_allow('none', '{analyst}')",

@@ -364,13 +364,14 @@ fn the_owners_of_two_views_pay_for_one_each() {
 #[test]
 fn a_limit_that_is_not_committed_pays_nothing() {
     let mut world = World::new();
-    world.own("SELECT dp_budget('all', 20, 1e-6, '{analyst}')");
+    world.own("SELECT dp_set_budget('all', 20, 1e-6, '{analyst}')");
     world.same("SELECT count(*) FROM visits", 1);
     let before = world.spent();
     let mut both = world.database.connect();
     for limit in ["'all', 3000, 0.5", "'all', 1000, 0.1, '{analyst}'"] {
-        let sql =
-            format!("BEGIN; SET ROLE {{owner}}; SELECT dp_budget({limit}); SET ROLE {{analyst}}");
+        let sql = format!(
+            "BEGIN; SET ROLE {{owner}}; SELECT dp_set_budget({limit}); SET ROLE {{analyst}}"
+        );
         run(&mut both, &world.with_roles(&sql));
         let refusal = refused(&mut both, "SELECT count(*) FROM visits");
         assert_eq!(refusal.code, "55000", "{limit}: {refusal:?}");

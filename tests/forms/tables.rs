@@ -3,13 +3,13 @@
 use super::World;
 
 /// What protects a table in these tests, with persons of two rows.
-const PROTECT: &str = "groups => 2, rows => 2, query_epsilon => 20, query_delta => 1e-6";
+const PROTECT: &str = "groups => 2, rows => 2, query_eps => 20, query_delta => 1e-6";
 
 impl World {
     /// Protects a table of the owner's with columns `person` and `cost`, and allows the analyst to ask.
     fn protect(&mut self, table: &str) {
         self.own(&format!(
-            "SELECT dp_protect('{table}', 'person', 'all', {PROTECT}), dp_column('{table}', 'cost', 0, 100), \
+            "SELECT dp_protect('{table}', 'person', 'all', {PROTECT}), dp_declare('{table}', 'cost', 0, 100), \
                  dp_allow('{table}', '{{analyst}}')"
         ));
     }
@@ -191,7 +191,7 @@ fn names_may_change() {
         "ALTER TABLE people RENAME TO persons; ALTER TABLE persons RENAME person TO who;
          ALTER TABLE persons RENAME salary TO pay; ALTER TABLE persons DROP COLUMN born;
          ALTER TABLE persons ADD COLUMN level int NOT NULL DEFAULT 3; ALTER TABLE visits RENAME patient TO person;
-         SELECT dp_column('persons', 'level', 0, 10)",
+         SELECT dp_declare('persons', 'level', 0, 10)",
     );
     world.same("SELECT avg(pay), sum(level) FROM persons", 2);
     world.same(
@@ -217,7 +217,7 @@ fn a_new_policy_holds_at_once() {
     world.ask("PREPARE p AS SELECT count(*) FROM people; SET plan_cache_mode = force_generic_plan; EXECUTE p");
     for epsilon in [10.0, 5.0, 2.5] {
         world.own(&format!(
-            "SELECT dp_protect('people', 'person', 'all', query_epsilon => {epsilon:?})"
+            "SELECT dp_protect('people', 'person', 'all', query_eps => {epsilon:?})"
         ));
         let price = world.price(|world| world.ask("EXECUTE p"));
         assert_eq!(price, (epsilon / super::EPSILON, 1));
@@ -244,7 +244,7 @@ fn generated_columns() {
     let mut world = World::new();
     world.own(
         "CREATE TABLE made (person int NOT NULL, cost float8 NOT NULL, twice float8 GENERATED ALWAYS AS (cost * 2) STORED);
-         INSERT INTO made SELECT patient, cost FROM visits; SELECT dp_column('made', 'twice', 0, 200)",
+         INSERT INTO made SELECT patient, cost FROM visits; SELECT dp_declare('made', 'twice', 0, 200)",
     );
     world.protect("made");
     world.same("SELECT avg(twice) FROM made", 1);
@@ -252,7 +252,7 @@ fn generated_columns() {
     if version.parse::<i32>().expect("a number") >= 180_000 {
         world.own(
             "ALTER TABLE made ADD COLUMN odd float8 GENERATED ALWAYS AS (1 / (cost - 0.25)) VIRTUAL;
-             SELECT dp_column('made', 'odd', 0, 200)",
+             SELECT dp_declare('made', 'odd', 0, 200)",
         );
         for sql in [
             "SELECT avg(odd) FROM made",

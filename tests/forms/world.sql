@@ -28,11 +28,11 @@ CREATE TABLE regions (region text PRIMARY KEY, country text NOT NULL, factor flo
 INSERT INTO regions SELECT 'r' || i, 'c' || i % 2, 1 + i / 10.0 FROM generate_series(0, 4) i;
 GRANT SELECT ON regions TO {analyst};
 
-SELECT dp_budget('all', 4000, 0.5);
-SELECT dp_protect('visits', 'patient', 'all', groups => 2, rows => 2, query_epsilon => 20, query_delta => 1e-6);
-SELECT dp_protect('people', 'person', 'all', query_epsilon => 20, query_delta => 1e-6);
-SELECT dp_column('visits', 'cost', 0, 100), dp_column('visits', 'age', 0, 100), dp_column('visits', 'paid', 0, 50),
-    dp_column('visits', 'points', 0, 1000), dp_column('visits', 'rate', 0, 4);
-SELECT dp_column('people', 'salary', 0, 100000), dp_column('people', 'born', 1900, 2020),
-    dp_column('people', 'dept', ARRAY['d0', 'd1', 'd2', 'd3', 'd4']);
+SELECT dp_set_budget('all', 4000, 0.5);
+SELECT dp_protect('visits', 'patient', 'all', groups => 2, rows => 2, query_eps => 20, query_delta => 1e-6);
+SELECT dp_protect('people', 'person', 'all', query_eps => 20, query_delta => 1e-6);
+SELECT dp_declare('visits', 'cost', 0, 100), dp_declare('visits', 'age', 0, 100), dp_declare('visits', 'paid', 0, 50),
+    dp_declare('visits', 'points', 0, 1000), dp_declare('visits', 'rate', 0, 4);
+SELECT dp_declare('people', 'salary', 0, 100000), dp_declare('people', 'born', 1900, 2020),
+    dp_declare('people', 'dept', ARRAY['d0', 'd1', 'd2', 'd3', 'd4']);
 SELECT dp_allow('visits', '{analyst}'), dp_allow('people', '{analyst}');

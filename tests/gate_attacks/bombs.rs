@@ -162,7 +162,7 @@ fn what_is_copied_is_bounded() {
 #[test]
 fn a_with_is_moved_where_it_is_used() {
     let mut stage = Stage::new();
-    stage.as_owner("SELECT dp_protect('people', 'person', 'patients', query_epsilon => 20)");
+    stage.as_owner("SELECT dp_protect('people', 'person', 'patients', query_eps => 20)");
     let mut client = analyst(&stage);
     for (sql, expected) in [
         (

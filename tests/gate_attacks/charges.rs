@@ -12,7 +12,8 @@ use super::{Stage, down};
 const ASKED: &str = "SELECT count(*) FROM visits";
 
 /// With so much epsilon the noise is 0, and what a person counts for is seen.
-const LOUD: &str = "SELECT dp_protect('visits', 'patient', 'patients', query_epsilon => 50, rows => 2, groups => 1)";
+const LOUD: &str =
+    "SELECT dp_protect('visits', 'patient', 'patients', query_eps => 50, rows => 2, groups => 1)";
 
 /// The special person has 10 rows.
 #[test]
@@ -45,7 +46,7 @@ fn a_person_counts_in_so_many_groups() {
     let mut stage = Stage::new();
     stage.as_owner(LOUD);
     stage.as_owner(
-        "SELECT dp_column('visits', 'region', ARRAY(SELECT 'canary' || g FROM generate_series(1, 9) g))",
+        "SELECT dp_declare('visits', 'region', ARRAY(SELECT 'canary' || g FROM generate_series(1, 9) g))",
     );
     let mut client = stage.analyst();
     let asked = "SELECT sum(greatest(c, 0))::bigint FROM (SELECT count(*) AS c FROM visits WHERE patient = 666 \
@@ -190,7 +191,7 @@ fn asking_the_price_is_free_and_shows_nothing() {
 fn what_one_budget_refuses_no_other_pays() {
     let mut stage = Stage::new();
     stage.as_owner(
-        "SELECT dp_budget('small', 0.15, 0); CREATE TABLE s (person integer PRIMARY KEY); \
+        "SELECT dp_set_budget('small', 0.15, 0); CREATE TABLE s (person integer PRIMARY KEY); \
          CREATE TABLE t (person integer PRIMARY KEY); SELECT dp_protect('s', 'person', 'small'); \
          SELECT dp_protect('t', 'person', 'small'); SELECT dp_allow('s', '{a}'); SELECT dp_allow('t', '{a}')",
     );
@@ -224,7 +225,7 @@ fn sessions_that_race_for_two_budgets_pay_for_both_or_none() {
     let tables = [("t1", "one"), ("t2", "two"), ("t3", "one"), ("t4", "two")];
     for (table, budget) in tables {
         stage.as_owner(&format!(
-            "SELECT dp_budget('{budget}', 0.15, 0); CREATE TABLE {table} (person integer PRIMARY KEY); \
+            "SELECT dp_set_budget('{budget}', 0.15, 0); CREATE TABLE {table} (person integer PRIMARY KEY); \
              SELECT dp_protect('{table}', 'person', '{budget}'); SELECT dp_allow('{table}', '{{a}}')"
         ));
     }
@@ -238,7 +239,7 @@ fn sessions_that_race_for_two_budgets_pay_for_both_or_none() {
     for round in 1..=ROUNDS {
         let limit = f64::from(round) * 0.1 + 0.05;
         stage.as_owner(&format!(
-            "SELECT dp_budget('one', {limit}, 0); SELECT dp_budget('two', {limit}, 0)"
+            "SELECT dp_set_budget('one', {limit}, 0); SELECT dp_set_budget('two', {limit}, 0)"
         ));
         let together = Barrier::new(2);
         let answered: u32 = thread::scope(|scope| {
@@ -324,7 +325,7 @@ fn a_dropped_table_gives_nothing_back() {
     let make = "CREATE TABLE s AS SELECT g AS person FROM generate_series(1, 50) g; ALTER TABLE s ADD PRIMARY KEY (person); \
                 SELECT dp_protect('s', 'person', 'small')";
     stage.as_owner(&format!(
-        "SELECT dp_budget('small', 0.35, 0); {make}; SELECT dp_allow('s', '{{a}}')"
+        "SELECT dp_set_budget('small', 0.35, 0); {make}; SELECT dp_allow('s', '{{a}}')"
     ));
     let mut client = stage.analyst();
     let spent = |stage: &mut Stage| -> (f64, i64) {
@@ -395,7 +396,7 @@ fn permissions_about_a_dropped_table_are_gone() {
     stage.as_owner("SELECT dp_allow('s', '{a}')");
     stage.number(&mut client, sql);
     // Another policy ends none.
-    stage.as_owner("SELECT dp_protect('s', 'person', 'patients', query_epsilon => 1)");
+    stage.as_owner("SELECT dp_protect('s', 'person', 'patients', query_eps => 1)");
     stage.number(&mut client, sql);
     stage.as_root("SECURITY LABEL FOR dp_mean ON TABLE s IS NULL");
     assert_eq!(refused(&mut client, sql).code, "42501");

@@ -171,7 +171,7 @@ fn no_row_leaves_a_trace_on_a_joined_table() {
     let mut stage = Stage::new();
     stage.as_owner(
         "ALTER TABLE people ADD listed text, ADD note text; UPDATE people SET listed = 'a'; \
-         SELECT dp_column('people', 'listed', ARRAY['a', 'b'])",
+         SELECT dp_declare('people', 'listed', ARRAY['a', 'b'])",
     );
     let mut clients = [stage.analyst(), stage.analyst()];
     let (mut told, mut counted, mut all) = (0, 0, 0);

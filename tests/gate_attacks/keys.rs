@@ -18,10 +18,10 @@ INSERT INTO staff SELECT g, false, 1000 + g, 'r' || g % 200, 'd' || g % 13, g % 
 CREATE TABLE shifts (person integer NOT NULL, sick boolean NOT NULL, part integer NOT NULL);
 INSERT INTO shifts SELECT g / 2, false, g % 2 FROM generate_series(0, 599) g;
 CREATE INDEX ON shifts (person, part);
-SELECT dp_protect('staff', 'id', 'patients', query_epsilon => 20, query_delta => 1e-5);
-SELECT dp_protect('shifts', 'person', 'patients', groups => 2, query_epsilon => 20, query_delta => 1e-5);
+SELECT dp_protect('staff', 'id', 'patients', query_eps => 20, query_delta => 1e-5);
+SELECT dp_protect('shifts', 'person', 'patients', groups => 2, query_eps => 20, query_delta => 1e-5);
 SELECT dp_allow('staff', '{a}'), dp_allow('shifts', '{a}');
-SELECT dp_column('staff', 'region', ARRAY(SELECT 'r' || i FROM generate_series(0, 199) i))";
+SELECT dp_declare('staff', 'region', ARRAY(SELECT 'r' || i FROM generate_series(0, 199) i))";
 
 /// Rows come in the order of an index, the first person first. Nothing is charged: there are many questions.
 const FIRST: &str = "SET enable_seqscan = off; SET enable_bitmapscan = off;";

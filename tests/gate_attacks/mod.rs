@@ -28,7 +28,7 @@ const SECRETS: [&str; 2] = ["canary", "4242.4242"];
 /// Each person but the special one has 4 rows in `visits`, and one in `people`.
 const TABLES: &str = "
 CREATE ROLE {o} LOGIN; CREATE ROLE {a} LOGIN; CREATE ROLE {b} LOGIN;
-GRANT EXECUTE ON FUNCTION dp_budget(text, float8, float8), dp_budget(text, float8, float8, regrole) TO {o}, {b};
+GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8), dp_set_budget(text, float8, float8, regrole) TO {o}, {b};
 GRANT CREATE ON SCHEMA public TO {o}, {a}, {b};
 GRANT CREATE ON DATABASE {d} TO {a};
 CREATE FUNCTION show(name) RETURNS boolean IMMUTABLE LANGUAGE plpgsql COST 0.0001
@@ -44,11 +44,11 @@ INSERT INTO visits SELECT g % 50, 'r' || g % 4, g % 100, g % 7, date '2025-01-01
 CREATE INDEX ON visits (patient);
 CREATE TABLE people (person integer PRIMARY KEY, dept text, salary float8 NOT NULL);
 INSERT INTO people SELECT g, 'd' || g % 4, 1000 + g FROM generate_series(1, 100) g;
-SELECT dp_budget('patients', 4096, 1e-3);
+SELECT dp_set_budget('patients', 4096, 1e-3);
 SELECT dp_protect('visits', 'patient', 'patients', groups => 1, rows => 2);
-SELECT dp_column('visits', 'cost', 0, 5000);
+SELECT dp_declare('visits', 'cost', 0, 5000);
 SELECT dp_protect('people', 'person', 'patients');
-SELECT dp_column('people', 'salary', 0, 5000);
+SELECT dp_declare('people', 'salary', 0, 5000);
 SELECT dp_allow('visits', '{a}'), dp_allow('people', '{a}');
 SET ROLE {a};
 CREATE TABLE own (x integer, y text);

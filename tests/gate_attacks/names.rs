@@ -112,11 +112,11 @@ fn nobody_calls_what_is_ours() {
         "ALTER TABLE visits OWNER TO {a}",
         "GRANT SELECT ON visits TO {a}",
         "SELECT dp_allow('people', '{a}')",
-        "SELECT dp_protect('visits', 'patient', 'patients', query_epsilon => 50)",
+        "SELECT dp_protect('visits', 'patient', 'patients', query_eps => 50)",
         "SELECT dp_unprotect('visits')",
-        "SELECT dp_column('visits', 'cost', 4242, 4243)",
+        "SELECT dp_declare('visits', 'cost', 4242, 4243)",
         "SELECT dp_charge('patients', 0.1, 0)",
-        "SELECT dp_budget('patients', 1e3, 0)",
+        "SELECT dp_set_budget('patients', 1e3, 0)",
         "SET dp_mean.epsilon = 40; SELECT count(*) FROM visits",
         "SET dp_mean.allow_pathological = on",
         "SECURITY LABEL FOR dp_mean ON TABLE visits IS NULL",
@@ -170,7 +170,7 @@ fn a_label_cannot_name_the_budget_of_another() {
     let mut stage = Stage::new();
     stage.as_root(
         "CREATE TABLE theirs (person integer PRIMARY KEY); ALTER TABLE theirs OWNER TO {b}; \
-         SET ROLE {b}; SELECT dp_budget('mine', 1, 0); SELECT dp_protect('theirs', 'person', 'mine'); \
+         SET ROLE {b}; SELECT dp_set_budget('mine', 1, 0); SELECT dp_protect('theirs', 'person', 'mine'); \
          SELECT dp_allow('theirs', '{a}'); SECURITY LABEL FOR dp_mean ON TABLE theirs IS \
          '{\"budget\":\"patients\",\"groups\":1,\"rows\":1,\"epsilon\":50}'; RESET ROLE",
     );
@@ -192,8 +192,8 @@ fn a_value_that_is_listed_twice_counts_once() {
     let mut stage = Stage::new();
     stage.as_owner(
         "CREATE TABLE twice (person integer PRIMARY KEY, k integer); INSERT INTO twice SELECT g, 1 FROM \
-         generate_series(1, 100) g; SELECT dp_protect('twice', 'person', 'patients', query_epsilon => 50); \
-         SELECT dp_column('twice', 'k', ARRAY['1', '01', '001', '2']); SELECT dp_allow('twice', '{a}')",
+         generate_series(1, 100) g; SELECT dp_protect('twice', 'person', 'patients', query_eps => 50); \
+         SELECT dp_declare('twice', 'k', ARRAY['1', '01', '001', '2']); SELECT dp_allow('twice', '{a}')",
     );
     let sql = "SELECT count(*) FROM twice GROUP BY k ORDER BY k LIMIT 1";
     let mut client = stage.analyst();
@@ -212,7 +212,7 @@ fn a_domain_gets_no_rights() {
          RAISE NOTICE 'a superuser'; END IF; RETURN true; END $$; \
          CREATE DOMAIN risen AS text CHECK (rises(value)); \
          CREATE TABLE risers (person integer PRIMARY KEY, k risen); INSERT INTO risers VALUES (1, 'a'); \
-         SELECT dp_protect('risers', 'person', 'patients'); SELECT dp_column('risers', 'k', ARRAY['a', 'b']); \
+         SELECT dp_protect('risers', 'person', 'patients'); SELECT dp_declare('risers', 'k', ARRAY['a', 'b']); \
          SELECT dp_allow('risers', '{a}')",
     );
     let sql = "SELECT k, count(*) FROM risers GROUP BY k";

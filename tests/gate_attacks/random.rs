@@ -699,11 +699,11 @@ impl Outcome {
 pub fn many(defences: &[&str]) -> (Stage, [Client; 2]) {
     let mut stage = Stage::new();
     // The same delta of a choice of groups as before, and a budget that has it often enough.
-    stage.as_owner("SELECT dp_budget('patients', 4096, 0.5)");
+    stage.as_owner("SELECT dp_set_budget('patients', 4096, 0.5)");
     stage.as_owner(
         "SELECT dp_protect('visits', 'patient', 'patients', groups => 1, rows => 2, query_delta => 1e-7), \
          dp_protect('people', 'person', 'patients', query_delta => 1e-7), \
-         dp_column('people', 'dept', ARRAY['d0', 'd1', 'd2', 'd3', 'd4'])",
+         dp_declare('people', 'dept', ARRAY['d0', 'd1', 'd2', 'd3', 'd4'])",
     );
     let mut clients = [true, false].map(|_| stage.analyst());
     run(

@@ -182,7 +182,7 @@ fn views_and_functions_ask_in_their_owners_name() {
     // Row-level security is that of the one who asks.
     stage.as_owner(
         "ALTER TABLE visits ENABLE ROW LEVEL SECURITY; \
-         SELECT dp_protect('visits', 'patient', 'patients', query_epsilon => 50, rows => 4); \
+         SELECT dp_protect('visits', 'patient', 'patients', query_eps => 50, rows => 4); \
          CREATE POLICY p ON visits FOR SELECT TO {a} USING (patient <> 666)",
     );
     let mut client = stage.analyst();

@@ -55,7 +55,7 @@ CREATE AGGREGATE dp_test_sum_state(float8, float8, float8, float8, dp_mechanism)
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE
 );
 
--- The same, "n s q" with the sum of squares, through those of dp_variance.
+-- The same, "n s q" with the sum of squares, through those of dp_var_pop.
 CREATE AGGREGATE dp_test_variance_state(float8, float8, float8, float8, dp_mechanism) (
     SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, FINALFUNC = dp_test_state,
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE

@@ -188,7 +188,7 @@ pub fn drop_roles(client: &mut Client, names: &str) -> Result<(), postgres::Erro
         "DO $$ DECLARE b text; BEGIN
          FOR b IN SELECT name FROM dp_mean.budget_owner
              WHERE owner::text = ANY (string_to_array('{names}', ', ')) LOOP
-         PERFORM dp_budget_owner(b, current_user::regrole); END LOOP;
+         PERFORM dp_set_budget_owner(b, current_user::regrole); END LOOP;
          EXCEPTION WHEN undefined_table OR invalid_schema_name THEN NULL; END $$;
          DROP OWNED BY {names} CASCADE; DROP ROLE {names}"
     ))

@@ -6,7 +6,7 @@
 //! below it elsewhere is no contradiction.
 
 use dp_core::encoding::grid::STEPS;
-use dp_core::encoding::magnitudes::{BINS, bin};
+use dp_core::encoding::power_of_two_bins::{BINS, bin};
 use dp_core::encoding::sums::{Sums, Totals};
 use dp_core::mechanism::bounds::geometric::BoundsFinder;
 use dp_core::mechanism::definition::Scalar;

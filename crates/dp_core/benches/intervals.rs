@@ -4,7 +4,7 @@
 use dp_core::accuracy::tail::quantile;
 use dp_core::encoding::grid::STEPS;
 use dp_core::encoding::sums::Sums;
-use dp_core::mechanism::mean::kinds::{Mean, SumsMean};
+use dp_core::mechanism::mean::inputs::{Mean, SumsMean};
 use dp_core::random::Generator;
 use dp_core::registry::MEAN;
 use dp_core::request::arguments::{Arguments, MechanismArgument};

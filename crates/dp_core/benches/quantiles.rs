@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use dp_core::encoding::sums::Totals;
-use dp_core::mechanism::quantile::em::RankMechanism;
+use dp_core::mechanism::quantile::exponential::RankMechanism;
 use dp_core::random::{Bits, Generator};
 use dp_core::registry::{QUANTILE, QUANTILES};
 use dp_core::request::arguments::{Arguments, MechanismArgument};

@@ -3,21 +3,21 @@
 use std::rc::Rc;
 
 use crate::accuracy::interval::{self, Intervals};
+use crate::encoding::bitmap::Occupied;
 use crate::encoding::grid::Grid;
-use crate::encoding::occupied::Occupied;
-use crate::encoding::octaves::{Content, Limits, OctaveCounts};
+use crate::encoding::log_bins::{Content, Limits, OctaveCounts};
 use crate::encoding::squares::Squares;
 use crate::encoding::sums::{Moments, Sums};
 use crate::error::ParameterError;
+use crate::mechanism::bounds_search::answer::AutoAnswer;
+use crate::mechanism::bounds_search::release::Finding;
 use crate::mechanism::definition::{Mechanism, Scalar};
 use crate::mechanism::distinct::bitmap::{DistinctAnswer, DistinctMechanism, OfIds};
 use crate::mechanism::mean::answer::MeanAnswer;
-use crate::mechanism::mean::kinds::Mean;
+use crate::mechanism::mean::inputs::Mean;
 use crate::mechanism::quantile::estimate::QuantileEstimator;
-use crate::mechanism::search::answer::AutoAnswer;
-use crate::mechanism::search::finding::Finding;
-use crate::mechanism::sum::kinds::SumMechanism;
-use crate::mechanism::variance::kinds::SomeVariance;
+use crate::mechanism::sum::inputs::SumMechanism;
+use crate::mechanism::variance::inputs::SomeVariance;
 use crate::mechanism::variance::moments::VarianceAnswer;
 use crate::random::Generator;
 use crate::registry::{self, Factory, Made, Registry, Spent};

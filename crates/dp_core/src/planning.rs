@@ -31,7 +31,7 @@ use crate::accuracy::tail::quantile;
 use crate::encoding::grid::Bounds;
 use crate::error::ParameterError;
 use crate::mechanism::definition::{Entry, HOLDING_BOUNDS, Plan};
-use crate::mechanism::mean::kinds::Mean;
+use crate::mechanism::mean::inputs::Mean;
 use crate::mechanism::mean::parameters::replaces_bounds;
 use crate::privacy::accounting::{check_delta, check_positive};
 use crate::privacy::epsilon::Epsilon;

@@ -7,24 +7,24 @@ use std::rc::Rc;
 
 use crate::encoding::grid::Bounds;
 use crate::error::ParameterError;
+use crate::mechanism::bivariate::sums::PairMechanism;
 use crate::mechanism::bounds::geometric::BoundsFinder;
+use crate::mechanism::bounds_search::parameters::finds_bounds;
 use crate::mechanism::cdf::tree::Cdf;
 use crate::mechanism::clamped::geometric::Clamped;
-use crate::mechanism::columns::sums::PairMechanism;
 use crate::mechanism::definition::{Built, Entry, Info, Scalar};
 use crate::mechanism::distinct::bitmap::DistinctMechanism;
 use crate::mechanism::histogram::geometric::Histogram;
-use crate::mechanism::mean::kinds::Mean;
+use crate::mechanism::mean::inputs::Mean;
 use crate::mechanism::mean::parameters::{REPLACE, refuse_bounds, replaces_bounds};
-use crate::mechanism::quantile::em::RankMechanism;
 use crate::mechanism::quantile::estimate::QuantileEstimator;
-use crate::mechanism::search::parameters::finds_bounds;
-use crate::mechanism::sum::kinds::SumMechanism;
-use crate::mechanism::variance::kinds::SomeVariance;
+use crate::mechanism::quantile::exponential::RankMechanism;
+use crate::mechanism::sum::inputs::SumMechanism;
+use crate::mechanism::variance::inputs::SomeVariance;
 use crate::mechanism::vector::items::Vector;
 use crate::mechanism::{
-    bounds, cdf, clamped, columns, count, distinct, histogram, keep, mean, quantile, sum, variance,
-    vector,
+    bivariate, bounds, cdf, clamped, count, distinct, histogram, keep, mean, quantile, sum,
+    variance, vector,
 };
 use crate::privacy::cost::Cost;
 use crate::privacy::delta::Delta;
@@ -93,7 +93,7 @@ pub static KEEP: Registry<Scalar<bool>> = Registry {
 
 /// The mechanisms of variances, and of what else their release gives.
 pub static VARIANCE: Registry<SomeVariance> = Registry {
-    aggregate: "dp_variance",
+    aggregate: "dp_var_pop",
     entries: &[
         variance::laplace::ENTRY,
         variance::gaussian::ENTRY,
@@ -105,8 +105,8 @@ pub static VARIANCE: Registry<SomeVariance> = Registry {
 pub static COVARIANCE: Registry<PairMechanism> = Registry {
     aggregate: "dp_covar_pop",
     entries: &[
-        columns::covariance_laplace::ENTRY,
-        columns::covariance_gaussian::ENTRY,
+        bivariate::covariance_laplace::ENTRY,
+        bivariate::covariance_gaussian::ENTRY,
     ],
 };
 
@@ -114,8 +114,8 @@ pub static COVARIANCE: Registry<PairMechanism> = Registry {
 pub static SLOPE: Registry<PairMechanism> = Registry {
     aggregate: "dp_regr_slope",
     entries: &[
-        columns::slope_laplace::ENTRY,
-        columns::correlation_gaussian::ENTRY,
+        bivariate::slope_laplace::ENTRY,
+        bivariate::correlation_gaussian::ENTRY,
     ],
 };
 
@@ -123,8 +123,8 @@ pub static SLOPE: Registry<PairMechanism> = Registry {
 pub static CORRELATION: Registry<PairMechanism> = Registry {
     aggregate: "dp_corr",
     entries: &[
-        columns::correlation_laplace::ENTRY,
-        columns::correlation_gaussian::ENTRY,
+        bivariate::correlation_laplace::ENTRY,
+        bivariate::correlation_gaussian::ENTRY,
     ],
 };
 
@@ -199,7 +199,7 @@ pub static MEDIAN: Registry<dyn RankMechanism> = Registry {
 /// The mechanisms of several quantiles.
 pub static QUANTILES: Registry<dyn RankMechanism> = Registry {
     aggregate: "dp_quantiles",
-    entries: &[quantile::em::ENTRY],
+    entries: &[quantile::exponential::ENTRY],
 };
 
 /// Those of a quantile with its interval: of the same names and parameters.
@@ -208,7 +208,10 @@ pub(crate) static QUANTILE_ESTIMATE: Registry<QuantileEstimator> = Registry {
     entries: &[quantile::estimate::ESTIMATOR],
 };
 
-const ONE_RANK: &[Entry<dyn RankMechanism>] = &[quantile::em::ENTRY, quantile::rising::ENTRY];
+const ONE_RANK: &[Entry<dyn RankMechanism>] = &[
+    quantile::exponential::ENTRY,
+    quantile::above_threshold::ENTRY,
+];
 
 /// The mechanism of a call, and what a release by it costs.
 pub struct Made<M: ?Sized> {
@@ -275,7 +278,7 @@ pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, Par
         "dp_mean" | "dp_mean_and_count" | "dp_mean_estimate" => of(&MEAN, arguments),
         "dp_sum" | "dp_sum_estimate" => of(&SUM, arguments),
         "dp_count" | "dp_count_estimate" => of(&COUNT, arguments),
-        "dp_variance" | "dp_stddev" | "dp_variance_estimate" => of(&VARIANCE, arguments),
+        "dp_var_pop" | "dp_stddev_pop" | "dp_var_pop_estimate" => of(&VARIANCE, arguments),
         "dp_histogram" => of(&HISTOGRAM, arguments),
         "dp_cdf" => of(&CDF, arguments),
         "dp_keep" => of(&KEEP, arguments),
@@ -304,7 +307,7 @@ pub fn hides_presence(text: &str) -> Result<bool, ParameterError> {
 pub fn default_mechanism(aggregate: &str) -> Option<&'static str> {
     let family = match aggregate {
         "dp_mean_and_count" => "dp_mean",
-        "dp_stddev" => "dp_variance",
+        "dp_stddev_pop" => "dp_var_pop",
         "dp_regr_intercept" => "dp_regr_slope",
         "dp_regr" => "dp_corr",
         other => other.strip_suffix("_estimate").unwrap_or(other),

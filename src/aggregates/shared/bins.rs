@@ -15,10 +15,10 @@ use crate::call::signature::at;
 use crate::call::site::{CallSite, Price};
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
-use crate::pg::plan::SupportFunction;
+use crate::plan::planned_call::SupportFunction;
 use crate::state::bins::{Bins, List};
-use crate::state::form::Form;
 use crate::state::vector::{Layout, VectorState};
+use crate::state::wire_format::Form;
 
 /// A mechanism of counts, of which each row is in one.
 pub trait Binned: Mechanism<Totals> {

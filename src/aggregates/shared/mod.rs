@@ -2,7 +2,7 @@
 
 pub mod bins;
 pub mod estimate;
-pub mod octaves;
+pub mod log_bins;
 pub mod people;
 pub mod scalars;
 pub mod vectors;

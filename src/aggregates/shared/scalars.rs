@@ -9,7 +9,7 @@
 use std::marker::PhantomData;
 
 use dp_core::encoding::grid::Grid;
-use dp_core::encoding::octaves::Content;
+use dp_core::encoding::log_bins::Content;
 use dp_core::encoding::sums::Sums;
 use dp_core::mechanism::definition::Scalar;
 use pgrx::pg_sys::{Datum, FunctionCallInfo, NullableDatum};
@@ -20,9 +20,9 @@ use crate::call::signature::{Role, at};
 use crate::call::site::{CallSite, Price};
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument, float8};
-use crate::pg::plan::SupportFunction;
+use crate::plan::planned_call::SupportFunction;
 use crate::state::cells::CellState;
-use crate::state::octaves::{OctaveState, SlotSums};
+use crate::state::log_bins::{OctaveState, SlotSums};
 use crate::state::scalar::{ColumnGrid, RowSums, State};
 
 impl<A: 'static> Aggregate<Scalar<A>> {

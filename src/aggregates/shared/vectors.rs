@@ -16,9 +16,9 @@ use crate::pg::array::Array;
 use crate::pg::composite::composite;
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::{self, Call, argument};
-use crate::pg::plan::SupportFunction;
-use crate::state::form::Form;
+use crate::plan::planned_call::SupportFunction;
 use crate::state::vector::{Kind, Layout, VectorState, add_steps};
+use crate::state::wire_format::Form;
 
 /// What a release of vectors hands back: the noisy numbers, and how uncertain they are.
 pub struct Estimate {

@@ -5,9 +5,9 @@ use dp_core::request::ranks::Ranks;
 use pgrx::pg_sys;
 
 use crate::call::signature::Role;
-use crate::gate::asked::{Asked, Own, What};
+use crate::gate::aggregate_requests::{Asked, Own, What};
 use crate::gate::cost;
-use crate::gate::refuse::{Checked, Reason};
+use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::{Answer, Level, Template, filtered, float};
 use crate::pg::tree::Ref;
 
@@ -326,8 +326,8 @@ impl Template<'_> {
         match &asked.what {
             What::Mean => self.write_numbers("dp_mean", asked, &of_numbers),
             What::Sum => self.write_numbers("dp_sum", asked, &of_numbers),
-            What::Variance => self.write_numbers("dp_variance", asked, &of_numbers),
-            What::Stddev => self.write_numbers("dp_stddev", asked, &of_numbers),
+            What::Variance => self.write_numbers("dp_var_pop", asked, &of_numbers),
+            What::Stddev => self.write_numbers("dp_stddev_pop", asked, &of_numbers),
             // Written before.
             What::OfTwo(_) | What::Least | What::Greatest => {
                 Err("an aggregate has no answer of its own".into())

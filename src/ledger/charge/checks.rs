@@ -3,11 +3,11 @@
 use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::{BlockNumber, Oid};
 
+use crate::ledger::balance::{Key, Line};
+use crate::ledger::balances::place_of;
 use crate::ledger::budgets::Name;
 use crate::ledger::charge::{Account, Part, Payer, Request, entry, room_for_text, try_at};
-use crate::ledger::line::{Key, Line};
-use crate::ledger::lines::place_of;
-use crate::ledger::order;
+use crate::ledger::lock_order;
 use crate::ledger::pages::checks::{line_of, two_pages};
 use crate::ledger::pages::{Locked, Place};
 use crate::ledger::tables::checks::scratch;
@@ -71,9 +71,9 @@ fn charge_all(
         places: *places,
     });
     let parts = Vec::from_iter(parts);
-    order::noted();
+    lock_order::noted();
     let result = try_at(&parts, spent, audit, &entries);
-    let locked = order::noted();
+    let locked = lock_order::noted();
     assert!(result?.is_ok(), "nothing limits it");
     Some(locked)
 }

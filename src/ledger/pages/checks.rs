@@ -3,7 +3,7 @@
 use pgrx::Spi;
 use pgrx::pg_sys::{self, BlockNumber, Oid, XLogRecPtr};
 
-use crate::ledger::line::{BYTES, Key, Line};
+use crate::ledger::balance::{BYTES, Key, Line};
 use crate::ledger::pages::{Change, Extending, Locked, Place, Tuple, blocks, find, write};
 use crate::ledger::rows::{Text, Value};
 use crate::ledger::tables::checks::scratch;

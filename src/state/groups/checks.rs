@@ -6,7 +6,7 @@ use dp_core::encoding::groups::Kept;
 
 use super::{Column, GroupsState, Rule};
 use crate::pg::check::checks;
-use crate::pg::keys::Image;
+use crate::pg::grouping_keys::Image;
 use crate::state::scalar::RowSums;
 
 const COLUMNS: [Column; 2] = [Column::CONTRIBUTION; 2];

@@ -3,7 +3,7 @@
 use dp_core::request::unit::MOST_OF_A_PERSON;
 use pgrx::pg_sys::Oid;
 
-use crate::pg::keys::Lies;
+use crate::pg::grouping_keys::Lies;
 use crate::state::groups::sums::Form;
 
 /// What a column is: a key, or what the person contributes.

@@ -2,7 +2,7 @@
 //! them.
 
 use crate::encoding::grid::STEPS;
-use crate::encoding::octaves::{
+use crate::encoding::log_bins::{
     Content, DIGITS, LOWEST, Limits, OF_A_SIGN, OctaveCounts, QUARTERS, power,
 };
 
@@ -256,8 +256,8 @@ impl OctaveCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encoding::octaves::tests::{bin, limits, of_rows};
-    use crate::encoding::octaves::{LAST, MASK};
+    use crate::encoding::log_bins::tests::{bin, limits, of_rows};
+    use crate::encoding::log_bins::{LAST, MASK};
 
     #[test]
     fn edges_are_where_bins_meet() {

@@ -4,7 +4,7 @@
 //! magnitude, and its square is an integer of 60 bits. All that follows is exact, whatever the range is, until the end:
 //! there a sum is rounded once.
 
-use crate::encoding::octaves::{BinSums, DIGITS, LOWEST, OctaveCounts, QUARTERS};
+use crate::encoding::log_bins::{BinSums, DIGITS, LOWEST, OctaveCounts, QUARTERS};
 use crate::encoding::ranges::{PLACES, Range};
 use crate::sampler::natural::Natural;
 
@@ -153,7 +153,7 @@ fn floors([rows, first, second]: &[Natural; 3], divisor: u64, finer: u32, unit: 
 mod tests {
     use super::*;
     use crate::encoding::grid::Bounds;
-    use crate::encoding::octaves::Limits;
+    use crate::encoding::log_bins::Limits;
     use crate::encoding::ranges::{Edge, edges};
 
     fn total(moved: [i128; 3]) -> i128 {

@@ -1,9 +1,10 @@
 //! The mechanisms, one a file, a folder for each kind of answer.
 
+pub mod bivariate;
 pub mod bounds;
+pub mod bounds_search;
 pub mod cdf;
 pub mod clamped;
-pub mod columns;
 pub mod count;
 pub mod definition;
 pub mod distinct;
@@ -13,7 +14,6 @@ pub mod histogram;
 pub mod keep;
 pub mod mean;
 pub mod quantile;
-pub mod search;
 pub mod sum;
 pub mod variance;
 pub mod vector;

@@ -2,13 +2,13 @@
 //! tables, and the code follows them; shares add up; how good it is; what odd rows do.
 
 use dp_core::encoding::grid::Bounds;
-use dp_core::encoding::octaves::{BinSums, Limits, OctaveCounts};
+use dp_core::encoding::log_bins::{BinSums, Limits, OctaveCounts};
+use dp_core::mechanism::bounds_search::answer::AutoAnswer;
+use dp_core::mechanism::bounds_search::ends::{Ends, Outside, Prior, Walk};
+use dp_core::mechanism::bounds_search::release::Question;
 use dp_core::mechanism::mean::answer::MeanAnswer;
-use dp_core::mechanism::mean::finding::{Auto, OfMean};
-use dp_core::mechanism::mean::kinds::Mean;
-use dp_core::mechanism::search::answer::AutoAnswer;
-use dp_core::mechanism::search::ends::{Ends, Outside, Prior, Walk};
-use dp_core::mechanism::search::finding::Question;
+use dp_core::mechanism::mean::bounded_by_search::{Auto, OfMean};
+use dp_core::mechanism::mean::inputs::Mean;
 use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Bits;
 use dp_core::registry::MEAN;
@@ -588,8 +588,8 @@ pub(crate) fn assert_intervals<Q: Question + Default>(
     least: u32,
     check: impl Fn(&WithIntervals<Q>),
 ) {
+    use dp_core::mechanism::bounds_search::release;
     use dp_core::mechanism::definition::Mechanism;
-    use dp_core::mechanism::search::finding;
     let mut draws = Draws(Seeded::new(4));
     let mut words = Seeded::new(5);
     for (n, e) in [(60, 1.0), (300, 1.0), (5000, 0.2)] {
@@ -597,7 +597,7 @@ pub(crate) fn assert_intervals<Q: Question + Default>(
         let all = truth(&rows);
         for limits in [Limits::NONE, limits(-50.0, 1e4)] {
             let counts = counted(&limits, rows.iter().copied());
-            let auto = |beyond| finding::Auto::<Q>::new(limits, epsilon(e), beyond);
+            let auto = |beyond| release::Auto::<Q>::new(limits, epsilon(e), beyond);
             let plain = auto(0.0);
             let [plain_ends, wider_ends] =
                 [0.0, 20.0].map(|beyond| auto(beyond).intervals(0.2).unwrap());

@@ -2,12 +2,12 @@
 //! moves what is released by no more than the noise is for; shares add up; how good it is; what odd rows do.
 
 use dp_core::encoding::grid::{Bounds, STEPS};
-use dp_core::encoding::octaves::{Content, LOWEST, Limits, OctaveCounts};
+use dp_core::encoding::log_bins::{Content, LOWEST, Limits, OctaveCounts};
 use dp_core::encoding::ranges::{Range, magnitudes};
-use dp_core::mechanism::search::answer::AutoAnswer;
-use dp_core::mechanism::search::ends::{Ends, Outside, Prior};
-use dp_core::mechanism::sum::finding::{Auto, OfSum};
-use dp_core::mechanism::sum::kinds::SumMechanism;
+use dp_core::mechanism::bounds_search::answer::AutoAnswer;
+use dp_core::mechanism::bounds_search::ends::{Ends, Outside, Prior};
+use dp_core::mechanism::sum::bounded_by_search::{Auto, OfSum};
+use dp_core::mechanism::sum::inputs::SumMechanism;
 use dp_core::registry::SUM;
 use dp_core::sampler::staircase::least_variance;
 

@@ -2,10 +2,10 @@
 //! all small tables; shares add up; how good it is; what odd rows do.
 
 use dp_core::encoding::grid::COARSE_STEPS;
-use dp_core::encoding::octaves::Limits;
-use dp_core::mechanism::search::answer::AutoAnswer;
-use dp_core::mechanism::variance::finding::{Auto, OfVariance};
-use dp_core::mechanism::variance::kinds::SomeVariance;
+use dp_core::encoding::log_bins::Limits;
+use dp_core::mechanism::bounds_search::answer::AutoAnswer;
+use dp_core::mechanism::variance::bounded_by_search::{Auto, OfVariance};
+use dp_core::mechanism::variance::inputs::SomeVariance;
 use dp_core::mechanism::variance::laplace::Laplace;
 use dp_core::mechanism::variance::moments::{MomentNoise, VarianceAnswer};
 use dp_core::registry::VARIANCE;

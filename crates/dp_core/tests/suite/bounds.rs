@@ -1,7 +1,7 @@
 //! Bounds from magnitudes: the bin of a row, privacy by enumeration, the threshold, and how good the
 //! bounds are.
 
-use dp_core::encoding::magnitudes::{BINS, bin, ends};
+use dp_core::encoding::power_of_two_bins::{BINS, bin, ends};
 use dp_core::encoding::sums::Totals;
 use dp_core::mechanism::bounds::geometric::BoundsFinder;
 use dp_core::privacy::epsilon::Epsilon;

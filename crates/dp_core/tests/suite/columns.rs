@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use dp_core::encoding::grid::{Bounds, PAIR_STEPS};
 use dp_core::encoding::pairs::{PairGrid, PairMoments};
-use dp_core::mechanism::columns::sums::{
+use dp_core::mechanism::bivariate::sums::{
     Design, Noise, PARTS, Pair, PairAnswer, PairMechanism, parts,
 };
-use dp_core::mechanism::columns::{
+use dp_core::mechanism::bivariate::{
     correlation_gaussian, correlation_laplace, covariance_gaussian, covariance_laplace,
     slope_laplace,
 };

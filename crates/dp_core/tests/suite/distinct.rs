@@ -1,6 +1,6 @@
 //! Numbers of distinct ids: privacy by enumeration, the error, the intervals, and the far ends.
 
-use dp_core::encoding::occupied::{Occupied, of_bytes, of_word, place};
+use dp_core::encoding::bitmap::{Occupied, of_bytes, of_word, place};
 use dp_core::mechanism::definition::Mechanism;
 use dp_core::mechanism::distinct::bitmap::{Bitmap, DistinctAnswer, POWERS};
 use dp_core::privacy::epsilon::Epsilon;

@@ -12,7 +12,7 @@ use dp_core::mechanism::mean::clipped::Clipped;
 use dp_core::mechanism::mean::gaussian::Gaussian;
 use dp_core::mechanism::mean::hourglass::Hourglass;
 use dp_core::mechanism::mean::independent::Independent;
-use dp_core::mechanism::mean::kinds::SumsMean;
+use dp_core::mechanism::mean::inputs::SumsMean;
 use dp_core::mechanism::mean::laplace::Laplace;
 use dp_core::mechanism::mean::pair::Complement;
 use dp_core::mechanism::mean::shifted::Shifted;

@@ -422,7 +422,7 @@ mod releases {
 
     use dp_core::accuracy::forecast::{Forecast, Planned};
     use dp_core::encoding::sums::Sums;
-    use dp_core::mechanism::mean::kinds::Mean;
+    use dp_core::mechanism::mean::inputs::Mean;
     use dp_core::random::Generator;
     use dp_core::registry::MEAN;
     use dp_core::request::arguments::{Arguments, MechanismArgument};

@@ -167,7 +167,7 @@ fn the_index_lists_what_the_registries_hold() {
         let named = code.contains(&format!("name: {name:?}"));
         let elsewhere = match name {
             "gaussian" => code.contains("gaussian::info("),
-            "auto" => code.contains("finding::info("),
+            "auto" => code.contains("release::info("),
             _ => false,
         };
         assert!(named || elsewhere, "{row}");

@@ -7,7 +7,7 @@ use dp_core::encoding::grid::Bounds;
 use dp_core::encoding::ranks::{Bins, MOST, OCTAVES};
 use dp_core::encoding::sums::Totals;
 use dp_core::error::ParameterError;
-use dp_core::mechanism::quantile::em::{Budget, Em, RankMechanism};
+use dp_core::mechanism::quantile::exponential::{Budget, Em, RankMechanism};
 use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Bits;
 use dp_core::registry::{MEDIAN, QUANTILE, QUANTILES};

@@ -4,7 +4,7 @@
 use dp_core::encoding::grid::Bounds;
 use dp_core::encoding::ranks::Bins;
 use dp_core::error::ParameterError;
-use dp_core::mechanism::quantile::rising::Rising;
+use dp_core::mechanism::quantile::above_threshold::Rising;
 use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::{Bits, Generator};
 use dp_core::registry::{MEDIAN, QUANTILE, QUANTILES};

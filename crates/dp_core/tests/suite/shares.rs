@@ -4,17 +4,17 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
+use dp_core::encoding::bitmap::Occupied;
 use dp_core::encoding::cells::CellCounts;
-use dp_core::encoding::occupied::Occupied;
-use dp_core::encoding::octaves::{BinSums, Limits, OctaveCounts};
+use dp_core::encoding::log_bins::{BinSums, Limits, OctaveCounts};
 use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::sums::{Moments, Sums, Totals};
 use dp_core::error::ParameterError;
 use dp_core::estimate::QuantileEstimates;
 use dp_core::mechanism::definition::{Info, Mechanism};
-use dp_core::mechanism::mean::kinds::Mean;
-use dp_core::mechanism::sum::kinds::SumMechanism;
-use dp_core::mechanism::variance::kinds::SomeVariance;
+use dp_core::mechanism::mean::inputs::Mean;
+use dp_core::mechanism::sum::inputs::SumMechanism;
+use dp_core::mechanism::variance::inputs::SomeVariance;
 use dp_core::privacy::accounting;
 use dp_core::privacy::cost::Loss;
 use dp_core::random::Generator;

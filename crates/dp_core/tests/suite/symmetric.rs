@@ -6,7 +6,7 @@ use dp_core::encoding::cells::{CellCounts, Cells, Chosen, Content, Line, MOST};
 use dp_core::encoding::sums::Sums;
 use dp_core::error::{Kind, ParameterError};
 use dp_core::mechanism::mean::hourglass::Hourglass;
-use dp_core::mechanism::mean::kinds::{CellsMean, Mean};
+use dp_core::mechanism::mean::inputs::{CellsMean, Mean};
 use dp_core::mechanism::mean::location::{Bins, Location};
 use dp_core::mechanism::mean::pair::PairNoise;
 use dp_core::mechanism::mean::sampled::SampledMean;

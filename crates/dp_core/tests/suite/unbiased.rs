@@ -8,7 +8,7 @@ use dp_core::encoding::grid::{Bounds, Grid, STEPS};
 use dp_core::encoding::sums::Sums;
 use dp_core::mechanism::count::undercount::Undercount;
 use dp_core::mechanism::mean::clipped::Clipped;
-use dp_core::mechanism::mean::kinds::SumsMean;
+use dp_core::mechanism::mean::inputs::SumsMean;
 use dp_core::mechanism::mean::smooth::Smooth;
 use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Bits;

@@ -3,7 +3,7 @@
 use dp_core::encoding::grid::{Bounds, COARSE_STEPS, Grid};
 use dp_core::encoding::sums::Moments;
 use dp_core::mechanism::variance::gaussian::Gaussian;
-use dp_core::mechanism::variance::kinds::VarianceMechanism;
+use dp_core::mechanism::variance::inputs::VarianceMechanism;
 use dp_core::mechanism::variance::laplace::Laplace;
 use dp_core::mechanism::variance::moments::{MomentNoise, Variance, VarianceAnswer};
 use dp_core::privacy::accounting;

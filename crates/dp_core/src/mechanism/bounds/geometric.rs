@@ -3,7 +3,7 @@
 //! The proof: docs/proofs/bounds-geometric.md.
 
 use crate::encoding::grid::Grid;
-use crate::encoding::magnitudes::{BINS, ends};
+use crate::encoding::power_of_two_bins::{BINS, ends};
 use crate::encoding::sums::Totals;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, PURE};
 use crate::mechanism::histogram::counts::noisy_counts;

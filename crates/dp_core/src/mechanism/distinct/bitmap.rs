@@ -4,8 +4,8 @@
 
 use crate::accuracy::interval::Intervals;
 use crate::accuracy::tail::{self, quantile};
+use crate::encoding::bitmap::Occupied;
 use crate::encoding::grid::Grid;
-use crate::encoding::occupied::Occupied;
 use crate::error::ParameterError;
 use crate::mechanism::definition::{Entry, Info, Mechanism, PURE};
 use crate::privacy::cost::Loss;

@@ -2,14 +2,14 @@
 //!
 //! The proof: docs/proofs/mean-auto.md.
 
+use crate::mechanism::bounds_search::parameters::BEYOND;
+use crate::mechanism::bounds_search::release;
 use crate::mechanism::definition::Entry;
-use crate::mechanism::mean::finding::OfMean;
-use crate::mechanism::mean::kinds::Mean;
-use crate::mechanism::search::finding;
-use crate::mechanism::search::parameters::BEYOND;
+use crate::mechanism::mean::bounded_by_search::OfMean;
+use crate::mechanism::mean::inputs::Mean;
 
 pub(crate) const ENTRY: Entry<Mean> = Entry {
-    info: finding::info(
+    info: release::info(
         "Dwork, Roth 2014, The algorithmic foundations of differential privacy: AboveThreshold, over octaves, and the \
          exponential mechanism, over pairs of bounds; then Kulesza, Suresh, Wang 2024: algorithm 3",
         &[BEYOND],

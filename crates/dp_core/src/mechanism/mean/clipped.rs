@@ -8,7 +8,7 @@ use crate::encoding::grid::{self, Bounds, Grid};
 use crate::encoding::sums::Sums;
 use crate::mechanism::definition::{Entry, Info, Mechanism, PURE, Plan};
 use crate::mechanism::mean::answer::MeanAnswer;
-use crate::mechanism::mean::kinds::{Mean, SumsMean};
+use crate::mechanism::mean::inputs::{Mean, SumsMean};
 use crate::mechanism::mean::pair::{from_midpoint, midpoint};
 use crate::mechanism::mean::parameters::{PUBLIC_N, REPLACE};
 use crate::privacy::cost::Loss;

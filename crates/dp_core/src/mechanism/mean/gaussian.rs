@@ -9,7 +9,7 @@ use crate::encoding::sums::Sums;
 use crate::mechanism::definition::{Entry, HOLDING_BOUNDS, Mechanism, Plan};
 use crate::mechanism::gaussian;
 use crate::mechanism::mean::answer::MeanAnswer;
-use crate::mechanism::mean::kinds::{Mean, SumsMean};
+use crate::mechanism::mean::inputs::{Mean, SumsMean};
 use crate::mechanism::mean::pair::{intervals_between, mean_between, midpoint};
 use crate::random::{Bits, Generator, add_noise};
 use crate::sampler::normal::RoundedNormal;

@@ -6,7 +6,7 @@ use crate::accuracy::tail;
 use crate::encoding::grid;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, PURE, Plan};
 use crate::mechanism::gamma::GAMMA;
-use crate::mechanism::mean::kinds::Mean;
+use crate::mechanism::mean::inputs::Mean;
 use crate::mechanism::mean::pair::{Complement, PairNoise};
 use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;

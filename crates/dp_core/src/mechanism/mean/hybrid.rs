@@ -5,7 +5,7 @@
 use crate::encoding::grid::{self, Bounds};
 use crate::error::ParameterError;
 use crate::mechanism::definition::{Entry, Info, Plan};
-use crate::mechanism::mean::kinds::Mean;
+use crate::mechanism::mean::inputs::Mean;
 use crate::mechanism::mean::parameters::{PUBLIC_N, REPLACE};
 use crate::mechanism::mean::sampled::{ClippedPart, SampledMean};
 use crate::mechanism::mean::symmetric::APPROXIMATE;

@@ -9,9 +9,9 @@ use crate::mechanism::definition::{
     ADD_REMOVE, Entry, HOLDING_BOUNDS, Info, Mechanism, PURE, Plan,
 };
 use crate::mechanism::mean::answer::MeanAnswer;
-use crate::mechanism::mean::halves::Halves;
-use crate::mechanism::mean::kinds::{Mean, SumsMean};
+use crate::mechanism::mean::inputs::{Mean, SumsMean};
 use crate::mechanism::mean::pair::{intervals_between, midpoint};
+use crate::mechanism::mean::split_budget::Halves;
 use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, Generator};

@@ -18,14 +18,13 @@
 
 pub mod answer;
 pub mod auto;
+pub mod bounded_by_search;
 pub mod clipped;
-pub mod finding;
 pub mod gaussian;
-pub mod halves;
 pub mod hourglass;
 pub mod hybrid;
 pub mod independent;
-pub mod kinds;
+pub mod inputs;
 pub mod laplace;
 pub mod location;
 pub mod name_and_shame;
@@ -34,6 +33,7 @@ pub mod parameters;
 pub mod sampled;
 pub mod shifted;
 pub mod smooth;
+pub mod split_budget;
 pub mod staircase;
 pub mod symmetric;
 pub mod symmetric_known_n;

@@ -3,7 +3,7 @@
 //! The proof: docs/proofs/mean-name-and-shame.md.
 
 use crate::mechanism::definition::{Entry, Info, Plan};
-use crate::mechanism::mean::kinds::Mean;
+use crate::mechanism::mean::inputs::Mean;
 use crate::mechanism::mean::parameters::{PUBLIC_N, REPLACE};
 use crate::mechanism::mean::sampled::SampledMean;
 use crate::privacy::cost::Loss;

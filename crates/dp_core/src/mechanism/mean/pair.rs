@@ -7,7 +7,7 @@ use crate::encoding::grid::{Bounds, Grid};
 use crate::encoding::sums::Sums;
 use crate::mechanism::definition::Mechanism;
 use crate::mechanism::mean::answer::MeanAnswer;
-use crate::mechanism::mean::kinds::SumsMean;
+use crate::mechanism::mean::inputs::SumsMean;
 use crate::random::{Bits, Generator, add_noise};
 
 /// Noise for the pair of sums `(S1, S2)`, in grid steps.

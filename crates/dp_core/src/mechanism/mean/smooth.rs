@@ -8,7 +8,7 @@ use crate::mechanism::definition::{
     ADD_REMOVE_REPLACE, Entry, HOLDING_BOUNDS, Info, Mechanism, PURE, Plan,
 };
 use crate::mechanism::mean::answer::MeanAnswer;
-use crate::mechanism::mean::kinds::{Mean, SumsMean};
+use crate::mechanism::mean::inputs::{Mean, SumsMean};
 use crate::mechanism::mean::pair::from_midpoint;
 use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;

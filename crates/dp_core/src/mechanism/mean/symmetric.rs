@@ -8,7 +8,7 @@ use crate::error::ParameterError;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, Plan};
 use crate::mechanism::mean::answer::MeanAnswer;
 use crate::mechanism::mean::hourglass::Hourglass;
-use crate::mechanism::mean::kinds::{CellsMean, Mean};
+use crate::mechanism::mean::inputs::{CellsMean, Mean};
 use crate::mechanism::mean::location::{BIN, Bins, CLIP, Location, NO_MU, NO_RHO, SHARE, Wanted};
 use crate::mechanism::mean::pair::PairNoise;
 use crate::mechanism::mean::parameters::SCALE;

@@ -6,7 +6,7 @@ use crate::encoding::cells::CellCounts;
 use crate::encoding::grid::Grid;
 use crate::mechanism::definition::{Entry, Info, Mechanism, Plan};
 use crate::mechanism::mean::answer::MeanAnswer;
-use crate::mechanism::mean::kinds::{CellsMean, Mean};
+use crate::mechanism::mean::inputs::{CellsMean, Mean};
 use crate::mechanism::mean::location::{BIN, CLIP, Location, NO_MU, NO_RHO, SHARE, Wanted};
 use crate::mechanism::mean::parameters::{PUBLIC_N, REPLACE, SCALE};
 use crate::mechanism::mean::sampled::Sampling;

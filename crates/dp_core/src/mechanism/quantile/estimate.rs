@@ -7,7 +7,7 @@ use crate::encoding::grid::Grid;
 use crate::encoding::ranks::Bins;
 use crate::encoding::sums::Totals;
 use crate::mechanism::definition::{Entry, Info, Mechanism};
-use crate::mechanism::quantile::em::{self, Budget, Stretch};
+use crate::mechanism::quantile::exponential::{self, Budget, Stretch};
 use crate::mechanism::quantile::parameters::USUAL;
 use crate::mechanism::quantile::ranks::Scores;
 use crate::privacy::cost::Loss;
@@ -23,7 +23,7 @@ use crate::sampler::weighted::Weighted;
 pub(crate) const ESTIMATOR: Entry<QuantileEstimator> = Entry {
     info: Info {
         loss: Loss::CountsAndRange,
-        ..em::ENTRY.info
+        ..exponential::ENTRY.info
     },
     plan: None,
     build: |request| {
@@ -31,7 +31,9 @@ pub(crate) const ESTIMATOR: Entry<QuantileEstimator> = Entry {
         let quantiles = asked(request.ranks)?;
         let quantile = quantiles.first().copied().unwrap_or(0.5);
         let estimator = QuantileEstimator::new(bins, quantile, request.of_choices()?);
-        Ok(Box::new(estimator.ok_or_else(|| outside(&em::RHO))?))
+        Ok(Box::new(
+            estimator.ok_or_else(|| outside(&exponential::RHO))?,
+        ))
     },
 };
 
@@ -68,7 +70,7 @@ pub struct Reach {
 /// given probability.
 ///
 /// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). Seven noisy numbers share epsilon: the number of
-/// rows; three places, chosen as [`Em`](em::Em) does, at the quantile's rank and some rows below and above it, where how many
+/// rows; three places, chosen as [`Em`](exponential::Em) does, at the quantile's rank and some rows below and above it, where how many
 /// follows from the noisy number of rows; and how many rows are below, in and above the bins between the two ends. A row is in one of these
 /// three, so they share one part.
 ///

@@ -2,17 +2,17 @@
 //!
 //! The proof: docs/proofs/sum-auto.md.
 
-use crate::encoding::octaves::{LOWEST, Limits};
+use crate::encoding::log_bins::{LOWEST, Limits};
 use crate::error::ParameterError;
+use crate::mechanism::bounds_search::parameters::BEYOND;
+use crate::mechanism::bounds_search::release;
 use crate::mechanism::definition::Entry;
-use crate::mechanism::search::finding;
-use crate::mechanism::search::parameters::BEYOND;
-use crate::mechanism::sum::finding::OfSum;
-use crate::mechanism::sum::kinds::SumMechanism;
+use crate::mechanism::sum::bounded_by_search::OfSum;
+use crate::mechanism::sum::inputs::SumMechanism;
 use crate::request::checked::Request;
 
 pub(crate) const ENTRY: Entry<SumMechanism> = Entry {
-    info: finding::info(
+    info: release::info(
         "Dwork, Roth 2014, The algorithmic foundations of differential privacy: AboveThreshold, over octaves, and the \
          exponential mechanism, over bounds of magnitude; then Geng, Viswanath 2014",
         &[BEYOND],

@@ -6,7 +6,7 @@ use crate::accuracy::tail;
 use crate::encoding::grid;
 use crate::mechanism::definition::Entry;
 use crate::mechanism::gaussian;
-use crate::mechanism::sum::kinds::SumMechanism;
+use crate::mechanism::sum::inputs::SumMechanism;
 use crate::mechanism::sum::noise::{Sum, SumNoise};
 use crate::random::Bits;
 use crate::sampler::normal::RoundedNormal;

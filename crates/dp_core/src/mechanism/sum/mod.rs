@@ -10,9 +10,9 @@
 //! overflow to infinity where the bounds are near the largest floats.
 
 pub mod auto;
-pub mod finding;
+pub mod bounded_by_search;
 pub mod gaussian;
-pub mod kinds;
+pub mod inputs;
 pub mod laplace;
 pub mod noise;
 pub mod staircase;

@@ -6,7 +6,7 @@ use crate::accuracy::tail;
 use crate::encoding::grid;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE};
 use crate::mechanism::gamma::GAMMA;
-use crate::mechanism::sum::kinds::SumMechanism;
+use crate::mechanism::sum::inputs::SumMechanism;
 use crate::mechanism::sum::noise::{Sum, SumNoise};
 use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;

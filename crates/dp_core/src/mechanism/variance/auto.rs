@@ -2,15 +2,15 @@
 //!
 //! The proof: docs/proofs/variance-auto.md.
 
+use crate::mechanism::bounds_search::parameters::BEYOND;
+use crate::mechanism::bounds_search::release;
 use crate::mechanism::definition::Entry;
-use crate::mechanism::search::finding;
-use crate::mechanism::search::parameters::BEYOND;
-use crate::mechanism::variance::finding::OfVariance;
-use crate::mechanism::variance::kinds::SomeVariance;
+use crate::mechanism::variance::bounded_by_search::OfVariance;
+use crate::mechanism::variance::inputs::SomeVariance;
 use crate::mechanism::variance::moments::SAMPLE;
 
 pub(crate) const ENTRY: Entry<SomeVariance> = Entry {
-    info: finding::info(
+    info: release::info(
         "Dwork, Roth 2014, The algorithmic foundations of differential privacy: AboveThreshold, over octaves, and the \
          exponential mechanism, over pairs of bounds; then Kulesza, Suresh, Wang 2024: algorithm 3, here for polynomials of \
          degree two",

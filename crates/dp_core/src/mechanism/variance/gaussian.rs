@@ -7,7 +7,7 @@ use crate::accuracy::tail::{self, quantile};
 use crate::encoding::grid;
 use crate::mechanism::definition::{Entry, Info};
 use crate::mechanism::gaussian;
-use crate::mechanism::variance::kinds::SomeVariance;
+use crate::mechanism::variance::inputs::SomeVariance;
 use crate::mechanism::variance::moments::{MomentNoise, SAMPLE, Variance};
 use crate::random::Bits;
 use crate::request::budget::{DELTA, MU, RHO};

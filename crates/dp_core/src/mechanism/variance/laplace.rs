@@ -6,7 +6,7 @@ use crate::accuracy::spread::WeightedReach;
 use crate::accuracy::tail::{self, quantile};
 use crate::encoding::grid;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE};
-use crate::mechanism::variance::kinds::SomeVariance;
+use crate::mechanism::variance::inputs::SomeVariance;
 use crate::mechanism::variance::moments::{MomentNoise, SAMPLE, Variance};
 use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;

@@ -33,8 +33,8 @@
 //! variance and the mean of the uniform distribution between the bounds, which is what the bounds alone say.
 
 pub mod auto;
-pub mod finding;
+pub mod bounded_by_search;
 pub mod gaussian;
-pub mod kinds;
+pub mod inputs;
 pub mod laplace;
 pub mod moments;

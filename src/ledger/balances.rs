@@ -1,0 +1,182 @@
+//! The lines of a budget: where they are, and whether all of them are there. A load of a dump can lose rows and add
+//! rows twice; then nobody knows what was spent, and nothing is charged until the owner says it.
+
+use std::collections::BTreeSet;
+
+use pgrx::pg_sys::{self, Oid};
+
+use crate::ledger::balance::{Key, Line};
+use crate::ledger::defence::Defence;
+use crate::ledger::pages::{self, Change, Extending, Place, Tuple};
+use crate::ledger::rows::{self, Value};
+use crate::ledger::tables::{BUDGET, CHARGE, Lock, PROMISE, SPENT, Table};
+use crate::pg::errors::{self, Refusal};
+
+/// What one look at all lines finds of a budget and a role.
+struct Found {
+    of_all: Vec<Place>,
+    of_role: Vec<Place>,
+    /// The line of all together, and the sum of the others.
+    all: Line,
+    roles: Line,
+    /// One of the two was made by this transaction.
+    uncommitted: bool,
+    /// The budgets that have lines.
+    budgets: BTreeSet<i64>,
+}
+
+impl Found {
+    fn look(spent: &Table, [all, own]: [Key; 2]) -> Self {
+        let mut found = Self {
+            of_all: Vec::new(),
+            of_role: Vec::new(),
+            all: Line::new(all),
+            roles: Line::new(all),
+            uncommitted: false,
+            budgets: BTreeSet::new(),
+        };
+        pages::each(spent, |seen| {
+            let Some(line) = Line::read(seen.data) else {
+                return;
+            };
+            found.budgets.insert(line.key.budget);
+            if line.key == all || line.key == own {
+                found.uncommitted |= seen.uncommitted;
+            }
+            if line.key == all {
+                found.of_all.push(seen.place);
+                found.all = line;
+            } else if line.key.budget == all.budget {
+                found.roles = found.roles.plus(&line);
+                if line.key == own {
+                    found.of_role.push(seen.place);
+                }
+            }
+        });
+        found
+    }
+}
+
+/// Where the line of all together is, and that of a role, which is made if it is not there.
+///
+/// # Errors
+/// The ledger does not know what was spent.
+pub fn places(spent: &Table, budget: &str, keys: [Key; 2]) -> Result<[Place; 2], Refusal> {
+    let [of_all, of_role] = keys;
+    let found = Found::look(spent, keys);
+    if Defence::Lines.stands() && (found.of_all.len() != 1 || found.of_role.len() > 1) {
+        return Err(errors::spent_unknown(budget));
+    }
+    // Others charge while the lines are looked at, and each charge is added to both sums. So the line of all together,
+    // which is read first, is never ahead of the others, unless one of these is lost.
+    let is_short = |now: &Found| !now.roles.covers(&found.all);
+    if Defence::Sums.stands() && is_short(&found) && is_short(&Found::look(spent, keys)) {
+        return Err(errors::spent_unknown(budget));
+    }
+    if found.budgets.iter().any(|id| *id != of_all.budget) {
+        refuse_orphans(found.budgets)?;
+    }
+    if Defence::Committed.stands() && found.uncommitted {
+        return Err(errors::spent_not_committed(budget));
+    }
+    let place = |places: &[Place], key| {
+        let first = places.first().copied();
+        first.unwrap_or_else(|| place_of(spent, key))
+    };
+    Ok([place(&found.of_all, of_all), place(&found.of_role, of_role)])
+}
+
+/// Where a line is. It is made if it is not there.
+pub fn place_of(spent: &Table, key: Key) -> Place {
+    let find = || {
+        pages::find(spent, |row| {
+            Line::read(row).is_some_and(|line| line.key == key)
+        })
+    };
+    if let Some(place) = find() {
+        return place;
+    }
+    let line = Tuple::new(spent, &SPENT, &values(&Line::new(key)));
+    {
+        // One at a time adds lines, so that there is one of each.
+        let extending = Extending::of(spent);
+        if find().is_none() {
+            let page = extending.lock_to_append(&line);
+            pages::write(spent, &[Change::Append(&page, &line)]);
+        }
+    }
+    find().expect("a line that was made is there")
+}
+
+/// Makes a line as a part of the transaction.
+pub fn insert(spent: &Table, line: &Line) {
+    rows::insert(spent, &SPENT, &values(line));
+}
+
+fn values(line: &Line) -> [Value; 8] {
+    let spent = &line.spent;
+    [
+        Value::Integer(line.key.budget),
+        Value::Integer(spent.epsilon),
+        Value::Integer(spent.rho),
+        Value::Integer(spent.delta),
+        Value::Integer(line.charges),
+        Value::Integer(line.refused),
+        Value::Time(line.noted),
+        Value::Role(line.key.role),
+    ]
+}
+
+/// The line of all together of a new budget, as a part of the transaction that makes the budget. Its number is
+/// random: the rows of two ledgers that are loaded into one do not mix.
+///
+/// # Errors
+/// The ledger has rows of a budget that is gone: the new one could be that one.
+pub fn new_budget() -> Result<i64, Refusal> {
+    let spent = Table::open(&SPENT, Lock::Add)?;
+    let mut known = BTreeSet::new();
+    pages::each(&spent, |seen| {
+        known.extend(Line::read(seen.data).map(|line| line.key.budget));
+    });
+    for (shape, column) in [(&PROMISE, 0), (&CHARGE, 1)] {
+        let table = Table::open(shape, Lock::Read)?;
+        rows::each(&table, shape, |row| {
+            known.insert(row.integer(column));
+        });
+    }
+    refuse_orphans(known.clone())?;
+    let budget = loop {
+        let budget = random();
+        if !known.contains(&budget) {
+            break budget;
+        }
+    };
+    let role = Oid::INVALID;
+    insert(&spent, &Line::new(Key { budget, role }));
+    Ok(budget)
+}
+
+/// A random number above 0.
+fn random() -> i64 {
+    let mut bytes = [0; 8];
+    // SAFETY: it fills so many bytes.
+    match unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {
+        true => (i64::from_ne_bytes(bytes) & i64::MAX).max(1),
+        false => errors::no_randomness(),
+    }
+}
+
+/// That all these budgets are there.
+fn refuse_orphans(mut budgets: BTreeSet<i64>) -> Result<(), Refusal> {
+    if !Defence::Orphans.stands() {
+        return Ok(());
+    }
+    let table = Table::open(&BUDGET, Lock::Read)?;
+    rows::each(&table, &BUDGET, |row| {
+        budgets.remove(&row.integer(0));
+    });
+    match budgets.is_empty() {
+        true => Ok(()),
+        false => Err(errors::budget_lost()),
+    }
+}
