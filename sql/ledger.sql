@@ -273,10 +273,10 @@ REVOKE EXECUTE ON FUNCTION dp_charge(text, float8, float8, regrole) FROM PUBLIC;
 -- Views call it in the name of whoever looks at them. It looks at its arguments alone.
 CREATE FUNCTION dp_mean.dp_budget_sums(
     limit_epsilon float8, limit_delta float8, epsilon_units bigint, rho_units bigint, delta_units bigint,
-    epsilon bigint, rho bigint, delta bigint,
+    epsilon bigint, rho bigint, delta bigint, price float8,
     OUT total_epsilon float8, OUT total_delta float8, OUT left_epsilon float8, OUT questions_left bigint)
     AS 'MODULE_PATHNAME', 'dp_budget_sums' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_budget_sums(float8, float8, bigint, bigint, bigint, bigint, bigint, bigint) IS
+COMMENT ON FUNCTION dp_mean.dp_budget_sums(float8, float8, bigint, bigint, bigint, bigint, bigint, bigint, float8) IS
     'what a limit and sums in units mean: totals, and what is left';
 
 -- Roles that own a budget depend on it: DROP ROLE names it.
@@ -337,15 +337,21 @@ FROM dp_mean.budget_owner b
     JOIN line ON line.budget = b.id
     JOIN promise whole ON whole.budget = b.id AND whole.role::oid = 0::oid
     JOIN line together ON together.budget = b.id AND together.role::oid = 0::oid,
+    LATERAL (
+        SELECT coalesce(max((s.label::pg_catalog.jsonb ->> 'epsilon'::text)::float8), 0.1::float8) AS eps
+        FROM pg_catalog.pg_seclabel s
+        WHERE s.provider = 'dp_mean'::text AND s.classoid = 1259::oid AND s.objsubid = 0
+            AND s.label::pg_catalog.jsonb ->> 'budget'::text = b.name
+    ) price,
     LATERAL dp_mean.dp_budget_sums(
         line.limit_epsilon, line.limit_delta, line.epsilon_units, line.rho_units, line.delta_units,
-        line.epsilon, line.rho, line.delta) own,
+        line.epsilon, line.rho, line.delta, price.eps) own,
     LATERAL dp_mean.dp_budget_sums(
         whole.epsilon, whole.delta, whole.epsilon_units, whole.rho_units, whole.delta_units,
-        line.epsilon, line.rho, line.delta) of_role,
+        line.epsilon, line.rho, line.delta, price.eps) of_role,
     LATERAL dp_mean.dp_budget_sums(
         whole.epsilon, whole.delta, whole.epsilon_units, whole.rho_units, whole.delta_units,
-        together.epsilon, together.rho, together.delta) of_all
+        together.epsilon, together.rho, together.delta, price.eps) of_all
 WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE')
     OR (line.role::oid <> 0::oid AND pg_catalog.pg_has_role(line.role::oid, 'USAGE'));
 COMMENT ON VIEW dp_budgets IS
@@ -368,7 +374,9 @@ COMMENT ON COLUMN dp_budgets.total_epsilon IS
 COMMENT ON COLUMN dp_budgets.total_delta IS 'The delta that goes with total_epsilon.';
 COMMENT ON COLUMN dp_budgets.left_epsilon IS
     'The largest epsilon that one charge may still have, with a delta of 0: by this line''s limit and the budget''s.';
-COMMENT ON COLUMN dp_budgets.questions_left IS 'How many charges of epsilon 0.1 that is.';
+COMMENT ON COLUMN dp_budgets.questions_left IS
+    'How many aggregates can still be paid, at the highest query_eps of the tables that the budget pays for; at 0.1 '
+    'if it pays for none.';
 COMMENT ON COLUMN dp_budgets.closed IS 'Whether the budget is closed.';
 COMMENT ON COLUMN dp_budgets.refused IS 'How many charges were refused for want of budget.';
 GRANT SELECT ON dp_budgets TO PUBLIC;

@@ -109,10 +109,10 @@ fn a_ledger_goes_on_for_nothing_by_its_owners_word() {
     assert_eq!(refusal.code, "42501", "{refusal:?}");
     run(&mut copied, "RESET ROLE");
     for (sql, argument) in [
-        ("dp_continue_budget('b', -1, 0)", "epsilon"),
-        ("dp_continue_budget('b', 'NaN', 0)", "epsilon"),
-        ("dp_continue_budget('b', 'Infinity', 0)", "epsilon"),
-        ("dp_continue_budget('b', NULL, 0)", "epsilon"),
+        ("dp_continue_budget('b', -1, 0)", "eps"),
+        ("dp_continue_budget('b', 'NaN', 0)", "eps"),
+        ("dp_continue_budget('b', 'Infinity', 0)", "eps"),
+        ("dp_continue_budget('b', NULL, 0)", "eps"),
         ("dp_continue_budget('b', 0, 1)", "delta"),
         ("dp_continue_budget('b', 0, NULL)", "delta"),
         ("dp_continue_budget(NULL, 0, 0)", "budget"),

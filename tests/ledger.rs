@@ -504,6 +504,29 @@ fn limits_are_a_part_of_their_transaction() {
 }
 
 #[test]
+fn questions_left_counts_at_the_price_of_the_policies() {
+    let (_database, mut client) = with_budget(2.0, 0.0);
+    let left = |client: &mut Client| -> i64 {
+        value(
+            client,
+            "SELECT questions_left FROM dp_budgets WHERE role IS NULL",
+        )
+    };
+    assert_eq!(left(&mut client), 20);
+    run(
+        &mut client,
+        "CREATE TABLE cheap (id int PRIMARY KEY); CREATE TABLE dear (id int PRIMARY KEY);
+         SELECT dp_protect('cheap', 'id', 'b', query_eps => 0.25)",
+    );
+    assert_eq!(left(&mut client), 8);
+    run(
+        &mut client,
+        "SELECT dp_protect('dear', 'id', 'b', query_eps => 0.5)",
+    );
+    assert_eq!(left(&mut client), 4);
+}
+
+#[test]
 fn a_budget_is_closed_and_not_deleted() {
     let (_database, mut client) = with_budget(1.0, 0.0);
     run(&mut client, "SELECT dp_charge('b', 0.5, 0)");
@@ -542,7 +565,7 @@ fn what_is_wrong_with_a_call_is_said() {
         (
             "dp_charge('b', NULL, 0)",
             "22023",
-            "dp_charge: argument \"epsilon\" must not be NULL",
+            "dp_charge: argument \"eps\" must not be NULL",
         ),
         (
             "dp_charge('b', 1, NULL)",
@@ -552,17 +575,17 @@ fn what_is_wrong_with_a_call_is_said() {
         (
             "dp_charge('b', 0, 0)",
             "22023",
-            "dp_charge: argument \"epsilon\" must be a finite number greater than 0",
+            "dp_charge: argument \"eps\" must be a finite number greater than 0",
         ),
         (
             "dp_charge('b', 'NaN', 0)",
             "22023",
-            "dp_charge: argument \"epsilon\" must be a finite number greater than 0",
+            "dp_charge: argument \"eps\" must be a finite number greater than 0",
         ),
         (
             "dp_charge('b', -1, 0)",
             "22023",
-            "dp_charge: argument \"epsilon\" must be a finite number greater than 0",
+            "dp_charge: argument \"eps\" must be a finite number greater than 0",
         ),
         (
             "dp_charge('b', 1, 1)",
@@ -592,7 +615,7 @@ fn what_is_wrong_with_a_call_is_said() {
         (
             "dp_set_budget('c', 5000, 0)",
             "22023",
-            "dp_set_budget: argument \"epsilon\" must be at most 4096",
+            "dp_set_budget: argument \"eps\" must be at most 4096",
         ),
         (
             "dp_set_budget('c', 1, 2)",

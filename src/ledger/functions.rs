@@ -1,7 +1,7 @@
 //! What SQL calls of the ledger.
 
 use dp_core::error::ParameterError;
-use dp_core::privacy::spending::{Limit, Spent, USUAL_EPSILON};
+use dp_core::privacy::spending::{Limit, Spent};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, Oid};
 
@@ -173,7 +173,7 @@ fn charge(call: Call) -> Option<Datum> {
 sql_function!(dp_charge, pg_finfo_dp_charge, charge);
 
 /// `dp_budget_sums(limit_epsilon, limit_delta, limit_units_epsilon, limit_units_rho, limit_units_delta,
-/// epsilon, rho, delta)`: what they mean. It looks at nothing else.
+/// epsilon, rho, delta, price)`: what they mean, and how many charges of the price are left. It looks at nothing else.
 fn budget_sums(call: Call) -> Option<Datum> {
     let datum = |i: usize| call.datum(i).expect("the function is declared STRICT");
     let units = |i: usize| datum(i).value() as i64;
@@ -188,13 +188,16 @@ fn budget_sums(call: Call) -> Option<Datum> {
         rho: units(6),
         delta: units(7),
     };
-    let usual = Spent::of_epsilon(USUAL_EPSILON, 0.0).expect("a usual epsilon");
+    let price = Spent::of_epsilon(float8(datum(8)), 0.0);
     let total = limit.total(&spent);
     let columns = [
         total.map(|total| total.0).into_datum(),
         total.map(|total| total.1).into_datum(),
         limit.left(&spent).into_datum(),
-        limit.how_many(&spent, &usual).into_datum(),
+        price
+            .ok()
+            .map(|price| limit.how_many(&spent, &price))
+            .into_datum(),
     ];
     // SAFETY: the SQL declaration makes it return (float8, float8, float8, bigint).
     Some(unsafe { composite(call, columns) })

@@ -29,9 +29,6 @@ pub const UNIT: f64 = (1u64 << 50) as f64;
 /// Units in a delta of 1.
 pub const DELTA_UNIT: f64 = (1u64 << 62) as f64;
 
-/// The epsilon of a usual question, for those who count in questions.
-pub const USUAL_EPSILON: f64 = 0.1;
-
 /// A sum that has no bound: no limit reaches it.
 pub const UNBOUNDED: i64 = i64::MAX;
 
@@ -74,7 +71,7 @@ impl Spent {
     /// # Errors
     /// `epsilon` not finite or not above 0; `delta` negative or not below 1.
     pub fn of_epsilon(epsilon: f64, delta: f64) -> Result<Self, ParameterError> {
-        check_positive("epsilon", epsilon, EPSILON_HINT)?;
+        check_positive("eps", epsilon, EPSILON_HINT)?;
         check_delta(delta)?;
         Ok(Self {
             epsilon: epsilon_units(epsilon),
@@ -97,7 +94,7 @@ impl Spent {
         }
         if !(epsilon.is_finite() && epsilon > 0.0) {
             return Err(ParameterError::new(
-                "epsilon",
+                "eps",
                 "must be a finite number, 0 or greater",
                 "It is what was spent and is not in this ledger; 0 if nothing is missing.",
             ));
@@ -172,10 +169,10 @@ impl Limit {
     /// # Errors
     /// `epsilon` not above 0 or above 4096; `delta` negative or not below 1.
     pub fn new(epsilon: f64, delta: f64) -> Result<Self, ParameterError> {
-        check_positive("epsilon", epsilon, EPSILON_HINT)?;
+        check_positive("eps", epsilon, EPSILON_HINT)?;
         if epsilon > LARGEST_LIMIT {
             return Err(ParameterError::new(
-                "epsilon",
+                "eps",
                 "must be at most 4096",
                 EPSILON_HINT,
             ));
@@ -414,10 +411,7 @@ mod tests {
             );
         }
         for epsilon in [-0.1, f64::NAN, f64::INFINITY] {
-            assert_eq!(
-                Spent::missing(epsilon, 0.0).unwrap_err().argument,
-                "epsilon"
-            );
+            assert_eq!(Spent::missing(epsilon, 0.0).unwrap_err().argument, "eps");
         }
         for (epsilon, delta) in [(0.0, 1.0), (0.0, -0.1), (1.0, 1.0), (0.0, f64::NAN)] {
             assert_eq!(
@@ -605,8 +599,8 @@ mod tests {
     #[test]
     fn bad_limits_and_charges_are_refused() {
         for bad in [f64::NAN, f64::INFINITY, -1.0, 0.0, -0.0] {
-            assert_eq!(Limit::new(bad, 0.0).unwrap_err().argument, "epsilon");
-            assert_eq!(Spent::of_epsilon(bad, 0.0).unwrap_err().argument, "epsilon");
+            assert_eq!(Limit::new(bad, 0.0).unwrap_err().argument, "eps");
+            assert_eq!(Spent::of_epsilon(bad, 0.0).unwrap_err().argument, "eps");
         }
         assert!(Limit::new(4096.0, 0.0).is_ok());
         assert!(Limit::new(4096.0_f64.next_up(), 0.0).is_err());
