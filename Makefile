@@ -84,6 +84,9 @@ mutants:        ## small changes of dp_core and src/, each of which a test must 
 	@scripts/mutants
 	@scripts/mutants-src
 
+editor:         ## what rust-analyzer, and a cargo that is started by hand, need to find PostgreSQL
+	@scripts/editor
+
 docs:           ## docs/reference.md, from the catalog of a throw-away server
 	@scripts/docs
 
@@ -110,4 +113,4 @@ help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
 .PHONY: all demo test test-citus test-crash test-moved test-extensions test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench \
-	bench-charges bench-planning bench-citus bench-18 bench-peers audit audit-deps mutations mutants docs figures install uninstall package reproducible clean help
+	bench-charges bench-planning bench-citus bench-18 bench-peers audit audit-deps mutations mutants editor docs figures install uninstall package reproducible clean help

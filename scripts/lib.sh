@@ -389,6 +389,17 @@ server() {
 	server_start "$1" "${@:3}"
 }
 
+## Tests that run inside a backend
+
+# pg_tests: the names of the `#[pg_test]`s of src/.
+pg_tests() { find src -name '*.rs' -exec sed -n '/^#\[pg_test\]$/{n;s/^fn \([a-z0-9_]*\)() {$/\1/p}' {} + | sort; }
+
+# pg_test_functions: the SQL that declares them as pgrx-tests calls them; cargo-pgrx would write it.
+pg_test_functions() {
+	echo 'CREATE SCHEMA tests;'
+	pg_tests | sed "s/.*/CREATE FUNCTION tests.&() RETURNS void LANGUAGE c AS '\$libdir\/$EXTENSION', '&_wrapper';/"
+}
+
 ## Mutants
 
 # Sets TOOL to cargo-mutants.

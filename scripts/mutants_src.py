@@ -9,7 +9,7 @@ from collections import Counter
 from mutants import accepted, in_shard, named, part_of, text
 
 # What is in the testing build alone.
-OURS = re.compile(r"^src/(testing.*|.*/checks|gate/defence|call/overspent|pg/check)\.rs$")
+OURS = re.compile(r"^src/(testing.*|.*/tests|gate/defence|call/overspent|pg/test_helpers|ledger/lock_order)\.rs$")
 NEAREST = pathlib.Path("tests/mutants/nearest.txt")
 KINDS = ["FnValue", "BinaryOperator", "UnaryOperator", "MatchArm", "MatchArmGuard"]
 SWITCH = """//! Which of the changes counts: the one whose number was in the environment where the server started.

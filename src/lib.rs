@@ -29,3 +29,13 @@ pub extern "C-unwind" fn _PG_init() {
     #[cfg(feature = "testing")]
     testing::loaded();
 }
+
+/// Settings of the server that pgrx-tests starts for the `#[pg_test]`s.
+#[cfg(all(test, feature = "pg_test"))]
+mod pg_test {
+    pub fn setup(_options: Vec<&str>) {}
+
+    pub fn postgresql_conf_options() -> Vec<&'static str> {
+        vec!["shared_preload_libraries = 'dp_mean'"]
+    }
+}

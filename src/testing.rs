@@ -7,16 +7,14 @@ use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::squares::Squares;
 use dp_core::encoding::sums::{Moments, Sums};
 use dp_core::recorder::Record;
-use pgrx::iter::TableIterator;
+use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
-use pgrx::{IntoDatum, name, pg_extern};
 
 use crate::aggregates::SIGNATURES;
 use crate::call::{release, testing};
 use crate::ledger::{self, flush};
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::pg::nodes::elements;
-use crate::pg::{self, check};
 use crate::safe_functions::allowlist::{FUNCTIONS, Rule};
 use crate::safe_functions::classify::{Judgement, collation_ok, judge, output_ok};
 use crate::safe_functions::range::range;
@@ -162,22 +160,6 @@ fn signatures(_: Call) -> Option<Datum> {
         declared.map(move |arguments| format!("{name}({arguments})"))
     });
     lines.collect::<Vec<_>>().join("\n").into_datum()
-}
-
-/// `dp_test_backend()`: runs the checks of what works inside a backend only, each in a part of the transaction that is
-/// taken back; a row for each, with what was wrong, NULL if nothing was.
-#[pg_extern(sql = false)]
-fn dp_test_backend()
--> TableIterator<'static, (name!(name, &'static str), name!(error, Option<String>))> {
-    let checks = pg::CHECKS
-        .into_iter()
-        .chain(crate::plan::CHECKS)
-        .chain(crate::state::CHECKS);
-    let checks = checks.chain(ledger::CHECKS).flatten();
-    let rows: Vec<_> = checks
-        .map(|check| (check.name, check::apart(check.run).err()))
-        .collect();
-    TableIterator::new(rows)
 }
 
 /// `dp_test_key_file(text)`: from now on this session's keys are those of another file.

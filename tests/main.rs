@@ -5,7 +5,6 @@ mod arguments;
 mod attacks;
 mod audit;
 mod auto;
-mod backend;
 mod bounds;
 mod budgets;
 mod catalog;

@@ -3,6 +3,10 @@
 //! A limit on the address space of one backend makes memory end, at one place after the other: the limit grows
 //! by small steps, from where the session starts to where the query has its answer.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
 use dp_mean_tests::{Build, Database, refusal, run, session, value};
 use postgres::Client;
 
@@ -103,4 +107,30 @@ fn the_end_of_memory_is_an_error() {
         before,
         "the server has restarted"
     );
+}
+
+/// Adds the marks of what lies in memory that the sources of a folder have.
+fn marks_in(folder: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).expect("the sources") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            marks_in(&path, found);
+        } else {
+            let source = fs::read_to_string(&path).expect("a source");
+            let marks = source.lines().filter(|line| line.contains("const MAGIC"));
+            let marks = marks.filter_map(|line| line.split_once(": u32 = ")?.1.strip_suffix(';'));
+            found.extend(marks.map(str::to_owned));
+        }
+    }
+}
+
+/// No state is taken for one of another kind.
+#[test]
+fn what_lies_in_memory_has_a_mark_of_its_own() {
+    let mut marks = Vec::new();
+    marks_in(Path::new("../src"), &mut marks);
+    let different: BTreeSet<_> = marks.iter().collect();
+    // Sums and moments have one, and are told apart by their lengths.
+    assert_eq!(marks.len(), different.len() + 1, "{marks:?}");
+    assert!(marks.len() >= 15, "{marks:?}");
 }

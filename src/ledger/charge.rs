@@ -15,8 +15,8 @@ use crate::pg::counters::{Event, count};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::settings;
 
-#[cfg(feature = "testing")]
-pub mod checks;
+#[cfg(feature = "pg_test")]
+pub mod tests;
 
 /// How often lines that moved are looked for again.
 const TRIES: u32 = 10;

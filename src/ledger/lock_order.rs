@@ -1,4 +1,4 @@
-//! In which order pages were locked, for checks: in the testing build alone.
+//! In which order pages were locked, for `#[pg_test]`s: only in the build with them.
 
 use std::cell::Cell;
 

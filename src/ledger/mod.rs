@@ -13,7 +13,7 @@ pub mod flush;
 mod functions;
 mod history;
 mod home;
-#[cfg(feature = "testing")]
+#[cfg(feature = "pg_test")]
 mod lock_order;
 mod pages;
 mod replication;
@@ -21,12 +21,3 @@ mod restore;
 pub mod rows;
 pub mod session;
 pub mod tables;
-
-/// The checks of this folder.
-#[cfg(feature = "testing")]
-pub const CHECKS: [&[crate::pg::check::Check]; 4] = [
-    charge::checks::CHECKS,
-    pages::checks::CHECKS,
-    rows::checks::CHECKS,
-    tables::checks::CHECKS,
-];

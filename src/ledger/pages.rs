@@ -11,13 +11,13 @@ use std::thread;
 use pgrx::itemptr::item_pointer_set_all;
 use pgrx::pg_sys::{self, BlockNumber, OffsetNumber, Page};
 
-#[cfg(feature = "testing")]
+#[cfg(feature = "pg_test")]
 use crate::ledger::lock_order;
 use crate::ledger::rows::{self, Value};
 use crate::ledger::tables::{Shape, Table};
 
-#[cfg(feature = "testing")]
-pub mod checks;
+#[cfg(feature = "pg_test")]
+pub mod tests;
 
 /// Where a row lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Locked {
     /// The page of a row.
     pub fn lock(table: &Table, place: Place) -> Self {
         let Place { block, .. } = place;
-        #[cfg(feature = "testing")]
+        #[cfg(feature = "pg_test")]
         lock_order::note(table.id(), block);
         // SAFETY: an open table; a page beyond its end is an ERROR.
         let buffer = unsafe {

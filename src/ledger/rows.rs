@@ -8,8 +8,8 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use crate::ledger::tables::{Shape, Table};
 
-#[cfg(feature = "testing")]
-pub mod checks;
+#[cfg(feature = "pg_test")]
+pub mod tests;
 
 /// A row that was read: its values, while the scan stands on it.
 pub struct Row<'a> {

@@ -9,8 +9,8 @@ use pgrx::pg_sys::{self, Oid};
 use crate::ledger::defence::Defence;
 use crate::pg::errors::{self, Refusal};
 
-#[cfg(feature = "testing")]
-pub mod checks;
+#[cfg(feature = "pg_test")]
+pub mod tests;
 
 /// How long another session's lock on the ledger is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);

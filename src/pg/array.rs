@@ -3,8 +3,8 @@
 use pgrx::pg_sys::{self, Datum, varlena};
 use pgrx::varlena::{varatt_is_1b, varatt_is_1b_e, varatt_is_4b_u};
 
-#[cfg(feature = "testing")]
-pub mod checks;
+#[cfg(feature = "pg_test")]
+pub mod tests;
 
 /// An array as it lies in a row, plain or with a short header. One with several dimensions is read
 /// in the order in which its elements are stored, as `unnest` does.

@@ -9,8 +9,8 @@ use pgrx::pg_sys::{self, Oid};
 use pgrx::shmem::PGRXSharedMemory;
 use pgrx::{PgAtomic, pg_guard, pg_shmem_init};
 
-#[cfg(feature = "testing")]
-pub mod checks;
+#[cfg(feature = "pg_test")]
+pub mod tests;
 
 /// What is counted.
 #[derive(Clone, Copy)]

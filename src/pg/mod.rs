@@ -3,8 +3,6 @@
 
 pub mod array;
 pub mod catch_error;
-#[cfg(feature = "testing")]
-pub mod check;
 pub mod composite;
 pub mod counters;
 pub mod cte;
@@ -23,13 +21,7 @@ pub mod set;
 pub mod settings;
 pub mod sql_type;
 pub mod stack;
+#[cfg(feature = "pg_test")]
+pub mod test_helpers;
 pub mod tree;
 pub mod varlena;
-
-/// The checks of this folder.
-#[cfg(feature = "testing")]
-pub const CHECKS: [&[check::Check]; 3] = [
-    array::checks::CHECKS,
-    counters::checks::CHECKS,
-    nodes::checks::CHECKS,
-];

@@ -2,8 +2,8 @@
 
 use pgrx::pg_sys::{self, List, NodeTag, Plan};
 
-#[cfg(feature = "testing")]
-pub mod checks;
+#[cfg(feature = "pg_test")]
+pub mod tests;
 
 /// The nodes whose rows `plan` passes on or aggregates; none for a node that is not known.
 ///

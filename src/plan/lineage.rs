@@ -43,8 +43,8 @@ struct Search {
     kept: RefCell<BTreeMap<*mut RangeTblFunction, Vec<Found>>>,
 }
 
-#[cfg(feature = "testing")]
-pub mod checks;
+#[cfg(feature = "pg_test")]
+pub mod tests;
 
 /// A call in the plan, and the node that has its arguments' expressions.
 type Found = (*mut Aggref, *mut Plan);

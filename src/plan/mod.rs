@@ -4,8 +4,3 @@
 pub mod lineage;
 pub mod planned_call;
 pub mod subselect;
-
-/// The checks of this folder.
-#[cfg(feature = "testing")]
-pub const CHECKS: [&[crate::pg::check::Check]; 2] =
-    [lineage::checks::CHECKS, planned_call::checks::CHECKS];

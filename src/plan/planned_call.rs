@@ -13,8 +13,8 @@ use crate::pg::nodes::{children, elements};
 use crate::pg::{sql_type, stack};
 use crate::plan::subselect;
 
-#[cfg(feature = "testing")]
-pub mod checks;
+#[cfg(feature = "pg_test")]
+pub mod tests;
 
 /// Attributes of `pg_aggregate`, whose struct is not among the bindings.
 const AGGTRANSFN: i16 = 4;

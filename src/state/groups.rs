@@ -2,10 +2,10 @@
 //! slot for each group in the order of ranks, and the bytes of keys that have some. It grows with the number of groups
 //! that are kept, never with that of the rows.
 
-#[cfg(feature = "testing")]
-pub mod checks;
 mod columns;
 mod sums;
+#[cfg(feature = "pg_test")]
+pub mod tests;
 
 use dp_core::encoding::contribution::{Contribution, PersonRows, PersonTotal};
 use dp_core::encoding::grid::{Bounds, Grid};

@@ -11,7 +11,3 @@ pub mod poisoned;
 pub mod scalar;
 pub mod vector;
 pub mod wire_format;
-
-/// The checks of this folder.
-#[cfg(feature = "testing")]
-pub const CHECKS: [&[crate::pg::check::Check]; 1] = [groups::checks::CHECKS];

@@ -91,9 +91,6 @@ AS '$libdir/dp_mean', 'dp_test_output' LANGUAGE C;
 -- Takes a defence of the gate or of the ledger away in this session, or puts it back.
 CREATE FUNCTION dp_test_defence(text, boolean) RETURNS void
 AS '$libdir/dp_mean', 'dp_test_defence' LANGUAGE C STRICT;
--- Runs the checks of what works inside a backend only: what was wrong with each, NULL if nothing was.
-CREATE FUNCTION dp_test_backend() RETURNS TABLE (name text, error text)
-AS '$libdir/dp_mean', 'dp_test_backend_wrapper' LANGUAGE C;
 -- From now on this session's keys are those of another file.
 CREATE FUNCTION dp_test_key_file(text) RETURNS void
 AS '$libdir/dp_mean', 'dp_test_key_file' LANGUAGE C STRICT;

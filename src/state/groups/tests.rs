@@ -3,9 +3,9 @@
 use dp_core::encoding::contribution::{PersonRows, PersonTotal};
 use dp_core::encoding::grid::{Bounds, Grid};
 use dp_core::encoding::groups::Kept;
+use pgrx::pg_test;
 
 use super::{Column, GroupsState, Rule};
-use crate::pg::check::checks;
 use crate::pg::grouping_keys::Image;
 use crate::state::scalar::RowSums;
 
@@ -69,40 +69,42 @@ const VALUES: [[f64; 3]; 2] = [
     [0.0, f64::NEG_INFINITY, f64::MAX],
 ];
 
-checks! {
-    fn one_row_or_several_of_a_group_are_added_up_exactly() {
-        // Up to two rows of a group and column in each of two parts: both forms meet both, in both orders.
-        for counts in 0..81 {
-            let count = |i: u32| counts / 3usize.pow(i) % 3;
-            let part = |part: u32| {
-                let columns = [0, 1].map(|column| {
-                    let values = VALUES[column].iter().skip(part as usize);
-                    let rows = values.take(count(2 * part + column as u32));
-                    rows.map(move |x| (5, column, *x))
-                });
-                Vec::from_iter(columns.into_iter().flatten())
-            };
-            let parts = [0, 1].map(part);
-            let all = parts.concat();
-            assert_has(&taken(&all), &all);
-            for [into, from] in [[0, 1], [1, 0]] {
-                let merged = taken(&parts[into]).merge(&taken(&parts[from]));
-                assert_has(&merged.expect("one rule"), &all);
-            }
+#[pg_test]
+fn one_row_or_several_of_a_group_are_added_up_exactly() {
+    // Up to two rows of a group and column in each of two parts: both forms meet both, in both orders.
+    for counts in 0..81 {
+        let count = |i: u32| counts / 3usize.pow(i) % 3;
+        let part = |part: u32| {
+            let columns = [0, 1].map(|column| {
+                let values = VALUES[column].iter().skip(part as usize);
+                let rows = values.take(count(2 * part + column as u32));
+                rows.map(move |x| (5, column, *x))
+            });
+            Vec::from_iter(columns.into_iter().flatten())
+        };
+        let parts = [0, 1].map(part);
+        let all = parts.concat();
+        assert_has(&taken(&all), &all);
+        for [into, from] in [[0, 1], [1, 0]] {
+            let merged = taken(&parts[into]).merge(&taken(&parts[from]));
+            assert_has(&merged.expect("one rule"), &all);
         }
     }
+}
 
-    fn groups_stay_what_they_are_as_their_number_grows() {
-        let rows = |of: u64| (0..100u64).map(move |i| (i * 37 % 100, (i % 2) as usize, (i % of) as f64 / of as f64));
-        for second in [None, Some(0), Some(50), Some(99)] {
-            let again = second.map(|group| (group, 0, 0.5));
-            let all = Vec::from_iter(rows(7).chain(again).chain(again));
-            let state = taken(&all);
-            assert_eq!(state.count(), 100);
-            assert_has(&state, &all);
-            let others = Vec::from_iter(rows(3));
-            let merged = taken(&others).merge(&state).expect("one rule");
-            assert_has(&merged, &[others, all].concat());
-        }
+#[pg_test]
+fn groups_stay_what_they_are_as_their_number_grows() {
+    let rows = |of: u64| {
+        (0..100u64).map(move |i| (i * 37 % 100, (i % 2) as usize, (i % of) as f64 / of as f64))
+    };
+    for second in [None, Some(0), Some(50), Some(99)] {
+        let again = second.map(|group| (group, 0, 0.5));
+        let all = Vec::from_iter(rows(7).chain(again).chain(again));
+        let state = taken(&all);
+        assert_eq!(state.count(), 100);
+        assert_has(&state, &all);
+        let others = Vec::from_iter(rows(3));
+        let merged = taken(&others).merge(&state).expect("one rule");
+        assert_has(&merged, &[others, all].concat());
     }
 }

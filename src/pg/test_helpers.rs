@@ -1,5 +1,4 @@
-//! Checks of code that runs inside a backend only, where no test of Rust reaches it: in the testing build alone. Each
-//! stands beside what it checks, in a `checks! { ... }`; `tests/backend.rs` runs them all, and asks that none is left out.
+//! Helpers of the `#[pg_test]`s: tests of code that works inside a backend only, each beside what it tests.
 
 use std::ffi::CString;
 use std::panic::AssertUnwindSafe;
@@ -10,24 +9,6 @@ use pgrx::pg_sys::{self, AggState, Aggref, Datum, NodeTag, Oid, Plan, PlannedStm
 use pgrx::{PgTryBuilder, Spi};
 
 use crate::pg::nodes::{children, elements};
-
-/// A check: it panics, or raises an ERROR, where something is wrong.
-pub struct Check {
-    pub name: &'static str,
-    pub run: fn(),
-}
-
-/// Functions without arguments that are checks, and a list of them all.
-macro_rules! checks {
-    ($($(#[$doc:meta])* fn $name:ident() $body:block)*) => {
-        pub const CHECKS: &[$crate::pg::check::Check] = &[$($crate::pg::check::Check {
-            name: concat!(module_path!(), "::", stringify!($name)),
-            run: $name,
-        }),*];
-        $($(#[$doc])* fn $name() $body)*
-    };
-}
-pub(crate) use checks;
 
 /// Runs `work` as a part of the transaction that is taken back, whatever comes of it: what unwinds is an error here.
 pub fn apart<R>(work: impl FnOnce() -> R) -> Result<R, String> {
@@ -174,7 +155,7 @@ pub fn ready(query: &str, values: &[f64]) -> NonNull<QueryDesc> {
         }
         let query = pg_sys::CreateQueryDesc(
             statement.as_ptr(),
-            c"a check".as_ptr(),
+            c"a test".as_ptr(),
             pg_sys::GetActiveSnapshot(),
             null_mut(),
             pg_sys::CreateDestReceiver(pg_sys::CommandDest::DestNone),
