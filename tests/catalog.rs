@@ -182,7 +182,8 @@ fn each_function_says_what_it_is() {
             assert_eq!(row.get::<_, &str>(10), "$libdir/dp_mean", "{name}");
         }
     }
-    let set = |names: &[&str]| -> BTreeSet<String> { names.iter().map(|&name| name.into()).collect() };
+    let set =
+        |names: &[&str]| -> BTreeSet<String> { names.iter().map(|&name| name.into()).collect() };
     for (found, expected) in [
         (conversions, &CONVERSIONS[..]),
         (plans, &PLANS),

@@ -6,7 +6,7 @@
 //! `auto_sum`, `auto_variance`), what every mechanism spends on a row of a person (`shares`), forecasts against releases
 //! (`planning`), what intervals cover (`intervals`, `spread`), budgets against the best analyst (`spending`), behaviour at
 //! the edges (`order`, `parsing`, `extremes`), that every mechanism has a page with its proof (`proofs`), and that no file
-//! imports itself through others (`imports`).
+//! imports itself through others (`imports`), and that pages and comments are easy to read (`prose`).
 
 mod accounting;
 mod accuracy;
@@ -32,6 +32,7 @@ mod parsing;
 mod planning;
 mod privacy;
 mod proofs;
+mod prose;
 #[cfg(feature = "testing")]
 mod quantile;
 mod quantile_estimate;
