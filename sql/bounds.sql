@@ -9,22 +9,13 @@ COMMENT ON COLUMN dp_bounds_answer.upper IS 'the upper bound, or NULL';
 
 CREATE FUNCTION dp_mean.dp_bounds_trans(state dp_mean.dp_state, x float8, eps float8) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_bounds_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_bounds_trans(dp_mean.dp_state, float8, float8) IS
-    'support function of dp_bounds: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_bounds_trans(dp_mean.dp_state, float8, float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_bounds_trans(state dp_mean.dp_state, x float8, eps float8, mech dp_mechanism)
     RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_bounds_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_bounds_trans(dp_mean.dp_state, float8, float8, dp_mechanism) IS
-    'support function of dp_bounds: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_bounds_trans(dp_mean.dp_state, float8, float8, dp_mechanism) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_bounds_final(state dp_mean.dp_state) RETURNS dp_bounds_answer
     AS 'MODULE_PATHNAME', 'dp_bounds_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_bounds_final(dp_mean.dp_state) IS
-    'support function of dp_bounds: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_bounds_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_bounds(x float8, eps float8) (
     SFUNC = dp_mean.dp_bounds_trans, STYPE = dp_mean.dp_state, SSPACE = 2120,

@@ -11,24 +11,14 @@ COMMENT ON COLUMN dp_clamped_answer.above IS 'the noisy number of rows above hi;
 CREATE FUNCTION dp_mean.dp_clamped_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
     RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_clamped_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_clamped_trans(dp_mean.dp_state, float8, float8, float8, float8) IS
-    'support function of dp_clamped: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_clamped_trans(dp_mean.dp_state, float8, float8, float8, float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_clamped_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_clamped_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_clamped_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism) IS
-    'support function of dp_clamped: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_clamped_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
-    FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_clamped_final(state dp_mean.dp_state) RETURNS dp_clamped_answer
     AS 'MODULE_PATHNAME', 'dp_clamped_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_clamped_final(dp_mean.dp_state) IS
-    'support function of dp_clamped: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_clamped_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_clamped(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_clamped_trans, STYPE = dp_mean.dp_state, SSPACE = 88,
@@ -57,11 +47,8 @@ CREATE AGGREGATE dp_clamped(x float8, lo float8, hi float8, eps float8, mech dp_
 );
 COMMENT ON AGGREGATE dp_clamped(float8, float8, float8, float8, dp_mechanism) IS
     'What these bounds would clamp, by the mechanism mech, geometric: as without mech; with rows= and groups= eps is '
-    'what a person with so many rows spends. '
-    'Counts can be negative. '
-    'eps-differentially private for neighbours that differ by adding or removing one row, all three counts together; '
-    'each GROUP BY group is one release, and disjoint groups together cost eps once. '
-    'NULL and NaN in x are ignored; infinities are below or above. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
-    'with and without rows. '
-    'Sources: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.';
+    'what a person with that many rows spends. Counts can be negative. eps-differentially private for neighbours that '
+    'differ by adding or removing one row, all three counts together; each GROUP BY group is one release, and '
+    'disjoint groups together cost eps once. NULL and NaN in x are ignored; infinities are below or above. lo < hi '
+    'finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with '
+    'and without rows. Sources: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.';

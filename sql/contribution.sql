@@ -11,25 +11,21 @@ CREATE FUNCTION dp_mean.dp_contribution_in(input cstring) RETURNS dp_mean.dp_con
     AS 'MODULE_PATHNAME', 'dp_contribution_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_contribution_in(cstring) IS
     'refuses: 0A000';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_contribution_in(cstring) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_contribution_out(contribution dp_mean.dp_contribution) RETURNS cstring
     AS 'MODULE_PATHNAME', 'dp_contribution_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_contribution_out(dp_mean.dp_contribution) IS
     'output of dp_contribution: the same text for all';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_contribution_out(dp_mean.dp_contribution) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_contribution_recv(input internal) RETURNS dp_mean.dp_contribution
     AS 'MODULE_PATHNAME', 'dp_contribution_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_contribution_recv(internal) IS
     'refuses: 0A000';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_contribution_recv(internal) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_contribution_send(contribution dp_mean.dp_contribution) RETURNS bytea
     AS 'MODULE_PATHNAME', 'dp_contribution_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_contribution_send(dp_mean.dp_contribution) IS
     'binary output of dp_contribution: the same text for all';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_contribution_send(dp_mean.dp_contribution) FROM PUBLIC;
 
 -- Of the category of numbers, in which float8 is preferred: so that an untyped NULL or a literal is a float8, as
 -- before.
@@ -49,37 +45,22 @@ CREATE FUNCTION dp_mean.dp_contribution_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_contribution_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_contribution_trans(dp_mean.dp_state, float8, float8, float8) IS
-    'support function of dp_contribution: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_contribution_trans(dp_mean.dp_state, float8, float8, float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_contribution_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, k bigint
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_contribution_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_contribution_trans(dp_mean.dp_state, float8, float8, float8, bigint) IS
-    'support function of dp_contribution: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_contribution_trans(dp_mean.dp_state, float8, float8, float8, bigint) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_contribution_final(state dp_mean.dp_state) RETURNS dp_mean.dp_contribution
     AS 'MODULE_PATHNAME', 'dp_contribution_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_contribution_final(dp_mean.dp_state) IS
-    'support function of dp_contribution: makes the contribution';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_contribution_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_contribution_sum_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_contribution_sum_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_contribution_sum_trans(dp_mean.dp_state, float8, float8, float8) IS
-    'support function of dp_contribution_sum: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_contribution_sum_trans(dp_mean.dp_state, float8, float8, float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_contribution_sum_final(state dp_mean.dp_state) RETURNS dp_mean.dp_contribution
     AS 'MODULE_PATHNAME', 'dp_contribution_sum_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_contribution_sum_final(dp_mean.dp_state) IS
-    'support function of dp_contribution_sum: makes the contribution';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_contribution_sum_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_contribution(x float8, lo float8, hi float8) (
     SFUNC = dp_mean.dp_contribution_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
@@ -87,13 +68,12 @@ CREATE AGGREGATE dp_contribution(x float8, lo float8, hi float8) (
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_contribution(float8, float8, float8) IS
-    'What a person with these rows contributes: one row, their mean; NULL without rows. '
-    'For a sub-select with GROUP BY person: the aggregates of one column take it where x stands, with the same lo and '
-    'hi; dp_count and dp_count_estimate count the rows that it stands for, at most the rows= of their mechanism. '
-    'It is no answer and not private by itself. '
-    'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped, row by row. '
-    'lo < hi finite; none of lo, hi may be NULL or depend on the rows: 22023, raised by the call that takes the '
-    'contributions, the same with and without rows.';
+    'What a person with these rows contributes: one row, their mean; NULL without rows. For a sub-select with GROUP '
+    'BY person: the aggregates of one column take it where x stands, with the same lo and hi; dp_count and '
+    'dp_count_estimate count the rows that it represents, at most the rows= of their mechanism. It is no answer and '
+    'not private by itself. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped, row '
+    'by row. lo < hi finite; none of lo, hi may be NULL or depend on the rows: 22023, raised by the call that takes '
+    'the contributions, the same with and without rows.';
 
 CREATE AGGREGATE dp_contribution(x float8, lo float8, hi float8, k bigint) (
     SFUNC = dp_mean.dp_contribution_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
@@ -102,14 +82,12 @@ CREATE AGGREGATE dp_contribution(x float8, lo float8, hi float8, k bigint) (
 );
 COMMENT ON AGGREGATE dp_contribution(float8, float8, float8, bigint) IS
     'What a person with these rows contributes: at most k rows, which stand for all of them. A person with n > k rows '
-    'has k rows with their own mean, rounded down to a step of 2^-32 of hi - lo; NULL without rows. '
-    'For a sub-select with GROUP BY person: the aggregates of one column take it where x stands, with the same lo and '
-    'hi, and with rows=k in the mechanism; dp_count and dp_count_estimate count the rows that it stands for, at most '
-    'the rows= of their mechanism. '
-    'It is no answer and not private by itself. '
-    'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped, row by row. '
-    'lo < hi finite; k from 1 to 1000000; none of lo, hi, k may be NULL or depend on the rows: 22023, raised by the '
-    'call that takes the contributions, the same with and without rows.';
+    'has k rows with their own mean, rounded down to a step of 2^-32 of hi - lo; NULL without rows. For a sub-select '
+    'with GROUP BY person: the aggregates of one column take it where x stands, with the same lo and hi, and with '
+    'rows=k in the mechanism; dp_count and dp_count_estimate count the rows that it represents, at most the rows= of '
+    'their mechanism. It is no answer and not private by itself. NULL and NaN in x are ignored; values outside [lo, '
+    'hi], infinities too, are clamped, row by row. lo < hi finite; k from 1 to 1000000; none of lo, hi, k may be NULL '
+    'or depend on the rows: 22023, raised by the call that takes the contributions, the same with and without rows.';
 
 CREATE AGGREGATE dp_contribution_sum(x float8, lo float8, hi float8) (
     SFUNC = dp_mean.dp_contribution_sum_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
@@ -118,41 +96,25 @@ CREATE AGGREGATE dp_contribution_sum(x float8, lo float8, hi float8) (
 );
 COMMENT ON AGGREGATE dp_contribution_sum(float8, float8, float8) IS
     'What a person with these rows contributes, where their total counts: one row, the sum of x, clamped to [lo, hi] '
-    'when all rows are added up; NULL without rows. '
-    'For a sub-select with GROUP BY person: the aggregates of one column take it where x stands, with the same lo and '
-    'hi; dp_count and dp_count_estimate count the rows that it stands for, at most the rows= of their mechanism. '
-    'It is no answer and not private by itself. '
-    'NULL and NaN in x are ignored; a single row counts as at most 2^30 times the larger bound. '
-    'lo < hi finite; none of lo, hi may be NULL or depend on the rows: 22023, raised by the call that takes the '
-    'contributions, the same with and without rows.';
+    'when all rows are added up; NULL without rows. For a sub-select with GROUP BY person: the aggregates of one '
+    'column take it where x stands, with the same lo and hi; dp_count and dp_count_estimate count the rows that it '
+    'represents, at most the rows= of their mechanism. It is no answer and not private by itself. NULL and NaN in x '
+    'are ignored; a single row counts as at most 2^30 times the larger bound. lo < hi finite; none of lo, hi may be '
+    'NULL or depend on the rows: 22023, raised by the call that takes the contributions, the same with and without '
+    'rows.';
 
 CREATE FUNCTION dp_mean.dp_mean_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_mean_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_people_trans(dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8) IS
-    'support function of dp_mean: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_mean_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_mean_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_mean: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_mean_people_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_mean_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_people_final(dp_mean.dp_state) IS
-    'support function of dp_mean: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_mean(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_mean_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
@@ -160,17 +122,14 @@ CREATE AGGREGATE dp_mean(x dp_mean.dp_contribution, lo float8, hi float8, eps fl
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_mean(dp_mean.dp_contribution, float8, float8, float8) IS
-    'Private mean of what persons contribute: a person of n rows counts as min(n, rows) rows at their mean. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private for neighbours that differ by adding or removing one person; each GROUP BY group is '
-    'one release, and disjoint groups together cost eps once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
-    'with and without rows. '
-    'See dp_mean of rows, and dp_mechanisms().';
+    'Private mean of what persons contribute: a person of n rows counts as min(n, rows) rows at their mean. A person '
+    'with any number of rows is protected, with one contribution in a group: a contribution counts as at most the '
+    'rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the call of '
+    'dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without rows; '
+    'where it does not, on other bounds a contribution counts at its mean. eps-differentially private for neighbours '
+    'that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups together '
+    'cost eps once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL '
+    'or depend on the rows: 22023, the same with and without rows. See dp_mean of rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_mean(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_mean_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
@@ -180,23 +139,17 @@ CREATE AGGREGATE dp_mean(x dp_mean.dp_contribution, lo float8, hi float8, eps fl
 COMMENT ON AGGREGATE dp_mean(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private mean of what persons contribute, by the mechanism mech: a person of n rows counts as min(n, rows) rows '
     'at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, auto, hybrid, name_and_shame) '
-    'are refused. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_mean of rows, and dp_mechanisms().';
+    'are refused. A person with any number of rows is protected, with one contribution in a group: a contribution '
+    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the '
+    'call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without '
+    'rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially private (with a '
+    'delta=, mu= or rho=, as that says) for neighbours that differ by adding or removing one person; each GROUP BY '
+    'group is one release, and disjoint groups together cost the budget once. NULL in x is ignored. lo < hi finite; '
+    '2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside mu= or rho=) or '
+    'depend on the rows: 22023, the same with and without rows. See dp_mean of rows, and dp_mechanisms().';
 
 CREATE FUNCTION dp_mean.dp_mean_and_count_people_final(state dp_mean.dp_state) RETURNS dp_mean_answer
     AS 'MODULE_PATHNAME', 'dp_mean_and_count_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_and_count_people_final(dp_mean.dp_state) IS
-    'support function of dp_mean_and_count: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_and_count_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_mean_and_count(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_mean_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
@@ -205,17 +158,14 @@ CREATE AGGREGATE dp_mean_and_count(x dp_mean.dp_contribution, lo float8, hi floa
 );
 COMMENT ON AGGREGATE dp_mean_and_count(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private mean and noisy number of rows of what persons contribute: a person of n rows counts as min(n, rows) rows '
-    'at their mean. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private for neighbours that differ by adding or removing one person; each GROUP BY group is '
-    'one release, and disjoint groups together cost eps once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
-    'with and without rows. '
-    'See dp_mean_and_count of rows, and dp_mechanisms().';
+    'at their mean. A person with any number of rows is protected, with one contribution in a group: a contribution '
+    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the '
+    'call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without '
+    'rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially private for '
+    'neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups '
+    'together cost eps once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may '
+    'be NULL or depend on the rows: 22023, the same with and without rows. See dp_mean_and_count of rows, and '
+    'dp_mechanisms().';
 
 CREATE AGGREGATE dp_mean_and_count(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_mean_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
@@ -225,60 +175,34 @@ CREATE AGGREGATE dp_mean_and_count(x dp_mean.dp_contribution, lo float8, hi floa
 COMMENT ON AGGREGATE dp_mean_and_count(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private mean and noisy number of rows of what persons contribute, by the mechanism mech: a person of n rows '
     'counts as min(n, rows) rows at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, '
-    'auto, hybrid, name_and_shame) are refused. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
+    'auto, hybrid, name_and_shame) are refused. A person with any number of rows is protected, with one contribution '
+    'in a group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made '
+    'with. Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: '
+    '22023, the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
     'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_mean_and_count of rows, and dp_mechanisms().';
+    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL '
+    'in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must '
+    'be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. See dp_mean_and_count '
+    'of rows, and dp_mechanisms().';
 
 CREATE FUNCTION dp_mean.dp_mean_estimate_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_mean_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
-) IS
-    'support function of dp_mean_estimate: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_mean_estimate_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_mean_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_mean_estimate: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_mean_estimate_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism,
     confidence float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_mean_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8
-) IS
-    'support function of dp_mean_estimate: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_mean_estimate_people_final(state dp_mean.dp_state) RETURNS dp_mean_estimate_answer
     AS 'MODULE_PATHNAME', 'dp_mean_estimate_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_estimate_people_final(dp_mean.dp_state) IS
-    'support function of dp_mean_estimate: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_estimate_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_mean_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_mean_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
@@ -287,17 +211,14 @@ CREATE AGGREGATE dp_mean_estimate(x dp_mean.dp_contribution, lo float8, hi float
 );
 COMMENT ON AGGREGATE dp_mean_estimate(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private mean with an interval of what persons contribute: a person of n rows counts as min(n, rows) rows at '
-    'their mean. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private for neighbours that differ by adding or removing one person; each GROUP BY group is '
-    'one release, and disjoint groups together cost eps once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
-    'with and without rows. '
-    'See dp_mean_estimate of rows, and dp_mechanisms().';
+    'their mean. A person with any number of rows is protected, with one contribution in a group: a contribution '
+    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the '
+    'call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without '
+    'rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially private for '
+    'neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups '
+    'together cost eps once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may '
+    'be NULL or depend on the rows: 22023, the same with and without rows. See dp_mean_estimate of rows, and '
+    'dp_mechanisms().';
 
 CREATE AGGREGATE dp_mean_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_mean_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
@@ -306,18 +227,16 @@ CREATE AGGREGATE dp_mean_estimate(x dp_mean.dp_contribution, lo float8, hi float
 );
 COMMENT ON AGGREGATE dp_mean_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private mean with an interval of what persons contribute, by the mechanism mech: a person of n rows counts as '
-    'min(n, rows) rows at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, auto, hybrid, '
-    'name_and_shame) are refused. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
+    'min(n, rows) rows at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, auto, '
+    'hybrid, name_and_shame) are refused. A person with any number of rows is protected, with one contribution in a '
+    'group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
     'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
     'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
     'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_mean_estimate of rows, and dp_mechanisms().';
+    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL '
+    'in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must '
+    'be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. See dp_mean_estimate '
+    'of rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_mean_estimate(
     x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
@@ -328,46 +247,29 @@ CREATE AGGREGATE dp_mean_estimate(
 );
 COMMENT ON AGGREGATE dp_mean_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8) IS
     'Private mean with an interval of what persons contribute, by the mechanism mech: a person of n rows counts as '
-    'min(n, rows) rows at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, auto, hybrid, '
-    'name_and_shame) are refused. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
+    'min(n, rows) rows at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, auto, '
+    'hybrid, name_and_shame) are refused. A person with any number of rows is protected, with one contribution in a '
+    'group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
     'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
     'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
     'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL '
-    '(except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_mean_estimate of rows, and dp_mechanisms().';
+    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL '
+    'in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence '
+    'may be NULL (except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and '
+    'without rows. See dp_mean_estimate of rows, and dp_mechanisms().';
 
 CREATE FUNCTION dp_mean.dp_sum_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_sum_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_sum_people_trans(dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8) IS
-    'support function of dp_sum: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_sum_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_sum_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_sum_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_sum: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_sum_people_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_sum_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_sum_people_final(dp_mean.dp_state) IS
-    'support function of dp_sum: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_sum(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_sum_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
@@ -376,17 +278,14 @@ CREATE AGGREGATE dp_sum(x dp_mean.dp_contribution, lo float8, hi float8, eps flo
 );
 COMMENT ON AGGREGATE dp_sum(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private sum of what persons contribute: of dp_contribution, a person of n rows counts as min(n, rows) rows at '
-    'their mean; of dp_contribution_sum, as one row with their total. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private for neighbours that differ by adding or removing one person; each GROUP BY group is '
-    'one release, and disjoint groups together cost eps once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
-    'with and without rows. '
-    'See dp_sum of rows, and dp_mechanisms().';
+    'their mean; of dp_contribution_sum, as one row with their total. A person with any number of rows is protected, '
+    'with one contribution in a group: a contribution counts as at most the rows= of the mechanism, 1 by default, '
+    'whatever it was made with. Where the plan shows the call of dp_contribution, other lo or hi, or a k other than '
+    'rows=, are refused: 22023, the same with and without rows; where it does not, on other bounds a contribution '
+    'counts at its mean. eps-differentially private for neighbours that differ by adding or removing one person; each '
+    'GROUP BY group is one release, and disjoint groups together cost eps once. NULL in x is ignored. lo < hi finite; '
+    '2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with and '
+    'without rows. See dp_sum of rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_sum(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_sum_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
@@ -395,61 +294,34 @@ CREATE AGGREGATE dp_sum(x dp_mean.dp_contribution, lo float8, hi float8, eps flo
 );
 COMMENT ON AGGREGATE dp_sum(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private sum of what persons contribute, by the mechanism mech: of dp_contribution, a person of n rows counts as '
-    'min(n, rows) rows at their mean; of dp_contribution_sum, as one row with their total. '
-    'auto, which looks at single rows, is refused. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_sum of rows, and dp_mechanisms().';
+    'min(n, rows) rows at their mean; of dp_contribution_sum, as one row with their total. auto, which looks at '
+    'single rows, is refused. A person with any number of rows is protected, with one contribution in a group: a '
+    'contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the '
+    'plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same '
+    'with and without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially '
+    'private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or removing one person; '
+    'each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in x is ignored. lo '
+    '< hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside mu= '
+    'or rho=) or depend on the rows: 22023, the same with and without rows. See dp_sum of rows, and dp_mechanisms().';
 
 CREATE FUNCTION dp_mean.dp_sum_estimate_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_sum_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_sum_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
-) IS
-    'support function of dp_sum_estimate: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_sum_estimate_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_sum_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_sum_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_sum_estimate: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_sum_estimate_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism,
     confidence float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_sum_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_sum_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8
-) IS
-    'support function of dp_sum_estimate: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_sum_estimate_people_final(state dp_mean.dp_state) RETURNS dp_sum_estimate_answer
     AS 'MODULE_PATHNAME', 'dp_sum_estimate_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_sum_estimate_people_final(dp_mean.dp_state) IS
-    'support function of dp_sum_estimate: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_estimate_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_sum_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_sum_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
@@ -458,17 +330,14 @@ CREATE AGGREGATE dp_sum_estimate(x dp_mean.dp_contribution, lo float8, hi float8
 );
 COMMENT ON AGGREGATE dp_sum_estimate(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private sum with an interval of what persons contribute: of dp_contribution, a person of n rows counts as min(n, '
-    'rows) rows at their mean; of dp_contribution_sum, as one row with their total. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private for neighbours that differ by adding or removing one person; each GROUP BY group is '
-    'one release, and disjoint groups together cost eps once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
-    'with and without rows. '
-    'See dp_sum_estimate of rows, and dp_mechanisms().';
+    'rows) rows at their mean; of dp_contribution_sum, as one row with their total. A person with any number of rows '
+    'is protected, with one contribution in a group: a contribution counts as at most the rows= of the mechanism, 1 '
+    'by default, whatever it was made with. Where the plan shows the call of dp_contribution, other lo or hi, or a k '
+    'other than rows=, are refused: 22023, the same with and without rows; where it does not, on other bounds a '
+    'contribution counts at its mean. eps-differentially private for neighbours that differ by adding or removing one '
+    'person; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL in x is ignored. lo '
+    '< hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
+    'with and without rows. See dp_sum_estimate of rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_sum_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_sum_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
@@ -477,18 +346,16 @@ CREATE AGGREGATE dp_sum_estimate(x dp_mean.dp_contribution, lo float8, hi float8
 );
 COMMENT ON AGGREGATE dp_sum_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private sum with an interval of what persons contribute, by the mechanism mech: of dp_contribution, a person of '
-    'n rows counts as min(n, rows) rows at their mean; of dp_contribution_sum, as one row with their total. '
-    'auto, which looks at single rows, is refused. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
+    'n rows counts as min(n, rows) rows at their mean; of dp_contribution_sum, as one row with their total. auto, '
+    'which looks at single rows, is refused. A person with any number of rows is protected, with one contribution in '
+    'a group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
     'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
     'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
     'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_sum_estimate of rows, and dp_mechanisms().';
+    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL '
+    'in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must '
+    'be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. See dp_sum_estimate of '
+    'rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_sum_estimate(
     x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
@@ -499,48 +366,29 @@ CREATE AGGREGATE dp_sum_estimate(
 );
 COMMENT ON AGGREGATE dp_sum_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8) IS
     'Private sum with an interval of what persons contribute, by the mechanism mech: of dp_contribution, a person of '
-    'n rows counts as min(n, rows) rows at their mean; of dp_contribution_sum, as one row with their total. '
-    'auto, which looks at single rows, is refused. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
+    'n rows counts as min(n, rows) rows at their mean; of dp_contribution_sum, as one row with their total. auto, '
+    'which looks at single rows, is refused. A person with any number of rows is protected, with one contribution in '
+    'a group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
     'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
     'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
     'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL '
-    '(except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_sum_estimate of rows, and dp_mechanisms().';
+    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL '
+    'in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence '
+    'may be NULL (except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and '
+    'without rows. See dp_sum_estimate of rows, and dp_mechanisms().';
 
 CREATE FUNCTION dp_mean.dp_variance_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_variance_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_variance_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
-) IS
-    'support function of dp_var_pop: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_variance_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_variance_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_variance_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_var_pop: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_variance_people_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_variance_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_variance_people_final(dp_mean.dp_state) IS
-    'support function of dp_var_pop: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_var_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
@@ -549,17 +397,13 @@ CREATE AGGREGATE dp_var_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps
 );
 COMMENT ON AGGREGATE dp_var_pop(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private variance of what persons contribute: that of the rows, where a person of n rows has the weight of min(n, '
-    'rows). '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private for neighbours that differ by adding or removing one person; each GROUP BY group is '
-    'one release, and disjoint groups together cost eps once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
-    'with and without rows. '
-    'See dp_var_pop of rows, and dp_mechanisms().';
+    'rows). A person with any number of rows is protected, with one contribution in a group: a contribution counts as '
+    'at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the call of '
+    'dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without rows; '
+    'where it does not, on other bounds a contribution counts at its mean. eps-differentially private for neighbours '
+    'that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups together '
+    'cost eps once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL '
+    'or depend on the rows: 22023, the same with and without rows. See dp_var_pop of rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_var_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
@@ -568,24 +412,18 @@ CREATE AGGREGATE dp_var_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps
 );
 COMMENT ON AGGREGATE dp_var_pop(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private variance of what persons contribute, by the mechanism mech: that of the rows, where a person of n rows '
-    'has the weight of min(n, rows). '
-    'auto, which looks at single rows, is refused. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_var_pop of rows, and dp_mechanisms().';
+    'has the weight of min(n, rows). auto, which looks at single rows, is refused. A person with any number of rows '
+    'is protected, with one contribution in a group: a contribution counts as at most the rows= of the mechanism, 1 '
+    'by default, whatever it was made with. Where the plan shows the call of dp_contribution, other lo or hi, or a k '
+    'other than rows=, are refused: 22023, the same with and without rows; where it does not, on other bounds a '
+    'contribution counts at its mean. eps-differentially private (with a delta=, mu= or rho=, as that says) for '
+    'neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups '
+    'together cost the budget once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, '
+    'mech may be NULL (except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with '
+    'and without rows. See dp_var_pop of rows, and dp_mechanisms().';
 
 CREATE FUNCTION dp_mean.dp_stddev_people_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_stddev_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_stddev_people_final(dp_mean.dp_state) IS
-    'support function of dp_stddev_pop: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_stddev_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_stddev_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
@@ -594,17 +432,14 @@ CREATE AGGREGATE dp_stddev_pop(x dp_mean.dp_contribution, lo float8, hi float8, 
 );
 COMMENT ON AGGREGATE dp_stddev_pop(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private standard deviation of what persons contribute: that of the rows, where a person of n rows has the weight '
-    'of min(n, rows). '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private for neighbours that differ by adding or removing one person; each GROUP BY group is '
-    'one release, and disjoint groups together cost eps once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
-    'with and without rows. '
-    'See dp_stddev_pop of rows, and dp_mechanisms().';
+    'of min(n, rows). A person with any number of rows is protected, with one contribution in a group: a contribution '
+    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the '
+    'call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without '
+    'rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially private for '
+    'neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups '
+    'together cost eps once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may '
+    'be NULL or depend on the rows: 22023, the same with and without rows. See dp_stddev_pop of rows, and '
+    'dp_mechanisms().';
 
 CREATE AGGREGATE dp_stddev_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
@@ -613,61 +448,34 @@ CREATE AGGREGATE dp_stddev_pop(x dp_mean.dp_contribution, lo float8, hi float8, 
 );
 COMMENT ON AGGREGATE dp_stddev_pop(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private standard deviation of what persons contribute, by the mechanism mech: that of the rows, where a person '
-    'of n rows has the weight of min(n, rows). '
-    'auto, which looks at single rows, is refused. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_stddev_pop of rows, and dp_mechanisms().';
+    'of n rows has the weight of min(n, rows). auto, which looks at single rows, is refused. A person with any number '
+    'of rows is protected, with one contribution in a group: a contribution counts as at most the rows= of the '
+    'mechanism, 1 by default, whatever it was made with. Where the plan shows the call of dp_contribution, other lo '
+    'or hi, or a k other than rows=, are refused: 22023, the same with and without rows; where it does not, on other '
+    'bounds a contribution counts at its mean. eps-differentially private (with a delta=, mu= or rho=, as that says) '
+    'for neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint '
+    'groups together cost the budget once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, '
+    'eps, mech may be NULL (except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same '
+    'with and without rows. See dp_stddev_pop of rows, and dp_mechanisms().';
 
 CREATE FUNCTION dp_mean.dp_variance_estimate_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_variance_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
-) IS
-    'support function of dp_var_pop_estimate: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_variance_estimate_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_variance_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_var_pop_estimate: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_variance_estimate_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism,
     confidence float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_variance_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8
-) IS
-    'support function of dp_var_pop_estimate: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_variance_estimate_people_final(state dp_mean.dp_state) RETURNS dp_variance_answer
     AS 'MODULE_PATHNAME', 'dp_variance_estimate_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_variance_estimate_people_final(dp_mean.dp_state) IS
-    'support function of dp_var_pop_estimate: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_estimate_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_var_pop_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
@@ -676,17 +484,14 @@ CREATE AGGREGATE dp_var_pop_estimate(x dp_mean.dp_contribution, lo float8, hi fl
 );
 COMMENT ON AGGREGATE dp_var_pop_estimate(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute: that '
-    'of the rows, where a person of n rows has the weight of min(n, rows). '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private for neighbours that differ by adding or removing one person; each GROUP BY group is '
-    'one release, and disjoint groups together cost eps once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
-    'with and without rows. '
-    'See dp_var_pop_estimate of rows, and dp_mechanisms().';
+    'of the rows, where a person of n rows has the weight of min(n, rows). A person with any number of rows is '
+    'protected, with one contribution in a group: a contribution counts as at most the rows= of the mechanism, 1 by '
+    'default, whatever it was made with. Where the plan shows the call of dp_contribution, other lo or hi, or a k '
+    'other than rows=, are refused: 22023, the same with and without rows; where it does not, on other bounds a '
+    'contribution counts at its mean. eps-differentially private for neighbours that differ by adding or removing one '
+    'person; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL in x is ignored. lo '
+    '< hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
+    'with and without rows. See dp_var_pop_estimate of rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_var_pop_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_variance_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
@@ -695,18 +500,16 @@ CREATE AGGREGATE dp_var_pop_estimate(x dp_mean.dp_contribution, lo float8, hi fl
 );
 COMMENT ON AGGREGATE dp_var_pop_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute, by '
-    'the mechanism mech: that of the rows, where a person of n rows has the weight of min(n, rows). '
-    'auto, which looks at single rows, is refused. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
-    'mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_var_pop_estimate of rows, and dp_mechanisms().';
+    'the mechanism mech: that of the rows, where a person of n rows has the weight of min(n, rows). auto, which looks '
+    'at single rows, is refused. A person with any number of rows is protected, with one contribution in a group: a '
+    'contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the '
+    'plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same '
+    'with and without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially '
+    'private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or removing one person; '
+    'each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in x is ignored. lo '
+    '< hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside mu= '
+    'or rho=) or depend on the rows: 22023, the same with and without rows. See dp_var_pop_estimate of rows, and '
+    'dp_mechanisms().';
 
 CREATE AGGREGATE dp_var_pop_estimate(
     x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
@@ -717,49 +520,30 @@ CREATE AGGREGATE dp_var_pop_estimate(
 );
 COMMENT ON AGGREGATE dp_var_pop_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8) IS
     'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute, by '
-    'the mechanism mech: that of the rows, where a person of n rows has the weight of min(n, rows). '
-    'auto, which looks at single rows, is refused. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL '
-    '(except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_var_pop_estimate of rows, and dp_mechanisms().';
+    'the mechanism mech: that of the rows, where a person of n rows has the weight of min(n, rows). auto, which looks '
+    'at single rows, is refused. A person with any number of rows is protected, with one contribution in a group: a '
+    'contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the '
+    'plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same '
+    'with and without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially '
+    'private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or removing one person; '
+    'each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in x is ignored. lo '
+    '< hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL (except '
+    'that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. See '
+    'dp_var_pop_estimate of rows, and dp_mechanisms().';
 
 CREATE FUNCTION dp_mean.dp_histogram_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, buckets integer, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_histogram_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_histogram_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, integer, float8
-) IS
-    'support function of dp_histogram: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_histogram_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, integer, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_histogram_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, buckets integer, eps float8, mech
     dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_histogram_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_histogram_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, integer, float8, dp_mechanism
-) IS
-    'support function of dp_histogram: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_histogram_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, integer, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_histogram_people_final(state dp_mean.dp_state) RETURNS bigint[]
     AS 'MODULE_PATHNAME', 'dp_histogram_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_histogram_people_final(dp_mean.dp_state) IS
-    'support function of dp_histogram: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_histogram_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_histogram(x dp_mean.dp_contribution, lo float8, hi float8, buckets integer, eps float8) (
     SFUNC = dp_mean.dp_histogram_people_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
@@ -768,17 +552,14 @@ CREATE AGGREGATE dp_histogram(x dp_mean.dp_contribution, lo float8, hi float8, b
 );
 COMMENT ON AGGREGATE dp_histogram(dp_mean.dp_contribution, float8, float8, integer, float8) IS
     'Private histogram of what persons contribute: a person of n rows counts as min(n, rows) rows in the bucket of '
-    'their mean; sums do not say which buckets the rows were in. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private for neighbours that differ by adding or removing one person; each GROUP BY group is '
-    'one release, and disjoint groups together cost eps once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; buckets from 1 to 100000; 2^-20 <= eps <= 50; none of lo, hi, buckets, eps, mech may be NULL or '
-    'depend on the rows: 22023, the same with and without rows. '
-    'See dp_histogram of rows, and dp_mechanisms().';
+    'their mean; sums do not say which buckets the rows were in. A person with any number of rows is protected, with '
+    'one contribution in a group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever '
+    'it was made with. Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are '
+    'refused: 22023, the same with and without rows; where it does not, on other bounds a contribution counts at its '
+    'mean. eps-differentially private for neighbours that differ by adding or removing one person; each GROUP BY '
+    'group is one release, and disjoint groups together cost eps once. NULL in x is ignored. lo < hi finite; buckets '
+    'from 1 to 100000; 2^-20 <= eps <= 50; none of lo, hi, buckets, eps, mech may be NULL or depend on the rows: '
+    '22023, the same with and without rows. See dp_histogram of rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_histogram(
     x dp_mean.dp_contribution, lo float8, hi float8, buckets integer, eps float8, mech dp_mechanism
@@ -789,14 +570,12 @@ CREATE AGGREGATE dp_histogram(
 );
 COMMENT ON AGGREGATE dp_histogram(dp_mean.dp_contribution, float8, float8, integer, float8, dp_mechanism) IS
     'Private histogram of what persons contribute, by the mechanism mech: a person of n rows counts as min(n, rows) '
-    'rows in the bucket of their mean; sums do not say which buckets the rows were in. '
-    'A person with any number of rows, of whom there is one contribution in a group, is protected: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. '
-    'NULL in x is ignored. '
-    'lo < hi finite; buckets from 1 to 100000; 2^-20 <= eps <= 50; none of lo, hi, buckets, eps, mech may be NULL '
-    '(except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_histogram of rows, and dp_mechanisms().';
+    'rows in the bucket of their mean; sums do not say which buckets the rows were in. A person with any number of '
+    'rows is protected, with one contribution in a group: a contribution counts as at most the rows= of the '
+    'mechanism, 1 by default, whatever it was made with. Where the plan shows the call of dp_contribution, other lo '
+    'or hi, or a k other than rows=, are refused: 22023, the same with and without rows; where it does not, on other '
+    'bounds a contribution counts at its mean. eps-differentially private (with a delta=, mu= or rho=, as that says) '
+    'for neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint '
+    'groups together cost the budget once. NULL in x is ignored. lo < hi finite; buckets from 1 to 100000; 2^-20 <= '
+    'eps <= 50; none of lo, hi, buckets, eps, mech may be NULL (except that eps must be NULL beside mu= or rho=) or '
+    'depend on the rows: 22023, the same with and without rows. See dp_histogram of rows, and dp_mechanisms().';

@@ -2,27 +2,16 @@
 
 CREATE FUNCTION dp_mean.dp_count_rows_trans(state dp_mean.dp_state, eps float8) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_rows_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_count_rows_trans(dp_mean.dp_state, float8) IS
-    'support function of dp_count: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_rows_trans(dp_mean.dp_state, float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_count_trans(state dp_mean.dp_state, x "any", eps float8) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_count_trans(dp_mean.dp_state, "any", float8) IS
-    'support function of dp_count: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_trans(dp_mean.dp_state, "any", float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_count_trans(state dp_mean.dp_state, x "any", eps float8, mech dp_mechanism)
     RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_count_trans(dp_mean.dp_state, "any", float8, dp_mechanism) IS
-    'support function of dp_count: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_trans(dp_mean.dp_state, "any", float8, dp_mechanism) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_count_final(state dp_mean.dp_state) RETURNS bigint
     AS 'MODULE_PATHNAME', 'dp_count_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_count_final(dp_mean.dp_state) IS 'support function of dp_count: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_count(eps float8) (
     SFUNC = dp_mean.dp_count_rows_trans, STYPE = dp_mean.dp_state, SSPACE = 64,

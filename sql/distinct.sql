@@ -4,27 +4,14 @@ CREATE FUNCTION dp_mean.dp_count_distinct_trans(
     state dp_mean.dp_state, id anyelement, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_distinct_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_count_distinct_trans(dp_mean.dp_state, anyelement, float8) IS
-    'support function of dp_count_distinct: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_distinct_trans(
-    dp_mean.dp_state, anyelement, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_count_distinct_trans(
     state dp_mean.dp_state, id anyelement, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_distinct_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_count_distinct_trans(dp_mean.dp_state, anyelement, float8, dp_mechanism) IS
-    'support function of dp_count_distinct: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_distinct_trans(
-    dp_mean.dp_state, anyelement, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_count_distinct_final(state dp_mean.dp_state) RETURNS bigint
     AS 'MODULE_PATHNAME', 'dp_count_distinct_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_count_distinct_final(dp_mean.dp_state) IS
-    'support function of dp_count_distinct: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_distinct_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_count_distinct(id anyelement, eps float8) (
     SFUNC = dp_mean.dp_count_distinct_trans, STYPE = dp_mean.dp_state, SSPACE = 131096,
@@ -63,39 +50,19 @@ CREATE FUNCTION dp_mean.dp_count_distinct_estimate_trans(
     state dp_mean.dp_state, id anyelement, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_distinct_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_count_distinct_estimate_trans(dp_mean.dp_state, anyelement, float8) IS
-    'support function of dp_count_distinct_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_distinct_estimate_trans(
-    dp_mean.dp_state, anyelement, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_count_distinct_estimate_trans(
     state dp_mean.dp_state, id anyelement, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_distinct_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_count_distinct_estimate_trans(dp_mean.dp_state, anyelement, float8, dp_mechanism) IS
-    'support function of dp_count_distinct_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_distinct_estimate_trans(
-    dp_mean.dp_state, anyelement, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_count_distinct_estimate_trans(
     state dp_mean.dp_state, id anyelement, eps float8, mech dp_mechanism, confidence float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_count_distinct_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_count_distinct_estimate_trans(
-    dp_mean.dp_state, anyelement, float8, dp_mechanism, float8
-) IS
-    'support function of dp_count_distinct_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_distinct_estimate_trans(
-    dp_mean.dp_state, anyelement, float8, dp_mechanism, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_count_distinct_estimate_final(state dp_mean.dp_state) RETURNS dp_count_estimate_answer
     AS 'MODULE_PATHNAME', 'dp_count_distinct_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_count_distinct_estimate_final(dp_mean.dp_state) IS
-    'support function of dp_count_distinct_estimate: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_count_distinct_estimate_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_count_distinct_estimate(id anyelement, eps float8) (
     SFUNC = dp_mean.dp_count_distinct_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 131096,

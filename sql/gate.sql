@@ -31,19 +31,15 @@ CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.allowa
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
 COMMENT ON TRIGGER append_only ON dp_mean.allowance IS 'An allowance is followed by another, not changed.';
 
--- EXECUTE of these stays with everybody: PostgreSQL asks for it of whoever runs the query that they stand in. Nobody
--- finds them by name, as the schema is shut; and a receipt that was not charged is an error.
+-- Everybody has EXECUTE: PostgreSQL asks it of the role that runs the rewritten query. Nobody finds them by name,
+-- as the schema is shut; and a receipt that was not charged is an error.
 CREATE FUNCTION dp_mean.receipt_trans(
     state boolean, relation oid, asker oid, epsilon bigint, rho bigint, delta bigint, mechanisms text
 ) RETURNS boolean
     AS 'MODULE_PATHNAME', 'dp_receipt_row' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.receipt_trans(boolean, oid, oid, bigint, bigint, bigint, text) IS
-    'support function of receipt: no row reaches it';
 
 CREATE FUNCTION dp_mean.receipt_final(state boolean) RETURNS boolean
     AS 'MODULE_PATHNAME', 'dp_receipt_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.receipt_final(boolean) IS
-    'support function of receipt: true, if this execution was charged';
 
 CREATE AGGREGATE dp_mean.receipt(
     relation oid, asker oid, epsilon bigint, rho bigint, delta bigint, mechanisms text
@@ -64,12 +60,11 @@ CREATE FUNCTION dp_protect(
 COMMENT ON FUNCTION dp_protect(regclass, text, text, integer, integer, float8, float8, boolean) IS
     'Protects a table: roles that dp_allow names, and that have no SELECT, may ask about it, and get private answers. '
     'unit is the column that names the person; budget the one that their questions are paid from, which tables about '
-    'the same people share. A person counts in at most so many groups of a query, for at most so many rows in each. '
-    'query_eps is what an aggregate costs, and a choice of groups, unless the query says another; query_delta '
-    'the delta of a choice of groups, by default a thousandth of the budget''s. With auto_bounds, avg, sum, variance '
-    'and stddev of what has no public bounds find some, where a row is a person. Again with other arguments changes '
-    'them. '
-    'By the owner of both. Errors: 22023, 42501.';
+    'the same people share. groups and rows say in how many groups of a query a person counts at most, and for how '
+    'many rows in each. query_eps is what an aggregate costs, and a choice of groups, unless the query says another; '
+    'query_delta the delta of a choice of groups, by default a thousandth of the budget''s. With auto_bounds, avg, '
+    'sum, variance and stddev of what has no public bounds find some, where a row is a person. Again with other '
+    'arguments changes them. By the owner of both. Errors: 22023, 42501.';
 
 CREATE FUNCTION dp_unprotect(relation regclass) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_unprotect' LANGUAGE C VOLATILE;

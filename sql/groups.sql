@@ -1,4 +1,4 @@
--- dp_groups, dp_unnest: what a person contributes to at most so many groups; dp_part and its like: of which columns.
+-- dp_groups, dp_unnest: what a person contributes to at most `groups` groups; dp_part and its like: the columns.
 
 CREATE TABLE dp_mean.salt (
     made timestamptz NOT NULL,
@@ -24,25 +24,21 @@ CREATE FUNCTION dp_mean.dp_groups_in(input cstring) RETURNS dp_mean.dp_groups
     AS 'MODULE_PATHNAME', 'dp_groups_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_groups_in(cstring) IS
     'refuses: 0A000';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_groups_in(cstring) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_groups_out(groups dp_mean.dp_groups) RETURNS cstring
     AS 'MODULE_PATHNAME', 'dp_groups_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_groups_out(dp_mean.dp_groups) IS
     'output of dp_groups: the same text for all';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_groups_out(dp_mean.dp_groups) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_groups_recv(input internal) RETURNS dp_mean.dp_groups
     AS 'MODULE_PATHNAME', 'dp_groups_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_groups_recv(internal) IS
     'refuses: 0A000';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_groups_recv(internal) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_groups_send(groups dp_mean.dp_groups) RETURNS bytea
     AS 'MODULE_PATHNAME', 'dp_groups_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_groups_send(dp_mean.dp_groups) IS
     'binary output of dp_groups: the same text for all';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_groups_send(dp_mean.dp_groups) FROM PUBLIC;
 
 CREATE TYPE dp_mean.dp_groups (
     INPUT = dp_mean.dp_groups_in,
@@ -95,15 +91,9 @@ CREATE FUNCTION dp_mean.dp_groups_trans(
     state dp_mean.dp_state, groups bigint, person "any", VARIADIC parts "any"
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_groups_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_groups_trans(dp_mean.dp_state, bigint, "any", "any") IS
-    'support function of dp_groups: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_groups_trans(dp_mean.dp_state, bigint, "any", "any") FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_groups_final(state dp_mean.dp_state) RETURNS dp_mean.dp_groups
     AS 'MODULE_PATHNAME', 'dp_groups_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_groups_final(dp_mean.dp_state) IS
-    'support function of dp_groups: what is kept of the person';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_groups_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_groups(groups bigint, person "any", VARIADIC parts "any") (
     SFUNC = dp_mean.dp_groups_trans, STYPE = dp_mean.dp_state, SSPACE = 512,
@@ -111,20 +101,16 @@ CREATE AGGREGATE dp_groups(groups bigint, person "any", VARIADIC parts "any") (
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_groups(bigint, "any", "any") IS
-    'What a person with these rows contributes to each of at most so many groups, for a sub-select with GROUP BY '
-    'person and nothing else. '
-    'The other arguments are keys, whose values make the groups as in GROUP BY, NULL being one too, '
-    'and calls of dp_part, dp_part_sum or dp_part_rows, each of which makes a contribution to each group; at most 64 '
-    'in all. dp_unnest makes rows of what it keeps. '
-    'Of more groups those stay whose hash is smallest: a hash of the person, the keys, and a salt of the database, so '
-    'that they are the same in every query and depend on no other person. '
-    'The mechanism of each call over these rows must have groups= at least as large, and the query GROUP BY all keys. '
-    'It is no answer and not private by itself. '
-    'A person who is NULL is ignored; so are groups whose keys have more than 64 kB. '
-    'NULL and NaN in x are ignored, but the row still makes its group. '
-    'groups from 1 to 1000; neither it nor lo, hi, k of a part may be NULL or depend on the rows; keys of types that '
-    'can be hashed: else 22023 or 42804, raised by the call that takes the contributions, the same with and without '
-    'rows.';
+    'What a person with these rows contributes to each of their groups, at most groups of them, for a sub-select with '
+    'GROUP BY person and nothing else. The other arguments are keys, whose values make the groups as in GROUP BY, '
+    'NULL being one too, and calls of dp_part, dp_part_sum or dp_part_rows, each making a contribution to each group; '
+    'at most 64 in all. dp_unnest makes rows of what it keeps. Of more groups those stay whose hash is smallest: a '
+    'hash of the person, the keys, and a salt of the database, so that they are the same in every query and depend on '
+    'no other person. The mechanism of each call over these rows must have groups= at least as large, and the query '
+    'GROUP BY all keys. It is no answer and not private by itself. A person who is NULL is ignored; so are groups '
+    'whose keys have more than 64 kB. NULL and NaN in x are ignored, but the row still makes its group. groups from 1 '
+    'to 1000; neither it nor lo, hi, k of a part may be NULL or depend on the rows; keys of types that can be hashed: '
+    'else 22023 or 42804, raised by the call that takes the contributions, the same with and without rows.';
 
 CREATE FUNCTION dp_unnest(groups dp_mean.dp_groups) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'dp_unnest' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 5;

@@ -4,28 +4,14 @@ CREATE FUNCTION dp_mean.dp_histogram_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, buckets integer, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_histogram_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_histogram_trans(dp_mean.dp_state, float8, float8, float8, integer, float8) IS
-    'support function of dp_histogram: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_histogram_trans(dp_mean.dp_state, float8, float8, float8, integer, float8)
-    FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_histogram_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, buckets integer, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_histogram_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_histogram_trans(
-    dp_mean.dp_state, float8, float8, float8, integer, float8, dp_mechanism
-) IS
-    'support function of dp_histogram: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_histogram_trans(
-    dp_mean.dp_state, float8, float8, float8, integer, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_histogram_final(state dp_mean.dp_state) RETURNS bigint[]
     AS 'MODULE_PATHNAME', 'dp_histogram_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_histogram_final(dp_mean.dp_state) IS
-    'support function of dp_histogram: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_histogram_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_histogram(x float8, lo float8, hi float8, buckets integer, eps float8) (
     SFUNC = dp_mean.dp_histogram_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
@@ -33,19 +19,15 @@ CREATE AGGREGATE dp_histogram(x float8, lo float8, hi float8, buckets integer, e
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_histogram(float8, float8, float8, integer, float8) IS
-    'Private histogram of x: the number of rows in each of so many buckets of equal width between lo and hi, an array '
-    'of bigint; never NULL: without rows, and in empty buckets, it is noise. '
-    'Bucket i (from 1) holds x from edge i, included, to edge i + 1, not included: dp_histogram_edges(lo, hi, '
-    'buckets) has the edges. '
-    'Values below lo go to the first bucket, hi and values above to the last. '
-    'eps-differentially private for neighbours that differ by adding or removing one row, all buckets together; each '
-    'GROUP BY group is one release, and disjoint groups together cost eps once. '
-    'Counts can be negative. '
-    'NULL and NaN in x are ignored. '
-    'lo < hi finite; buckets from 1 to 100000, none narrower than float8 can distinguish; 2^-20 <= eps <= 50; none of '
-    'lo, hi, buckets, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. '
-    'Mechanism geometric: two-sided geometric noise on each count (Dwork, McSherry, Nissim, Smith 2006; Ghosh, '
-    'Roughgarden, Sundararajan 2009).';
+    'Private histogram of x: the number of rows in each of several buckets of equal width between lo and hi, an array '
+    'of bigint; never NULL: without rows, and in empty buckets, it is noise. Bucket i (from 1) holds x from edge i, '
+    'included, to edge i + 1, not included: dp_histogram_edges(lo, hi, buckets) has the edges. Values below lo go to '
+    'the first bucket, hi and values above to the last. eps-differentially private for neighbours that differ by '
+    'adding or removing one row, all buckets together; each GROUP BY group is one release, and disjoint groups '
+    'together cost eps once. Counts can be negative. NULL and NaN in x are ignored. lo < hi finite; buckets from 1 to '
+    '100000, none narrower than float8 can distinguish; 2^-20 <= eps <= 50; none of lo, hi, buckets, eps, mech may be '
+    'NULL or depend on the rows: 22023, the same with and without rows. Mechanism geometric: two-sided geometric '
+    'noise on each count (Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009).';
 
 CREATE AGGREGATE dp_histogram(x float8, lo float8, hi float8, buckets integer, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_histogram_trans, STYPE = dp_mean.dp_state, SSPACE = 576,

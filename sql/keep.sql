@@ -2,22 +2,13 @@
 
 CREATE FUNCTION dp_mean.dp_keep_trans(state dp_mean.dp_state, eps float8, delta float8) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_keep_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_keep_trans(dp_mean.dp_state, float8, float8) IS
-    'support function of dp_keep: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_keep_trans(dp_mean.dp_state, float8, float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_keep_trans(state dp_mean.dp_state, eps float8, delta float8, mech dp_mechanism)
     RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_keep_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_keep_trans(dp_mean.dp_state, float8, float8, dp_mechanism) IS
-    'support function of dp_keep: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_keep_trans(dp_mean.dp_state, float8, float8, dp_mechanism) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_keep_final(state dp_mean.dp_state) RETURNS boolean
     AS 'MODULE_PATHNAME', 'dp_keep_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_keep_final(dp_mean.dp_state) IS
-    'support function of dp_keep: tosses the coin and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_keep_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_keep(eps float8, delta float8) (
     SFUNC = dp_mean.dp_keep_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
@@ -41,8 +32,7 @@ CREATE AGGREGATE dp_keep(eps float8, delta float8, mech dp_mechanism) (
     COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
 );
 COMMENT ON AGGREGATE dp_keep(float8, float8, dp_mechanism) IS
-    'Whether a group may be shown by the mechanism mech, keep(rows=, groups=): for people with at most so many rows '
-    'in each of at most so many groups, 1 to 1000000 each, 1 by default; then (eps, delta)-differentially private for '
-    'neighbours that differ by all rows of one person. '
-    'The query must make sure that no person has more. '
-    'Otherwise as dp_keep(eps, delta).';
+    'Whether a group may be shown by the mechanism mech, keep(rows=, groups=): for people with at most rows= rows in '
+    'each of at most groups= groups, 1 to 1000000 each, 1 by default; then (eps, delta)-differentially private for '
+    'neighbours that differ by all rows of one person. The query must make sure that no person has more. Otherwise as '
+    'dp_keep(eps, delta).';

@@ -161,7 +161,6 @@ CREATE FUNCTION dp_mean.dp_ledger_refuse() RETURNS trigger
     AS 'MODULE_PATHNAME', 'dp_ledger_refuse' LANGUAGE C;
 COMMENT ON FUNCTION dp_mean.dp_ledger_refuse() IS
     'refuses, with 42501: what was spent is not changed by UPDATE, DELETE or TRUNCATE';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_ledger_refuse() FROM PUBLIC;
 
 CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.budget
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
@@ -244,9 +243,8 @@ REVOKE EXECUTE ON FUNCTION dp_restore_budget(text, float8, float8) FROM PUBLIC;
 CREATE FUNCTION dp_restore_budget(name text, eps float8, delta float8, role regrole) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_restore_budget' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION dp_restore_budget(text, float8, float8, regrole) IS
-    'The same of what one role spent, as far as that counts against its own limit. Say it of roles first, and of all '
-    'together then, which counts what was said of roles. '
-    'Errors: 22023, 42501 and 42704 as above.';
+    'As above, for one role's spending, as far as that counts against its own limit. Say it of roles first, and of '
+    'all together then, which counts what was said of roles. Errors: 22023, 42501 and 42704 as above.';
 REVOKE EXECUTE ON FUNCTION dp_restore_budget(text, float8, float8, regrole) FROM PUBLIC;
 
 CREATE FUNCTION dp_charge(budget text, eps float8, delta float8) RETURNS void
@@ -270,7 +268,7 @@ COMMENT ON FUNCTION dp_charge(text, float8, float8, regrole) IS
     'Errors: 22023 and the others as above; a role that is not there is 42704.';
 REVOKE EXECUTE ON FUNCTION dp_charge(text, float8, float8, regrole) FROM PUBLIC;
 
--- Views call it in the name of whoever looks at them. It looks at its arguments alone.
+-- Views call it with the rights of the role that reads them. It looks at its arguments alone.
 CREATE FUNCTION dp_mean.dp_budget_sums(
     limit_epsilon float8, limit_delta float8, epsilon_units bigint, rho_units bigint, delta_units bigint,
     epsilon bigint, rho bigint, delta bigint, price float8,

@@ -3,23 +3,14 @@
 CREATE FUNCTION dp_mean.dp_mean_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
     RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_mean_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_trans(dp_mean.dp_state, float8, float8, float8, float8) IS
-    'support function of dp_mean: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_trans(dp_mean.dp_state, float8, float8, float8, float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_mean_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_mean_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism) IS
-    'support function of dp_mean: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
-    FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_mean_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_mean_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_final(dp_mean.dp_state) IS 'support function of dp_mean: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_mean(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
@@ -66,9 +57,6 @@ COMMENT ON COLUMN dp_mean_answer.count IS 'the noisy number of non-NULL rows; it
 
 CREATE FUNCTION dp_mean.dp_mean_and_count_final(state dp_mean.dp_state) RETURNS dp_mean_answer
     AS 'MODULE_PATHNAME', 'dp_mean_and_count_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_and_count_final(dp_mean.dp_state) IS
-    'support function of dp_mean_and_count: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_and_count_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_mean_and_count(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_mean_trans, STYPE = dp_mean.dp_state, SSPACE = 64,

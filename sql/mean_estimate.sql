@@ -30,37 +30,19 @@ COMMENT ON COLUMN dp_mean_estimate_answer.mechanism IS 'the mechanism of the rel
 CREATE FUNCTION dp_mean.dp_mean_estimate_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
     RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_mean_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_estimate_trans(dp_mean.dp_state, float8, float8, float8, float8) IS
-    'support function of dp_mean_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_estimate_trans(dp_mean.dp_state, float8, float8, float8, float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_mean_estimate_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_mean_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_estimate_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism) IS
-    'support function of dp_mean_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_estimate_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_mean_estimate_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_mean_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_estimate_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism, float8
-) IS
-    'support function of dp_mean_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_estimate_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_mean_estimate_final(state dp_mean.dp_state) RETURNS dp_mean_estimate_answer
     AS 'MODULE_PATHNAME', 'dp_mean_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_mean_estimate_final(dp_mean.dp_state) IS
-    'support function of dp_mean_estimate: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_mean_estimate_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_mean_estimate(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_mean_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 64,

@@ -4,26 +4,14 @@ CREATE FUNCTION dp_mean.dp_quantile_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, q float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_quantile_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantile_trans(dp_mean.dp_state, float8, float8, float8, float8, float8) IS
-    'support function of dp_quantile: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_trans(dp_mean.dp_state, float8, float8, float8, float8, float8)
-    FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_quantile_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, q float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_quantile_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantile_trans(dp_mean.dp_state, float8, float8, float8, float8, float8, dp_mechanism) IS
-    'support function of dp_quantile: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_quantile_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_quantile_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantile_final(dp_mean.dp_state) IS
-    'support function of dp_quantile: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_quantile(x float8, lo float8, hi float8, q float8, eps float8) (
     SFUNC = dp_mean.dp_quantile_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
@@ -59,24 +47,14 @@ CREATE FUNCTION dp_mean.dp_median_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_median_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_median_trans(dp_mean.dp_state, float8, float8, float8, float8) IS
-    'support function of dp_median: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_median_trans(dp_mean.dp_state, float8, float8, float8, float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_median_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_median_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_median_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism) IS
-    'support function of dp_median: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_median_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
-    FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_median_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_median_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_median_final(dp_mean.dp_state) IS
-    'support function of dp_median: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_median_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_median(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_median_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
@@ -112,28 +90,14 @@ CREATE FUNCTION dp_mean.dp_quantiles_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, qs float8[], eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_quantiles_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantiles_trans(dp_mean.dp_state, float8, float8, float8, float8[], float8) IS
-    'support function of dp_quantiles: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantiles_trans(dp_mean.dp_state, float8, float8, float8, float8[], float8)
-    FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_quantiles_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, qs float8[], eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_quantiles_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantiles_trans(
-    dp_mean.dp_state, float8, float8, float8, float8[], float8, dp_mechanism
-) IS
-    'support function of dp_quantiles: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantiles_trans(
-    dp_mean.dp_state, float8, float8, float8, float8[], float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_quantiles_final(state dp_mean.dp_state) RETURNS float8[]
     AS 'MODULE_PATHNAME', 'dp_quantiles_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantiles_final(dp_mean.dp_state) IS
-    'support function of dp_quantiles: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantiles_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_quantiles(x float8, lo float8, hi float8, qs float8[], eps float8) (
     SFUNC = dp_mean.dp_quantiles_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
@@ -173,31 +137,14 @@ CREATE FUNCTION dp_mean.dp_quantile_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, q float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_quantile_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantile_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, float8
-) IS
-    'support function of dp_quantile: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_quantile_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, q float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_quantile_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantile_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_quantile: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_quantile_people_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_quantile_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantile_people_final(dp_mean.dp_state) IS
-    'support function of dp_quantile: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_quantile(x dp_mean.dp_contribution, lo float8, hi float8, q float8, eps float8) (
     SFUNC = dp_mean.dp_quantile_people_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
@@ -206,14 +153,14 @@ CREATE AGGREGATE dp_quantile(x dp_mean.dp_contribution, lo float8, hi float8, q 
 );
 COMMENT ON AGGREGATE dp_quantile(dp_mean.dp_contribution, float8, float8, float8, float8) IS
     'Private quantile of what persons contribute: a person of n rows counts as min(n, rows) rows with the value of '
-    'their mean. A person with any number of rows, of whom there is one contribution in a group, is protected: a '
-    'contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the '
-    'plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same '
-    'with and without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially '
-    'private for neighbours that differ by adding or removing one person; each GROUP BY group is one release, and '
-    'disjoint groups together cost eps once. NULL in x is ignored. lo < hi finite; q from 0.00001 to 0.99999; 2^-20 '
-    '<= eps <= 50; none of lo, hi, q, eps, mech may be NULL or depend on the rows: 22023, the same with and without '
-    'rows. See dp_quantile of rows, and dp_mechanisms().';
+    'their mean. A person with any number of rows is protected, with one contribution in a group: a contribution '
+    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the '
+    'call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without '
+    'rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially private for '
+    'neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups '
+    'together cost eps once. NULL in x is ignored. lo < hi finite; q from 0.00001 to 0.99999; 2^-20 <= eps <= 50; '
+    'none of lo, hi, q, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. See '
+    'dp_quantile of rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_quantile(x dp_mean.dp_contribution, lo float8, hi float8, q float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_quantile_people_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
@@ -222,12 +169,12 @@ CREATE AGGREGATE dp_quantile(x dp_mean.dp_contribution, lo float8, hi float8, q 
 );
 COMMENT ON AGGREGATE dp_quantile(dp_mean.dp_contribution, float8, float8, float8, float8, dp_mechanism) IS
     'Private quantile of what persons contribute, by the mechanism mech: a person of n rows counts as min(n, rows) '
-    'rows with the value of their mean. A person with any number of rows, of whom there is one contribution in a '
-    'group, is protected: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was '
-    'made with. Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are '
-    'refused: 22023, the same with and without rows; where it does not, on other bounds a contribution counts at its '
-    'mean. eps-differentially private (with a rho=, as that says) for neighbours that differ by adding or removing '
-    'one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in x is '
+    'rows with the value of their mean. A person with any number of rows is protected, with one contribution in a '
+    'group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
+    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
+    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
+    'eps-differentially private (with a rho=, as that says) for neighbours that differ by adding or removing one '
+    'person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in x is '
     'ignored. lo < hi finite; q from 0.00001 to 0.99999; 2^-20 <= eps <= 50; none of lo, hi, q, eps, mech may be NULL '
     '(except that eps must be NULL beside rho=) or depend on the rows: 22023, the same with and without rows. See '
     'dp_quantile of rows, and dp_mechanisms().';
@@ -236,29 +183,14 @@ CREATE FUNCTION dp_mean.dp_median_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_median_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_median_people_trans(dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8) IS
-    'support function of dp_median: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_median_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_median_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_median_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_median_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_median: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_median_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_median_people_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_median_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_median_people_final(dp_mean.dp_state) IS
-    'support function of dp_median: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_median_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_median(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_median_people_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
@@ -267,14 +199,13 @@ CREATE AGGREGATE dp_median(x dp_mean.dp_contribution, lo float8, hi float8, eps 
 );
 COMMENT ON AGGREGATE dp_median(dp_mean.dp_contribution, float8, float8, float8) IS
     'Private median of what persons contribute: a person of n rows counts as min(n, rows) rows with the value of '
-    'their mean. A person with any number of rows, of whom there is one contribution in a group, is protected: a '
-    'contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the '
-    'plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same '
-    'with and without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially '
-    'private for neighbours that differ by adding or removing one person; each GROUP BY group is one release, and '
-    'disjoint groups together cost eps once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, '
-    'hi, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. See dp_median of rows, '
-    'and dp_mechanisms().';
+    'their mean. A person with any number of rows is protected, with one contribution in a group: a contribution '
+    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the '
+    'call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without '
+    'rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially private for '
+    'neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups '
+    'together cost eps once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may '
+    'be NULL or depend on the rows: 22023, the same with and without rows. See dp_median of rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_median(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_median_people_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
@@ -283,45 +214,27 @@ CREATE AGGREGATE dp_median(x dp_mean.dp_contribution, lo float8, hi float8, eps 
 );
 COMMENT ON AGGREGATE dp_median(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
     'Private median of what persons contribute, by the mechanism mech: a person of n rows counts as min(n, rows) rows '
-    'with the value of their mean. A person with any number of rows, of whom there is one contribution in a group, is '
-    'protected: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private (with a rho=, as that says) for neighbours that differ by adding or removing one '
-    'person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in x is '
-    'ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL '
-    'beside rho=) or depend on the rows: 22023, the same with and without rows. See dp_median of rows, and '
-    'dp_mechanisms().';
+    'with the value of their mean. A person with any number of rows is protected, with one contribution in a group: a '
+    'contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the '
+    'plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same '
+    'with and without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially '
+    'private (with a rho=, as that says) for neighbours that differ by adding or removing one person; each GROUP BY '
+    'group is one release, and disjoint groups together cost the budget once. NULL in x is ignored. lo < hi finite; '
+    '2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside rho=) or depend '
+    'on the rows: 22023, the same with and without rows. See dp_median of rows, and dp_mechanisms().';
 
 CREATE FUNCTION dp_mean.dp_quantiles_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, qs float8[], eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_quantiles_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantiles_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8[], float8
-) IS
-    'support function of dp_quantiles: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantiles_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8[], float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_quantiles_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, qs float8[], eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_quantiles_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantiles_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8[], float8, dp_mechanism
-) IS
-    'support function of dp_quantiles: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantiles_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8[], float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_quantiles_people_final(state dp_mean.dp_state) RETURNS float8[]
     AS 'MODULE_PATHNAME', 'dp_quantiles_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantiles_people_final(dp_mean.dp_state) IS
-    'support function of dp_quantiles: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantiles_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_quantiles(x dp_mean.dp_contribution, lo float8, hi float8, qs float8[], eps float8) (
     SFUNC = dp_mean.dp_quantiles_people_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
@@ -330,14 +243,14 @@ CREATE AGGREGATE dp_quantiles(x dp_mean.dp_contribution, lo float8, hi float8, q
 );
 COMMENT ON AGGREGATE dp_quantiles(dp_mean.dp_contribution, float8, float8, float8[], float8) IS
     'Private quantiles of what persons contribute: a person of n rows counts as min(n, rows) rows with the value of '
-    'their mean. A person with any number of rows, of whom there is one contribution in a group, is protected: a '
-    'contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the '
-    'plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same '
-    'with and without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially '
-    'private for neighbours that differ by adding or removing one person; each GROUP BY group is one release, and '
-    'disjoint groups together cost eps once. NULL in x is ignored. lo < hi finite; qs 1 to 1000 numbers from 0.00001 '
-    'to 0.99999, ascending; 2^-20 <= eps <= 50; none of lo, hi, qs, eps, mech may be NULL or depend on the rows: '
-    '22023, the same with and without rows. See dp_quantiles of rows, and dp_mechanisms().';
+    'their mean. A person with any number of rows is protected, with one contribution in a group: a contribution '
+    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the '
+    'call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without '
+    'rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially private for '
+    'neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups '
+    'together cost eps once. NULL in x is ignored. lo < hi finite; qs 1 to 1000 numbers from 0.00001 to 0.99999, '
+    'ascending; 2^-20 <= eps <= 50; none of lo, hi, qs, eps, mech may be NULL or depend on the rows: 22023, the same '
+    'with and without rows. See dp_quantiles of rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_quantiles(
     x dp_mean.dp_contribution, lo float8, hi float8, qs float8[], eps float8, mech dp_mechanism
@@ -348,12 +261,12 @@ CREATE AGGREGATE dp_quantiles(
 );
 COMMENT ON AGGREGATE dp_quantiles(dp_mean.dp_contribution, float8, float8, float8[], float8, dp_mechanism) IS
     'Private quantiles of what persons contribute, by the mechanism mech: a person of n rows counts as min(n, rows) '
-    'rows with the value of their mean. A person with any number of rows, of whom there is one contribution in a '
-    'group, is protected: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was '
-    'made with. Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are '
-    'refused: 22023, the same with and without rows; where it does not, on other bounds a contribution counts at its '
-    'mean. eps-differentially private (with a rho=, as that says) for neighbours that differ by adding or removing '
-    'one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in x is '
+    'rows with the value of their mean. A person with any number of rows is protected, with one contribution in a '
+    'group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
+    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
+    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
+    'eps-differentially private (with a rho=, as that says) for neighbours that differ by adding or removing one '
+    'person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in x is '
     'ignored. lo < hi finite; qs 1 to 1000 numbers from 0.00001 to 0.99999, ascending; 2^-20 <= eps <= 50; none of '
     'lo, hi, qs, eps, mech may be NULL (except that eps must be NULL beside rho=) or depend on the rows: 22023, the '
     'same with and without rows. See dp_quantiles of rows, and dp_mechanisms().';

@@ -30,43 +30,19 @@ CREATE FUNCTION dp_mean.dp_quantile_estimate_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, q float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_quantile_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantile_estimate_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8
-) IS
-    'support function of dp_quantile_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_estimate_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_quantile_estimate_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, q float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_quantile_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantile_estimate_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_quantile_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_estimate_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_quantile_estimate_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, q float8, eps float8, mech dp_mechanism, confidence float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_quantile_estimate_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantile_estimate_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, dp_mechanism, float8
-) IS
-    'support function of dp_quantile_estimate: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_estimate_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, dp_mechanism, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_quantile_estimate_final(state dp_mean.dp_state) RETURNS dp_quantile_estimate_answer
     AS 'MODULE_PATHNAME', 'dp_quantile_estimate_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantile_estimate_final(dp_mean.dp_state) IS
-    'support function of dp_quantile_estimate: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_estimate_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_quantile_estimate(x float8, lo float8, hi float8, q float8, eps float8) (
     SFUNC = dp_mean.dp_quantile_estimate_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
@@ -125,44 +101,20 @@ CREATE FUNCTION dp_mean.dp_quantile_estimate_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, q float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_quantile_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantile_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, float8
-) IS
-    'support function of dp_quantile_estimate: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_quantile_estimate_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, q float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_quantile_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantile_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_quantile_estimate: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_quantile_estimate_people_trans(
     state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, q float8, eps float8, mech dp_mechanism,
     confidence float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_quantile_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantile_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, float8, dp_mechanism, float8
-) IS
-    'support function of dp_quantile_estimate: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_estimate_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, float8, float8, float8, float8, dp_mechanism, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_quantile_estimate_people_final(state dp_mean.dp_state) RETURNS dp_quantile_estimate_answer
     AS 'MODULE_PATHNAME', 'dp_quantile_estimate_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_quantile_estimate_people_final(dp_mean.dp_state) IS
-    'support function of dp_quantile_estimate: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_quantile_estimate_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_quantile_estimate(x dp_mean.dp_contribution, lo float8, hi float8, q float8, eps float8) (
     SFUNC = dp_mean.dp_quantile_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 131136,
@@ -171,18 +123,17 @@ CREATE AGGREGATE dp_quantile_estimate(x dp_mean.dp_contribution, lo float8, hi f
 );
 COMMENT ON AGGREGATE dp_quantile_estimate(dp_mean.dp_contribution, float8, float8, float8, float8) IS
     'Private quantile of what persons contribute, with an interval around it, from one release: '
-    '(dp_quantile_estimate(...)).* is one release too. A person of n rows counts as min(n, rows) rows with the '
-    'value of their mean. The interval holds the quantile of the law that the persons were drawn from, each as '
-    'often as they count, clamped to [lo, hi], with at least the probability confidence, whatever the law is; an '
-    'end is lo or hi where too little is known. confidence 0.95. A person with any number of rows, of whom there '
-    'is one contribution in a group, is protected: a contribution counts as at most the rows= of the mechanism, 1 '
-    'by default, whatever it was made with. Where the plan shows the call of dp_contribution, other lo or hi, or '
-    'a k other than rows=, are refused: 22023, the same with and without rows; where it does not, on other bounds '
-    'a contribution counts at its mean. eps-differentially private for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL in '
-    'x is ignored. lo < hi finite; q from 0.00001 to 0.99999; 2^-20 <= eps <= 50; none of lo, hi, q, eps, mech, '
-    'confidence may be NULL or depend on the rows: 22023, the same with and without rows. See '
-    'dp_quantile_estimate of rows.';
+    '(dp_quantile_estimate(...)).* is one release too. A person of n rows counts as min(n, rows) rows with the value '
+    'of their mean. The interval holds the quantile of the law that the persons were drawn from, each as often as '
+    'they count, clamped to [lo, hi], with at least the probability confidence, whatever the law is; an end is lo or '
+    'hi where too little is known. confidence 0.95. A person with any number of rows is protected, with one '
+    'contribution in a group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it '
+    'was made with. Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are '
+    'refused: 22023, the same with and without rows; where it does not, on other bounds a contribution counts at its '
+    'mean. eps-differentially private for neighbours that differ by adding or removing one person; each GROUP BY '
+    'group is one release, and disjoint groups together cost eps once. NULL in x is ignored. lo < hi finite; q from '
+    '0.00001 to 0.99999; 2^-20 <= eps <= 50; none of lo, hi, q, eps, mech, confidence may be NULL or depend on the '
+    'rows: 22023, the same with and without rows. See dp_quantile_estimate of rows.';
 
 CREATE AGGREGATE dp_quantile_estimate(
     x dp_mean.dp_contribution, lo float8, hi float8, q float8, eps float8, mech dp_mechanism
@@ -193,19 +144,18 @@ CREATE AGGREGATE dp_quantile_estimate(
 );
 COMMENT ON AGGREGATE dp_quantile_estimate(dp_mean.dp_contribution, float8, float8, float8, float8, dp_mechanism) IS
     'Private quantile of what persons contribute, with an interval around it, by the mechanism mech, from one '
-    'release: (dp_quantile_estimate(...)).* is one release too. A person of n rows counts as min(n, rows) rows '
-    'with the value of their mean. The interval holds the quantile of the law that the persons were drawn from, '
-    'each as often as they count, clamped to [lo, hi], with at least the probability confidence, whatever the law '
-    'is; an end is lo or hi where too little is known. confidence 0.95. A person with any number of rows, of whom '
-    'there is one contribution in a group, is protected: a contribution counts as at most the rows= of the '
-    'mechanism, 1 by default, whatever it was made with. Where the plan shows the call of dp_contribution, other '
-    'lo or hi, or a k other than rows=, are refused: 22023, the same with and without rows; where it does not, on '
-    'other bounds a contribution counts at its mean. eps-differentially private (with a rho=, as that says) for '
-    'neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint '
-    'groups together cost the budget once. NULL in x is ignored. lo < hi finite; q from 0.00001 to 0.99999; 2^-20 '
-    '<= eps <= 50; none of lo, hi, q, eps, mech, confidence may be NULL (except that eps must be NULL beside '
-    'rho=) or depend on the rows: 22023, the same with and without rows. See dp_quantile_estimate of rows, and '
-    'dp_mechanisms().';
+    'release: (dp_quantile_estimate(...)).* is one release too. A person of n rows counts as min(n, rows) rows with '
+    'the value of their mean. The interval holds the quantile of the law that the persons were drawn from, each as '
+    'often as they count, clamped to [lo, hi], with at least the probability confidence, whatever the law is; an end '
+    'is lo or hi where too little is known. confidence 0.95. A person with any number of rows is protected, with one '
+    'contribution in a group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it '
+    'was made with. Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are '
+    'refused: 22023, the same with and without rows; where it does not, on other bounds a contribution counts at its '
+    'mean. eps-differentially private (with a rho=, as that says) for neighbours that differ by adding or removing '
+    'one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in x is '
+    'ignored. lo < hi finite; q from 0.00001 to 0.99999; 2^-20 <= eps <= 50; none of lo, hi, q, eps, mech, confidence '
+    'may be NULL (except that eps must be NULL beside rho=) or depend on the rows: 22023, the same with and without '
+    'rows. See dp_quantile_estimate of rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_quantile_estimate(
     x dp_mean.dp_contribution, lo float8, hi float8, q float8, eps float8, mech dp_mechanism, confidence float8
@@ -218,16 +168,16 @@ COMMENT ON AGGREGATE dp_quantile_estimate(
     dp_mean.dp_contribution, float8, float8, float8, float8, dp_mechanism, float8
 ) IS
     'Private quantile of what persons contribute, with an interval around it, by the mechanism mech, from one '
-    'release: (dp_quantile_estimate(...)).* is one release too. A person of n rows counts as min(n, rows) rows '
-    'with the value of their mean. The interval holds the quantile of the law that the persons were drawn from, '
-    'each as often as they count, clamped to [lo, hi], with at least the probability confidence, whatever the law '
-    'is; an end is lo or hi where too little is known. The interval misses with a probability of at most 1 - '
-    'confidence. A person with any number of rows, of whom there is one contribution in a group, is protected: a '
-    'contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where '
-    'the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the '
-    'same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private (with a rho=, as that says) for neighbours that differ by adding or removing one '
-    'person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in x is '
-    'ignored. lo < hi finite; q from 0.00001 to 0.99999; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, '
-    'q, eps, mech, confidence may be NULL (except that eps must be NULL beside rho=) or depend on the rows: '
-    '22023, the same with and without rows. See dp_quantile_estimate of rows, and dp_mechanisms().';
+    'release: (dp_quantile_estimate(...)).* is one release too. A person of n rows counts as min(n, rows) rows with '
+    'the value of their mean. The interval holds the quantile of the law that the persons were drawn from, each as '
+    'often as they count, clamped to [lo, hi], with at least the probability confidence, whatever the law is; an end '
+    'is lo or hi where too little is known. The interval misses with a probability of at most 1 - confidence. A '
+    'person with any number of rows is protected, with one contribution in a group: a contribution counts as at most '
+    'the rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the call of '
+    'dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without rows; '
+    'where it does not, on other bounds a contribution counts at its mean. eps-differentially private (with a rho=, '
+    'as that says) for neighbours that differ by adding or removing one person; each GROUP BY group is one release, '
+    'and disjoint groups together cost the budget once. NULL in x is ignored. lo < hi finite; q from 0.00001 to '
+    '0.99999; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, q, eps, mech, confidence may be NULL (except '
+    'that eps must be NULL beside rho=) or depend on the rows: 22023, the same with and without rows. See '
+    'dp_quantile_estimate of rows, and dp_mechanisms().';

@@ -38,32 +38,15 @@ CREATE FUNCTION dp_mean.dp_covar_pop_trans(
     state dp_mean.dp_state, y float8, x float8, ylo float8, yhi float8, xlo float8, xhi float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_covar_pop_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_covar_pop_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, float8, float8
-) IS
-    'support function of dp_covar_pop: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_covar_pop_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_covar_pop_trans(
     state dp_mean.dp_state, y float8, x float8, ylo float8, yhi float8, xlo float8, xhi float8, eps float8,
     mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_covar_pop_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_covar_pop_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_covar_pop: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_covar_pop_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_covar_pop_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_covar_pop_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_covar_pop_final(dp_mean.dp_state) IS
-    'support function of dp_covar_pop: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_covar_pop_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_covar_pop(y float8, x float8, ylo float8, yhi float8, xlo float8, xhi float8, eps float8) (
     SFUNC = dp_mean.dp_covar_pop_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
@@ -104,38 +87,18 @@ CREATE FUNCTION dp_mean.dp_regr_slope_trans(
     state dp_mean.dp_state, y float8, x float8, ylo float8, yhi float8, xlo float8, xhi float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_regr_slope_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_regr_slope_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, float8, float8
-) IS
-    'support function of dp_regr_slope: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_slope_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_regr_slope_trans(
     state dp_mean.dp_state, y float8, x float8, ylo float8, yhi float8, xlo float8, xhi float8, eps float8,
     mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_regr_slope_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_regr_slope_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_regr_slope: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_slope_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_regr_slope_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_regr_slope_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_regr_slope_final(dp_mean.dp_state) IS
-    'support function of dp_regr_slope: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_slope_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_regr_intercept_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_regr_intercept_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_regr_intercept_final(dp_mean.dp_state) IS
-    'support function of dp_regr_intercept: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_intercept_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_regr_slope(y float8, x float8, ylo float8, yhi float8, xlo float8, xhi float8, eps float8) (
     SFUNC = dp_mean.dp_regr_slope_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
@@ -213,38 +176,18 @@ CREATE FUNCTION dp_mean.dp_corr_trans(
     state dp_mean.dp_state, y float8, x float8, ylo float8, yhi float8, xlo float8, xhi float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_corr_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_corr_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, float8, float8
-) IS
-    'support function of dp_corr: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_corr_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_corr_trans(
     state dp_mean.dp_state, y float8, x float8, ylo float8, yhi float8, xlo float8, xhi float8, eps float8,
     mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_corr_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_corr_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_corr: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_corr_trans(
-    dp_mean.dp_state, float8, float8, float8, float8, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_corr_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_corr_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_corr_final(dp_mean.dp_state) IS
-    'support function of dp_corr: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_corr_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_regr_final(state dp_mean.dp_state) RETURNS dp_regr_answer
     AS 'MODULE_PATHNAME', 'dp_regr_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_regr_final(dp_mean.dp_state) IS
-    'support function of dp_regr: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_corr(y float8, x float8, ylo float8, yhi float8, xlo float8, xhi float8, eps float8) (
     SFUNC = dp_mean.dp_corr_trans, STYPE = dp_mean.dp_state, SSPACE = 160,
@@ -323,34 +266,15 @@ CREATE FUNCTION dp_mean.dp_covar_pop_people_trans(
     ylo float8, yhi float8, xlo float8, xhi float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_covar_pop_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_covar_pop_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
-) IS
-    'support function of dp_covar_pop: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_covar_pop_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_covar_pop_people_trans(
     state dp_mean.dp_state, y dp_mean.dp_contribution, x dp_mean.dp_contribution,
     ylo float8, yhi float8, xlo float8, xhi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_covar_pop_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_covar_pop_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution,
-    float8, float8, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_covar_pop: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_covar_pop_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution,
-    float8, float8, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_covar_pop_people_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_covar_pop_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_covar_pop_people_final(dp_mean.dp_state) IS
-    'support function of dp_covar_pop: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_covar_pop_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_covar_pop(
     y dp_mean.dp_contribution, x dp_mean.dp_contribution, ylo float8, yhi float8, xlo float8, xhi float8, eps float8
@@ -364,14 +288,14 @@ COMMENT ON AGGREGATE dp_covar_pop(
 ) IS
     'Private population covariance of what persons contribute: a person counts as min(n, rows) rows with the means of '
     'their values in y and in x, n the rows of the one that has fewer; who has none in one of them counts in neither. '
-    'A person with any number of rows, of whom there is one pair of contributions in a group, is protected: it counts '
-    'as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both must come of the same rows: '
-    'give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan shows these calls, other '
-    'bounds, or a k other than rows=, are refused: 22023, the same with and without rows; where it does not, on other '
-    'bounds a contribution counts at its mean. eps-differentially private for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL in y '
-    'or x is ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL or '
-    'depend on the rows: 22023, the same with and without rows. See dp_covar_pop of rows, and dp_mechanisms().';
+    'A person with any number of rows is protected, with one pair of contributions in a group: it counts as at most '
+    'the rows= of the mechanism, 1 by default, whatever it was made with. Both must come of the same rows: give both '
+    'calls of dp_contribution a FILTER by which neither is NULL. Where the plan shows these calls, other bounds, or a '
+    'k other than rows=, are refused: 22023, the same with and without rows; where it does not, on other bounds a '
+    'contribution counts at its mean. eps-differentially private for neighbours that differ by adding or removing one '
+    'person; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL in y or x is '
+    'ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL or depend on '
+    'the rows: 22023, the same with and without rows. See dp_covar_pop of rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_covar_pop(
     y dp_mean.dp_contribution, x dp_mean.dp_contribution,
@@ -386,15 +310,15 @@ COMMENT ON AGGREGATE dp_covar_pop(
 ) IS
     'Private population covariance of what persons contribute, by the mechanism mech: a person counts as min(n, rows) '
     'rows with the means of their values in y and in x, n the rows of the one that has fewer; who has none in one of '
-    'them counts in neither. A person with any number of rows, of whom there is one pair of contributions in a group, '
-    'is protected: it counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both '
-    'must come of the same rows: give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan '
-    'shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same with and without rows; '
-    'where it does not, on other bounds a contribution counts at its mean. eps-differentially private (gaussian: as '
-    'its delta=, mu= or rho= says) for neighbours that differ by adding or removing one person; each GROUP BY group '
-    'is one release, and disjoint groups together cost the budget once. NULL in y or x is ignored. ylo < yhi and xlo '
-    '< xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL (except that eps must be NULL beside mu= '
-    'or rho=) or depend on the rows: 22023, the same with and without rows. See dp_covar_pop of rows, and '
+    'them counts in neither. A person with any number of rows is protected, with one pair of contributions in a '
+    'group: it counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both must come '
+    'of the same rows: give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan shows '
+    'these calls, other bounds, or a k other than rows=, are refused: 22023, the same with and without rows; where it '
+    'does not, on other bounds a contribution counts at its mean. eps-differentially private (gaussian: as its '
+    'delta=, mu= or rho= says) for neighbours that differ by adding or removing one person; each GROUP BY group is '
+    'one release, and disjoint groups together cost the budget once. NULL in y or x is ignored. ylo < yhi and xlo < '
+    'xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL (except that eps must be NULL beside mu= or '
+    'rho=) or depend on the rows: 22023, the same with and without rows. See dp_covar_pop of rows, and '
     'dp_mechanisms().';
 
 CREATE FUNCTION dp_mean.dp_regr_slope_people_trans(
@@ -402,40 +326,18 @@ CREATE FUNCTION dp_mean.dp_regr_slope_people_trans(
     ylo float8, yhi float8, xlo float8, xhi float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_regr_slope_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_regr_slope_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
-) IS
-    'support function of dp_regr_slope: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_slope_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_regr_slope_people_trans(
     state dp_mean.dp_state, y dp_mean.dp_contribution, x dp_mean.dp_contribution,
     ylo float8, yhi float8, xlo float8, xhi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_regr_slope_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_regr_slope_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution,
-    float8, float8, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_regr_slope: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_slope_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution,
-    float8, float8, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_regr_slope_people_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_regr_slope_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_regr_slope_people_final(dp_mean.dp_state) IS
-    'support function of dp_regr_slope: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_slope_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_regr_intercept_people_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_regr_intercept_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_regr_intercept_people_final(dp_mean.dp_state) IS
-    'support function of dp_regr_intercept: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_intercept_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_regr_slope(
     y dp_mean.dp_contribution, x dp_mean.dp_contribution, ylo float8, yhi float8, xlo float8, xhi float8, eps float8
@@ -449,14 +351,14 @@ COMMENT ON AGGREGATE dp_regr_slope(
 ) IS
     'Private slope of the least-squares line of what persons contribute: a person counts as min(n, rows) rows with '
     'the means of their values in y and in x, n the rows of the one that has fewer; who has none in one of them '
-    'counts in neither. A person with any number of rows, of whom there is one pair of contributions in a group, is '
-    'protected: it counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both must '
-    'come of the same rows: give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan '
-    'shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same with and without rows; '
-    'where it does not, on other bounds a contribution counts at its mean. eps-differentially private for neighbours '
-    'that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups together '
-    'cost eps once. NULL in y or x is ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor '
-    'mech, may be NULL or depend on the rows: 22023, the same with and without rows. See dp_regr_slope of rows, and '
+    'counts in neither. A person with any number of rows is protected, with one pair of contributions in a group: it '
+    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both must come of the '
+    'same rows: give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan shows these '
+    'calls, other bounds, or a k other than rows=, are refused: 22023, the same with and without rows; where it does '
+    'not, on other bounds a contribution counts at its mean. eps-differentially private for neighbours that differ by '
+    'adding or removing one person; each GROUP BY group is one release, and disjoint groups together cost eps once. '
+    'NULL in y or x is ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be '
+    'NULL or depend on the rows: 22023, the same with and without rows. See dp_regr_slope of rows, and '
     'dp_mechanisms().';
 
 CREATE AGGREGATE dp_regr_slope(
@@ -472,16 +374,16 @@ COMMENT ON AGGREGATE dp_regr_slope(
 ) IS
     'Private slope of the least-squares line of what persons contribute, by the mechanism mech: a person counts as '
     'min(n, rows) rows with the means of their values in y and in x, n the rows of the one that has fewer; who has '
-    'none in one of them counts in neither. A person with any number of rows, of whom there is one pair of '
-    'contributions in a group, is protected: it counts as at most the rows= of the mechanism, 1 by default, whatever '
-    'it was made with. Both must come of the same rows: give both calls of dp_contribution a FILTER by which neither '
-    'is NULL. Where the plan shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same '
-    'with and without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially '
-    'private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one person; '
-    'each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in y or x is '
-    'ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL (except that '
-    'eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. See '
-    'dp_regr_slope of rows, and dp_mechanisms().';
+    'none in one of them counts in neither. A person with any number of rows is protected, with one pair of '
+    'contributions in a group: it counts as at most the rows= of the mechanism, 1 by default, whatever it was made '
+    'with. Both must come of the same rows: give both calls of dp_contribution a FILTER by which neither is NULL. '
+    'Where the plan shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same with and '
+    'without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially private '
+    '(gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one person; each '
+    'GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in y or x is ignored. ylo '
+    '< yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL (except that eps must be '
+    'NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. See dp_regr_slope of '
+    'rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_regr_intercept(
     y dp_mean.dp_contribution, x dp_mean.dp_contribution, ylo float8, yhi float8, xlo float8, xhi float8, eps float8
@@ -495,15 +397,15 @@ COMMENT ON AGGREGATE dp_regr_intercept(
 ) IS
     'Private intercept of the least-squares line of what persons contribute: a person counts as min(n, rows) rows '
     'with the means of their values in y and in x, n the rows of the one that has fewer; who has none in one of them '
-    'counts in neither. A person with any number of rows, of whom there is one pair of contributions in a group, is '
-    'protected: it counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both must '
-    'come of the same rows: give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan '
-    'shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same with and without rows; '
-    'where it does not, on other bounds a contribution counts at its mean. eps-differentially private for neighbours '
-    'that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups together '
-    'cost eps once. NULL in y or x is ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor '
-    'mech, may be NULL or depend on the rows: 22023, the same with and without rows. See dp_regr_intercept of rows, '
-    'and dp_mechanisms().';
+    'counts in neither. A person with any number of rows is protected, with one pair of contributions in a group: it '
+    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both must come of the '
+    'same rows: give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan shows these '
+    'calls, other bounds, or a k other than rows=, are refused: 22023, the same with and without rows; where it does '
+    'not, on other bounds a contribution counts at its mean. eps-differentially private for neighbours that differ by '
+    'adding or removing one person; each GROUP BY group is one release, and disjoint groups together cost eps once. '
+    'NULL in y or x is ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be '
+    'NULL or depend on the rows: 22023, the same with and without rows. See dp_regr_intercept of rows, and '
+    'dp_mechanisms().';
 
 CREATE AGGREGATE dp_regr_intercept(
     y dp_mean.dp_contribution, x dp_mean.dp_contribution,
@@ -518,56 +420,34 @@ COMMENT ON AGGREGATE dp_regr_intercept(
 ) IS
     'Private intercept of the least-squares line of what persons contribute, by the mechanism mech: a person counts '
     'as min(n, rows) rows with the means of their values in y and in x, n the rows of the one that has fewer; who has '
-    'none in one of them counts in neither. A person with any number of rows, of whom there is one pair of '
-    'contributions in a group, is protected: it counts as at most the rows= of the mechanism, 1 by default, whatever '
-    'it was made with. Both must come of the same rows: give both calls of dp_contribution a FILTER by which neither '
-    'is NULL. Where the plan shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same '
-    'with and without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially '
-    'private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one person; '
-    'each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in y or x is '
-    'ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL (except that '
-    'eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. See '
-    'dp_regr_intercept of rows, and dp_mechanisms().';
+    'none in one of them counts in neither. A person with any number of rows is protected, with one pair of '
+    'contributions in a group: it counts as at most the rows= of the mechanism, 1 by default, whatever it was made '
+    'with. Both must come of the same rows: give both calls of dp_contribution a FILTER by which neither is NULL. '
+    'Where the plan shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same with and '
+    'without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially private '
+    '(gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one person; each '
+    'GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in y or x is ignored. ylo '
+    '< yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL (except that eps must be '
+    'NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. See dp_regr_intercept of '
+    'rows, and dp_mechanisms().';
 
 CREATE FUNCTION dp_mean.dp_corr_people_trans(
     state dp_mean.dp_state, y dp_mean.dp_contribution, x dp_mean.dp_contribution,
     ylo float8, yhi float8, xlo float8, xhi float8, eps float8
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_corr_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_corr_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
-) IS
-    'support function of dp_corr: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_corr_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution, float8, float8, float8, float8, float8
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_corr_people_trans(
     state dp_mean.dp_state, y dp_mean.dp_contribution, x dp_mean.dp_contribution,
     ylo float8, yhi float8, xlo float8, xhi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_corr_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_corr_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution,
-    float8, float8, float8, float8, float8, dp_mechanism
-) IS
-    'support function of dp_corr: takes in what a person contributes';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_corr_people_trans(
-    dp_mean.dp_state, dp_mean.dp_contribution, dp_mean.dp_contribution,
-    float8, float8, float8, float8, float8, dp_mechanism
-) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_corr_people_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_corr_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_corr_people_final(dp_mean.dp_state) IS
-    'support function of dp_corr: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_corr_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_regr_people_final(state dp_mean.dp_state) RETURNS dp_regr_answer
     AS 'MODULE_PATHNAME', 'dp_regr_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_regr_people_final(dp_mean.dp_state) IS
-    'support function of dp_regr: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_regr_people_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_corr(
     y dp_mean.dp_contribution, x dp_mean.dp_contribution, ylo float8, yhi float8, xlo float8, xhi float8, eps float8
@@ -581,14 +461,14 @@ COMMENT ON AGGREGATE dp_corr(
 ) IS
     'Private correlation of what persons contribute: a person counts as min(n, rows) rows with the means of their '
     'values in y and in x, n the rows of the one that has fewer; who has none in one of them counts in neither. A '
-    'person with any number of rows, of whom there is one pair of contributions in a group, is protected: it counts '
-    'as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both must come of the same rows: '
-    'give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan shows these calls, other '
-    'bounds, or a k other than rows=, are refused: 22023, the same with and without rows; where it does not, on other '
-    'bounds a contribution counts at its mean. eps-differentially private for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL in y '
-    'or x is ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL or '
-    'depend on the rows: 22023, the same with and without rows. See dp_corr of rows, and dp_mechanisms().';
+    'person with any number of rows is protected, with one pair of contributions in a group: it counts as at most the '
+    'rows= of the mechanism, 1 by default, whatever it was made with. Both must come of the same rows: give both '
+    'calls of dp_contribution a FILTER by which neither is NULL. Where the plan shows these calls, other bounds, or a '
+    'k other than rows=, are refused: 22023, the same with and without rows; where it does not, on other bounds a '
+    'contribution counts at its mean. eps-differentially private for neighbours that differ by adding or removing one '
+    'person; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL in y or x is '
+    'ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL or depend on '
+    'the rows: 22023, the same with and without rows. See dp_corr of rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_corr(
     y dp_mean.dp_contribution, x dp_mean.dp_contribution,
@@ -603,15 +483,15 @@ COMMENT ON AGGREGATE dp_corr(
 ) IS
     'Private correlation of what persons contribute, by the mechanism mech: a person counts as min(n, rows) rows with '
     'the means of their values in y and in x, n the rows of the one that has fewer; who has none in one of them '
-    'counts in neither. A person with any number of rows, of whom there is one pair of contributions in a group, is '
-    'protected: it counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both must '
-    'come of the same rows: give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan '
-    'shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same with and without rows; '
-    'where it does not, on other bounds a contribution counts at its mean. eps-differentially private (gaussian: as '
-    'its delta=, mu= or rho= says) for neighbours that differ by adding or removing one person; each GROUP BY group '
-    'is one release, and disjoint groups together cost the budget once. NULL in y or x is ignored. ylo < yhi and xlo '
-    '< xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL (except that eps must be NULL beside mu= '
-    'or rho=) or depend on the rows: 22023, the same with and without rows. See dp_corr of rows, and dp_mechanisms().';
+    'counts in neither. A person with any number of rows is protected, with one pair of contributions in a group: it '
+    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both must come of the '
+    'same rows: give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan shows these '
+    'calls, other bounds, or a k other than rows=, are refused: 22023, the same with and without rows; where it does '
+    'not, on other bounds a contribution counts at its mean. eps-differentially private (gaussian: as its delta=, mu= '
+    'or rho= says) for neighbours that differ by adding or removing one person; each GROUP BY group is one release, '
+    'and disjoint groups together cost the budget once. NULL in y or x is ignored. ylo < yhi and xlo < xhi finite; '
+    '2^-20 <= eps <= 50; none of them, nor mech, may be NULL (except that eps must be NULL beside mu= or rho=) or '
+    'depend on the rows: 22023, the same with and without rows. See dp_corr of rows, and dp_mechanisms().';
 
 CREATE AGGREGATE dp_regr(
     y dp_mean.dp_contribution, x dp_mean.dp_contribution, ylo float8, yhi float8, xlo float8, xhi float8, eps float8
@@ -625,15 +505,15 @@ COMMENT ON AGGREGATE dp_regr(
 ) IS
     'Private least-squares line, and all that goes with it, of what persons contribute: a person counts as min(n, '
     'rows) rows with the means of their values in y and in x, n the rows of the one that has fewer; who has none in '
-    'one of them counts in neither. A person with any number of rows, of whom there is one pair of contributions in a '
-    'group, is protected: it counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Both must come of the same rows: give both calls of dp_contribution a FILTER by which neither is NULL. Where the '
-    'plan shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same with and without '
-    'rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially private for '
-    'neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups '
-    'together cost eps once. NULL in y or x is ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of '
-    'them, nor mech, may be NULL or depend on the rows: 22023, the same with and without rows. See dp_regr of rows, '
-    'and dp_mechanisms().';
+    'one of them counts in neither. A person with any number of rows is protected, with one pair of contributions in '
+    'a group: it counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Both must '
+    'come of the same rows: give both calls of dp_contribution a FILTER by which neither is NULL. Where the plan '
+    'shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same with and without rows; '
+    'where it does not, on other bounds a contribution counts at its mean. eps-differentially private for neighbours '
+    'that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups together '
+    'cost eps once. NULL in y or x is ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor '
+    'mech, may be NULL or depend on the rows: 22023, the same with and without rows. See dp_regr of rows, and '
+    'dp_mechanisms().';
 
 CREATE AGGREGATE dp_regr(
     y dp_mean.dp_contribution, x dp_mean.dp_contribution,
@@ -648,13 +528,13 @@ COMMENT ON AGGREGATE dp_regr(
 ) IS
     'Private least-squares line, and all that goes with it, of what persons contribute, by the mechanism mech: a '
     'person counts as min(n, rows) rows with the means of their values in y and in x, n the rows of the one that has '
-    'fewer; who has none in one of them counts in neither. A person with any number of rows, of whom there is one '
-    'pair of contributions in a group, is protected: it counts as at most the rows= of the mechanism, 1 by default, '
-    'whatever it was made with. Both must come of the same rows: give both calls of dp_contribution a FILTER by which '
-    'neither is NULL. Where the plan shows these calls, other bounds, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. eps- '
-    'differentially private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL '
-    'in y or x is ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL '
-    '(except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. '
-    'See dp_regr of rows, and dp_mechanisms().';
+    'fewer; who has none in one of them counts in neither. A person with any number of rows is protected, with one '
+    'pair of contributions in a group: it counts as at most the rows= of the mechanism, 1 by default, whatever it was '
+    'made with. Both must come of the same rows: give both calls of dp_contribution a FILTER by which neither is '
+    'NULL. Where the plan shows these calls, other bounds, or a k other than rows=, are refused: 22023, the same with '
+    'and without rows; where it does not, on other bounds a contribution counts at its mean. eps- differentially '
+    'private (gaussian: as its delta=, mu= or rho= says) for neighbours that differ by adding or removing one person; '
+    'each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in y or x is '
+    'ignored. ylo < yhi and xlo < xhi finite; 2^-20 <= eps <= 50; none of them, nor mech, may be NULL (except that '
+    'eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. See dp_regr '
+    'of rows, and dp_mechanisms().';

@@ -13,13 +13,11 @@ CREATE FUNCTION dp_mean.dp_state_in(input cstring) RETURNS dp_mean.dp_state
 COMMENT ON FUNCTION dp_mean.dp_state_in(cstring) IS
     'of the empty text, the state of no rows; for the coordinator of Citus, what a worker has sealed; '
     'refuses all else: 0A000';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_state_in(cstring) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_state_out(state dp_mean.dp_state) RETURNS cstring
     AS 'MODULE_PATHNAME', 'dp_state_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_state_out(dp_mean.dp_state) IS
     'for a worker of Citus, the state sealed with the key of the servers; refuses all else: 0A000';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_state_out(dp_mean.dp_state) FROM PUBLIC;
 
 -- Without a binary form, which Citus 14 would carry in the place of the text.
 CREATE TYPE dp_mean.dp_state (
@@ -32,8 +30,5 @@ CREATE TYPE dp_mean.dp_state (
 
 CREATE FUNCTION dp_mean.dp_state_combine(a dp_mean.dp_state, b dp_mean.dp_state) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_state_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_state_combine(dp_mean.dp_state, dp_mean.dp_state) IS
-    'support function of the aggregates: one state for the rows of two';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_state_combine(dp_mean.dp_state, dp_mean.dp_state) FROM PUBLIC;
 
 REVOKE USAGE ON TYPE dp_mean.dp_state FROM PUBLIC;

@@ -3,23 +3,14 @@
 CREATE FUNCTION dp_mean.dp_sum_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
     RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_sum_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_sum_trans(dp_mean.dp_state, float8, float8, float8, float8) IS
-    'support function of dp_sum: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_trans(dp_mean.dp_state, float8, float8, float8, float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_sum_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_sum_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_sum_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism) IS
-    'support function of dp_sum: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
-    FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_sum_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_sum_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_sum_final(dp_mean.dp_state) IS 'support function of dp_sum: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_sum_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_sum(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_sum_trans, STYPE = dp_mean.dp_state, SSPACE = 64,

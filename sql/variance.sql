@@ -3,24 +3,14 @@
 CREATE FUNCTION dp_mean.dp_variance_trans(state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8)
     RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_variance_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_variance_trans(dp_mean.dp_state, float8, float8, float8, float8) IS
-    'support function of dp_var_pop: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_trans(dp_mean.dp_state, float8, float8, float8, float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_variance_trans(
     state dp_mean.dp_state, x float8, lo float8, hi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_variance_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_variance_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism) IS
-    'support function of dp_var_pop: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_trans(dp_mean.dp_state, float8, float8, float8, float8, dp_mechanism)
-    FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_variance_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_variance_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_variance_final(dp_mean.dp_state) IS
-    'support function of dp_var_pop: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_variance_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_var_pop(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
@@ -56,9 +46,6 @@ COMMENT ON AGGREGATE dp_var_pop(float8, float8, float8, float8, dp_mechanism) IS
 
 CREATE FUNCTION dp_mean.dp_stddev_final(state dp_mean.dp_state) RETURNS float8
     AS 'MODULE_PATHNAME', 'dp_stddev_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_stddev_final(dp_mean.dp_state) IS
-    'support function of dp_stddev_pop: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_stddev_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_stddev_pop(x float8, lo float8, hi float8, eps float8) (
     SFUNC = dp_mean.dp_variance_trans, STYPE = dp_mean.dp_state, SSPACE = 80,

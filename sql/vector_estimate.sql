@@ -34,9 +34,6 @@ COMMENT ON COLUMN dp_vector_answer.mechanism IS 'the mechanism of the release, a
 
 CREATE FUNCTION dp_mean.dp_counts_estimate_final(state dp_mean.dp_state) RETURNS dp_vector_answer
     AS 'MODULE_PATHNAME', 'dp_counts_estimate_final_0_2' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_counts_estimate_final(dp_mean.dp_state) IS
-    'support function of dp_counts_estimate: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_counts_estimate_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_counts_estimate(eps float8, mech dp_mechanism, VARIADIC questions "any") (
     SFUNC = dp_mean.dp_counts_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
@@ -56,9 +53,6 @@ COMMENT ON AGGREGATE dp_counts_estimate(float8, dp_mechanism, "any") IS
 
 CREATE FUNCTION dp_mean.dp_sums_estimate_final(state dp_mean.dp_state) RETURNS dp_vector_answer
     AS 'MODULE_PATHNAME', 'dp_sums_estimate_final_0_2' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_sums_estimate_final(dp_mean.dp_state) IS
-    'support function of dp_sums_estimate: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_sums_estimate_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_sums_estimate(x float8[], lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_sums_trans, STYPE = dp_mean.dp_state, SSPACE = 1088,

@@ -4,15 +4,9 @@
 CREATE FUNCTION dp_mean.dp_counts_trans(state dp_mean.dp_state, eps float8, mech dp_mechanism, VARIADIC questions "any")
     RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_counts_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
-COMMENT ON FUNCTION dp_mean.dp_counts_trans(dp_mean.dp_state, float8, dp_mechanism, "any") IS
-    'support function of dp_counts: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_counts_trans(dp_mean.dp_state, float8, dp_mechanism, "any") FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_counts_final(state dp_mean.dp_state) RETURNS float8[]
     AS 'MODULE_PATHNAME', 'dp_counts_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_counts_final(dp_mean.dp_state) IS
-    'support function of dp_counts: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_counts_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_counts(eps float8, mech dp_mechanism, VARIADIC questions "any") (
     SFUNC = dp_mean.dp_counts_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
@@ -39,15 +33,9 @@ CREATE FUNCTION dp_mean.dp_sums_trans(
     state dp_mean.dp_state, x float8[], lo float8, hi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_sums_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
-COMMENT ON FUNCTION dp_mean.dp_sums_trans(dp_mean.dp_state, float8[], float8, float8, float8, dp_mechanism) IS
-    'support function of dp_sums: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_sums_trans(dp_mean.dp_state, float8[], float8, float8, float8, dp_mechanism)
-    FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_sums_final(state dp_mean.dp_state) RETURNS float8[]
     AS 'MODULE_PATHNAME', 'dp_sums_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_sums_final(dp_mean.dp_state) IS 'support function of dp_sums: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_sums_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_sums(x float8[], lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_sums_trans, STYPE = dp_mean.dp_state, SSPACE = 1088,
@@ -72,15 +60,9 @@ CREATE FUNCTION dp_mean.dp_means_trans(
     state dp_mean.dp_state, x float8[], lo float8, hi float8, eps float8, mech dp_mechanism
 ) RETURNS dp_mean.dp_state
     AS 'MODULE_PATHNAME', 'dp_means_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
-COMMENT ON FUNCTION dp_mean.dp_means_trans(dp_mean.dp_state, float8[], float8, float8, float8, dp_mechanism) IS
-    'support function of dp_means: takes in one row';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_means_trans(dp_mean.dp_state, float8[], float8, float8, float8, dp_mechanism)
-    FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_means_final(state dp_mean.dp_state) RETURNS float8[]
     AS 'MODULE_PATHNAME', 'dp_means_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_means_final(dp_mean.dp_state) IS 'support function of dp_means: draws noise and answers';
-REVOKE EXECUTE ON FUNCTION dp_mean.dp_means_final(dp_mean.dp_state) FROM PUBLIC;
 
 CREATE AGGREGATE dp_means(x float8[], lo float8, hi float8, eps float8, mech dp_mechanism) (
     SFUNC = dp_mean.dp_means_trans, STYPE = dp_mean.dp_state, SSPACE = 1088,

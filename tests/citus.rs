@@ -257,7 +257,7 @@ fn what_is_refused_is_refused_without_rows_too() {
     // Without rows there is no group, and no call.
     for (sql, filter) in [(people, ""), (people, " WHERE x > 5000"), (groups, "")] {
         let refusal = refused(&mut client, &sql.replace("{}", filter));
-        let message = "dp_state: contributions of persons are not put together across servers";
+        let message = "dp_state: contributions of persons cannot be combined across nodes";
         assert_eq!((&*refusal.code, &*refusal.message), ("0A000", message));
     }
     // With the rows fetched they answer.

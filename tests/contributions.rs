@@ -258,9 +258,11 @@ const REFUSED: [(&str, &str, &str); 15] = [
 /// Plans that show where a contribution comes from. `{call}` and `{made}` are the two calls, `{who}` the rows.
 const SHAPES: [&str; 5] = [
     "SELECT {call} FROM (SELECT {made} AS c, 1.0::float8 AS y FROM t WHERE {who} GROUP BY person) p",
-    "SELECT person % 2, {call} FROM (SELECT person, {made} AS c, 1.0::float8 AS y FROM t WHERE {who} GROUP BY person) p \
+    "SELECT person % 2, {call} FROM (SELECT person, {made} AS c, 1.0::float8 AS y FROM t WHERE {who} GROUP BY \
+     person) p \
      GROUP BY GROUPING SETS ((person % 2), ()) HAVING person % 2 IS NULL",
-    "WITH p AS MATERIALIZED (SELECT {made} AS c, person + 0.0::float8 AS y FROM t WHERE {who} GROUP BY person) SELECT {call} FROM p",
+    "WITH p AS MATERIALIZED (SELECT {made} AS c, person + 0.0::float8 AS y FROM t WHERE {who} GROUP BY person) \
+     SELECT {call} FROM p",
     "SELECT {call} FROM (SELECT person, {made} AS c FROM t WHERE {who} GROUP BY person) p JOIN names USING (person)",
     "SELECT {call} FROM (SELECT {made} AS c, person + 0.0::float8 AS y FROM t WHERE {who} GROUP BY person \
      ORDER BY person LIMIT 100) p",
@@ -320,7 +322,7 @@ fn arguments_may_be_parameters() {
     assert!(
         refusal
             .message
-            .contains("\"hi\" is not that of dp_contribution"),
+            .contains("\"hi\" differs from that of dp_contribution"),
         "{refusal:?}"
     );
     let refusal = refused(&mut client, "EXECUTE q(1, 1, 4)");

@@ -104,7 +104,8 @@ fn contributions_are_those_of_all_rows_of_the_group() {
     );
     let parts =
         "name, dp_part(x, 0, 1, 3), dp_part_sum(x, -1, 5), dp_part_rows(2), dp_part(x, 0, 0.5)";
-    let columns = "name text, rows dp_contribution, total dp_contribution, all_rows dp_contribution, first dp_contribution";
+    let columns = "name text, rows dp_contribution, total dp_contribution, all_rows dp_contribution, first \
+     dp_contribution";
     // All but the bytes that say how many groups there are.
     let bytes = |column: &str| {
         format!(
@@ -202,7 +203,8 @@ fn keys_are_grouped_as_by_group_by() {
     let columns = "number f letter padded long list yes colour small pair id day date range name";
     for column in columns.split(' ') {
         let sql = format!(
-            "SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 't'::regclass AND attname = '{column}'"
+            "SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 't'::regclass AND attname = \
+             '{column}'"
         );
         let kind: String = value(&mut client, &sql);
         let collate = if column == "letter" {
@@ -245,7 +247,8 @@ fn keys_are_grouped_as_by_group_by() {
     let keys = columns.replace(' ', ", ");
     let sql = format!("SELECT count(*) FROM (SELECT person FROM t GROUP BY person, {keys}) q");
     let expected: i64 = value(&mut client, &sql);
-    let declared = "a numeric, b float8, c text COLLATE loose, d char(3), e text, f int[], g boolean, h colour, i small, \
+    let declared = "a numeric, b float8, c text COLLATE loose, d char(3), e text, f int[], g boolean, h colour, \
+     i small, \
          j pair, k uuid, l interval, m date, n int4range, o name";
     let sql = format!("SELECT count(*) FROM {}", kept(1000, &keys, "t", declared));
     assert_eq!(value::<i64>(&mut client, &sql), expected);
@@ -305,13 +308,13 @@ const REFUSED: [(&str, &str, &str, &str); 24] = [
         "dp_groups(1, k, k)",
         "k int",
         "dp_keep(1, 1e-6)",
-        "is not what the sub-select is grouped by",
+        "must be the GROUP BY key of the sub-select",
     ),
     (
         "dp_groups(1, person + 0, k)",
         "k int",
         "dp_keep(1, 1e-6)",
-        "is not what the sub-select is grouped by",
+        "must be the GROUP BY key of the sub-select",
     ),
     (
         "dp_groups(1, person, k::text::json)",
@@ -389,7 +392,7 @@ const REFUSED: [(&str, &str, &str, &str); 24] = [
         "dp_groups(1, person, k, dp_part_sum(x, 0, 2))",
         "k int, c dp_contribution",
         "dp_sum(c, 0, 1, 1)",
-        "\"hi\" is not that of dp_part_sum",
+        "\"hi\" differs from that of dp_part_sum",
     ),
     (
         "dp_groups(1, person, k, CASE WHEN k > 0 THEN dp_part(x, 0, 1) END)",
@@ -426,10 +429,12 @@ fn mistakes_are_told_with_and_without_rows() {
                     continue;
                 }
                 for shape in [
-                    "SELECT {call} FROM (SELECT {made} AS kept FROM t WHERE {who} GROUP BY person) p, dp_unnest(kept) AS g({columns})",
+                    "SELECT {call} FROM (SELECT {made} AS kept FROM t WHERE {who} GROUP BY person) p, \
+                     dp_unnest(kept) AS g({columns})",
                     "WITH p AS MATERIALIZED (SELECT {made} AS kept FROM t WHERE {who} GROUP BY person) \
                      SELECT {call} FROM p CROSS JOIN LATERAL dp_unnest(kept) AS g({columns})",
-                    "SELECT {call} FROM (SELECT g.* FROM (SELECT {made} AS kept FROM t WHERE {who} GROUP BY person ORDER BY person \
+                    "SELECT {call} FROM (SELECT g.* FROM (SELECT {made} AS kept FROM t WHERE {who} GROUP BY \
+                     person ORDER BY person \
                      LIMIT 1000) p LEFT JOIN LATERAL dp_unnest(kept) AS g({columns}) ON true OFFSET 0) g",
                 ] {
                     let sql = shape.replace("{call}", call).replace("{made}", made);
@@ -611,7 +616,8 @@ fn persons_and_keys_may_be_null_and_tables_empty() {
     let columns = "k int, c dp_contribution, r dp_contribution";
     let from = kept(5, "k, dp_part(x, 0, 1), dp_part_rows(9)", "t", columns);
     let sql = format!(
-        "SELECT person::text || ' ' || coalesce(k::text, '-') || ' ' || (c IS NULL)::text || (r IS NULL)::text FROM {from} ORDER BY 1"
+        "SELECT person::text || ' ' || coalesce(k::text, '-') || ' ' || (c IS NULL)::text || (r IS NULL)::text \
+         FROM {from} ORDER BY 1"
     );
     let found: Vec<String> = rows(&mut client, &sql)
         .iter()
@@ -621,7 +627,8 @@ fn persons_and_keys_may_be_null_and_tables_empty() {
     run(&mut client, "TRUNCATE t");
     let from = kept(1, "k, dp_part(x, 0, 1), dp_part_rows(9)", "t", columns);
     let sql = format!(
-        "SELECT dp_mean(c, 0, 1, 1, 'hourglass(groups=5)') IS NULL, dp_count(r, 1.0, 'geometric(rows=9, groups=5)') IS NULL FROM {from}"
+        "SELECT dp_mean(c, 0, 1, 1, 'hourglass(groups=5)') IS NULL, dp_count(r, 1.0, 'geometric(rows=9, \
+         groups=5)') IS NULL FROM {from}"
     );
     let row = client.query_one(&sql, &[]).expect("an answer");
     assert!(!row.get::<_, bool>(0) && !row.get::<_, bool>(1));
@@ -647,7 +654,7 @@ fn arguments_may_be_parameters() {
         ("4, 1, 2, 'hourglass(rows=2, groups=3)'", "keeps 4"),
         (
             "3, 2, 2, 'hourglass(rows=2, groups=3)'",
-            "\"hi\" is not that of dp_part",
+            "\"hi\" differs from that of dp_part",
         ),
         ("3, 1, 3, 'hourglass(rows=2, groups=3)'", "k = 3"),
         (

@@ -555,7 +555,7 @@ fn what_is_wrong_with_a_call_is_said() {
         (
             "dp_charge('c', 1, 0)",
             "42704",
-            "dp_charge: there is no budget \"c\"",
+            "dp_charge: budget \"c\" does not exist",
         ),
         (
             "dp_charge(NULL, 1, 0)",
@@ -600,17 +600,17 @@ fn what_is_wrong_with_a_call_is_said() {
         (
             "dp_charge('b', 1, 0, NULL)",
             "42704",
-            "dp_charge: argument \"role\" is no role",
+            "dp_charge: argument \"role\" is not a role",
         ),
         (
             "dp_charge('b', 1, 0, 0::oid)",
             "42704",
-            "dp_charge: argument \"role\" is no role",
+            "dp_charge: argument \"role\" is not a role",
         ),
         (
             "dp_set_budget('c', 1, 0, 'postgres')",
             "42704",
-            "dp_set_budget: there is no budget \"c\"",
+            "dp_set_budget: budget \"c\" does not exist",
         ),
         (
             "dp_set_budget('c', 5000, 0)",
@@ -635,7 +635,7 @@ fn what_is_wrong_with_a_call_is_said() {
         (
             "dp_close_budget('c')",
             "42704",
-            "dp_close_budget: there is no budget \"c\"",
+            "dp_close_budget: budget \"c\" does not exist",
         ),
         (
             "dp_charge('b', 2, 0)",
@@ -740,7 +740,7 @@ fn a_parallel_plan_does_not_charge() {
     assert_eq!(error.code, "25000", "{error:?}");
     assert_eq!(
         error.message,
-        "dp_charge: a parallel plan cannot charge a budget"
+        "dp_charge: cannot charge a budget in a parallel plan"
     );
     assert_eq!(charges(&mut client), 0);
 }
@@ -832,7 +832,8 @@ fn nobody_reaches_the_ledger_but_by_its_functions() {
     run(
         &mut client,
         &format!(
-            "GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8), dp_set_budget(text, float8, float8, regrole), \
+            "GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8), dp_set_budget(text, float8, float8, \
+             regrole), \
              dp_close_budget(text), dp_charge(text, float8, float8) TO {}",
             role.name()
         ),

@@ -343,7 +343,8 @@ fn contributions_count_at_their_means() {
     );
     let made = |k: &str, filter: &str| {
         format!(
-            "(SELECT dp_contribution(y, -5, 50{k}) {filter} AS b, dp_contribution(x, -5, 20{k}) AS a FROM visits GROUP BY p) s"
+            "(SELECT dp_contribution(y, -5, 50{k}) {filter} AS b, dp_contribution(x, -5, 20{k}) AS a FROM \
+             visits GROUP BY p) s"
         )
     };
     for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
@@ -353,7 +354,8 @@ fn contributions_count_at_their_means() {
             (", 4", ", 'laplace(rows=4)'", "least(count(*), 4)"),
         ] {
             let truth = format!(
-                "SELECT regr_slope(y, x), regr_intercept(y, x), corr(y, x), covar_pop(y, x), avg(x)::float8, count(*)::float8 \
+                "SELECT regr_slope(y, x), regr_intercept(y, x), corr(y, x), covar_pop(y, x), avg(x)::float8, \
+                 count(*)::float8 \
                  FROM (SELECT avg(y) AS y, avg(x) AS x, {weight} AS n FROM visits GROUP BY p) s, generate_series(1, n)"
             );
             let truth = numbers(&mut client, &truth);
@@ -379,11 +381,11 @@ fn contributions_count_at_their_means() {
     for (arguments, message) in [
         (
             "-5, 51, -5, 20, 1",
-            "\"yhi\" is not that of dp_contribution",
+            "\"yhi\" differs from that of dp_contribution",
         ),
         (
             "-5, 50, -4, 20, 1",
-            "\"xlo\" is not that of dp_contribution",
+            "\"xlo\" differs from that of dp_contribution",
         ),
         ("-5, 50, -5, 20, 1, 'laplace(rows=3)'", "has rows=3"),
     ] {

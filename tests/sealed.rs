@@ -13,7 +13,7 @@ use postgres::Client;
 /// The first argument of the aggregates of Citus, for a mean.
 const MEAN: &str = "'dp_mean(float8, float8, float8, float8)'::regprocedure::oid";
 const SEALED: &str =
-    "dp_state: this is no part of the same call that a server with the same keys has sealed";
+    "dp_state: partial state is from another call, or was not sealed with the same keys";
 
 /// 32 bytes as a line of a file of keys.
 fn key(id: &str, byte: u8) -> String {
@@ -763,9 +763,8 @@ fn without_a_key_nothing_is_sealed_or_opened() {
             combined(&["x"]),
         ] {
             let refusal = refused(&mut client, &sql);
-            let message = format!(
-                "dp_state: this server has no key for what the servers tell one another: {why}"
-            );
+            let message =
+                format!("dp_state: no key configured for states exchanged between nodes: {why}");
             assert_eq!((&*refusal.code, refusal.message), ("55000", message));
             assert!(
                 refusal.hint.contains("head -c 32 /dev/urandom"),
@@ -897,7 +896,7 @@ fn what_persons_contribute_stays_on_a_server() {
             ),
         ] {
             let refusal = refused(&mut client, &sql);
-            let message = "dp_state: contributions of persons are not put together across servers";
+            let message = "dp_state: contributions of persons cannot be combined across nodes";
             assert_eq!(
                 (&*refusal.code, &*refusal.message),
                 ("0A000", message),

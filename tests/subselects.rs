@@ -1,4 +1,4 @@
-//! A WARNING where an argument is looked up in a table that the call is about: with rows and without, in serial
+//! A WARNING where an argument is read from a table that the call aggregates: with rows and without, in serial
 //! and in parallel plans.
 
 use dp_mean_tests::{Build, Database, PARALLEL, run};
@@ -62,7 +62,7 @@ fn a_look_at_the_table_for_an_argument_is_warned_of() {
                 panic!("{seen:?}: {sql}");
             };
             let words =
-                format!("argument \"{argument}\" is looked up in a table that the call is about");
+                format!("argument \"{argument}\" is read from a table that the call aggregates");
             assert!(warning.ends_with(&words), "{warning}: {sql}");
         }
         for sql in OTHERS {

@@ -439,3 +439,17 @@ COMMENT ON AGGREGATE @extschema@.dp_stddev_pop(float8, float8, float8, float8, d
     'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside '
     'mu= or rho=, and with auto lo and hi both may be) or depend on the rows: 22023, the same with and without rows. '
     'Sources: Kulesza, Suresh, Wang 2024; Dong, Roth, Su 2022.';
+
+-- Support functions have no comments any more.
+DO $$
+DECLARE
+    support regprocedure;
+BEGIN
+    FOR support IN SELECT p.oid FROM pg_catalog.pg_proc p
+        WHERE p.pronamespace = 'dp_mean'::pg_catalog.regnamespace AND p.prokind = 'f'
+            AND pg_catalog.obj_description(p.oid, 'pg_proc') LIKE 'support function%'
+    LOOP
+        EXECUTE pg_catalog.format('COMMENT ON FUNCTION %s IS NULL', support);
+    END LOOP;
+END
+$$;

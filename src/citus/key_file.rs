@@ -72,7 +72,7 @@ fn read(path: &str) -> Result<(Version, Keys), String> {
     let found = file.metadata().map_err(unreadable)?;
     let server = std::fs::metadata(".").map_err(unreadable)?;
     if !found.is_file() || found.size() > LONGEST {
-        return Err("it is no file of up to 64 KB".to_owned());
+        return Err("it is not a file of at most 64 kB".to_owned());
     }
     // PostgreSQL starts in no directory that another user owns.
     if found.uid() != server.uid() {

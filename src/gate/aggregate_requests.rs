@@ -199,7 +199,7 @@ pub fn groups(block: &Block, asked: &[Asked]) -> Checked<u32> {
         match (least, given.groups) {
             (Some(one), Some(other)) if one != other => {
                 return Err(Reason::with_hint(
-                    format!("two of its aggregates ask for groups={one} and groups={other}"),
+                    format!("two aggregates of the query ask for groups={one} and groups={other}"),
                     "Say the same groups= in all of them, or ask in queries of their own.",
                 ));
             }
@@ -247,7 +247,7 @@ fn find(node: Ref<Node>, calls: &mut Vec<Ref<Aggref>>) {
 
 fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
     if call.agglevelsup != 0 {
-        return Err("an aggregate of an outer query stands inside of it".into());
+        return Err("an aggregate of an outer query is used inside the query".into());
     }
     let name = name_of(call.aggfnoid);
     let is_builtin = call.aggfnoid.to_u32() < FIRST_OF_OTHERS;
@@ -361,7 +361,8 @@ fn percentile(block: &Block, call: Ref<Aggref>, name: &str) -> Checked<Option<Wh
     // Of smallint, integer, bigint, real, double precision and numeric.
     const ASCENDING: [u32; 6] = [95, 97, 412, 622, 672, 1754];
     const DESCENDING: [u32; 6] = [520, 521, 413, 623, 674, 1756];
-    const HINT: &str = "Give a constant between 0 and 1, as in percentile_cont(0.5), or an array of some in ascending order: \
+    const HINT: &str = "Give a constant between 0 and 1, as in percentile_cont(0.5), or an array of some in \
+     ascending order: \
                         percentile_cont(ARRAY[0.25, 0.5, 0.75]).";
     let function = call.aggfnoid.to_u32();
     let is_many = OF_MANY.contains(&function);
@@ -410,17 +411,17 @@ fn number(block: &Block, argument: Ref<Node>) -> Checked<Ref<Node>> {
         pg_sys::NUMERICOID,
     ];
     if !NUMBERS.contains(&tree::type_of(argument)) {
-        return Err("an aggregate is about something that is no number".into());
+        return Err("aggregate argument is not numeric".into());
     }
     let float = tree::cast(argument.copy(), pg_sys::FLOAT8OID);
-    let float = float.ok_or("an aggregate is about something that is no number")?;
+    let float = float.ok_or("aggregate argument is not numeric")?;
     block.checker.safe(float)
 }
 
 /// A single value as bounds becomes a narrow range around it; none may be too large.
 fn checked_bounds((lo, hi): (f64, f64)) -> Checked<(f64, f64)> {
     if !(lo <= hi && lo.abs() <= LARGEST && hi.abs() <= LARGEST) {
-        return Err("the values of an aggregate may be beyond 1e100".into());
+        return Err("aggregate argument may exceed 1e100".into());
     }
     let width = if lo == hi {
         lo.abs().max(1.0) / 1024.0
@@ -460,7 +461,7 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
         .iter()
         .filter(|(known, _)| *known == name)
         .find_map(|(_, signature)| signature.of_call(arguments.len()))
-        .ok_or("an aggregate has other arguments than it is declared with")?;
+        .ok_or("aggregate arguments do not match its declaration")?;
     let mut own = Own {
         name,
         arguments: Vec::new(),
@@ -481,7 +482,7 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
                 let value = tree::constant(block.checker.folded(argument.copy()));
                 let Some(value) = value else {
                     return Err(Reason::with_hint(
-                        format!("argument \"{}\" of {name} is no constant", role.name()),
+                        format!("argument \"{}\" of {name} is not a constant", role.name()),
                         "Write a number, or give a parameter without plan_cache_mode = force_generic_plan.",
                     ));
                 };
@@ -515,7 +516,7 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
             Ok(Some((lo, hi)))
         }
         (Some(_), Some(_)) => Err(Reason::new(
-            "the bounds of an aggregate are not lo < hi, from -1e100 to 1e100".to_owned(),
+            "aggregate bounds must be lo < hi, from -1e100 to 1e100".to_owned(),
         )),
         _ => Ok(None),
     };
@@ -541,7 +542,7 @@ fn name_of(function: Oid) -> String {
 
 /// The schema of the public aggregates.
 pub fn schema() -> Checked<String> {
-    let schema = extension::schema().ok_or("the extension dp_mean is not there")?;
+    let schema = extension::schema().ok_or("extension dp_mean does not exist")?;
     // SAFETY: a lookup in the catalog.
     let name = unsafe { pg_sys::get_namespace_name(schema) };
     Ok(quoted(&tree::text_of(name)))
@@ -549,7 +550,7 @@ pub fn schema() -> Checked<String> {
 
 fn no_bounds(name: &str) -> Reason {
     Reason::with_hint(
-        format!("nothing bounds what {name} is about"),
+        format!("no public bounds are declared for the argument of {name}"),
         "The owner of the table declares bounds by dp_declare(table, column, lo, hi); or give some, as in \
          dp_mean(x, 0, 100, 0.1).",
     )
@@ -558,9 +559,10 @@ fn no_bounds(name: &str) -> Reason {
 fn extreme(name: &str) -> Reason {
     let q = if name == "min" { 0.01 } else { 0.99 };
     Reason::with_hint(
-        format!("{name} is the value of one person"),
+        format!("{name} would be the value of one person"),
         format!(
-            "Ask for a quantile near the end, as in dp_quantile(x, lo, hi, {q}, 0.1); or SET dp_mean.previews = 'empty', \
+            "Ask for a quantile near the end, as in dp_quantile(x, lo, hi, {q}, 0.1); or SET dp_mean.previews = \
+             'empty', \
              and {name} is the public bound of the column."
         ),
     )
@@ -570,7 +572,7 @@ fn refused(aggregate: Oid) -> Reason {
     // SAFETY: a lookup in the catalog, which answers for any number.
     let name = tree::text_of(unsafe { pg_sys::format_procedure(aggregate) });
     Reason::with_hint(
-        format!("the aggregate {name} has no private answer"),
+        format!("aggregate {name} has no private answer"),
         "Ask for count, sum, avg, stddev, variance, percentile_cont, corr or regr_slope, or one of the aggregates of \
          dp_mean, such as dp_mean_estimate or dp_histogram.",
     )

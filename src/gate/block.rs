@@ -79,7 +79,7 @@ impl Block {
             || !query.rowMarks.is_null()
             || !access::is_only_read(query, entry)
         {
-            return Err("it can only be read, without locks".into());
+            return Err("protected tables can only be read, without row locks".into());
         }
         let is_distinct = !query.hasAggs
             && query.groupClause.is_null()
@@ -91,7 +91,7 @@ impl Block {
             query.groupClause = std::mem::replace(&mut query.distinctClause, std::ptr::null_mut());
         }
         if !query.hasAggs && query.groupClause.is_null() && query.groupingSets.is_null() {
-            return Err("it has no aggregate".into());
+            return Err("the query has no aggregate".into());
         }
         let root = tree::planning(query, parameters);
         let checker = Checker {
@@ -109,14 +109,14 @@ impl Block {
         };
         let from = Ref::of(query.jointree).expect("a query has FROM");
         if !block.is_below(from.node()) {
-            return Err("it does not stand in FROM".into());
+            return Err("the table is not in FROM".into());
         }
         for other in tree::list::<RangeTblEntry>(query.rtable) {
             if other != entry && access::is_denied(query, other) {
                 let name = quoted_name(other.relid);
                 return Err(Reason::with_hint(
-                    format!("it is joined with {name}, which you may not read either"),
-                    "A query can ask about one protected table; join what comes out of two.",
+                    format!("it is joined with {name}, which you may not read"),
+                    "A query can read one protected table. Join the results of two queries.",
                 ));
             }
         }
@@ -164,7 +164,7 @@ impl Block {
                 _ => false,
             };
             if !is_kept {
-                return Err("an outer join may leave it out".into());
+                return Err("the table is on the nullable side of an outer join".into());
             }
             self.check_from(left)?;
             self.check_from(right)?;
@@ -172,7 +172,7 @@ impl Block {
             return Ok(());
         }
         let Some(mut from) = node.cast::<FromExpr>() else {
-            return Err("FROM has a part of an unknown kind".into());
+            return Err("unsupported item in FROM".into());
         };
         for part in tree::list::<Node>(from.fromlist) {
             self.check_from(part)?;
@@ -213,10 +213,10 @@ impl Block {
                 if !is_plain || has_children || entry.lateral || !entry.securityQuals.is_null() {
                     return Err(Reason::with_hint(
                         format!(
-                            "{} is joined, which is no plain table",
+                            "{} is joined, which is not a plain table",
                             quoted_name(entry.relid)
                         ),
-                        "Join plain tables that you may read, or join what comes out of the query.",
+                        "Join plain tables that you may read, or join the result of the query.",
                     ));
                 }
                 if access::is_asked(self.query, entry) && !access::is_only_read(self.query, entry) {
@@ -230,8 +230,8 @@ impl Block {
                 released::check_released(released, &self.checker)
             }
             _ => Err(Reason::with_hint(
-                "something is joined that is no plain table",
-                "Join plain tables that you may read, or join what comes out of the query.",
+                "a joined item is not a plain table",
+                "Join plain tables that you may read, or join the result of the query.",
             )),
         }
     }
@@ -241,7 +241,7 @@ impl Block {
         let clauses = tree::list::<SortGroupClause>(self.query.groupClause);
         if clauses.len() > MOST_KEYS && Defence::Size.stands() {
             return Err(Reason::with_hint(
-                format!("it has more than {MOST_KEYS} keys"),
+                format!("the query has more than {MOST_KEYS} keys"),
                 "Group by fewer columns.",
             ));
         }
@@ -259,7 +259,7 @@ impl Block {
         let has_order = canonical_keys::has_order(kind) || !Defence::Order.stands();
         if !expression::is_total_operator(clause.eqop) || !expression::has_hash(kind) || !has_order
         {
-            return Err("rows cannot be grouped by values of this type".into());
+            return Err("cannot group by values of this type".into());
         }
         expression::check_key(written)?;
         let column = written.cast::<pg_sys::Var>();
@@ -303,7 +303,7 @@ impl Block {
         match sets.iter().any(is_hidden) {
             false => Ok(()),
             true => Err(Reason::with_hint(
-                "it is grouped by the column that names the person: no group of one person is ever shown",
+                "GROUP BY the unit column would show single persons",
                 "Group by something that many people share; count(DISTINCT ...) of that column counts people.",
             )),
         }
@@ -329,14 +329,14 @@ impl Block {
             );
         }
         if !expression::is_groupable(kind) {
-            return Err("rows cannot be grouped by the type of the person's column".into());
+            return Err("the type of the unit column cannot be grouped by".into());
         }
         let unit = self
             .checker
             .safe(tree::var(self.index, column, kind, modifier, collation))?;
         expression::check_key(unit)?;
         if collation != Oid::INVALID && !procedure::is_deterministic(collation) {
-            return Err("people would be told apart by a nondeterministic collation".into());
+            return Err("the unit column has a nondeterministic collation".into());
         }
         Ok(unit)
     }

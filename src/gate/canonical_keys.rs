@@ -56,8 +56,7 @@ fn equality(kind: Oid, collation: Oid) -> Checked<Equality> {
     {
         true => Ok(()),
         false => Err(Reason::with_hint(
-            "rows cannot be grouped by texts of a nondeterministic collation: equal ones look different, and one row's \
-             would be shown",
+            "cannot group by text with a nondeterministic collation, as equal values may look different",
             "Group by the bytes, as in GROUP BY name COLLATE \"C\".",
         )),
     };
@@ -93,16 +92,14 @@ fn several_forms(kind: Oid) -> Reason {
         (pg_sys::INTERVALOID, _) => {
             "Group by its length in seconds, as in GROUP BY extract(epoch FROM x)."
         }
-        _ if is_array => "Group by what you ask of it, as in GROUP BY 1 = ANY (x).",
+        _ if is_array => "Group by a condition on it, as in GROUP BY 1 = ANY (x).",
         (_, pg_sys::TYPTYPE_RANGE | pg_sys::TYPTYPE_MULTIRANGE) => {
             "Group by its ends, as in GROUP BY lower(x), upper(x)."
         }
         _ => "Group by numbers, dates, texts or booleans that are made of it.",
     };
     Reason::with_hint(
-        format!(
-            "rows cannot be grouped by values of type {name}: equal ones may look different, and one row's would be shown"
-        ),
+        format!("cannot group by values of type {name}, as equal values may look different"),
         hint,
     )
 }

@@ -42,11 +42,8 @@ pub fn of(call: &Call) -> Checked<(Spent, String)> {
     // Budgets are of people who are there or not.
     if !registry::hides_presence(call.mechanism).map_err(refused)? {
         return Err(Reason::with_hint(
-            format!(
-                "the mechanism {} takes the number of rows for public",
-                call.mechanism
-            ),
-            "Take another one, or none: dp_mechanisms() has those whose neighbours add or remove a row.",
+            format!("mechanism {} needs a public number of rows", call.mechanism),
+            "Use another mechanism, or none: dp_mechanisms() lists those whose neighbours add or remove a row.",
         ));
     }
     let made = registry::price(call.aggregate, &arguments);

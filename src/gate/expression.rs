@@ -88,7 +88,7 @@ impl Checker {
                 let schema = pg_sys::SQLValueFunctionOp::SVFOP_CURRENT_SCHEMA;
                 if function.op == schema && Defence::Nodes.stands() {
                     return Err(Reason::with_hint(
-                        "current_schema is used inside of it",
+                        "current_schema cannot be used on its rows",
                         "Write the name of the schema.",
                     ));
                 }
@@ -177,7 +177,7 @@ impl Checker {
                 expr.elements = self.check_list(expr.elements)?;
                 if Defence::Nodes.stands() && !expr.multidims && !size::is_short_array(expr) {
                     return Err(Reason::with_hint(
-                        "an array is made inside of it, which may be too large",
+                        "an array constructor on its rows may be too large",
                         "Compare with one value after another (a = x OR a = y), or cast the elements to varchar(n).",
                     ));
                 }
@@ -253,8 +253,8 @@ impl Checker {
         let link = node.cast::<pg_sys::SubLink>().expect("its tag");
         let refused = || {
             Reason::with_hint(
-                "sub-queries cannot be used inside of it",
-                "Join the table that it is about, if you may read it; or use it on what comes out of the query.",
+                "sub-queries cannot be used on its rows",
+                "Join the table that it is about, if you may read it; or use it on the result of the query.",
             )
         };
         let query = Ref::of(link.subselect)
@@ -309,8 +309,8 @@ impl Checker {
         match to_text && judged::output_ok(from) {
             true => Ok(node),
             false => Err(Reason::with_hint(
-                "a cast by way of text is used inside of it",
-                "Cast what comes out of the query instead, or let the owner of the table store the column in the \
+                "a cast through text cannot be used on its rows",
+                "Cast the result of the query instead, or let the owner of the table store the column in the \
                  type that you need.",
             )),
         }
@@ -357,24 +357,24 @@ fn not_total(function: Oid) -> Reason {
     let name = unsafe { pg_sys::format_procedure(function) };
     Reason::with_hint(
         format!(
-            "function {} cannot be used inside of it",
+            "function {} cannot be used on its rows",
             tree::text_of(name)
         ),
-        "Use it on what comes out of the query.",
+        "Use it on the result of the query, in an outer query.",
     )
 }
 
 fn correlated(what: &str) -> Reason {
     Reason::with_hint(
-        format!("{what} of an outer query is used inside of it"),
-        "Group by the column that it is compared with, in a sub-query in FROM, and join what comes out.",
+        format!("{what} of an outer query cannot be used on its rows"),
+        "Group by the column that it is compared with, in a sub-query in FROM, and join the result.",
     )
 }
 
 fn unknown_kind(what: &str) -> Reason {
     Reason::with_hint(
-        format!("{what} cannot be used inside of it"),
-        "Use it on what comes out of the query.",
+        format!("{what} cannot be used on its rows"),
+        "Use it on the result of the query, in an outer query.",
     )
 }
 
@@ -456,7 +456,7 @@ pub fn check_key(node: Ref<Node>) -> Checked<()> {
     let has_collation = unsafe { pg_sys::type_is_collatable(tree::type_of(node)) };
     let collation = tree::collation_of(node);
     if has_collation && collation == Oid::INVALID && Defence::Collation.stands() {
-        return Err("a key has no collation: two columns disagree on it".into());
+        return Err("a key has conflicting collations".into());
     }
     if collation != Oid::INVALID && Defence::Lookup.stands() {
         procedure::look_up_collation(collation);

@@ -55,7 +55,7 @@ fn owned_table(function: &'static str, call: Call) -> Result<PgRelation, Refusal
         return Err(wrong(
             function,
             "relation",
-            "is no plain or partitioned table",
+            "is not a plain or partitioned table",
             hint,
         ));
     }
@@ -107,7 +107,7 @@ fn column_of(function: &str, table: &PgRelation, name: &str) -> Result<(i16, Oid
             Err(wrong(
                 function,
                 "column_name",
-                "is no column of the table",
+                "is not a column of the table",
                 &hint,
             ))
         }
@@ -157,7 +157,7 @@ fn protect(call: Call) -> Option<Datum> {
             return Err(wrong(
                 FUNCTION,
                 "unit",
-                "is of a type that people cannot be told apart by",
+                "is of a type that cannot identify a person",
                 "Use a column of an integer type, text or uuid.",
             ));
         }
@@ -241,7 +241,7 @@ fn column_values(call: Call) -> Option<Datum> {
                 let values: Option<Vec<String>> = values.unwrap_or_default().into_iter().collect();
                 let hint = "Give each value that the column may have, as text.";
                 let values = values.ok_or_else(|| {
-                    wrong(FUNCTION, "allowed_values", "must not have a NULL", hint)
+                    wrong(FUNCTION, "allowed_values", "must not contain NULL", hint)
                 })?;
                 for value in &values {
                     check_value(kind, value);

@@ -164,7 +164,7 @@ pub fn set(relation: Oid, column: i16, label: Option<&str>) {
 pub fn check(object: ObjectAddress, text: Option<&str>) -> Result<(), Refusal> {
     if object.classId != pg_sys::RelationRelationId {
         return Err(errors::label(
-            "only tables and columns have labels of dp_mean",
+            "dp_mean security labels are for tables and columns only",
         ));
     }
     let result = match (text, object.objectSubId) {

@@ -109,7 +109,7 @@ fn inline_in(query: Ref<Query>, depends: &mut Depends, room: &mut Room) -> Resul
         let size = tree::size(body.node()).max(LEAST_INLINED);
         room.take(size, 1).ok_or_else(|| {
             errors::too_large(
-                "an SQL function calls itself, or is called too often",
+                "an SQL function is recursive, or called too often",
                 "Call each function once, and let none call itself.",
             )
         })?;
@@ -145,10 +145,10 @@ pub fn unwrap_withs(mut query: Ref<Query>, room: &mut Room) -> Result<(), Refusa
             room.take(tree::size(body.node()), copies).ok_or_else(|| {
                 errors::too_large(
                     &format!(
-                        "WITH \"{}\" is named too often, by itself and by others",
+                        "WITH \"{}\" is referenced too often",
                         tree::text_of(with.ctename)
                     ),
-                    "Name a WITH of rows of a protected table in few places: ask for what you need of it at once.",
+                    "Reference a WITH query over a protected table in few places only.",
                 )
             })?;
         }

@@ -209,7 +209,7 @@ impl Columns<'_> {
         let column = node.cast::<pg_sys::Var>()?;
         if column.varlevelsup == 0 {
             self.refuse(Reason::with_hint(
-                "a column is used that is neither a key of GROUP BY nor inside an aggregate",
+                "a column must appear in the GROUP BY clause or be used in an aggregate",
                 "Add it to GROUP BY, or take an aggregate of it.",
             ));
         }
@@ -240,7 +240,7 @@ impl Columns<'_> {
         let mut link = link.copy();
         if Ref::of(link.subselect).is_some_and(names_outer) {
             self.refuse(Reason::with_hint(
-                "a sub-query among its answers uses a column from outside of it",
+                "a sub-query in the select list uses an outer column",
                 "Put the query into a WITH or a sub-query in FROM, and the other one around it.",
             ));
         }
@@ -260,7 +260,7 @@ impl Columns<'_> {
             key.map(|i| self.columns[self.keys.len() + self.count + i])
         });
         let Some(bits) = bits.collect::<Option<Vec<_>>>() else {
-            self.refuse("GROUPING is about something that is no key".into());
+            self.refuse("argument of GROUPING is not a grouping key".into());
             return grouping.node();
         };
         let two = integer(2);

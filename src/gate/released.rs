@@ -33,8 +33,8 @@ pub fn check_released(mut query: Ref<Query>, checker: &Checker) -> Checked<()> {
         && is_ours(withs[0]);
     if !is_released {
         return Err(Reason::with_hint(
-            "a sub-query is joined that is neither a plain table nor an answer",
-            "Join plain tables that you may read, or join what comes out of the query.",
+            "a joined sub-query is neither a plain table nor a private answer",
+            "Join plain tables that you may read, or join the result of the query.",
         ));
     }
     let checker = Checker {

@@ -82,7 +82,7 @@ impl Gate {
         if !normalize::flatten(query) {
             return Err(errors::gated(
                 "in a sub-query",
-                "a UNION ALL stands beside it",
+                "the table is in a UNION ALL",
                 "Put the UNION ALL into a WITH of its own, or ask about the table alone.",
             ));
         }
@@ -143,9 +143,7 @@ impl Gate {
         rewritten.map_err(|reason| {
             let hint = match reason.hint {
                 Some(hint) => hint,
-                None => format!(
-                    "Ask as in: {example}. What comes out may be used in any query around it."
-                ),
+                None => format!("Ask as in: {example}. You can use the result in an outer query."),
             };
             errors::gated(&quoted_name(relation), &reason.why, &hint)
         })?;
@@ -205,13 +203,13 @@ impl Gate {
         let keys = block.keys()?;
         let asked = aggregate_requests::collect(&block)?;
         if asked.len() > MOST_AGGREGATES {
-            return Err(format!("it has more than {MOST_AGGREGATES} aggregates").into());
+            return Err(format!("the query has more than {MOST_AGGREGATES} aggregates").into());
         }
         let sets = sets(query, &keys)?;
         block.check_shown(&keys, &sets)?;
         if sets.len() * asked.len() > MOST_ANSWERS && Defence::Copies.stands() {
             return Err(format!(
-                "it has more than {MOST_ANSWERS} aggregates in all of its grouping sets together"
+                "the query has more than {MOST_ANSWERS} aggregates in all grouping sets together"
             )
             .into());
         }
@@ -250,7 +248,7 @@ impl Gate {
             None => Ok(most),
             Some(epsilon) if epsilon <= most => Ok(epsilon),
             Some(epsilon) => Err(Reason::with_hint(
-                format!("dp_mean.epsilon is {epsilon}, above the {most} that its owner allows"),
+                format!("dp_mean.epsilon is {epsilon}, above the {most} that the policy allows"),
                 format!("SET dp_mean.epsilon = {most}; or RESET dp_mean.epsilon."),
             )),
         }
@@ -316,7 +314,7 @@ pub fn check_copy(relation: Oid) -> Result<(), Refusal> {
         false => Ok(()),
         true => Err(errors::gated(
             &quoted_name(relation),
-            "COPY would give its rows",
+            "COPY would return its rows",
             &format!(
                 "COPY ({}) TO STDOUT gives private answers.",
                 policy.example()
@@ -331,7 +329,7 @@ fn sets(query: Ref<Query>, keys: &[Key]) -> Checked<Vec<Vec<bool>>> {
         return Ok(vec![vec![true; keys.len()]]);
     }
     let sets = tree::grouping_sets(query, MOST_SETS);
-    let sets = sets.ok_or_else(|| format!("it has more than {MOST_SETS} grouping sets"))?;
+    let sets = sets.ok_or_else(|| format!("the query has more than {MOST_SETS} grouping sets"))?;
     let has = |set: &Vec<i32>, key: &Key| set.contains(&(key.reference as i32));
     let sets = sets
         .iter()

@@ -262,7 +262,7 @@ impl Template<'_> {
     fn write_groups(&self, keys: &[usize], unit: usize) -> Checked<String> {
         if keys.len() + self.below.len() > MOST_PARTS {
             return Err(Reason::with_hint(
-                format!("it has more than {MOST_PARTS} keys and aggregates"),
+                format!("the query has more than {MOST_PARTS} keys and aggregates"),
                 "Ask for some of them in a query of its own: each is charged for itself.",
             ));
         }
@@ -334,7 +334,7 @@ impl Template<'_> {
         let delta = self.block.policy.keep_delta()?;
         let Some(delta) = delta else {
             return Err(Reason::with_hint(
-                "its groups are private, and the budget has no delta to choose which of them are shown",
+                "GROUP BY on undeclared values needs a budget with delta > 0",
                 format!(
                     "The owner of {} declares the values of the key by dp_declare(table, column, values), or gives the \
                      budget a delta.",

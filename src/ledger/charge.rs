@@ -135,7 +135,7 @@ pub fn charge(request: &Request) -> Result<(), Refusal> {
 pub fn charge_all(requests: &[Request]) -> Result<(), Refusal> {
     if requests.len() > MOST_TOGETHER {
         return Err(errors::too_large(
-            &format!("it asks about more than {MOST_TOGETHER} protected tables"),
+            &format!("the query reads more than {MOST_TOGETHER} protected tables"),
             "Nothing was spent. Ask about fewer of them at a time.",
         ));
     }

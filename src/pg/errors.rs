@@ -101,7 +101,7 @@ pub fn not_owner(table: &str) -> Refusal {
 
 /// Tells the owner of a table what the gate does not hide.
 pub fn statistics_tell(table: &str) {
-    let message = format!("statistics views of PostgreSQL tell how many rows {table} has");
+    let message = format!("statistics views reveal the number of rows of table {table}");
     ErrorReport::new(
         PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
         message,
@@ -115,7 +115,7 @@ pub fn statistics_tell(table: &str) {
 pub fn label(why: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("dp_mean: this is no security label: {why}"),
+        format!("invalid dp_mean security label: {why}"),
         "dp_protect(table, unit, budget) and dp_declare(table, column, lo, hi) write the labels.",
     )
 }
@@ -142,7 +142,7 @@ pub fn explain() -> Refusal {
 pub fn serializable() -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        "permission denied: the locks of a serializable transaction would show which private rows it read"
+        "permission denied: a serializable transaction would show which private rows it read"
             .to_owned(),
         "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ; has the same snapshot for all questions.",
     )
@@ -152,7 +152,7 @@ pub fn serializable() -> Refusal {
 pub fn again() -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        "permission denied: the plan could answer a private aggregate more than once".to_owned(),
+        "permission denied: the plan could run a private aggregate more than once".to_owned(),
         "Put the query about the protected table into a WITH ... AS MATERIALIZED of its own, which nothing outside of \
          it is used in.",
     )
@@ -182,7 +182,7 @@ pub fn receipt_damaged() -> Refusal {
 pub fn not_charged() -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        "permission denied: a private answer that was not charged".to_owned(),
+        "permission denied: private answer was not charged".to_owned(),
         "Nothing was released. Rows that are locked or changed cannot be joined with private answers: store these in a \
          table first.",
     )
@@ -192,7 +192,7 @@ pub fn not_charged() -> Refusal {
 pub fn gated(table: &str, why: &str, hint: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        format!("permission denied for table {table}: only private answers leave it, and {why}"),
+        format!("permission denied for table {table}: {why}"),
         hint,
     )
 }
@@ -236,7 +236,7 @@ pub fn depends_on_rows(aggregate: &str, argument: &'static str) -> Refusal {
 pub fn other_bound(aggregate: &str, argument: &'static str, made_by: &str) -> Refusal {
     let refusal = Refusal::new(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("{aggregate}: argument \"{argument}\" is not that of {made_by}"),
+        format!("{aggregate}: argument \"{argument}\" differs from that of {made_by}"),
         "Give both calls the same bounds.",
     );
     Refusal {
@@ -290,7 +290,7 @@ pub fn hidden_groups(aggregate: &str) -> Refusal {
 pub fn not_by_person() -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        "dp_groups: argument \"person\" is not what the sub-select is grouped by".into(),
+        "dp_groups: argument \"person\" must be the GROUP BY key of the sub-select".into(),
         "Write GROUP BY with the person's column and nothing else, and give dp_groups the same column.",
     )
 }
@@ -339,7 +339,7 @@ pub fn other_columns() -> Refusal {
 /// Warns of an argument that was looked up in the table.
 pub fn looked_up(aggregate: &str, argument: &str) {
     let message = format!(
-        "{aggregate}: argument \"{argument}\" is looked up in a table that the call is about"
+        "{aggregate}: argument \"{argument}\" is read from a table that the call aggregates"
     );
     ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, message, "dp_mean")
         .set_hint(
@@ -429,8 +429,7 @@ pub fn no_external_state() -> ! {
 pub fn not_sealed() -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_DATA_EXCEPTION,
-        "dp_state: this is no part of the same call that a server with the same keys has sealed"
-            .into(),
+        "dp_state: partial state is from another call, or was not sealed with the same keys".into(),
         "All servers need the same keys, and the same version and settings of dp_mean; each part counts once.",
     )
 }
@@ -439,7 +438,7 @@ pub fn not_sealed() -> ! {
 pub fn no_keys(why: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("dp_state: this server has no key for what the servers tell one another: {why}"),
+        format!("dp_state: no key configured for states exchanged between nodes: {why}"),
         "Make one as the user that runs PostgreSQL, in the data directory: (umask 077; echo \"key1 \
          $(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \\n')\" > dp_mean.keys); and copy the file to the other \
          servers. dp_mean.state_key_file is another place for it.",
@@ -452,13 +451,13 @@ pub fn unsealed(reason: dp_sealing::Unsealed) -> ! {
         dp_sealing::Unsealed::NoRandomness => no_randomness(),
         dp_sealing::Unsealed::NoMemory => raise(
             PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
-            "dp_state: there is no memory to seal a state".into(),
+            "dp_state: out of memory while sealing a state".into(),
             "Try again with fewer groups or fewer positions at a time.",
         ),
         dp_sealing::Unsealed::TooLong => raise(
             PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             "dp_state: the arguments of the call are too long".into(),
-            "What servers tell one another has at most 64 KB of arguments.",
+            "States exchanged between nodes can carry at most 64 kB of arguments.",
         ),
     }
 }
@@ -467,8 +466,8 @@ pub fn unsealed(reason: dp_sealing::Unsealed) -> ! {
 pub fn people_do_not_travel() -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        "dp_state: contributions of persons are not put together across servers".into(),
-        "What bounds a person stands in the query of one server, and another cannot check it. Have the rows fetched: \
+        "dp_state: contributions of persons cannot be combined across nodes".into(),
+        "The bounds of a person are in the query of one node, and another cannot check them. Have the rows fetched: \
          FROM (SELECT ... OFFSET 0) in the place of the table.",
     )
 }
@@ -557,7 +556,7 @@ pub fn caught(payload: Box<dyn Any + Send>) -> ! {
             raise(
                 PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
                 format!("dp_mean: {message}"),
-                "This is a mistake in dp_mean. Please report it, with the call but without its data.",
+                "This is a bug in dp_mean. Please report it, with the call but without its data.",
             )
         }
     }
@@ -581,7 +580,7 @@ pub fn no_randomness() -> ! {
 pub fn no_budget(function: &str, budget: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
-        format!("{function}: there is no budget \"{budget}\""),
+        format!("{function}: budget \"{budget}\" does not exist"),
         "dp_set_budget(name, epsilon, delta) makes one; dp_budgets lists those that you may see.",
     )
 }
@@ -590,7 +589,7 @@ pub fn no_budget(function: &str, budget: &str) -> Refusal {
 pub fn no_role(function: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
-        format!("{function}: argument \"role\" is no role"),
+        format!("{function}: argument \"role\" is not a role"),
         "Give the name of a role, as in 'ann'::regrole.",
     )
 }
@@ -600,7 +599,8 @@ pub fn not_budget_owner(function: &str, budget: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
         format!("{function}: must be owner of budget \"{budget}\""),
-        "Its owner is the role that made it, or was given it by dp_set_budget_owner. Ask them, or become a member of that \
+        "Its owner is the role that made it, or was given it by dp_set_budget_owner. Ask them, or become a \
+         member of that \
          role.",
     )
 }
@@ -636,7 +636,8 @@ pub fn other_home(function: &str, budget: &str, difference: (&str, i64, i64)) ->
     Refusal::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message,
-        "Nothing was spent. After a promotion, a restore, an upgrade or a copy of the database, the owner of the budget \
+        "Nothing was spent. After a promotion, a restore, an upgrade or a copy of the database, the owner of \
+         the budget \
          says how much was spent that is not in this ledger: dp_continue_budget(name, epsilon, delta), with 0 and 0 if \
          nothing is missing.",
     )
@@ -677,7 +678,7 @@ pub fn limit_not_committed(function: &str, budget: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         format!("{function}: a limit of budget \"{budget}\" was set in this transaction"),
-        "COMMIT first: a charge is for good, and a limit that may be rolled back is no promise yet.",
+        "COMMIT first: a charge is for good, and a limit that may be rolled back does not count yet.",
     )
 }
 
@@ -695,8 +696,9 @@ pub fn over_limit(
         Some(role) => format!("role \"{role}\" in budget \"{budget}\""),
         None => format!("budget \"{budget}\""),
     };
-    const HINT: &str = "Nothing was spent. The view dp_budgets shows what was spent and what is left; only the owner of the \
-                        budget can promise a higher limit, by dp_set_budget.";
+    const HINT: &str = "Nothing was spent. The view dp_budgets shows what was spent and what is left; only the \
+     owner of the \
+                        budget can raise the limit, with dp_set_budget.";
     let left = limit.delta.saturating_sub(spent.delta).max(0);
     let delta_left = float_down(left, DELTA_UNIT);
     let (what, left, of, takes) = if asked.1 > delta_left {
@@ -711,7 +713,7 @@ pub fn over_limit(
         if limit.rho == 0 {
             return Refusal::new(
                 PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
-                format!("{function}: {who} has no delta, and Gaussian noise takes one"),
+                format!("{function}: {who} has no delta, which Gaussian noise needs"),
                 format!("{HINT} Any mechanism but gaussian and ellipse needs no delta."),
             );
         }
@@ -761,7 +763,7 @@ pub fn ledger_locked() -> Refusal {
 pub fn ledger_damaged() -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        "dp_mean: the ledger of budgets is not as CREATE EXTENSION made it".into(),
+        "dp_mean: the tables of the ledger are not as CREATE EXTENSION made them".into(),
         "Nothing was spent. Run ALTER EXTENSION dp_mean UPDATE; if that is not it, restore the tables of the schema \
          dp_mean from a backup.",
     )
@@ -771,8 +773,9 @@ pub fn ledger_damaged() -> Refusal {
 pub fn spent_unknown(budget: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("dp_mean: the ledger does not know what was spent of budget \"{budget}\""),
-        "Nothing was spent now. The database was restored without all rows of dp_mean.spent, or with some of them twice. \
+        format!("dp_mean: spending of budget \"{budget}\" is unknown after a restore"),
+        "Nothing was spent now. The database was restored without all rows of dp_mean.spent, or with some of \
+         them twice. \
          The owner of the budget says what was spent by dp_restore_budget(name, epsilon, delta).",
     )
 }
@@ -790,8 +793,9 @@ pub fn spent_not_committed(budget: &str) -> Refusal {
 pub fn limit_unknown(budget: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("dp_mean: the ledger does not know the limit of budget \"{budget}\""),
-        "Nothing was spent. The database was restored without rows of dp_mean.budget_limit. The owner of the budget says its \
+        format!("dp_mean: limit of budget \"{budget}\" is unknown after a restore"),
+        "Nothing was spent. The database was restored without rows of dp_mean.budget_limit. The owner of the \
+         budget says its \
          limit, and those of roles, by dp_set_budget.",
     )
 }
@@ -800,7 +804,7 @@ pub fn limit_unknown(budget: &str) -> Refusal {
 pub fn budget_lost() -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        "dp_mean: the ledger has rows of a budget that is not there".into(),
+        "dp_mean: the ledger has rows of a budget that does not exist".into(),
         "Nothing was spent. The database was restored without all rows of dp_mean.budget. Load them again, or insert \
          them as a superuser: the manual says how.",
     )
@@ -810,7 +814,7 @@ pub fn budget_lost() -> Refusal {
 pub fn ledger_watched(table: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("dp_mean: a trigger on table dp_mean.{table} would miss what is written"),
+        format!("dp_mean: trigger on table dp_mean.{table} would miss changes"),
         "Nothing was changed. Wait until pg_repack has ended, and let it leave out the tables of the extension \
          (--exclude-extension=dp_mean), or drop the trigger: the ledger is written without triggers.",
     )
@@ -820,7 +824,7 @@ pub fn ledger_watched(table: &str) -> Refusal {
 pub fn ledger_indexed(table: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("dp_mean: table dp_mean.{table} has not the indexes that CREATE EXTENSION made"),
+        format!("dp_mean: table dp_mean.{table} has other indexes than CREATE EXTENSION made"),
         "Nothing was changed. Drop the others: an index would miss rows that are written in place.",
     )
 }
@@ -848,7 +852,7 @@ pub fn ledger_not_replicated() -> Refusal {
 pub fn ledger_is_shut() -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        "dp_mean: the ledger of budgets is not changed by UPDATE, DELETE or TRUNCATE".into(),
+        "dp_mean: the ledger cannot be changed by UPDATE, DELETE or TRUNCATE".into(),
         "dp_set_budget sets a limit, dp_close_budget ends a budget. What was spent stays spent.",
     )
 }
@@ -858,7 +862,7 @@ pub fn not_partial(reason: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         format!("dp_mean.total: {reason}"),
-        "Call the function itself: dp_mean.total stands in for it within queries over protected tables.",
+        "Call the function itself: dp_mean.total replaces it in queries over protected tables.",
     )
 }
 
@@ -866,8 +870,8 @@ pub fn not_partial(reason: &str) -> Refusal {
 pub fn not_key() -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        "dp_mean.key: it is called by hand".into(),
-        "Use the value itself: dp_mean.key stands around keys of GROUP BY within queries over protected tables.",
+        "dp_mean.key: cannot be called directly".into(),
+        "Use the value itself: dp_mean.key wraps GROUP BY keys in queries over protected tables.",
     )
 }
 
@@ -875,7 +879,7 @@ pub fn not_key() -> Refusal {
 pub fn no_function(name: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION,
-        format!("dp_mean: there is no function dp_mean.{name}"),
+        format!("dp_mean: function dp_mean.{name} does not exist"),
         "Run ALTER EXTENSION dp_mean UPDATE.",
     )
 }
@@ -884,7 +888,7 @@ pub fn no_function(name: &str) -> Refusal {
 pub fn not_counted() -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        "dp_stats: nothing is counted, as dp_mean was not loaded with the server".into(),
+        "dp_stats: dp_mean must be loaded with shared_preload_libraries".into(),
         "Put dp_mean into shared_preload_libraries in postgresql.conf, and restart the server.",
     )
 }
@@ -893,7 +897,7 @@ pub fn not_counted() -> Refusal {
 pub fn on_standby(function: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
-        format!("{function}: a standby cannot charge a budget"),
+        format!("{function}: cannot charge a budget on a standby"),
         "Ask the primary server.",
     )
 }
@@ -902,7 +906,7 @@ pub fn on_standby(function: &str) -> Refusal {
 pub fn in_parallel(function: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
-        format!("{function}: a parallel plan cannot charge a budget"),
+        format!("{function}: cannot charge a budget in a parallel plan"),
         "SET max_parallel_workers_per_gather = 0.",
     )
 }

@@ -78,7 +78,7 @@ pub unsafe fn judge(function: Oid, arguments: *mut List) -> Judgement {
         None if procedure::is_leakproof(function) => Judgement::Total,
         None => refused(
             function,
-            "is not on the list of functions that may run on private rows",
+            "is not in the list of functions allowed on private rows",
         ),
     }
 }
@@ -153,15 +153,13 @@ pub unsafe fn collation_ok(input_collation: Oid, arguments: *mut List) -> Result
         return if procedure::is_deterministic(input_collation) {
             Ok(())
         } else {
-            Err("texts of a nondeterministic collation cannot be used".into())
+            Err("text with a nondeterministic collation cannot be used".into())
         };
     }
     // SAFETY: the caller guarantees it.
     let mut types = unsafe { elements::<Node>(arguments).map(|node| pg_sys::exprType(node)) };
     if types.any(procedure::is_collatable) {
-        return Err(
-            "texts of several collations are compared, and none was chosen with COLLATE".into(),
-        );
+        return Err("could not determine which collation to use for text comparison".into());
     }
     Ok(())
 }

@@ -113,7 +113,8 @@ fn groups_are_those_of_plain_sql() {
         ),
         (
             2,
-            "SELECT CASE WHEN age < 40 THEN 'young' ELSE 'old' END AS ages, avg(cost) FROM visits GROUP BY ages ORDER BY 1",
+            "SELECT CASE WHEN age < 40 THEN 'young' ELSE 'old' END AS ages, avg(cost) FROM visits GROUP BY ages \
+             ORDER BY 1",
         ),
         (
             2,
@@ -162,7 +163,8 @@ fn groups_are_those_of_plain_sql() {
         ),
         (
             2,
-            "SELECT region, count(*) FILTER (WHERE age > 50 AND note IS NOT NULL) FROM visits GROUP BY region ORDER BY 1",
+            "SELECT region, count(*) FILTER (WHERE age > 50 AND note IS NOT NULL) FROM visits GROUP BY region \
+             ORDER BY 1",
         ),
         (
             1,
@@ -256,7 +258,8 @@ fn public_lists_are_used_in_grouping_sets() {
     );
     // Public values alone cost nothing, in a set as anywhere.
     let price = world.price(|world| {
-        let sql = "SELECT dept, count(*) OVER () FROM (SELECT dept FROM staff GROUP BY GROUPING SETS ((dept))) s ORDER BY 1";
+        let sql = "SELECT dept, count(*) OVER () FROM (SELECT dept FROM staff GROUP BY GROUPING SETS ((dept))) \
+         s ORDER BY 1";
         assert_eq!(table(&mut world.analyst, sql).len(), 5);
     });
     assert_eq!(price, (0.0, 0));
@@ -285,7 +288,8 @@ fn fewer_rows_and_groups_are_what_is_asked_for() {
             40000,
         ),
         (
-            "SELECT sum(n)::bigint FROM (SELECT region, dp_count(1, 1.0, 'geometric(rows=2, groups=1)') AS n FROM visits \
+            "SELECT sum(n)::bigint FROM (SELECT region, dp_count(1, 1.0, 'geometric(rows=2, groups=1)') AS n \
+             FROM visits \
              GROUP BY region) s",
             "dp_count: geometric(groups=1, rows=2), dp_keep: keep(groups=1, rows=1)",
             40000,
@@ -516,7 +520,8 @@ fn quantiles_have_private_answers() {
     );
     world.same_as(
         "SELECT dp_quantile(salary, 0, 100000, 0.2, 20), dp_median(salary, 0, 100000, 20, 'em(grid=log)') FROM people",
-        "SELECT percentile_cont(0.2) WITHIN GROUP (ORDER BY salary), percentile_cont(0.5) WITHIN GROUP (ORDER BY salary) \
+        "SELECT percentile_cont(0.2) WITHIN GROUP (ORDER BY salary), percentile_cont(0.5) WITHIN GROUP (ORDER \
+         BY salary) \
          FROM people",
         2,
     );
@@ -531,11 +536,11 @@ fn quantiles_have_private_answers() {
         ),
         (
             "percentile_cont(random()) WITHIN GROUP (ORDER BY salary)",
-            "the argument of percentile_cont is no constant",
+            "the argument of percentile_cont is not a constant",
         ),
         (
             "percentile_cont((SELECT 0.5)) WITHIN GROUP (ORDER BY salary)",
-            "the argument of percentile_cont is no constant",
+            "the argument of percentile_cont is not a constant",
         ),
         (
             "percentile_disc(1) WITHIN GROUP (ORDER BY born)",
@@ -543,7 +548,7 @@ fn quantiles_have_private_answers() {
         ),
         (
             "percentile_disc(ARRAY[0.5, random()]) WITHIN GROUP (ORDER BY born)",
-            "the argument of percentile_disc is no constant",
+            "the argument of percentile_disc is not a constant",
         ),
         (
             "percentile_cont(NULL::float8[]) WITHIN GROUP (ORDER BY salary)",
@@ -599,7 +604,7 @@ fn quantiles_have_private_answers() {
         ),
         (
             "dp_quantiles(salary, 0, 100000, ARRAY[salary], 20)",
-            "argument \"qs\" of dp_quantiles is no constant",
+            "argument \"qs\" of dp_quantiles is not a constant",
         ),
         (
             "dp_quantile_estimate(salary, 0, 100000, 0.5, 20)",
@@ -649,7 +654,8 @@ fn two_columns_have_private_answers() {
     ] {
         world.same(sql, releases);
     }
-    let own = "SELECT (r).slope, (r).correlation FROM (SELECT dp_regr(born + salary / 1000, born, 1900, 2120, 1900, 2020, 20) AS r \
+    let own = "SELECT (r).slope, (r).correlation FROM (SELECT dp_regr(born + salary / 1000, born, 1900, 2120, \
+     1900, 2020, 20) AS r \
                FROM people) s";
     let truth = "SELECT regr_slope(born + salary / 1000, born), corr(born + salary / 1000, born) FROM people";
     world.same_as(own, truth, 1);
@@ -874,7 +880,7 @@ fn previews_are_empty_and_cost_nothing() {
     let sql = "SELECT * FROM visits LIMIT 100";
     let refusal = world.refused(sql);
     assert!(
-        refusal.message.contains("it has no aggregate"),
+        refusal.message.contains("the query has no aggregate"),
         "{refusal:?}"
     );
     world.ask("SET dp_mean.previews = 'empty'");

@@ -36,8 +36,8 @@ fn check_all(cases: &[Case]) {
     }
 }
 
-const NO_AGGREGATE: &str = "it has no aggregate";
-const ONLY_READ: &str = "it can only be read, without locks";
+const NO_AGGREGATE: &str = "the query has no aggregate";
+const ONLY_READ: &str = "protected tables can only be read, without row locks";
 const SYSTEM: &str = "system columns and whole rows";
 
 #[test]
@@ -142,7 +142,8 @@ fn a_block_is_about_nothing_from_outside() {
             "sub-queries",
         ),
         (
-            "SELECT region, (SELECT factor FROM regions r WHERE r.region = v.region), count(*) FROM visits v GROUP BY region",
+            "SELECT region, (SELECT factor FROM regions r WHERE r.region = v.region), count(*) FROM visits v \
+             GROUP BY region",
             "a sub-query among its answers",
         ),
         (
@@ -155,15 +156,15 @@ fn a_block_is_about_nothing_from_outside() {
         ),
         (
             "SELECT count(*) FROM visits FULL JOIN regions USING (region)",
-            "an outer join may leave it out",
+            "the table is on the nullable side of an outer join",
         ),
         (
             "SELECT count(*) FROM regions LEFT JOIN visits USING (region)",
-            "an outer join may leave it out",
+            "the table is on the nullable side of an outer join",
         ),
         (
             "SELECT count(*) FROM visits, generate_series(1, 3)",
-            "something is joined that is no plain table",
+            "a joined item is not a plain table",
         ),
     ]);
 }
@@ -224,7 +225,7 @@ fn the_table_is_not_written_or_locked() {
 fn copy_shows_no_rows() {
     let mut world = World::new();
     for sql in ["COPY visits TO STDOUT", "COPY visits (region) TO STDOUT"] {
-        let refusal = check(&mut world, sql, "COPY would give its rows");
+        let refusal = check(&mut world, sql, "COPY would return its rows");
         assert!(
             refusal
                 .hint
@@ -269,7 +270,7 @@ fn rows_have_no_places_and_no_wholes() {
         ("SELECT count(v.*) FROM visits v", SYSTEM),
         (
             "SELECT count(*) FROM visits v WHERE v IS NOT NULL",
-            "IS NULL of a row cannot be used inside of it",
+            "IS NULL of a row cannot be used on its rows",
         ),
         (
             "SELECT count(*) FROM visits v WHERE v::text LIKE '%r1%'",
@@ -337,7 +338,8 @@ fn explain_is_refused() {
                 assert!(refusal.hint.contains("dp_cost("), "{sql}: {refusal:?}");
             }
             for _ in 0..6 {
-                world.ask("EXECUTE p; EXECUTE generic (30); SELECT of_sql(), in_plpgsql(), caught(), count(*) FROM seen");
+                world.ask("EXECUTE p; EXECUTE generic (30); SELECT of_sql(), in_plpgsql(), caught(), count(*) \
+                 FROM seen");
             }
         }
     }
@@ -472,27 +474,27 @@ fn bounds_and_prices_are_public_constants() {
         ("SELECT avg(cost * 1e99) FROM visits", "beyond 1e100"),
         (
             "SELECT avg(length(note)) FROM visits",
-            "nothing bounds what avg is about",
+            "no public bounds are declared for the argument of avg",
         ),
         (
             "SELECT avg(id) FROM visits",
-            "nothing bounds what avg is about",
+            "no public bounds are declared for the argument of avg",
         ),
         (
             "SELECT sum(1 / cost) FROM visits",
-            "nothing bounds what sum is about",
+            "no public bounds are declared for the argument of sum",
         ),
         (
             "SELECT dp_mean(cost, 0, 100, rate) FROM visits",
-            "argument \"eps\" of dp_mean is no constant",
+            "argument \"eps\" of dp_mean is not a constant",
         ),
         (
             "SELECT dp_count(cost) FROM visits",
-            "argument \"eps\" of dp_count is no constant",
+            "argument \"eps\" of dp_count is not a constant",
         ),
         (
             "SELECT dp_mean(cost, 0, age, 0.1) FROM visits",
-            "argument \"hi\" of dp_mean is no constant",
+            "argument \"hi\" of dp_mean is not a constant",
         ),
         (
             "SELECT dp_mean(cost, 0, 100, NULL) FROM visits",
@@ -518,10 +520,13 @@ fn other_aggregates_have_a_hint() {
             "SELECT mode() WITHIN GROUP (ORDER BY region) FROM visits",
             no_answer,
         ),
-        ("SELECT min(cost) FROM visits", "is the value of one person"),
+        (
+            "SELECT min(cost) FROM visits",
+            "would be the value of one person",
+        ),
         (
             "SELECT max(cost), count(*) FROM visits",
-            "is the value of one person",
+            "would be the value of one person",
         ),
         ("SELECT regr_sxy(cost, age) FROM visits", no_answer),
         ("SELECT bool_or(cost > 3) FROM visits", no_answer),
@@ -660,7 +665,7 @@ fn a_right_to_a_column_is_no_right_to_another() {
         "SELECT cost FROM visits",
         "SELECT region FROM visits ORDER BY cost",
     ] {
-        check(&mut world, sql, "it has no aggregate");
+        check(&mut world, sql, "the query has no aggregate");
     }
     for sql in [
         "COPY visits TO STDOUT",
@@ -683,7 +688,7 @@ fn a_right_to_a_column_is_no_right_to_another() {
         check(
             &mut world,
             sql,
-            "it is joined with places, which you may not read either",
+            "it is joined with places, which you may not read",
         );
     }
 }
@@ -813,7 +818,8 @@ fn what_is_computed_of_rows_is_no_preview() {
 fn a_budget_says_what_it_lacks() {
     let mut world = World::new();
     world.own(
-        "SELECT dp_set_budget('small', 1, 1e-6), dp_set_budget('pure', 1, 0); CREATE TABLE few (id int PRIMARY KEY, x float8);
+        "SELECT dp_set_budget('small', 1, 1e-6), dp_set_budget('pure', 1, 0); CREATE TABLE few (id int PRIMARY \
+         KEY, x float8);
          CREATE TABLE none (id int PRIMARY KEY, x float8);
          SELECT dp_protect('few', 'id', 'small'), dp_protect('none', 'id', 'pure'),
              dp_allow('few', '{analyst}'), dp_allow('none', '{analyst}')",
@@ -827,7 +833,7 @@ fn a_budget_says_what_it_lacks() {
         ),
         (
             "SELECT dp_mean(x, 0, 1, 0.5, 'gaussian(delta=1e-7)') FROM none".to_owned(),
-            "dp_mean: budget \"pure\" has no delta, and Gaussian noise takes one",
+            "dp_mean: budget \"pure\" has no delta, which Gaussian noise needs",
         ),
         (
             format!("SELECT {} FROM few", many.join(", ")),
@@ -860,7 +866,7 @@ fn what_is_above_the_policy_is_refused() {
         (
             "SELECT region, dp_count(1, 1, 'geometric(groups=1)'), dp_sum(cost, 0, 100, 1, 'staircase(groups=2)') \
              FROM visits GROUP BY region",
-            "two of its aggregates ask for groups=",
+            "two aggregates of the query ask for groups=",
         ),
         (
             "SELECT dp_mean(salary, 0, 100000, 1, 'hourglass(rows=2)') FROM people",

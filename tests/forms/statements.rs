@@ -100,7 +100,7 @@ fn epsilon_may_be_a_parameter_of_a_custom_plan() {
     assert!(
         refusal
             .message
-            .contains("\"eps\" of dp_count is no constant"),
+            .contains("\"eps\" of dp_count is not a constant"),
         "{refusal:?}"
     );
     assert!(refusal.hint.contains("force_generic_plan"), "{refusal:?}");
@@ -328,7 +328,8 @@ fn the_owner_of_a_view_is_charged() {
     assert!(charges.iter().all(|row| row.get::<_, String>(0) == analyst));
     // A view that asks with the rights of its reader is of no use to who has none.
     world.ask(
-        "CREATE VIEW invokes WITH (security_invoker) AS SELECT count(*) FROM visits; GRANT SELECT ON invokes TO {other}",
+        "CREATE VIEW invokes WITH (security_invoker) AS SELECT count(*) FROM visits; GRANT SELECT ON invokes TO \
+         {other}",
     );
     let error = other
         .simple_query("SELECT * FROM invokes")

@@ -228,7 +228,7 @@ fn a_joined_table_with_policies_sees_nothing() {
         let (code, message) = end.error.expect("it is refused");
         assert_eq!(code, "42501", "{sql}");
         assert!(
-            message.contains("guarded is joined, which is no plain table"),
+            message.contains("guarded is joined, which is not a plain table"),
             "{message}: {sql}"
         );
         assert!(end.heard.is_empty(), "{:?}: {sql}", end.heard);

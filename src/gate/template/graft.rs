@@ -43,14 +43,14 @@ pub fn build(written: &Written, block: &Block, room: &mut Room) -> Checked<Ref<Q
     let parsed = as_owner(|| tree::parse(&written.sql, &types));
     if Defence::Names.stands() && !check_names(parsed.node()) {
         return Err(Reason::with_hint(
-            "another function has the name of one of dp_mean, in the same schema",
+            "another function in the extension's schema has the name of a dp_mean function",
             "The owner of the schema should drop it, and let nobody create there.",
         ));
     }
     let copied = room.take(copied(parsed, written, block), 1);
     copied.ok_or_else(|| {
         Reason::with_hint(
-            "its expressions and its FROM are too large to be read once for each grouping set and aggregate",
+            "its expressions are too large to be repeated for each grouping set and aggregate",
             "Ask with fewer grouping sets, or for fewer aggregates at a time.",
         )
     })?;

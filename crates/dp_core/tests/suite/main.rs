@@ -5,8 +5,9 @@
 //! distinct ids (`distinct`), quantiles (`quantile`), means, sums and variances that find their bounds (`auto`,
 //! `auto_sum`, `auto_variance`), what every mechanism spends on a row of a person (`shares`), forecasts against releases
 //! (`planning`), what intervals cover (`intervals`, `spread`), budgets against the best analyst (`spending`), behaviour at
-//! the edges (`order`, `parsing`, `extremes`), that every mechanism has a page with its proof (`proofs`), and that no file
-//! imports itself through others (`imports`).
+//! the edges (`order`, `parsing`, `extremes`), that every mechanism has a page with its proof (`proofs`), that no file
+//! imports itself through others (`imports`), that pages and comments are easy to read (`prose`), and that mutations fit
+//! the sources (`mutations`).
 
 mod accounting;
 mod accuracy;
@@ -26,12 +27,14 @@ mod imports;
 #[cfg(feature = "testing")]
 mod intervals;
 mod keep;
+mod mutations;
 mod normal;
 mod order;
 mod parsing;
 mod planning;
 mod privacy;
 mod proofs;
+mod prose;
 #[cfg(feature = "testing")]
 mod quantile;
 mod quantile_estimate;

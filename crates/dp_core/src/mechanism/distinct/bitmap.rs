@@ -63,7 +63,7 @@ pub(crate) const ENTRY: Entry<DistinctMechanism> = Entry {
         name: "bitmap",
         guarantee: PURE,
         loss: Loss::Pure,
-        neighbours: "add or remove all rows of one id; with values=, those of so many ids",
+        neighbours: "add or remove all rows of one id; with values=, those of that many ids",
         parameters: &[BITS, VALUES],
         example: "bitmap",
         source: "Whang, Vander-Zanden, Taylor 1990, linear counting; its number of bits with the noise of Ghosh, \

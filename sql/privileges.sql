@@ -1,0 +1,23 @@
+-- Privileges on what the extension calls by itself. Others have none, but where a type, a view or a rewritten query
+-- calls it in the name of any role.
+
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA dp_mean FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    dp_mean.dp_mechanism_in(cstring),
+    dp_mean.dp_mechanism_out(dp_mechanism),
+    dp_mean.dp_mechanism_recv(internal),
+    dp_mean.dp_mechanism_send(dp_mechanism),
+    dp_mean.dp_mechanism_lt(dp_mechanism, dp_mechanism),
+    dp_mean.dp_mechanism_le(dp_mechanism, dp_mechanism),
+    dp_mean.dp_mechanism_eq(dp_mechanism, dp_mechanism),
+    dp_mean.dp_mechanism_ne(dp_mechanism, dp_mechanism),
+    dp_mean.dp_mechanism_ge(dp_mechanism, dp_mechanism),
+    dp_mean.dp_mechanism_gt(dp_mechanism, dp_mechanism),
+    dp_mean.dp_mechanism_cmp(dp_mechanism, dp_mechanism),
+    dp_mean.dp_budget_sums(float8, float8, bigint, bigint, bigint, bigint, bigint, bigint, float8),
+    dp_mean.receipt_trans(boolean, oid, oid, bigint, bigint, bigint, text),
+    dp_mean.receipt_final(boolean),
+    dp_mean.receipt(oid, oid, bigint, bigint, bigint, text),
+    dp_mean.total(oid, "any"),
+    dp_mean.key("any", boolean, integer)
+TO PUBLIC;
