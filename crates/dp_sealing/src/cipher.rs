@@ -1,20 +1,14 @@
-//! ChaCha20-Poly1305 (RFC 8439) for many short messages: the key of the authenticator and the first blocks of the stream
-//! come from one call of ChaCha20, which takes as long for four blocks as for one. And the keys that it is used under.
+//! XChaCha20-Poly1305 for many short messages, by the crate `chacha20poly1305`: the step of HChaCha20 is made once for
+//! all nonces that begin alike. And the keys that it is used under.
 
 use chacha20::cipher::array::Array;
-use chacha20::cipher::consts::{U4, U64};
-use chacha20::cipher::{KeyIvInit, StreamCipherCore};
-use chacha20::variants::Ietf;
-use chacha20::{ChaChaCore, R20, hchacha};
-use poly1305::universal_hash::{KeyInit, UniversalHash};
-use poly1305::{Block, Poly1305, Tag};
+use chacha20::{R20, hchacha};
+use chacha20poly1305::aead::inout::InOutBuf;
+use chacha20poly1305::{AeadInOut, ChaCha20Poly1305, KeyInit, Nonce, Tag};
 use zeroize::{Zeroize, Zeroizing};
 
 pub(crate) const KEY: usize = 32;
 pub(crate) const TAG: usize = 16;
-
-/// The blocks that come at once.
-type Blocks = Array<Array<u8, U64>, U4>;
 
 /// A key that HChaCha20 makes of another one and 16 bytes.
 fn made(key: &[u8; KEY], of: &[u8; 16]) -> Zeroizing<[u8; KEY]> {
@@ -38,69 +32,38 @@ pub(crate) fn key_of(key: &[u8; KEY], bytes: &[u8]) -> Zeroizing<[u8; KEY]> {
 
 /// XChaCha20-Poly1305 under nonces that have their first 16 bytes in common, without associated data.
 #[derive(Clone)]
-pub(crate) struct Cipher(Zeroizing<[u8; KEY]>);
+pub(crate) struct Cipher(ChaCha20Poly1305);
 
 impl Cipher {
-    /// That of nonces which begin with these bytes.
+    /// The cipher for nonces that begin with these bytes.
     pub(crate) fn new(key: &[u8; KEY], beginning: &[u8; 16]) -> Self {
-        Self(made(key, beginning))
+        let key = made(key, beginning);
+        Self(ChaCha20Poly1305::new((&*key).into()))
     }
 
-    /// Seals `text` in place, under the nonce that ends with these bytes.
-    pub(crate) fn seal(&self, end: &[u8; 8], text: &mut [u8]) -> Tag {
-        let (core, blocks) = self.begin(end);
-        apply(core, &blocks, text);
-        authenticator(&blocks, text).finalize()
+    /// Seals `text` in place, under the nonce that ends with these bytes. `None` if it is longer than the cipher allows.
+    pub(crate) fn seal(&self, end: &[u8; 8], text: &mut [u8]) -> Option<Tag> {
+        let sealed = self.0.encrypt_inout_detached(&nonce(end), &[], InOutBuf::from(text));
+        sealed.ok()
     }
 
     /// Opens what `seal` made of a text, in place; `None` of anything else, which stays as it is.
     pub(crate) fn open(&self, end: &[u8; 8], text: &mut [u8], tag: &Tag) -> Option<()> {
-        let (core, blocks) = self.begin(end);
-        // Compares in constant time.
-        authenticator(&blocks, text).verify(tag).ok()?;
-        apply(core, &blocks, text);
-        Some(())
-    }
-
-    /// The cipher of a nonce, and the first blocks of its stream.
-    fn begin(&self, end: &[u8; 8]) -> (ChaChaCore<R20, Ietf>, Blocks) {
-        let mut nonce = [0; 12];
-        nonce[4..].copy_from_slice(end);
-        let mut core = ChaChaCore::<R20, Ietf>::new((&*self.0).into(), &nonce.into());
-        let mut blocks = Blocks::default();
-        core.write_keystream_blocks(&mut blocks);
-        (core, blocks)
+        let opened = self.0.decrypt_inout_detached(&nonce(end), &[], InOutBuf::from(text), tag);
+        opened.ok()
     }
 }
 
-/// The authenticator, whose key is the first half of the first block, after the text, of which the last block is filled
-/// up with zeros, and how many bytes there are of associated data, none, and of text.
-fn authenticator(blocks: &Blocks, text: &[u8]) -> Poly1305 {
-    let key = blocks[0].first_chunk::<KEY>().expect("64 bytes");
-    let mut mac = Poly1305::new(key.into());
-    mac.update_padded(text);
-    let mut lengths = Block::default();
-    lengths[8..].copy_from_slice(&(text.len() as u64).to_le_bytes());
-    mac.update(&[lengths]);
-    mac
-}
-
-/// The stream from its second block on.
-fn apply(core: ChaChaCore<R20, Ietf>, blocks: &Blocks, text: &mut [u8]) {
-    let first = blocks.as_flattened().get(64..).expect("four blocks");
-    let (beginning, rest) = text.split_at_mut(first.len().min(text.len()));
-    for (byte, of_stream) in beginning.iter_mut().zip(first) {
-        *byte ^= of_stream;
-    }
-    if !rest.is_empty() {
-        core.apply_keystream_partial(rest.into());
-    }
+/// The nonce that remains of 24 bytes which end with these.
+fn nonce(end: &[u8; 8]) -> Nonce {
+    let mut nonce = Array([0; 12]);
+    nonce[4..].copy_from_slice(end);
+    nonce
 }
 
 #[cfg(test)]
 mod tests {
-    use chacha20poly1305::aead::inout::InOutBuf;
-    use chacha20poly1305::{AeadInOut, XChaCha20Poly1305};
+    use chacha20poly1305::XChaCha20Poly1305;
 
     use super::*;
 
@@ -157,7 +120,7 @@ mod tests {
             let cipher = Cipher::new(&key, nonce.first_chunk().unwrap());
             let end = nonce.last_chunk().unwrap();
             let (mut ours, mut theirs) = (text.clone(), text.clone());
-            let tag = cipher.seal(end, &mut ours);
+            let tag = cipher.seal(end, &mut ours).unwrap();
             let their_tag = XChaCha20Poly1305::new(&key.into())
                 .encrypt_inout_detached(&nonce.into(), &[], InOutBuf::from(&mut theirs[..]))
                 .unwrap();
