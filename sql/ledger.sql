@@ -243,7 +243,7 @@ REVOKE EXECUTE ON FUNCTION dp_restore_budget(text, float8, float8) FROM PUBLIC;
 CREATE FUNCTION dp_restore_budget(name text, eps float8, delta float8, role regrole) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_restore_budget' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION dp_restore_budget(text, float8, float8, regrole) IS
-    'As above, for one role's spending, as far as that counts against its own limit. Say it of roles first, and of '
+    'As above, for what one role spent, as far as that counts against its own limit. Say it of roles first, and of '
     'all together then, which counts what was said of roles. Errors: 22023, 42501 and 42704 as above.';
 REVOKE EXECUTE ON FUNCTION dp_restore_budget(text, float8, float8, regrole) FROM PUBLIC;
 

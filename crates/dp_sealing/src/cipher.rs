@@ -43,13 +43,17 @@ impl Cipher {
 
     /// Seals `text` in place, under the nonce that ends with these bytes. `None` if it is longer than the cipher allows.
     pub(crate) fn seal(&self, end: &[u8; 8], text: &mut [u8]) -> Option<Tag> {
-        let sealed = self.0.encrypt_inout_detached(&nonce(end), &[], InOutBuf::from(text));
+        let sealed = self
+            .0
+            .encrypt_inout_detached(&nonce(end), &[], InOutBuf::from(text));
         sealed.ok()
     }
 
     /// Opens what `seal` made of a text, in place; `None` of anything else, which stays as it is.
     pub(crate) fn open(&self, end: &[u8; 8], text: &mut [u8], tag: &Tag) -> Option<()> {
-        let opened = self.0.decrypt_inout_detached(&nonce(end), &[], InOutBuf::from(text), tag);
+        let opened = self
+            .0
+            .decrypt_inout_detached(&nonce(end), &[], InOutBuf::from(text), tag);
         opened.ok()
     }
 }

@@ -181,7 +181,10 @@ impl Sealer {
         bytes.extend_from_slice(state);
         bytes.push(END);
         bytes.resize(end, 0);
-        let tag = self.cipher.seal(nonce.end(), &mut bytes[start..]).ok_or(Unsealed::TooLong)?;
+        let tag = self
+            .cipher
+            .seal(nonce.end(), &mut bytes[start..])
+            .ok_or(Unsealed::TooLong)?;
         bytes.extend_from_slice(&tag);
         encode(bytes, &mut self.text).ok_or(Unsealed::NoMemory)?;
         Ok(&self.text)
