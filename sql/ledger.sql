@@ -168,7 +168,7 @@ COMMENT ON TRIGGER shut ON dp_mean.budget IS 'A budget is closed, not deleted.';
 
 CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.budget_limit
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
-COMMENT ON TRIGGER shut ON dp_mean.budget_limit IS 'A promise is followed by another, not changed.';
+COMMENT ON TRIGGER shut ON dp_mean.budget_limit IS 'A limit is followed by another, not changed.';
 
 CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.history
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();

@@ -215,12 +215,12 @@ const REFUSED: [(&str, &str, &str); 15] = [
     (
         "dp_mean(c, 0, 2, 1)",
         "dp_contribution(x, 0, 1)",
-        "dp_mean: argument \"hi\" is not that",
+        "dp_mean: argument \"hi\" differs from that",
     ),
     (
         "dp_sum(c, -1, 1, 1)",
         "dp_contribution_sum(x, 0, 1)",
-        "dp_sum: argument \"lo\" is not that",
+        "dp_sum: argument \"lo\" differs from that",
     ),
     (
         "dp_count(c, 1)",

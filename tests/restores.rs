@@ -145,8 +145,8 @@ fn damaged(client: &mut Client, sql: &str, message: &str) -> Refusal {
     error
 }
 
-const UNKNOWN: &str = "does not know what was spent of budget \"b\"";
-const LOST: &str = "has rows of a budget that is not there";
+const UNKNOWN: &str = "spending of budget \"b\" is unknown after a restore";
+const LOST: &str = "has rows of a budget that does not exist";
 const CHARGE: &str = "SELECT dp_charge('b', 0.25, 0)";
 
 /// Epsilon and the number of charges of all together, as far as they are known.
@@ -281,7 +281,11 @@ fn a_dump_whose_roles_are_missing_leaves_nothing_to_spend() {
             // Its line is lost, and the sums show it.
             Form::Inserts => (2, "ledger_sums"),
             _ => {
-                damaged(root, CHARGE, "does not know the limit of budget \"b\"");
+                damaged(
+                    root,
+                    CHARGE,
+                    "limit of budget \"b\" is unknown after a restore",
+                );
                 run(root, "SELECT dp_set_budget('b', 1, 1e-6)");
                 (0, "ledger_lines")
             }
@@ -418,8 +422,8 @@ fn two_ledgers_do_not_mix() {
 fn a_budget_that_was_lost_is_not_made_anew() {
     let (database, mut client) = with_budget(1.0, 0.0);
     steps(&mut client, CHARGE);
-    for kept in ["spent", "promise", "charge"] {
-        let others = ["budget", "spent", "promise", "charge"]
+    for kept in ["spent", "budget_limit", "charge"] {
+        let others = ["budget", "spent", "budget_limit", "charge"]
             .into_iter()
             .filter(|table| *table != kept)
             .map(|table| format!("--exclude-table-data=dp_mean.{table}"));
@@ -640,14 +644,14 @@ fn a_tool_that_copies_a_table_by_a_trigger_loses_nothing() {
     );
     for (table, change, look, before, after) in [
         (
-            "promise",
+            "budget_limit",
             "dp_set_budget('b', 0.5, 0)".to_owned(),
             limit,
             "1 false",
             "0.5 false",
         ),
         (
-            "promise",
+            "budget_limit",
             "dp_close_budget('b')".to_owned(),
             limit,
             "0.5 false",
@@ -664,9 +668,9 @@ fn a_tool_that_copies_a_table_by_a_trigger_loses_nothing() {
         let [begin, end] = [BEGIN_REPACK, END_REPACK].map(|sql| sql.replace("{t}", table));
         let change = format!("SELECT {change}");
         run(&mut client, &begin);
-        damaged(&mut client, &change, "would miss what is written");
+        damaged(&mut client, &change, "would miss changes");
         // What is asked meanwhile is charged.
-        if table == "promise" {
+        if table == "budget_limit" {
             assert_eq!(
                 refused(&mut client, "SELECT dp_charge('b', 5, 0)").code,
                 "53400"
@@ -720,7 +724,7 @@ fn an_index_that_would_miss_rows_stops_the_ledger() {
         ("charge", "budget", &charge),
         ("spent", "budget", &charge),
         (
-            "promise",
+            "budget_limit",
             "number",
             &"SELECT dp_set_budget('b', 8, 0)".to_owned(),
         ),
@@ -739,7 +743,7 @@ fn an_index_that_would_miss_rows_stops_the_ledger() {
             let error = damaged(
                 &mut client,
                 change,
-                &format!("dp_mean.{table} has not the indexes"),
+                &format!("dp_mean.{table} has other indexes"),
             );
             assert!(error.hint.contains("Drop"), "{error:?}");
             run(&mut client, "DROP INDEX dp_mean.own");
@@ -766,7 +770,7 @@ fn an_index_that_would_miss_rows_stops_the_ledger() {
     damaged(
         &mut client,
         "SELECT dp_set_budget('c', 8, 0)",
-        "dp_mean.budget has not the indexes",
+        "dp_mean.budget has other indexes",
     );
 }
 

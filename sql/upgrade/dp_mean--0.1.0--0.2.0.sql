@@ -440,6 +440,39 @@ COMMENT ON AGGREGATE @extschema@.dp_stddev_pop(float8, float8, float8, float8, d
     'mu= or rho=, and with auto lo and hi both may be) or depend on the rows: 22023, the same with and without rows. '
     'Sources: Kulesza, Suresh, Wang 2024; Dong, Roth, Su 2022.';
 
+-- Said in other words.
+COMMENT ON AGGREGATE @extschema@.dp_clamped(float8, float8, float8, float8, dp_mechanism) IS
+    'What these bounds would clamp, by the mechanism mech, geometric: as without mech; with rows= and groups= eps is '
+    'what a person with that many rows spends. Counts can be negative. eps-differentially private for neighbours that '
+    'differ by adding or removing one row, all three counts together; each GROUP BY group is one release, and '
+    'disjoint groups together cost eps once. NULL and NaN in x are ignored; infinities are below or above. lo < hi '
+    'finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with '
+    'and without rows. Sources: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.';
+COMMENT ON AGGREGATE @extschema@.dp_histogram(float8, float8, float8, integer, float8) IS
+    'Private histogram of x: the number of rows in each of several buckets of equal width between lo and hi, an array '
+    'of bigint; never NULL: without rows, and in empty buckets, it is noise. Bucket i (from 1) holds x from edge i, '
+    'included, to edge i + 1, not included: dp_histogram_edges(lo, hi, buckets) has the edges. Values below lo go to '
+    'the first bucket, hi and values above to the last. eps-differentially private for neighbours that differ by '
+    'adding or removing one row, all buckets together; each GROUP BY group is one release, and disjoint groups '
+    'together cost eps once. Counts can be negative. NULL and NaN in x are ignored. lo < hi finite; buckets from 1 to '
+    '100000, none narrower than float8 can distinguish; 2^-20 <= eps <= 50; none of lo, hi, buckets, eps, mech may be '
+    'NULL or depend on the rows: 22023, the same with and without rows. Mechanism geometric: two-sided geometric '
+    'noise on each count (Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009).';
+COMMENT ON AGGREGATE @extschema@.dp_keep(float8, float8, dp_mechanism) IS
+    'Whether a group may be shown by the mechanism mech, keep(rows=, groups=): for people with at most rows= rows in '
+    'each of at most groups= groups, 1 to 1000000 each, 1 by default; then (eps, delta)-differentially private for '
+    'neighbours that differ by all rows of one person. The query must make sure that no person has more. Otherwise as '
+    'dp_keep(eps, delta).';
+COMMENT ON AGGREGATE @extschema@.dp_stddev_pop(float8, float8, float8, float8) IS
+    'Private population standard deviation of x clamped to [lo, hi], in the unit of x: the root of what dp_var_pop '
+    'releases; from 0 to (hi - lo) / 2, never NULL: without rows it is noise. '
+    'eps-differentially private for neighbours that differ by adding or removing one row; each GROUP BY group is one '
+    'release, and disjoint groups together cost eps once. '
+    'NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped. '
+    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
+    'with and without rows. '
+    'Mechanism laplace, on three sums (Kulesza, Suresh, Wang 2024, Algorithm 3, one degree up).';
+
 -- Support functions have no comments any more.
 DO $$
 DECLARE

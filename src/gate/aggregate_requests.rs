@@ -376,7 +376,7 @@ fn percentile(block: &Block, call: Ref<Aggref>, name: &str) -> Checked<Option<Wh
     let direct = tree::list::<Node>(call.aggdirectargs).into_iter().next();
     let direct = direct.map(|direct| block.checker.folded(direct.copy()));
     let value = direct.and_then(tree::constant);
-    let value = value.ok_or_else(|| unfit("is no constant"))?;
+    let value = value.ok_or_else(|| unfit("is not a constant"))?;
     let value = value.ok_or_else(|| unfit("is NULL"))?;
     if !is_many {
         let q = float8(value);

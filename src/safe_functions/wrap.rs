@@ -25,7 +25,7 @@ pub unsafe fn variant(
         unsafe { null_on_error::check(function, arguments, result_type)? };
         if !procedure::may_execute(function) {
             let name = procedure::name(function);
-            return Err(format!("permission denied for function {name}"));
+            return Err(format!("no EXECUTE privilege on function {name}"));
         }
     }
     let total = procedure::internal(c"total", &[pg_sys::OIDOID, pg_sys::ANYOID]);

@@ -662,7 +662,7 @@ fn two_columns_have_private_answers() {
     let refusal = world.refused("SELECT regr_sxx(salary, born) FROM people");
     assert!(refusal.message.contains("no private answer"), "{refusal:?}");
     let refusal = world.refused("SELECT corr(salary, person) FROM people");
-    assert!(refusal.message.contains("nothing bounds"), "{refusal:?}");
+    assert!(refusal.message.contains("no public bounds"), "{refusal:?}");
 }
 
 /// Where the owner allows it, means, sums and variances of what nothing bounds find bounds, of tables where a row is a
@@ -729,7 +729,7 @@ fn means_sums_and_variances_find_bounds_where_the_policy_says_so() {
         "SELECT avg(income) FROM incomes JOIN regions ON true",
     ] {
         let refusal = world.refused(sql);
-        assert!(refusal.message.contains("nothing bounds"), "{refusal:?}");
+        assert!(refusal.message.contains("no public bounds"), "{refusal:?}");
     }
     assert!(value::<bool>(
         &mut world.owner,

@@ -297,7 +297,7 @@ fn no_function_is_missing_when_a_row_is_reached() {
         let (code, message) = stage.attack(client, "EXECUTE q").error.expect("refused");
         assert_eq!(code, "42501", "{person}: {message}");
         assert!(
-            message.contains("no right to execute function lower(text)"),
+            message.contains("no EXECUTE privilege on function lower(text)"),
             "{message}"
         );
     }
