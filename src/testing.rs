@@ -204,7 +204,7 @@ sql_function!(
     permission_checks
 );
 
-/// `dp_test_memory_left(bigint)`: from now on this process gets so many bytes of memory more, and no others.
+/// `dp_test_memory_left(bigint)`: from now on this process gets that many bytes of memory more, and no others.
 fn memory_left(call: Call) -> Option<Datum> {
     unsafe extern "C" {
         fn setrlimit(resource: i32, limit: *const [u64; 2]) -> i32;
@@ -279,7 +279,7 @@ struct Written {
     input_collation: pg_sys::Oid,
 }
 
-/// The first argument of a call of ours, as it stands in the plan.
+/// The first argument of a call of ours, as it is in the plan.
 fn first(call: Call) -> *mut pg_sys::Node {
     // SAFETY: PostgreSQL's own call of a function, in a plan that runs.
     unsafe {

@@ -420,7 +420,7 @@ fn sums_err_as_little_as_their_laws_say() {
 /// How far a squared error may be from what it should be where it is held against another's.
 const WITHIN: f64 = 0.05;
 
-/// So many releases that [`WITHIN`] is [`STANDARD_ERRORS`] of an estimate that has this relative
+/// That many releases that [`WITHIN`] is [`STANDARD_ERRORS`] of an estimate that has this relative
 /// standard error from a single one.
 fn enough(error_of_one: f64) -> usize {
     (STANDARD_ERRORS * error_of_one / WITHIN).powi(2).ceil() as usize

@@ -1131,7 +1131,7 @@ fn a_parameter_may_be_group_key_and_argument() {
     }
 }
 
-/// Bounds that an outer query gives anew for each run of the inner one.
+/// Bounds that an outer query gives again for each run of the inner one.
 const OUTER: &str = "(VALUES (0.0::float8, 1.0::float8), (10, 11), (-5, -4), (200, 300)) b(lo, hi)";
 
 #[test]
@@ -1165,7 +1165,7 @@ fn arguments_that_change_between_runs_are_followed() {
         for row in rows(&mut client, &sql) {
             assert!(row.get::<_, f64>(0) < 1e-3, "{sql}");
         }
-        // An eps that changes is checked anew, with and without rows.
+        // An eps that changes is checked again, with and without rows.
         let sql = format!(
             "SELECT m.a FROM (VALUES (1.0), (-1.0)) e(eps),
              LATERAL (SELECT dp_count(x, e.eps) AS a FROM {table}) m"
@@ -1273,7 +1273,7 @@ fn the_error_of_a_function_in_an_argument_is_passed_on_as_it_is() {
     }
 }
 
-/// Where the server's environment asks for backtraces, none stands in an ERROR: it would tell which of our
+/// Where the server's environment asks for backtraces, none is in an ERROR: it would tell which of our
 /// functions was running, and so whether there was a row.
 #[test]
 fn no_backtrace_is_shown() {
@@ -1294,7 +1294,7 @@ fn no_backtrace_is_shown() {
     assert_eq!(refusal.detail, "", "{refusal:?}");
 }
 
-/// The same of all functions, each with arguments of many kinds.
+/// As above, for all functions, each with arguments of many kinds.
 #[test]
 fn no_function_shows_a_backtrace() {
     const FUNCTIONS: &str = "

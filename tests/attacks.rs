@@ -1345,7 +1345,7 @@ fn a_group_takes_what_its_positions_take() {
     // What PostgreSQL itself adds is at most 16 bytes to a piece of memory, and a little to each block
     // of pieces; and one call leaves some kilobytes more in caches than another.
     const ADDED: f64 = 18.0 + 10_000.0 / 50_000.0;
-    // A state by value takes no memory beyond the hash table's. It is measured anew, as caches grow with each call.
+    // A state by value takes no memory beyond the hash table's. It is measured again, as caches grow with each call.
     let mut each_group = |call: &str| held(call) - held("max(k)");
     for call in calls().filter(|call| call.state == State::Sums) {
         let call = call.sql();

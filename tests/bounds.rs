@@ -141,7 +141,7 @@ fn errors_are_the_same_with_and_without_rows() {
     assert!(value::<bool>(&mut client, sql));
 }
 
-/// Whether a bin of so many rows is kept tells of one row more at most by epsilon, and by all of
+/// Whether a bin of that many rows is kept tells of one row more at most by epsilon, and by all of
 /// it below the threshold.
 #[test]
 fn the_audit_finds_no_more_than_epsilon_and_notices_half_the_noise() {

@@ -650,7 +650,7 @@ fn the_schema_of_the_support_functions_is_its_own() {
     );
     assert!(!value::<bool>(&mut client, &sql));
     assert_eq!(refused(&mut client, "DROP SCHEMA dp_mean").code, "2BP01");
-    // One that is there already, whoever made it, is not taken over.
+    // One that is there already, who made it, is not taken over.
     run(
         &mut client,
         "DROP EXTENSION dp_mean; CREATE SCHEMA dp_mean; CREATE FUNCTION dp_mean.mine() RETURNS int RETURN 1",
@@ -712,7 +712,7 @@ fn what_others_made_before_is_not_taken_up() {
          'dp_policies'::regclass, 'dp_budget_limits'::regclass) \
            AND pg_describe_object(d.refclassid, d.refobjid, 0) ~ 'pg_has_role|unequal|operator <>'";
     assert_eq!(value::<i64>(&mut client, taken), 0);
-    // What has the very name and arguments stands in the way.
+    // What has the very name and arguments is in the way.
     for trap in [
         "CREATE TYPE public.dp_mechanism AS (x int)",
         "CREATE FUNCTION public.dp_mean_plan(float8, float8, float8, float8, float8, float8, float8) \
@@ -943,7 +943,7 @@ fn every_example_works_and_so_does_every_parameter() {
         let bounded = |eps: &str, mechanism: &str| {
             let call = template.replace("{eps}", eps);
             let call = call.replace("{mech}", &format!("'{mechanism}'"));
-            // So many rows that there is a mean without bounds, but with probability 1e-7.
+            // That many rows that there is a mean without bounds, but with probability 1e-7.
             format!("SELECT {call} IS NULL FROM (SELECT 0.5 AS x FROM generate_series(1, 1000)) v")
         };
         for (_, _, info) in &mine {

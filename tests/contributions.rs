@@ -26,7 +26,7 @@ fn exact(client: &mut Client, sql: &str) -> Vec<i128> {
         .collect()
 }
 
-/// Persons with up to so many rows.
+/// Persons with up to that many rows.
 fn people(mix: &mut Mix, count: usize, most: usize) -> Vec<Vec<f64>> {
     let row = |mix: &mut Mix| match mix.below(8) {
         0 => 0.0,
@@ -268,7 +268,7 @@ const SHAPES: [&str; 5] = [
      ORDER BY person LIMIT 100) p",
 ];
 
-/// A mistake is told in the same words whether there is a row or not, in workers or without.
+/// A mistake is reported in the same words whether there is a row or not, in workers or without.
 #[test]
 fn mistakes_are_told_with_and_without_rows() {
     let (_database, mut client) = session(Build::Release);

@@ -15,7 +15,7 @@ struct Block {
     ///
     /// - `sql`: statements that run; `sql error=22023`: one that fails so;
     /// - `text exact`: the answer of the last statement before, as psql prints it;
-    /// - `text`: a sample of it, with noise in it. Whatever stands in it must be likely: [`implausible`];
+    /// - `text`: a sample of it, with noise in it. Whatever is in it must be likely: [`implausible`];
     /// - `text refresh=NAME`: the same, where the noise is in a materialized view.
     info: String,
     text: String,
@@ -299,7 +299,7 @@ fn numbers(cell: &str) -> (String, Vec<(f64, f64)>) {
     (skeleton, numbers)
 }
 
-/// How many releases of a sample's statement are compared with it. The standard deviation of so many is known to 8%
+/// How many releases of a sample's statement are compared with it. The standard deviation of that many is known to 8%
 /// where noise is Laplace's.
 const RELEASES: usize = 200;
 
@@ -352,7 +352,7 @@ fn sample_answers_are_plausible() {
         }
         samples += 1;
         run(client, "SELECT dp_test_seed(20)");
-        // No budget of a page is as large as so many releases.
+        // No budget of a page is as large as that many releases.
         run(client, "SELECT dp_test_defence('charge', false)");
         let refresh = block.info.strip_prefix("text refresh=").map(|view| {
             let role: String = value(client, "SELECT current_user::text");

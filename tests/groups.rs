@@ -1,5 +1,5 @@
-//! People in many groups: each stays in at most so many, which a hash of their own chooses, whatever the plan and the
-//! order of rows; and nothing of it is told by an error.
+//! People in many groups: each stays in at most that many, which a hash of their own chooses, whatever the plan and the
+//! order of rows; and nothing of it is reported by an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +44,7 @@ pub const TABLE: &str = "CREATE TABLE t AS SELECT i % 500 AS person, i * 7919 % 
      ('g' || i % 7)::varchar(10) AS name, nullif(i % 5, 0) AS maybe, i % 9 / 8.0::float8 AS x \
      FROM generate_series(1, 20000) i";
 
-/// The same groups as by the words of the rule, and at most so many.
+/// The same groups as by the words of the rule, and at most that many.
 #[test]
 fn those_of_smallest_hash_stay() {
     let (_database, mut client) = session(Build::Release);
@@ -402,7 +402,7 @@ const REFUSED: [(&str, &str, &str, &str); 24] = [
     ),
 ];
 
-/// A mistake is told in the same words whether there is a row or not, in workers or without.
+/// A mistake is reported in the same words whether there is a row or not, in workers or without.
 #[test]
 fn mistakes_are_told_with_and_without_rows() {
     let (_database, mut client) = session(Build::Release);

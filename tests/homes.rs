@@ -123,7 +123,7 @@ fn a_ledger_goes_on_for_nothing_by_its_owners_word() {
     }
     let sql = "SELECT dp_continue_budget('other', 0, 0)";
     assert_eq!(refused(&mut copied, sql).code, "42704");
-    // Where somebody's lock stands in the way, nothing was spent, as the HINT says.
+    // Where somebody's lock is in the way, nothing was spent, as the HINT says.
     let mut other = connect(&copy);
     run(
         &mut other,
@@ -355,7 +355,7 @@ fn a_budget_is_given_to_another_role() {
     drop_roles(&mut client, &all).expect("the roles can go");
 }
 
-/// A budget with nobody to own it would be managed by superusers alone, and by whoever gets the number of the role.
+/// A budget with nobody to own it would be managed by superusers alone, and by who gets the number of the role.
 #[test]
 fn a_role_that_owns_a_budget_is_not_dropped() {
     let (database, mut client) = session(Build::Testing);

@@ -9,7 +9,7 @@ use postgres::Client;
 
 use crate::arguments::{PLACES, refused_alike, tables};
 
-/// So many groups of each size are so many tosses.
+/// That many groups of each size are that many tosses.
 const GROUPS: u64 = 20_000;
 
 /// Table `t` with [`GROUPS`] groups `(n, g)` of `n` rows each, for these `n`.

@@ -781,7 +781,7 @@ fn nobody_reaches_the_ledger_but_by_its_functions() {
             // Not even by name: it is the schema that is shut.
             assert!(error.message.contains("schema dp_mean"), "{sql}: {error:?}");
         }
-        // Whoever could see the schema finds the tables shut too.
+        // Who could see the schema finds the tables shut too.
         run(
             &mut client,
             &format!("GRANT USAGE ON SCHEMA dp_mean TO {}", role.name()),

@@ -61,7 +61,7 @@ const QUERIES: [(&str, u64); 11] = [
     ),
 ];
 
-/// A session with so many bytes more than it has now.
+/// A session with that many bytes more than it has now.
 fn limited(database: &Database, more: u64) -> Client {
     let mut client = database.connect();
     // What is looked up first is not what is tested, and the first ERROR of a process loads what raises it.

@@ -123,7 +123,7 @@ fn shuffles_give_the_same_integers_and_the_same_answer() {
         ["x", "x DESC NULLS FIRST", "id DESC"]
             .map(|order| format!("(SELECT x FROM data ORDER BY {order}) ordered")),
     );
-    // Each statement shuffles anew.
+    // Each statement shuffles again.
     orders.extend((0..8).map(|_| "(SELECT x FROM data ORDER BY random()) shuffled".to_owned()));
     let mut answers = Vec::new();
     for order in orders {

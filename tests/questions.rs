@@ -107,7 +107,7 @@ const NONE: &str = "gives none of delta, mu and rho";
 const BESIDES: &str = "must be NULL where the mechanism gives mu or rho";
 const NULL: &str = "must not be NULL";
 
-/// Budgets that are none: eps, what stands in the mechanism, the argument, its rule.
+/// Budgets that are none: eps, what is in the mechanism, the argument, its rule.
 const BUDGETS: [(&str, &str, &str, &str); 32] = [
     ("1", "delta=0", "mech", DELTA),
     ("1", "delta=-0.0", "mech", DELTA),

@@ -80,7 +80,7 @@ struct Row {
 /// What the second table of a pair differs by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
-    /// So many rows more or less.
+    /// That many rows more or less.
     AddRemove(usize),
     /// One row replaced by another.
     Replace,
@@ -271,19 +271,19 @@ enum Space {
     LaplaceMoments,
     /// `(l0, l1, l2)`: of length at most `G^2`.
     GaussianMoments,
-    /// So many sums of two columns: absolute values of at most this times `G^2` together.
+    /// That many sums of two columns: absolute values of at most this times `G^2` together.
     LaplacePairs(usize, i128),
-    /// Squares of at most the second times `G^4` together, each counted so many times.
+    /// Squares of at most the second times `G^4` together, each counted that many times.
     GaussianPairs(&'static [i128], i128),
     /// Each `2 S_j - G n` by `-G` to `G`, with this `G`, and `G n` by `G` where it is released.
     Vector { unit: i128, whole: bool },
     /// Each `S_j` by `-G` to `G`.
     Values(i128),
-    /// Each `S_j` by 0 to `G`, at most so many by more than 0.
+    /// Each `S_j` by 0 to `G`, at most that many by more than 0.
     Few(i128, usize),
     /// The number of bits that are set by 0 or 1 for each row.
     Occupied,
-    /// One of so many counts by 1.
+    /// One of that many counts by 1.
     Bins(usize),
     /// See [`check_choices`]: counts of which one moves by 1, each level's on one side of a cut.
     Choices,
@@ -292,9 +292,9 @@ enum Space {
     Walk(i128, i128),
     /// See [`check_auto`]: what the searches look at, and then the sums of the rows between what they found.
     Auto,
-    /// The same of a sum from 0.
+    /// As above, for a sum from 0.
     AutoSum,
-    /// The same of a variance, whose three sums are rounded down.
+    /// As above, for a variance, whose three sums are rounded down.
     AutoVariance,
     /// `2 S - G N` by at most `2 G`, as `N` stays.
     ClippedReplace,
@@ -309,7 +309,7 @@ enum Space {
     Cells,
     /// The sum alone, where a row is replaced.
     CellsReplace,
-    /// The sum by at most so many steps, unless the coin of the replaced row's place came up.
+    /// The sum by at most that many steps, unless the coin of the replaced row's place came up.
     Coins(i128),
 }
 

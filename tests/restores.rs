@@ -294,7 +294,7 @@ fn a_dump_whose_roles_are_missing_leaves_nothing_to_spend() {
         assert_eq!(value::<i64>(root, sql), lines, "{:?}", dump.form);
         damaged(root, CHARGE, UNKNOWN);
         damaged(root, "SELECT dp_charge('b', 0.01, 0, 'postgres')", UNKNOWN);
-        // Without the defence, the role begins anew.
+        // Without the defence, the role begins again.
         run(root, &format!("CREATE ROLE {missing}"));
         run(
             root,

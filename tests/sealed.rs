@@ -1,6 +1,6 @@
 //! States on their way from server to server: sealed on workers, put together on the coordinator of Citus. Its own
 //! functions are stood in for by those of `tests/sql/citus.sql`, which call ours as Citus does; `citus.rs` has the same
-//! on real servers. Whoever calls them by hand has what they could have had from the rows, and nothing that was
+//! on real servers. Who calls them by hand has what they could have had from the rows, and nothing that was
 //! changed, made up, taken twice or from elsewhere is taken in.
 
 use std::collections::BTreeSet;
@@ -450,7 +450,7 @@ fn parts_of_groups_that_spill_count_once() {
     }
 }
 
-/// A part may be in a group of each grouping set, and in a release of each time that a query is run anew for a row.
+/// A part may be in a group of each grouping set, and in a release of each time that a query is run again for a row.
 #[test]
 fn other_releases_may_have_the_same_parts() {
     let (_database, mut client) = world();
@@ -624,7 +624,7 @@ fn random_texts(generator: &mut Generator, parts: &[String], count: usize) -> Ve
     (0..count).map(one).collect()
 }
 
-/// Tries so many random texts.
+/// Tries that many random texts.
 fn try_random_texts(seed: u64, count: usize) {
     let (_database, mut client) = world();
     let mut whole = parts(&mut client, "t GROUP BY shard", "1");

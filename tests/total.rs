@@ -1,5 +1,5 @@
 //! Functions on private rows: those that are called as they are raise nothing, and a variant answers like the function
-//! that it stands for, and NULL where that raises an error. Tried with extreme values of every type.
+//! that it represents, and NULL where that raises an error. Tried with extreme values of every type.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -276,10 +276,10 @@ const TEXTS: &[&str] = &[
 /// On PostgreSQL 17 and later intervals have no end.
 const ENDLESS: &[&str] = &["'infinity'", "'-infinity'"];
 
-/// Longer texts than this may be NULL: an answer of so many characters of 4 bytes each would be too long.
+/// Longer texts than this may be NULL: an answer of that many characters of 4 bytes each would be too long.
 const LONG: usize = 65_000;
 
-/// Numbers with so many digits may be NULL, and so may powers of them.
+/// Numbers with that many digits may be NULL, and so may powers of them.
 const DIGITS: usize = 250;
 
 /// A pattern whose time can grow without bound.
@@ -289,7 +289,7 @@ const SLOW: &str = "(a*)*";
 const CALLS: usize = 3000;
 const CONSTANTS: usize = 40;
 
-/// A type that stands for those that a polymorphic one may be.
+/// A type that represents those that a polymorphic one may be.
 pub fn concrete(kind: &str) -> &str {
     match kind {
         "character" => "bpchar",
@@ -349,7 +349,7 @@ impl Function {
         );
     }
 
-    /// Arguments `from` to `to`, so many values of each that there are at most `most` together.
+    /// Arguments `from` to `to`, that many values of each that there are at most `most` together.
     fn values(&self, from: usize, to: usize, most: usize) -> Vec<Vec<String>> {
         let count = (to - from).max(1);
         let share = (most as f64).powf(1.0 / count as f64).floor().max(2.0) as usize;
@@ -577,7 +577,7 @@ fn variants_with_constants_answer_like_their_functions() {
     assert!(heard.is_empty(), "{heard:?}");
 }
 
-/// A constant, as it stands in a tree once it is computed.
+/// A constant, as it is in a tree once it is computed.
 fn constant(client: &mut Client, sql: &str) -> String {
     let kind: String = value(client, &format!("SELECT pg_typeof({sql})::text"));
     let text: String = value(client, &format!("SELECT quote_literal(({sql})::text)"));

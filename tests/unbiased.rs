@@ -1016,7 +1016,7 @@ fn means_that_show_rows_are_right_on_average() {
     let answers = draw("name_and_shame(delta=0.1, n=8)");
     assert_moments("name_and_shame", &answers, truth, 0.9 / (0.1 * n) * squares);
     // With heads cut at c = psi (n (moment - 2) / (2 moment^2 delta sigma^2))^(1 / moment) beyond the
-    // bounds, the same of the tails, and staircase noise of variance sigma^2 on the heads.
+    // bounds, as above, for the tails, and staircase noise of variance sigma^2 on the heads.
     let least = least_variance(1.0);
     let radius = 0.25 * (5.0 / least).powf(0.25);
     let tails = SKEWED.map(|x| x - x.clamp(-radius, 1.0 + radius));

@@ -1506,7 +1506,7 @@ fn queries_of_many_rows() -> [(String, [usize; 2]); 5] {
                 .to_owned(),
             [20, 4000],
         ),
-        // A release for each of so many runs of a sub-select.
+        // A release for each of that many runs of a sub-select.
         (
             "SELECT s.* FROM (SELECT generate_series(1, {}) AS i OFFSET 0) i, LATERAL (SELECT \
                  dp_counts_estimate(NULL, 'correlated(mu=1, d=64)', VARIADIC b), \

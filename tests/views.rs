@@ -185,7 +185,7 @@ fn settings_tell_of_the_work_of_a_function() {
     assert!(heard.contains("plan_rows 9000"), "{heard}");
 }
 
-/// Whoever may call a function that takes its price from a budget may also roll the price back, and keep the answer.
+/// Who may call a function that takes its price from a budget may also roll the price back, and keep the answer.
 #[test]
 fn a_rollback_gives_the_price_back() {
     let (database, mut client) = session(Build::Release);

@@ -20,7 +20,7 @@ pub static CDF: Aggregate<Cdf> = Aggregate {
     mechanisms: &registry::CDF,
 };
 
-/// The same of contributions.
+/// As above, for contributions.
 pub static CDF_OF_PEOPLE: Aggregate<Cdf> = Aggregate {
     signature: Signature::new(&[X_CONTRIBUTION, LO, HI, POINTS, EPS, MECH.given_from(6)]),
     ..CDF
@@ -78,7 +78,7 @@ fn cdf(call: Call) -> Option<Datum> {
 final_function!(dp_cdf_final, pg_finfo_dp_cdf_final, CDF, cdf);
 
 fn cdf_of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the same of dp_cdf of contributions.
+    // SAFETY: as above, for dp_cdf of contributions.
     unsafe { CDF_OF_PEOPLE.release(call) }.into_datum()
 }
 

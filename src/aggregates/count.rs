@@ -1,5 +1,5 @@
 //! `dp_count(eps)` counts rows; `dp_count(x, eps [, mech])` counts rows where `x` is not NULL, or, where it is a
-//! contribution, the rows that it stands for; and `dp_count_estimate` with the interval.
+//! contribution, the rows that it represents; and `dp_count_estimate` with the interval.
 
 use dp_core::estimate::{Estimate, Estimates};
 use dp_core::mechanism::definition::Scalar;

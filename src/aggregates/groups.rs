@@ -1,4 +1,4 @@
-//! `dp_groups(groups, person, ...)`: what a person contributes to at most so many groups, which are chosen by a hash;
+//! `dp_groups(groups, person, ...)`: what a person contributes to at most that many groups, which are chosen by a hash;
 //! and `dp_unnest`, which makes rows of them.
 //!
 //! As of contributions, no answer leaves here, and nothing is raised for arguments that break their rules: a person

@@ -86,7 +86,7 @@ final_function!(
     histogram
 );
 
-/// The same of contributions.
+/// As above, for contributions.
 pub static PEOPLE: Aggregate<Histogram> = Aggregate {
     signature: Signature::new(&[X_CONTRIBUTION, LO, HI, BUCKETS, EPS, MECH.given_from(6)]),
     ..HISTOGRAM

@@ -195,7 +195,7 @@ final_function!(
     mean_and_count
 );
 
-/// The same of contributions.
+/// As above, for contributions.
 pub static PEOPLE: Aggregate<Scalar<MeanAnswer>> = Aggregate {
     name: "dp_mean",
     signature: Signature::new(&[X_CONTRIBUTION, LO, HI, EPS, MECH.given_from(5)]),
@@ -292,7 +292,7 @@ final_function!(
     mean_estimate
 );
 
-/// The same of contributions.
+/// As above, for contributions.
 pub static ESTIMATE_OF_PEOPLE: Aggregate<Scalar<Estimate<MeanAnswer>>> = Aggregate {
     signature: Signature::new(&[
         X_CONTRIBUTION,

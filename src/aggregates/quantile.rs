@@ -54,7 +54,7 @@ pub static ESTIMATE: Aggregate<QuantileEstimator> = Aggregate {
     mechanisms: &QuantileEstimates,
 };
 
-/// The same of contributions.
+/// As above, for contributions.
 pub static QUANTILE_OF_PEOPLE: Ranks = Aggregate {
     signature: Signature::new(&[X_CONTRIBUTION, LO, HI, Q, EPS, MECH.given_from(6)]),
     ..QUANTILE
@@ -222,12 +222,12 @@ fn quantile(call: Call) -> Option<Datum> {
 }
 
 fn median(call: Call) -> Option<Datum> {
-    // SAFETY: the same of dp_median.
+    // SAFETY: as above, for dp_median.
     unsafe { one(&MEDIAN, call) }
 }
 
 fn quantiles(call: Call) -> Option<Datum> {
-    // SAFETY: the same of dp_quantiles.
+    // SAFETY: as above, for dp_quantiles.
     unsafe { QUANTILES.release(call) }.into_datum()
 }
 
@@ -253,7 +253,7 @@ fn estimate(call: Call) -> Option<Datum> {
 }
 
 fn estimate_of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the same of dp_quantile_estimate of contributions.
+    // SAFETY: as above, for dp_quantile_estimate of contributions.
     unsafe { with_interval(&ESTIMATE_OF_PEOPLE, call) }
 }
 
@@ -272,17 +272,17 @@ final_function!(
 );
 
 fn quantile_of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the same of dp_quantile of contributions.
+    // SAFETY: as above, for dp_quantile of contributions.
     unsafe { one(&QUANTILE_OF_PEOPLE, call) }
 }
 
 fn median_of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the same of dp_median of contributions.
+    // SAFETY: as above, for dp_median of contributions.
     unsafe { one(&MEDIAN_OF_PEOPLE, call) }
 }
 
 fn quantiles_of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the same of dp_quantiles of contributions.
+    // SAFETY: as above, for dp_quantiles of contributions.
     unsafe { QUANTILES_OF_PEOPLE.release(call) }.into_datum()
 }
 

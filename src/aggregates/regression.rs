@@ -55,7 +55,7 @@ pub static CORRELATION: Aggregate<PairMechanism> = Aggregate {
     mechanisms: &registry::CORRELATION,
 };
 
-/// The same of contributions.
+/// As above, for contributions.
 pub static COVARIANCE_OF_PEOPLE: Aggregate<PairMechanism> = Aggregate {
     signature: OF_PEOPLE,
     ..COVARIANCE
@@ -287,7 +287,7 @@ fn of_rows(call: Call) -> Option<Datum> {
 }
 
 fn of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the same, of contributions.
+    // SAFETY: as above, for contributions.
     unsafe { regression(&CORRELATION_OF_PEOPLE, call) }
 }
 

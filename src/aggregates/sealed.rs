@@ -177,7 +177,7 @@ impl Sealing {
         };
         let text = sealer.seal(short, room);
         let text = text.unwrap_or_else(|why| errors::unsealed(why));
-        // SAFETY: palloc gives so many bytes, or raises.
+        // SAFETY: palloc gives that many bytes, or raises.
         unsafe {
             let copy = pg_sys::palloc(text.len() + 1).cast::<u8>();
             std::ptr::copy_nonoverlapping(text.as_ptr(), copy, text.len());
@@ -348,7 +348,7 @@ fn opening<'a>(call: Call, wrapped: &Wrapped) -> &'a mut Opening {
         place.keep(kept);
         kept
     });
-    // SAFETY: it is that of this function, lives as long as the query, of which this is a call, and nobody else refers
+    // SAFETY: it is that of this function, lives as long as the query that makes this call, and nobody else refers
     // to it.
     unsafe { &mut *kept.cast() }
 }

@@ -35,8 +35,8 @@ pub static SUM: Aggregate<SumMechanism> = Aggregate {
 };
 
 impl Aggregate<SumMechanism> {
-    /// What the transition function does beyond the plain case: the first row of a group, a row in bins that have no page yet, and
-    /// everything that must not be.
+    /// What the transition function does beyond the plain case: the first row of a group, a row in bins that have no
+    /// page yet, and everything that must not be.
     ///
     /// # Safety
     /// `call` is a call of dp_sum's transition function.
@@ -105,7 +105,7 @@ fn sum(call: Call) -> Option<Datum> {
 
 final_function!(dp_sum_final, pg_finfo_dp_sum_final, SUM, sum);
 
-/// The same of contributions.
+/// As above, for contributions.
 pub static PEOPLE: Aggregate<Scalar<f64>> = Aggregate {
     name: SUM.name,
     signature: Signature::new(&[X_CONTRIBUTION, LO, HI, EPS, MECH.given_from(5)]),
@@ -187,7 +187,7 @@ final_function!(
     sum_estimate
 );
 
-/// The same of contributions.
+/// As above, for contributions.
 pub static ESTIMATE_OF_PEOPLE: Aggregate<Scalar<Estimate<f64>>> = Aggregate {
     signature: Signature::new(&[
         X_CONTRIBUTION,

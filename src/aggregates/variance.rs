@@ -232,7 +232,7 @@ final_function!(
     estimate_0_1
 );
 
-/// The same of contributions.
+/// As above, for contributions.
 pub static PEOPLE: Aggregate<VarianceMechanism> = Aggregate {
     name: VARIANCE.name,
     signature: Signature::new(&[X_CONTRIBUTION, LO, HI, EPS, MECH.given_from(5)]),
@@ -294,7 +294,7 @@ final_function!(
     stddev_of_people
 );
 
-/// The same of contributions.
+/// As above, for contributions.
 pub static ESTIMATE_OF_PEOPLE: Aggregate<OfMoments<Estimate<VarianceAnswer>>> = Aggregate {
     signature: Signature::new(&[
         X_CONTRIBUTION,

@@ -171,7 +171,7 @@ impl<M: ?Sized> Aggregate<M> {
         Ok(state)
     }
 
-    /// The same of rows that are counted in one bin each.
+    /// As above, for rows that are counted in one bin each.
     ///
     /// # Safety
     /// `datum` is a `dp_state`.

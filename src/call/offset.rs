@@ -29,7 +29,7 @@ impl Drop for Forget {
 /// on the rows, and need not be secret.
 ///
 /// It is that of the statement in which the query makes its first state. The rows of a cursor come
-/// in several statements, of which each would have another; workers are started, and run, in one.
+/// in several statements, and each would have another; workers are started, and run, in one.
 ///
 /// # Safety
 /// An aggregate is the caller.
@@ -50,8 +50,8 @@ pub unsafe fn word_of_query(call: Call) -> u64 {
     word
 }
 
-/// A word that is the same on all servers that work on a query: they share no time. It is the same in the next query with
-/// that mechanism, too.
+/// A word that is the same on all servers that work on a query: they share no time. It is the same in the next query
+/// with that mechanism, too.
 pub fn word_of_mechanism(text: &str) -> u64 {
     let take = |word: u64, byte: u8| mixed(word ^ u64::from(byte));
     text.bytes().fold(0, take)

@@ -1,5 +1,5 @@
-//! What is kept for a call under an aggregate of Citus, which brings a fresh record of our functions for every row: it is
-//! kept for the query instead.
+//! What is kept for a call under an aggregate of Citus, which brings a fresh record of our functions for every row: it
+//! is kept for the query instead.
 
 use std::cell::RefCell;
 use std::ffi::c_void;

@@ -1,5 +1,5 @@
 //! The signature of an aggregate: its arguments, described once. From the description come where an argument
-//! stands in a call, its name in errors, the check of its type, what `dp_core` is handed, and whether a mechanism
+//! is in a call, its name in errors, the check of its type, what `dp_core` is handed, and whether a mechanism
 //! that was made can be used again. A test holds it against the catalog.
 //!
 //! A new argument is a [`Role`] with its name in [`ROLES`], a [`Parameter`], and what
@@ -29,7 +29,7 @@ pub enum Role {
     Y,
     /// Whose row it is.
     Id,
-    /// A condition on a row; in SQL the last argument, which stands for one and more.
+    /// A condition on a row; in SQL the last argument, which represents one and more.
     Predicates,
     /// The lower bound.
     Lo,
@@ -217,7 +217,7 @@ impl SqlType {
 pub struct Parameter {
     pub role: Role,
     sql_type: SqlType,
-    /// Calls with at least so many arguments have it.
+    /// Calls with at least that many arguments have it.
     from: usize,
     /// Which argument of the transition function it is, where the per-row functions read it.
     at: Option<usize>,
@@ -241,7 +241,7 @@ impl Parameter {
         }
     }
 
-    /// The same, where only calls with at least so many arguments have it. (In SQL these are aggregates of
+    /// The same, where only calls with at least that many arguments have it. (In SQL these are aggregates of
     /// one name: the arguments of an aggregate have no defaults.)
     pub const fn given_from(self, arguments: usize) -> Self {
         Self {
@@ -316,7 +316,7 @@ impl Signature {
         Self(parameters)
     }
 
-    /// The parameters of a call with so many arguments, from the first argument on; `None` if there is no
+    /// The parameters of a call with that many arguments, from the first argument on; `None` if there is no
     /// such call.
     pub fn of_call(&self, arguments: usize) -> Option<impl Iterator<Item = &'static Parameter>> {
         let given = self.0.iter().filter(move |given| given.from <= arguments);
@@ -325,7 +325,7 @@ impl Signature {
         (count == arguments || is_variadic && count < arguments).then_some(given)
     }
 
-    /// The public parameters of a call with so many arguments, each with its argument.
+    /// The public parameters of a call with that many arguments, each with its argument.
     pub fn public_of_call(
         &self,
         arguments: usize,
@@ -444,7 +444,7 @@ pub const OF_GROUPS: Signature = Signature::new(&[GROUPS, PERSON, PARTS]);
 pub enum Input {
     /// As the argument `x`, or not at all.
     Value,
-    /// As so many predicates, all boolean.
+    /// As that many predicates, all boolean.
     Predicates(usize),
     /// As one `boolean[]`.
     BooleanArray,

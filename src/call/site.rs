@@ -59,7 +59,7 @@ pub struct CallSite<M: ?Sized + 'static> {
     arguments: Vec<(&'static Parameter, Source)>,
     /// Those of the arguments that are computed for each release.
     computed: Vec<Computation>,
-    /// Why there is no mechanism, whatever the arguments' values are. It is told after they were computed: with
+    /// Why there is no mechanism, whatever the arguments' values are. It is raised after they were computed: with
     /// rows, PostgreSQL computes them before it calls us.
     refused: Option<Refusal>,
     input: Input,
@@ -72,7 +72,7 @@ pub struct CallSite<M: ?Sized + 'static> {
     kept: Vec<Vec<Sources>>,
     /// Whether a group of this call is one of the groups that are kept, and not several.
     apart: bool,
-    /// Why one of these is refused. With rows, what is wrong with this call itself is told before.
+    /// Why one of these is refused. With rows, what is wrong with this call itself is raised before.
     refused_origin: Option<Refusal>,
     built: Option<Built<M>>,
 }
@@ -479,7 +479,7 @@ impl<M: ?Sized> CallSite<M> {
         self.built().unit
     }
 
-    /// Whether what was built stands for good.
+    /// Whether what was built is for good.
     #[inline(always)]
     fn built_from_constants(&self) -> bool {
         self.built.is_some() && self.computed.is_empty()

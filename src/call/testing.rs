@@ -18,7 +18,7 @@ pub fn overspent() -> Overspent {
     Overspent::times(FACTOR.get())
 }
 
-/// From now on budgets are overspent so many times.
+/// From now on budgets are overspent that many times.
 #[cfg(feature = "testing")]
 pub fn set_factor(factor: f64) {
     FACTOR.set(factor);

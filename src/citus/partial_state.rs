@@ -34,9 +34,9 @@ struct Head {
 const HEAD: usize = size_of::<Head>();
 const _: () = assert!(HEAD == 16 && HEAD.is_multiple_of(8));
 
-/// A varlena of so many bytes, all 0 but for its head.
+/// A varlena of that many bytes, all 0 but for its head.
 fn allocate(bytes: usize, magic: u32) -> *mut u8 {
-    // SAFETY: palloc0 gives so many bytes, aligned to 8, or raises; there are at least 8.
+    // SAFETY: palloc0 gives that many bytes, aligned to 8, or raises; there are at least 8.
     unsafe {
         let place = pg_sys::palloc0(bytes.max(NOTHING)).cast::<u8>();
         place.cast::<[u32; 2]>().write([length_word(bytes), magic]);
@@ -153,7 +153,7 @@ impl<'a> Carried<'a> {
             return None;
         }
         let place = allocate(bytes, magic);
-        // SAFETY: so many bytes are there, and nothing else refers to them.
+        // SAFETY: that many bytes are there, and nothing else refers to them.
         unsafe {
             let head = &mut *place.cast::<Head>();
             (head.aggregate, head.call) = (aggregate, call.len() as u32);
@@ -204,7 +204,7 @@ impl<'a> Carried<'a> {
         Some(self)
     }
 
-    /// This group with a part more, by `merge`, which makes one state of two, in place of the first or anew. `None`
+    /// This group with a part more, by `merge`, which makes one state of two, in place of the first or again. `None`
     /// where these are no group and no part, or are of two calls. In the place of this one where there is room, so that
     /// many parts take time in proportion to their number.
     pub fn take_in(
@@ -339,7 +339,7 @@ pub fn values(types: &[Oid], call: &[u8]) -> Option<Vec<Option<Option<Datum>>>> 
 /// A varlena of these bytes in the current memory context.
 pub fn varlena(bytes: &[u8]) -> Datum {
     let length = size_of::<u32>() + bytes.len();
-    // SAFETY: palloc gives so many bytes, aligned to 8, or raises.
+    // SAFETY: palloc gives that many bytes, aligned to 8, or raises.
     unsafe {
         let place = pg_sys::palloc(length).cast::<u8>();
         place.cast::<u32>().write(length_word(length));

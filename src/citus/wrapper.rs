@@ -90,7 +90,8 @@ pub fn wrapped(call: Call) -> Option<Rc<Wrapped>> {
 /// # Safety
 /// It lives.
 unsafe fn called(aggregate: *mut pg_sys::AggState) -> *mut Aggref {
-    // SAFETY: the caller guarantees it; PostgreSQL has set at most one, within its final function or within another one.
+    // SAFETY: the caller guarantees it; PostgreSQL has set at most one, within its final function or within another
+    // one.
     unsafe {
         let (last, other) = ((*aggregate).curperagg, (*aggregate).curpertrans);
         match (last.as_ref(), other.as_ref()) {
@@ -101,7 +102,7 @@ unsafe fn called(aggregate: *mut pg_sys::AggState) -> *mut Aggref {
     }
 }
 
-/// The same, of a call in the plan.
+/// Likewise, for a call in the plan.
 ///
 /// # Safety
 /// It lives.
@@ -154,7 +155,7 @@ fn name_of(aggregate: Oid) -> Vec<u8> {
 /// The types of an aggregate's arguments, as it is declared.
 pub fn types_of(aggregate: Oid) -> Vec<Oid> {
     let (mut types, mut count) = (std::ptr::null_mut(), 0);
-    // SAFETY: a catalog look-up by oid, which gives an array of so many oids in PostgreSQL's memory.
+    // SAFETY: a catalog look-up by oid, which gives an array of that many oids in PostgreSQL's memory.
     unsafe {
         pg_sys::get_func_signature(aggregate, &mut types, &mut count);
         let count = usize::try_from(count).unwrap_or(0);

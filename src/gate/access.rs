@@ -181,7 +181,7 @@ pub fn lend(query: Ref<Query>, entry: Ref<RangeTblEntry>, owner: Oid, unit: i16)
     holder.selectedCols = unsafe { pg_sys::bms_add_member(holder.selectedCols, column) };
 }
 
-/// Takes the question for rights away from an entry that no longer stands for a table.
+/// Takes the question for rights away from an entry that no longer represents a table.
 pub fn forget(mut entry: Ref<RangeTblEntry>) {
     #[cfg(feature = "pg15")]
     {

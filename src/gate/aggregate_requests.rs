@@ -154,7 +154,7 @@ pub struct Asked {
     pub filter: Option<Ref<Node>>,
     /// Of an argument that is a number.
     pub bounds: Option<(f64, f64)>,
-    /// The second one of two columns, of which the argument is the first.
+    /// The second of two columns; the argument is the first.
     pub x: Option<Numbers>,
 }
 
@@ -169,8 +169,8 @@ impl Asked {
     }
 }
 
-/// The most groups that a person is kept in: those of the policy, or fewer where an aggregate asks for that. What is more
-/// than the policy's is refused, as what the noise is for must be what a person counts for.
+/// The most groups that a person is kept in: those of the policy, or fewer where an aggregate asks for that. What is
+/// more than the policy's is refused, as what the noise is for must be what a person counts for.
 pub fn groups(block: &Block, asked: &[Asked]) -> Checked<u32> {
     let label = &block.policy.label;
     let mut least: Option<u32> = None;
@@ -352,8 +352,8 @@ fn bounded(block: &Block, name: &str, argument: Ref<Node>) -> Checked<Numbers> {
     })
 }
 
-/// What `percentile_cont(q) WITHIN GROUP (ORDER BY x)` or `percentile_disc` asks for, of one constant q or of an array of some;
-/// one is counted from below also where the order is descending.
+/// What `percentile_cont(q) WITHIN GROUP (ORDER BY x)` or `percentile_disc` asks for, of one constant q or of an array
+/// of some; one is counted from below also where the order is descending.
 fn percentile(block: &Block, call: Ref<Aggref>, name: &str) -> Checked<Option<What>> {
     // percentile_cont and percentile_disc, of one number and of an array.
     const OF_ONE: [u32; 2] = [3974, 3972];
@@ -493,7 +493,8 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
                     // SAFETY: the signature says that the argument is a dp_mechanism.
                     Role::Mechanism => own.mechanism = Some(unsafe { mechanism::text_of(value) }),
                     Role::Quantiles => {
-                        // SAFETY: the signature says that it is a float8[], and the constant lives as long as the query.
+                        // SAFETY: the signature says that it is a float8[], and the constant lives as long as the
+                        // query.
                         let quantiles = unsafe { row_of_numbers(value, MOST + 1) };
                         own.quantiles = Some(quantiles.ok_or_else(|| {
                             Reason::with_hint(

@@ -59,7 +59,7 @@ pub fn set(relation: Oid, role: Oid, allowed: bool) -> Result<bool, Refusal> {
         Value::Text(session::role_name()),
     ];
     rows::insert(&table, &ALLOWANCE, &values);
-    // SAFETY: plans about the table are made anew.
+    // SAFETY: plans about the table are made again.
     unsafe { pg_sys::CacheInvalidateRelcacheByRelid(relation) };
     Ok(true)
 }

@@ -1,5 +1,5 @@
-//! Keys of groups in the one form in which they are shown. PostgreSQL shows of a group the key of one of its rows, which
-//! private rows choose. So only types are taken whose equal values are the same bytes, or can be made the same.
+//! Keys of groups in the one form in which they are shown. PostgreSQL shows of a group the key of one of its rows,
+//! which private rows choose. So only types are taken whose equal values are the same bytes, or can be made the same.
 
 use pgrx::pg_sys::{self, Datum, Node, Oid, Query, RTEKind};
 

@@ -150,8 +150,8 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
 }
 
 /// Whether rows are read as they were before the index was made that says that each is a person. A function that is
-/// STABLE, a cursor and COPY have the snapshot of a statement that may have waited for long. A transaction that keeps its
-/// snapshot has plans that look for no index.
+/// STABLE, a cursor and COPY have the snapshot of a statement that may have waited for long. A transaction that keeps
+/// its snapshot has plans that look for no index.
 fn is_older_than_its_index(relation: Oid, query: Ref<QueryDesc>) -> bool {
     let since = Policy::of(relation).and_then(|policy| policy.one_row_each);
     since.is_some_and(|since| {

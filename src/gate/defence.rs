@@ -23,9 +23,9 @@ defences! {
     Charge = "charge",
     /// Groups are shown by partition selection.
     Keep = "keep",
-    /// A person counts in so many groups.
+    /// The number of groups of a person is bounded.
     Groups = "groups",
-    /// A person counts for so many rows.
+    /// The number of rows of a person is bounded.
     Rows = "rows",
     /// Who may ask is looked at again when the plan runs.
     Again = "again",

@@ -40,7 +40,7 @@ impl Checker {
         self.check(self.folded(node.copy()))
     }
 
-    /// The same of a pointer that may be NULL.
+    /// As above, for a pointer that may be NULL.
     pub fn safe_if(&self, node: *mut Node) -> Checked<Option<Ref<Node>>> {
         Ref::of(node).map(|node| self.safe(node)).transpose()
     }

@@ -298,7 +298,8 @@ fn set_allowed(function: &'static str, call: Call, allowed: bool) -> Result<(), 
     allowance::set(table.oid(), role, allowed).map(|_| ())
 }
 
-/// `dp_create_view(relation, name)`: a view that everybody finds in the lists of tables, and reads with their own rights.
+/// `dp_create_view(relation, name)`: a view that everybody finds in the lists of tables, and reads with their own
+/// rights.
 fn view(call: Call) -> Option<Datum> {
     const FUNCTION: &str = "dp_create_view";
     session::refuse_read_only(c"dp_create_view()");

@@ -187,7 +187,7 @@ unsafe extern "C-unwind" fn plan(
 unsafe extern "C-unwind" fn after_plan(planned: *mut PlannedStmt, passed: Passed) {
     message_filter::lower(passed.level);
     let mut planned = Ref::of(planned).expect("the planner returns a plan");
-    // Whoever runs it must be whom it was made for.
+    // The role that runs it must be the one it was made for.
     planned.dependsOnRole |= passed.blocks || passed.touched || passed.on_role;
     planned.invalItems = tree::concat(planned.invalItems, passed.items);
     if passed.waits
@@ -376,7 +376,7 @@ fn aborted(depth: i32) {
     }
 }
 
-/// SECURITY LABEL: plans about the table are made anew, and a label that is none is refused.
+/// SECURITY LABEL: plans about the table are made again, and a label that is none is refused.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn relabel(object: *const pg_sys::ObjectAddress, text: *const c_char) {
     guarded(|| {

@@ -131,8 +131,8 @@ fn each_column(node: Ref<Node>, visit: &mut dyn FnMut(Ref<Var>)) {
     });
 }
 
-/// Puts a WITH in the place of each joined table, in all queries that the rows come in by: each of them stands below so
-/// many others.
+/// Puts a WITH in the place of each joined table, in all queries through which the rows come, each with the number of
+/// queries above it.
 pub fn read_first(mut query: Ref<Query>, innermost: &[(Ref<Query>, u32)], conditions: Conditions) {
     let Some((first, _)) = innermost.first() else {
         return;
@@ -254,7 +254,7 @@ fn for_each_var(conditions: *mut Node, index: i32) {
     }
 }
 
-/// Makes an entry one that stands for a WITH so many queries above. It keeps the number of the table, which no entry of
+/// Makes an entry one that is for a WITH that many queries above. It keeps the number of the table, which no entry of
 /// a WITH has that somebody else wrote.
 fn replace(mut entry: Ref<RangeTblEntry>, name: &str, depth: u32, with: Ref<CommonTableExpr>) {
     access::forget(entry);
@@ -269,7 +269,7 @@ fn replace(mut entry: Ref<RangeTblEntry>, name: &str, depth: u32, with: Ref<Comm
     entry.inh = false;
 }
 
-/// Whether an entry stands for a joined table that is read first.
+/// Whether an entry represents a joined table that is read first.
 fn is_input(entry: Ref<RangeTblEntry>) -> bool {
     entry.rtekind == RTEKind::RTE_CTE && entry.relid != Oid::INVALID
 }
@@ -287,7 +287,7 @@ pub fn fill(execution: Ref<EState>, scan: Ref<CteScanState>) {
     }
 }
 
-/// Puts what the planner knows of a column of a joined table in its hands. Whether the entry stands for one.
+/// Puts what the planner knows of a column of a joined table in its hands. Whether the entry represents one.
 #[cfg(any(feature = "pg15", feature = "pg16"))]
 pub fn statistics(
     entry: Ref<RangeTblEntry>,

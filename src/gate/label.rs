@@ -160,7 +160,7 @@ pub fn set(relation: Oid, column: i16, label: Option<&str>) {
     }
 }
 
-/// Checks what SECURITY LABEL is about to set; PostgreSQL has checked who may. Plans about the table are made anew.
+/// Checks what SECURITY LABEL is about to set; PostgreSQL has checked who may. Plans about the table are made again.
 pub fn check(object: ObjectAddress, text: Option<&str>) -> Result<(), Refusal> {
     if object.classId != pg_sys::RelationRelationId {
         return Err(errors::label(
@@ -173,7 +173,7 @@ pub fn check(object: ObjectAddress, text: Option<&str>) -> Result<(), Refusal> {
         (Some(text), _) => ColumnLabel::read(text).map(|_| ()),
     };
     result.map_err(|error| errors::label(&error))?;
-    // SAFETY: a table that is there; whoever looks at it next reads it anew.
+    // SAFETY: a table that is there; the next look reads it again.
     unsafe { pg_sys::CacheInvalidateRelcacheByRelid(object.objectId) };
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! Keeps messages from the client while private rows are read: warnings and notices, of which one may say what a row
-//! holds, and lines of the log, of which there are more or less as there are rows.
+//! Keeps messages from the client while private rows are read: warnings and notices, which may say what a row
+//! holds, and lines of the log, whose number depends on the rows.
 //!
-//! While a query is planned, while the nodes that read private rows run, and while a plan of such a transaction ends, no
-//! message below ERROR leaves. In the rest of the transaction those below INFO stay too: nobody asks for them by a
+//! While a query is planned, while the nodes that read private rows run, and while a plan of such a transaction ends,
+//! no message below ERROR leaves. In the rest of the transaction those below INFO stay too: nobody asks for them by a
 //! function of their own. The level of messages alone would not do, as it holds back no INFO.
 
 use std::cell::Cell;

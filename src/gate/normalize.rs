@@ -26,7 +26,8 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Takes room for so many nodes, so many times. What names itself twice, and is named twice, grows without end.
+    /// Takes room for a number of nodes, a number of times. What names itself twice, and is named twice, grows without
+    /// end.
     pub fn take(&mut self, nodes: usize, times: usize) -> Option<()> {
         let left = self.0.checked_sub(nodes.saturating_mul(times));
         match left {
@@ -125,7 +126,7 @@ fn inline_in(query: Ref<Query>, depends: &mut Depends, room: &mut Room) -> Resul
 }
 
 /// Puts a WITH where it is used: everywhere, if it only passes rows of a protected table on; else where rows of one are
-/// joined with what comes out of it, if it is used nowhere else.
+/// joined with the result of it, if it is used nowhere else.
 pub fn unwrap_withs(mut query: Ref<Query>, room: &mut Room) -> Result<(), Refusal> {
     for mut with in tree::list::<CommonTableExpr>(query.cteList) {
         let body = Ref::of(with.ctequery).and_then(|body| body.cast::<Query>());
@@ -164,10 +165,10 @@ pub fn unwrap_withs(mut query: Ref<Query>, room: &mut Room) -> Result<(), Refusa
     Ok(())
 }
 
-/// A place in FROM that names a WITH, so many levels below it.
+/// A place in FROM that names a WITH, that many levels below it.
 type Use = (Ref<RangeTblEntry>, u32);
 
-/// Where a query names a WITH in FROM, so many levels below it.
+/// Where a query names a WITH in FROM, that many levels below it.
 fn uses(query: Ref<Query>, with: Ref<CommonTableExpr>, depth: u32) -> Vec<Use> {
     let entries = tree::list::<RangeTblEntry>(query.rtable).into_iter();
     let uses = entries.filter(|entry| {
@@ -179,7 +180,7 @@ fn uses(query: Ref<Query>, with: Ref<CommonTableExpr>, depth: u32) -> Vec<Use> {
     uses.map(|entry| (entry, depth)).collect()
 }
 
-/// The same of all queries below it too.
+/// As above, for all queries below it too.
 fn uses_everywhere(query: Ref<Query>, with: Ref<CommonTableExpr>) -> Vec<Use> {
     let mut found = Vec::new();
     tree::search(query.node(), &mut |node, depth| {

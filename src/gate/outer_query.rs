@@ -118,7 +118,7 @@ fn names_outer(query: Ref<Node>) -> bool {
     })
 }
 
-/// The entry of the range table that stands for the rewritten block.
+/// The entry of the range table that represents the rewritten block.
 fn below(mut query: Ref<Query>, rewritten: Ref<Query>, modifiers: &[i32]) -> Ref<RangeTblEntry> {
     let targets = tree::list::<TargetEntry>(rewritten.targetList);
     let exprs: Vec<_> = targets

@@ -41,7 +41,7 @@ thread_local! {
     static CHANGES: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The most tables that are kept: a session that looks at more of them begins anew.
+/// The most tables that are kept: a session that looks at more of them begins again.
 const MOST_KEPT: usize = 1000;
 
 #[pgrx::pg_guard]
@@ -51,7 +51,7 @@ unsafe extern "C-unwind" fn changed(_context: Datum, _relation: Oid) {
 
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn roles_changed(_context: Datum, _cache: i32, _hash: u32) {
-    // SAFETY: it marks plans as to be made anew. A plan in which a table was lent is not checked again by PostgreSQL
+    // SAFETY: it marks plans as to be made again. A plan in which a table was lent is not checked again by PostgreSQL
     // where a membership ends, on all its minor versions.
     unsafe { pg_sys::ResetPlanCache() };
 }
@@ -227,7 +227,8 @@ fn is_checked(_: &PgRelation, _: i16) -> bool {
     true
 }
 
-/// The transaction that made an index by which no value of a column is there twice, in the table and what it inherits to.
+/// The transaction that made an index by which no value of a column is there twice, in the table and what it inherits
+/// to.
 fn unique_since(table: &PgRelation, column: i16) -> Option<TransactionId> {
     // SAFETY: an open relation; its indexes are listed, and their rows of the catalog read and released.
     unsafe {

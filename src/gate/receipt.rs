@@ -1,5 +1,6 @@
 //! A receipt: what a block costs, and whose budget pays, as constants in the plan. It travels with the plan wherever
-//! PostgreSQL keeps it. ExecutorStart reads it and charges; its own final function releases nothing that was not charged.
+//! PostgreSQL keeps it. ExecutorStart reads it and charges; its own final function releases nothing that was not
+//! charged.
 
 use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::{self, Aggref, Datum, Oid};

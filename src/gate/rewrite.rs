@@ -27,13 +27,13 @@ const MOST_SETS: i32 = 64;
 /// The most aggregates of a block.
 const MOST_AGGREGATES: usize = 1000;
 
-/// The most aggregates of a block in all of its grouping sets, each of which has all of them.
+/// The most aggregates of a block in all of its grouping sets; each set has all of them.
 const MOST_ANSWERS: usize = 6400;
 
 /// What became of a query.
 pub struct Gate {
     pub parameters: ParamListInfo,
-    /// Whether it stands in an EXPLAIN.
+    /// Whether it is in an EXPLAIN.
     pub explained: bool,
     pub depends: Depends,
     /// The blocks that were rewritten.
@@ -221,8 +221,8 @@ impl Gate {
         Ok(())
     }
 
-    /// Looks up what would be looked up at the first row else: collations, of which PostgreSQL may warn; rights on the
-    /// functions that variants stand for, by making the plan anew where they change.
+    /// Looks up what would be looked up at the first row else: collations, about which PostgreSQL may warn; rights on
+    /// the functions that variants replace, by making the plan again where they change.
     fn look_up(&mut self, node: Ref<Node>) {
         tree::search(node, &mut |node, _| {
             // SAFETY: nodes of a tree that lives; what is no expression has no collation.
@@ -281,7 +281,7 @@ fn passes_rows_on(query: Ref<Query>, below: Ref<Query>) -> bool {
         && Ref::of(query.jointree).is_some_and(|from| is_inner(from.node()))
 }
 
-/// Whether a system column, or a whole row, stands in a tree.
+/// Whether a system column, or a whole row, is in a tree.
 fn names_system_column(node: Ref<Node>) -> bool {
     tree::any(node, |node| {
         let column = node.cast::<pg_sys::Var>();
@@ -298,7 +298,7 @@ fn may_ask(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> Result<bool, Refusal
     allowance::is_allowed(entry.relid, asker)
 }
 
-/// COPY of a table gives its rows: a role that may only ask is told what works.
+/// COPY of a table gives its rows: a role that may only ask gets an example that works.
 pub fn check_copy(relation: Oid) -> Result<(), Refusal> {
     let role = session::role();
     if relation == Oid::INVALID

@@ -31,7 +31,7 @@ fn most_bytes(node: Ref<Node>) -> Option<u64> {
     of_length(kind, tree::modifier_of(node)).or_else(|| of_expression(node))
 }
 
-/// The same of a type with a length.
+/// As above, for a type with a length.
 fn of_length(kind: Oid, modifier: i32) -> Option<u64> {
     match kind {
         pg_sys::NUMERICOID => Some(NUMBER),

@@ -21,7 +21,7 @@ use crate::pg::tree::{self, Ref};
 /// The most keys and contributions that `dp_groups` takes.
 const MOST_PARTS: usize = 62;
 
-/// Where the answer of an aggregate stands in the rewritten block: among the answers, from 0.
+/// Where the answer of an aggregate is in the rewritten block: among the answers, from 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Answer {
     /// The column itself.
@@ -59,7 +59,7 @@ pub struct Template<'a> {
     rows: u32,
     groups: u32,
     epsilon: f64,
-    /// What stands for `$1`, `$2` and so on.
+    /// What represents `$1`, `$2` and so on.
     parameters: Vec<Ref<Node>>,
     /// Columns of the sub-query.
     below: Vec<String>,
@@ -124,12 +124,12 @@ pub fn write(
         (template.level, template.groups) = match (is_row, is_grouped) {
             (true, _) => (row, 1),
             (false, false) => (Level::Person, 1),
-            // Without its defence a person is in all of their groups, at the price of so many.
+            // Without its defence a person is in all of their groups, at the price of that number.
             (false, true) if !Defence::Groups.stands() => (Level::Person, groups),
             (false, true) => (Level::Groups, groups),
         };
         if !Defence::Rows.stands() {
-            // Without it all rows of a person count, at the price of so many.
+            // Without it all rows of a person count, at the price of that number.
             template.level = row;
         }
         answers = template.write_answers(asked)?;
@@ -166,7 +166,7 @@ pub fn write(
 }
 
 impl Template<'_> {
-    /// The number of the parameter that stands for an expression.
+    /// The number of the parameter that represents an expression.
     fn parameter(&mut self, node: Ref<Node>) -> usize {
         let known = self.parameters.iter().position(|known| known.same(node));
         known.unwrap_or_else(|| {
@@ -235,7 +235,7 @@ impl Template<'_> {
         }
     }
 
-    /// What stands in FROM as `b`: the rows of people, in groups that they are kept in.
+    /// What is in FROM as `b`: the rows of people, in groups that they are kept in.
     fn write_below(&self, keys: &[usize], unit: usize) -> Checked<String> {
         let columns = self.below.iter().enumerate();
         let columns = columns
@@ -363,8 +363,8 @@ impl Template<'_> {
     }
 }
 
-/// All rows of these queries. Each is one that is materialized, as a parallel plan would give a part of them to workers,
-/// which release nothing.
+/// All rows of these queries. Each is one that is materialized, as a parallel plan would give a part of them to
+/// workers, which release nothing.
 fn union(parts: &[String]) -> String {
     let [one] = parts else {
         let named = parts.iter().zip(1..);
@@ -416,7 +416,7 @@ fn base_type_name(key: &Key) -> String {
     type_text(kind, modifier)
 }
 
-/// The rows of a part in the order of its keys. What comes out of a hash table or a join has an order that groups which
+/// The rows of a part in the order of its keys. The result of a hash table or a join has an order that groups which
 /// are not shown, and single rows, take part in.
 fn ordered(part: &str, keys: &[Key], set: &[bool]) -> String {
     let by = keys

@@ -159,7 +159,7 @@ pub fn new_budget() -> Result<i64, Refusal> {
 /// A random number above 0.
 fn random() -> i64 {
     let mut bytes = [0; 8];
-    // SAFETY: it fills so many bytes.
+    // SAFETY: it fills that many bytes.
     match unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {
         true => (i64::from_ne_bytes(bytes) & i64::MAX).max(1),
         false => errors::no_randomness(),

@@ -309,7 +309,7 @@ pub fn go_on(
     drop(Table::open(&HISTORY, Lock::Alone)?);
     let Budget { id, record } = Budget::named(&budgets, function, name)?;
     charge()?;
-    // What has lost its owner with its history goes to whoever continues it: only a superuser passed the check.
+    // What has lost its owner with its history goes to the role that continues it: only a superuser passed the check.
     let owner = match record.owner {
         Oid::INVALID => session::role(),
         owner => owner,

@@ -248,8 +248,8 @@ struct Part<'a> {
     places: [Place; 2],
 }
 
-/// Makes the charges with all of their lines locked, and adds the rows of the audit: `None` if a line has moved; which charge
-/// has no room otherwise, and in which of its accounts.
+/// Makes the charges with all of their lines locked, and adds the rows of the audit: `None` if a line has moved; which
+/// charge has no room otherwise, and in which of its accounts.
 fn try_at(
     parts: &[Part],
     spent: &Table,
@@ -300,12 +300,12 @@ fn try_at(
     Some(Ok(pages::write(spent, &changes)))
 }
 
-/// How many bytes of each text a row of the audit has, of so many that are added to one page.
+/// How many bytes of each text a row of the audit has, of that many that are added to one page.
 fn room_for_text(rows: usize) -> usize {
     (8000 / rows.max(1)).saturating_sub(120).min(2 * TEXT_BYTES) / 2
 }
 
-/// A row of the audit, with so many bytes of each text.
+/// A row of the audit, with that many bytes of each text.
 fn entry(request: &Request, budget: i64, audit: &Table, refused: bool, text: usize) -> Tuple {
     let Spent {
         epsilon,
@@ -348,7 +348,7 @@ fn refuse(
     self::without_room(request, accounts, spent, without_room)
 }
 
-/// Counts a charge that was refused in the line of its role. Few have a row of the audit, so that whoever goes on
+/// Counts a charge that was refused in the line of its role. Few have a row of the audit, so that a role that goes on
 /// asking does not fill the disk. Nothing waits for it to be on disk.
 fn note(request: &Request, key: Key, spent: &Table, audit: &Table) {
     let entry = entry(request, key.budget, audit, true, TEXT_BYTES);

@@ -1,4 +1,4 @@
-//! Who owns a budget, and where its ledger is kept: a row for each time that one of them changed, of which the last one
+//! Who owns a budget, and where its ledger is kept: a row for each time that one of them changed, and the last one
 //! holds. All of it is a part of the transaction that says it.
 
 use std::collections::BTreeSet;
@@ -114,8 +114,8 @@ fn owners(table: &Table) -> BTreeSet<u32> {
     last.into_values().map(|(_, owner)| owner).collect()
 }
 
-/// Makes DROP ROLE refuse these roles, and no longer those of before. PostgreSQL has no dependencies of rows: it is
-/// told that the roles have a right on the view that names the owners, whose name is in the message.
+/// Makes DROP ROLE refuse these roles, and no longer those of before. PostgreSQL has no dependencies of rows. So the
+/// roles get a right on the view that names the owners, whose name is in the message.
 fn depend(before: &BTreeSet<u32>, after: &BTreeSet<u32>) -> Result<(), Refusal> {
     // SAFETY: plain lookups by name.
     let view = unsafe {

@@ -121,7 +121,7 @@ impl Locked {
 
     /// A new page at the end, empty until it is written. [`Extending`] is held.
     fn add(table: &Table) -> Self {
-        // SAFETY: InvalidBlockNumber is what P_NEW stands for; the lock for extending is held.
+        // SAFETY: InvalidBlockNumber is what P_NEW represents; the lock for extending is held.
         unsafe {
             let buffer = pg_sys::ReadBufferExtended(
                 table.relation(),
@@ -347,8 +347,8 @@ unsafe fn write_changes(table: &Table, buffers: &[pg_sys::Buffer], changes: &[Ch
 unsafe fn write_pages(buffers: &[pg_sys::Buffer], changes: &[Change]) -> Written {
     const SIZE: usize = pg_sys::BLCKSZ as usize;
     let mut pages: [Page; MOST_PAGES] = [std::ptr::null_mut(); MOST_PAGES];
-    // SAFETY: by the caller's word. What can fail comes before the first page changes; an ERROR after that stops the server,
-    // as PostgreSQL's own do, and the WAL has all of it or nothing.
+    // SAFETY: by the caller's word. What can fail comes before the first page changes; an ERROR after that stops the
+    // server, as PostgreSQL's own do, and the WAL has all of it or nothing.
     unsafe {
         let copies = pg_sys::palloc(SIZE * buffers.len()).cast::<u8>();
         for (i, buffer) in buffers.iter().enumerate() {

@@ -62,7 +62,7 @@ pub struct Text(Datum);
 impl Text {
     pub fn new(bytes: &[u8]) -> Self {
         let length = i32::try_from(bytes.len()).expect("a short text");
-        // SAFETY: so many bytes are copied.
+        // SAFETY: that many bytes are copied.
         let text = unsafe { pg_sys::cstring_to_text_with_len(bytes.as_ptr().cast(), length) };
         Self(Datum::from(text))
     }
@@ -127,7 +127,7 @@ pub fn form(table: &Table, shape: &Shape, values: &[Value]) -> NonNull<pg_sys::H
 pub fn each(table: &Table, shape: &Shape, mut visit: impl FnMut(&Row)) {
     let mut values = vec![Datum::null(); shape.width()];
     let mut nulls = vec![true; shape.width()];
-    // SAFETY: an open table with so many columns, none of them NULL; a scan of all of it, without an index, in
+    // SAFETY: an open table with that many columns, none of them NULL; a scan of all of it, without an index, in
     // PostgreSQL's constant snapshot.
     unsafe {
         let snapshot = &raw mut pg_sys::SnapshotSelfData;

@@ -46,7 +46,7 @@ pub fn is_seen(transaction: TransactionId, snapshot: Snapshot) -> bool {
     }
 }
 
-/// Whether the current role may become another, as whoever gives that one something must.
+/// Whether the current role may become another, as a role that gives it something must.
 pub fn can_set_role(other: Oid) -> bool {
     // SAFETY: a lookup in the catalog.
     unsafe {
@@ -84,7 +84,7 @@ pub fn role_name() -> Text {
     Text::new(name_of(role()).unwrap_or_default().as_bytes())
 }
 
-/// The text that the client sent, cut where a character ends: at most so many bytes.
+/// The text that the client sent, cut where a character ends: at most that many bytes.
 pub fn query(most: usize) -> Text {
     // SAFETY: NULL, or a string that lives as long as the statement; pg_mbcliplen reads as many bytes as it has.
     let query = unsafe {

@@ -172,7 +172,7 @@ impl Table {
 
     /// Whether a trigger is on it that CREATE EXTENSION has not made, such as that of a tool which copies the table.
     fn has_foreign_triggers(&self) -> bool {
-        // SAFETY: an open relation has NULL, or so many triggers; then lookups in the catalog by number.
+        // SAFETY: an open relation has NULL, or that many triggers; then lookups in the catalog by number.
         unsafe {
             let triggers = (*self.relation).trigdesc;
             if triggers.is_null() {
@@ -210,7 +210,7 @@ impl Table {
             let made_by = (*self.relation).rd_firstRelfilelocatorSubid;
             made_by
         };
-        // 0 stands for none.
+        // 0 represents none.
         made_by != 0
     }
 

@@ -126,7 +126,8 @@ impl Array {
     }
 }
 
-/// The first `most` numbers of an array, `None` for a NULL; nothing of an array with several dimensions. It may allocate, and raise.
+/// The first `most` numbers of an array, `None` for a NULL; nothing of an array with several dimensions. It may
+/// allocate, and raise.
 ///
 /// # Safety
 /// `datum` is a non-NULL `float8[]` that outlives the call.

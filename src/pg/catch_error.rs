@@ -1,5 +1,5 @@
 //! Drops errors that PostgreSQL's own functions raise, by their SQLSTATE. pgrx would make a panic of each first, which
-//! takes ten times as long: so many rows may have one that this matters.
+//! takes ten times as long: many rows may have one, so this matters.
 
 use std::mem::MaybeUninit;
 
@@ -7,7 +7,7 @@ use cee_scape::call_with_sigsetjmp;
 use pgrx::pg_sys;
 
 unsafe extern "C-unwind" {
-    /// Raises anew the error that was caught last.
+    /// Raises again the error that was caught last.
     fn pg_re_throw() -> !;
 }
 

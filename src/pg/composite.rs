@@ -13,7 +13,7 @@ pub unsafe fn composite(call: Call, columns: impl IntoIterator<Item = Option<Dat
     unsafe { composite_of(call, |_| columns) }
 }
 
-/// The same of a function that is declared otherwise in another version of the SQL: `columns` gets the number
+/// As above, for a function that is declared otherwise in another version of the SQL: `columns` gets the number
 /// of those that are declared.
 ///
 /// # Safety

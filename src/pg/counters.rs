@@ -1,5 +1,5 @@
-//! What is counted of each database, for those who watch a server: in shared memory, where the library is loaded with the
-//! server. What is counted never goes into an answer or a message.
+//! What is counted of each database, for those who watch a server: in shared memory, where the library is loaded with
+//! the server. What is counted never goes into an answer or a message.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;

@@ -425,7 +425,7 @@ pub fn no_external_state() -> ! {
     )
 }
 
-/// A text that is no part of the call, whatever the reason: what is told does not depend on it.
+/// A text that is no part of the call, whatever the reason: the error does not depend on it.
 pub fn not_sealed() -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_DATA_EXCEPTION,
@@ -519,7 +519,7 @@ pub fn too_deep() -> Refusal {
     )
 }
 
-/// A query of which the gate would make too much.
+/// A query that the gate would make too large.
 pub fn too_large(what: &str, hint: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX,

@@ -33,7 +33,8 @@ pub fn schema() -> Option<Oid> {
 pub fn version() -> Option<String> {
     read(|table, tuple| {
         let column = pg_sys::Anum_pg_extension_extversion as i32;
-        // SAFETY: `read` gives a row of pg_extension and its open table; the text of a value is a string that ends with 0.
+        // SAFETY: `read` gives a row of pg_extension and its open table; the text of a value is a string that ends with
+        // 0.
         unsafe {
             let text = pg_sys::SPI_getvalue(tuple, (*table).rd_att, column);
             CStr::from_ptr(text).to_string_lossy().into_owned()

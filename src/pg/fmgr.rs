@@ -135,8 +135,8 @@ macro_rules! sql_function {
     };
 }
 
-/// Exports the C function `$name` that PostgreSQL calls so often that it runs unguarded: `$plain` for the plain case, and
-/// `$rest`, guarded and never inlined, for all else. Both take the `fcinfo`.
+/// Exports the C function `$name` that PostgreSQL calls so often that it runs unguarded: `$plain` for the plain case,
+/// and `$rest`, guarded and never inlined, for all else. Both take the `fcinfo`.
 macro_rules! unguarded_function {
     ($name:ident, $finfo:ident, $plain:path, $rest:expr) => {
         $crate::pg::fmgr::finfo!($finfo);
@@ -162,8 +162,8 @@ macro_rules! unguarded_function {
     };
 }
 
-/// Exports `$body` to SQL as the C function `$name`, unguarded, for what is called for each row and has no other case than
-/// the plain one. It takes the `fcinfo`, cannot panic, owns nothing, and calls nothing but
+/// Exports `$body` to SQL as the C function `$name`, unguarded, for what is called for each row and has no other case
+/// than the plain one. It takes the `fcinfo`, cannot panic, owns nothing, and calls nothing but
 /// [`unguarded_place`](crate::pg::memory::unguarded_place).
 macro_rules! plain_function {
     ($name:ident, $finfo:ident, $body:path) => {

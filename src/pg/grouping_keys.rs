@@ -34,7 +34,7 @@ pub fn keeps_apart((from, collation): (Oid, Oid), (to, other): (Oid, Oid)) -> bo
 pub enum Lies {
     /// In the datum itself.
     Inside,
-    /// Behind a pointer, so many bytes.
+    /// Behind a pointer, that many bytes.
     Fixed(u32),
     /// Behind a pointer, with their length.
     Varlena,
@@ -124,7 +124,7 @@ impl KeyType {
     pub unsafe fn image<'a>(&self, datum: Datum) -> Image<'a> {
         match self.lies() {
             Lies::Inside => Image::Inside(datum.value() as u64),
-            // SAFETY: so many bytes, by the catalog.
+            // SAFETY: that many bytes, by the catalog.
             Lies::Fixed(length) => Image::Bytes(unsafe {
                 std::slice::from_raw_parts(datum.cast_mut_ptr(), length as usize)
             }),

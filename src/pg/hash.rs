@@ -9,7 +9,7 @@ use crate::pg::varlena;
 /// calls and jumps nowhere.)
 #[derive(Clone, Copy)]
 pub enum Hashing {
-    /// Whole numbers and their like, of so many bits: equal if these are.
+    /// Whole numbers and their like, of that many bits: equal if these are.
     Word(u64),
     /// A varlena, equal if its bytes are.
     Bytes,

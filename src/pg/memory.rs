@@ -38,7 +38,7 @@ struct Reserve {
     free: [*mut u8; CLASSES],
 }
 
-// SAFETY: whoever looks at the reserve holds `busy`; see `with_reserve`.
+// SAFETY: who looks at the reserve holds `busy`; see `with_reserve`.
 unsafe impl Sync for Reserving {}
 
 #[global_allocator]
@@ -130,7 +130,7 @@ impl Reserving {
 }
 
 // SAFETY: blocks come from the system's allocator, or else from the room, where each is handed out to one
-// owner until it is given back, is as large and as aligned as the layout asks, and is told by its address.
+// owner until it is given back, is as large and as aligned as the layout asks, and is known by its address.
 // Nothing here unwinds.
 unsafe impl GlobalAlloc for Reserving {
     #[inline]
@@ -191,8 +191,8 @@ pub unsafe fn unguarded_place<T>() -> *mut T {
     unsafe { palloc(size_of::<T>()).cast() }
 }
 
-/// Asks the processor to fetch what lies at an address and in the 512 bytes behind it, all at once, for whoever reads
-/// it next and would else wait for each part. Nothing is read: any address will do.
+/// Asks the processor to fetch what lies at an address and in the 512 bytes behind it, all at once, for the code that
+/// reads it next and would else wait for each part. Nothing is read: any address will do.
 #[inline(always)]
 pub fn fetch_soon(at: *const u8) {
     #[cfg(target_arch = "x86_64")]

@@ -55,7 +55,7 @@ pub fn signature(function: Oid) -> Signature {
     }
 }
 
-/// Whether whoever runs the query may execute it.
+/// Whether the role that runs the query may execute it.
 pub fn may_execute(function: Oid) -> bool {
     // SAFETY: catalog look-ups by oid.
     unsafe {
@@ -98,8 +98,8 @@ unsafe extern "C-unwind" {
     fn pg_newlocale_from_collation(collation: Oid) -> *mut std::ffi::c_void;
 }
 
-/// Looks a collation up: PostgreSQL does so once in a session, where it first compares texts by it, and may then warn of
-/// its version.
+/// Looks a collation up: PostgreSQL does so once in a session, where it first compares texts by it, and may then warn
+/// of its version.
 pub fn look_up_collation(collation: Oid) {
     // SAFETY: a catalog look-up by oid; an ERROR passes the boundary as such.
     unsafe {
@@ -107,7 +107,7 @@ pub fn look_up_collation(collation: Oid) {
     }
 }
 
-/// What a plan depends on that holds as long as the catalog says the same of a function.
+/// What a plan depends on that holds as long as the catalog says as above, for a function.
 pub fn dependency(function: Oid) -> *mut pg_sys::PlanInvalItem {
     let cache = pg_sys::SysCacheIdentifier::PROCOID as i32;
     // SAFETY: a hash of a number, and a node in the current memory context.

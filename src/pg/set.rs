@@ -47,7 +47,7 @@ impl Rows {
 
     /// The types of the columns.
     pub fn types(&self) -> impl ExactSizeIterator<Item = Oid> + Clone {
-        // SAFETY: the descriptor is PostgreSQL's own, and has so many columns.
+        // SAFETY: the descriptor is PostgreSQL's own, and has that many columns.
         unsafe {
             let columns = (*self.info).expectedDesc;
             (0..(*columns).natts).map(move |i| SPI_gettypeid(columns, i + 1))

@@ -1,6 +1,6 @@
 //! Query trees, as a hook of the planner sees them: nodes, lists, and walks over them.
 //!
-//! A [`Ref`] stands for a node of a tree that PostgreSQL handed to a hook, or that was made in the memory of that
+//! A [`Ref`] is a node of a tree that PostgreSQL handed to a hook, or that was made in the memory of that
 //! call. Such nodes live until the hook returns, and nothing that holds a `Ref` outlives it. One process plans
 //! one query at a time, so nobody else reads or writes them meanwhile. That is what makes the safe functions
 //! here sound, and why a `Ref` is made of nothing but fields of nodes and what PostgreSQL's own functions return.
@@ -74,7 +74,8 @@ kinds! {
 }
 
 impl<T> Ref<T> {
-    /// The node at a pointer; `None` for NULL. The pointer is a field of a node, or what a function of PostgreSQL returned.
+    /// The node at a pointer; `None` for NULL. The pointer is a field of a node, or what a function of PostgreSQL
+    /// returned.
     pub fn of(pointer: *mut T) -> Option<Self> {
         NonNull::new(pointer).map(Self)
     }
@@ -262,7 +263,7 @@ pub fn boolean(value: Option<bool>) -> Ref<Node> {
     Ref::of(node).expect("a node")
 }
 
-/// A constant of a type of numbers that is passed by value, of so many bytes.
+/// A constant of a type of numbers that is passed by value, of that many bytes.
 pub fn number(kind: Oid, length: i32, value: pg_sys::Datum) -> Ref<Node> {
     // SAFETY: it makes a node of a number.
     let constant = unsafe { pg_sys::makeConst(kind, -1, Oid::INVALID, length, value, false, true) };
@@ -484,7 +485,7 @@ struct Changing<'a> {
 }
 
 impl Changing<'_> {
-    /// What stands in the place of a node; `None` if it stays.
+    /// What is in the place of a node; `None` if it stays.
     fn put(&mut self, node: Ref<Node>) -> Option<*mut Node> {
         if self.unwound.is_some() {
             return Some(node.pointer());
@@ -509,7 +510,8 @@ unsafe extern "C-unwind" fn change_node(node: *mut Node, context: *mut c_void) -
     let Some(node) = Ref::of(node) else {
         return std::ptr::null_mut();
     };
-    // SAFETY: the context is what `change` passed, which nobody else uses meanwhile; a node that lives, and this callback.
+    // SAFETY: the context is what `change` passed, which nobody else uses meanwhile; a node that lives, and this
+    // callback.
     unsafe {
         match (*context.cast::<Changing>()).put(node) {
             Some(changed) => changed,
@@ -602,7 +604,7 @@ pub fn entry(query: Ref<Query>, index: i32) -> Ref<pg_sys::RangeTblEntry> {
         .expect("an entry of the range table")
 }
 
-/// Replaces what stands for columns of joins by the columns themselves.
+/// Replaces what represents columns of joins by the columns themselves.
 pub fn flatten_joins(query: Ref<Query>, node: *mut Node) -> *mut Node {
     if node.is_null() {
         return node;
@@ -616,7 +618,7 @@ pub fn flatten_joins(query: Ref<Query>, node: *mut Node) -> *mut Node {
     }
 }
 
-/// Replaces what stands for the keys of GROUP BY by the keys themselves, as it is before PostgreSQL 18.
+/// Replaces what represents the keys of GROUP BY by the keys themselves, as it is before PostgreSQL 18.
 pub fn flatten_groups(mut query: Ref<Query>) {
     #[cfg(feature = "pg18")]
     if query.hasGroupRTE {
@@ -684,8 +686,8 @@ pub fn has_subclass(relation: Oid) -> bool {
     unsafe { pg_guard_ffi_boundary(|| server_has_subclass(relation)) }
 }
 
-/// The queries of the statements of an SQL text, which lives as long as they do, with views and row-level security in them, as the planner gets them.
-/// Utility statements have none.
+/// The queries of the statements of an SQL text, which lives as long as they do, with views and row-level security in
+/// them, as the planner gets them. Utility statements have none.
 pub fn analyse(sql: *const std::ffi::c_char) -> Vec<Ref<Query>> {
     // SAFETY: PostgreSQL parses, analyses and rewrites a string that lives as long as the trees.
     let queries = unsafe {

@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys::Datum;
 
-/// The length word of an uncompressed varlena of so many bytes, with a header of 4 bytes.
+/// The length word of an uncompressed varlena of that many bytes, with a header of 4 bytes.
 #[inline(always)]
 pub const fn length_word(size: usize) -> u32 {
     if cfg!(target_endian = "little") {
@@ -12,7 +12,7 @@ pub const fn length_word(size: usize) -> u32 {
     }
 }
 
-/// Whether a length word says: uncompressed, a header of 4 bytes, at least so many bytes.
+/// Whether a length word says: uncompressed, a header of 4 bytes, at least that many bytes.
 #[inline(always)]
 pub fn is_plain(word: u32, least: usize) -> bool {
     let (size, plain) = if cfg!(target_endian = "little") {

@@ -225,7 +225,7 @@ impl Search {
         found
     }
 
-    /// Adds the columns of functions that a Var, in the target list or the arguments of a node, stands for.
+    /// Adds the columns of functions that a Var, in the target list or the arguments of a node, represents.
     ///
     /// # Safety
     /// As for [`follow`](Self::follow).
@@ -388,7 +388,7 @@ impl Search {
         }
     }
 
-    /// The nodes whose columns a Var with this number, in a node's target list or arguments, stands for.
+    /// The nodes whose columns a Var with this number, in a node's target list or arguments, represents.
     ///
     /// # Safety
     /// As for [`follow`](Self::follow).

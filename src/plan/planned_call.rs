@@ -53,7 +53,7 @@ pub struct PlannedCall {
 pub enum Argument {
     /// A constant: its value, `None` for NULL.
     Constant(Option<Datum>),
-    /// To be computed anew for each release: it may change when the plan is run again with other
+    /// To be computed again for each release: it may change when the plan is run again with other
     /// parameters.
     Computed(Computation),
 }
@@ -93,7 +93,7 @@ impl Computations {
     /// Computes each one.
     ///
     /// **Unguarded**: an ERROR that is raised in an expression leaves by PostgreSQL's own way, with all that
-    /// stands in it. (pgrx would make another of it, without its CONTEXT, and without an SQLSTATE that
+    /// is in it. (pgrx would make another of it, without its CONTEXT, and without an SQLSTATE that
     /// it does not know.) So neither this function nor its callers up to PostgreSQL may own anything that
     /// needs dropping.
     ///
@@ -370,7 +370,7 @@ impl PlannedCall {
         }
     }
 
-    /// The expression itself if it does not look at rows; the expression it stands for where a
+    /// The expression itself if it does not look at rows; the expression it represents where a
     /// plan node below has computed it (`GROUP BY $1` with the same `$1` as the argument) and
     /// that one does not; else `None`.
     unsafe fn without_rows(&self, expr: *mut Expr) -> Option<*mut Expr> {
@@ -401,7 +401,7 @@ pub fn is_partial(call: Call) -> bool {
 }
 
 /// Whether aggregate `aggregate` has `function` as this support function: an aggregate that somebody built
-/// otherwise, and merely reaches our code, is told apart.
+/// otherwise, and merely reaches our code, is reported apart.
 unsafe fn is_ours(aggregate: pg_sys::Oid, which: SupportFunction, function: pg_sys::Oid) -> bool {
     let attribute = match which {
         SupportFunction::Transition => AGGTRANSFN,

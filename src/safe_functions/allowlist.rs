@@ -34,7 +34,7 @@ pub enum Growth {
     None,
     /// `repeat(text, times)`.
     Repeat,
-    /// `lpad(text, length, fill)`: of so many characters.
+    /// `lpad(text, length, fill)`: of that many characters.
     Pad,
     /// `bpchar(text, length, ...)`: the same.
     Blank,

@@ -1,6 +1,7 @@
-//! `dp_mean.key(value, trimmed, most)`: a key of GROUP BY as it may be shown. PostgreSQL shows of a group the key of one of
-//! its rows. So equal keys are brought into one form: not compressed, not stored elsewhere, numbers without zeros at the
-//! end, texts of `character` without blanks there. And keys are bounded, so that those of a group fit into a row.
+//! `dp_mean.key(value, trimmed, most)`: a key of GROUP BY as it may be shown. PostgreSQL shows of a group the key of
+//! one of its rows. So equal keys are brought into one form: not compressed, not stored elsewhere, numbers without
+//! zeros at the end, texts of `character` without blanks there. And keys are bounded, so that those of a group fit into
+//! a row.
 
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Node, NodeTag, Oid};
 
@@ -19,7 +20,7 @@ pub const MOST_BYTES: i32 = 8192;
 enum Form {
     /// A `float4`: one zero, and one NaN.
     Single,
-    /// The same of a `float8`.
+    /// As above, for a `float8`.
     Double,
     /// A `numeric`, without the zeros behind its last digit.
     Digits,
@@ -151,14 +152,14 @@ fn key(call: Call) -> Option<Datum> {
 /// Calls the guarded rest.
 type Rest = unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum;
 
-/// The same of most rows: a float, or bytes that lie as they are shown. It cannot panic, and calls nothing.
+/// As above, for most rows: a float, or bytes that lie as they are shown. It cannot panic, and calls nothing.
 ///
 /// # Safety
 /// PostgreSQL's own fcinfo of `dp_mean.key`.
 #[inline(always)]
 unsafe fn key_of_row(fcinfo: FunctionCallInfo, rest: Rest) -> Datum {
-    // SAFETY: a strict function of three arguments; what fn_extra points to is written by `Form::kept` alone, and a value
-    // is of the type that the form is for.
+    // SAFETY: a strict function of three arguments; what fn_extra points to is written by `Form::kept` alone, and a
+    // value is of the type that the form is for.
     unsafe {
         let form = (*(*fcinfo).flinfo).fn_extra.cast::<Form>();
         if form.is_null() {

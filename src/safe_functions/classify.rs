@@ -134,7 +134,7 @@ unsafe fn is_good_pattern(pattern: &Fixed) -> bool {
 }
 
 /// Whether a column can have this length of characters: what PostgreSQL keeps of a `varchar(n)` is n + 4, and n is at
-/// most 10485760. Below 4 it stands for any length. A `char(n)` is filled up to n.
+/// most 10485760. Below 4 it represents any length. A `char(n)` is filled up to n.
 fn is_declarable(growth: Growth, modifier: i32) -> bool {
     let most = match growth {
         Growth::Blank if Defence::Work.stands() => (LONGEST / 4) as i32,

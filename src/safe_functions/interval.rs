@@ -1,4 +1,4 @@
-//! Interval arithmetic: where a number lies that is computed from others, of which it is known where they lie. Every
+//! Interval arithmetic: where a number lies that is computed from others whose range is known. Every
 //! bound is rounded outwards. What may also be NaN or infinite lies anywhere.
 
 /// The numbers from `lo` to `hi`. With an end that is infinite, NaN and infinite numbers may be among them too.
@@ -181,7 +181,7 @@ impl Interval {
         self.each(f64::trunc)
     }
 
-    /// Rounded to so many digits.
+    /// Rounded to that many digits.
     pub fn to_digits(self, digits: i32) -> Self {
         let (limit, part) = (10f64.powi(digits), 10f64.powi(1 - digits));
         let stays = |x: f64| x.fract() == 0.0 && x.abs() < limit;
@@ -219,7 +219,7 @@ impl Interval {
         Self::new(self.lo.min(other.lo), self.hi.max(other.hi))
     }
 
-    /// The greatest of several, some of which may be NULL; `sure` are those that are not.
+    /// The greatest of several, of whose operands some may be NULL; `sure` are those that are not.
     pub fn greatest(all: &[Self], sure: &[Self]) -> Self {
         let hull = all.iter().fold(Self::NOWHERE, |a, b| a.hull(*b));
         let least = sure
@@ -283,7 +283,8 @@ fn product(a: f64, b: f64) -> Interval {
 /// The quotient, and what it is rounded to, as a float or as a `numeric` with 16 digits or more.
 fn quotient(a: f64, b: f64) -> Interval {
     let quotient = a / b;
-    // Numbers that a numeric keeps whole: those without a fraction, and those with 10 digits behind the point and 4 before.
+    // Numbers that a numeric keeps whole: those without a fraction, and those with 10 digits behind the point and 4
+    // before.
     let short = (quotient * 1024.0).fract() == 0.0 && quotient.abs() < 1e4;
     let exact = quotient.mul_add(b, -a) == 0.0;
     if exact && (short || quotient.fract() == 0.0) {

@@ -21,7 +21,7 @@ use crate::safe_functions::work::{self, LONGEST, Pattern, Work};
 /// Most arguments that a function of the list has.
 const ARGUMENTS: usize = 8;
 
-/// The function that a call stands for, looked up once.
+/// The function that a call represents, looked up once.
 #[derive(Clone, Copy)]
 struct Function {
     way: Way,
@@ -90,7 +90,7 @@ pub unsafe fn check(
 }
 
 impl Function {
-    /// The function of this call: the call's first argument, a constant. Whoever made the call has looked at the
+    /// The function of this call: the call's first argument, a constant. Who made the call has looked at the
     /// rights: what happens here happens at the first row.
     fn find(call: Call) -> Result<Self, Refusal> {
         let refused = |reason: &str| errors::not_partial(reason);
@@ -105,7 +105,7 @@ impl Function {
         Ok(Self::new(call, function, &declared))
     }
 
-    /// What stands in a call: the function, its arguments, and the type of the answer.
+    /// What is in a call: the function, its arguments, and the type of the answer.
     ///
     /// # Safety
     /// An expression of a plan that lives, or NULL.

@@ -180,7 +180,7 @@ unsafe fn numeric(value: Datum) -> Interval {
         let back = direct_function_call(pg_sys::float8_numeric, &[datum]);
         let same = direct_function_call(pg_sys::numeric_eq, &[value, back]);
         let float = datum.map_or(f64::NAN, float8);
-        // Of a float PostgreSQL makes a numeric of 15 digits. A whole number of so many is the same as both.
+        // Of a float PostgreSQL makes a numeric of 15 digits. A whole number with that many is the same as both.
         if same == Some(true) && float.fract() == 0.0 && float.abs() < 1e15 {
             Interval::exactly(float)
         } else {

@@ -3,14 +3,14 @@
 
 use pgrx::pg_sys::{self, Datum};
 
-/// Texts are not made longer than this, nor are longer ones looked at. A pass over so many bytes takes some
+/// Texts are not made longer than this, nor are longer ones looked at. A pass over that many bytes takes some
 /// milliseconds, and needs a small multiple of it as memory, so that no row makes memory end.
 pub const LONGEST: u64 = 256 << 10;
 
 /// The most steps, of some nanoseconds each, of what is slower than a pass over its arguments.
 const MOST_STEPS: u64 = 2_000_000;
 
-/// The same of a regular expression that is only looked for: a byte of the text, and a state.
+/// As above, for a regular expression that is only looked for: a byte of the text, and a state.
 const MOST_STEPS_OF_MATCH: u64 = 10_000_000;
 
 /// The most digits of a number, before and behind the point, where all are computed with.
@@ -34,9 +34,9 @@ pub enum Work {
     Search,
     /// A format, which is the second one, is read and filled in.
     Format,
-    /// A regular expression, of which is asked whether it matches.
+    /// A regular expression: whether it matches.
     Match,
-    /// A regular expression, of which is asked where it matches.
+    /// A regular expression: where it matches.
     Matches,
     /// Arithmetic with all digits of numbers.
     Digits,
@@ -120,8 +120,8 @@ fn is_small(logarithm: f64) -> bool {
 /// # Safety
 /// The datum is a `numeric`.
 unsafe fn digits(number: Datum) -> Option<(u64, u64)> {
-    // SAFETY: a varlena, as the caller says, whose bytes are at least a header of two (numeric.c); the plain copy is only
-    // read here.
+    // SAFETY: a varlena, as the caller says, whose bytes are at least a header of two (numeric.c); the plain copy is
+    // only read here.
     let bytes = unsafe {
         let varlena = pg_sys::pg_detoast_datum_packed(number.cast_mut_ptr());
         pgrx::varlena::varlena_to_byte_slice(varlena)
@@ -132,7 +132,7 @@ unsafe fn digits(number: Datum) -> Option<(u64, u64)> {
         ))
     };
     let head = word(0)?;
-    // The weight is the place of the first digit, of which each stands for four.
+    // The weight is the place of the first digit; each of these is four decimal digits.
     let (weight, scale) = match head >> 14 {
         3 => return None,
         // The short form, in which the weight has six bits and a sign.
@@ -276,7 +276,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it is matched with a text of so many bytes in few enough steps.
+    /// Whether it is matched with a text of that many bytes in few enough steps.
     pub fn is_short_match(&self, work: Work, text: u64) -> bool {
         // Where it may match any number of characters, it may be tried at each place up to the end.
         let steps = match work == Work::Matches && self.repeats {

@@ -1,4 +1,4 @@
-//! The node that stands in for a call of a function that is not total: a call of `dp_mean.total`.
+//! The node that is in for a call of a function that is not total: a call of `dp_mean.total`.
 
 use pgrx::pg_sys::{self, CoercionForm, Datum, List, Node, NodeTag, Oid};
 
@@ -54,7 +54,7 @@ pub unsafe fn variant(
     }
 }
 
-/// The function that a call of `dp_mean.total` stands for, and that function's arguments.
+/// The function that a call of `dp_mean.total` represents, and that function's arguments.
 ///
 /// # Safety
 /// An expression of a tree that lives.

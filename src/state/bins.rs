@@ -1,6 +1,6 @@
-//! `dp_state` of rows that are counted in one bin each. While they are few, a head of 72 bytes and the bin of each row, in 4 bytes:
-//! it grows with the number of rows, whatever their values are. From half the size of a count for each bin on, these counts: a
-//! state of vectors.
+//! `dp_state` of rows that are counted in one bin each. While they are few, a head of 72 bytes and the bin of each row,
+//! in 4 bytes: it grows with the number of rows, whatever their values are. From half the size of a count for each bin
+//! on, these counts: a state of vectors.
 
 use dp_core::encoding::sums::Totals;
 use pgrx::pg_sys::{self, Datum};
@@ -15,7 +15,7 @@ const MAGIC: u32 = 0xd9_3a_5e_51;
 const SMALLEST: u32 = 4;
 const LARGEST: u32 = 16;
 
-/// The fewest bins of which a list is kept.
+/// The fewest bins for which a list is kept.
 const WORTH_IT: usize = 64;
 
 #[repr(C)]
@@ -178,7 +178,7 @@ impl Bins<'_> {
         }
     }
 
-    /// Takes in so many rows of one bin; what comes back may be a larger copy.
+    /// Takes in that many rows of one bin; what comes back may be a larger copy.
     pub fn add(mut self, bin: usize, rows: u32) -> Self {
         for taken in 0..rows {
             self = match self {

@@ -94,7 +94,7 @@ impl<'a> BitmapState<'a> {
         Self::with_slots(power, SMALLEST)
     }
 
-    /// The same with a table of so many slots, as a power of two, or with the bitmap.
+    /// The same with a table of that many slots, as a power of two, or with the bitmap.
     fn with_slots(power: u32, slots: u32) -> Self {
         let mut head = Head {
             header: 0,

@@ -17,8 +17,8 @@ use crate::state::log_bins::OctaveState;
 use crate::state::poisoned::Refused;
 use crate::state::scalar::{RowSums, State};
 
-/// One state of two that hold an `S`: the left one with the rows of both, or the right one where the left has none, which
-/// the executor copies. `None` of all else. Cannot panic.
+/// One state of two that hold an `S`: the left one with the rows of both, or the right one where the left has none,
+/// which the executor copies. `None` of all else. Cannot panic.
 ///
 /// # Safety
 /// Both are non-NULL varlenas, and not the same.
@@ -34,8 +34,8 @@ unsafe fn plain_sums<S: RowSums>(left: Datum, right: Datum) -> Option<Datum> {
     }
 }
 
-/// The plain case: two parts of a mean, a sum or a count, or of one person's rows. It runs for each group of each worker,
-/// of which there may be millions, and so unguarded, as what runs for each row: see `aggregates/shared/scalars.rs`.
+/// The plain case: two parts of a mean, a sum or a count, or of one person's rows. It runs for each group of each
+/// worker, and there may be millions, and so unguarded, as what runs for each row: see `aggregates/shared/scalars.rs`.
 ///
 /// # Safety
 /// PostgreSQL's own fcinfo, of a function that is declared with two arguments, both `dp_state`.
@@ -144,7 +144,7 @@ unsafe fn merge(left: Datum, right: Datum) -> Datum {
     left
 }
 
-/// The same of sums: refused where the call was not the same in all parts.
+/// As above, for sums: refused where the call was not the same in all parts.
 fn one_of<S: RowSums>(into: &mut State<S>, from: &State<S>) -> Datum {
     if into.take_in(from) {
         Datum::from(std::ptr::from_mut(into))

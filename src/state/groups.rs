@@ -1,4 +1,4 @@
-//! `dp_state` of a person whose groups are kept, at most so many of them: a head, a description of each column, a
+//! `dp_state` of a person whose groups are kept, at most that many of them: a head, a description of each column, a
 //! slot for each group in the order of ranks, and the bytes of keys that have some. It grows with the number of groups
 //! that are kept, never with that of the rows.
 
@@ -46,10 +46,10 @@ struct Head {
     /// The most groups.
     most: u32,
     columns: u32,
-    /// Slots in use, of so many.
+    /// Slots in use, of that many.
     used: u32,
     slots: u32,
-    /// Words of keys' bytes in use, of so many.
+    /// Words of keys' bytes in use, of that many.
     filled: u32,
     room: u32,
 }
@@ -102,7 +102,7 @@ impl<'a> GroupsState<'a> {
     #[inline]
     pub unsafe fn of(datum: Datum) -> Option<Self> {
         let head = datum.cast_mut_ptr::<Head>();
-        // SAFETY: a varlena that is aligned and whose length word is an uncompressed one of so many bytes has a
+        // SAFETY: a varlena that is aligned and whose length word is an uncompressed one of that many bytes has a
         // head, and then the columns that the head says; it is a state of groups if its length is what these make
         // it, and then slots and keys follow. Any bytes are valid numbers.
         unsafe {
@@ -172,7 +172,7 @@ impl<'a> GroupsState<'a> {
         Self::with_room(head, columns, Form::OneRow, 1, 0)
     }
 
-    /// No groups, but room for some, in the current memory context: for so many or more, as memory comes in powers of
+    /// No groups, but room for some, in the current memory context: for that many or more, as memory comes in powers of
     /// two.
     fn with_room(head: Head, columns: &[Column], form: Form, slots: usize, room: usize) -> Self {
         let (width, count) = (width(columns, form), columns.len());
@@ -403,8 +403,8 @@ impl<'a> GroupsState<'a> {
         }
     }
 
-    /// The same groups, with so many slots and so many words for bytes of keys that are free: in a larger copy where
-    /// they are not.
+    /// The same groups, with that many slots and that many words for bytes of keys that are free: in a larger copy
+    /// where they are not.
     fn with_space(self, slots: usize, words: usize) -> Self {
         let needed = self.len() + slots;
         let has_slots = needed <= self.head.slots as usize;
@@ -423,7 +423,7 @@ impl<'a> GroupsState<'a> {
         (0..self.columns.len()).filter(has)
     }
 
-    /// A copy of this form, with so many slots and so many free words for bytes of keys, or more.
+    /// A copy of this form, with that many slots and that many free words for bytes of keys, or more.
     fn copy(&self, form: Form, slots: usize, words: usize) -> Self {
         let used = self.len();
         let long = |slot| {
@@ -527,8 +527,8 @@ impl<'a> GroupsState<'a> {
         self.sum::<S, N>(slot, column, |sums| sums.merge(&S::read(form, words)))
     }
 
-    /// What is kept of several persons together: nothing, whoever comes in later. To add one person to a group, or to remove one,
-    /// moves no more than what one of them contributes.
+    /// What is kept of several persons together: nothing, even of who comes in later. To add one person to a group, or
+    /// to remove one, moves no more than what one of them contributes.
     pub fn close(&mut self) {
         self.cut(0, 0);
     }

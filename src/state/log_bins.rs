@@ -251,7 +251,7 @@ impl<S: SlotSums> OctaveState<'_, S> {
     }
 }
 
-/// The length word of an uncompressed varlena with so many pages, of which there are few.
+/// The length word of an uncompressed varlena with that many pages, which are few.
 #[inline(always)]
 fn header<S: SlotSums>(pages: u64) -> u32 {
     length_word(size_of::<Head>() + size_of::<Page<S>>() * pages as usize)

@@ -6,8 +6,8 @@ use dp_core::encoding::grid::{Grid, UnitGrid};
 
 use crate::state::scalar::{RowSums, State, halves, whole};
 
-// There is one for each person, and PostgreSQL takes a power of two for it. So the grid is its bounds alone: with all of
-// the grid it would be 80 bytes, which take 128.
+// There is one for each person, and PostgreSQL takes a power of two for it. So the grid is its bounds alone: with all
+// of the grid it would be 80 bytes, which take 128.
 const _: () = assert!(size_of::<State<PersonRows>>() == 64);
 
 impl RowSums for PersonRows {

@@ -319,7 +319,7 @@ impl<S: RowSums> State<S> {
 
     /// A copy of this state in the current memory context, as a datum.
     pub fn into_datum(self) -> Datum {
-        // SAFETY: palloc gives so many bytes aligned to 8, or raises.
+        // SAFETY: palloc gives that many bytes aligned to 8, or raises.
         unsafe {
             let copy = pg_sys::palloc(size_of::<Self>()).cast::<Self>();
             copy.write(self);

@@ -32,7 +32,7 @@ pub enum Kind {
     Sides = 7,
     /// One value, counted in a bin of a line for its rank, of equal width; counts of 8 bytes.
     LinearRanks = 8,
-    /// The same, of equal relative width.
+    /// Likewise, with bins of equal relative width.
     LogRanks = 9,
     /// The same, around multiples of a step.
     StepRanks = 10,
@@ -224,7 +224,7 @@ impl<'a> VectorState<'a> {
         }
     }
 
-    /// Takes in so many rows for the count at `position`.
+    /// Takes in that many rows for the count at `position`.
     pub fn count_rows_in(&mut self, position: usize, rows: u32) {
         self.head.n = self.head.n.wrapping_add(i64::from(rows));
         if let Some(count) = self.words.get_mut(position) {

@@ -1,7 +1,7 @@
 //! `dp_contribution`: what a person contributes to a group, as it lies in memory. A varlena of 56 bytes.
 //!
 //! Nobody can write one down: its input functions refuse, and nothing casts to it. Its output tells nothing, not
-//! even by an ERROR, which a row could then raise. And nothing rests on who made one: whoever reads it brings
+//! even by an ERROR, which a row could then raise. And nothing rests on who made one: who reads it brings
 //! what it says to where contributions are, see [`Contribution::read`].
 
 use dp_core::encoding::contribution::Contribution;
@@ -24,7 +24,7 @@ pub struct Sealed {
     lo: f64,
     hi: f64,
     rows: u32,
-    /// The most groups that the person is kept in; 0 where nothing keeps them in so many.
+    /// The most groups that the person is kept in; 0 where nothing bounds that number.
     groups: u32,
     sum: u64,
     /// The sum of squares in two halves: `palloc` aligns to 8 bytes and no more.
@@ -50,13 +50,13 @@ impl Sealed {
         }
     }
 
-    /// The same, of a person who is kept in at most so many groups.
+    /// Likewise, for a person who is kept in at most that many groups.
     #[must_use]
     pub fn in_groups(self, groups: u32) -> Self {
         Self { groups, ..self }
     }
 
-    /// What lies behind a datum, for a call that shares its budget among so many groups; `None` where the bytes are
+    /// What lies behind a datum, for a call that shares its budget among that many groups; `None` where the bytes are
     /// something else, or of a person who is kept in more. Cannot panic.
     ///
     /// # Safety
@@ -103,7 +103,7 @@ impl Sealed {
 
     /// A copy in the current memory context, as a datum.
     pub fn into_datum(self) -> Datum {
-        // SAFETY: palloc gives so many bytes aligned to 8, or raises.
+        // SAFETY: palloc gives that many bytes aligned to 8, or raises.
         unsafe {
             let copy = pg_sys::palloc(size_of::<Self>()).cast::<Self>();
             copy.write(self);

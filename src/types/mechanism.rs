@@ -26,7 +26,7 @@ pub unsafe fn text_of(datum: Datum) -> String {
 }
 
 /// Checks a text and makes a `dp_mechanism` of it. What is not UTF-8 names no mechanism; a copy in which it
-/// is would be as long as whoever wrote it wants.
+/// is would be as long as its author wants.
 fn make(text: &[u8]) -> Option<Datum> {
     match registry::parse(std::str::from_utf8(text).unwrap_or("\u{fffd}")) {
         Ok(choice) => choice.to_string().as_bytes().into_datum(),

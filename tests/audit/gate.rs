@@ -3,7 +3,7 @@
 //! The tables differ by a whole person, with more rows and in more groups than the policy lets them count for. The
 //! analyst asks the same question of both, many times, and the bounds of `auditing` say how much any event tells. All
 //! answers to a question count together: of `GROUP BY`, all groups. The charge is taken away meanwhile, as no budget
-//! pays for so many questions; that it is not forgotten is a test of its own.
+//! pays for that many questions; that it is not forgotten is a test of its own.
 //!
 //! What tells most of a person in `GROUPS` groups, with `ROWS` rows in each: noisy counts of the groups that they are
 //! kept in, each cut off at 0 and `ROWS`, and added up. For noise with two-sided geometric tails that sum is the
@@ -29,7 +29,7 @@ const THEIRS: usize = 6;
 /// Answers of each table, half of them to find an event, half to bound its likelihood ratio.
 const ANSWERS: usize = 8000;
 
-/// Pairs of tables: so many others in each of the groups, a row each, and the same with the special person. A group of
+/// Pairs of tables: that many others in each of the groups, a row each, and the same with the special person. A group of
 /// 7 is shown about as often as not.
 const OTHERS: [usize; 2] = [0, 7];
 
@@ -181,7 +181,7 @@ impl Audit {
         self
     }
 
-    /// Answers to a question, each of so many numbers.
+    /// Answers to a question, each of that many numbers.
     fn draw(&mut self, question: &Question, table: &str, times: usize) -> (Vec<f64>, usize) {
         let sql = question.sql(table).replace('\'', "''");
         let drawn = format!("SELECT draw FROM draw('{sql}', {times})");
@@ -320,7 +320,7 @@ fn the_audit_of_plain_sql_notices_groups_that_are_all_shown() {
     assert_noticed(audit, &SHOWN, "all groups shown");
 }
 
-/// Whether so many answers were paid: the sum of their prices, by the ledger.
+/// Whether that many answers were paid: the sum of their prices, by the ledger.
 fn is_paid(audit: &mut Audit) -> bool {
     let before = audit.spent();
     let mut asked = 0.0;

@@ -50,7 +50,7 @@ enum Base {
     Nothing,
     /// Some rows of two groups.
     Few,
-    /// So many that means near the upper bound are seldom cut off there.
+    /// That many that means near the upper bound are seldom cut off there.
     Many,
 }
 

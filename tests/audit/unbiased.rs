@@ -148,7 +148,7 @@ fn the_audit_notices_that_the_noise_of_bounded_means_is_halved() {
 
 const DELTA: f64 = 0.055;
 
-/// Tables of rows alike, around the thresholds of the first of [`SYMMETRIC`]; so many that there is
+/// Tables of rows alike, around the thresholds of the first of [`SYMMETRIC`]; that many that there is
 /// a place with either; and with a row far away.
 const ALIKE: [(&str, &[(usize, f64)]); 9] = [
     ("no_rows", &[]),
@@ -178,7 +178,7 @@ const SYMMETRIC: [Pairs; 2] = [
     &[("no_rows", "one"), ("many", "many_far")],
 ];
 
-/// Tables of two places with so many rows each, around the thresholds; and of so many rows that
+/// Tables of two places with that many rows each, around the thresholds; and of that many rows that
 /// there is a place, and one far to either side.
 const TWO_PLACES: [(&str, &[(usize, f64)]); 8] = [
     ("four_none", &[(4, 0.0)]),

@@ -9,7 +9,7 @@
 //!   is cut off at a bound. Of a variance, `B0`, `B1` and `B2` over `G^2` are the count times
 //!   `(1 - p)^2 + v`, `2 (p (1 - p) - v)` and `p^2 + v`, for a mean `p` and a variance `v` between the
 //!   bounds 0 and 1. A row at 0 moves one of the three noisy sums alone, as far as it can.
-//! * The same of two columns, with `y = x`: `p11` is the covariance and the product of the means, `P / n` is `m (1 - m)`
+//! * As above, for two columns, with `y = x`: `p11` is the covariance and the product of the means, `P / n` is `m (1 - m)`
 //!   less the variance. Where the answer is a slope alone, rows are at the corners such that it is 0 and most of its
 //!   noise is that of the corner without a spread, where the row is added.
 //! * Of a vector with Gaussian noise the weights are those of `audit::gaussian`. For counts of a row
@@ -74,7 +74,7 @@ struct Subject {
 
 const NONE: &[(usize, f64)] = &[];
 
-/// Tables, of so many rows of each value.
+/// Tables, of that many rows of each value.
 const TABLES: [(&str, &[(usize, f64)]); 35] = [
     ("nothing", NONE),
     ("low", &[(1, 0.0)]),
@@ -123,7 +123,7 @@ const FIRST: &[(&str, &str)] = &[("nothing", "high")];
 const ANOTHER: &[(&str, &str)] = &[("low", "high")];
 const MANY: &[(&str, &str)] = &[("many", "many_low")];
 const SPREAD: &[(&str, &str)] = &[("spread", "spread_low")];
-/// Of so many rows that their bounds are found, and little of epsilon is spent on that.
+/// Of that many rows that their bounds are found, and little of epsilon is spent on that.
 const BROAD: &[(&str, &str)] = &[("broad", "broad_low")];
 /// 2 B0 - B1 / 2 over 2 G^2, of a variance.
 const LAPLACE_SPREAD: &str = "ARRAY[({call}).count * ((1 - ({call}).mean) ^ 2 + ({call}).value \

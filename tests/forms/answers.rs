@@ -1,4 +1,4 @@
-//! What comes out: the values, their types, and their price.
+//! The result: the values, their types, and their price.
 
 use dp_mean_tests::{rows, value};
 

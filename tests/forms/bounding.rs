@@ -1,4 +1,4 @@
-//! A person counts in so many groups, for so many rows in each: the answers are those of the bounded rows.
+//! A person counts in that many groups, for that many rows in each: the answers are those of the bounded rows.
 
 use std::io::Read;
 use std::thread;
@@ -225,7 +225,7 @@ fn a_question_about_one_person_is_answered_as_any_other() {
     }
 }
 
-/// 10 persons with 1000 rows each, of whom one row counts.
+/// 10 persons with 1000 rows each, among them one row counts.
 const MANY: &str = "CREATE TABLE many (person int NOT NULL, k int NOT NULL, x float8 NOT NULL);
      INSERT INTO many SELECT i % 10, i, 50 FROM generate_series(0, 9999) i;
      SELECT dp_protect('many', 'person', 'all', query_eps => 20), dp_allow('many', '{analyst}')";
@@ -314,7 +314,7 @@ fn an_old_snapshot_has_no_new_index() {
     assert!(!world.bounds_rows("many"));
 }
 
-/// So do a function that has the snapshot of the statement it stands in, and COPY, which may both have waited.
+/// So do a function that has the snapshot of the statement it is in, and COPY, which may both have waited.
 #[test]
 fn a_snapshot_that_waited_has_no_new_index() {
     const COUNTS: &str = "CREATE FUNCTION counts() RETURNS bigint STABLE LANGUAGE plpgsql

@@ -97,7 +97,7 @@ impl World {
         ((releases * 1e6).round() / 1e6, after.1 - before.1)
     }
 
-    /// That the analyst gets what the owner does but for noise, for so many releases and one charge of each table.
+    /// That the analyst gets what the owner does but for noise, for that many releases and one charge of each table.
     pub fn same(&mut self, sql: &str, releases: u32) {
         self.same_as(sql, sql, releases);
     }

@@ -1,4 +1,4 @@
-//! Blocks within larger queries: what comes out of one is used as any table is.
+//! Blocks within larger queries: the result of one is used as any table is.
 
 use dp_mean_tests::rows;
 

@@ -165,7 +165,7 @@ fn functions_ask_with_the_rights_of_who_calls_them() {
     let price =
         world.price(|world| world.ask("SELECT of_sql('r1'), of_sql('r1'), in_plpgsql('r2')"));
     assert_eq!(price, (3.0, 3));
-    // A function of the analyst's asks as the analyst, whoever calls it.
+    // A function of the analyst's asks as the analyst, who calls it.
     world.ask(
         "CREATE FUNCTION lent() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $$ SELECT count(*) FROM visits $$",
     );
@@ -304,7 +304,7 @@ fn answers_go_into_files_and_tables() {
     }
 }
 
-/// Whoever refreshes it: its owner asks.
+/// Who refreshes it: its owner asks.
 #[test]
 fn the_owner_of_a_view_is_charged() {
     let mut world = World::new();

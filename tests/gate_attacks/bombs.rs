@@ -32,12 +32,12 @@ fn ends_soon(client: &mut Client, sql: &str) -> Option<String> {
     ended.err().map(|error| refusal(&error, start).code)
 }
 
-/// So many levels around something.
+/// That many levels around something.
 fn nested(depth: usize, within: &str, around: impl Fn(usize, String) -> String) -> String {
     (0..depth).fold(within.to_owned(), |sql, level| around(level, sql))
 }
 
-/// Queries of so many levels about a table that has numbers in `x`.
+/// Queries of that many levels about a table that has numbers in `x`.
 fn deep(table: &str, x: &str, depth: usize) -> Vec<String> {
     let compared = format!("{x} > 5");
     let not = format!("{}{compared}{}", "NOT (".repeat(depth), ")".repeat(depth));

@@ -185,7 +185,7 @@ fn asking_the_price_is_free_and_shows_nothing() {
     assert!(end.shown.is_empty(), "{end:?}");
 }
 
-/// Two tables with two budgets, one of them full: nothing is spent from the other. The same of two tables that share
+/// Two tables with two budgets, one of them full: nothing is spent from the other. As above, for two tables that share
 /// one which has room for one of them alone.
 #[test]
 fn what_one_budget_refuses_no_other_pays() {
@@ -362,7 +362,7 @@ fn a_dropped_table_gives_nothing_back() {
     let of_gone = "SELECT count(*) FROM dp_policies WHERE budget = 'small'";
     assert_eq!(value::<i64>(&mut stage.root, of_gone), 0);
 
-    // Room for one more, of whichever table; and only for who is allowed anew.
+    // Room for one more, of whichever table; and only for who is allowed again.
     stage.as_owner(make);
     assert_eq!(spent(&mut stage), second);
     assert_eq!(refused(&mut client, of_s).code, "42501");

@@ -185,7 +185,7 @@ fn statement(subject: &Subject, dice: &mut Dice) -> String {
     }
 }
 
-/// Asks so many statements: about every `step`th of what may be called, in turn.
+/// Asks that many statements: about every `step`th of what may be called, in turn.
 fn ask(statements: usize, seed: u64, step: usize) -> (usize, usize) {
     let (mut stage, mut clients) = many(&[]);
     stage.as_root("CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')");

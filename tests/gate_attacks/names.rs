@@ -202,7 +202,7 @@ fn a_value_that_is_listed_twice_counts_once() {
     assert_eq!(stage.number(&mut client, sql), 300);
 }
 
-/// The conditions of a domain are code of whoever made it, and run with nobody else's rights.
+/// The conditions of a domain are code of who made it, and run with nobody else's rights.
 #[test]
 fn a_domain_gets_no_rights() {
     let mut stage = Stage::new();

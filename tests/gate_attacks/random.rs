@@ -769,7 +769,7 @@ pub fn ask_all(
     }
 }
 
-/// Asks so many questions without some defences. Every second one is of a kind that is answered.
+/// Asks that many questions without some defences. Every second one is of a kind that is answered.
 fn ask(questions: usize, seed: u64, defences: &[&str]) -> Outcome {
     let (mut stage, mut clients) = many(defences);
     let mut dice = Dice(seed);

@@ -288,7 +288,7 @@ pub fn explain(client: &mut Client, sql: &str) -> String {
         .join("\n")
 }
 
-/// That each word stands in the plan, or, with `!` before it, does not.
+/// That each word is in the plan, or, with `!` before it, does not.
 pub fn assert_plan(plan: &str, words: &[&str], what: &str) {
     for word in words {
         match word.strip_prefix('!') {

@@ -57,7 +57,7 @@ impl<D, A> Mechanism<D> for Estimator<D, A> {
     }
 }
 
-/// The same of a mechanism that counts ids.
+/// As above, for a mechanism that counts ids.
 struct OfIdsEstimator {
     mechanism: Estimator<Occupied, DistinctAnswer>,
     power: u32,
@@ -173,8 +173,8 @@ impl Factory<Scalar<Estimate<MeanAnswer>>> for Estimates<Mean> {
     }
 }
 
-/// What makes the mechanism of a call of `dp_quantile_estimate`. Its intervals are no post-processing of a quantile: how far they
-/// reach is a choice of its own.
+/// What makes the mechanism of a call of `dp_quantile_estimate`. Its intervals are no post-processing of a quantile:
+/// how far they reach is a choice of its own.
 pub struct QuantileEstimates;
 
 impl Factory<QuantileEstimator> for QuantileEstimates {
@@ -194,7 +194,7 @@ impl Factory<QuantileEstimator> for QuantileEstimates {
     }
 }
 
-/// The same of contributions: rows of one person are alike, so that intervals must reach further.
+/// As above, for contributions: rows of one person are alike, so that intervals must reach further.
 pub struct QuantileEstimatesOfPeople;
 
 impl Factory<QuantileEstimator> for QuantileEstimatesOfPeople {
@@ -225,7 +225,8 @@ pub enum SomeEstimate<A, D = Sums, S = Content> {
 }
 
 impl<M> Estimates<M> {
-    /// The mechanism of a call, which `sort` knows by what it sees of the rows: one that finds its bounds, or `None` of what has no intervals.
+    /// The mechanism of a call, which `sort` knows by what it sees of the rows: one that finds its bounds, or `None` of
+    /// what has no intervals.
     fn of_some<A: 'static, D: 'static, S: 'static>(
         &self,
         arguments: &Arguments,

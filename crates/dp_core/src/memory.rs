@@ -1,7 +1,7 @@
 //! Vectors whose length a call or the rows choose.
 //!
 //! Rust ends the process where memory ends, and a server with it. So whatever has such a length is made
-//! here: memory that is not there unwinds, with [`OutOfMemory`] as the payload, to whoever catches it.
+//! here: memory that is not there unwinds, with [`OutOfMemory`] as the payload, to who catches it.
 
 use std::panic::resume_unwind;
 

@@ -306,7 +306,7 @@ pub struct PlanRow {
     pub needs: String,
 }
 
-/// What the means that clamp to the bounds need of rows of which a moment is known.
+/// What the means that clamp to the bounds need of rows with a known moment.
 const CENTRED_BOUNDS: &str =
     "lo and hi with the mean in the middle, and E|x - mean|^moment at most psi^moment";
 

@@ -264,8 +264,8 @@ pub fn parse(text: &str) -> Result<Choice, ParameterError> {
     Choice::parse(text, &Catalog)
 }
 
-/// What a release of an aggregate with these arguments costs a person, and its mechanism's canonical text; `None` for an
-/// aggregate that is not known.
+/// What a release of an aggregate with these arguments costs a person, and its mechanism's canonical text; `None` for
+/// an aggregate that is not known.
 pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, ParameterError>> {
     fn of<M: ?Sized>(
         registry: &Registry<M>,
@@ -333,8 +333,8 @@ pub fn given_unit(text: &str) -> Result<unit::Given, ParameterError> {
     unit::given(&parse(text)?)
 }
 
-/// The privacy unit that the mechanism of a call says, in a text that a mechanism was made from. Of any other text it is
-/// one row in one group, the least.
+/// The privacy unit that the mechanism of a call says, in a text that a mechanism was made from. Of any other text it
+/// is one row in one group, the least.
 pub fn unit_of(mechanism: MechanismArgument) -> Unit {
     let MechanismArgument::Given(Some(text)) = mechanism else {
         return Unit::ROW;

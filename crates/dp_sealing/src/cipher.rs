@@ -41,7 +41,8 @@ impl Cipher {
         Self(ChaCha20Poly1305::new((&*key).into()))
     }
 
-    /// Seals `text` in place, under the nonce that ends with these bytes. `None` if it is longer than the cipher allows.
+    /// Seals `text` in place, under the nonce that ends with these bytes. `None` if it is longer than the cipher
+    /// allows.
     pub(crate) fn seal(&self, end: &[u8; 8], text: &mut [u8]) -> Option<Tag> {
         let sealed = self
             .0

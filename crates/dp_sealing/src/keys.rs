@@ -10,7 +10,7 @@ const LONGEST_ID: usize = 32;
 /// The most keys there may be.
 const MOST: usize = 100;
 
-/// A key and its name, which stands in what it seals.
+/// A key and its name, which is in what it seals.
 pub(crate) struct Key {
     pub(crate) id: Box<[u8]>,
     pub(crate) key: Zeroizing<[u8; 32]>,

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! version  1 byte                              \
-//! key      1 byte: so many bytes of its name    | public, and in
-//! call     2 bytes: so many bytes of the call  /  the context
+//! key      1 byte: that many bytes of its name    | public, and in
+//! call     2 bytes: that many bytes of the call  /  the context
 //! nonce    24 bytes: a stream of 16 and a number of 8
 //! sealed:  the state, a byte 128, zeros
 //! tag      16 bytes
 //! ```
 //!
-//! as text: see `base64.rs`. It is sealed under a key of its context: [`PURPOSE`], the name of the aggregate, and what is
-//! public before the nonce. These are the same for all parts of a call, so that key is made once, and authenticates
+//! as text: see `base64.rs`. It is sealed under a key of its context: [`PURPOSE`], the name of the aggregate, and what
+//! is public before the nonce. These are the same for all parts of a call, so that key is made once, and authenticates
 //! them: with each part they would be three quarters of what Poly1305 reads.
 //!
 //! XChaCha20-Poly1305 is ChaCha20-Poly1305 under a key that HChaCha20 makes from the key and the first 16 bytes of the
@@ -40,7 +40,7 @@ const LENGTH: usize = 2;
 /// What ends a state.
 const END: u8 = 0x80;
 
-/// The bytes that a state of so many bytes is filled up to, so that the text does not tell how many there are: one
+/// The bytes that a state of that many bytes is filled up to, so that the text does not tell how many there are: one
 /// length for all states that are one of a few numbers, and from there on powers of two.
 pub fn room(bytes: usize) -> usize {
     const FEW: usize = 160;
@@ -150,7 +150,7 @@ impl Sealer {
         })
     }
 
-    /// Seals a state, in room for at least so many bytes.
+    /// Seals a state, in room for at least that many bytes.
     ///
     /// # Errors
     /// See [`Unsealed`].

@@ -20,7 +20,7 @@ use crate::state::bins::{Bins, List};
 use crate::state::vector::{Layout, VectorState};
 use crate::state::wire_format::Form;
 
-/// A mechanism of counts, of which each row is in one.
+/// A mechanism of counts, where each row is in one of them.
 pub trait Binned: Mechanism<Totals> {
     /// What the state holds.
     fn layout(&self) -> Layout;
@@ -31,7 +31,7 @@ pub trait Binned: Mechanism<Totals> {
     fn bin(layout: &Layout, x: f64) -> Option<usize>;
 }
 
-/// Rows that are in one of so many bins.
+/// Rows that are in one of that many bins.
 pub fn one_of(length: usize) -> Rows {
     Rows { length, most: 1 }
 }

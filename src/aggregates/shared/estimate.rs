@@ -28,8 +28,8 @@ pub unsafe fn estimate<A: 'static, const N: usize>(
 }
 
 /// The row of an estimate: its numbers, then the privacy unit (`text`), rho, mu, epsilon, delta (`float8`) and the
-/// mechanism (`text`). In 0.1.0 there is no unit, no rho and no mu, and the mechanism is a `dp_mechanism`, which is laid
-/// out as a text.
+/// mechanism (`text`). In 0.1.0 there is no unit, no rho and no mu, and the mechanism is a `dp_mechanism`, which is
+/// laid out as a text.
 ///
 /// # Safety
 /// The function that `call` calls is declared to return such a row, with columns of the types of `numbers`.

@@ -98,8 +98,8 @@ impl<A: 'static, D: RowSums<Grid = Grid, Row = f64> + 'static, S: SlotSums + 'st
         })
     }
 
-    /// A release of the group, or of no rows where there is no state, with what it cost. Of a mechanism that finds its bounds
-    /// these stand in the mechanism's text.
+    /// A release of the group, or of no rows where there is no state, with what it cost. Of a mechanism that finds its
+    /// bounds these stand in the mechanism's text.
     ///
     /// # Safety
     /// `call` is a call of this aggregate's final function.

@@ -1,10 +1,10 @@
 //! What the aggregates that take contributions of persons share: how a contribution reaches the state of a group.
 //!
-//! Whatever bytes a contribution has, it adds no more than `rows` rows, those by which the call's mechanism shares
-//! its budget: `docs/proofs/contribution.md`. One of a person who is kept in more groups than the mechanism shares it
-//! among adds none: `docs/proofs/groups.md`. A contribution stands for many rows, so this way is not the fast one:
-//! all but NULL goes through the guarded function. But a person in many groups often has one row in each, and to means and
-//! sums a contribution of one row is plain too.
+//! Whatever bytes a contribution has, it adds no more than `rows` rows, those by which the call's mechanism shares its
+//! budget: `docs/proofs/contribution.md`. One of a person who is kept in more groups than the mechanism shares it among
+//! adds none: `docs/proofs/groups.md`. A contribution represents many rows, so this way is not the fast one: all but
+//! NULL goes through the guarded function. But a person in many groups often has one row in each, and to means and sums
+//! a contribution of one row is plain too.
 
 use dp_core::encoding::contribution::Contribution;
 use dp_core::encoding::grid::{Bounds, Grid};
@@ -38,7 +38,7 @@ pub unsafe fn take_contribution(
     }
 }
 
-/// The same of an aggregate `(state, contribution, lo, hi, ...)` with mechanisms `M` that adds contributions up as
+/// As above, for an aggregate `(state, contribution, lo, hi, ...)` with mechanisms `M` that adds contributions up as
 /// [`contributed`] has them: one row on the grid that it was made on is plain.
 ///
 /// # Safety
@@ -85,7 +85,7 @@ pub unsafe fn contribution(call: Call, unit: Unit) -> Option<(Bounds, Contributi
     unsafe { contribution_at(call, at::X, unit) }
 }
 
-/// The same of the contribution that stands elsewhere among the arguments.
+/// As above, for the contribution that stands elsewhere among the arguments.
 ///
 /// # Safety
 /// Argument `i` of the call is declared as a contribution.

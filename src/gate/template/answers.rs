@@ -35,7 +35,7 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// The same of a mean, a sum or a variance: the mechanism that finds bounds where nothing bounds the numbers.
+    /// As above, for a mean, a sum or a variance: the mechanism that finds bounds where nothing bounds the numbers.
     fn of_numbers(epsilon: f64, rows: u32, asked: &Asked) -> Self {
         Self {
             mechanism: asked.bounds.is_none().then_some("auto"),
@@ -187,7 +187,7 @@ impl Template<'_> {
         counted(one, other) || counted(other, one)
     }
 
-    /// What stands for the numbers of each row, and the filter of the aggregate that reads them.
+    /// What represents the numbers of each row, and the filter of the aggregate that reads them.
     fn numbers(&mut self, asked: &Asked, rows: u32) -> Checked<(String, String)> {
         let argument = asked.argument.ok_or("an aggregate is about nothing")?;
         let number = format!("${}", self.parameter(argument));
@@ -231,7 +231,7 @@ impl Template<'_> {
         Some(format!("${}", self.parameter(filter)))
     }
 
-    /// The same of rows that are counted, each where the argument is not NULL; of people, at most one row each.
+    /// As above, for rows that are counted, each where the argument is not NULL; of people, at most one row each.
     fn rows(&mut self, asked: &Asked, rows: u32) -> (String, String) {
         let argument = asked.argument.map(|argument| self.parameter(argument));
         let filter = self.filter(asked);

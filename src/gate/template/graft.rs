@@ -13,7 +13,7 @@ use crate::gate::template::Written;
 use crate::pg::tree::{self, Ref, Step};
 use crate::pg::{extension, procedure};
 
-/// Checks that all that a template calls is ours or PostgreSQL's: whoever may create in the schema of the public
+/// Checks that all that a template calls is ours or PostgreSQL's: a role that may create in the schema of the public
 /// aggregates can make one of the same name, of types that fit better.
 fn check_names(node: Ref<Node>) -> bool {
     !tree::any(node, |node| !is_name_known(node))

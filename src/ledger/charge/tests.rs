@@ -41,7 +41,8 @@ fn line(spent: &Table, place: Place) -> Line {
     page.row(spent, place).and_then(Line::read).expect("a line")
 }
 
-/// Charges the lines at these places, in this order; the pages that were locked. `None` if one is not where it should be.
+/// Charges the lines at these places, in this order; the pages that were locked. `None` if one is not where it should
+/// be.
 fn charge(
     spent: &Table,
     audit: &Table,
@@ -51,7 +52,7 @@ fn charge(
     charge_all(spent, audit, &[(places, keys)])
 }
 
-/// The same of several charges together.
+/// As above, for several charges together.
 fn charge_all(
     spent: &Table,
     audit: &Table,
@@ -144,7 +145,7 @@ fn charges_that_are_made_together_lock_each_page_once_in_order() {
     }
 }
 
-/// Lines on so many pages that one record of changes has no room for them.
+/// Lines on that many pages that one record of changes has no room for them.
 #[pg_test]
 fn charges_that_are_made_together_may_be_of_many_pages() {
     let spent = scratch(&SPENT, c"scratch_spent");

@@ -32,7 +32,7 @@ pub fn line_tuple(table: &Table, budget: i64, role: u32) -> Tuple {
     Tuple::new(table, &SPENT, &values)
 }
 
-/// A row of the audit with a query of so many bytes.
+/// A row of the audit with a query of that many bytes.
 pub fn entry_tuple(table: &Table, query: usize) -> Tuple {
     let role = || Value::Role(Oid::from_u32(10));
     let values = [

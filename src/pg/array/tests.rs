@@ -56,7 +56,7 @@ fn a_short_header_is_read_at_any_address() {
     assert!(is_short(datum));
     let all = [Some(1.0), None, Some(3.0)];
     assert_eq!(numbers(datum, 9).as_deref(), Some(&all[..]));
-    // SAFETY: a short varlena of so many bytes, copied to addresses that are not aligned.
+    // SAFETY: a short varlena of that many bytes, copied to addresses that are not aligned.
     unsafe {
         let size = pgrx::varlena::varsize_any(datum.cast_mut_ptr());
         for offset in 0..8 {

@@ -123,7 +123,7 @@ fn all_parts_of_an_append_are_followed() {
         part(9)
     );
     assert_eq!(found(&query), [(3, 52.0), (3, 9.0)]);
-    // Of which one part is nobody's.
+    // One part of it is nobody's.
     let query = format!(
         "SELECT dp_mean(c, 0, 52, 1) FROM ({} UNION ALL SELECT c FROM kept) u",
         part(9)

@@ -1,6 +1,6 @@
 //! How all figures look: axes, grid, marks, error bars, legend. Nothing here knows what is drawn.
 //!
-//! Each series has a colour, a mark and a kind of line of its own, so that it is told apart without
+//! Each series has a colour, a mark and a kind of line of its own, so that it is reported apart without
 //! colour. The colours are those of Okabe and Ito 2008, which the colour-blind tell apart. The
 //! ground is white, because a page may be dark.
 
@@ -252,7 +252,7 @@ pub struct Panel {
     pub silhouette: Vec<[f64; 2]>,
 }
 
-/// Panels side by side, so many in a row.
+/// Panels side by side, that many in a row.
 #[derive(Clone, Debug)]
 pub struct Picture {
     pub panels: Vec<Panel>,

@@ -82,13 +82,13 @@ impl Figure {
     }
 }
 
-/// So many numbers from one to the other, evenly spaced.
+/// That many numbers from one to the other, evenly spaced.
 pub fn evenly(from: f64, to: f64, count: u32) -> Vec<f64> {
     let step = (to - from) / f64::from(count - 1);
     (0..count).map(|i| from + step * f64::from(i)).collect()
 }
 
-/// So many numbers from one to the other, each the same factor above the one before.
+/// That many numbers from one to the other, each the same factor above the one before.
 pub fn factors(from: f64, to: f64, count: u32) -> Vec<f64> {
     let logs = evenly(from.ln(), to.ln(), count);
     logs.into_iter().map(f64::exp).collect()

@@ -22,7 +22,7 @@ use crate::estimate::{Estimate, Tally};
 use crate::figure::{Figure, Table, cells, factors};
 use crate::words::Words;
 
-/// So many incomes, log-normal with this median and log-variance 1.
+/// That many incomes, log-normal with this median and log-variance 1.
 pub const ROWS: u32 = 500;
 pub const MEDIAN: f64 = 60_000.0;
 pub const EPSILONS: [f64; 6] = [0.01, 0.05, 0.1, 1.0, 2.0, 4.0];

@@ -3,7 +3,7 @@
 //!
 //! The errors are times `eps^2 / 2`, without the `n^2` of Figure 2, as the paper says. It does not
 //! say how many runs there are, nor the distribution of the rows. Here the rows' mean is just 0.01, and
-//! beside it, in the table, rows are 1 with probability 0.01 and else 0, drawn anew for each run.
+//! beside it, in the table, rows are 1 with probability 0.01 and else 0, drawn again for each run.
 
 use dp_core::encoding::sums::Sums;
 

@@ -66,7 +66,7 @@ pub fn data(runs: u32) -> Data {
     }
 }
 
-/// Squared errors of a table of which half of the rows say yes to each question.
+/// Squared errors of a table where half of the rows say yes to each question.
 fn releases(mechanism: &Correlated, runs: u32, words: &mut Words) -> [Estimate; 2] {
     let totals = Totals {
         n: 1000,

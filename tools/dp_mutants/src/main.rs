@@ -1,9 +1,11 @@
 //! Puts many small changes, each with a number, into a copy of a source, so that one build has all of them:
-//! `crate::mutant::on("mutant 7;")` says at run time whether the seventh counts. What is in a library can be found by these texts.
+//! `crate::mutant::on("mutant 7;")` says at run time whether the seventh counts. What is in a library can be found by
+//! these texts.
 //!
-//! `dp_mutants FOLDER <LIST` rewrites the files of the list in this folder. A line of the list has a number, a file, what kind
-//! of change it is, the line and the column where it begins, and what takes the place, between tabs: as cargo-mutants lists
-//! them. Around each change stands its number in comments, `/*<7,8*/` and `/*>*/`, by which what does not compile is found.
+//! `dp_mutants FOLDER <LIST` rewrites the files of the list in this folder. A line of the list has a number, a file,
+//! what kind of change it is, the line and the column where it begins, and what takes the place, between tabs: as
+//! cargo-mutants lists them. Around each change stands its number in comments, `/*<7,8*/` and `/*>*/`, by which what
+//! does not compile is found.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -28,8 +30,8 @@ struct Mutant {
 /// The changes of a file, by the line and the column, from 1, where they begin.
 type Listed = BTreeMap<(usize, usize), Vec<Mutant>>;
 
-/// A piece of text that goes in. Of pieces at one place, ends of what stands before it come first, the innermost of them
-/// first, and then beginnings, the outermost first.
+/// A piece of text that goes in. Of pieces at one place, ends of what stands before it come first, the innermost of
+/// them first, and then beginnings, the outermost first.
 struct Edit {
     place: usize,
     order: isize,

@@ -95,7 +95,7 @@ impl Ratio<'_> {
         }
     }
 
-    /// The root mean squared error of the answer for so many rows, where their mean is at the worst
+    /// The root mean squared error of the answer for that many rows, where their mean is at the worst
     /// place; `noise_sd` is that of the noise in the answer, in the ratio's own unit, at its largest.
     ///
     /// The worst place is near an end, as far from it as answers seldom are pushed beyond it, or

@@ -21,7 +21,7 @@
 //! unimodal variables is farther out where one of them is stretched (Birnbaum 1948, of peakedness), so on a
 //! rectangle of `m` and `v` no `r` is above that of the largest weights there, `R`. If the true `m` and `v` lie in
 //! it, `v` lies between `(min A - R) / N` and `(max A + R) / N`. Twice the rectangle is made smaller by that.
-//! Then `M` is cut into cells, in one of which the true `m` lies, and for each end `v` is either on the inner side of
+//! Then `M` is cut into cells. The true `m` lies in one, and for each end `v` is either on the inner side of
 //! some number, or between that and the end, where `R` is hardly above `r`: so it is below the larger of that
 //! number and what the cells give. Which number that is does not matter for what is covered.
 

@@ -69,11 +69,11 @@ fn normal_and_laplace(sigma: f64, b: f64, t: f64) -> f64 {
     (2.0 * normal_cdf(-z) + (scaled(x - z) - scaled(x + z)).max(0.0)).min(1.0)
 }
 
-/// Of `sigma Z + a W + b X + c Y`, for independent standard normal `Z` and Laplace `W`, `X`, `Y` of scale 1; where two of the
-/// three are within 1% of each other, of a larger one.
+/// Of `sigma Z + a W + b X + c Y`, for independent standard normal `Z` and Laplace `W`, `X`, `Y` of scale 1; where two
+/// of the three are within 1% of each other, of a larger one.
 ///
-/// The characteristic function of the last three, `1 / ((1 + a^2 s^2) (1 + b^2 s^2) (1 + c^2 s^2))`, is a sum of `w / (1 + a^2
-/// s^2)` and its like, with `w = a^4 / ((a^2 - b^2) (a^2 - c^2))`.
+/// The characteristic function of the last three, `1 / ((1 + a^2 s^2) (1 + b^2 s^2) (1 + c^2 s^2))`, is a sum of
+/// `w / (1 + a^2 s^2)` and its like, with `w = a^4 / ((a^2 - b^2) (a^2 - c^2))`.
 pub fn normal_and_laplace_triple(sigma: f64, scales: [f64; 3], t: f64) -> f64 {
     let mut scales = scales.map(f64::abs);
     scales.sort_by(f64::total_cmp);
@@ -112,7 +112,7 @@ pub fn two_sided_geometric(epsilon: f64, k: f64) -> f64 {
 /// test compares.
 const NEAR: f64 = 0.003;
 
-/// The Laplace pair that stands for a pair of noises in levels, where epsilon is small; `farther` is
+/// The Laplace pair that represents a pair of noises in levels, where epsilon is small; `farther` is
 /// what such noise can be farther out.
 fn nearly_laplace(epsilon: f64, farther: f64, m: f64, t: f64) -> f64 {
     let t = (t / (1.0 + NEAR) - farther).max(0.0);

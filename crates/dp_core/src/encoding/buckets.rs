@@ -22,14 +22,14 @@ impl Buckets {
     /// Checks a call's number of buckets: `None` is NULL, or what no number of buckets can be.
     ///
     /// # Errors
-    /// Not from 1 to [`MOST`], or so many that a bucket is narrower than 8 of the gaps between
+    /// Not from 1 to [`MOST`], or that many that a bucket is narrower than 8 of the gaps between
     /// neighbouring floats near the bounds: its edges would be rounded away.
     pub fn new(bounds: &Bounds, count: Option<usize>) -> Result<Self, ParameterError> {
         let hint = "Give the number of buckets between lo and hi, a constant: 10 to 100 is usual.";
         Self::named("buckets", bounds, count, hint)
     }
 
-    /// The same of the cells below so many points, of which the last one is `hi`.
+    /// As above, for the cells below that many points, and the last one is `hi`.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -64,7 +64,7 @@ impl Buckets {
         Ok(Self::of(Grid::unit(bounds), count))
     }
 
-    /// So many buckets between the bounds of a grid on which `lo` is step 0.
+    /// That many buckets between the bounds of a grid on which `lo` is step 0.
     #[inline(always)]
     pub fn of(grid: Grid, count: usize) -> Self {
         let count = count as u64;

@@ -14,7 +14,7 @@ use crate::memory;
 /// Steps in a cell. Sums in a cell fit 64 bits up to 2^40 rows.
 pub const STEPS: u64 = 1 << 24;
 
-/// The cells end so many from 0, where a `float8` has few digits left for a fraction: rows beyond,
+/// The cells end that many from 0, where a `float8` has few digits left for a fraction: rows beyond,
 /// and infinities, count as there.
 pub const LAST: i64 = 1 << 50;
 
@@ -73,7 +73,7 @@ impl Line {
         (cell, if steps < STEPS { steps } else { STEPS - 1 })
     }
 
-    /// The value at so many cells from the lower edge of cell 0, kept finite.
+    /// The value at that many cells from the lower edge of cell 0, kept finite.
     pub fn value(&self, cells: f64) -> f64 {
         ((cells + self.offset) * self.width).clamp(f64::MIN, f64::MAX)
     }
@@ -93,7 +93,7 @@ pub struct Content {
 pub struct Cells(Vec<(i64, Content)>);
 
 impl Cells {
-    /// Of so many cells in any order.
+    /// Of that many cells in any order.
     pub fn of(count: usize, cells: impl IntoIterator<Item = (i64, Content)>) -> Self {
         let mut cells = memory::vector(count, cells);
         cells.sort_unstable_by_key(|(cell, _)| *cell);

@@ -3,7 +3,7 @@
 //!
 //! A person's rows are added up exactly ([`PersonRows`], [`PersonTotal`]), and scaled down to a
 //! [`Contribution`] once all are there. That is a function of this person's rows and of public numbers alone,
-//! and what comes out could be the rows of somebody who has no more than `k`. So a call with `rows=k` protects
+//! and the result could be the rows of somebody who has no more than `k`. So a call with `rows=k` protects
 //! the person, by the proof that it has for `k` rows.
 //!
 //! The proof: docs/proofs/contribution.md.
@@ -49,7 +49,7 @@ impl PersonRows {
         self.contribution_of_steps(k, STEPS)
     }
 
-    /// The same on a grid of so many steps: 1 to 2^32.
+    /// The same on a grid of that many steps: 1 to 2^32.
     pub fn contribution_of_steps(&self, k: u32, steps: u64) -> Option<Contribution> {
         let n = u64::try_from(self.n).ok().filter(|n| *n > 0)?;
         let kept = n.min(u64::from(k.clamp(1, MOST)));
@@ -116,7 +116,7 @@ impl Contribution {
         (n == 1 && s <= STEPS).then_some(s as i64)
     }
 
-    /// Brings any numbers to where a contribution on a grid of so many steps is. `n` is not 0.
+    /// Brings any numbers to where a contribution on a grid of that many steps is. `n` is not 0.
     fn brought_in(n: u32, s: u128, q: u128, steps: u64) -> Self {
         let (n, steps) = (n.min(MOST), u128::from(steps));
         let rows = u128::from(n);
@@ -216,7 +216,7 @@ fn scaled(sum: u128, part: u64, whole: u64) -> u128 {
 mod tests {
     use super::*;
 
-    /// All multisets of so many numbers from 0 to `most`.
+    /// All multisets of that many numbers from 0 to `most`.
     fn multisets(count: usize, most: u64) -> Vec<Vec<u64>> {
         let mut found = vec![Vec::new()];
         for _ in 0..count {

@@ -33,7 +33,7 @@ impl Bounds {
         Self::named(["lo", "hi"], lo, hi)
     }
 
-    /// The same of arguments with these names.
+    /// As above, for arguments with these names.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -253,7 +253,7 @@ impl Grid {
         round_to_integer(steps)
     }
 
-    /// The same of a grid from `lo`, where they are not negative; others would count as 0. Cannot panic.
+    /// As above, for a grid from `lo`, where they are not negative; others would count as 0. Cannot panic.
     #[inline(always)]
     pub fn steps_above(&self, x: f64) -> u64 {
         self.steps(x).max(0) as u64
@@ -286,7 +286,7 @@ impl Grid {
     }
 }
 
-/// [`Grid::unit`] by the bounds alone, for states of which there are many: half as long, and the rest is found again for
+/// [`Grid::unit`] by the bounds alone, for the many states: half as long, and the rest is found again for
 /// each row. Plain numbers, as they may be read from memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
@@ -343,7 +343,7 @@ impl Grid {
 }
 
 /// Rounds `|v| <= 2^50` to the nearest integer, ties to even: adding 1.5 * 2^52 leaves no
-/// binary digit for a fraction, and the integer stands in the low digits of the sum.
+/// binary digit for a fraction, and the integer is in the low digits of the sum.
 #[inline(always)]
 fn round_to_integer(v: f64) -> i64 {
     const MAGIC: f64 = 6_755_399_441_055_744.0;

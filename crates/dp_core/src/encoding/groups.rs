@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    /// All sequences of up to 6 rows over 5 groups, two of which share a rank, and all splits into two parts: no more
+    /// All sequences of up to 6 rows over 5 groups, with two of the same rank, and all splits into two parts: no more
     /// than `most` groups, and those of the rule, which looks at neither order nor parts.
     #[test]
     fn what_is_kept_is_a_function_of_the_rows() {

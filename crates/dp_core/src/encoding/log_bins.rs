@@ -8,7 +8,8 @@
 use crate::encoding::grid::Bounds;
 use crate::memory;
 
-/// Magnitudes are told apart from `2^LOWEST` to `2^HIGHEST`: those below count as 0, those above as the largest one below.
+/// Magnitudes are told apart from `2^LOWEST` to `2^HIGHEST`: those below count as 0, those above as the largest one
+/// below.
 pub const LOWEST: i32 = -40;
 /// See [`LOWEST`].
 pub const HIGHEST: i32 = 60;
@@ -45,14 +46,15 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Of a column of which nothing is known.
+    /// For a column about which nothing is known.
     pub const NONE: Self = Self {
         lo: f64::NEG_INFINITY,
         hi: f64::INFINITY,
         origin: 0.0,
     };
 
-    /// Of a column between two numbers: the bins start from the one of them that is nearest to 0, or from 0 where that is between.
+    /// Of a column between two numbers: the bins start from the one of them that is nearest to 0, or from 0 where that
+    /// is between.
     pub fn between(bounds: &Bounds) -> Self {
         let (lo, hi) = (bounds.lo(), bounds.hi());
         Self {
@@ -62,7 +64,8 @@ impl Limits {
         }
     }
 
-    /// Of the same column, where the bins start from 0 wherever that is: what a sum needs, which counts rows from there.
+    /// Of the same column, where the bins start from 0 wherever that is: what a sum needs, which counts rows from
+    /// there.
     pub fn around_zero(bounds: &Bounds) -> Self {
         Self {
             lo: bounds.lo(),
@@ -163,7 +166,7 @@ pub trait BinSums: Copy + Default {
     fn count(&self) -> u64;
 }
 
-/// What a bin holds of which sums are wanted.
+/// Contents of a bin whose sums are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Content {
     /// Rows.

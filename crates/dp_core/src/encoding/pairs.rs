@@ -67,7 +67,7 @@ pub struct PairMoments {
 }
 
 impl PairMoments {
-    /// Takes in one row of so many steps, at most 2^31 each.
+    /// Takes in one row of that many steps, at most 2^31 each.
     #[inline(always)]
     pub fn add(&mut self, [y, x]: [u64; 2]) {
         let sum = |sum: i128, steps: u64| sum.wrapping_add(i128::from(steps));
@@ -81,7 +81,7 @@ impl PairMoments {
         };
     }
 
-    /// So many rows of the same steps: those that stand for a person, at their means.
+    /// That many rows of the same steps: those that stand for a person, at their means.
     pub fn of_rows([y, x]: [u64; 2], n: u32) -> Self {
         let sum = |steps: u64| i128::from(steps) * i128::from(n);
         Self {

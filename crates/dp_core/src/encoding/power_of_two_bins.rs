@@ -16,7 +16,7 @@ pub const BINS: usize = 2 * OF_A_SIGN + 1;
 /// Cannot panic: the hot path calls it for each row.
 #[inline(always)]
 pub fn bin(x: f64) -> usize {
-    // The exponent stands in the bits: below all others for zero and denormals, above for
+    // The exponent is in the bits: below all others for zero and denormals, above for
     // infinities.
     let exponent = (x.to_bits() >> 52 & 0x7ff) as i64 - 1023;
     let magnitude = (exponent - LOWEST + 1).clamp(0, OF_A_SIGN as i64) as usize;
@@ -27,7 +27,7 @@ pub fn bin(x: f64) -> usize {
     }
 }
 
-/// The smallest and the largest value that a bin stands for: two powers of two next to each
+/// The smallest and the largest value that a bin represents: two powers of two next to each
 /// other, or twice 0.
 pub fn ends(bin: usize) -> [f64; 2] {
     let power = |magnitude: usize| 2f64.powi(magnitude as i32 + LOWEST as i32 - 1);

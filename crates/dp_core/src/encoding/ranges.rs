@@ -66,7 +66,7 @@ pub fn edges(limits: &Limits, j: i32, powers: [i32; 2], quarters: bool) -> Vec<E
     [negative, vec![Edge::ZERO], positive].concat()
 }
 
-/// The same of magnitudes, so without zero: as far as the farther limit reaches. At least one.
+/// As above, for magnitudes, so without zero: as far as the farther limit reaches. At least one.
 pub fn magnitudes(limits: &Limits, j: i32, powers: [i32; 2], quarters: bool) -> Vec<Edge> {
     edges_of_sign(1, limits.farthest(), j, powers, quarters)
 }
@@ -100,7 +100,7 @@ fn edges_of_sign(
     edges
 }
 
-/// So many 64ths of an octave's lower end.
+/// That many 64ths of an octave's lower end.
 fn distance(at: i64, j: i32) -> f64 {
     at as f64 * power(j - PARTS as i32)
 }
@@ -243,7 +243,7 @@ impl OctaveCounts {
         self.bins().map(of_bin).sum()
     }
 
-    /// The same from zero, for a range as far below it as above: in steps of which [`STEPS`] are the upper end, a row
+    /// The same from zero, for a range as far below it as above: in steps, [`STEPS`] of them to the upper end, a row
     /// from minus that number to that number.
     pub fn steps_from_zero(&self, range: &Range) -> i128 {
         if range.width() == 0 {

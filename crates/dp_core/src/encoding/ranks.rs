@@ -36,7 +36,7 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// So many bins of equal width, from 1 to [`MOST`].
+    /// That many bins of equal width, from 1 to [`MOST`].
     pub fn linear(bounds: &Bounds, count: usize) -> Self {
         Self {
             cut: Cut::Linear,
@@ -231,7 +231,7 @@ impl LogMap {
         (distance.to_bits() >> MANTISSA.wrapping_sub(self.digits)).saturating_sub(self.base) as u32
     }
 
-    /// The least distance of the bin so many from the anchor's, from 1 on.
+    /// The least distance of the bin that many from the anchor's, from 1 on.
     fn edge(self, along: usize) -> f64 {
         f64::from_bits((self.base + along as u64) << (MANTISSA - self.digits))
     }

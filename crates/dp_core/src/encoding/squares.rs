@@ -17,7 +17,7 @@ pub const ROUNDING: f64 = 1.0 / (1u64 << (KEPT + 2)) as f64;
 /// The unit of exact numbers is `2^-FINEST`: that of ranges at the lowest octave. The one of rows there is larger.
 const FINEST: i32 = PLACES - LOWEST;
 
-/// What a bin holds of which sums of squares are wanted.
+/// Contents of a bin whose sums of squares are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Squares {
     /// Rows.
@@ -54,7 +54,7 @@ impl BinSums for Squares {
 
 impl OctaveCounts<Squares> {
     /// The sums of `f0 = (1 - x) (2 - 3 x)`, `f1 = 4 x (1 - x)` and `f2 = x (3 x - 1)` over all rows, each clamped to a
-    /// range and `x` of the way from its lower end to its upper one; in units of which so many are 1, each sum rounded
+    /// range and `x` of the way from its lower end to its upper one; with that many units to 1, each sum rounded
     /// down. `x` is 0 in a range without width.
     ///
     /// A row more moves each exact sum by its `f`, and so the integer below it by less than one unit more or less than
@@ -246,7 +246,7 @@ mod tests {
         edges.iter().enumerate().flat_map(pairs).collect()
     }
 
-    /// Numbers of few digits, of which floats make the same sums.
+    /// Numbers of few digits, whose sums floats hold exactly.
     #[test]
     fn rows_between_the_ends_are_where_they_are() {
         let rows = [

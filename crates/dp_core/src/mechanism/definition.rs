@@ -77,7 +77,7 @@ pub type Built<M> = Result<Box<M>, ParameterError>;
 pub struct Plan {
     /// Its text, with `{n}`, `{delta}`, `{moment}`, `{psi}` where these numbers of the plan go.
     pub text: &'static str,
-    /// What its promises ask of the rows and of whoever calls it.
+    /// What its promises ask of the rows and of who calls it.
     pub needs: &'static str,
 }
 

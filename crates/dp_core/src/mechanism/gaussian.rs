@@ -23,7 +23,7 @@ pub(crate) const fn info(source: &'static str) -> Info {
 
 /// A standard deviation computed in floats, made larger than their roundings could have made it
 /// smaller: too much noise is private, too little is not. The mechanisms need fewer than 16
-/// operations, each of which rounds by a relative 2^-53 at most.
+/// operations, each rounding by a relative 2^-53 at most.
 pub(crate) fn no_less(sigma: f64) -> f64 {
     sigma * (1.0 + 1.0 / (1u64 << 48) as f64)
 }

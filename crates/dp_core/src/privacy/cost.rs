@@ -25,7 +25,7 @@ pub struct Cost {
 pub enum Loss {
     /// Nothing is known but that it is at most epsilon.
     Pure,
-    /// Laplace noise of scale `sensitivity / epsilon`, on a grid of at least so many steps in a unit of
+    /// Laplace noise of scale `sensitivity / epsilon`, on a grid of at least that many steps in a unit of
     /// sensitivity; on several numbers, the distances add up to one unit.
     Laplace {
         /// Grid steps.
@@ -38,7 +38,7 @@ pub enum Loss {
     },
     /// Differences of losses are at most epsilon, at each of the choices that a row takes part in, which share epsilon.
     BoundedRange,
-    /// The same of a release that counts rows, too: by shares of its own.
+    /// As above, for a release that counts rows, too: by shares of its own.
     CountsAndRange,
     /// At most epsilon, but with probability delta.
     Approximate,
@@ -60,7 +60,8 @@ impl Loss {
         }
     }
 
-    /// The `rho` of a release that spends `epsilon` on a person's groups together; `squares` as in [`Cost::of_epsilon`].
+    /// The `rho` of a release that spends `epsilon` on a person's groups together; `squares` as in
+    /// [`Cost::of_epsilon`].
     fn rho(self, epsilon: f64, squares: f64, groups: u32) -> f64 {
         let groups = f64::from(groups);
         // Rounded up, as every share is at most.
@@ -79,8 +80,8 @@ impl Loss {
 }
 
 impl Cost {
-    /// Of a mechanism that spends `epsilon` in all, and `delta` where its loss is approximate, on up to so
-    /// many groups of a person. `squares` is the sum of the squares of the shares of epsilon that choices have, of a
+    /// Of a mechanism that spends `epsilon` in all, and `delta` where its loss is approximate, on a number of groups
+    /// of a person. `squares` is the sum of the squares of the shares of epsilon that choices have, of a
     /// mechanism that makes some.
     pub(crate) fn of_epsilon(
         loss: Loss,

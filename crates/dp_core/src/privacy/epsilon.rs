@@ -91,8 +91,8 @@ impl Epsilon {
         }
     }
 
-    /// `numerator / denominator` of it, rounded down, of fractions of at most 1 with a numerator below 128 and a denominator up to
-    /// 10^7: each part may be spent. It may be below [`MIN`](Self::MIN), but is at least 2^-44.
+    /// `numerator / denominator` of it, rounded down, of fractions of at most 1 with a numerator below 128 and a
+    /// denominator up to 10^7: each part may be spent. It may be below [`MIN`](Self::MIN), but is at least 2^-44.
     pub(crate) fn part(&self, numerator: u64, denominator: u64) -> Self {
         // As in `over`, where it is explained.
         let more = (self.numerator.leading_zeros() - 18).min(20);

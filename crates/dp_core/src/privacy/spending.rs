@@ -275,7 +275,7 @@ fn epsilon_units(epsilon: f64) -> i64 {
     }
 }
 
-/// So many units, or more; [`UNBOUNDED`] where that is too many, or no number.
+/// That many units, or more; [`UNBOUNDED`] where that is too many, or no number.
 fn up(units: f64) -> i64 {
     if units.is_nan() {
         return UNBOUNDED;
@@ -285,7 +285,7 @@ fn up(units: f64) -> i64 {
     if whole == 0 && units != 0.0 { 1 } else { whole }
 }
 
-/// So many units, or fewer; always below [`UNBOUNDED`].
+/// That many units, or fewer; always below [`UNBOUNDED`].
 fn down(units: f64) -> i64 {
     (units.floor() as i64).clamp(0, UNBOUNDED - 1)
 }
@@ -322,7 +322,7 @@ mod tests {
     use super::*;
     use crate::privacy::cost::Loss;
 
-    /// The exact value of so many units is at least, or at most, a number: compared as integers of 2^-1074.
+    /// The exact value of that many units is at least, or at most, a number: compared as integers of 2^-1074.
     fn compare(units: i64, shift: i32, value: f64) -> std::cmp::Ordering {
         // units / 2^shift against mantissa * 2^exponent, by cross-multiplying within i128.
         let bits = value.to_bits();

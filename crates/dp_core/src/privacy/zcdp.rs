@@ -161,7 +161,8 @@ fn epsilon(rho: f64, delta: f64) -> f64 {
     at_a.min(at_b).max(0.0)
 }
 
-/// The largest `rho`, up to `2 eps + 64`, that is known to be within (eps, delta): with it [`eps_of_rho`] is at most `eps`.
+/// The largest `rho`, up to `2 eps + 64`, that is known to be within (eps, delta): with it [`eps_of_rho`] is at most
+/// `eps`.
 ///
 /// # Errors
 /// `eps` not finite or not above 0; `delta` not above 0 and below 1.

@@ -40,7 +40,7 @@ impl CallEpsilon {
     }
 }
 
-/// The argument `delta` of a call, of which the same holds as of [`CallEpsilon`].
+/// The argument `delta` of a call, with the rules of [`CallEpsilon`].
 #[derive(Clone, Copy, Debug)]
 pub struct CallDelta(Delta);
 
@@ -117,7 +117,7 @@ impl Overspent {
     /// What it was given.
     pub const NOT: Self = Self(1.0);
 
-    /// So many times what it was given, which an audit must notice.
+    /// That many times what it was given, which an audit must notice.
     #[cfg(feature = "testing")]
     pub fn times(factor: f64) -> Self {
         Self(factor)

@@ -28,7 +28,7 @@ impl ContributionRule {
     }
 }
 
-/// Checks the most rows of a person, `k`; 0 also stands for NULL, and for what no number of rows can be.
+/// Checks the most rows of a person, `k`; 0 also represents NULL, and for what no number of rows can be.
 fn most_rows(k: usize) -> Result<u32, ParameterError> {
     let most = u32::try_from(k).ok();
     most.filter(|k| (1..=MOST_OF_A_PERSON).contains(k))

@@ -5,7 +5,7 @@ use crate::error::ParameterError;
 /// The most groups of a person that can be kept. What is kept of a person is as large as this allows.
 pub const MOST: u32 = 1000;
 
-/// Checks the most groups of a person; `None` also stands for what no number of groups can be.
+/// Checks the most groups of a person; `None` also represents what no number of groups can be.
 ///
 /// # Errors
 /// Another number, or NULL.

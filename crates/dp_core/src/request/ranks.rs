@@ -27,8 +27,8 @@ pub struct Fraction {
 }
 
 impl Fraction {
-    /// A fraction that is `q` to about 10 digits, and just `q` where a decimal of up to 5 digits is the nearest float to
-    /// it. Of `q` nearer to 0 or 1 than `1 / FINEST`, the nearest one that is neither.
+    /// A fraction that is `q` to about 10 digits, and just `q` where a decimal of up to 5 digits is the nearest float
+    /// to it. Of `q` nearer to 0 or 1 than `1 / FINEST`, the nearest one that is neither.
     pub fn near(q: f64) -> Self {
         // The convergents of the continued fraction.
         let ([mut a, mut b], [mut c, mut d]) = ([0u64, 1u64], [1u64, 0u64]);
@@ -85,9 +85,9 @@ impl Rest {
         denominator: 1,
     };
 
-    /// The part that the choice for the one in the middle of so many has, as a numerator and a denominator of at most 100, and
-    /// what it leaves to those on each side. A row takes part in one choice on each level at most. Those that are left
-    /// share alike, and where the levels end sooner on one side, it has more for each.
+    /// The part that the choice for the one in the middle of that many has, as a numerator and a denominator of at most
+    /// 100, and what it leaves to those on each side. A row takes part in one choice on each level at most. Those that
+    /// are left share alike, and where the levels end sooner on one side, it has more for each.
     pub fn share(self, quantiles: usize) -> ((u64, u64), Self) {
         let levels = u64::from(quantiles.max(1).ilog2()) + 1;
         let reduced = |numerator: u64, denominator: u64| {
@@ -107,8 +107,8 @@ impl Rest {
     }
 }
 
-/// The sum of the squares of the shares of epsilon on a row's way through the choices for so many quantiles: of the way where
-/// it is the largest.
+/// The sum of the squares of the shares of epsilon on a row's way through the choices for that many quantiles: of the
+/// way where it is the largest.
 pub(crate) fn squares(quantiles: usize) -> f64 {
     fn from(quantiles: usize, rest: Rest) -> f64 {
         if quantiles == 0 {

@@ -37,7 +37,7 @@ pub const MOST_OF_A_PERSON: u32 = 1_000_000;
 /// on `G n`, for 100,000 values with the smallest weight: below 2^62 over this, which is below 2^100.
 const LEAST_MU: f64 = 1e-11;
 
-/// The privacy unit: a person who has at most so many rows in each of at most so many groups.
+/// The privacy unit: a person who has at most that many rows in each of at most that many groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
     /// The most rows of a person in a group.
@@ -155,7 +155,7 @@ impl Request<'_> {
         })
     }
 
-    /// The same of the parameter `delta`; `None` where it was not given.
+    /// As above, for the parameter `delta`; `None` where it was not given.
     ///
     /// Of `k` steps at `(epsilon, delta)` each, the last adds `delta`, the one before is followed by one
     /// that may make it `e^epsilon` times as large, and so on: `delta (e^(k epsilon) - 1) / (e^epsilon
@@ -187,7 +187,7 @@ impl Request<'_> {
         }
     }
 
-    /// The same of `mu` of Gaussian differential privacy, in which the squares of the groups' add up, and
+    /// As above, for `mu` of Gaussian differential privacy, in which the squares of the groups' add up, and
     /// `k` steps at `mu` are one of `k mu` (Dong, Roth, Su 2022, corollary 3.3 and theorem 2.14).
     pub(crate) fn share_of_mu(&self, mu: f64) -> Result<f64, ParameterError> {
         let unit = self.unit()?;

@@ -32,7 +32,7 @@ impl Lazy {
         rest[position - 1]
     }
 
-    /// The number made of the first so many words: this one in units of their last place, rounded
+    /// The number made of the first that many words: this one in units of their last place, rounded
     /// down.
     pub fn digits<B: Bits>(&mut self, words: u32, bits: &mut B) -> Natural {
         (0..words as usize).fold(Natural::new(0), |digits, position| {
@@ -159,7 +159,7 @@ impl Exponential {
         }
     }
 
-    /// This number in units of the last place of the fraction's first so many words, rounded down.
+    /// This number in units of the last place of the fraction's first that many words, rounded down.
     pub fn digits<B: Bits>(&mut self, words: u32, bits: &mut B) -> Natural {
         let integer = Natural::new(u128::from(self.integer)).up(words * B::WIDTH);
         integer.plus(&self.fraction.digits(words, bits))

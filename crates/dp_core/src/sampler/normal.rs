@@ -18,7 +18,7 @@ const NEAR: u64 = 64;
 /// drawn afresh. So the density of what is kept is proportional to
 /// `e^-x exp(-(x - 1)^2 / 2) = e^(-1/2) e^(-x^2 / 2)`: that of `|Z|`. The sign is fair.
 ///
-/// Kept with just that probability, given all digits of `E`, most of which are not drawn: it is
+/// Kept with just that probability, given all digits of `E`, though most are not drawn: it is
 /// decided by comparisons of real numbers (see [`keep`]), which the digits drawn so far nearly
 /// always settle, whatever the others are. Where they do not, more are drawn, and remembered. So
 /// the digits never drawn are still independent fair bits when the draw is kept, and they can be
@@ -141,7 +141,7 @@ struct Deviation {
 /// A real number in grid steps lies between these, in units of 2^-PLACES.
 type Interval = (i128, i128);
 
-/// Interval that leave everything open, and the sum of two of which is no overflow.
+/// Interval that leave everything open, whose sum with another does not overflow.
 const UNKNOWN: Interval = (-(1 << 125), 1 << 125);
 
 impl Deviation {

@@ -50,7 +50,7 @@ pub struct Selection {
     certain_from: u64,
     /// For `n` from 1, numbers `(surely, at_most)` with
     /// `surely * 2^-64 <= pi(n) <= (at_most + 1) * 2^-64`: for the small groups, which may be many.
-    /// The others have so many rows that a toss by itself costs little beside them.
+    /// The others have that many rows that a toss by itself costs little beside them.
     table: OnceCell<Vec<(u64, u64)>>,
 }
 

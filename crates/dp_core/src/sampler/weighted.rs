@@ -22,8 +22,8 @@ pub struct Run {
 /// drawn and the weights are bracketed more tightly, until it is decided. So a draw takes one word, whatever the
 /// scores are, but once in about 2^64 over the number of places.
 ///
-/// That ends with certainty: with every word the point is known to a smaller part of the line, and the probability that it
-/// is still within reach of a border is smaller by as much.
+/// That ends with certainty: with every word the point is known to a smaller part of the line, and the probability that
+/// it is still within reach of a border is smaller by as much.
 #[derive(Clone, Debug)]
 pub struct Weighted {
     unit: Epsilon,
@@ -49,8 +49,8 @@ const DIGIT: u32 = DIGITS.trailing_zeros();
 /// 27 units, and a weight one of at most 9 entries, 267.
 const LACK: u128 = 512;
 
-/// Binary digits beyond those that are wanted. The errors of powers double with each squaring as long as these are near 1:
-/// 51 times, as `unit` is at least 2^-45; and at most 64 terms of a series have brought 2 each.
+/// Binary digits beyond those that are wanted. The errors of powers double with each squaring as long as these are near
+/// 1: 51 times, as `unit` is at least 2^-45; and at most 64 terms of a series have brought 2 each.
 const GUARD: u32 = 80;
 
 impl Weighted {
@@ -175,7 +175,7 @@ impl Weighted {
         }
     }
 
-    /// As [`at`](Self::at), with weights to so many binary digits.
+    /// As [`at`](Self::at), with weights to that many binary digits.
     fn at_exactly<R: Iterator<Item = Run>>(
         &self,
         runs: &impl Fn(u128) -> R,
@@ -239,7 +239,7 @@ impl Weighted {
     }
 }
 
-/// `e^(-unit 2^k)` for `k` from 0 on, so many, with `digits` binary digits.
+/// `e^(-unit 2^k)` for `k` from 0 on, that many, with `digits` binary digits.
 fn powers(unit: Epsilon, digits: u32, many: u32) -> impl Iterator<Item = Enclosure> {
     let first = Enclosure::of_exp_minus(unit, digits + GUARD);
     let all = std::iter::successors(Some(first), |power| Some(power.squared()));

@@ -1,4 +1,4 @@
-//! A mean that finds its bounds: the laws of its two searches, written down anew, lose no more than their shares on all small
+//! A mean that finds its bounds: the laws of its two searches, written down again, lose no more than their shares on all small
 //! tables, and the code follows them; shares add up; how good it is; what odd rows do.
 
 use dp_core::encoding::grid::Bounds;
@@ -22,7 +22,7 @@ pub(crate) fn epsilon(value: f64) -> Epsilon {
     Epsilon::new(Some(value)).unwrap()
 }
 
-/// All histograms of so many bins with at most so many rows in each.
+/// All histograms of that many bins with at most that many rows in each.
 fn histograms(bins: u32, most: i128) -> Vec<Vec<i128>> {
     let choices = most as usize + 1;
     let digit = |number: usize, bin: u32| (number / choices.pow(bin) % choices) as i128;
@@ -490,7 +490,7 @@ fn oracle(sorted: &[f64], e: f64) -> f64 {
     best
 }
 
-/// Rows from a law, in ascending order, and the squared errors of so many releases about what `truth` says of the rows.
+/// Rows from a law, in ascending order, and the squared errors of that many releases about what `truth` says of the rows.
 pub(crate) struct Measured<'a> {
     pub(crate) law: &'a Law,
     pub(crate) rows: usize,
@@ -529,7 +529,7 @@ fn summed_up(ratios: &[f64]) -> [f64; 2] {
     [(logarithms / ratios.len() as f64).exp(), most]
 }
 
-/// That the ratios of these laws stay below what is expected: of so many rows at an epsilon, their geometric mean and
+/// That the ratios of these laws stay below what is expected: of that many rows at an epsilon, their geometric mean and
 /// the largest. The first law has the rows of this seed, the next those of the following one.
 pub(crate) fn assert_ratios(
     laws: &[Law],

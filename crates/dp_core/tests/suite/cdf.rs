@@ -51,7 +51,7 @@ impl Bits for Noting {
     }
 }
 
-/// The nodes of each level, from the leaves on, that a tree of so many leaves has.
+/// The nodes of each level, from the leaves on, that a tree of that many leaves has.
 fn nodes(leaves: usize) -> Vec<usize> {
     let mut nodes = vec![leaves];
     while nodes[nodes.len() - 1] > BRANCHES {

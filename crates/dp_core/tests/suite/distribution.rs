@@ -1,4 +1,4 @@
-//! The distributions that the mechanisms are meant to follow, written down anew from the literature,
+//! The distributions that the mechanisms are meant to follow, written down again from the literature,
 //! without a look at the samplers.
 
 /// Level of a norm: 0 below `core`, then one more for each `steps`.

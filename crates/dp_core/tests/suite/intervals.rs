@@ -365,7 +365,7 @@ fn tails_are_those_of_draws() {
     }
 }
 
-/// `X - u Y` of a release: with so many rows at `u` that no answer is moved to an end.
+/// `X - u Y` of a release: with that many rows at `u` that no answer is moved to an end.
 fn noise(case: &Case, u: f64, words: &mut Seeded) -> f64 {
     let Ratio {
         origin,
@@ -562,7 +562,7 @@ fn intervals_allow_for_the_rounding_of_answers() {
             tail: Box::new(|_, t| tail::laplace(1.0, t)),
         };
         let mean = lo + 0.5;
-        // So many rows that the noise is next to nothing.
+        // That many rows that the noise is next to nothing.
         let [lower, upper] = ratio.intervals(0.05, lo, lo + 1.0)(mean, 1e18);
         let [before, after] = [mean.next_down().next_down(), mean.next_up().next_up()];
         assert!(lower <= before && after <= upper, "{lower} {upper}");

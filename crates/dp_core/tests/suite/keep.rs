@@ -183,7 +183,7 @@ fn rows_are_a_persons_rows() {
 /// outcomes; and not where the factor is dropped.
 #[test]
 fn groups_share_the_budget() {
-    // For each number of groups shown, all l of which lost one row: binomial.
+    // For each number of groups shown, when all l of them lost one row: binomial.
     let spent = |p: f64, q: f64, l: i32, epsilon: f64| {
         let mut choose = 1.0;
         let mut delta = 0.0;

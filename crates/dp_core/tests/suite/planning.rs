@@ -431,7 +431,7 @@ mod releases {
 
     const RELEASES: usize = 100_000;
 
-    /// So many that no answer here meets an end.
+    /// That many that no answer here meets an end.
     const ROWS: i64 = 1 << 30;
 
     /// How far from an end the mean lies, of the width: so near that the variance, a quadratic of

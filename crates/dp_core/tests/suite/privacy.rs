@@ -98,7 +98,7 @@ fn hourglass_is_private_and_tight() {
     }
 }
 
-/// All that persons with up to so many rows may contribute, as moves of the pair (sum, number of rows).
+/// All that persons with up to that many rows may contribute, as moves of the pair (sum, number of rows).
 fn contributed(rows: usize, steps: i64, k: u32) -> Vec<Point> {
     let mut moves = Vec::new();
     let mut people = vec![PersonRows::default()];

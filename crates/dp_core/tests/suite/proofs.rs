@@ -138,7 +138,7 @@ fn the_tests_that_pages_name_exist() {
         }
         if sources.contains_key(page) {
             let (_, tests) = parts(text).pop().unwrap_or_default();
-            // Of the distribution or of the samplers, and of what comes out of the server.
+            // Of the distribution or of the samplers, and of the result of the server.
             let named = named_tests(&tests);
             for folder in ["crates/dp_core/", "tests/"] {
                 let some = named.iter().any(|(file, _)| file.starts_with(folder));

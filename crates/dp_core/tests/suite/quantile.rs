@@ -1,4 +1,4 @@
-//! Quantiles: the law of a choice, written down anew, is the one that the code follows, and no neighbour changes it by more
+//! Quantiles: the law of a choice, written down again, is the one that the code follows, and no neighbour changes it by more
 //! than epsilon; where a row is counted; what an answer is; how far answers are.
 
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub fn totals(counts: &[i128]) -> Totals {
     }
 }
 
-/// All histograms of so many bins with so many rows in each at most.
+/// All histograms of that many bins with that many rows in each at most.
 pub fn histograms(bins: u32, most: i128) -> Vec<Vec<i128>> {
     let choices = most as usize + 1;
     let digit = |number: usize, bin: u32| (number / choices.pow(bin) % choices) as i128;
@@ -151,7 +151,7 @@ fn no_row_changes_a_choice_by_more_than_epsilon() {
     }
 }
 
-/// Three quartiles: all that is told of them together.
+/// Three quartiles: all that is reported of them together.
 #[test]
 fn no_row_changes_three_answers_by_more_than_epsilon() {
     // The one in the middle, then the middle of each side; every row takes part in two choices.
@@ -436,7 +436,7 @@ fn a_row_is_in_the_bin_that_its_value_says() {
                 found.is_sorted() && found.iter().all(|bin| *bin <= last),
                 "{bins:?}"
             );
-            // What a bin stands for.
+            // What a bin represents.
             let mut before = f64::NEG_INFINITY;
             for bin in (0..=last).step_by(1 + last / 300) {
                 for part in [0.0, 0.03, 0.5, 0.97, 1.0] {

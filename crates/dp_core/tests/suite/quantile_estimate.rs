@@ -1,4 +1,4 @@
-//! A quantile with its interval: the law of the three choices, written down anew, is the one that the code follows, and no
+//! A quantile with its interval: the law of the three choices, written down again, is the one that the code follows, and no
 //! neighbour changes it by more than epsilon; how far intervals reach, and how often they hold what they estimate.
 
 use dp_core::accuracy::tail::{laplace_triple, normal, normal_and_laplace_triple};

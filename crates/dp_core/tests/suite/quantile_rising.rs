@@ -1,4 +1,4 @@
-//! The walk of `rising`: its law, written down anew, is the one that the code follows, and no neighbour changes it by more than
+//! The walk of `rising`: its law, written down again, is the one that the code follows, and no neighbour changes it by more than
 //! epsilon; no draw depends on the rows; how far answers are, where few rows are beyond.
 
 use dp_core::encoding::grid::Bounds;

@@ -34,7 +34,7 @@ const GROUPS: f64 = 2.0;
 /// The mechanisms that share the budget in a way of their own, each with the test that says how.
 const OTHERWISE: &[(&str, &str)] = &[("dp_keep", "keep")];
 
-/// What is told by releases with some seeds: all noisy integers, the words drawn, and the answers.
+/// What is reported by releases with some seeds: all noisy integers, the words drawn, and the answers.
 fn told<D, A: Debug>(mechanism: &(impl Mechanism<D, Answer = A> + ?Sized), data: &D) -> String {
     let releases = (0..8).map(|seed| {
         let mut generator = Generator::recording(seed, Vec::new());

@@ -8,7 +8,7 @@ use dp_core::privacy::spending::{Limit, Spent};
 /// The epsilons of the releases are multiples of this.
 const STEP: f64 = 0.1;
 
-/// A release: randomised response at so many steps of epsilon, which shows everything with probability `delta`.
+/// A release: randomised response at that many steps of epsilon, which shows everything with probability `delta`.
 #[derive(Clone, Copy)]
 struct Release {
     steps: i32,

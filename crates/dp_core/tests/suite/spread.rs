@@ -59,7 +59,7 @@ const SHAPES: [Shape; 8] = [
     WIDE,
 ];
 
-/// So many rows of this shape, with their mean and variance, in parts of the width; of a sample, if they are
+/// That many rows of this shape, with their mean and variance, in parts of the width; of a sample, if they are
 /// one.
 fn table(shape: Shape, n: i64, is_sample: bool) -> (Moments, [f64; 2]) {
     let mut moments = Moments::default();
@@ -268,7 +268,7 @@ fn tempting_intervals_of_variances_are_caught() {
     assert!(missed_tempting > most_misses(draws, 0.01));
 }
 
-/// Rows between grid steps, so many that the noise is less than a step.
+/// Rows between grid steps, that many that the noise is less than a step.
 #[test]
 fn an_interval_of_a_variance_allows_for_the_grid() {
     let words = &mut Seeded::new(2814);

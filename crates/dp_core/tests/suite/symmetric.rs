@@ -63,7 +63,7 @@ fn bins() -> Bins {
     Bins::new(1.0, 0.5)
 }
 
-/// A table with so many rows in each of the first bins.
+/// A table with that many rows in each of the first bins.
 fn table(votes: &[u64]) -> CellCounts {
     let occupied = votes.iter().enumerate().filter(|(_, votes)| **votes > 0);
     let cells = occupied.map(|(bin, &count)| (bin as i64, Content { count, steps: 0 }));
@@ -92,7 +92,7 @@ fn law_of_place(votes: &[u64], at: f64, threshold: i64) -> Vec<f64> {
         let others = || (0..votes.len()).filter(|other| *other != bin && votes[*other] > 0);
         let mut probability = 0.0;
         for top in threshold..=most {
-            // The chance that so many others tie, and all else are below.
+            // The chance that that many others tie, and all else are below.
             let mut ties = vec![1.0];
             for other in others() {
                 let level = top - votes[other] as i64;
@@ -910,7 +910,7 @@ fn what_cannot_be_is_refused() {
         assert!(error.message.contains("cannot exist"), "{text}: {error}");
         assert!(error.hint.contains("delta above 0"), "{}", error.hint);
     }
-    // Whoever gives rho writes NULL for eps, as everywhere.
+    // Who gives rho writes NULL for eps, as everywhere.
     let arguments = Arguments {
         bounds: Some((None, None)),
         x_bounds: None,

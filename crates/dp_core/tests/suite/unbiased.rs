@@ -358,7 +358,7 @@ fn smooth_means_have_no_bias_and_the_noise_they_say() {
 #[test]
 fn smooth_noise_depends_on_the_number_of_rows_alone() {
     let smooth = smooth(0.7);
-    // So many rows that each sum is a point of the grid.
+    // That many rows that each sum is a point of the grid.
     let n = 64;
     let whole = i128::from(STEPS) * i128::from(n);
     for seed in 0..50 {

@@ -330,7 +330,7 @@ fn all_mechanisms_take_them_and_their_values_are_checked() {
         assert_eq!(found, argument, "{text}: {message}");
         assert!(message.contains(word), "{text}: {message}");
     }
-    // Products of rows and groups that 32 bits do not hold, and of which they would keep little or nothing.
+    // Products of rows and groups that 32 bits do not hold, and which they would lose most of.
     for (rows, groups) in [(65_536, 65_536), (65_537, 65_536), (1_000_000, 4295)] {
         let text = format!("hourglass(rows={rows}, groups={groups})");
         let (found, _) = error(&MEAN, &arguments(UNIT, Some(50.0), &text)).unwrap();

@@ -28,7 +28,7 @@ fn epsilon(value: f64) -> Epsilon {
     Epsilon::new(Some(value)).unwrap()
 }
 
-/// Rows of so many steps.
+/// Rows of that many steps.
 fn moments(rows: impl IntoIterator<Item = u64>) -> Moments {
     let mut moments = Moments::default();
     rows.into_iter().for_each(|t| moments.add(t));

@@ -42,7 +42,7 @@ fn items(kind: Kind, d: usize) -> Items {
     }
 }
 
-/// The longest rows of which all are enumerated, and all pairs.
+/// The longest rows that are all enumerated, with all pairs.
 fn lengths(kind: Kind) -> std::ops::RangeInclusive<usize> {
     1..=if kind.is_none() { 6 } else { 4 }
 }
@@ -557,7 +557,7 @@ fn mechanisms(kind: Kind, d: usize) -> Vec<(Box<Vector>, String)> {
     fitting.map(build).collect()
 }
 
-/// The number of rows that `known_n` is told.
+/// The number of rows that `known_n` is reported.
 const KNOWN: i64 = 1000;
 
 /// The step from the distributions to the mechanisms: the same words give the same noise, whatever the

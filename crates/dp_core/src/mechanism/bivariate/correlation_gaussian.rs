@@ -50,11 +50,11 @@ const SQUARE: f64 = 243.0;
 ///
 /// with `u = 2 x - 1`, `w = 2 y - 1` and `s = u^2 + w^2`.
 ///
-/// **Why it is private** (mu-GDP; neighbours by adding or removing one row). With `a = u^2` and `b = w^2`, in [0, 1], the
-/// squared length of a row's move is a convex quadratic in `(a, b)` (its Hessian has 372 on the diagonal and -31 beside
-/// it), so that it is largest at a vertex: 196 at (0, 0), 235 at (1, 0) and (0, 1), 243 at (1, 1). Gaussian noise of that
-/// length over `mu` is `mu`-GDP (Dong, Roth, Su 2022). The sums are integers, so adding rounded noise is rounding the
-/// noisy sums: post-processing, as is the rest.
+/// **Why it is private** (mu-GDP; neighbours by adding or removing one row). With `a = u^2` and `b = w^2`, in [0, 1],
+/// the squared length of a row's move is a convex quadratic in `(a, b)` (its Hessian has 372 on the diagonal and -31
+/// beside it), so that it is largest at a vertex: 196 at (0, 0), 235 at (1, 0) and (0, 1), 243 at (1, 1). Gaussian
+/// noise of that length over `mu` is `mu`-GDP (Dong, Roth, Su 2022). The sums are integers, so adding rounded noise is
+/// rounding the noisy sums: post-processing, as is the rest.
 ///
 /// The best quadratic form of the six, by semidefinite programming, is within 2% in each of the squared errors of
 /// covariance and spreads. Without the spread of `y` a search found

@@ -63,7 +63,8 @@ const SENSITIVITY: u64 = 8;
 /// by hand.
 ///
 /// Within 3% of the best that numerical searches found, in the squared errors of twice the covariance and of both
-/// spreads together; six budgets for six sums counted from the midpoints have seven times its squared error of the covariance.
+/// spreads together; six budgets for six sums counted from the midpoints have seven times its squared error of the
+/// covariance.
 pub fn laplace(bounds: [Bounds; 2], steps: u64, epsilon: Epsilon) -> Pair<DiscreteLaplace, 6> {
     let noise = DiscreteLaplace::new(SENSITIVITY * steps * steps, epsilon);
     Pair::new(bounds, steps, DESIGN, noise)

@@ -39,14 +39,14 @@ pub const DESIGN: Design<4> = Design {
     whole: 4,
 };
 
-/// Independent Gaussian noise on the sums of `1`, `u = 2 x - 1`, `w = 2 y - 1` and `u w` (in units of `G^2`, and rounded
-/// to integers), of standard deviation `3 / mu` for the first, `3 / (sqrt(2) mu)` for the next two and `3 / (2 mu)` for
-/// the last.
+/// Independent Gaussian noise on the sums of `1`, `u = 2 x - 1`, `w = 2 y - 1` and `u w` (in units of `G^2`, and
+/// rounded to integers), of standard deviation `3 / mu` for the first, `3 / (sqrt(2) mu)` for the next two and
+/// `3 / (2 mu)` for the last.
 ///
 /// **Why it is private** (mu-GDP; neighbours by adding or removing one row). Divided by `mu` times the standard
-/// deviations, a row's move is `(1, sqrt(2) u, sqrt(2) w, 2 u w) / 3`, whose squared length is `(1 + 2 u^2) (1 + 2 w^2) /
-/// 9`: at most 1, as `u` and `w` are in [-1, 1]. So it is `mu`-GDP (Dong, Roth, Su 2022). The sums are integers, so
-/// adding rounded noise is rounding the noisy sums: post-processing, as is the rest.
+/// deviations, a row's move is `(1, sqrt(2) u, sqrt(2) w, 2 u w) / 3`, whose squared length is
+/// `(1 + 2 u^2) (1 + 2 w^2) / 9`: at most 1, as `u` and `w` are in [-1, 1]. So it is `mu`-GDP (Dong, Roth, Su 2022).
+/// The sums are integers, so adding rounded noise is rounding the noisy sums: post-processing, as is the rest.
 ///
 /// The best quadratic form of the four, by semidefinite programming, has half a percent less squared error.
 pub fn gaussian(bounds: [Bounds; 2], steps: u64, mu: f64) -> Pair<[RoundedNormal; 4], 4> {

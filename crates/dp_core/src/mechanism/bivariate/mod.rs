@@ -1,7 +1,7 @@
 //! Mechanisms for two columns: covariance, regression line and correlation.
 //!
-//! Rows count from 0 to `G = 2^23` grid steps in each column. What a row of `Y` and `X` steps is seen by are products of
-//! two such steps. For the covariance the four of the tensored Bernstein basis are enough, as it is bilinear:
+//! Rows count from 0 to `G = 2^23` grid steps in each column. What a row of `Y` and `X` steps is seen by are products
+//! of two such steps. For the covariance the four of the tensored Bernstein basis are enough, as it is bilinear:
 //!
 //! `t00 = (G - X) (G - Y)`, `t10 = X (G - Y)`, `t01 = (G - X) Y`, `t11 = X Y`:
 //!
@@ -14,17 +14,17 @@
 //! * the covariance is `p11 - mx my = p11 p00 - p10 p01`;
 //! * the variance of `x` is `mx (1 - mx) - P / (n G^2)`, that of `y` the same with `Q`.
 //!
-//! **What noise goes on.** On integer combinations of these six (a [`Design`](sums::Design)), chosen so that a row moves
-//! them all together by one unit and the wanted number takes up little of their noise. A statistic whose gradient is `c`
-//! takes up the noise by `B^T c / n`, to leading order, where `B` leads back from the released sums.
+//! **What noise goes on.** On integer combinations of these six (a [`Design`](sums::Design)), chosen so that a row
+//! moves them all together by one unit and the wanted number takes up little of their noise. A statistic whose gradient
+//! is `c` takes up the noise by `B^T c / n`, to leading order, where `B` leads back from the released sums.
 //!
 //! **Sensitivity space.** Adding a row moves the released sums by a quadratic in its steps, removing one by the
 //! opposite; nothing else happens between neighbours.
 //!
 //! **Post-processing.** All the rest is a function of the noisy sums and of public numbers: back to noisy `T00` to `Q`,
 //! which are kept in what rows can have; then the moments. Where the noisy number of rows is not positive, they are
-//! those of two uniform columns that have nothing to do with each other; where a noisy spread is not positive, no line is
-//! seen, and slope and correlation are 0.
+//! those of two uniform columns that have nothing to do with each other; where a noisy spread is not positive, no line
+//! is seen, and slope and correlation are 0.
 
 pub mod correlation_gaussian;
 pub mod correlation_laplace;

@@ -133,7 +133,7 @@ pub struct Pair<N, const K: usize> {
 }
 
 impl<N: Noise, const K: usize> Pair<N, K> {
-    /// For columns `y` and `x` with these bounds, of so many steps each: 1 to 2^23.
+    /// For columns `y` and `x` with these bounds, of that many steps each: 1 to 2^23.
     pub(crate) fn new(bounds: [Bounds; 2], steps: u64, design: Design<K>, noise: N) -> Self {
         Self {
             bounds,

@@ -1,4 +1,5 @@
-//! The ends of what has no bounds: first an octave, from the outside in; then both ends near it, in one choice, or one for both sides.
+//! The ends of what has no bounds: first an octave, from the outside in; then both ends near it, in one choice, or one
+//! for both sides.
 //!
 //! The proofs: docs/proofs/mean-auto.md, docs/proofs/sum-auto.md.
 
@@ -14,22 +15,23 @@ const FALSE_STOP: f64 = 3.1e-4;
 
 /// A walk over numbers of rows that never fall, to the first that noise does not tell from enough of them.
 ///
-/// Each number has one-sided geometric noise, and so has the threshold: where the former reaches the latter, the walk stops
-/// (AboveThreshold; Dwork, Roth 2014, algorithm 1, with noise of one side).
+/// Each number has one-sided geometric noise, and so has the threshold: where the former reaches the latter, the walk
+/// stops (AboveThreshold; Dwork, Roth 2014, algorithm 1, with noise of one side).
 ///
-/// **Why it is private** (pure, `epsilon` in all, however many numbers there are; neighbours by adding or removing one row). A
-/// row more raises the numbers from some place on by 1, and those before it not at all. Let the walk stop at place `j`.
+/// **Why it is private** (pure, `epsilon` in all, however many numbers there are; neighbours by adding or removing one
+/// row). A row more raises the numbers from some place on by 1, and those before it not at all. Let the walk stop at
+/// place `j`.
 ///
 /// * If `j` is before that place, nothing that was looked at moved.
-/// * If not: let `P` be the probability with the row and `P'` without it, and look at the threshold's noise `r`. *With* the row
-///   and `r + 1` the stop at `j` compares the same numbers as *without* the row and `r`, and each place before `j` either
-///   the same ones or a number that is by 1 further from its threshold, so that not stopping there is as likely or likelier; and
-///   `r + 1` is `e^-epsilon` times as likely as `r`. So `P >= e^-epsilon P'`. *Without* the row and the same `r`, not stopping
-///   before `j` is as likely or likelier; and to stop at `j` takes noise that is larger by 1, which is `e^-epsilon` times as
-///   likely, or is certain in both. So `P' >= e^-epsilon P`.
+/// * If not: let `P` be the probability with the row and `P'` without it, and look at the threshold's noise `r`. *With*
+///   the row and `r + 1` the stop at `j` compares the same numbers as *without* the row and `r`, and each place before
+///   `j` either the same ones or a number that is by 1 further from its threshold, so that not stopping there is as
+///   likely or likelier; and `r + 1` is `e^-epsilon` times as likely as `r`. So `P >= e^-epsilon P'`. *Without* the row
+///   and the same `r`, not stopping before `j` is as likely or likelier; and to stop at `j` takes noise that is larger
+///   by 1, which is `e^-epsilon` times as likely, or is certain in both. So `P' >= e^-epsilon P`.
 ///
-/// That numbers move one way, and that none moves before one that does not, is what this rests on. It does not hold for a second walk
-/// from the other end over the same rows: the two together are 2 `epsilon`-private, as a test shows.
+/// That numbers move one way, and that none moves before one that does not, is what this rests on. It does not hold for
+/// a second walk from the other end over the same rows: the two together are 2 `epsilon`-private, as a test shows.
 #[derive(Clone, Debug)]
 pub struct Walk {
     threshold: i128,
@@ -37,9 +39,10 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Over so many numbers.
+    /// Over that many numbers.
     pub fn new(epsilon: Epsilon, places: usize) -> Self {
-        // Noise reaches a threshold t that has noise itself with probability e^(-epsilon t) / (1 + e^-epsilon), at each place.
+        // Noise reaches a threshold t that has noise itself with probability e^(-epsilon t) / (1 + e^-epsilon), at each
+        // place.
         let once = FALSE_STOP * (1.0 + (-epsilon.value()).exp());
         let t = (places as f64 / once).ln() / epsilon.value();
         Self::with_threshold(epsilon, t.ceil() as i128)
@@ -83,7 +86,7 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// Of so many rows in each bin, from the most negative to the largest.
+    /// Of that many rows in each bin, from the most negative to the largest.
     pub fn new(counts: &[i128], edges: &[Edge]) -> Self {
         let mut sum = 0;
         let upto: Vec<i128> = std::iter::once(0)
@@ -117,8 +120,8 @@ impl Outside {
     }
 }
 
-/// By which exponents a pair's weight falls with the distance between its ends, in octaves: from one octave's lower end on, and below
-/// it.
+/// By which exponents a pair's weight falls with the distance between its ends, in octaves: from one octave's lower end
+/// on, and below it.
 #[derive(Clone, Copy, Debug)]
 pub struct Prior {
     /// From there on.
@@ -132,14 +135,15 @@ const FINE: u64 = 64;
 
 /// One choice of two ends, the first below the second: the exponential mechanism over *pairs*.
 ///
-/// A pair is drawn with a probability proportional to `pi e^(-epsilon s)`, where `s` is the number of rows that it leaves
-/// outside, below the one or above the other, and `pi` a weight that falls with the distance between the two. The weight is
-/// `e^(-unit p)`, with `unit = epsilon / 64` and a public whole number `p`: so a pair's score is `64 s + p`.
+/// A pair is drawn with a probability proportional to `pi e^(-epsilon s)`, where `s` is the number of rows that it
+/// leaves outside, below the one or above the other, and `pi` a weight that falls with the distance between the two.
+/// The weight is `e^(-unit p)`, with `unit = epsilon / 64` and a public whole number `p`: so a pair's score is
+/// `64 s + p`.
 ///
-/// **Why it is private** (pure, `epsilon`; neighbours by adding or removing one row). A row more is outside of a pair or it is
-/// not: below one end and above the other it cannot be. So it moves `s` by 0 or by 1, of all pairs in the same direction: each
-/// weight by a factor between `e^-epsilon` and 1, and so their sum, and a pair's share of it by one between `e^-epsilon`
-/// and `e^epsilon`. (Scores that moved either way would cost twice that.)
+/// **Why it is private** (pure, `epsilon`; neighbours by adding or removing one row). A row more is outside of a pair
+/// or it is not: below one end and above the other it cannot be. So it moves `s` by 0 or by 1, of all pairs in the same
+/// direction: each weight by a factor between `e^-epsilon` and 1, and so their sum, and a pair's share of it by one
+/// between `e^-epsilon` and `e^epsilon`. (Scores that moved either way would cost twice that.)
 #[derive(Clone, Debug)]
 pub struct Ends {
     unit: Epsilon,
@@ -177,7 +181,7 @@ impl Ends {
         from_zero(scores.collect())
     }
 
-    /// The scores of single ends that leave so many rows outside: at least 0.
+    /// The scores of single ends that leave that many rows outside: at least 0.
     pub fn scores_of_one(&self, outside: &[i128], at: &[i64], prior: Prior) -> Vec<i128> {
         let ends = outside.iter().zip(at);
         let scores = ends.map(|(rows, at)| i128::from(FINE) * rows + self.penalty(prior, *at));

@@ -1,4 +1,5 @@
-//! The first two steps of a search for bounds: how many rows are not zero, and in which octave the largest magnitudes are.
+//! The first two steps of a search for bounds: how many rows are not zero, and in which octave the largest magnitudes
+//! are.
 //!
 //! The proof: docs/proofs/mean-auto.md.
 
@@ -8,16 +9,17 @@ use crate::privacy::epsilon::Epsilon;
 use crate::random::{Bits, add_noise};
 use crate::sampler::staircase::Staircase;
 
-/// Shares of epsilon are 64ths: those of the count and of the ends. The octave has 3 to 22, and what was asked for has the rest.
+/// Shares of epsilon are 64ths: those of the count and of the ends. The octave has 3 to 22, and what was asked for has
+/// the rest.
 pub const PARTS: u64 = 64;
 const OF_COUNT: u64 = 3;
 const OF_ENDS: u64 = 16;
 const OF_OCTAVE: [u64; 2] = [3, 22];
 
-/// Below so many rows that are not zero, over epsilon, an answer is useless: it says so.
+/// Below that many rows that are not zero, over epsilon, an answer is useless: it says so.
 const FEW: f64 = 40.0;
 
-/// From so many on, over epsilon, the ends are looked for among many.
+/// From that many on, over epsilon, the ends are looked for among many.
 const MANY: f64 = 250.0;
 
 /// Where ends are looked for near an octave.
@@ -55,15 +57,15 @@ impl Candidates {
 /// The first two steps, at shares of epsilon:
 ///
 /// 1. the number of rows that are not zero, with two-sided geometric noise, at 3/64;
-/// 2. the octave of the largest magnitudes, by a [`Walk`] from the outside in, at `k/64`; `k` is from 3 to 22, the more the fewer
-///    rows there are by step 1.
+/// 2. the octave of the largest magnitudes, by a [`Walk`] from the outside in, at `k/64`; `k` is from 3 to 22, the more
+///    the fewer rows there are by step 1.
 ///
-/// Then 16/64 are for the ends, which are another choice, and `45 - k` for what was asked for; or `61 - k` for that where there
-/// is nothing to choose from.
+/// Then 16/64 are for the ends, which are another choice, and `45 - k` for what was asked for; or `61 - k` for that
+/// where there is nothing to choose from.
 ///
-/// **Why it is private** (pure; neighbours by adding or removing one row). Step 1: a row moves the number by at most 1. Step 2: see
-/// there. What is asked in a step, and at what share, depends on answers of those before it and on nothing else of the rows; for
-/// any such answers the shares add up to 64 at most (basic composition, adaptive).
+/// **Why it is private** (pure; neighbours by adding or removing one row). Step 1: a row moves the number by at most 1.
+/// Step 2: see there. What is asked in a step, and at what share, depends on answers of those before it and on nothing
+/// else of the rows; for any such answers the shares add up to 64 at most (basic composition, adaptive).
 #[derive(Clone, Debug)]
 pub struct Search {
     limits: Limits,
@@ -106,7 +108,7 @@ impl Search {
         self.epsilon
     }
 
-    /// What is spent on so many 64ths.
+    /// What is spent on that many 64ths.
     pub fn share(&self, parts: u64) -> Epsilon {
         self.epsilon.part(parts, PARTS)
     }
@@ -116,7 +118,7 @@ impl Search {
         epsilon.part(OF_ENDS, PARTS)
     }
 
-    /// The 64ths of epsilon that the octave may take where so many rows are not zero.
+    /// The 64ths of epsilon that the octave may take where that many rows are not zero.
     pub fn of_octave(&self, nonzero: i128) -> u64 {
         let [least, most] = OF_OCTAVE;
         let wanted = (PARTS * 36) as f64 / self.in_noise(nonzero).max(1.0);
@@ -124,7 +126,7 @@ impl Search {
         (wanted.ceil() as u64).clamp(least, most)
     }
 
-    /// So many rows, times epsilon.
+    /// That many rows, times epsilon.
     fn in_noise(&self, rows: i128) -> f64 {
         rows as f64 * self.epsilon.value()
     }

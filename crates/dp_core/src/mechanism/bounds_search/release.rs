@@ -70,7 +70,7 @@ pub trait Question: Clone + 'static {
     /// How far noise at so much of epsilon reaches, but with at most this probability.
     fn reach(&self, epsilon: Epsilon, miss: f64) -> Self::Reach;
 
-    /// The interval around an answer; for so many rows, over epsilon, beyond the ends.
+    /// The interval around an answer; for that many rows, over epsilon, beyond the ends.
     fn interval(
         &self,
         reach: &Self::Reach,
@@ -100,7 +100,7 @@ pub struct Auto<Q> {
 }
 
 impl<Q: Question + Default> Auto<Q> {
-    /// Between these limits, with so much to spend, and intervals that are wide enough for so many rows outside, over
+    /// Between these limits, with so much to spend, and intervals that are wide enough for that many rows outside, over
     /// epsilon.
     pub fn new(limits: Limits, epsilon: Epsilon, widened: f64) -> Self {
         Self::asking(Q::default(), limits, epsilon, widened)
@@ -108,7 +108,7 @@ impl<Q: Question + Default> Auto<Q> {
 }
 
 impl<Q: Question> Auto<Q> {
-    /// The same of this question.
+    /// As above, for this question.
     pub fn asking(question: Q, limits: Limits, epsilon: Epsilon, widened: f64) -> Self {
         Self {
             search: Search::new(limits, epsilon),

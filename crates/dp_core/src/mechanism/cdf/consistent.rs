@@ -5,12 +5,13 @@ use crate::memory;
 /// Children of a node.
 pub const BRANCHES: usize = 16;
 
-/// The best guess of each leaf, from the noisy counts of all nodes, whose noise has one variance: by least squares, so that every
-/// node is the sum of its children. `levels` begins with the leaves; the nodes of the next level are the sums of 16 each.
+/// The best guess of each leaf, from the noisy counts of all nodes, whose noise has one variance: by least squares, so
+/// that every node is the sum of its children. `levels` begins with the leaves; the nodes of the next level are the
+/// sums of 16 each.
 ///
-/// Bottom up, a node is guessed from what is below it: its own count and the sum of its children's guesses, weighted by the
-/// inverses of their variances. Top down, what a node is guessed to be by all is shared out to its children, in proportion to their
-/// variances (Hay, Rastogi, Miklau, Suciu 2010; of nodes with fewer children, too).
+/// Bottom up, a node is guessed from what is below it: its own count and the sum of its children's guesses, weighted by
+/// the inverses of their variances. Top down, what a node is guessed to be by all is shared out to its children, in
+/// proportion to their variances (Hay, Rastogi, Miklau, Suciu 2010; of nodes with fewer children, too).
 pub fn leaves(levels: &[Vec<i64>]) -> Vec<f64> {
     let Some((first, others)) = levels.split_first() else {
         return Vec::new();
@@ -54,8 +55,8 @@ fn add(guesses: &[(f64, f64)]) -> (f64, f64) {
     })
 }
 
-/// The numbers that never fall, from 0 on, which are nearest to these: by least squares, as neighbours that fall are replaced by their
-/// mean (Ayer, Brunk, Ewing, Reid, Silverman 1955).
+/// The numbers that never fall, from 0 on, which are nearest to these: by least squares, as neighbours that fall are
+/// replaced by their mean (Ayer, Brunk, Ewing, Reid, Silverman 1955).
 pub fn rising(numbers: &[f64]) -> Vec<f64> {
     // Means of neighbours, and of how many.
     let mut blocks: Vec<(f64, usize)> = Vec::new();

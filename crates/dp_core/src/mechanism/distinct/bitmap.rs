@@ -89,7 +89,7 @@ impl Request<'_> {
 
     /// What may be spent on one id in one group: the share of a row, and of that a `values`-th.
     ///
-    /// **Why it is private**: a person with so many ids is as many steps, as in `row_epsilon`.
+    /// **Why it is private**: a person with that many ids is as many steps, as in `row_epsilon`.
     fn id_epsilon(&self) -> Result<Epsilon, ParameterError> {
         let values = match self.choice.get(VALUES.name) {
             None => 1.0,
@@ -108,9 +108,9 @@ impl Request<'_> {
 
 /// The number of bits that are set, plus two-sided geometric noise; and about how many ids that is.
 ///
-/// **Why it is private** (pure, epsilon; neighbours by adding or removing all rows of one id). A row sets the bit of its
-/// id, by a fixed public hash, whatever the other rows are. So all rows of an id set one bit, which others may have set:
-/// an id more changes the number of bits that are set by 0 or 1, for every hash and whoever knows it. Noise `x` has
+/// **Why it is private** (pure, epsilon; neighbours by adding or removing all rows of one id). A row sets the bit of
+/// its id, by a fixed public hash, whatever the other rows are. So all rows of an id set one bit, which others may have
+/// set: an id more changes the number of bits that are set by 0 or 1, for every hash and who knows it. Noise `x` has
 /// probability proportional to `e^(-epsilon |x|)`.
 ///
 /// **How many ids.** Of `N` ids at random places among `B`, a bit is left empty with probability `(1 - 1/B)^N`; where
@@ -152,7 +152,7 @@ impl Bitmap {
         }
     }
 
-    /// About how many ids set so many bits; all but one at most, of a full bitmap nothing is known.
+    /// About how many ids set that many bits; all but one at most, of a full bitmap nothing is known.
     fn ids(&self, set: f64) -> f64 {
         let bits = self.bits();
         (-set.min(bits - 1.0) / bits).ln_1p() / self.empty()
@@ -163,7 +163,8 @@ impl Bitmap {
         (-1.0 / self.bits()).ln_1p()
     }
 
-    /// How many bits so many ids set on average, and how far from that with no more than the probability `2 / e^rare`.
+    /// How many bits that many ids set on average, and how far from that with no more than the probability
+    /// `2 / e^rare`.
     ///
     /// The number of bits set by ids at independent random places has a generating polynomial with real roots alone
     /// (Vatutin, Mikhailov 1982): it is a sum of independent bits, for which Bernstein's inequality holds with its
@@ -181,7 +182,7 @@ impl Bitmap {
         ]
     }
 
-    /// Between how many ids there are, where so many bits are set with noise: but with the probability `miss`.
+    /// Between how many ids there are, where that many bits are set with noise: but with the probability `miss`.
     fn between(&self, set: f64, reach: f64, miss: f64) -> [f64; 2] {
         let rare = (4.0 / miss).ln();
         // Beyond it nearly every bit is set.
@@ -204,7 +205,7 @@ impl Bitmap {
             }
             Some(far)
         };
-        // The first number of ids that can have set so many bits, and the first that sets more.
+        // The first number of ids that can have set that many bits, and the first that sets more.
         let lower = first(&|ids| {
             let [mean, off] = self.set_by(ids, rare);
             mean + off + reach >= set

@@ -15,7 +15,7 @@ use crate::mechanism::mean::sampled::{SampledMean, Sampling};
 pub enum Mean {
     /// Their number, and the sum of their grid steps.
     Sums(Box<dyn SumsMean>),
-    /// The same, of steps that depend on a secret coin for each row.
+    /// Likewise, with steps that depend on a secret coin for each row.
     Sampled(SampledMean),
     /// How they lie in the cells of a line without ends.
     Cells(Box<dyn CellsMean>),
@@ -25,13 +25,13 @@ pub enum Mean {
 
 /// A mechanism of means that sees the number of rows and the sum of their grid steps.
 pub trait SumsMean: Mechanism<Answer = MeanAnswer> {
-    /// The standard deviation of the noise in the mean of so many rows, in the unit of the column:
+    /// The standard deviation of the noise in the mean of that many rows, in the unit of the column:
     /// the largest over where the mean can lie between the bounds, to leading order in `1 / rows`.
     ///
     /// Public: it knows the number of rows that a plan is made for, never that of a group.
     fn noise_sd(&self, rows: f64) -> f64;
 
-    /// A bound on the bias of the answer where all of so many rows lie between the bounds: the
+    /// A bound on the bias of the answer where all of that many rows lie between the bounds: the
     /// largest over where the mean can lie, to leading order in `1 / rows`; in the unit of the
     /// column.
     ///
@@ -48,7 +48,7 @@ pub trait SumsMean: Mechanism<Answer = MeanAnswer> {
         None
     }
 
-    /// What half of an interval's width is for so many rows, at most and to leading order in
+    /// What half of an interval's width is for that many rows, at most and to leading order in
     /// `1 / rows`; `None` where answers have no interval.
     fn half_width(&self, rows: f64, miss: f64) -> Option<f64> {
         let ratio = self.ratio()?;
@@ -56,7 +56,7 @@ pub trait SumsMean: Mechanism<Answer = MeanAnswer> {
         Some(ratio.unit * (ratio.reach(miss).largest() / rows).min(most))
     }
 
-    /// The root mean squared error of the answer about the mean of so many clamped rows, where that is
+    /// The root mean squared error of the answer about the mean of that many clamped rows, where that is
     /// at the worst place.
     fn rmse(&self, rows: f64) -> f64 {
         let noise_sd = self.noise_sd(rows);
@@ -83,7 +83,7 @@ pub trait CellsMean: Mechanism<CellCounts, Answer = MeanAnswer> {
         None
     }
 
-    /// The standard deviation of the noise in the mean of so many rows, or somewhat more.
+    /// The standard deviation of the noise in the mean of that many rows, or somewhat more.
     fn noise_sd(&self, rows: f64) -> f64;
 }
 
@@ -126,7 +126,7 @@ impl Mean {
         }
     }
 
-    /// The root mean squared error of the answer about the mean of so many rows as they are clamped,
+    /// The root mean squared error of the answer about the mean of that many rows as they are clamped,
     /// where that is at the worst place; of the noise alone where there are no bounds.
     pub fn rmse(&self, rows: f64) -> f64 {
         match self {
@@ -137,7 +137,7 @@ impl Mean {
         }
     }
 
-    /// Half of the width of an interval for so many rows; `None` where answers have none.
+    /// Half of the width of an interval for that many rows; `None` where answers have none.
     pub fn half_width(&self, rows: f64, miss: f64) -> Option<f64> {
         match self {
             Self::Sums(mechanism) => mechanism.half_width(rows, miss),

@@ -165,7 +165,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// `bins`, with `epsilon` to spend. A row changes so many bins: 1 if it is added or
+    /// `bins`, with `epsilon` to spend. A row changes that many bins: 1 if it is added or
     /// removed, 2 if it is replaced.
     ///
     /// # Errors
@@ -259,7 +259,7 @@ impl Location {
         }
     }
 
-    /// A bound on the probability that there is no location among so many rows of any distribution whose standard
+    /// A bound on the probability that there is no location among that many rows of any distribution whose standard
     /// deviation is at most `spread` bins: to leading order in `1 / rows`.
     ///
     /// Two bins at most meet the rows within half a bin of the mean, `1 - 4 spread^2` of all

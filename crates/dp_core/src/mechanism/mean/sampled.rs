@@ -11,7 +11,7 @@ use crate::request::checked::Request;
 use crate::sampler::staircase::Staircase;
 use crate::sampler::uniform::below;
 
-/// A coin that comes up once in so many tosses: with probability `1 / one_in`, at most delta.
+/// A coin that comes up once in that many tosses: with probability `1 / one_in`, at most delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
     one_in: u64,
@@ -32,7 +32,7 @@ impl Sampling {
             ));
         }
         // The quotient may have been rounded down to an integer. The sum is rounded but once, so its
-        // sign is right: one over what comes out is never above delta.
+        // sign is right: one over the result is never above delta.
         let is_above = one_in.mul_add(delta, -1.0) < 0.0;
         Ok(Self {
             one_in: one_in as u64 + u64::from(is_above),

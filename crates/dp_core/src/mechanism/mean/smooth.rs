@@ -84,7 +84,7 @@ const SCALE: (u64, u64) = (100, 43);
 ///
 /// **What is exact.** The real number `mean + c S(n) / epsilon * Z / sqrt(3)`, for the rational
 /// numbers that the mean, epsilon and this `S(n)` are, is rounded to the nearest multiple of the width
-/// times 2^-40, which is a public grid: post-processing. What comes out has just the distribution of that: see
+/// times 2^-40, which is a public grid: post-processing. The result has just the distribution of that: see
 /// [`RoundedStudent`]. `S` is computed in floats; see [`Smooth::sensitivity`] for why it is smooth
 /// all the same.
 ///

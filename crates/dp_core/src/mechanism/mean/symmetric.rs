@@ -88,7 +88,7 @@ pub struct Symmetric {
 }
 
 impl Symmetric {
-    /// With so much of epsilon for the place, and for the mean.
+    /// With this much of epsilon for the place, and for the mean.
     ///
     /// # Errors
     /// As [`Location::new`].

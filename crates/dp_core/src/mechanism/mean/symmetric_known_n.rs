@@ -81,7 +81,7 @@ const FALLBACK: Parameter = Parameter {
 /// are: with probability at most delta / 2 the replaced row is among them, and if it is not, the
 /// replacement changes nothing.
 ///
-/// **Why it is unbiased**: as there. The noise is symmetric, and what comes out is not clamped. With
+/// **Why it is unbiased**: as there. The noise is symmetric, and the result is not clamped. With
 /// `fallback=raw` it is unbiased whether there is a place or not: the chosen rows, each over the
 /// probability of being chosen, add up to the sum of all rows on average.
 #[derive(Clone, Debug)]

@@ -59,19 +59,20 @@ pub(crate) const ENTRY: Entry<dyn RankMechanism> = Entry {
     },
 };
 
-/// Walks over the ends of the bins, from `lo` upwards, and stops at the first with about the part `q` of the rows below it. Of a
-/// quantile below the median it walks from `hi` downwards, and looks for the part `1 - q` above. So it
-/// comes from where most rows are, and cannot run on to the bound where hardly any is left.
+/// Walks over the ends of the bins, from `lo` upwards, and stops at the first with about the part `q` of the rows below
+/// it. Of a quantile below the median it walks from `hi` downwards, and looks for the part `1 - q` above. So it comes
+/// from where most rows are, and cannot run on to the bound where hardly any is left.
 ///
-/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). With `q = a / d`, or `1 - q`, at least one half: at
-/// the end of each bin the walk asks for `s = d v - a n`, `v` the rows that it has passed, with noise of its own, and stops where that
-/// reaches a noisy threshold. A row more adds `d - a` to `s` at all ends behind it, and takes `a` from it at all before.
+/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). With `q = a / d`, or `1 - q`, at
+/// least one half: at the end of each bin the walk asks for `s = d v - a n`, `v` the rows that it has passed, with
+/// noise of its own, and stops where that reaches a noisy threshold. A row more adds `d - a` to `s` at all ends behind
+/// it, and takes `a` from it at all before.
 ///
-/// Let the walk stop at one end for one table. It stops there for the neighbour as well, if the threshold's noise is larger by
-/// the most that `s` grows at an end before, at most `a`, and the noise at the end by that and by what `s` falls there: by at
-/// most `d`, since `s` falls by `d - a` where it grew by `a` before. Each noise is geometric on 0, 1, 2, ..., so that being larger by
-/// `m` is less likely by a factor `e^(-e m / (2 a))` of the threshold, by `e^(-e m / (2 d))` of an end: by `e^-e` at most in all.
-/// The noise at all other ends stays.
+/// Let the walk stop at one end for one table. It stops there for the neighbour as well, if the threshold's noise is
+/// larger by the most that `s` grows at an end before, at most `a`, and the noise at the end by that and by what `s`
+/// falls there: by at most `d`, since `s` falls by `d - a` where it grew by `a` before. Each noise is geometric on 0,
+/// 1, 2, ..., so that being larger by `m` is less likely by a factor `e^(-e m / (2 a))` of the threshold, by
+/// `e^(-e m / (2 d))` of an end: by `e^-e` at most in all. The noise at all other ends stays.
 ///
 /// All noise is drawn, wherever the walk stops: how long it takes does not tell.
 #[derive(Clone, Debug)]

@@ -60,29 +60,29 @@ pub struct QuantileAnswer {
 /// How far in rows an end is from the quantile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reach {
-    /// An end is certified where the noisy numbers of rows say that it is at least so many rows away.
+    /// An end is certified where the noisy numbers of rows say that it is at least that many rows away.
     pub certain: f64,
-    /// An end is chosen about so many rows away.
+    /// An end is chosen about that many rows away.
     pub chosen: f64,
 }
 
-/// A quantile, and two values around it, between which the quantile of the law that the rows were drawn from lies with a
-/// given probability.
+/// A quantile, and two values around it, between which the quantile of the law that the rows were drawn from lies with
+/// a given probability.
 ///
-/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). Seven noisy numbers share epsilon: the number of
-/// rows; three places, chosen as [`Em`](exponential::Em) does, at the quantile's rank and some rows below and above it, where how many
-/// follows from the noisy number of rows; and how many rows are below, in and above the bins between the two ends. A row is in one of these
-/// three, so they share one part.
+/// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). Seven noisy numbers share epsilon:
+/// the number of rows; three places, chosen as [`Em`](exponential::Em) does, at the quantile's rank and some rows below
+/// and above it, where how many follows from the noisy number of rows; and how many rows are below, in and above the
+/// bins between the two ends. A row is in one of these three, so they share one part.
 ///
-/// **Why it holds what it says.** Let the lower end be above the law's quantile. Then at least as many rows are below the end as below the
-/// quantile, whose number is binomial, whatever the end was chosen by. So the noisy number can say that the end is
-/// far below the quantile's rank only if the binomial number and the noise on these counts are off by so much together, whose
-/// probability is known. An end of which it does not say so is replaced by the bound.
+/// **Why it holds what it says.** Let the lower end be above the law's quantile. Then at least as many rows are below
+/// the end as below the quantile, whose number is binomial, whatever the end was chosen by. So the noisy number can say
+/// that the end is far below the quantile's rank only if the binomial number and the noise on these counts are off by
+/// so much together, whose probability is known. Any other end is replaced by the bound.
 #[derive(Clone, Debug)]
 pub struct QuantileEstimator {
     bins: Bins,
     quantile: Fraction,
-    /// Of which each number has its share.
+    /// Epsilon of the release; each number has a share.
     epsilon: Epsilon,
     miss: f64,
     /// The most rows that are alike, as they come of one person.
@@ -90,7 +90,8 @@ pub struct QuantileEstimator {
 }
 
 impl QuantileEstimator {
-    /// Of this quantile, with an interval that misses with a probability of 5%; `None` where an epsilon would be below 2^-20.
+    /// Of this quantile, with an interval that misses with a probability of 5%; `None` where an epsilon would be below
+    /// 2^-20.
     pub fn new(bins: Bins, quantile: f64, budget: Budget) -> Option<Self> {
         let epsilon = match budget {
             Budget::Sum(epsilon) => epsilon,
@@ -114,7 +115,7 @@ impl QuantileEstimator {
         Self { miss, ..self }
     }
 
-    /// The same of rows of which up to so many are one person's: it is persons who are drawn from a law.
+    /// As above, for rows with up to that many of one person: it is persons who are drawn from a law.
     #[must_use]
     pub fn of_persons(self, rows: u32) -> Self {
         Self {
@@ -128,7 +129,7 @@ impl QuantileEstimator {
         &self.bins
     }
 
-    /// The reach of the lower end and of the upper one, of about so many rows.
+    /// The reach of the lower end and of the upper one, of about that many rows.
     pub fn reaches(&self, count: f64) -> [Reach; 2] {
         let share = |part: u64| self.epsilon.value() * part as f64 / ALL as f64;
         let q = self.quantile.value();
@@ -136,8 +137,8 @@ impl QuantileEstimator {
         let alike = f64::from(self.alike);
         let sigma = (alike * q * (1.0 - q) * rows).sqrt();
         let miss = (1.0 - OF_ROWS) * self.miss;
-        // What a binomial number is off by more than a normal one (the next term of the expansion of Cornish and Fisher), and
-        // geometric noise by more than Laplace noise.
+        // What a binomial number is off by more than a normal one (the next term of the expansion of Cornish and
+        // Fisher), and geometric noise by more than Laplace noise.
         let skew = alike * (2.0 + 2.0 * (2.0 / miss).ln() / 6.0 * (1.0 - 2.0 * q).abs());
         let choice = 2.0 * q.max(1.0 - q) / share(END);
         // The rows below, in and above the interval, as parts of the rank of each end.

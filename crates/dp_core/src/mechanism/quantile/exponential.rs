@@ -58,7 +58,7 @@ pub trait RankMechanism: Mechanism<Totals, Answer = Vec<f64>> {
 /// What the choices that a row takes part in may spend together.
 #[derive(Clone, Copy, Debug)]
 pub enum Budget {
-    /// An epsilon, of which their shares add up.
+    /// An epsilon, from which their shares add up.
     Sum(Epsilon),
     /// The sum of the squares of their epsilons: 8 rho, for a row of a group.
     Squares(f64),
@@ -99,13 +99,14 @@ impl Request<'_> {
 /// Chooses a place near each quantile.
 ///
 /// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). One choice draws a place with a
-/// probability proportional to `exp(-e s / (2 D))`, where a row moves each score `s` by at most `D` (see [`Scores`]): a weight
-/// and the sum of all move by a factor within `e^(e/2)` each, so a probability by one within `e^e`.
+/// probability proportional to `exp(-e s / (2 D))`, where a row moves each score `s` by at most `D` (see [`Scores`]): a
+/// weight and the sum of all move by a factor within `e^(e/2)` each, so a probability by one within `e^e`.
 ///
-/// For several quantiles the one in the middle is chosen first, at a share of epsilon. The place cuts the rows in two: those
-/// of the bins below it and a part of its own bin's, and the rest. The quantiles below are then found among the former,
-/// those above among the latter. One row more is one row more on one of the two sides, and on the other none, wherever the
-/// cut is: so at each level one choice at most sees it, and the shares add up to epsilon along every way (see [`Rest`]).
+/// For several quantiles the one in the middle is chosen first, at a share of epsilon. The place cuts the rows in two:
+/// those of the bins below it and a part of its own bin's, and the rest. The quantiles below are then found among the
+/// former, those above among the latter. One row more is one row more on one of the two sides, and on the other none,
+/// wherever the cut is: so at each level one choice at most sees it, and the shares add up to epsilon along every way
+/// (see [`Rest`]).
 ///
 /// **In zCDP** a choice costs `e^2 / 8`, as the logarithms of its ratios range over `e` only (Cesar, Rogers 2021).
 ///
@@ -127,9 +128,9 @@ struct Node {
 }
 
 impl Node {
-    /// Of quantiles of all rows, where those of this node lie between two of them: as floats, for they are public, and in
-    /// ascending order, so that no two are alike. No node of none; `None` where a budget is too small or too large to be
-    /// drawn with.
+    /// Of quantiles of all rows, where those of this node lie between two of them: as floats, for they are public, and
+    /// in ascending order, so that no two are alike. No node of none; `None` where a budget is too small or too large
+    /// to be drawn with.
     fn new(
         quantiles: &[f64],
         between: [f64; 2],
@@ -159,7 +160,8 @@ pub(super) struct Stretch {
     first: usize,
     /// The rows of each.
     pub counts: Vec<i128>,
-    /// Where in the first bin it begins, and where in the last it ends, from 0 to 1. Public, as it follows from answers.
+    /// Where in the first bin it begins, and where in the last it ends, from 0 to 1. Public, as it follows from
+    /// answers.
     ends: [f64; 2],
 }
 

@@ -6,8 +6,8 @@ use crate::sampler::weighted::Run;
 /// Places that are told apart in a bin.
 pub const PLACES: u64 = 16;
 
-/// The number of rows that a part `numerator / denominator` of a bin holds: rows are spread over a bin evenly. One row more
-/// in the bin makes it one more, or as many, and never fewer, as the part is at most 1.
+/// The number of rows that a part `numerator / denominator` of a bin holds: rows are spread over a bin evenly. One row
+/// more in the bin makes it one more, or as many, and never fewer, as the part is at most 1.
 fn share(rows: i128, numerator: i128, denominator: i128) -> i128 {
     rows * numerator / denominator
 }
@@ -17,12 +17,12 @@ pub(super) fn rows_below_middle(rows: i128, place: u64) -> i128 {
     share(rows, i128::from(2 * place + 1), 2 * i128::from(PLACES))
 }
 
-/// The scores of all places of some bins, 0 of those that hold the quantile. With `a / d` the quantile, `n` the number of
-/// rows, and `L` and `U` those below a place and below its end, the score is `max(0, d L - a n, a n - d U)`: how far
+/// The scores of all places of some bins, 0 of those that hold the quantile. With `a / d` the quantile, `n` the number
+/// of rows, and `L` and `U` those below a place and below its end, the score is `max(0, d L - a n, a n - d U)`: how far
 /// the quantile's rank is from the place's, in units of a `d`th of a row.
 ///
-/// A row more moves `L` and `U` by 0 or 1, and so `d L - a n` and `a n - d U` by `d - a`, `-a`, `a - d` or `a`: by at most
-/// [`larger_part`](Fraction::larger_part), and their maximum, too.
+/// A row more moves `L` and `U` by 0 or 1, and so `d L - a n` and `a n - d U` by `d - a`, `-a`, `a - d` or `a`: by at
+/// most [`larger_part`](Fraction::larger_part), and their maximum, too.
 pub(super) struct Scores<'a> {
     counts: std::slice::Iter<'a, i128>,
     quantile: Fraction,
@@ -37,7 +37,7 @@ pub(super) struct Scores<'a> {
 }
 
 impl<'a> Scores<'a> {
-    /// Of bins with so many rows.
+    /// Of bins with that many rows.
     pub fn new(counts: &'a [i128], quantile: Fraction, far: u128) -> Self {
         let rows: i128 = counts.iter().sum();
         Self {
@@ -50,7 +50,8 @@ impl<'a> Scores<'a> {
         }
     }
 
-    /// The same for the rank that is so many rows higher: a public number, which moves no score by what a row moves it.
+    /// The same for the rank that is that many rows higher: a public number, which moves no score by what a row moves
+    /// it.
     pub fn higher(self, rows: i128) -> Self {
         let by = i128::from(self.quantile.denominator) * rows;
         Self {
@@ -59,7 +60,7 @@ impl<'a> Scores<'a> {
         }
     }
 
-    /// Of a place with so many rows below it and below its end.
+    /// Of a place with that many rows below it and below its end.
     fn score(&self, below: i128, below_end: i128) -> u128 {
         let d = i128::from(self.quantile.denominator);
         let over = (d * below - self.wanted).max(self.wanted - d * below_end);

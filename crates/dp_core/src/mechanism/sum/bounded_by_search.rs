@@ -20,8 +20,8 @@ use crate::sampler::staircase::{best_gamma, core_of};
 /// A sum that finds its bounds.
 pub type Auto = release::Auto<OfSum>;
 
-/// By how much the rounding of bins can move a sum, in units of its bound: each of 801 bins is rounded down to a unit of 2^-32 of the bound
-/// at most, and then to a step of 2^-31.
+/// By how much the rounding of bins can move a sum, in units of its bound: each of 801 bins is rounded down to a unit
+/// of 2^-32 of the bound at most, and then to a step of 2^-31.
 const ROUNDING: f64 = 1.0 / (1u64 << 20) as f64;
 
 /// The sum of the rows clamped to `[-U, U]`, with noise from the staircase distribution (Geng, Viswanath 2014). `U` is

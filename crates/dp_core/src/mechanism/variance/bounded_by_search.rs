@@ -19,7 +19,7 @@ use crate::random::{Bits, add_noise};
 pub type Auto = release::Auto<OfVariance>;
 
 /// The variance of the rows clamped to the ends, by the noise of [`Laplace`] on the sums of `f0`, `f1`, `f2`, each
-/// rounded down to an integer of which `G^2` are 1. Without ends it is 0.
+/// rounded down to an integer, in units of `1 / G^2`. Without ends it is 0.
 ///
 /// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). Whatever the ends are, a row is at
 /// a real `x` from 0 to 1 of the way between them, and moves the exact sums of the three by `2 G^2` together at most;

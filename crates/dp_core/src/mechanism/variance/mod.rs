@@ -27,7 +27,7 @@
 //! by row, so the rounding to it is part of the data's domain and costs no privacy.
 //!
 //! **Post-processing.** All the rest is a function of the noisy sums and of public numbers: back to
-//! noisy `B_i`, of which those below 0 become 0 (true ones never are, so each comes nearer to the
+//! noisy `B_i`; those below 0 become 0 (true ones never are, so each comes nearer to the
 //! truth; what comes of it are moments that rows between the bounds could have), the variance, kept
 //! in [0, 1/4] of the squared width, and, where the noisy number of rows is not positive, the
 //! variance and the mean of the uniform distribution between the bounds, which is what the bounds alone say.

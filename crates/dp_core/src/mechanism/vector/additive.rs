@@ -26,7 +26,7 @@ pub struct Additive<N> {
 }
 
 impl<N: VectorNoise> Additive<N> {
-    /// For rows of which at most `most` positions are other than 0.
+    /// For rows with at most `most` positions other than 0.
     pub(crate) fn new(items: Items, most: usize, noise: N) -> Self {
         Self { items, most, noise }
     }

@@ -137,7 +137,7 @@ impl Items {
         memory::vector(self.length, centred)
     }
 
-    /// Rows of which all positions may be other than 0.
+    /// Rows whose positions may all be other than 0.
     pub(crate) fn rows(&self) -> Rows {
         Rows {
             length: self.length,

@@ -2,7 +2,7 @@
 //!
 //! A row is a vector of `d` integers: 0 or 1 for a question, grid steps for a value. The state is
 //! the number of rows `n` and for each position the sum `S_j`. `d` is public and fixed by the call,
-//! and so is what stands for a missing answer: "no" for a question, the value 0 (clamped to the
+//! and so is what represents a missing answer: "no" for a question, the value 0 (clamped to the
 //! bounds) for a value. In the files below, `G` is the number of steps in a unit of sensitivity.
 //! For questions the unit is 1 and has 2^20 steps, so that a noisy count shows no visible
 //! rounding; for values it has 2^32.
