@@ -403,7 +403,7 @@ fn only_functions_of_postgresql_see_rows() {
             "SELECT count(*) FROM visits WHERE cost::loud > 3",
             "COERCETODOMAIN",
         ),
-        ("SELECT my_avg(cost) FROM visits", "the aggregate my_avg"),
+        ("SELECT my_avg(cost) FROM visits", "aggregate my_avg"),
         ("SELECT avg(note::int) FROM visits", "a cast through text"),
         (
             "SELECT avg(region::float8) FROM visits",
