@@ -423,7 +423,7 @@ fn only_functions_of_postgresql_see_rows() {
         ),
         (
             "SELECT extra, count(*) FROM visits GROUP BY extra",
-            "rows cannot be grouped",
+            "cannot group by values",
         ),
         (
             "SELECT count(*) FROM visits WHERE random() < 0.5",

@@ -181,7 +181,7 @@ fn what_has_no_one_form_is_no_key() {
         for end in told(&mut stage, &[], "", &sql) {
             let (code, message) = end.error.expect("refused");
             assert_eq!(code, "42501", "{sql}");
-            assert!(message.contains("rows cannot be grouped by"), "{message}");
+            assert!(message.contains("cannot group by"), "{message}");
             assert!(end.shown.contains(hint), "{}: {sql}", end.shown);
         }
         assert_eq!(stage.spent(), before);

@@ -41,7 +41,10 @@ fn damaged(shape: &Shape) {
         Ok(_) => panic!("{:?} is opened", shape.name),
         Err(refusal) => {
             let words = format!("{refusal:?}");
-            assert!(words.contains("not as CREATE EXTENSION made them"), "{words}");
+            assert!(
+                words.contains("not as CREATE EXTENSION made them"),
+                "{words}"
+            );
         }
     }
 }
