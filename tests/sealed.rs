@@ -743,8 +743,8 @@ fn without_a_key_nothing_is_sealed_or_opened() {
         format!("{path}.none"),
         "its file cannot be read (entity not found)",
     ));
-    paths.push(("/tmp".to_owned(), "it is no file"));
-    paths.push(("/dev/null".to_owned(), "it is no file"));
+    paths.push(("/tmp".to_owned(), "it is not a file"));
+    paths.push(("/dev/null".to_owned(), "it is not a file"));
     paths.push((
         "/etc/passwd".to_owned(),
         "its file belongs to another user than the one that runs the server",

@@ -61,7 +61,7 @@ class Dbt(Client):
             finally:
                 with psycopg.connect(OWNER, autocommit=True) as connection:
                     connection.execute("ALTER ROLE analyst SET dp_mean.previews = 'empty'")
-        self.assertIn("permission denied for table visits: only private answers leave it", output)
+        self.assertIn("permission denied for table visits: ", output)
 
 
 if __name__ == "__main__":
