@@ -228,22 +228,23 @@ ship() {
 	strip --strip-unneeded "$1"
 }
 
-# sql_script COMMAND FILE...: a script that only this command can run, of these files.
+# sql_script COMMAND FILE...: a script that only this command can run, of these files, as scripts/sql.awk puts them together.
 sql_script() {
-	local file
 	printf '\\echo Use "%s" to load this file. \\quit\n' "$1"
-	for file in "${@:2}"; do
-		echo
-		cat "$file"
-	done
+	awk -f scripts/sql.awk sql/phrases.sql "${@:2}"
 }
 
-# subjects [VERSION]: the files of sql/subjects in their order; of a version, those that came with it.
+# subjects [VERSION]: the files of sql/subjects in their order; of a version, those that came with it, or whose aggregates
+# changed, which are replaced.
 subjects() {
-	local subject since
-	while read -r subject since; do
+	local subject since how
+	while read -r subject since how; do
 		case $subject in '' | '#'*) continue ;; esac
-		if [ -z "${1:-}" ] || [ "$since" = "$1" ]; then echo "sql/$subject.sql"; fi
+		if [ -z "${1:-}" ]; then
+			echo "sql/$subject.sql"
+		elif [ "$since" = "$1" ]; then
+			echo "replace=$([ "$how" = replaced ] && echo 1 || echo 0) sql/$subject.sql"
+		fi
 	done <sql/subjects
 }
 

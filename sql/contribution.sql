@@ -41,46 +41,15 @@ CREATE TYPE dp_mean.dp_contribution (
 );
 REVOKE USAGE ON TYPE dp_mean.dp_contribution FROM PUBLIC;
 
-CREATE FUNCTION dp_mean.dp_contribution_trans(
-    state dp_mean.dp_state, x float8, lo float8, hi float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_contribution_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_contribution_trans(
-    state dp_mean.dp_state, x float8, lo float8, hi float8, k bigint
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_contribution_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_contribution_final(state dp_mean.dp_state) RETURNS dp_mean.dp_contribution
-    AS 'MODULE_PATHNAME', 'dp_contribution_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_contribution_sum_trans(
-    state dp_mean.dp_state, x float8, lo float8, hi float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_contribution_sum_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_contribution_sum_final(state dp_mean.dp_state) RETURNS dp_mean.dp_contribution
-    AS 'MODULE_PATHNAME', 'dp_contribution_sum_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE AGGREGATE dp_contribution(x float8, lo float8, hi float8) (
-    SFUNC = dp_mean.dp_contribution_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
-    FINALFUNC = dp_mean.dp_contribution_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_contribution(float8, float8, float8) IS
+AGGREGATE dp_contribution(x float8, lo float8, hi float8, [k bigint]) RETURNS dp_mean.dp_contribution SPACE 80 EXACT;
+UP TO hi IS
     'What a person with these rows contributes: one row, their mean; NULL without rows. For a sub-select with GROUP '
     'BY person: the aggregates of one column take it where x stands, with the same lo and hi; dp_count and '
     'dp_count_estimate count the rows that it represents, at most the rows= of their mechanism. It is no answer and '
     'not private by itself. NULL and NaN in x are ignored; values outside [lo, hi], infinities too, are clamped, row '
     'by row. lo < hi finite; none of lo, hi may be NULL or depend on the rows: 22023, raised by the call that takes '
     'the contributions, the same with and without rows.';
-
-CREATE AGGREGATE dp_contribution(x float8, lo float8, hi float8, k bigint) (
-    SFUNC = dp_mean.dp_contribution_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
-    FINALFUNC = dp_mean.dp_contribution_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_contribution(float8, float8, float8, bigint) IS
+UP TO k IS
     'What a person with these rows contributes: at most k rows, which stand for all of them. A person with n > k rows '
     'has k rows with their own mean, rounded down to a step of 2^-32 of hi - lo; NULL without rows. For a sub-select '
     'with GROUP BY person: the aggregates of one column take it where x stands, with the same lo and hi, and with '
@@ -89,12 +58,8 @@ COMMENT ON AGGREGATE dp_contribution(float8, float8, float8, bigint) IS
     'hi], infinities too, are clamped, row by row. lo < hi finite; k from 1 to 1000000; none of lo, hi, k may be NULL '
     'or depend on the rows: 22023, raised by the call that takes the contributions, the same with and without rows.';
 
-CREATE AGGREGATE dp_contribution_sum(x float8, lo float8, hi float8) (
-    SFUNC = dp_mean.dp_contribution_sum_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean.dp_contribution_sum_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_contribution_sum(float8, float8, float8) IS
+AGGREGATE dp_contribution_sum(x float8, lo float8, hi float8) RETURNS dp_mean.dp_contribution SPACE 64 EXACT;
+UP TO hi IS
     'What a person with these rows contributes, where their total counts: one row, the sum of x, clamped to [lo, hi] '
     'when all rows are added up; NULL without rows. For a sub-select with GROUP BY person: the aggregates of one '
     'column take it where x stands, with the same lo and hi; dp_count and dp_count_estimate count the rows that it '
@@ -103,479 +68,149 @@ COMMENT ON AGGREGATE dp_contribution_sum(float8, float8, float8) IS
     'NULL or depend on the rows: 22023, raised by the call that takes the contributions, the same with and without '
     'rows.';
 
-CREATE FUNCTION dp_mean.dp_mean_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_mean_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_mean_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_mean_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_mean_people_final(state dp_mean.dp_state) RETURNS float8
-    AS 'MODULE_PATHNAME', 'dp_mean_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-
-CREATE AGGREGATE dp_mean(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
-    SFUNC = dp_mean.dp_mean_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean.dp_mean_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_mean(dp_mean.dp_contribution, float8, float8, float8) IS
-    'Private mean of what persons contribute: a person of n rows counts as min(n, rows) rows at their mean. A person '
-    'with any number of rows is protected, with one contribution in a group: a contribution counts as at most the '
-    'rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the call of '
-    'dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without rows; '
-    'where it does not, on other bounds a contribution counts at its mean. eps-differentially private for neighbours '
-    'that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups together '
-    'cost eps once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL '
-    'or depend on the rows: 22023, the same with and without rows. See dp_mean of rows, and dp_mechanisms().';
-
-CREATE AGGREGATE dp_mean(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_mean.dp_mean_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean.dp_mean_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_mean(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
+AGGREGATE dp_mean(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, [mech dp_mechanism])
+    RETURNS float8 SPACE 64;
+UP TO eps IS
+    'Private mean of what persons contribute: a person of n rows counts as min(n, rows) rows at their mean. '
+    '{contribution} eps-differentially private for {neighbour_persons} eps once. NULL in x is ignored. lo < hi '
+    'finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL {or_depend} See dp_mean of rows, and '
+    'dp_mechanisms().';
+UP TO mech IS
     'Private mean of what persons contribute, by the mechanism mech: a person of n rows counts as min(n, rows) rows '
-    'at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, auto, hybrid, name_and_shame) '
-    'are refused. A person with any number of rows is protected, with one contribution in a group: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the '
-    'call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without '
-    'rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially private (with a '
-    'delta=, mu= or rho=, as that says) for neighbours that differ by adding or removing one person; each GROUP BY '
-    'group is one release, and disjoint groups together cost the budget once. NULL in x is ignored. lo < hi finite; '
-    '2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside mu= or rho=) or '
-    'depend on the rows: 22023, the same with and without rows. See dp_mean of rows, and dp_mechanisms().';
+    'at their mean. {look_at_rows} {contribution} eps-differentially private {budget_says} for {neighbour_persons} '
+    'the budget once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL '
+    '{except_eps} {or_depend} See dp_mean of rows, and dp_mechanisms().';
 
-CREATE FUNCTION dp_mean.dp_mean_and_count_people_final(state dp_mean.dp_state) RETURNS dp_mean_answer
-    AS 'MODULE_PATHNAME', 'dp_mean_and_count_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-
-CREATE AGGREGATE dp_mean_and_count(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
-    SFUNC = dp_mean.dp_mean_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean.dp_mean_and_count_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_mean_and_count(dp_mean.dp_contribution, float8, float8, float8) IS
+AGGREGATE dp_mean_and_count(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, [mech dp_mechanism])
+    RETURNS dp_mean_answer SPACE 64 TRANSITION dp_mean;
+UP TO eps IS
     'Private mean and noisy number of rows of what persons contribute: a person of n rows counts as min(n, rows) rows '
-    'at their mean. A person with any number of rows is protected, with one contribution in a group: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the '
-    'call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without '
-    'rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially private for '
-    'neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups '
-    'together cost eps once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may '
-    'be NULL or depend on the rows: 22023, the same with and without rows. See dp_mean_and_count of rows, and '
-    'dp_mechanisms().';
-
-CREATE AGGREGATE dp_mean_and_count(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_mean.dp_mean_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean.dp_mean_and_count_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_mean_and_count(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
+    'at their mean. {contribution} eps-differentially private for {neighbour_persons} eps once. NULL in x is ignored. '
+    'lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL {or_depend} See dp_mean_and_count of '
+    'rows, and dp_mechanisms().';
+UP TO mech IS
     'Private mean and noisy number of rows of what persons contribute, by the mechanism mech: a person of n rows '
-    'counts as min(n, rows) rows at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, '
-    'auto, hybrid, name_and_shame) are refused. A person with any number of rows is protected, with one contribution '
-    'in a group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made '
-    'with. Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: '
-    '22023, the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL '
-    'in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must '
-    'be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. See dp_mean_and_count '
-    'of rows, and dp_mechanisms().';
-
-CREATE FUNCTION dp_mean.dp_mean_estimate_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_mean_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_mean_estimate_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_mean_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_mean_estimate_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism,
-    confidence float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_mean_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_mean_estimate_people_final(state dp_mean.dp_state) RETURNS dp_mean_estimate_answer
-    AS 'MODULE_PATHNAME', 'dp_mean_estimate_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-
-CREATE AGGREGATE dp_mean_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
-    SFUNC = dp_mean.dp_mean_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean.dp_mean_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_mean_estimate(dp_mean.dp_contribution, float8, float8, float8) IS
-    'Private mean with an interval of what persons contribute: a person of n rows counts as min(n, rows) rows at '
-    'their mean. A person with any number of rows is protected, with one contribution in a group: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the '
-    'call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without '
-    'rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially private for '
-    'neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups '
-    'together cost eps once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may '
-    'be NULL or depend on the rows: 22023, the same with and without rows. See dp_mean_estimate of rows, and '
+    'counts as min(n, rows) rows at their mean. {look_at_rows} {contribution} eps-differentially private '
+    '{budget_says} for {neighbour_persons} the budget once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; '
+    'none of lo, hi, eps, mech may be NULL {except_eps} {or_depend} See dp_mean_and_count of rows, and '
     'dp_mechanisms().';
 
-CREATE AGGREGATE dp_mean_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_mean.dp_mean_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean.dp_mean_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_mean_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
+AGGREGATE dp_mean_estimate(
+    x dp_mean.dp_contribution, lo float8, hi float8, eps float8, [mech dp_mechanism], [confidence float8]
+) RETURNS dp_mean_estimate_answer SPACE 64;
+UP TO eps IS
+    'Private mean with an interval of what persons contribute: a person of n rows counts as min(n, rows) rows at '
+    'their mean. {contribution} eps-differentially private for {neighbour_persons} eps once. NULL in x is ignored. lo '
+    '< hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL {or_depend} See dp_mean_estimate of rows, '
+    'and dp_mechanisms().';
+UP TO mech IS
     'Private mean with an interval of what persons contribute, by the mechanism mech: a person of n rows counts as '
-    'min(n, rows) rows at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, auto, '
-    'hybrid, name_and_shame) are refused. A person with any number of rows is protected, with one contribution in a '
-    'group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL '
-    'in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must '
-    'be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. See dp_mean_estimate '
-    'of rows, and dp_mechanisms().';
-
-CREATE AGGREGATE dp_mean_estimate(
-    x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
-) (
-    SFUNC = dp_mean.dp_mean_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean.dp_mean_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_mean_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8) IS
+    'min(n, rows) rows at their mean. {look_at_rows} {contribution} eps-differentially private {budget_says} for '
+    '{neighbour_persons} the budget once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, '
+    'eps, mech may be NULL {except_eps} {or_depend} See dp_mean_estimate of rows, and dp_mechanisms().';
+UP TO confidence IS
     'Private mean with an interval of what persons contribute, by the mechanism mech: a person of n rows counts as '
-    'min(n, rows) rows at their mean. Mechanisms that look at single rows (symmetric, symmetric_known_n, auto, '
-    'hybrid, name_and_shame) are refused. A person with any number of rows is protected, with one contribution in a '
-    'group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL '
-    'in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence '
-    'may be NULL (except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and '
-    'without rows. See dp_mean_estimate of rows, and dp_mechanisms().';
+    'min(n, rows) rows at their mean. {look_at_rows} {contribution} eps-differentially private {budget_says} for '
+    '{neighbour_persons} the budget once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < '
+    '1; none of lo, hi, eps, mech, confidence may be NULL {except_eps} {or_depend} See dp_mean_estimate of rows, and '
+    'dp_mechanisms().';
 
-CREATE FUNCTION dp_mean.dp_sum_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_sum_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_sum_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_sum_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_sum_people_final(state dp_mean.dp_state) RETURNS float8
-    AS 'MODULE_PATHNAME', 'dp_sum_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-
-CREATE AGGREGATE dp_sum(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
-    SFUNC = dp_mean.dp_sum_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean.dp_sum_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_sum(dp_mean.dp_contribution, float8, float8, float8) IS
+AGGREGATE dp_sum(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, [mech dp_mechanism])
+    RETURNS float8 SPACE 64;
+UP TO eps IS
     'Private sum of what persons contribute: of dp_contribution, a person of n rows counts as min(n, rows) rows at '
-    'their mean; of dp_contribution_sum, as one row with their total. A person with any number of rows is protected, '
-    'with one contribution in a group: a contribution counts as at most the rows= of the mechanism, 1 by default, '
-    'whatever it was made with. Where the plan shows the call of dp_contribution, other lo or hi, or a k other than '
-    'rows=, are refused: 22023, the same with and without rows; where it does not, on other bounds a contribution '
-    'counts at its mean. eps-differentially private for neighbours that differ by adding or removing one person; each '
-    'GROUP BY group is one release, and disjoint groups together cost eps once. NULL in x is ignored. lo < hi finite; '
-    '2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same with and '
-    'without rows. See dp_sum of rows, and dp_mechanisms().';
-
-CREATE AGGREGATE dp_sum(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_mean.dp_sum_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean.dp_sum_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_sum(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
+    'their mean; of dp_contribution_sum, as one row with their total. {contribution} eps-differentially private for '
+    '{neighbour_persons} eps once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, '
+    'mech may be NULL {or_depend} See dp_sum of rows, and dp_mechanisms().';
+UP TO mech IS
     'Private sum of what persons contribute, by the mechanism mech: of dp_contribution, a person of n rows counts as '
     'min(n, rows) rows at their mean; of dp_contribution_sum, as one row with their total. auto, which looks at '
-    'single rows, is refused. A person with any number of rows is protected, with one contribution in a group: a '
-    'contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the '
-    'plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same '
-    'with and without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially '
-    'private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or removing one person; '
-    'each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in x is ignored. lo '
-    '< hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside mu= '
-    'or rho=) or depend on the rows: 22023, the same with and without rows. See dp_sum of rows, and dp_mechanisms().';
+    'single rows, is refused. {contribution} eps-differentially private {budget_says} for {neighbour_persons} the '
+    'budget once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL '
+    '{except_eps} {or_depend} See dp_sum of rows, and dp_mechanisms().';
 
-CREATE FUNCTION dp_mean.dp_sum_estimate_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_sum_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_sum_estimate_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_sum_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_sum_estimate_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism,
-    confidence float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_sum_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_sum_estimate_people_final(state dp_mean.dp_state) RETURNS dp_sum_estimate_answer
-    AS 'MODULE_PATHNAME', 'dp_sum_estimate_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-
-CREATE AGGREGATE dp_sum_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
-    SFUNC = dp_mean.dp_sum_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean.dp_sum_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_sum_estimate(dp_mean.dp_contribution, float8, float8, float8) IS
+AGGREGATE dp_sum_estimate(
+    x dp_mean.dp_contribution, lo float8, hi float8, eps float8, [mech dp_mechanism], [confidence float8]
+) RETURNS dp_sum_estimate_answer SPACE 64;
+UP TO eps IS
     'Private sum with an interval of what persons contribute: of dp_contribution, a person of n rows counts as min(n, '
-    'rows) rows at their mean; of dp_contribution_sum, as one row with their total. A person with any number of rows '
-    'is protected, with one contribution in a group: a contribution counts as at most the rows= of the mechanism, 1 '
-    'by default, whatever it was made with. Where the plan shows the call of dp_contribution, other lo or hi, or a k '
-    'other than rows=, are refused: 22023, the same with and without rows; where it does not, on other bounds a '
-    'contribution counts at its mean. eps-differentially private for neighbours that differ by adding or removing one '
-    'person; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL in x is ignored. lo '
-    '< hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
-    'with and without rows. See dp_sum_estimate of rows, and dp_mechanisms().';
-
-CREATE AGGREGATE dp_sum_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_mean.dp_sum_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean.dp_sum_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_sum_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
+    'rows) rows at their mean; of dp_contribution_sum, as one row with their total. {contribution} eps-differentially '
+    'private for {neighbour_persons} eps once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, '
+    'hi, eps, mech may be NULL {or_depend} See dp_sum_estimate of rows, and dp_mechanisms().';
+UP TO mech IS
     'Private sum with an interval of what persons contribute, by the mechanism mech: of dp_contribution, a person of '
     'n rows counts as min(n, rows) rows at their mean; of dp_contribution_sum, as one row with their total. auto, '
-    'which looks at single rows, is refused. A person with any number of rows is protected, with one contribution in '
-    'a group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL '
-    'in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must '
-    'be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. See dp_sum_estimate of '
+    'which looks at single rows, is refused. {contribution} eps-differentially private {budget_says} for '
+    '{neighbour_persons} the budget once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, '
+    'eps, mech may be NULL {except_eps} {or_depend} See dp_sum_estimate of rows, and dp_mechanisms().';
+UP TO confidence IS
+    'Private sum with an interval of what persons contribute, by the mechanism mech: of dp_contribution, a person of '
+    'n rows counts as min(n, rows) rows at their mean; of dp_contribution_sum, as one row with their total. auto, '
+    'which looks at single rows, is refused. {contribution} eps-differentially private {budget_says} for '
+    '{neighbour_persons} the budget once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < '
+    '1; none of lo, hi, eps, mech, confidence may be NULL {except_eps} {or_depend} See dp_sum_estimate of rows, and '
+    'dp_mechanisms().';
+
+AGGREGATE dp_var_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, [mech dp_mechanism])
+    RETURNS float8 SPACE 80 TRANSITION dp_variance FINAL dp_variance;
+UP TO eps IS
+    'Private variance of what persons contribute: that of the rows, where a person of n rows has the weight of min(n, '
+    'rows). {contribution} eps-differentially private for {neighbour_persons} eps once. NULL in x is ignored. lo < hi '
+    'finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL {or_depend} See dp_var_pop of rows, and '
+    'dp_mechanisms().';
+UP TO mech IS
+    'Private variance of what persons contribute, by the mechanism mech: that of the rows, where a person of n rows '
+    'has the weight of min(n, rows). auto, which looks at single rows, is refused. {contribution} eps-differentially '
+    'private {budget_says} for {neighbour_persons} the budget once. NULL in x is ignored. lo < hi finite; 2^-20 <= '
+    'eps <= 50; none of lo, hi, eps, mech may be NULL {except_eps} {or_depend} See dp_var_pop of rows, and '
+    'dp_mechanisms().';
+
+AGGREGATE dp_stddev_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, [mech dp_mechanism])
+    RETURNS float8 SPACE 80 TRANSITION dp_variance FINAL dp_stddev;
+UP TO eps IS
+    'Private standard deviation of what persons contribute: that of the rows, where a person of n rows has the weight '
+    'of min(n, rows). {contribution} eps-differentially private for {neighbour_persons} eps once. NULL in x is '
+    'ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL {or_depend} See dp_stddev_pop '
+    'of rows, and dp_mechanisms().';
+UP TO mech IS
+    'Private standard deviation of what persons contribute, by the mechanism mech: that of the rows, where a person '
+    'of n rows has the weight of min(n, rows). auto, which looks at single rows, is refused. {contribution} '
+    'eps-differentially private {budget_says} for {neighbour_persons} the budget once. NULL in x is ignored. lo < hi '
+    'finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL {except_eps} {or_depend} See dp_stddev_pop of '
     'rows, and dp_mechanisms().';
 
-CREATE AGGREGATE dp_sum_estimate(
-    x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
-) (
-    SFUNC = dp_mean.dp_sum_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean.dp_sum_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_sum_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8) IS
-    'Private sum with an interval of what persons contribute, by the mechanism mech: of dp_contribution, a person of '
-    'n rows counts as min(n, rows) rows at their mean; of dp_contribution_sum, as one row with their total. auto, '
-    'which looks at single rows, is refused. A person with any number of rows is protected, with one contribution in '
-    'a group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. '
-    'Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, '
-    'the same with and without rows; where it does not, on other bounds a contribution counts at its mean. '
-    'eps-differentially private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or '
-    'removing one person; each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL '
-    'in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence '
-    'may be NULL (except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and '
-    'without rows. See dp_sum_estimate of rows, and dp_mechanisms().';
-
-CREATE FUNCTION dp_mean.dp_variance_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_variance_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_variance_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_variance_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_variance_people_final(state dp_mean.dp_state) RETURNS float8
-    AS 'MODULE_PATHNAME', 'dp_variance_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-
-CREATE AGGREGATE dp_var_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
-    SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
-    FINALFUNC = dp_mean.dp_variance_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_var_pop(dp_mean.dp_contribution, float8, float8, float8) IS
-    'Private variance of what persons contribute: that of the rows, where a person of n rows has the weight of min(n, '
-    'rows). A person with any number of rows is protected, with one contribution in a group: a contribution counts as '
-    'at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the call of '
-    'dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without rows; '
-    'where it does not, on other bounds a contribution counts at its mean. eps-differentially private for neighbours '
-    'that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups together '
-    'cost eps once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL '
-    'or depend on the rows: 22023, the same with and without rows. See dp_var_pop of rows, and dp_mechanisms().';
-
-CREATE AGGREGATE dp_var_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
-    FINALFUNC = dp_mean.dp_variance_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_var_pop(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
-    'Private variance of what persons contribute, by the mechanism mech: that of the rows, where a person of n rows '
-    'has the weight of min(n, rows). auto, which looks at single rows, is refused. A person with any number of rows '
-    'is protected, with one contribution in a group: a contribution counts as at most the rows= of the mechanism, 1 '
-    'by default, whatever it was made with. Where the plan shows the call of dp_contribution, other lo or hi, or a k '
-    'other than rows=, are refused: 22023, the same with and without rows; where it does not, on other bounds a '
-    'contribution counts at its mean. eps-differentially private (with a delta=, mu= or rho=, as that says) for '
-    'neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups '
-    'together cost the budget once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, '
-    'mech may be NULL (except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with '
-    'and without rows. See dp_var_pop of rows, and dp_mechanisms().';
-
-CREATE FUNCTION dp_mean.dp_stddev_people_final(state dp_mean.dp_state) RETURNS float8
-    AS 'MODULE_PATHNAME', 'dp_stddev_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-
-CREATE AGGREGATE dp_stddev_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
-    SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
-    FINALFUNC = dp_mean.dp_stddev_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_stddev_pop(dp_mean.dp_contribution, float8, float8, float8) IS
-    'Private standard deviation of what persons contribute: that of the rows, where a person of n rows has the weight '
-    'of min(n, rows). A person with any number of rows is protected, with one contribution in a group: a contribution '
-    'counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the plan shows the '
-    'call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same with and without '
-    'rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially private for '
-    'neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint groups '
-    'together cost eps once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may '
-    'be NULL or depend on the rows: 22023, the same with and without rows. See dp_stddev_pop of rows, and '
-    'dp_mechanisms().';
-
-CREATE AGGREGATE dp_stddev_pop(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_mean.dp_variance_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
-    FINALFUNC = dp_mean.dp_stddev_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_stddev_pop(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
-    'Private standard deviation of what persons contribute, by the mechanism mech: that of the rows, where a person '
-    'of n rows has the weight of min(n, rows). auto, which looks at single rows, is refused. A person with any number '
-    'of rows is protected, with one contribution in a group: a contribution counts as at most the rows= of the '
-    'mechanism, 1 by default, whatever it was made with. Where the plan shows the call of dp_contribution, other lo '
-    'or hi, or a k other than rows=, are refused: 22023, the same with and without rows; where it does not, on other '
-    'bounds a contribution counts at its mean. eps-differentially private (with a delta=, mu= or rho=, as that says) '
-    'for neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint '
-    'groups together cost the budget once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, '
-    'eps, mech may be NULL (except that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same '
-    'with and without rows. See dp_stddev_pop of rows, and dp_mechanisms().';
-
-CREATE FUNCTION dp_mean.dp_variance_estimate_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_variance_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_variance_estimate_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_variance_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_variance_estimate_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism,
-    confidence float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_variance_estimate_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_variance_estimate_people_final(state dp_mean.dp_state) RETURNS dp_variance_answer
-    AS 'MODULE_PATHNAME', 'dp_variance_estimate_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-
-CREATE AGGREGATE dp_var_pop_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8) (
-    SFUNC = dp_mean.dp_variance_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
-    FINALFUNC = dp_mean.dp_variance_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_var_pop_estimate(dp_mean.dp_contribution, float8, float8, float8) IS
+AGGREGATE dp_var_pop_estimate(
+    x dp_mean.dp_contribution, lo float8, hi float8, eps float8, [mech dp_mechanism], [confidence float8]
+) RETURNS dp_variance_answer SPACE 80 TRANSITION dp_variance_estimate FINAL dp_variance_estimate;
+UP TO eps IS
     'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute: that '
-    'of the rows, where a person of n rows has the weight of min(n, rows). A person with any number of rows is '
-    'protected, with one contribution in a group: a contribution counts as at most the rows= of the mechanism, 1 by '
-    'default, whatever it was made with. Where the plan shows the call of dp_contribution, other lo or hi, or a k '
-    'other than rows=, are refused: 22023, the same with and without rows; where it does not, on other bounds a '
-    'contribution counts at its mean. eps-differentially private for neighbours that differ by adding or removing one '
-    'person; each GROUP BY group is one release, and disjoint groups together cost eps once. NULL in x is ignored. lo '
-    '< hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL or depend on the rows: 22023, the same '
-    'with and without rows. See dp_var_pop_estimate of rows, and dp_mechanisms().';
-
-CREATE AGGREGATE dp_var_pop_estimate(x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism) (
-    SFUNC = dp_mean.dp_variance_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
-    FINALFUNC = dp_mean.dp_variance_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_var_pop_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism) IS
+    'of the rows, where a person of n rows has the weight of min(n, rows). {contribution} eps-differentially private '
+    'for {neighbour_persons} eps once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, '
+    'mech may be NULL {or_depend} See dp_var_pop_estimate of rows, and dp_mechanisms().';
+UP TO mech IS
     'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute, by '
     'the mechanism mech: that of the rows, where a person of n rows has the weight of min(n, rows). auto, which looks '
-    'at single rows, is refused. A person with any number of rows is protected, with one contribution in a group: a '
-    'contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the '
-    'plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same '
-    'with and without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially '
-    'private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or removing one person; '
-    'each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in x is ignored. lo '
-    '< hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL (except that eps must be NULL beside mu= '
-    'or rho=) or depend on the rows: 22023, the same with and without rows. See dp_var_pop_estimate of rows, and '
-    'dp_mechanisms().';
-
-CREATE AGGREGATE dp_var_pop_estimate(
-    x dp_mean.dp_contribution, lo float8, hi float8, eps float8, mech dp_mechanism, confidence float8
-) (
-    SFUNC = dp_mean.dp_variance_estimate_people_trans, STYPE = dp_mean.dp_state, SSPACE = 80,
-    FINALFUNC = dp_mean.dp_variance_estimate_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_var_pop_estimate(dp_mean.dp_contribution, float8, float8, float8, dp_mechanism, float8) IS
+    'at single rows, is refused. {contribution} eps-differentially private {budget_says} for {neighbour_persons} the '
+    'budget once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; none of lo, hi, eps, mech may be NULL '
+    '{except_eps} {or_depend} See dp_var_pop_estimate of rows, and dp_mechanisms().';
+UP TO confidence IS
     'Private variance and standard deviation with intervals, mean and number of rows of what persons contribute, by '
     'the mechanism mech: that of the rows, where a person of n rows has the weight of min(n, rows). auto, which looks '
-    'at single rows, is refused. A person with any number of rows is protected, with one contribution in a group: a '
-    'contribution counts as at most the rows= of the mechanism, 1 by default, whatever it was made with. Where the '
-    'plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are refused: 22023, the same '
-    'with and without rows; where it does not, on other bounds a contribution counts at its mean. eps-differentially '
-    'private (with a delta=, mu= or rho=, as that says) for neighbours that differ by adding or removing one person; '
-    'each GROUP BY group is one release, and disjoint groups together cost the budget once. NULL in x is ignored. lo '
-    '< hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, mech, confidence may be NULL (except '
-    'that eps must be NULL beside mu= or rho=) or depend on the rows: 22023, the same with and without rows. See '
-    'dp_var_pop_estimate of rows, and dp_mechanisms().';
+    'at single rows, is refused. {contribution} eps-differentially private {budget_says} for {neighbour_persons} the '
+    'budget once. NULL in x is ignored. lo < hi finite; 2^-20 <= eps <= 50; 0 < confidence < 1; none of lo, hi, eps, '
+    'mech, confidence may be NULL {except_eps} {or_depend} See dp_var_pop_estimate of rows, and dp_mechanisms().';
 
-CREATE FUNCTION dp_mean.dp_histogram_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, buckets integer, eps float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_histogram_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_histogram_people_trans(
-    state dp_mean.dp_state, x dp_mean.dp_contribution, lo float8, hi float8, buckets integer, eps float8, mech
-    dp_mechanism
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_histogram_people_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_histogram_people_final(state dp_mean.dp_state) RETURNS bigint[]
-    AS 'MODULE_PATHNAME', 'dp_histogram_people_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-
-CREATE AGGREGATE dp_histogram(x dp_mean.dp_contribution, lo float8, hi float8, buckets integer, eps float8) (
-    SFUNC = dp_mean.dp_histogram_people_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
-    FINALFUNC = dp_mean.dp_histogram_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_histogram(dp_mean.dp_contribution, float8, float8, integer, float8) IS
+AGGREGATE dp_histogram(
+    x dp_mean.dp_contribution, lo float8, hi float8, buckets integer, eps float8, [mech dp_mechanism]
+) RETURNS bigint[] SPACE 576;
+UP TO eps IS
     'Private histogram of what persons contribute: a person of n rows counts as min(n, rows) rows in the bucket of '
-    'their mean; sums do not say which buckets the rows were in. A person with any number of rows is protected, with '
-    'one contribution in a group: a contribution counts as at most the rows= of the mechanism, 1 by default, whatever '
-    'it was made with. Where the plan shows the call of dp_contribution, other lo or hi, or a k other than rows=, are '
-    'refused: 22023, the same with and without rows; where it does not, on other bounds a contribution counts at its '
-    'mean. eps-differentially private for neighbours that differ by adding or removing one person; each GROUP BY '
-    'group is one release, and disjoint groups together cost eps once. NULL in x is ignored. lo < hi finite; buckets '
-    'from 1 to 100000; 2^-20 <= eps <= 50; none of lo, hi, buckets, eps, mech may be NULL or depend on the rows: '
-    '22023, the same with and without rows. See dp_histogram of rows, and dp_mechanisms().';
-
-CREATE AGGREGATE dp_histogram(
-    x dp_mean.dp_contribution, lo float8, hi float8, buckets integer, eps float8, mech dp_mechanism
-) (
-    SFUNC = dp_mean.dp_histogram_people_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
-    FINALFUNC = dp_mean.dp_histogram_people_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_histogram(dp_mean.dp_contribution, float8, float8, integer, float8, dp_mechanism) IS
+    'their mean; sums do not say which buckets the rows were in. {contribution} eps-differentially private for '
+    '{neighbour_persons} eps once. NULL in x is ignored. lo < hi finite; buckets from 1 to 100000; 2^-20 <= eps <= '
+    '50; none of lo, hi, buckets, eps, mech may be NULL {or_depend} See dp_histogram of rows, and dp_mechanisms().';
+UP TO mech IS
     'Private histogram of what persons contribute, by the mechanism mech: a person of n rows counts as min(n, rows) '
-    'rows in the bucket of their mean; sums do not say which buckets the rows were in. A person with any number of '
-    'rows is protected, with one contribution in a group: a contribution counts as at most the rows= of the '
-    'mechanism, 1 by default, whatever it was made with. Where the plan shows the call of dp_contribution, other lo '
-    'or hi, or a k other than rows=, are refused: 22023, the same with and without rows; where it does not, on other '
-    'bounds a contribution counts at its mean. eps-differentially private (with a delta=, mu= or rho=, as that says) '
-    'for neighbours that differ by adding or removing one person; each GROUP BY group is one release, and disjoint '
-    'groups together cost the budget once. NULL in x is ignored. lo < hi finite; buckets from 1 to 100000; 2^-20 <= '
-    'eps <= 50; none of lo, hi, buckets, eps, mech may be NULL (except that eps must be NULL beside mu= or rho=) or '
-    'depend on the rows: 22023, the same with and without rows. See dp_histogram of rows, and dp_mechanisms().';
+    'rows in the bucket of their mean; sums do not say which buckets the rows were in. {contribution} '
+    'eps-differentially private {budget_says} for {neighbour_persons} the budget once. NULL in x is ignored. lo < hi '
+    'finite; buckets from 1 to 100000; 2^-20 <= eps <= 50; none of lo, hi, buckets, eps, mech may be NULL '
+    '{except_eps} {or_depend} See dp_histogram of rows, and dp_mechanisms().';

@@ -87,20 +87,8 @@ COMMENT ON FUNCTION dp_part_rows(bigint) IS
     'k from 1 to 1000000, not NULL, and it may not depend on the rows: 22023, raised by the call that takes the '
     'contributions, the same with and without rows.';
 
-CREATE FUNCTION dp_mean.dp_groups_trans(
-    state dp_mean.dp_state, groups bigint, person "any", VARIADIC parts "any"
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_groups_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_groups_final(state dp_mean.dp_state) RETURNS dp_mean.dp_groups
-    AS 'MODULE_PATHNAME', 'dp_groups_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE AGGREGATE dp_groups(groups bigint, person "any", VARIADIC parts "any") (
-    SFUNC = dp_mean.dp_groups_trans, STYPE = dp_mean.dp_state, SSPACE = 512,
-    FINALFUNC = dp_mean.dp_groups_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_groups(bigint, "any", "any") IS
+AGGREGATE dp_groups(groups bigint, person "any", VARIADIC parts "any") RETURNS dp_mean.dp_groups SPACE 512 EXACT;
+UP TO parts IS
     'What a person with these rows contributes to each of their groups, at most groups of them, for a sub-select with '
     'GROUP BY person and nothing else. The other arguments are keys, whose values make the groups as in GROUP BY, '
     'NULL being one too, and calls of dp_part, dp_part_sum or dp_part_rows, each making a contribution to each group; '

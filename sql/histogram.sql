@@ -1,24 +1,8 @@
 -- dp_histogram, dp_histogram_edges.
 
-CREATE FUNCTION dp_mean.dp_histogram_trans(
-    state dp_mean.dp_state, x float8, lo float8, hi float8, buckets integer, eps float8
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_histogram_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_histogram_trans(
-    state dp_mean.dp_state, x float8, lo float8, hi float8, buckets integer, eps float8, mech dp_mechanism
-) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_histogram_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_histogram_final(state dp_mean.dp_state) RETURNS bigint[]
-    AS 'MODULE_PATHNAME', 'dp_histogram_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-
-CREATE AGGREGATE dp_histogram(x float8, lo float8, hi float8, buckets integer, eps float8) (
-    SFUNC = dp_mean.dp_histogram_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
-    FINALFUNC = dp_mean.dp_histogram_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_histogram(float8, float8, float8, integer, float8) IS
+AGGREGATE dp_histogram(x float8, lo float8, hi float8, buckets integer, eps float8, [mech dp_mechanism])
+    RETURNS bigint[] SPACE 576;
+UP TO eps IS
     'Private histogram of x: the number of rows in each of several buckets of equal width between lo and hi, an array '
     'of bigint; never NULL: without rows, and in empty buckets, it is noise. Bucket i (from 1) holds x from edge i, '
     'included, to edge i + 1, not included: dp_histogram_edges(lo, hi, buckets) has the edges. Values below lo go to '
@@ -26,24 +10,16 @@ COMMENT ON AGGREGATE dp_histogram(float8, float8, float8, integer, float8) IS
     'adding or removing one row, all buckets together; each GROUP BY group is one release, and disjoint groups '
     'together cost eps once. Counts can be negative. NULL and NaN in x are ignored. lo < hi finite; buckets from 1 to '
     '100000, none narrower than float8 can distinguish; 2^-20 <= eps <= 50; none of lo, hi, buckets, eps, mech may be '
-    'NULL or depend on the rows: 22023, the same with and without rows. Mechanism geometric: two-sided geometric '
-    'noise on each count (Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009).';
-
-CREATE AGGREGATE dp_histogram(x float8, lo float8, hi float8, buckets integer, eps float8, mech dp_mechanism) (
-    SFUNC = dp_mean.dp_histogram_trans, STYPE = dp_mean.dp_state, SSPACE = 576,
-    FINALFUNC = dp_mean.dp_histogram_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_histogram(float8, float8, float8, integer, float8, dp_mechanism) IS
+    'NULL {or_depend} Mechanism geometric: two-sided geometric noise on each count (Dwork, McSherry, Nissim, Smith '
+    '2006; Ghosh, Roughgarden, Sundararajan 2009).';
+UP TO mech IS
     'Private histogram of x by the mechanism mech, geometric: as without mech; with geometric(outside=drop), values '
-    'below lo and above hi go to no bucket (hi itself goes to the last). '
-    'eps-differentially private for neighbours that differ by adding or removing one row, all buckets together; each '
-    'GROUP BY group is one release, and disjoint groups together cost eps once. '
-    'Counts can be negative. '
-    'NULL and NaN in x are ignored. '
-    'lo < hi finite; buckets from 1 to 100000, none narrower than float8 can distinguish; 2^-20 <= eps <= 50; none of '
-    'lo, hi, buckets, eps, mech may be NULL or depend on the rows: 22023, the same with and without rows. '
-    'Sources: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.';
+    'below lo and above hi go to no bucket (hi itself goes to the last). eps-differentially private for neighbours '
+    'that differ by adding or removing one row, all buckets together; each GROUP BY group is one release, and '
+    'disjoint groups together cost eps once. Counts can be negative. NULL and NaN in x are ignored. lo < hi finite; '
+    'buckets from 1 to 100000, none narrower than float8 can distinguish; 2^-20 <= eps <= 50; none of lo, hi, '
+    'buckets, eps, mech may be NULL {or_depend} Sources: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, '
+    'Sundararajan 2009.';
 
 CREATE FUNCTION dp_histogram_edges(lo float8, hi float8, buckets integer) RETURNS float8[]
     AS 'MODULE_PATHNAME', 'dp_histogram_edges_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

@@ -1,21 +1,7 @@
 -- dp_keep: which groups to show.
 
-CREATE FUNCTION dp_mean.dp_keep_trans(state dp_mean.dp_state, eps float8, delta float8) RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_keep_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_keep_trans(state dp_mean.dp_state, eps float8, delta float8, mech dp_mechanism)
-    RETURNS dp_mean.dp_state
-    AS 'MODULE_PATHNAME', 'dp_keep_trans' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION dp_mean.dp_keep_final(state dp_mean.dp_state) RETURNS boolean
-    AS 'MODULE_PATHNAME', 'dp_keep_final' LANGUAGE C VOLATILE PARALLEL SAFE;
-
-CREATE AGGREGATE dp_keep(eps float8, delta float8) (
-    SFUNC = dp_mean.dp_keep_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean.dp_keep_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_keep(float8, float8) IS
+AGGREGATE dp_keep(eps float8, delta float8, [mech dp_mechanism]) RETURNS boolean SPACE 64;
+UP TO delta IS
     'Whether a group may be shown, for HAVING: true with the largest probability that privacy allows for its number '
     'of rows, false without rows; never NULL. '
     '(eps, delta)-differentially private for neighbours that differ by adding or removing one row, and so is the list '
@@ -25,13 +11,7 @@ COMMENT ON AGGREGATE dp_keep(float8, float8) IS
     'Errors: 22023, the same with and without rows. '
     'Mechanism: keep, for people with one row in one group. '
     'Source: Desfontaines, Voss, Gipson, Mandayam 2022.';
-
-CREATE AGGREGATE dp_keep(eps float8, delta float8, mech dp_mechanism) (
-    SFUNC = dp_mean.dp_keep_trans, STYPE = dp_mean.dp_state, SSPACE = 64,
-    FINALFUNC = dp_mean.dp_keep_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = dp_mean.dp_state_combine, PARALLEL = SAFE, INITCOND = ''
-);
-COMMENT ON AGGREGATE dp_keep(float8, float8, dp_mechanism) IS
+UP TO mech IS
     'Whether a group may be shown by the mechanism mech, keep(rows=, groups=): for people with at most rows= rows in '
     'each of at most groups= groups, 1 to 1000000 each, 1 by default; then (eps, delta)-differentially private for '
     'neighbours that differ by all rows of one person. The query must make sure that no person has more. Otherwise as '
