@@ -198,11 +198,7 @@ fn permission_checks(_: Call) -> Option<Datum> {
     ASKED.swap(0, Ordering::Relaxed).into_datum()
 }
 
-sql_function!(
-    dp_test_permission_checks,
-    pg_finfo_dp_test_permission_checks,
-    permission_checks
-);
+sql_function!(dp_test_permission_checks, permission_checks);
 
 /// `dp_test_memory_left(bigint)`: from now on this process gets that many bytes of memory more, and no others.
 fn memory_left(call: Call) -> Option<Datum> {
@@ -219,16 +215,8 @@ fn memory_left(call: Call) -> Option<Datum> {
     None
 }
 
-sql_function!(
-    dp_test_flush_nothing,
-    pg_finfo_dp_test_flush_nothing,
-    flush_nothing
-);
-sql_function!(
-    dp_test_memory_left,
-    pg_finfo_dp_test_memory_left,
-    memory_left
-);
+sql_function!(dp_test_flush_nothing, flush_nothing);
+sql_function!(dp_test_memory_left, memory_left);
 
 /// `dp_test_backtraces()`: as if the server's environment asked for backtraces.
 fn backtraces(_: Call) -> Option<Datum> {
@@ -237,21 +225,17 @@ fn backtraces(_: Call) -> Option<Datum> {
     None
 }
 
-sql_function!(dp_test_backtraces, pg_finfo_dp_test_backtraces, backtraces);
-sql_function!(dp_test_defence, pg_finfo_dp_test_defence, defence);
-sql_function!(dp_test_seed, pg_finfo_dp_test_seed, seed);
-sql_function!(
-    dp_test_budget_factor,
-    pg_finfo_dp_test_budget_factor,
-    budget_factor
-);
-sql_function!(dp_test_state, pg_finfo_dp_test_state, state);
-sql_function!(dp_test_record, pg_finfo_dp_test_record, record);
-sql_function!(dp_test_replay, pg_finfo_dp_test_replay, replay);
-sql_function!(dp_test_recorded, pg_finfo_dp_test_recorded, recorded);
-sql_function!(dp_test_signatures, pg_finfo_dp_test_signatures, signatures);
-sql_function!(dp_test_key_file, pg_finfo_dp_test_key_file, key_file);
-sql_function!(dp_test_panic, pg_finfo_dp_test_panic, panic);
+sql_function!(dp_test_backtraces, backtraces);
+sql_function!(dp_test_defence, defence);
+sql_function!(dp_test_seed, seed);
+sql_function!(dp_test_budget_factor, budget_factor);
+sql_function!(dp_test_state, state);
+sql_function!(dp_test_record, record);
+sql_function!(dp_test_replay, replay);
+sql_function!(dp_test_recorded, recorded);
+sql_function!(dp_test_signatures, signatures);
+sql_function!(dp_test_key_file, key_file);
+sql_function!(dp_test_panic, panic);
 
 /// `dp_test_functions()`: a line for each function of the list: its OID, its name, what is known of it.
 fn functions(_: Call) -> Option<Datum> {
@@ -365,10 +349,10 @@ fn known_range(call: Call) -> Option<Datum> {
     format!("{lo:?} {hi:?}").into_datum()
 }
 
-sql_function!(dp_test_functions, pg_finfo_dp_test_functions, functions);
-sql_function!(dp_test_judge, pg_finfo_dp_test_judge, judged);
-sql_function!(dp_test_output, pg_finfo_dp_test_output, output);
-sql_function!(dp_test_range, pg_finfo_dp_test_range, known_range);
+sql_function!(dp_test_functions, functions);
+sql_function!(dp_test_judge, judged);
+sql_function!(dp_test_output, output);
+sql_function!(dp_test_range, known_range);
 
 /// With the library in shared_preload_libraries this runs in the postmaster: every backend then
 /// inherits a generator, and must not use it.

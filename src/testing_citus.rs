@@ -224,19 +224,7 @@ fn coordinator_final(call: Call) -> Option<Datum> {
     }
 }
 
-sql_function!(dp_test_worker_row, pg_finfo_dp_test_worker_row, worker_row);
-sql_function!(
-    dp_test_worker_final,
-    pg_finfo_dp_test_worker_final,
-    worker_final
-);
-sql_function!(
-    dp_test_coordinator_row,
-    pg_finfo_dp_test_coordinator_row,
-    coordinator_row
-);
-sql_function!(
-    dp_test_coordinator_final,
-    pg_finfo_dp_test_coordinator_final,
-    coordinator_final
-);
+sql_function!(dp_test_worker_row, worker_row);
+sql_function!(dp_test_worker_final, worker_final);
+sql_function!(dp_test_coordinator_row, coordinator_row);
+sql_function!(dp_test_coordinator_final, coordinator_final);

@@ -47,12 +47,7 @@ unsafe fn add_to_magnitude(
     }
 }
 
-transition_function!(
-    dp_bounds_trans,
-    pg_finfo_dp_bounds_trans,
-    BOUNDS,
-    add_to_magnitude
-);
+transition_function!(dp_bounds_trans, BOUNDS, add_to_magnitude);
 
 fn bounds(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_bounds's final function, which returns a
@@ -65,4 +60,4 @@ fn bounds(call: Call) -> Option<Datum> {
     }
 }
 
-final_function!(dp_bounds_final, pg_finfo_dp_bounds_final, BOUNDS, bounds);
+final_function!(dp_bounds_final, BOUNDS, bounds);

@@ -61,11 +61,10 @@ unsafe fn add_to_cell(
     }
 }
 
-transition_function!(dp_cdf_trans, pg_finfo_dp_cdf_trans, CDF, add_to_cell);
+transition_function!(dp_cdf_trans, CDF, add_to_cell);
 
 transition_function!(
     dp_cdf_people_trans,
-    pg_finfo_dp_cdf_people_trans,
     OfPeople(&CDF_OF_PEOPLE),
     take_contribution
 );
@@ -75,16 +74,11 @@ fn cdf(call: Call) -> Option<Datum> {
     unsafe { CDF.release(call) }.into_datum()
 }
 
-final_function!(dp_cdf_final, pg_finfo_dp_cdf_final, CDF, cdf);
+final_function!(dp_cdf_final, CDF, cdf);
 
 fn cdf_of_people(call: Call) -> Option<Datum> {
     // SAFETY: as above, for dp_cdf of contributions.
     unsafe { CDF_OF_PEOPLE.release(call) }.into_datum()
 }
 
-final_function!(
-    dp_cdf_people_final,
-    pg_finfo_dp_cdf_people_final,
-    CDF_OF_PEOPLE,
-    cdf_of_people
-);
+final_function!(dp_cdf_people_final, CDF_OF_PEOPLE, cdf_of_people);

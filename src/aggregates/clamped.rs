@@ -53,12 +53,7 @@ unsafe fn add_to_side(
     }
 }
 
-transition_function!(
-    dp_clamped_trans,
-    pg_finfo_dp_clamped_trans,
-    CLAMPED,
-    add_to_side
-);
+transition_function!(dp_clamped_trans, CLAMPED, add_to_side);
 
 fn clamped(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_clamped's final function, which returns a
@@ -69,9 +64,4 @@ fn clamped(call: Call) -> Option<Datum> {
     }
 }
 
-final_function!(
-    dp_clamped_final,
-    pg_finfo_dp_clamped_final,
-    CLAMPED,
-    clamped
-);
+final_function!(dp_clamped_final, CLAMPED, clamped);

@@ -159,13 +159,11 @@ impl TotalOfPerson {
 
 transition_function!(
     dp_contribution_trans,
-    pg_finfo_dp_contribution_trans,
     RowsOfPerson,
     add_value::<PersonRows, NoOthers>
 );
 transition_function!(
     dp_contribution_sum_trans,
-    pg_finfo_dp_contribution_sum_trans,
     TotalOfPerson,
     add_value::<PersonTotal, NoOthers>
 );
@@ -180,15 +178,5 @@ fn of_total(call: Call) -> Option<Datum> {
     unsafe { CONTRIBUTION_SUM.contribution::<PersonTotal>(call) }
 }
 
-final_function!(
-    dp_contribution_final,
-    pg_finfo_dp_contribution_final,
-    CONTRIBUTION,
-    of_rows
-);
-final_function!(
-    dp_contribution_sum_final,
-    pg_finfo_dp_contribution_sum_final,
-    CONTRIBUTION_SUM,
-    of_total
-);
+final_function!(dp_contribution_final, CONTRIBUTION, of_rows);
+final_function!(dp_contribution_sum_final, CONTRIBUTION_SUM, of_total);

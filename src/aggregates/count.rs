@@ -20,20 +20,15 @@ pub static COUNT: Aggregate<Scalar<i64>> = Aggregate {
     mechanisms: &registry::COUNT,
 };
 
-transition_function!(
-    dp_count_rows_trans,
-    pg_finfo_dp_count_rows_trans,
-    COUNT,
-    count_row
-);
-transition_function!(dp_count_trans, pg_finfo_dp_count_trans, COUNT, count_value);
+transition_function!(dp_count_rows_trans, COUNT, count_row);
+transition_function!(dp_count_trans, COUNT, count_value);
 
 fn count(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_count's final function.
     unsafe { COUNT.release(call) }.into_datum()
 }
 
-final_function!(dp_count_final, pg_finfo_dp_count_final, COUNT, count);
+final_function!(dp_count_final, COUNT, count);
 
 pub static ESTIMATE: Aggregate<Scalar<Estimate<i64>>> = Aggregate {
     name: "dp_count_estimate",
@@ -46,18 +41,8 @@ pub static ESTIMATE: Aggregate<Scalar<Estimate<i64>>> = Aggregate {
     mechanisms: &Estimates(&registry::COUNT),
 };
 
-transition_function!(
-    dp_count_estimate_rows_trans,
-    pg_finfo_dp_count_estimate_rows_trans,
-    ESTIMATE,
-    count_row
-);
-transition_function!(
-    dp_count_estimate_trans,
-    pg_finfo_dp_count_estimate_trans,
-    ESTIMATE,
-    count_value
-);
+transition_function!(dp_count_estimate_rows_trans, ESTIMATE, count_row);
+transition_function!(dp_count_estimate_trans, ESTIMATE, count_value);
 
 fn count_estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_count_estimate's final function, with these columns.
@@ -69,9 +54,4 @@ fn count_estimate(call: Call) -> Option<Datum> {
     }
 }
 
-final_function!(
-    dp_count_estimate_final,
-    pg_finfo_dp_count_estimate_final,
-    ESTIMATE,
-    count_estimate
-);
+final_function!(dp_count_estimate_final, ESTIMATE, count_estimate);

@@ -17,19 +17,14 @@ pub static COUNTS: Aggregate<Vector> = Aggregate {
     mechanisms: &registry::COUNTS,
 };
 
-transition_function!(
-    dp_counts_trans,
-    pg_finfo_dp_counts_trans,
-    COUNTS,
-    count_predicates
-);
+transition_function!(dp_counts_trans, COUNTS, count_predicates);
 
 fn counts(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_counts's final function.
     unsafe { COUNTS.release(call) }.answer.values().into_datum()
 }
 
-final_function!(dp_counts_final, pg_finfo_dp_counts_final, COUNTS, counts);
+final_function!(dp_counts_final, COUNTS, counts);
 
 fn estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_counts_estimate's final function, which returns a
@@ -37,12 +32,7 @@ fn estimate(call: Call) -> Option<Datum> {
     Some(unsafe { COUNTS.estimate(call) })
 }
 
-final_function!(
-    dp_counts_estimate_final_0_2,
-    pg_finfo_dp_counts_estimate_final_0_2,
-    COUNTS,
-    estimate
-);
+final_function!(dp_counts_estimate_final_0_2, COUNTS, estimate);
 
 fn estimate_0_1(call: Call) -> Option<Datum> {
     // SAFETY: the SQL of 0.1.0 makes it dp_counts_estimate's final function, which returns a
@@ -50,9 +40,4 @@ fn estimate_0_1(call: Call) -> Option<Datum> {
     Some(unsafe { COUNTS.release(call).into_row_0_1(call) })
 }
 
-final_function!(
-    dp_counts_estimate_final,
-    pg_finfo_dp_counts_estimate_final,
-    COUNTS,
-    estimate_0_1
-);
+final_function!(dp_counts_estimate_final, COUNTS, estimate_0_1);

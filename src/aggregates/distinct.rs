@@ -137,7 +137,6 @@ unsafe fn add_id<M: ?Sized + 'static>(
 
 transition_function!(
     dp_count_distinct_trans,
-    pg_finfo_dp_count_distinct_trans,
     DISTINCT,
     add_id::<AnsweringWith<DistinctAnswer>>
 );
@@ -148,16 +147,10 @@ fn count_distinct(call: Call) -> Option<Datum> {
     answer.count.into_datum()
 }
 
-final_function!(
-    dp_count_distinct_final,
-    pg_finfo_dp_count_distinct_final,
-    DISTINCT,
-    count_distinct
-);
+final_function!(dp_count_distinct_final, DISTINCT, count_distinct);
 
 transition_function!(
     dp_count_distinct_estimate_trans,
-    pg_finfo_dp_count_distinct_estimate_trans,
     ESTIMATE,
     add_id::<AnsweringWith<Estimate<DistinctAnswer>>>
 );
@@ -174,9 +167,4 @@ fn estimate(call: Call) -> Option<Datum> {
     }
 }
 
-final_function!(
-    dp_count_distinct_estimate_final,
-    pg_finfo_dp_count_distinct_estimate_final,
-    ESTIMATE,
-    estimate
-);
+final_function!(dp_count_distinct_estimate_final, ESTIMATE, estimate);

@@ -188,12 +188,7 @@ impl OfPerson {
     }
 }
 
-transition_function!(
-    dp_groups_trans,
-    pg_finfo_dp_groups_trans,
-    OfPerson,
-    take_row
-);
+transition_function!(dp_groups_trans, OfPerson, take_row);
 
 /// The groups of a person are what the state has, be it of a call with a mistake.
 fn kept(call: Call) -> Option<Datum> {
@@ -204,7 +199,7 @@ fn kept(call: Call) -> Option<Datum> {
     unsafe { state_of(call) }
 }
 
-sql_function!(dp_groups_final, pg_finfo_dp_groups_final, kept);
+sql_function!(dp_groups_final, kept);
 
 /// The types that a query declares for the columns, and these columns, whose rules do not matter: those that were found
 /// to fit.
@@ -303,4 +298,4 @@ fn unnest(call: Call) -> Option<Datum> {
     None
 }
 
-sql_function!(dp_unnest, pg_finfo_dp_unnest, unnest);
+sql_function!(dp_unnest, unnest);

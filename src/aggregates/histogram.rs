@@ -67,24 +67,14 @@ unsafe fn add_to_bucket(
     }
 }
 
-transition_function!(
-    dp_histogram_trans,
-    pg_finfo_dp_histogram_trans,
-    HISTOGRAM,
-    add_to_bucket
-);
+transition_function!(dp_histogram_trans, HISTOGRAM, add_to_bucket);
 
 fn histogram(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_histogram's final function.
     unsafe { HISTOGRAM.release(call) }.into_datum()
 }
 
-final_function!(
-    dp_histogram_final,
-    pg_finfo_dp_histogram_final,
-    HISTOGRAM,
-    histogram
-);
+final_function!(dp_histogram_final, HISTOGRAM, histogram);
 
 /// As above, for contributions.
 pub static PEOPLE: Aggregate<Histogram> = Aggregate {
@@ -94,7 +84,6 @@ pub static PEOPLE: Aggregate<Histogram> = Aggregate {
 
 transition_function!(
     dp_histogram_people_trans,
-    pg_finfo_dp_histogram_people_trans,
     OfPeople(&PEOPLE),
     take_contribution
 );
@@ -104,9 +93,4 @@ fn histogram_of_people(call: Call) -> Option<Datum> {
     unsafe { PEOPLE.release(call) }.into_datum()
 }
 
-final_function!(
-    dp_histogram_people_final,
-    pg_finfo_dp_histogram_people_final,
-    PEOPLE,
-    histogram_of_people
-);
+final_function!(dp_histogram_people_final, PEOPLE, histogram_of_people);

@@ -17,11 +17,11 @@ pub static KEEP: Aggregate<Scalar<bool>> = Aggregate {
     mechanisms: &registry::KEEP,
 };
 
-transition_function!(dp_keep_trans, pg_finfo_dp_keep_trans, KEEP, count_row);
+transition_function!(dp_keep_trans, KEEP, count_row);
 
 fn keep(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_keep's final function.
     unsafe { KEEP.release(call) }.into_datum()
 }
 
-final_function!(dp_keep_final, pg_finfo_dp_keep_final, KEEP, keep);
+final_function!(dp_keep_final, KEEP, keep);

@@ -166,12 +166,7 @@ pub unsafe fn form(values: &[Option<Option<Datum>>]) -> Option<Form> {
     })
 }
 
-transition_function!(
-    dp_mean_trans,
-    pg_finfo_dp_mean_trans,
-    MEAN,
-    add_value::<Sums, InCellsOrOctaves>
-);
+transition_function!(dp_mean_trans, MEAN, add_value::<Sums, InCellsOrOctaves>);
 
 fn mean(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_mean's final function.
@@ -179,7 +174,7 @@ fn mean(call: Call) -> Option<Datum> {
     answer.mean.into_datum()
 }
 
-final_function!(dp_mean_final, pg_finfo_dp_mean_final, MEAN, mean);
+final_function!(dp_mean_final, MEAN, mean);
 
 fn mean_and_count(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_mean_and_count's final function.
@@ -188,12 +183,7 @@ fn mean_and_count(call: Call) -> Option<Datum> {
     Some(unsafe { composite(call, [answer.mean, answer.count].map(IntoDatum::into_datum)) })
 }
 
-final_function!(
-    dp_mean_and_count_final,
-    pg_finfo_dp_mean_and_count_final,
-    MEAN,
-    mean_and_count
-);
+final_function!(dp_mean_and_count_final, MEAN, mean_and_count);
 
 /// As above, for contributions.
 pub static PEOPLE: Aggregate<Scalar<MeanAnswer>> = Aggregate {
@@ -227,7 +217,6 @@ impl Factory<Scalar<MeanAnswer>> for MeansOfSums {
 
 transition_function!(
     dp_mean_people_trans,
-    pg_finfo_dp_mean_people_trans,
     PEOPLE,
     add_contribution::<Scalar<MeanAnswer>>
 );
@@ -238,12 +227,7 @@ fn mean_of_people(call: Call) -> Option<Datum> {
     answer.mean.into_datum()
 }
 
-final_function!(
-    dp_mean_people_final,
-    pg_finfo_dp_mean_people_final,
-    PEOPLE,
-    mean_of_people
-);
+final_function!(dp_mean_people_final, PEOPLE, mean_of_people);
 
 fn mean_and_count_of_people(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_mean_and_count's final function.
@@ -254,7 +238,6 @@ fn mean_and_count_of_people(call: Call) -> Option<Datum> {
 
 final_function!(
     dp_mean_and_count_people_final,
-    pg_finfo_dp_mean_and_count_people_final,
     PEOPLE,
     mean_and_count_of_people
 );
@@ -267,7 +250,6 @@ pub static ESTIMATE: Aggregate<SomeEstimate<MeanAnswer>> = Aggregate {
 
 transition_function!(
     dp_mean_estimate_trans,
-    pg_finfo_dp_mean_estimate_trans,
     ESTIMATE,
     add_value::<Sums, InCellsOrOctaves>
 );
@@ -285,12 +267,7 @@ fn mean_estimate(call: Call) -> Option<Datum> {
     }
 }
 
-final_function!(
-    dp_mean_estimate_final,
-    pg_finfo_dp_mean_estimate_final,
-    ESTIMATE,
-    mean_estimate
-);
+final_function!(dp_mean_estimate_final, ESTIMATE, mean_estimate);
 
 /// As above, for contributions.
 pub static ESTIMATE_OF_PEOPLE: Aggregate<Scalar<Estimate<MeanAnswer>>> = Aggregate {
@@ -308,7 +285,6 @@ pub static ESTIMATE_OF_PEOPLE: Aggregate<Scalar<Estimate<MeanAnswer>>> = Aggrega
 
 transition_function!(
     dp_mean_estimate_people_trans,
-    pg_finfo_dp_mean_estimate_people_trans,
     ESTIMATE_OF_PEOPLE,
     add_contribution::<Scalar<Estimate<MeanAnswer>>>
 );
@@ -320,7 +296,6 @@ fn mean_estimate_of_people(call: Call) -> Option<Datum> {
 
 final_function!(
     dp_mean_estimate_people_final,
-    pg_finfo_dp_mean_estimate_people_final,
     ESTIMATE_OF_PEOPLE,
     mean_estimate_of_people
 );

@@ -17,11 +17,11 @@ pub static MEANS: Aggregate<Vector> = Aggregate {
     mechanisms: &registry::MEANS,
 };
 
-transition_function!(dp_means_trans, pg_finfo_dp_means_trans, MEANS, add_vector);
+transition_function!(dp_means_trans, MEANS, add_vector);
 
 fn means(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_means's final function.
     unsafe { MEANS.release(call) }.answer.means().into_datum()
 }
 
-final_function!(dp_means_final, pg_finfo_dp_means_final, MEANS, means);
+final_function!(dp_means_final, MEANS, means);

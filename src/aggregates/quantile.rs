@@ -162,56 +162,44 @@ unsafe fn one(aggregate: &'static Ranks, call: Call) -> Option<Datum> {
 
 transition_function!(
     dp_quantile_trans,
-    pg_finfo_dp_quantile_trans,
     QUANTILE,
     add_to_rank::<dyn RankMechanism>
 );
 
-transition_function!(
-    dp_median_trans,
-    pg_finfo_dp_median_trans,
-    MEDIAN,
-    add_to_rank::<dyn RankMechanism>
-);
+transition_function!(dp_median_trans, MEDIAN, add_to_rank::<dyn RankMechanism>);
 
 transition_function!(
     dp_quantiles_trans,
-    pg_finfo_dp_quantiles_trans,
     QUANTILES,
     add_to_rank::<dyn RankMechanism>
 );
 
 transition_function!(
     dp_quantile_estimate_trans,
-    pg_finfo_dp_quantile_estimate_trans,
     ESTIMATE,
     add_to_rank::<QuantileEstimator>
 );
 
 transition_function!(
     dp_quantile_people_trans,
-    pg_finfo_dp_quantile_people_trans,
     OfPeople(&QUANTILE_OF_PEOPLE),
     take_contribution
 );
 
 transition_function!(
     dp_median_people_trans,
-    pg_finfo_dp_median_people_trans,
     OfPeople(&MEDIAN_OF_PEOPLE),
     take_contribution
 );
 
 transition_function!(
     dp_quantiles_people_trans,
-    pg_finfo_dp_quantiles_people_trans,
     OfPeople(&QUANTILES_OF_PEOPLE),
     take_contribution
 );
 
 transition_function!(
     dp_quantile_estimate_people_trans,
-    pg_finfo_dp_quantile_estimate_people_trans,
     OfPeople(&ESTIMATE_OF_PEOPLE),
     take_contribution
 );
@@ -259,17 +247,11 @@ fn estimate_of_people(call: Call) -> Option<Datum> {
 
 final_function!(
     dp_quantile_estimate_people_final,
-    pg_finfo_dp_quantile_estimate_people_final,
     ESTIMATE_OF_PEOPLE,
     estimate_of_people
 );
 
-final_function!(
-    dp_quantile_estimate_final,
-    pg_finfo_dp_quantile_estimate_final,
-    ESTIMATE,
-    estimate
-);
+final_function!(dp_quantile_estimate_final, ESTIMATE, estimate);
 
 fn quantile_of_people(call: Call) -> Option<Datum> {
     // SAFETY: as above, for dp_quantile of contributions.
@@ -286,39 +268,22 @@ fn quantiles_of_people(call: Call) -> Option<Datum> {
     unsafe { QUANTILES_OF_PEOPLE.release(call) }.into_datum()
 }
 
-final_function!(
-    dp_quantile_final,
-    pg_finfo_dp_quantile_final,
-    QUANTILE,
-    quantile
-);
+final_function!(dp_quantile_final, QUANTILE, quantile);
 
-final_function!(dp_median_final, pg_finfo_dp_median_final, MEDIAN, median);
+final_function!(dp_median_final, MEDIAN, median);
 
-final_function!(
-    dp_quantiles_final,
-    pg_finfo_dp_quantiles_final,
-    QUANTILES,
-    quantiles
-);
+final_function!(dp_quantiles_final, QUANTILES, quantiles);
 
 final_function!(
     dp_quantile_people_final,
-    pg_finfo_dp_quantile_people_final,
     QUANTILE_OF_PEOPLE,
     quantile_of_people
 );
 
-final_function!(
-    dp_median_people_final,
-    pg_finfo_dp_median_people_final,
-    MEDIAN_OF_PEOPLE,
-    median_of_people
-);
+final_function!(dp_median_people_final, MEDIAN_OF_PEOPLE, median_of_people);
 
 final_function!(
     dp_quantiles_people_final,
-    pg_finfo_dp_quantiles_people_final,
     QUANTILES_OF_PEOPLE,
     quantiles_of_people
 );

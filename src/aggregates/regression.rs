@@ -169,35 +169,22 @@ unsafe fn add_pair(
     }
 }
 
-transition_function!(
-    dp_covar_pop_trans,
-    pg_finfo_dp_covar_pop_trans,
-    COVARIANCE,
-    add_pair
-);
-transition_function!(
-    dp_regr_slope_trans,
-    pg_finfo_dp_regr_slope_trans,
-    SLOPE,
-    add_pair
-);
-transition_function!(dp_corr_trans, pg_finfo_dp_corr_trans, CORRELATION, add_pair);
+transition_function!(dp_covar_pop_trans, COVARIANCE, add_pair);
+transition_function!(dp_regr_slope_trans, SLOPE, add_pair);
+transition_function!(dp_corr_trans, CORRELATION, add_pair);
 
 transition_function!(
     dp_covar_pop_people_trans,
-    pg_finfo_dp_covar_pop_people_trans,
     OfPeople(&COVARIANCE_OF_PEOPLE),
     take_contribution
 );
 transition_function!(
     dp_regr_slope_people_trans,
-    pg_finfo_dp_regr_slope_people_trans,
     OfPeople(&SLOPE_OF_PEOPLE),
     take_contribution
 );
 transition_function!(
     dp_corr_people_trans,
-    pg_finfo_dp_corr_people_trans,
     OfPeople(&CORRELATION_OF_PEOPLE),
     take_contribution
 );
@@ -257,7 +244,7 @@ unsafe fn regression(aggregate: &'static Aggregate<PairMechanism>, call: Call) -
 
 /// The final functions that return one number, of rows and of contributions, as the SQL declarations name them.
 macro_rules! numbers {
-    ($($name:ident, $finfo:ident, $aggregate:ident, $number:ident;)*) => {$(
+    ($($name:ident, $aggregate:ident, $number:ident;)*) => {$(
         const _: () = {
             fn answered(call: Call) -> Option<Datum> {
                 // SAFETY: the SQL declaration makes it a final function of this aggregate.
@@ -265,20 +252,20 @@ macro_rules! numbers {
                 $number(&answer).into_datum()
             }
 
-            final_function!($name, $finfo, $aggregate, answered);
+            final_function!($name, $aggregate, answered);
         };
     )*};
 }
 
 numbers! {
-    dp_covar_pop_final, pg_finfo_dp_covar_pop_final, COVARIANCE, covariance;
-    dp_regr_slope_final, pg_finfo_dp_regr_slope_final, SLOPE, slope;
-    dp_regr_intercept_final, pg_finfo_dp_regr_intercept_final, SLOPE, intercept;
-    dp_corr_final, pg_finfo_dp_corr_final, CORRELATION, correlation;
-    dp_covar_pop_people_final, pg_finfo_dp_covar_pop_people_final, COVARIANCE_OF_PEOPLE, covariance;
-    dp_regr_slope_people_final, pg_finfo_dp_regr_slope_people_final, SLOPE_OF_PEOPLE, slope;
-    dp_regr_intercept_people_final, pg_finfo_dp_regr_intercept_people_final, SLOPE_OF_PEOPLE, intercept;
-    dp_corr_people_final, pg_finfo_dp_corr_people_final, CORRELATION_OF_PEOPLE, correlation;
+    dp_covar_pop_final, COVARIANCE, covariance;
+    dp_regr_slope_final, SLOPE, slope;
+    dp_regr_intercept_final, SLOPE, intercept;
+    dp_corr_final, CORRELATION, correlation;
+    dp_covar_pop_people_final, COVARIANCE_OF_PEOPLE, covariance;
+    dp_regr_slope_people_final, SLOPE_OF_PEOPLE, slope;
+    dp_regr_intercept_people_final, SLOPE_OF_PEOPLE, intercept;
+    dp_corr_people_final, CORRELATION_OF_PEOPLE, correlation;
 }
 
 fn of_rows(call: Call) -> Option<Datum> {
@@ -291,11 +278,6 @@ fn of_people(call: Call) -> Option<Datum> {
     unsafe { regression(&CORRELATION_OF_PEOPLE, call) }
 }
 
-final_function!(dp_regr_final, pg_finfo_dp_regr_final, CORRELATION, of_rows);
+final_function!(dp_regr_final, CORRELATION, of_rows);
 
-final_function!(
-    dp_regr_people_final,
-    pg_finfo_dp_regr_people_final,
-    CORRELATION_OF_PEOPLE,
-    of_people
-);
+final_function!(dp_regr_people_final, CORRELATION_OF_PEOPLE, of_people);

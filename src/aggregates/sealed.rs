@@ -228,7 +228,7 @@ unsafe fn form(aggregate: Oid, values: &[Option<Option<Datum>>]) -> Form {
 mod output {
     use super::*;
 
-    finfo!(pg_finfo_dp_state_out);
+    finfo!(dp_state_out);
 
     #[unsafe(no_mangle)]
     /// # Safety
@@ -353,4 +353,4 @@ fn opening<'a>(call: Call, wrapped: &Wrapped) -> &'a mut Opening {
     unsafe { &mut *kept.cast() }
 }
 
-sql_function!(dp_state_in, pg_finfo_dp_state_in, input);
+sql_function!(dp_state_in, input);

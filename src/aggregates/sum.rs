@@ -91,19 +91,14 @@ pub unsafe fn form(values: &[Option<Option<Datum>>]) -> Option<Form> {
     })
 }
 
-transition_function!(
-    dp_sum_trans,
-    pg_finfo_dp_sum_trans,
-    SUM,
-    add_value::<Sums, InOctaves<Content>>
-);
+transition_function!(dp_sum_trans, SUM, add_value::<Sums, InOctaves<Content>>);
 
 fn sum(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_sum's final function.
     unsafe { SUM.release(call) }.into_datum()
 }
 
-final_function!(dp_sum_final, pg_finfo_dp_sum_final, SUM, sum);
+final_function!(dp_sum_final, SUM, sum);
 
 /// As above, for contributions.
 pub static PEOPLE: Aggregate<Scalar<f64>> = Aggregate {
@@ -135,24 +130,14 @@ impl Factory<Scalar<f64>> for SumsOfSums {
     }
 }
 
-transition_function!(
-    dp_sum_people_trans,
-    pg_finfo_dp_sum_people_trans,
-    PEOPLE,
-    add_contribution::<Scalar<f64>>
-);
+transition_function!(dp_sum_people_trans, PEOPLE, add_contribution::<Scalar<f64>>);
 
 fn sum_of_people(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_sum's final function.
     unsafe { PEOPLE.release(call) }.into_datum()
 }
 
-final_function!(
-    dp_sum_people_final,
-    pg_finfo_dp_sum_people_final,
-    PEOPLE,
-    sum_of_people
-);
+final_function!(dp_sum_people_final, PEOPLE, sum_of_people);
 
 pub static ESTIMATE: Aggregate<SomeEstimate<f64>> = Aggregate {
     name: "dp_sum_estimate",
@@ -162,7 +147,6 @@ pub static ESTIMATE: Aggregate<SomeEstimate<f64>> = Aggregate {
 
 transition_function!(
     dp_sum_estimate_trans,
-    pg_finfo_dp_sum_estimate_trans,
     ESTIMATE,
     add_value::<Sums, InOctaves<Content>>
 );
@@ -180,12 +164,7 @@ fn sum_estimate(call: Call) -> Option<Datum> {
     }
 }
 
-final_function!(
-    dp_sum_estimate_final,
-    pg_finfo_dp_sum_estimate_final,
-    ESTIMATE,
-    sum_estimate
-);
+final_function!(dp_sum_estimate_final, ESTIMATE, sum_estimate);
 
 /// As above, for contributions.
 pub static ESTIMATE_OF_PEOPLE: Aggregate<Scalar<Estimate<f64>>> = Aggregate {
@@ -203,7 +182,6 @@ pub static ESTIMATE_OF_PEOPLE: Aggregate<Scalar<Estimate<f64>>> = Aggregate {
 
 transition_function!(
     dp_sum_estimate_people_trans,
-    pg_finfo_dp_sum_estimate_people_trans,
     ESTIMATE_OF_PEOPLE,
     add_contribution::<Scalar<Estimate<f64>>>
 );
@@ -215,7 +193,6 @@ fn sum_estimate_of_people(call: Call) -> Option<Datum> {
 
 final_function!(
     dp_sum_estimate_people_final,
-    pg_finfo_dp_sum_estimate_people_final,
     ESTIMATE_OF_PEOPLE,
     sum_estimate_of_people
 );

@@ -17,14 +17,14 @@ pub static SUMS: Aggregate<Vector> = Aggregate {
     mechanisms: &registry::SUMS,
 };
 
-transition_function!(dp_sums_trans, pg_finfo_dp_sums_trans, SUMS, add_vector);
+transition_function!(dp_sums_trans, SUMS, add_vector);
 
 fn sums(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_sums's final function.
     unsafe { SUMS.release(call) }.answer.values().into_datum()
 }
 
-final_function!(dp_sums_final, pg_finfo_dp_sums_final, SUMS, sums);
+final_function!(dp_sums_final, SUMS, sums);
 
 fn estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_sums_estimate's final function, which returns a
@@ -32,12 +32,7 @@ fn estimate(call: Call) -> Option<Datum> {
     Some(unsafe { SUMS.estimate(call) })
 }
 
-final_function!(
-    dp_sums_estimate_final_0_2,
-    pg_finfo_dp_sums_estimate_final_0_2,
-    SUMS,
-    estimate
-);
+final_function!(dp_sums_estimate_final_0_2, SUMS, estimate);
 
 fn estimate_0_1(call: Call) -> Option<Datum> {
     // SAFETY: the SQL of 0.1.0 makes it dp_sums_estimate's final function, which returns a
@@ -45,9 +40,4 @@ fn estimate_0_1(call: Call) -> Option<Datum> {
     Some(unsafe { SUMS.release(call).into_row_0_1(call) })
 }
 
-final_function!(
-    dp_sums_estimate_final,
-    pg_finfo_dp_sums_estimate_final,
-    SUMS,
-    estimate_0_1
-);
+final_function!(dp_sums_estimate_final, SUMS, estimate_0_1);

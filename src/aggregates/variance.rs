@@ -152,7 +152,6 @@ impl<A: 'static> Aggregate<OfMoments<A>> {
 
 transition_function!(
     dp_variance_trans,
-    pg_finfo_dp_variance_trans,
     VARIANCE,
     add_value::<Moments, InOctaves<Squares>>
 );
@@ -162,23 +161,17 @@ fn variance(call: Call) -> Option<Datum> {
     unsafe { VARIANCE.release(call) }.variance.into_datum()
 }
 
-final_function!(
-    dp_variance_final,
-    pg_finfo_dp_variance_final,
-    VARIANCE,
-    variance
-);
+final_function!(dp_variance_final, VARIANCE, variance);
 
 fn stddev(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_stddev_pop's final function.
     unsafe { VARIANCE.release(call) }.stddev.into_datum()
 }
 
-final_function!(dp_stddev_final, pg_finfo_dp_stddev_final, VARIANCE, stddev);
+final_function!(dp_stddev_final, VARIANCE, stddev);
 
 transition_function!(
     dp_variance_estimate_trans,
-    pg_finfo_dp_variance_estimate_trans,
     ESTIMATE,
     add_value::<Moments, InOctaves<Squares>>
 );
@@ -209,12 +202,7 @@ fn numbers(estimate: &Estimate<VarianceAnswer>) -> [Option<Datum>; 8] {
     numbers.map(IntoDatum::into_datum)
 }
 
-final_function!(
-    dp_variance_estimate_final_0_2,
-    pg_finfo_dp_variance_estimate_final_0_2,
-    ESTIMATE,
-    estimate
-);
+final_function!(dp_variance_estimate_final_0_2, ESTIMATE, estimate);
 
 fn estimate_0_1(call: Call) -> Option<Datum> {
     // SAFETY: the SQL of 0.1.0 makes it dp_var_pop_estimate's final function, which returns four float8.
@@ -225,12 +213,7 @@ fn estimate_0_1(call: Call) -> Option<Datum> {
     }
 }
 
-final_function!(
-    dp_variance_estimate_final,
-    pg_finfo_dp_variance_estimate_final,
-    VARIANCE,
-    estimate_0_1
-);
+final_function!(dp_variance_estimate_final, VARIANCE, estimate_0_1);
 
 /// As above, for contributions.
 pub static PEOPLE: Aggregate<VarianceMechanism> = Aggregate {
@@ -263,36 +246,21 @@ impl Factory<VarianceMechanism> for VariancesOfMoments {
     }
 }
 
-transition_function!(
-    dp_variance_people_trans,
-    pg_finfo_dp_variance_people_trans,
-    PEOPLE,
-    take_contribution
-);
+transition_function!(dp_variance_people_trans, PEOPLE, take_contribution);
 
 fn variance_of_people(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_var_pop's final function.
     unsafe { PEOPLE.release(call) }.variance.into_datum()
 }
 
-final_function!(
-    dp_variance_people_final,
-    pg_finfo_dp_variance_people_final,
-    PEOPLE,
-    variance_of_people
-);
+final_function!(dp_variance_people_final, PEOPLE, variance_of_people);
 
 fn stddev_of_people(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_stddev_pop's final function.
     unsafe { PEOPLE.release(call) }.stddev.into_datum()
 }
 
-final_function!(
-    dp_stddev_people_final,
-    pg_finfo_dp_stddev_people_final,
-    PEOPLE,
-    stddev_of_people
-);
+final_function!(dp_stddev_people_final, PEOPLE, stddev_of_people);
 
 /// As above, for contributions.
 pub static ESTIMATE_OF_PEOPLE: Aggregate<OfMoments<Estimate<VarianceAnswer>>> = Aggregate {
@@ -310,7 +278,6 @@ pub static ESTIMATE_OF_PEOPLE: Aggregate<OfMoments<Estimate<VarianceAnswer>>> = 
 
 transition_function!(
     dp_variance_estimate_people_trans,
-    pg_finfo_dp_variance_estimate_people_trans,
     ESTIMATE_OF_PEOPLE,
     take_contribution
 );
@@ -325,7 +292,6 @@ fn estimate_of_people(call: Call) -> Option<Datum> {
 
 final_function!(
     dp_variance_estimate_people_final,
-    pg_finfo_dp_variance_estimate_people_final,
     ESTIMATE_OF_PEOPLE,
     estimate_of_people
 );

@@ -42,8 +42,8 @@ pub unsafe fn guarded_row(
 /// Exports the transition function `$name` of aggregate `$aggregate`: `$plain` for a row in the
 /// plain case, the aggregate's `other_row`, guarded and never inlined, for the rest.
 macro_rules! transition_function {
-    ($name:ident, $finfo:ident, $aggregate:expr, $plain:path) => {
-        $crate::pg::fmgr::unguarded_function!($name, $finfo, $plain, |fcinfo| {
+    ($name:ident, $aggregate:expr, $plain:path) => {
+        $crate::pg::fmgr::unguarded_function!($name, $plain, |fcinfo| {
             $crate::call::entry::guarded_row(fcinfo, |call| $aggregate.other_row(call))
         });
     };
@@ -52,8 +52,8 @@ macro_rules! transition_function {
 /// Exports `$body` as the final function `$name` of the aggregate `$aggregate`. The call's arguments are
 /// computed before it, unguarded: see [`Computations::compute`](crate::plan::planned_call::Computations::compute).
 macro_rules! final_function {
-    ($name:ident, $finfo:ident, $aggregate:expr, $body:path) => {
-        $crate::pg::fmgr::finfo!($finfo);
+    ($name:ident, $aggregate:expr, $body:path) => {
+        $crate::pg::fmgr::finfo!($name);
 
         #[unsafe(no_mangle)]
         /// # Safety

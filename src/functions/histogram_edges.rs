@@ -19,8 +19,4 @@ fn edges(call: Call) -> Option<Datum> {
     }
 }
 
-sql_function!(
-    dp_histogram_edges_wrapper,
-    pg_finfo_dp_histogram_edges_wrapper,
-    edges
-);
+sql_function!(dp_histogram_edges_wrapper, edges);

@@ -39,7 +39,7 @@ fn trilemma(call: Call) -> Option<Datum> {
     Some(unsafe { composite(call, columns) })
 }
 
-sql_function!(dp_trilemma, pg_finfo_dp_trilemma, trilemma);
+sql_function!(dp_trilemma, trilemma);
 
 /// The text of argument 4, `mech`.
 fn mechanism(call: Call) -> Option<String> {
@@ -68,7 +68,7 @@ fn mean_error(call: Call) -> Option<Datum> {
     Some(unsafe { composite(call, columns) })
 }
 
-sql_function!(dp_mean_error, pg_finfo_dp_mean_error, mean_error);
+sql_function!(dp_mean_error, mean_error);
 
 /// `dp_epsilon_for(n, lo, hi, rmse, mech)`
 fn epsilon_for(call: Call) -> Option<Datum> {
@@ -83,7 +83,7 @@ fn epsilon_for(call: Call) -> Option<Datum> {
     answer("dp_epsilon_for", epsilon).into_datum()
 }
 
-sql_function!(dp_epsilon_for, pg_finfo_dp_epsilon_for, epsilon_for);
+sql_function!(dp_epsilon_for, epsilon_for);
 
 /// `dp_mean_plan(n, lo, hi, eps, delta, moment, psi)`
 #[pg_extern(sql = false)]

@@ -223,11 +223,11 @@ fn receipt_final(call: Call) -> Option<pg_sys::Datum> {
     }
 }
 
-sql_function!(dp_receipt_final, pg_finfo_dp_receipt_final, receipt_final);
+sql_function!(dp_receipt_final, receipt_final);
 
 /// The transition function of `dp_mean.receipt`, which no row reaches.
 fn receipt_row(_: Call) -> Option<pg_sys::Datum> {
     Some(pg_sys::Datum::from(true))
 }
 
-sql_function!(dp_receipt_row, pg_finfo_dp_receipt_row, receipt_row);
+sql_function!(dp_receipt_row, receipt_row);

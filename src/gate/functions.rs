@@ -183,7 +183,7 @@ fn protect(call: Call) -> Option<Datum> {
     })())
 }
 
-sql_function!(dp_protect, pg_finfo_dp_protect, protect);
+sql_function!(dp_protect, protect);
 
 /// `dp_unprotect(relation)`
 fn unprotect(call: Call) -> Option<Datum> {
@@ -206,7 +206,7 @@ fn unprotect(call: Call) -> Option<Datum> {
     })())
 }
 
-sql_function!(dp_unprotect, pg_finfo_dp_unprotect, unprotect);
+sql_function!(dp_unprotect, unprotect);
 
 /// `dp_declare(relation, column, lo, hi)`
 fn column_bounds(call: Call) -> Option<Datum> {
@@ -223,7 +223,7 @@ fn column_bounds(call: Call) -> Option<Datum> {
     })())
 }
 
-sql_function!(dp_column_bounds, pg_finfo_dp_column_bounds, column_bounds);
+sql_function!(dp_column_bounds, column_bounds);
 
 /// `dp_declare(relation, column, allowed_values)`
 fn column_values(call: Call) -> Option<Datum> {
@@ -255,7 +255,7 @@ fn column_values(call: Call) -> Option<Datum> {
     })())
 }
 
-sql_function!(dp_column_values, pg_finfo_dp_column_values, column_values);
+sql_function!(dp_column_values, column_values);
 
 /// Reads a value as one of a column's type; PostgreSQL's own ERROR if it is none.
 fn check_value(kind: Oid, value: &str) {
@@ -274,7 +274,7 @@ fn allow(call: Call) -> Option<Datum> {
     done(set_allowed("dp_allow", call, true))
 }
 
-sql_function!(dp_allow, pg_finfo_dp_allow, allow);
+sql_function!(dp_allow, allow);
 
 /// `dp_disallow(relation, role)`
 fn disallow(call: Call) -> Option<Datum> {
@@ -282,7 +282,7 @@ fn disallow(call: Call) -> Option<Datum> {
     done(set_allowed("dp_disallow", call, false))
 }
 
-sql_function!(dp_disallow, pg_finfo_dp_disallow, disallow);
+sql_function!(dp_disallow, disallow);
 
 fn set_allowed(function: &'static str, call: Call, allowed: bool) -> Result<(), Refusal> {
     let table = owned_table(function, call)?;
@@ -328,7 +328,7 @@ fn view(call: Call) -> Option<Datum> {
     })())
 }
 
-sql_function!(dp_create_view, pg_finfo_dp_create_view, view);
+sql_function!(dp_create_view, view);
 
 /// `dp_cost(query)`: a row for each block of a query. It spends nothing.
 fn dp_cost_rows(call: Call) -> Option<Datum> {
@@ -355,7 +355,7 @@ fn dp_cost_rows(call: Call) -> Option<Datum> {
     None
 }
 
-sql_function!(dp_cost, pg_finfo_dp_cost, dp_cost_rows);
+sql_function!(dp_cost, dp_cost_rows);
 
 type CostRow = (Oid, String, Option<f64>, f64, f64, bool, String, String);
 

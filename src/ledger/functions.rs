@@ -70,7 +70,7 @@ fn budget(call: Call) -> Option<Datum> {
     })())
 }
 
-sql_function!(dp_set_budget, pg_finfo_dp_set_budget, budget);
+sql_function!(dp_set_budget, budget);
 
 /// `dp_close_budget(name)`
 fn budget_close(call: Call) -> Option<Datum> {
@@ -79,7 +79,7 @@ fn budget_close(call: Call) -> Option<Datum> {
     done(name(FUNCTION, call).and_then(|name| budgets::close(FUNCTION, &name)))
 }
 
-sql_function!(dp_close_budget, pg_finfo_dp_close_budget, budget_close);
+sql_function!(dp_close_budget, budget_close);
 
 /// `dp_set_budget_owner(name, role)`
 fn budget_owner(call: Call) -> Option<Datum> {
@@ -91,11 +91,7 @@ fn budget_owner(call: Call) -> Option<Datum> {
     })())
 }
 
-sql_function!(
-    dp_set_budget_owner,
-    pg_finfo_dp_set_budget_owner,
-    budget_owner
-);
+sql_function!(dp_set_budget_owner, budget_owner);
 
 /// `dp_continue_budget(name, epsilon, delta)`
 fn budget_continue(call: Call) -> Option<Datum> {
@@ -120,11 +116,7 @@ fn budget_continue(call: Call) -> Option<Datum> {
     })())
 }
 
-sql_function!(
-    dp_continue_budget,
-    pg_finfo_dp_continue_budget,
-    budget_continue
-);
+sql_function!(dp_continue_budget, budget_continue);
 
 /// `dp_restore_budget(name, epsilon, delta [, role])`
 fn budget_restore(call: Call) -> Option<Datum> {
@@ -145,11 +137,7 @@ fn budget_restore(call: Call) -> Option<Datum> {
     })())
 }
 
-sql_function!(
-    dp_restore_budget,
-    pg_finfo_dp_restore_budget,
-    budget_restore
-);
+sql_function!(dp_restore_budget, budget_restore);
 
 /// `dp_charge(budget, epsilon, delta [, role])`
 fn charge(call: Call) -> Option<Datum> {
@@ -170,7 +158,7 @@ fn charge(call: Call) -> Option<Datum> {
     })())
 }
 
-sql_function!(dp_charge, pg_finfo_dp_charge, charge);
+sql_function!(dp_charge, charge);
 
 /// `dp_budget_sums(limit_epsilon, limit_delta, limit_units_epsilon, limit_units_rho, limit_units_delta,
 /// epsilon, rho, delta, price)`: what they mean, and how many charges of the price are left. It looks at nothing else.
@@ -203,11 +191,11 @@ fn budget_sums(call: Call) -> Option<Datum> {
     Some(unsafe { composite(call, columns) })
 }
 
-sql_function!(dp_budget_sums, pg_finfo_dp_budget_sums, budget_sums);
+sql_function!(dp_budget_sums, budget_sums);
 
 /// A trigger function: the tables of the ledger are not changed by SQL.
 fn ledger_refuse(_: Call) -> Option<Datum> {
     errors::ledger_is_shut().raise()
 }
 
-sql_function!(dp_ledger_refuse, pg_finfo_dp_ledger_refuse, ledger_refuse);
+sql_function!(dp_ledger_refuse, ledger_refuse);

@@ -119,8 +119,8 @@ pub unsafe fn answer(fcinfo: FunctionCallInfo, body: fn(Call) -> Option<Datum>) 
 /// Exports `$body`, a `fn(Call) -> Option<Datum>`, to SQL as the C function `$name`, guarded: a
 /// panic or an ERROR becomes an ordinary PostgreSQL error. `None` is NULL.
 macro_rules! sql_function {
-    ($name:ident, $finfo:ident, $body:path) => {
-        $crate::pg::fmgr::finfo!($finfo);
+    ($name:ident, $body:path) => {
+        $crate::pg::fmgr::finfo!($name);
 
         #[unsafe(no_mangle)]
         #[pgrx::pg_guard]
@@ -138,8 +138,8 @@ macro_rules! sql_function {
 /// Exports the C function `$name` that PostgreSQL calls so often that it runs unguarded: `$plain` for the plain case,
 /// and `$rest`, guarded and never inlined, for all else. Both take the `fcinfo`.
 macro_rules! unguarded_function {
-    ($name:ident, $finfo:ident, $plain:path, $rest:expr) => {
-        $crate::pg::fmgr::finfo!($finfo);
+    ($name:ident, $plain:path, $rest:expr) => {
+        $crate::pg::fmgr::finfo!($name);
 
         #[unsafe(no_mangle)]
         /// # Safety
@@ -166,8 +166,8 @@ macro_rules! unguarded_function {
 /// than the plain one. It takes the `fcinfo`, cannot panic, owns nothing, and calls nothing but
 /// [`unguarded_place`](crate::pg::memory::unguarded_place).
 macro_rules! plain_function {
-    ($name:ident, $finfo:ident, $body:path) => {
-        $crate::pg::fmgr::finfo!($finfo);
+    ($name:ident, $body:path) => {
+        $crate::pg::fmgr::finfo!($name);
 
         #[unsafe(no_mangle)]
         /// # Safety
@@ -181,15 +181,17 @@ macro_rules! plain_function {
     };
 }
 
-/// Says of a C function that it follows version 1 of the calling convention.
+/// Says of the C function `$name` that it follows version 1 of the calling convention.
 macro_rules! finfo {
-    ($finfo:ident) => {
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $finfo() -> &'static pgrx::pg_sys::Pg_finfo_record {
-            const RECORD: pgrx::pg_sys::Pg_finfo_record =
-                pgrx::pg_sys::Pg_finfo_record { api_version: 1 };
-            &RECORD
-        }
+    ($name:ident) => {
+        const _: () = {
+            #[unsafe(export_name = concat!("pg_finfo_", stringify!($name)))]
+            extern "C" fn finfo() -> &'static pgrx::pg_sys::Pg_finfo_record {
+                const RECORD: pgrx::pg_sys::Pg_finfo_record =
+                    pgrx::pg_sys::Pg_finfo_record { api_version: 1 };
+                &RECORD
+            }
+        };
     };
 }
 

@@ -187,9 +187,7 @@ unsafe fn key_of_row(fcinfo: FunctionCallInfo, rest: Rest) -> Datum {
     }
 }
 
-unguarded_function!(dp_key, pg_finfo_dp_key, key_of_row, |fcinfo| answer(
-    fcinfo, key
-));
+unguarded_function!(dp_key, key_of_row, |fcinfo| answer(fcinfo, key));
 
 /// Whether the values of a type have more than one form, so that its keys pass `dp_mean.key`.
 pub fn has_forms(kind: Oid) -> bool {

@@ -302,4 +302,4 @@ fn total(call: Call) -> Option<Datum> {
     }
 }
 
-sql_function!(dp_total, pg_finfo_dp_total, total);
+sql_function!(dp_total, total);

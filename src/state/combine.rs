@@ -206,9 +206,6 @@ impl AnyState<'_> {
     }
 }
 
-unguarded_function!(
-    dp_state_combine,
-    pg_finfo_dp_state_combine,
-    combine_plain,
-    |fcinfo| answer(fcinfo, combine)
-);
+unguarded_function!(dp_state_combine, combine_plain, |fcinfo| answer(
+    fcinfo, combine
+));

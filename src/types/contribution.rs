@@ -127,7 +127,7 @@ fn send(_: Call) -> Option<Datum> {
     pgrx::IntoDatum::into_datum(b"sealed".as_slice())
 }
 
-sql_function!(dp_contribution_in, pg_finfo_dp_contribution_in, refuse);
-sql_function!(dp_contribution_out, pg_finfo_dp_contribution_out, output);
-sql_function!(dp_contribution_recv, pg_finfo_dp_contribution_recv, refuse);
-sql_function!(dp_contribution_send, pg_finfo_dp_contribution_send, send);
+sql_function!(dp_contribution_in, refuse);
+sql_function!(dp_contribution_out, output);
+sql_function!(dp_contribution_recv, refuse);
+sql_function!(dp_contribution_send, send);

@@ -143,9 +143,9 @@ unsafe fn part_rows(fcinfo: FunctionCallInfo) -> Datum {
     unsafe { Part::new(Some(1.0), Some(0.0), Some(1.0), rows(fcinfo, 0), false).into_datum() }
 }
 
-plain_function!(dp_part, pg_finfo_dp_part, part);
-plain_function!(dp_part_sum, pg_finfo_dp_part_sum, part_sum);
-plain_function!(dp_part_rows, pg_finfo_dp_part_rows, part_rows);
+plain_function!(dp_part, part);
+plain_function!(dp_part_sum, part_sum);
+plain_function!(dp_part_rows, part_rows);
 
 /// Refuses: see [`errors::no_external_groups`].
 fn refuse(_: Call) -> Option<Datum> {
@@ -162,7 +162,7 @@ fn send(_: Call) -> Option<Datum> {
     pgrx::IntoDatum::into_datum(b"sealed".as_slice())
 }
 
-sql_function!(dp_groups_in, pg_finfo_dp_groups_in, refuse);
-sql_function!(dp_groups_out, pg_finfo_dp_groups_out, output);
-sql_function!(dp_groups_recv, pg_finfo_dp_groups_recv, refuse);
-sql_function!(dp_groups_send, pg_finfo_dp_groups_send, send);
+sql_function!(dp_groups_in, refuse);
+sql_function!(dp_groups_out, output);
+sql_function!(dp_groups_recv, refuse);
+sql_function!(dp_groups_send, send);

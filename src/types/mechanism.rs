@@ -79,27 +79,27 @@ fn compare(call: Call) -> Option<Datum> {
     (order(call) as i32).into_datum()
 }
 
-sql_function!(dp_mechanism_in, pg_finfo_dp_mechanism_in, input);
-sql_function!(dp_mechanism_out, pg_finfo_dp_mechanism_out, output);
-sql_function!(dp_mechanism_recv, pg_finfo_dp_mechanism_recv, receive);
-sql_function!(dp_mechanism_send, pg_finfo_dp_mechanism_send, send);
-sql_function!(dp_mechanism_cmp, pg_finfo_dp_mechanism_cmp, compare);
+sql_function!(dp_mechanism_in, input);
+sql_function!(dp_mechanism_out, output);
+sql_function!(dp_mechanism_recv, receive);
+sql_function!(dp_mechanism_send, send);
+sql_function!(dp_mechanism_cmp, compare);
 
 /// The six comparison operators.
 macro_rules! comparison {
-    ($($name:ident, $finfo:ident, $body:ident, $test:ident;)*) => {$(
+    ($($name:ident, $body:ident, $test:ident;)*) => {$(
         fn $body(call: Call) -> Option<Datum> {
             order(call).$test().into_datum()
         }
-        sql_function!($name, $finfo, $body);
+        sql_function!($name, $body);
     )*};
 }
 
 comparison! {
-    dp_mechanism_lt, pg_finfo_dp_mechanism_lt, less, is_lt;
-    dp_mechanism_le, pg_finfo_dp_mechanism_le, less_or_equal, is_le;
-    dp_mechanism_eq, pg_finfo_dp_mechanism_eq, equal, is_eq;
-    dp_mechanism_ne, pg_finfo_dp_mechanism_ne, not_equal, is_ne;
-    dp_mechanism_ge, pg_finfo_dp_mechanism_ge, greater_or_equal, is_ge;
-    dp_mechanism_gt, pg_finfo_dp_mechanism_gt, greater, is_gt;
+    dp_mechanism_lt, less, is_lt;
+    dp_mechanism_le, less_or_equal, is_le;
+    dp_mechanism_eq, equal, is_eq;
+    dp_mechanism_ne, not_equal, is_ne;
+    dp_mechanism_ge, greater_or_equal, is_ge;
+    dp_mechanism_gt, greater, is_gt;
 }

@@ -11,5 +11,5 @@ fn refuse(_: Call) -> Option<Datum> {
     errors::no_external_state()
 }
 
-sql_function!(dp_state_recv, pg_finfo_dp_state_recv, refuse);
-sql_function!(dp_state_send, pg_finfo_dp_state_send, refuse);
+sql_function!(dp_state_recv, refuse);
+sql_function!(dp_state_send, refuse);
