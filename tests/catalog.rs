@@ -13,7 +13,7 @@ use dp_mean_tests::{Build, Database, Role, explain, refused, rows, run, session,
 use postgres::Client;
 
 /// The functions that convert budgets.
-const CONVERSIONS: [&str; 8] = [
+const CONVERSIONS: &[&str] = &[
     "dp_delta(double precision,double precision)",
     "dp_eps(double precision,double precision)",
     "dp_eps_of_rho(double precision,double precision)",
@@ -25,7 +25,7 @@ const CONVERSIONS: [&str; 8] = [
 ];
 
 /// The functions to plan with.
-const PLANS: [&str; 6] = [
+const PLANS: &[&str] = &[
     "dp_clip_bias(double precision,double precision,double precision)",
     "dp_clip_radius(double precision,double precision,double precision)",
     "dp_epsilon_for(double precision,double precision,double precision,double precision,dp_mechanism)",
@@ -35,7 +35,7 @@ const PLANS: [&str; 6] = [
 ];
 
 /// The functions that keep budgets, which are granted to who may call them.
-const LEDGER: [&str; 9] = [
+const LEDGER: &[&str] = &[
     "dp_set_budget(text,double precision,double precision)",
     "dp_set_budget(text,double precision,double precision,regrole)",
     "dp_close_budget(text)",
@@ -48,7 +48,7 @@ const LEDGER: [&str; 9] = [
 ];
 
 /// The functions that protect tables.
-const GATE: [&str; 8] = [
+const GATE: &[&str] = &[
     "dp_allow(regclass,regrole)",
     "dp_declare(regclass,text,double precision,double precision)",
     "dp_declare(regclass,text,text[])",
@@ -60,7 +60,7 @@ const GATE: [&str; 8] = [
 ];
 
 /// What the gate writes into queries.
-const WRITTEN: [&str; 4] = [
+const WRITTEN: &[&str] = &[
     "dp_mean.receipt(oid,oid,bigint,bigint,bigint,text)",
     "dp_mean.receipt_final(boolean)",
     "dp_mean.receipt_trans(boolean,oid,oid,bigint,bigint,bigint,text)",
@@ -181,11 +181,11 @@ fn each_function_says_what_it_is() {
     let set =
         |names: &[&str]| -> BTreeSet<String> { names.iter().map(|&name| name.into()).collect() };
     for (found, expected) in [
-        (conversions, &CONVERSIONS[..]),
-        (plans, &PLANS),
-        (ledger, &LEDGER),
-        (gate, &GATE),
-        (written, &WRITTEN),
+        (conversions, CONVERSIONS),
+        (plans, PLANS),
+        (ledger, LEDGER),
+        (gate, GATE),
+        (written, WRITTEN),
     ] {
         assert_eq!(set(&found), set(expected));
     }
@@ -285,7 +285,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         role.name(),
         functions()
     );
-    let mut of_states = 0;
+    let mut of_states = 0_i64;
     for row in rows(&mut client, &sql) {
         let name: &str = row.get(0);
         let converts = ["contribution", "groups"]
@@ -295,12 +295,16 @@ fn only_the_aggregates_may_run_what_works_on_states() {
                 .as_flattened()
                 .iter()
                 .any(|start| name.starts_with(start));
-        of_states += usize::from(of_state);
+        of_states += i64::from(of_state);
         let shut = of_state || LEDGER.contains(&name) || name == REFUSES || name == STATS;
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    assert_eq!(of_states, 157);
+    // All that the aggregates are made of, and what reads and writes states, contributions and groups.
+    let parts = "SELECT count(DISTINCT part) FROM pg_aggregate, \
+         unnest(ARRAY[aggtransfn, aggfinalfn, aggcombinefn]::oid[]) part WHERE aggtranstype = 'dp_mean.dp_state'::regtype";
+    let parts = value::<i64>(&mut client, parts);
+    assert_eq!(of_states, parts + 2 + 2 * 4);
     for (name, usable) in [
         ("dp_mean.dp_state", false),
         ("dp_mean.dp_contribution", false),
@@ -829,13 +833,14 @@ fn dp_mechanisms_lists_what_works() {
         .collect();
     assert_eq!(listed, known);
 
-    // The planner's number of rows is theirs.
-    let rows_of = "SELECT prorows::bigint FROM pg_proc WHERE proname = 'dp_mechanisms'";
-    assert_eq!(value::<i64>(&mut client, rows_of), known.len() as i64);
+    // The planner's number of rows is about theirs.
+    let rows_of = "SELECT prorows::float8 FROM pg_proc WHERE proname = 'dp_mechanisms'";
+    let ratio = value::<f64>(&mut client, rows_of) / known.len() as f64;
+    assert!((0.5..=2.0).contains(&ratio), "{ratio}");
 }
 
 /// A call of each aggregate with a mechanism, and the aggregate under which that one is listed.
-const CALLS: [(&str, &str); 28] = [
+const CALLS: &[(&str, &str)] = &[
     ("dp_mean", "dp_mean(x, 0, 1, {eps}, {mech})"),
     ("dp_mean", "dp_mean_and_count(x, 0, 1, {eps}, {mech})"),
     ("dp_sum", "dp_sum(x, 0, 1, {eps}, {mech})"),
@@ -937,7 +942,7 @@ fn every_example_works_and_so_does_every_parameter() {
     let (_database, mut client) = session(Build::Release);
     run(&mut client, "SET dp_mean.allow_pathological = on");
     let names: BTreeSet<&str> = catalog().map(|(_, _, info)| info.name).collect();
-    for (entry, template) in CALLS {
+    for &(entry, template) in CALLS {
         let mine: Vec<_> = catalog().filter(|(name, ..)| *name == entry).collect();
         assert_eq!(mine.iter().filter(|(_, default, _)| *default).count(), 1);
         let bounded = |eps: &str, mechanism: &str| {
@@ -1039,7 +1044,7 @@ fn the_default_is_the_one_that_is_listed() {
 }
 
 /// Texts of mechanisms with their canonical form.
-const TEXTS: [(&str, &str); 17] = [
+const TEXTS: &[(&str, &str)] = &[
     ("hourglass", "hourglass"),
     (" hourglass ( ) ", "hourglass"),
     ("hourglass(gamma=0.5)", "hourglass(gamma=0.5)"),
@@ -1079,7 +1084,7 @@ fn mechanisms() -> (Database, Client) {
 #[test]
 fn the_text_of_a_mechanism_round_trips() {
     let (_database, mut client) = mechanisms();
-    for (text, canonical) in TEXTS {
+    for &(text, canonical) in TEXTS {
         for (cast, from) in [
             ("", "literal"),
             ("::text", "text"),

@@ -17,7 +17,7 @@ const MEMBERS: &str = "SELECT objid FROM pg_depend WHERE refclassid = 'pg_extens
 const EVERYWHERE: [&str; 2] = ["rows", "groups"];
 
 /// What functions are for: a title, and their names. Sections for mechanisms, types and settings follow.
-const PURPOSES: [(&str, &[&str]); 15] = [
+const PURPOSES: &[(&str, &[&str])] = &[
     (
         "Means, sums and counts",
         &[
@@ -547,7 +547,7 @@ fn reference(client: &mut Client) -> String {
     let mut page = HEAD.to_owned();
     page.push_str("\n| what for | functions |\n| --- | --- |\n");
     let anchor = |title: &str| title.to_lowercase().replace(',', "").replace(' ', "-");
-    for (title, names) in PURPOSES {
+    for &(title, names) in PURPOSES {
         let names: Vec<String> = names
             .iter()
             .map(|name| format!("[`{name}`](#{name})"))
@@ -556,7 +556,7 @@ fn reference(client: &mut Client) -> String {
         writeln!(page, "| [{title}](#{}) | {names} |", anchor(title)).expect("memory");
     }
     page.push_str("| [Views](#views), [types](#types), [settings](#settings) | |\n\n");
-    for (i, (title, names)) in PURPOSES.into_iter().enumerate() {
+    for (i, &(title, names)) in PURPOSES.iter().enumerate() {
         writeln!(page, "## {title}\n").expect("memory");
         let of: Vec<&Function> = functions
             .iter()
