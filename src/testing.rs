@@ -273,8 +273,12 @@ fn first(call: Call) -> *mut pg_sys::Node {
     }
 }
 
-fn written(node: *mut pg_sys::Node) -> Option<Written> {
-    // SAFETY: an expression of a plan that runs; each cast follows a look at the tag.
+/// A call, of an operator or a function; `None` if the expression is something else.
+///
+/// # Safety
+/// An expression of a plan that runs.
+unsafe fn written(node: *mut pg_sys::Node) -> Option<Written> {
+    // SAFETY: the caller guarantees it; each cast follows a look at the tag.
     unsafe {
         match (*node).type_ {
             pg_sys::NodeTag::T_OpExpr => {
@@ -303,7 +307,8 @@ fn written(node: *mut pg_sys::Node) -> Option<Written> {
 /// `dp_test_judge("any")`: what is judged of the call that is the argument: `total`, `partial`, or a reason; or
 /// what is wrong with its collation.
 fn judged(call: Call) -> Option<Datum> {
-    let written = written(first(call))?;
+    // SAFETY: the argument of a call in a plan that runs.
+    let written = unsafe { written(first(call)) }?;
     // SAFETY: the expressions are the plan's.
     let judgement = unsafe {
         collation_ok(written.input_collation, written.arguments)

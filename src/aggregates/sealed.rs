@@ -3,6 +3,7 @@
 //! With a state travels its call, the aggregate and the values of its arguments, which the coordinator's plan does not
 //! have. So the text is made of a group without rows too, and is as long as that of one with rows.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use dp_core::encoding::grid::Grid;
@@ -300,29 +301,8 @@ fn input(call: Call) -> Option<Datum> {
     }
     let wrapped = wrapper::wrapped(call).filter(|wrapped| wrapped.side == Side::Coordinator);
     let wrapped = wrapped.unwrap_or_else(|| errors::no_external_state());
-    let Opening {
-        opener,
-        types,
-        known,
-    } = opening(call, &wrapped);
-    let part = opener
-        .open(text)
-        .filter(|part| part.call.first() == Some(&partial_state::beginning()))
-        .filter(|part| comes_once(call, &wrapped, &part.nonce))
-        .and_then(|part| {
-            if known.as_ref().is_none_or(|(of, _)| of != part.call) {
-                let values = partial_state::values(types, part.call)?;
-                // SAFETY: the values are those of a call of it: only servers with the key say so.
-                let form = unsafe { form(wrapped.aggregate, &values) };
-                *known = Some((part.call.to_vec(), form));
-            }
-            let (_, form) = known.as_ref()?;
-            // SAFETY: a state that was just made.
-            let state = unsafe { partial_state::bytes(form.lengthen(part.state)?) }?;
-            Carried::opened(wrapped.aggregate, part.call, state)
-        });
-    let part = part.unwrap_or_else(|| errors::not_sealed());
-    Some(part.datum())
+    let part = with_opening(call, &wrapped, |opening| opening.open(call, &wrapped, text));
+    Some(part.unwrap_or_else(|| errors::not_sealed()))
 }
 
 /// What opens the parts of a call of Citus.
@@ -333,8 +313,33 @@ struct Opening {
     known: Option<(Vec<u8>, Form)>,
 }
 
-/// What is kept for the query, of the input function.
-fn opening<'a>(call: Call, wrapped: &Wrapped) -> &'a mut Opening {
+impl Opening {
+    /// The part that a text is, as a datum; `None` if it is none, or came already.
+    fn open(&mut self, call: Call, wrapped: &Wrapped, text: &[u8]) -> Option<Datum> {
+        let Self {
+            opener,
+            types,
+            known,
+        } = self;
+        let part = opener
+            .open(text)
+            .filter(|part| part.call.first() == Some(&partial_state::beginning()))
+            .filter(|part| comes_once(call, wrapped, &part.nonce))?;
+        if known.as_ref().is_none_or(|(of, _)| of != part.call) {
+            let values = partial_state::values(types, part.call)?;
+            // SAFETY: the values are those of a call of it: only servers with the key say so.
+            let form = unsafe { form(wrapped.aggregate, &values) };
+            *known = Some((part.call.to_vec(), form));
+        }
+        let (_, form) = known.as_ref()?;
+        // SAFETY: a state that was just made.
+        let state = unsafe { partial_state::bytes(form.lengthen(part.state)?) }?;
+        Carried::opened(wrapped.aggregate, part.call, state).map(|part| part.datum())
+    }
+}
+
+/// Works with what is kept for the query, of the input function.
+fn with_opening<R>(call: Call, wrapped: &Wrapped, work: impl FnOnce(&mut Opening) -> R) -> R {
     let place = Place::of_any(call, wrapped);
     let kept = place.kept().unwrap_or_else(|| {
         let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
@@ -344,13 +349,13 @@ fn opening<'a>(call: Call, wrapped: &Wrapped) -> &'a mut Opening {
             known: None,
         };
         let memory = &mut PgMemoryContexts::For(place.memory);
-        let kept = memory.leak_and_drop_on_delete(opening).cast();
+        let kept = memory.leak_and_drop_on_delete(RefCell::new(opening)).cast();
         place.keep(kept);
         kept
     });
-    // SAFETY: it is that of this function, lives as long as the query that makes this call, and nobody else refers
-    // to it.
-    unsafe { &mut *kept.cast() }
+    // SAFETY: it is that of this function, and lives as long as the query that makes this call.
+    let opening = unsafe { &*kept.cast::<RefCell<Opening>>() };
+    work(&mut opening.borrow_mut())
 }
 
 sql_function!(dp_state_in, input);

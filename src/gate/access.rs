@@ -4,7 +4,7 @@ use pgrx::pg_sys::{self, Oid, Query, RTEKind, RangeTblEntry};
 
 use crate::gate::defence::Defence;
 use crate::ledger::session;
-use crate::pg::tree::{self, Ref};
+use crate::pg::tree::{self, List, Ref};
 
 /// What a query asks of a table.
 struct Permissions {
@@ -17,35 +17,37 @@ struct Permissions {
     updated: *mut pg_sys::Bitmapset,
 }
 
-/// What has the permissions of an entry: on newer servers a record of its own.
 #[cfg(feature = "pg15")]
-type Holder = RangeTblEntry;
-#[cfg(not(feature = "pg15"))]
-type Holder = pg_sys::RTEPermissionInfo;
-
-#[cfg(feature = "pg15")]
-fn holder(_: Ref<Query>, entry: Ref<RangeTblEntry>) -> Option<Ref<Holder>> {
+fn holder<'t>(
+    _: Ref<'t, Query>,
+    entry: Ref<'t, RangeTblEntry>,
+) -> Option<Ref<'t, tree::Permissions>> {
     Some(entry)
 }
 
 #[cfg(not(feature = "pg15"))]
-fn holder(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> Option<Ref<Holder>> {
-    if entry.perminfoindex == 0 {
+fn holder<'t>(
+    query: Ref<'t, Query>,
+    entry: Ref<'t, RangeTblEntry>,
+) -> Option<Ref<'t, tree::Permissions>> {
+    if entry.perminfoindex() == 0 {
         return None;
     }
     // SAFETY: an entry of this query that has such a record.
-    let info = unsafe { pg_sys::getRTEPermissionInfo(query.rteperminfos, entry.pointer()) };
-    Ref::of(info)
+    unsafe {
+        let all = query.rteperminfos().pointer();
+        Ref::of(pg_sys::getRTEPermissionInfo(all, entry.pointer()))
+    }
 }
 
-fn permissions(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> Option<Permissions> {
+fn permissions<'t>(query: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>) -> Option<Permissions> {
     let holder = holder(query, entry)?;
     Some(Permissions {
-        required: holder.requiredPerms,
-        as_role: holder.checkAsUser,
-        selected: holder.selectedCols,
-        inserted: holder.insertedCols,
-        updated: holder.updatedCols,
+        required: holder.requiredPerms(),
+        as_role: holder.checkAsUser(),
+        selected: holder.selectedCols(),
+        inserted: holder.insertedCols(),
+        updated: holder.updatedCols(),
     })
 }
 
@@ -53,8 +55,8 @@ fn permissions(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> Option<Permissio
 ///
 /// PostgreSQL's own function for it also asks the hooks of other extensions, which expect an execution: none has begun
 /// where a query is planned. They are asked when it begins, as ever.
-pub fn is_denied(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> bool {
-    if entry.rtekind != RTEKind::RTE_RELATION {
+pub fn is_denied<'t>(query: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>) -> bool {
+    if entry.rtekind() != RTEKind::RTE_RELATION {
         return false;
     }
     let Some(permissions) = permissions(query, entry).filter(|asked| asked.required != 0) else {
@@ -69,7 +71,7 @@ pub fn is_denied(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> bool {
     };
     let all = pg_sys::AclMaskHow::ACLMASK_ALL;
     // SAFETY: a lookup in the catalog, of a table that the query has locked.
-    let has = unsafe { pg_sys::pg_class_aclmask(entry.relid, role, permissions.required, all) };
+    let has = unsafe { pg_sys::pg_class_aclmask(entry.relid(), role, permissions.required, all) };
     let missing = permissions.required & !has;
     // These can be had of columns too.
     let of_columns = [
@@ -81,7 +83,7 @@ pub fn is_denied(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> bool {
     for (right, columns) in of_columns {
         let right = right as pg_sys::AclMode;
         others &= !right;
-        if missing & right != 0 && !has_columns(entry.relid, role, right, columns) {
+        if missing & right != 0 && !has_columns(entry.relid(), role, right, columns) {
             return true;
         }
     }
@@ -120,19 +122,19 @@ fn has_columns(
 }
 
 /// The same, as PostgreSQL asks it where a plan starts: with the hooks of other extensions.
-fn is_denied_with_hooks(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> bool {
+fn is_denied_with_hooks<'t>(query: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>) -> bool {
     let entries = tree::list_of([entry]);
     // SAFETY: a list with this entry, and on newer servers one with its record.
     unsafe {
         #[cfg(feature = "pg15")]
         {
             let _ = query;
-            !pg_sys::ExecCheckRTPerms(entries, false)
+            !pg_sys::ExecCheckRTPerms(entries.pointer(), false)
         }
         #[cfg(not(feature = "pg15"))]
         {
             let records = tree::list_of(holder(query, entry));
-            !pg_sys::ExecCheckPermissions(entries, records, false)
+            !pg_sys::ExecCheckPermissions(entries.pointer(), records.pointer(), false)
         }
     }
 }
@@ -152,18 +154,18 @@ pub fn may_read_some(relation: Oid, role: Oid) -> bool {
 }
 
 /// Whether it asks for reading it, and for nothing else.
-pub fn is_only_read(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> bool {
+pub fn is_only_read<'t>(query: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>) -> bool {
     permissions(query, entry)
         .is_some_and(|permissions| permissions.required == pg_sys::ACL_SELECT as pg_sys::AclMode)
 }
 
 /// Whether it asks for anything.
-pub fn is_asked(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> bool {
+pub fn is_asked<'t>(query: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>) -> bool {
     permissions(query, entry).is_some_and(|permissions| permissions.required != 0)
 }
 
 /// The role whose rights count, if it is another than the current one: the owner of a view.
-pub fn view_owner(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> Option<Oid> {
+pub fn view_owner<'t>(query: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>) -> Option<Oid> {
     permissions(query, entry)
         .map(|permissions| permissions.as_role)
         .filter(|role| *role != Oid::INVALID)
@@ -171,47 +173,48 @@ pub fn view_owner(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> Option<Oid> {
 
 /// Lends the table: what is read of it in this query is read with the right of its owner. Also says that the column of
 /// the person is read.
-pub fn lend(query: Ref<Query>, entry: Ref<RangeTblEntry>, owner: Oid, unit: i16) {
+pub fn lend<'t>(query: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>, owner: Oid, unit: i16) {
     let column = i32::from(unit) - pg_sys::FirstLowInvalidHeapAttributeNumber;
-    let Some(mut holder) = holder(query, entry) else {
+    let Some(holder) = holder(query, entry) else {
         return;
     };
-    holder.checkAsUser = owner;
-    // SAFETY: a set of small numbers, or NULL.
-    holder.selectedCols = unsafe { pg_sys::bms_add_member(holder.selectedCols, column) };
+    holder.set_checkAsUser(owner);
+    holder.add_selected(column);
 }
 
 /// Takes the question for rights away from an entry that no longer represents a table.
-pub fn forget(mut entry: Ref<RangeTblEntry>) {
+pub fn forget(entry: Ref<RangeTblEntry>) {
     #[cfg(feature = "pg15")]
     {
-        entry.requiredPerms = 0;
+        entry.set_requiredPerms(0);
     }
     #[cfg(not(feature = "pg15"))]
     {
-        entry.perminfoindex = 0;
+        entry.set_perminfoindex(0);
     }
 }
 
 /// Puts the range table of one query in the place of another's, with what goes with it.
-pub fn move_tables(mut from: Ref<Query>, mut to: Ref<Query>) {
-    to.rtable = std::mem::replace(&mut from.rtable, std::ptr::null_mut());
+pub fn move_tables<'t>(from: Ref<'t, Query>, to: Ref<'t, Query>) {
+    to.set_rtable(from.rtable());
+    from.set_rtable(List::EMPTY);
     #[cfg(not(feature = "pg15"))]
     {
-        to.rteperminfos = std::mem::replace(&mut from.rteperminfos, std::ptr::null_mut());
+        to.set_rteperminfos(from.rteperminfos());
+        from.set_rteperminfos(List::EMPTY);
     }
 }
 
 /// The only table of a new query: a copy of an entry of another, with what it asks for.
-pub fn copy_table(from: Ref<Query>, entry: Ref<RangeTblEntry>, mut to: Ref<Query>) {
+pub fn copy_table<'t>(from: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>, to: Ref<'t, Query>) {
     #[cfg(feature = "pg15")]
     let (_, copy) = (from, entry.copy());
     #[cfg(not(feature = "pg15"))]
-    let mut copy = entry.copy();
+    let copy = entry.copy();
     #[cfg(not(feature = "pg15"))]
     if let Some(holder) = holder(from, entry) {
-        copy.perminfoindex = 1;
-        to.rteperminfos = tree::list_of([holder.copy()]);
+        copy.set_perminfoindex(1);
+        to.set_rteperminfos(tree::list_of([holder.copy()]));
     }
-    to.rtable = tree::list_of([copy]);
+    to.set_rtable(tree::list_of([copy]));
 }

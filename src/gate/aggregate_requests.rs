@@ -3,7 +3,7 @@
 use dp_core::registry;
 use dp_core::request::ranks::MOST;
 use dp_core::request::unit::Given;
-use pgrx::pg_sys::{self, Aggref, Node, NodeTag, Oid, TargetEntry};
+use pgrx::pg_sys::{self, Aggref, Node, NodeTag, Oid};
 
 use crate::aggregates::SIGNATURES;
 use crate::call::signature::Role;
@@ -115,8 +115,8 @@ impl OfTwo {
 
 /// A column of numbers between public bounds.
 #[derive(Clone, Copy)]
-pub struct Numbers {
-    pub argument: Ref<Node>,
+pub struct Numbers<'t> {
+    pub argument: Ref<'t, Node>,
     pub bounds: (f64, f64),
 }
 
@@ -146,19 +146,19 @@ impl Own {
 }
 
 /// An aggregate of a block, checked.
-pub struct Asked {
-    pub call: Ref<Aggref>,
+pub struct Asked<'t> {
+    pub call: Ref<'t, Aggref>,
     pub what: What,
     /// What it is about, as it is computed for private rows: a number, or for counts anything that is not NULL.
-    pub argument: Option<Ref<Node>>,
-    pub filter: Option<Ref<Node>>,
+    pub argument: Option<Ref<'t, Node>>,
+    pub filter: Option<Ref<'t, Node>>,
     /// Of an argument that is a number.
     pub bounds: Option<(f64, f64)>,
     /// The second of two columns; the argument is the first.
-    pub x: Option<Numbers>,
+    pub x: Option<Numbers<'t>>,
 }
 
-impl Asked {
+impl<'t> Asked<'t> {
     /// Whether both are about the same numbers of the same rows.
     pub fn is_about_the_same(&self, other: &Self) -> bool {
         same(self.argument, other.argument)
@@ -171,7 +171,7 @@ impl Asked {
 
 /// The most groups that a person is kept in: those of the policy, or fewer where an aggregate asks for that. What is
 /// more than the policy's is refused, as what the noise is for must be what a person counts for.
-pub fn groups(block: &Block, asked: &[Asked]) -> Checked<u32> {
+pub fn groups<'t>(block: &Block<'t>, asked: &[Asked<'t>]) -> Checked<u32> {
     let label = &block.policy.label;
     let mut least: Option<u32> = None;
     for own in asked.iter().filter_map(|asked| match &asked.what {
@@ -210,7 +210,7 @@ pub fn groups(block: &Block, asked: &[Asked]) -> Checked<u32> {
 }
 
 /// Whether both are absent, or say the same.
-fn same(one: Option<Ref<Node>>, other: Option<Ref<Node>>) -> bool {
+fn same<'t>(one: Option<Ref<'t, Node>>, other: Option<Ref<'t, Node>>) -> bool {
     match (one, other) {
         (None, None) => true,
         (Some(one), Some(other)) => one.same(other),
@@ -219,17 +219,17 @@ fn same(one: Option<Ref<Node>>, other: Option<Ref<Node>>) -> bool {
 }
 
 /// The aggregates of a block, each once.
-pub fn collect(block: &Block) -> Checked<Vec<Asked>> {
+pub fn collect<'t>(block: &Block<'t>) -> Checked<Vec<Asked<'t>>> {
     let mut calls: Vec<Ref<Aggref>> = Vec::new();
-    let targets = tree::list::<TargetEntry>(block.query.targetList);
-    let having = Ref::of(block.query.havingQual);
-    for node in targets.into_iter().map(Ref::node).chain(having) {
+    let targets = block.query.targetList();
+    let having = block.query.havingQual();
+    for node in targets.any_kind().into_iter().chain(having) {
         find(node, &mut calls);
     }
     calls.into_iter().map(|call| asked(block, call)).collect()
 }
 
-fn find(node: Ref<Node>, calls: &mut Vec<Ref<Aggref>>) {
+fn find<'t>(node: Ref<'t, Node>, calls: &mut Vec<Ref<'t, Aggref>>) {
     tree::search(node, &mut |node, _| {
         if let Some(call) = node.cast::<Aggref>() {
             if !calls.iter().any(|known| known.same(call)) {
@@ -245,25 +245,26 @@ fn find(node: Ref<Node>, calls: &mut Vec<Ref<Aggref>>) {
     });
 }
 
-fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
-    if call.agglevelsup != 0 {
+fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
+    if call.agglevelsup() != 0 {
         return Err("an aggregate of an outer query is used inside the query".into());
     }
-    let name = name_of(call.aggfnoid);
-    let is_builtin = call.aggfnoid.to_u32() < FIRST_OF_OTHERS;
-    let is_own = !is_builtin && extension::has_function(call.aggfnoid);
+    let name = name_of(call.aggfnoid());
+    let is_builtin = call.aggfnoid().to_u32() < FIRST_OF_OTHERS;
+    let is_own = !is_builtin && extension::has_function(call.aggfnoid());
     let quantile = percentile(block, call, &name)?;
-    if call.aggkind as u8 != b'n' && quantile.is_none() {
-        return Err(refused(call.aggfnoid));
+    if call.aggkind() as u8 != b'n' && quantile.is_none() {
+        return Err(refused(call.aggfnoid()));
     }
-    if (quantile.is_none() && !call.aggorder.is_null()) || call.aggvariadic {
+    if (quantile.is_none() && !call.aggorder().is_empty()) || call.aggvariadic() {
         return Err(format!("{name} with ORDER BY or VARIADIC cannot be used").into());
     }
-    let filter = block.checker.safe_if(call.aggfilter.cast())?;
+    let filter = block.checker.safe_if(call.aggfilter())?;
     let filter = filter.map(|filter| flat(block, filter));
-    let arguments: Vec<_> = tree::list::<TargetEntry>(call.args)
+    let arguments: Vec<_> = call
+        .args()
         .into_iter()
-        .map(|entry| Ref::of(entry.expr).expect("an argument").node())
+        .map(|entry| entry.expr().expect("an argument"))
         .map(|argument| flat(block, argument))
         .collect();
     let mut asked = Asked {
@@ -274,12 +275,13 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
         bounds: None,
         x: None,
     };
-    if !call.aggdistinct.is_null() {
+    if !call.aggdistinct().is_empty() {
         let unit = arguments
             .first()
             .and_then(|first| first.cast::<pg_sys::Var>());
-        let is_unit = unit
-            .is_some_and(|unit| unit.varno == block.index && unit.varattno == block.policy.unit);
+        let is_unit = unit.is_some_and(|unit| {
+            unit.varno() == block.index && unit.varattno() == block.policy.unit
+        });
         if !(is_builtin && name == "count" && is_unit) {
             return Err(Reason::with_hint(
                 format!("{name} with DISTINCT cannot be used"),
@@ -293,10 +295,12 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
         return own(block, asked, &name, &arguments);
     }
     if !is_builtin {
-        return Err(refused(call.aggfnoid));
+        return Err(refused(call.aggfnoid()));
     }
     asked.what = match name.as_str() {
-        "percentile_cont" | "percentile_disc" => quantile.ok_or_else(|| refused(call.aggfnoid))?,
+        "percentile_cont" | "percentile_disc" => {
+            quantile.ok_or_else(|| refused(call.aggfnoid()))?
+        }
         "count" => What::Count,
         "avg" => What::Mean,
         "sum" => What::Sum,
@@ -307,7 +311,7 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
         "max" => What::Greatest,
         _ => match OfTwo::named(&name) {
             Some(of_two) => What::OfTwo(of_two),
-            None => return Err(refused(call.aggfnoid)),
+            None => return Err(refused(call.aggfnoid())),
         },
     };
     if let (What::OfTwo(_), [y, x]) = (&asked.what, arguments.as_slice()) {
@@ -344,7 +348,7 @@ fn asked(block: &Block, call: Ref<Aggref>) -> Checked<Asked> {
 }
 
 /// An expression as the numbers that the aggregate `name` is about, with its public bounds.
-fn bounded(block: &Block, name: &str, argument: Ref<Node>) -> Checked<Numbers> {
+fn bounded<'t>(block: &Block<'t>, name: &str, argument: Ref<'t, Node>) -> Checked<Numbers<'t>> {
     let range = block.range(block.checker.folded(argument.copy()));
     Ok(Numbers {
         argument: number(block, argument)?,
@@ -354,7 +358,7 @@ fn bounded(block: &Block, name: &str, argument: Ref<Node>) -> Checked<Numbers> {
 
 /// What `percentile_cont(q) WITHIN GROUP (ORDER BY x)` or `percentile_disc` asks for, of one constant q or of an array
 /// of some; one is counted from below also where the order is descending.
-fn percentile(block: &Block, call: Ref<Aggref>, name: &str) -> Checked<Option<What>> {
+fn percentile<'t>(block: &Block<'t>, call: Ref<'t, Aggref>, name: &str) -> Checked<Option<What>> {
     // percentile_cont and percentile_disc, of one number and of an array.
     const OF_ONE: [u32; 2] = [3974, 3972];
     const OF_MANY: [u32; 2] = [3980, 3978];
@@ -364,16 +368,16 @@ fn percentile(block: &Block, call: Ref<Aggref>, name: &str) -> Checked<Option<Wh
     const HINT: &str = "Give a constant between 0 and 1, as in percentile_cont(0.5), or an array of some in \
      ascending order: \
                         percentile_cont(ARRAY[0.25, 0.5, 0.75]).";
-    let function = call.aggfnoid.to_u32();
+    let function = call.aggfnoid().to_u32();
     let is_many = OF_MANY.contains(&function);
-    let order = tree::list::<pg_sys::SortGroupClause>(call.aggorder);
-    let by = order.first().map_or(0, |order| order.sortop.to_u32());
+    let order = call.aggorder().nodes();
+    let by = order.first().map_or(0, |order| order.sortop().to_u32());
     let falls = DESCENDING.contains(&by);
     if !(is_many || OF_ONE.contains(&function)) || !(falls || ASCENDING.contains(&by)) {
         return Ok(None);
     }
     let unfit = |what: &str| Reason::with_hint(format!("the argument of {name} {what}"), HINT);
-    let direct = tree::list::<Node>(call.aggdirectargs).into_iter().next();
+    let direct = call.aggdirectargs().into_iter().next();
     let direct = direct.map(|direct| block.checker.folded(direct.copy()));
     let value = direct.and_then(tree::constant);
     let value = value.ok_or_else(|| unfit("is not a constant"))?;
@@ -395,13 +399,12 @@ fn percentile(block: &Block, call: Ref<Aggref>, name: &str) -> Checked<Option<Wh
 }
 
 /// The columns of joins in an expression by those that they stand for.
-fn flat(block: &Block, node: Ref<Node>) -> Ref<Node> {
-    let node = tree::flatten_joins(block.query, node.pointer());
-    Ref::of(node).expect("an expression")
+fn flat<'t>(block: &Block<'t>, node: Ref<'t, Node>) -> Ref<'t, Node> {
+    tree::flatten_joins(block.query, node)
 }
 
 /// An expression as the number that an aggregate is about.
-fn number(block: &Block, argument: Ref<Node>) -> Checked<Ref<Node>> {
+fn number<'t>(block: &Block<'t>, argument: Ref<'t, Node>) -> Checked<Ref<'t, Node>> {
     const NUMBERS: [Oid; 6] = [
         pg_sys::INT2OID,
         pg_sys::INT4OID,
@@ -432,7 +435,12 @@ fn checked_bounds((lo, hi): (f64, f64)) -> Checked<(f64, f64)> {
 }
 
 /// An aggregate of ours.
-fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> Checked<Asked> {
+fn own<'t>(
+    block: &Block<'t>,
+    mut asked: Asked<'t>,
+    name: &str,
+    arguments: &[Ref<'t, Node>],
+) -> Checked<Asked<'t>> {
     const TAKEN: [&str; 19] = [
         "dp_mean",
         "dp_mean_and_count",
@@ -455,7 +463,7 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
         "dp_regr_intercept",
     ];
     let Some(name) = TAKEN.into_iter().find(|known| *known == name) else {
-        return Err(refused(asked.call.aggfnoid));
+        return Err(refused(asked.call.aggfnoid()));
     };
     let roles = SIGNATURES
         .iter()
@@ -538,15 +546,15 @@ fn own(block: &Block, mut asked: Asked, name: &str, arguments: &[Ref<Node>]) -> 
 /// The name of a function.
 fn name_of(function: Oid) -> String {
     // SAFETY: a lookup in the catalog; NULL if it is gone.
-    tree::text_of(unsafe { pg_sys::get_func_name(function) })
+    unsafe { tree::text_of(pg_sys::get_func_name(function)) }
 }
 
 /// The schema of the public aggregates.
 pub fn schema() -> Checked<String> {
     let schema = extension::schema().ok_or("extension dp_mean does not exist")?;
-    // SAFETY: a lookup in the catalog.
-    let name = unsafe { pg_sys::get_namespace_name(schema) };
-    Ok(quoted(&tree::text_of(name)))
+    // SAFETY: a lookup in the catalog; NULL if it is gone.
+    let name = unsafe { tree::text_of(pg_sys::get_namespace_name(schema)) };
+    Ok(quoted(&name))
 }
 
 fn no_bounds(name: &str) -> Reason {
@@ -571,7 +579,7 @@ fn extreme(name: &str) -> Reason {
 
 fn refused(aggregate: Oid) -> Reason {
     // SAFETY: a lookup in the catalog, which answers for any number.
-    let name = tree::text_of(unsafe { pg_sys::format_procedure(aggregate) });
+    let name = unsafe { tree::text_of(pg_sys::format_procedure(aggregate)) };
     Reason::with_hint(
         format!("aggregate {name} has no private answer"),
         "Ask for count, sum, avg, stddev, variance, percentile_cont, corr or regr_slope, or one of the aggregates of \

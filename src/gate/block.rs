@@ -4,8 +4,7 @@
 use std::rc::Rc;
 
 use pgrx::pg_sys::{
-    self, FromExpr, JoinExpr, JoinType, Node, Oid, Query, RTEKind, RangeTblEntry, RangeTblRef,
-    SortGroupClause,
+    self, FromExpr, JoinExpr, JoinType, Node, Oid, Query, RTEKind, RangeTblRef, SortGroupClause,
 };
 
 use crate::gate::access;
@@ -18,7 +17,7 @@ use crate::gate::released;
 use crate::ledger::session;
 use crate::pg::procedure;
 use crate::pg::stack;
-use crate::pg::tree::{self, Ref};
+use crate::pg::tree::{self, List, Parameters, Ref};
 
 /// The most keys of a block: together they fit into a row.
 const MOST_KEYS: usize = 64;
@@ -36,14 +35,14 @@ const WIDENING: [u32; 8] = [
 ];
 
 /// A block, as far as it was checked.
-pub struct Block {
-    pub query: Ref<Query>,
+pub struct Block<'t> {
+    pub query: Ref<'t, Query>,
     /// The number of the protected table.
     pub index: i32,
     pub policy: Rc<Policy>,
     /// The owner of the view that names the table; invalid: the current role asks.
     pub view_owner: Oid,
-    pub checker: Checker,
+    pub checker: Checker<'t>,
     /// Whether other tables are joined, so that a row may be there several times.
     pub joined: bool,
     /// The numbers of the plain tables among them.
@@ -51,11 +50,11 @@ pub struct Block {
 }
 
 /// A key of GROUP BY.
-pub struct Key {
+pub struct Key<'t> {
     /// As the query has it.
-    pub written: Ref<Node>,
+    pub written: Ref<'t, Node>,
     /// As it is computed for private rows, in its one form.
-    pub safe: Ref<Node>,
+    pub safe: Ref<'t, Node>,
     /// The type modifier of that.
     pub modifier: i32,
     /// Whether it is the column that names the person.
@@ -66,31 +65,32 @@ pub struct Key {
     pub values: Option<Vec<String>>,
 }
 
-impl Block {
+impl<'t> Block<'t> {
     /// Checks the shape of the query, and all of FROM and WHERE.
     pub fn recognise(
-        mut query: Ref<Query>,
+        query: Ref<'t, Query>,
         index: i32,
         policy: Rc<Policy>,
-        parameters: pg_sys::ParamListInfo,
+        parameters: Parameters<'t>,
     ) -> Checked<Self> {
         let entry = tree::entry(query, index);
-        if query.commandType != pg_sys::CmdType::CMD_SELECT
-            || !query.rowMarks.is_null()
+        if query.commandType() != pg_sys::CmdType::CMD_SELECT
+            || !query.rowMarks().is_empty()
             || !access::is_only_read(query, entry)
         {
             return Err("protected tables can only be read, without row locks".into());
         }
-        let is_distinct = !query.hasAggs
-            && query.groupClause.is_null()
-            && !query.distinctClause.is_null()
-            && !query.hasDistinctOn
-            && !query.hasWindowFuncs
-            && !query.hasTargetSRFs;
+        let is_distinct = !query.hasAggs()
+            && query.groupClause().is_empty()
+            && !query.distinctClause().is_empty()
+            && !query.hasDistinctOn()
+            && !query.hasWindowFuncs()
+            && !query.hasTargetSRFs();
         if is_distinct {
-            query.groupClause = std::mem::replace(&mut query.distinctClause, std::ptr::null_mut());
+            query.set_groupClause(query.distinctClause());
+            query.set_distinctClause(List::EMPTY);
         }
-        if !query.hasAggs && query.groupClause.is_null() && query.groupingSets.is_null() {
+        if !query.hasAggs() && query.groupClause().is_empty() && query.groupingSets().is_empty() {
             return Err("the query has no aggregate".into());
         }
         let root = tree::planning(query, parameters);
@@ -107,13 +107,13 @@ impl Block {
             joined: false,
             inputs: Vec::new(),
         };
-        let from = Ref::of(query.jointree).expect("a query has FROM");
+        let from = query.jointree().expect("a query has FROM");
         if !block.is_below(from.node()) {
             return Err("the table is not in FROM".into());
         }
-        for other in tree::list::<RangeTblEntry>(query.rtable) {
+        for other in query.rtable() {
             if other != entry && access::is_denied(query, other) {
-                let name = quoted_name(other.relid);
+                let name = quoted_name(other.relid());
                 return Err(Reason::with_hint(
                     format!("it is joined with {name}, which you may not read"),
                     "A query can read one protected table. Join the results of two queries.",
@@ -122,42 +122,40 @@ impl Block {
         }
         // Before the columns of joins: keys may name these.
         tree::flatten_groups(query);
-        query.targetList = tree::flatten_joins(query, query.targetList.cast()).cast();
-        query.havingQual = tree::flatten_joins(query, query.havingQual);
+        let flat = |node: Ref<'t, Node>| tree::flatten_joins(query, node);
+        query.set_targetList(List::of_tree(query.targetList().node().map(flat)));
+        query.set_havingQual(query.havingQual().map(flat));
         block.check_from(from.node())?;
         Ok(block)
     }
 
     /// Whether the protected table stands below a part of FROM.
-    fn is_below(&self, node: Ref<Node>) -> bool {
+    fn is_below(&self, node: Ref<'t, Node>) -> bool {
         stack::check();
         if let Some(reference) = node.cast::<RangeTblRef>() {
-            return reference.rtindex == self.index;
+            return reference.rtindex() == self.index;
         }
         if let Some(join) = node.cast::<JoinExpr>() {
-            let sides = [join.larg, join.rarg];
-            return sides
-                .into_iter()
-                .filter_map(Ref::of)
-                .any(|side| self.is_below(side));
+            let sides = [join.larg(), join.rarg()];
+            return sides.into_iter().flatten().any(|side| self.is_below(side));
         }
         let from = node.cast::<FromExpr>();
         from.is_some_and(|from| {
-            let parts = tree::list::<Node>(from.fromlist);
+            let parts = from.fromlist();
             parts.into_iter().any(|part| self.is_below(part))
         })
     }
 
     /// Checks a part of FROM, and puts its conditions into their safe form.
-    fn check_from(&mut self, node: Ref<Node>) -> Checked<()> {
+    fn check_from(&mut self, node: Ref<'t, Node>) -> Checked<()> {
         stack::check();
         if let Some(reference) = node.cast::<RangeTblRef>() {
-            return self.check_table(reference.rtindex);
+            return self.check_table(reference.rtindex());
         }
-        if let Some(mut join) = node.cast::<JoinExpr>() {
-            let right = Ref::of(join.rarg).expect("a join has two sides");
-            let left = Ref::of(join.larg).expect("a join has two sides");
-            let is_kept = match join.jointype {
+        if let Some(join) = node.cast::<JoinExpr>() {
+            let right = join.rarg().expect("a join has two sides");
+            let left = join.larg().expect("a join has two sides");
+            let is_kept = match join.jointype() {
                 JoinType::JOIN_INNER => true,
                 JoinType::JOIN_LEFT => !self.is_below(right),
                 JoinType::JOIN_RIGHT => !self.is_below(left),
@@ -168,53 +166,54 @@ impl Block {
             }
             self.check_from(left)?;
             self.check_from(right)?;
-            join.quals = self.safe_condition(join.quals)?;
+            join.set_quals(self.safe_condition(join.quals())?);
             return Ok(());
         }
-        let Some(mut from) = node.cast::<FromExpr>() else {
+        let Some(from) = node.cast::<FromExpr>() else {
             return Err("unsupported item in FROM".into());
         };
-        for part in tree::list::<Node>(from.fromlist) {
+        for part in from.fromlist() {
             self.check_from(part)?;
         }
-        from.quals = self.safe_condition(from.quals)?;
+        from.set_quals(self.safe_condition(from.quals())?);
         Ok(())
     }
 
-    fn safe_condition(&self, condition: *mut Node) -> Checked<*mut Node> {
-        let flat = tree::flatten_joins(self.query, condition);
-        let safe = self.checker.safe_if(flat)?;
-        Ok(safe.map_or(std::ptr::null_mut(), Ref::pointer))
+    fn safe_condition(&self, condition: Option<Ref<'t, Node>>) -> Checked<Option<Ref<'t, Node>>> {
+        let flat = condition.map(|condition| tree::flatten_joins(self.query, condition));
+        self.checker.safe_if(flat)
     }
 
     fn check_table(&mut self, index: i32) -> Checked<()> {
-        let mut entry = tree::entry(self.query, index);
-        if !entry.tablesample.is_null() {
+        let entry = tree::entry(self.query, index);
+        if entry.tablesample().is_some() {
             return Err("TABLESAMPLE cannot be used".into());
         }
         if index == self.index {
-            let conditions: Checked<Vec<_>> = tree::list::<Node>(entry.securityQuals)
+            let conditions: Checked<Vec<_>> = entry
+                .securityQuals()
                 .into_iter()
                 .map(|condition| self.checker.safe(condition))
                 .collect();
-            entry.securityQuals = tree::list_of(conditions?);
-            return match entry.lateral {
+            entry.set_securityQuals(tree::list_of(conditions?));
+            return match entry.lateral() {
                 false => Ok(()),
                 true => Err("LATERAL cannot be used".into()),
             };
         }
         // Whether it has rows at all or many for one, a person may then count for more rows.
         self.joined = true;
-        match entry.rtekind {
+        match entry.rtekind() {
             RTEKind::RTE_RELATION => {
-                let kind = entry.relkind as u8;
-                let has_children = tree::has_subclass(entry.relid);
+                let kind = entry.relkind() as u8;
+                let has_children = tree::has_subclass(entry.relid());
                 let is_plain = kind == pg_sys::RELKIND_RELATION || kind == pg_sys::RELKIND_MATVIEW;
-                if !is_plain || has_children || entry.lateral || !entry.securityQuals.is_null() {
+                if !is_plain || has_children || entry.lateral() || !entry.securityQuals().is_empty()
+                {
                     return Err(Reason::with_hint(
                         format!(
                             "{} is joined, which is not a plain table",
-                            quoted_name(entry.relid)
+                            quoted_name(entry.relid())
                         ),
                         "Join plain tables that you may read, or join the result of the query.",
                     ));
@@ -225,8 +224,8 @@ impl Block {
                 self.inputs.push(index);
                 Ok(())
             }
-            RTEKind::RTE_SUBQUERY if !entry.lateral => {
-                let released = Ref::of(entry.subquery).ok_or("an empty sub-query is joined")?;
+            RTEKind::RTE_SUBQUERY if !entry.lateral() => {
+                let released = entry.subquery().ok_or("an empty sub-query is joined")?;
                 released::check_released(released, &self.checker)
             }
             _ => Err(Reason::with_hint(
@@ -237,8 +236,8 @@ impl Block {
     }
 
     /// The keys of GROUP BY.
-    pub fn keys(&self) -> Checked<Vec<Key>> {
-        let clauses = tree::list::<SortGroupClause>(self.query.groupClause);
+    pub fn keys(&self) -> Checked<Vec<Key<'t>>> {
+        let clauses = self.query.groupClause().nodes();
         if clauses.len() > MOST_KEYS && Defence::Size.stands() {
             return Err(Reason::with_hint(
                 format!("the query has more than {MOST_KEYS} keys"),
@@ -248,54 +247,53 @@ impl Block {
         clauses.into_iter().map(|clause| self.key(clause)).collect()
     }
 
-    fn key(&self, clause: Ref<SortGroupClause>) -> Checked<Key> {
-        let target = tree::sort_group_target(clause, self.query.targetList);
-        let written = Ref::of(target.expr)
-            .expect("a target has an expression")
-            .node();
+    fn key(&self, clause: Ref<'t, SortGroupClause>) -> Checked<Key<'t>> {
+        let target = tree::sort_group_target(clause, self.query.targetList());
+        let written = target.expr().expect("a target has an expression");
         let safe = self.checker.safe(written)?;
         let kind = tree::type_of(written);
         let formed = canonical_keys::formed(self.query, written, safe)?;
         let has_order = canonical_keys::has_order(kind) || !Defence::Order.stands();
-        if !expression::is_total_operator(clause.eqop) || !expression::has_hash(kind) || !has_order
+        if !expression::is_total_operator(clause.eqop())
+            || !expression::has_hash(kind)
+            || !has_order
         {
             return Err("cannot group by values of this type".into());
         }
         expression::check_key(written)?;
         let column = written.cast::<pg_sys::Var>();
-        let column = column.filter(|column| column.varno == self.index);
-        let values = column.and_then(|column| self.policy.values(column.varattno));
+        let column = column.filter(|column| column.varno() == self.index);
+        let values = column.and_then(|column| self.policy.values(column.varattno()));
         Ok(Key {
             written,
             safe: formed.node,
             modifier: formed.modifier,
             is_unit: self.is_unit(written),
-            reference: clause.tleSortGroupRef,
+            reference: clause.tleSortGroupRef(),
             values: values.map(<[String]>::to_vec),
         })
     }
 
     /// Whether an expression is the column that names the person, as it is or cast to a wider type or to text.
-    fn is_unit(&self, node: Ref<Node>) -> bool {
+    fn is_unit(&self, node: Ref<'t, Node>) -> bool {
         if let Some(column) = node.cast::<pg_sys::Var>() {
-            return column.varno == self.index && column.varattno == self.policy.unit;
+            return column.varno() == self.index && column.varattno() == self.policy.unit;
         }
         let below = if let Some(same) = node.cast::<pg_sys::RelabelType>() {
-            Ref::of(same.arg)
+            same.arg()
         } else if let Some(text) = node.cast::<pg_sys::CoerceViaIO>() {
-            Ref::of(text.arg)
+            text.arg()
         } else if let Some(cast) = node.cast::<pg_sys::FuncExpr>() {
-            let widens = WIDENING.contains(&cast.funcid.to_u32());
-            let first = tree::list::<pg_sys::Expr>(cast.args).into_iter().next();
-            first.filter(|_| widens)
+            let widens = WIDENING.contains(&cast.funcid().to_u32());
+            cast.args().into_iter().next().filter(|_| widens)
         } else {
             None
         };
-        below.is_some_and(|below| self.is_unit(below.node()))
+        below.is_some_and(|below| self.is_unit(below))
     }
 
     /// Refuses groups that hold one person each: they would be charged for, and none is ever shown.
-    pub fn check_shown(&self, keys: &[Key], sets: &[Vec<bool>]) -> Checked<()> {
+    pub fn check_shown(&self, keys: &[Key<'t>], sets: &[Vec<bool>]) -> Checked<()> {
         let is_hidden = |set: &Vec<bool>| {
             let mut keys = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
             keys.clone().any(|(key, _)| key.is_unit) && !keys.all(|(key, _)| key.values.is_some())
@@ -315,7 +313,7 @@ impl Block {
     }
 
     /// The person of a row.
-    pub fn unit(&self) -> Checked<Ref<Node>> {
+    pub fn unit(&self) -> Checked<Ref<'t, Node>> {
         let (mut kind, mut modifier, mut collation) = (Oid::INVALID, 0, Oid::INVALID);
         let column = self.policy.unit;
         // SAFETY: a lookup in the catalog, into three variables.
@@ -331,9 +329,14 @@ impl Block {
         if !expression::is_groupable(kind) {
             return Err("the type of the unit column cannot be grouped by".into());
         }
-        let unit = self
-            .checker
-            .safe(tree::var(self.index, column, kind, modifier, collation))?;
+        let unit = self.checker.safe(tree::var(
+            self.query.memory(),
+            self.index,
+            column,
+            kind,
+            modifier,
+            collation,
+        ))?;
         expression::check_key(unit)?;
         if collation != Oid::INVALID && !procedure::is_deterministic(collation) {
             return Err("the unit column has a nondeterministic collation".into());
@@ -342,7 +345,7 @@ impl Block {
     }
 
     /// The public range of an expression.
-    pub fn range(&self, node: Ref<Node>) -> Option<(f64, f64)> {
+    pub fn range(&self, node: Ref<'t, Node>) -> Option<(f64, f64)> {
         let bounds = |relation: i32, column: i16| match relation == self.index {
             true => self.policy.bounds(column),
             false => None,
@@ -351,23 +354,23 @@ impl Block {
     }
 
     /// Whether an expression is NULL for no row.
-    pub fn is_never_null(&self, node: Ref<Node>) -> bool {
+    pub fn is_never_null(&self, node: Ref<'t, Node>) -> bool {
         stack::check();
         if let Some(column) = node.cast::<pg_sys::Var>() {
-            return column.varno == self.index && self.policy.is_not_null(column.varattno);
+            return column.varno() == self.index && self.policy.is_not_null(column.varattno());
         }
         if let Some(value) = tree::constant(node) {
             return value.is_some();
         }
         if let Some(same) = node.cast::<pg_sys::RelabelType>() {
-            return Ref::of(same.arg).is_some_and(|arg| self.is_never_null(arg.node()));
+            return same.arg().is_some_and(|arg| self.is_never_null(arg));
         }
         // Casts from integers to numbers answer always.
         let Some(call) = node.cast::<pg_sys::FuncExpr>() else {
             return false;
         };
-        let arguments = tree::list::<Node>(call.args);
-        let is_cast = expression::is_total_cast(call.funcid) && arguments.len() == 1;
+        let arguments = call.args().nodes();
+        let is_cast = expression::is_total_cast(call.funcid()) && arguments.len() == 1;
         is_cast
             && arguments
                 .into_iter()

@@ -14,8 +14,8 @@ use crate::safe_functions::canonical_key;
 const EQUAL_IMAGE: i16 = 4;
 
 /// A key as it is shown.
-pub struct Formed {
-    pub node: Ref<Node>,
+pub struct Formed<'t> {
+    pub node: Ref<'t, Node>,
     /// Its type modifier.
     pub modifier: i32,
 }
@@ -30,7 +30,11 @@ enum Equality {
 }
 
 /// A key in its one form. `written` is as the query has it, `safe` as it is computed for private rows.
-pub fn formed(query: Ref<Query>, written: Ref<Node>, safe: Ref<Node>) -> Checked<Formed> {
+pub fn formed<'t>(
+    query: Ref<'t, Query>,
+    written: Ref<'t, Node>,
+    safe: Ref<'t, Node>,
+) -> Checked<Formed<'t>> {
     let (kind, modifier) = tree::base_type(tree::type_of(written), tree::modifier_of(written));
     let as_written = tree::modifier_of(written);
     if !Defence::Form.stands() {
@@ -106,16 +110,16 @@ fn several_forms(kind: Oid) -> Reason {
 
 /// Whether all values of a `numeric` with a modifier, or of a `character`, have as many digits behind the point, or as
 /// many blanks: those of a column, or of a cast to such a length.
-fn is_padded(query: Ref<Query>, written: Ref<Node>) -> bool {
+fn is_padded<'t>(query: Ref<'t, Query>, written: Ref<'t, Node>) -> bool {
     if let Some(column) = written.cast::<pg_sys::Var>() {
-        return tree::entry(query, column.varno).rtekind == RTEKind::RTE_RELATION;
+        return tree::entry(query, column.varno()).rtekind() == RTEKind::RTE_RELATION;
     }
     let casts = [
         pg_sys::F_NUMERIC_NUMERIC_INT4,
         pg_sys::F_BPCHAR_BPCHAR_INT4_BOOL,
     ];
     let call = written.cast::<pg_sys::FuncExpr>();
-    call.is_some_and(|call| casts.contains(&call.funcid.to_u32()))
+    call.is_some_and(|call| casts.contains(&call.funcid().to_u32()))
 }
 
 /// A call of `dp_mean.key` around a key whose values have more forms than one.
@@ -130,12 +134,14 @@ fn put_around(key: Ref<Node>, kind: Oid, trim: bool) -> Ref<Node> {
         true => canonical_key::MOST_BYTES,
         false => i32::MAX,
     };
+    let memory = key.memory();
     let arguments = [
         key,
-        tree::boolean(Some(trim)).node(),
-        tree::number(pg_sys::INT4OID, 4, Datum::from(most)),
+        tree::boolean(memory, Some(trim)),
+        tree::number(memory, pg_sys::INT4OID, 4, Datum::from(most)),
     ];
     tree::call(
+        memory,
         function,
         tree::type_of(key),
         tree::collation_of(key),

@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 
 use dp_core::privacy::spending::{DELTA_UNIT, Spent, UNBOUNDED, UNIT, float_up};
-use pgrx::pg_sys::{
-    self, AggState, Aggref, CteScanState, EState, Node, Oid, PlanState, QueryDesc, TargetEntry,
-};
+use pgrx::pg_sys::{self, AggState, Aggref, CteScanState, EState, Oid, PlanState, QueryDesc};
 
 use crate::gate::defence::Defence;
 use crate::gate::policy::{Policy, quoted_name};
@@ -31,15 +29,15 @@ thread_local! {
 
 /// What of a plan that has started is of interest: its receipts, each with its node, and its scans of WITHs.
 #[derive(Default)]
-struct Found {
-    receipts: Vec<(Ref<AggState>, Receipt)>,
-    scans: Vec<Ref<CteScanState>>,
+struct Found<'t> {
+    receipts: Vec<(Ref<'t, AggState>, Receipt)>,
+    scans: Vec<Ref<'t, CteScanState>>,
 }
 
 /// Looks through a plan that has started; `None` if the arguments of a receipt were not found.
-fn receipts(execution: Ref<EState>, top: Ref<PlanState>) -> Option<Found> {
+fn receipts<'t>(execution: Ref<'t, EState>, top: Ref<'t, PlanState>) -> Option<Found<'t>> {
     // Not all of them hang on the tree yet: what a WITH RECURSIVE computes is made at its first row.
-    let others = tree::list::<PlanState>(execution.es_subplanstates);
+    let others = execution.es_subplanstates();
     let mut found = Found::default();
     for state in tree::states(std::iter::once(top).chain(others)) {
         if let Some(scan) = state.cast::<CteScanState>() {
@@ -48,7 +46,7 @@ fn receipts(execution: Ref<EState>, top: Ref<PlanState>) -> Option<Found> {
         let Some(aggregate) = state.cast::<AggState>() else {
             continue;
         };
-        for call in tree::list::<Aggref>(aggregate.aggs) {
+        for call in aggregate.aggs() {
             if is_answered_receipt(call) {
                 found.receipts.push((aggregate, read(aggregate, call)?));
             }
@@ -58,27 +56,27 @@ fn receipts(execution: Ref<EState>, top: Ref<PlanState>) -> Option<Found> {
 }
 
 /// The receipt of a call: its arguments, which are constants.
-fn read(aggregate: Ref<AggState>, call: Ref<Aggref>) -> Option<Receipt> {
-    let plan = aggregate.ss.ps.plan;
-    let call = match call.aggsplit & pg_sys::AGGSPLITOP_COMBINE != 0 {
+fn read<'t>(aggregate: Ref<'t, AggState>, call: Ref<'t, Aggref>) -> Option<Receipt> {
+    let plan = aggregate
+        .state()
+        .plan()
+        .map_or(std::ptr::null_mut(), Ref::pointer);
+    let call = match call.aggsplit() & pg_sys::AGGSPLITOP_COMBINE != 0 {
         // SAFETY: a call of this node, which combines what nodes below it made.
-        true => Ref::of(unsafe { planned_call::partial(call.pointer(), plan) }?.0)?,
+        true => unsafe { Ref::of(planned_call::partial(call.pointer(), plan)?.0) }?,
         false => call,
     };
-    let arguments: Option<Vec<_>> = tree::list::<TargetEntry>(call.args)
+    let arguments: Option<Vec<_>> = call
+        .args()
         .into_iter()
-        .map(|entry| {
-            Ref::of(entry.expr.cast::<Node>())
-                .and_then(tree::constant)
-                .flatten()
-        })
+        .map(|entry| entry.expr().and_then(tree::constant).flatten())
         .collect();
     Receipt::read(&arguments?)
 }
 
 /// A plan has started: what is public is read, and then it pays for what it will release.
 pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
-    let (Some(execution), Some(top)) = (Ref::of(query.estate), Ref::of(query.planstate)) else {
+    let (Some(execution), Some(top)) = (query.estate(), query.planstate()) else {
         return Ok(());
     };
     let Found {
@@ -102,8 +100,12 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
     if explained && Defence::Explain.stands() {
         return Err(errors::explain());
     }
-    // SAFETY: the plan that has started.
-    if Defence::Once.stands() && !unsafe { single_execution::answers_once(query.plannedstmt) } {
+    let is_once = || {
+        let plan = query.plannedstmt();
+        // SAFETY: the plan that has started.
+        plan.is_some_and(|plan| unsafe { single_execution::answers_once(plan.pointer()) })
+    };
+    if Defence::Once.stands() && !is_once() {
         return Err(errors::again());
     }
     // Before the charge, so that what cannot be read costs nothing.
@@ -144,7 +146,7 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
     remember(execution);
     count(Event::Query);
     for (node, _) in found {
-        message_filter::silence(node.pointer().cast());
+        message_filter::silence(node.state());
     }
     Ok(())
 }
@@ -155,7 +157,7 @@ pub fn started(query: Ref<QueryDesc>, explained: bool) -> Result<(), Refusal> {
 fn is_older_than_its_index(relation: Oid, query: Ref<QueryDesc>) -> bool {
     let since = Policy::of(relation).and_then(|policy| policy.one_row_each);
     since.is_some_and(|since| {
-        !session::keeps_a_snapshot() && !session::is_seen(since, query.snapshot)
+        !session::keeps_a_snapshot() && !session::is_seen(since, query.snapshot())
     })
 }
 
@@ -206,7 +208,7 @@ fn remember(execution: Ref<EState>) {
         CHARGED.with_borrow_mut(|all| all.retain(|known| *known != execution as usize));
     }
     // SAFETY: the memory of an execution that runs.
-    unsafe { reset::on_reset(execution.es_query_cxt, forget, execution.pointer().cast()) };
+    unsafe { reset::on_reset(execution.es_query_cxt(), forget, execution.pointer().cast()) };
     CHARGED.with_borrow_mut(|all| all.push(execution.pointer() as usize));
 }
 

@@ -4,14 +4,14 @@
 //! What may be used is listed; all else is refused. Functions are judged by [`judged`]: some stay, some are replaced by
 //! a variant that answers NULL where the function would raise.
 
-use pgrx::pg_sys::{self, ArrayExpr, List, Node, NodeTag, Oid, Query, SubLinkType};
+use pgrx::pg_sys::{self, ArrayExpr, Node, NodeTag, Oid, Query, SubLinkType};
 
 use crate::gate::defence::Defence;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::size;
 use crate::pg::procedure;
 use crate::pg::stack;
-use crate::pg::tree::{self, Ref};
+use crate::pg::tree::{self, List, Ref};
 use crate::safe_functions::classify::Judgement;
 use crate::safe_functions::{classify as judged, range as ranges, wrap as variants};
 
@@ -25,50 +25,43 @@ fn is_simple(kind: Oid) -> bool {
 }
 
 /// Checks expressions over the rows of one query.
-pub struct Checker {
+pub struct Checker<'t> {
     /// The query whose columns they name; absent: one that has none of private rows.
-    pub query: Option<Ref<Query>>,
+    pub query: Option<Ref<'t, Query>>,
     /// For computing constants, with the parameters of this execution.
-    pub root: Ref<pg_sys::PlannerInfo>,
+    pub root: Ref<'t, pg_sys::PlannerInfo>,
 }
 
-impl Checker {
+impl<'t> Checker<'t> {
     /// The expression as it may be computed for private rows.
     ///
     /// Constants are computed first, so that an error in them cannot depend on a row.
-    pub fn safe(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
+    pub fn safe(&self, node: Ref<'t, Node>) -> Checked<Ref<'t, Node>> {
         self.check(self.folded(node.copy()))
     }
 
-    /// As above, for a pointer that may be NULL.
-    pub fn safe_if(&self, node: *mut Node) -> Checked<Option<Ref<Node>>> {
-        Ref::of(node).map(|node| self.safe(node)).transpose()
+    /// As above, for an expression that may be absent.
+    pub fn safe_if(&self, node: Option<Ref<'t, Node>>) -> Checked<Option<Ref<'t, Node>>> {
+        node.map(|node| self.safe(node)).transpose()
     }
 
     /// The expression with its constants computed.
-    pub fn folded(&self, node: Ref<Node>) -> Ref<Node> {
-        tree::fold(self.root.pointer(), node)
+    pub fn folded(&self, node: Ref<'t, Node>) -> Ref<'t, Node> {
+        tree::fold(Some(self.root), node)
     }
 
     /// Checks a list in place.
-    fn check_list(&self, list: *mut List) -> Checked<*mut List> {
-        let checked: Checked<Vec<_>> = tree::list::<Node>(list)
-            .into_iter()
-            .map(|node| self.check(node))
-            .collect();
-        checked.map(tree::list_of)
+    fn check_list(&self, list: List<'t, Node>) -> Checked<List<'t, Node>> {
+        list.into_iter().map(|node| self.check(node)).collect()
     }
 
-    fn check_expr<T>(&self, expr: *mut T) -> Checked<*mut T> {
-        match Ref::of(expr.cast::<Node>()) {
-            None => Ok(expr),
-            Some(node) => Ok(self.check(node)?.pointer().cast()),
-        }
+    fn check_expr(&self, expr: Option<Ref<'t, Node>>) -> Checked<Option<Ref<'t, Node>>> {
+        expr.map(|node| self.check(node)).transpose()
     }
 
     /// Checks a node and all below it, in place. These are all kinds of nodes that may be used, each with the reason
     /// why it raises nothing.
-    fn check(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
+    fn check(&self, node: Ref<'t, Node>) -> Checked<Ref<'t, Node>> {
         stack::check();
         match node.tag() {
             // A column as it is stored.
@@ -77,7 +70,7 @@ impl Checker {
             NodeTag::T_Const | NodeTag::T_CaseTestExpr => {}
             NodeTag::T_Param => {
                 let param = node.cast::<pg_sys::Param>().expect("its tag");
-                if param.paramkind != pg_sys::ParamKind::PARAM_EXTERN {
+                if param.paramkind() != pg_sys::ParamKind::PARAM_EXTERN {
                     return Err(correlated("a value"));
                 }
             }
@@ -86,7 +79,7 @@ impl Checker {
             NodeTag::T_SQLValueFunction => {
                 let function = node.cast::<pg_sys::SQLValueFunction>().expect("its tag");
                 let schema = pg_sys::SQLValueFunctionOp::SVFOP_CURRENT_SCHEMA;
-                if function.op == schema && Defence::Nodes.stands() {
+                if function.op() == schema && Defence::Nodes.stands() {
                     return Err(Reason::with_hint(
                         "current_schema cannot be used on its rows",
                         "Write the name of the schema.",
@@ -100,82 +93,83 @@ impl Checker {
             NodeTag::T_FuncExpr => return self.check_function(node),
             // A total operator with each element of an array.
             NodeTag::T_ScalarArrayOpExpr => {
-                let mut array = node.cast::<pg_sys::ScalarArrayOpExpr>().expect("its tag");
-                array.args = self.check_list(array.args)?;
+                let array = node.cast::<pg_sys::ScalarArrayOpExpr>().expect("its tag");
+                array.set_args(self.check_list(array.args())?);
                 // SAFETY: it fills in a field of a node that lives.
                 unsafe { pg_sys::set_sa_opfuncid(array.pointer()) };
-                check_collation(array.inputcollid, array.args)?;
-                let Judgement::Total = judge(array.opfuncid, array.args) else {
-                    return Err(not_total(array.opfuncid));
+                check_collation(array.inputcollid(), array.args())?;
+                let Judgement::Total = judge(array.opfuncid(), array.args()) else {
+                    return Err(not_total(array.opfuncid()));
                 };
             }
             // A total comparison.
             NodeTag::T_MinMaxExpr => {
-                let mut expr = node.cast::<pg_sys::MinMaxExpr>().expect("its tag");
-                if !is_comparable(expr.minmaxtype) {
+                let expr = node.cast::<pg_sys::MinMaxExpr>().expect("its tag");
+                if !is_comparable(expr.minmaxtype()) {
                     return Err(unknown_kind("greatest or least of this type"));
                 }
-                expr.args = self.check_list(expr.args)?;
-                check_collation(expr.inputcollid, expr.args)?;
+                expr.set_args(self.check_list(expr.args())?);
+                check_collation(expr.inputcollid(), expr.args())?;
             }
             NodeTag::T_SubLink => return self.check_sublink(node),
             NodeTag::T_CoerceViaIO => return self.check_text(node),
             // Its elements stay as they are: the same bytes are of another type.
             NodeTag::T_ArrayCoerceExpr => {
-                let mut expr = node.cast::<pg_sys::ArrayCoerceExpr>().expect("its tag");
-                let element = Ref::of(expr.elemexpr).and_then(|element| element.cast());
-                let same = element.and_then(|same: Ref<pg_sys::RelabelType>| Ref::of(same.arg));
+                let expr = node.cast::<pg_sys::ArrayCoerceExpr>().expect("its tag");
+                let element = expr.elemexpr();
+                let same = element.and_then(|element| element.cast::<pg_sys::RelabelType>());
+                let same = same.and_then(|same| same.arg());
                 if !same.is_some_and(|same| same.tag() == NodeTag::T_CaseTestExpr) {
                     return Err(unknown_kind("a cast of an array"));
                 }
-                expr.arg = self.check_expr(expr.arg)?;
+                expr.set_arg(self.check_expr(expr.arg())?);
             }
             // The same bytes of another type; a COLLATE.
             NodeTag::T_RelabelType => {
-                let mut expr = node.cast::<pg_sys::RelabelType>().expect("its tag");
-                expr.arg = self.check_expr(expr.arg)?;
+                let expr = node.cast::<pg_sys::RelabelType>().expect("its tag");
+                expr.set_arg(self.check_expr(expr.arg())?);
             }
             // Which part is computed depends on the rows, and no part raises.
             NodeTag::T_BoolExpr => {
-                let mut expr = node.cast::<pg_sys::BoolExpr>().expect("its tag");
-                expr.args = self.check_list(expr.args)?;
+                let expr = node.cast::<pg_sys::BoolExpr>().expect("its tag");
+                expr.set_args(self.check_list(expr.args())?);
             }
             NodeTag::T_CoalesceExpr => {
-                let mut expr = node.cast::<pg_sys::CoalesceExpr>().expect("its tag");
-                expr.args = self.check_list(expr.args)?;
+                let expr = node.cast::<pg_sys::CoalesceExpr>().expect("its tag");
+                expr.set_args(self.check_list(expr.args())?);
             }
             NodeTag::T_CaseExpr => {
-                let mut expr = node.cast::<pg_sys::CaseExpr>().expect("its tag");
-                expr.arg = self.check_expr(expr.arg)?;
-                expr.args = self.check_list(expr.args)?;
-                expr.defresult = self.check_expr(expr.defresult)?;
+                let expr = node.cast::<pg_sys::CaseExpr>().expect("its tag");
+                expr.set_arg(self.check_expr(expr.arg())?);
+                expr.set_args(self.check_list(expr.args())?);
+                expr.set_defresult(self.check_expr(expr.defresult())?);
             }
             NodeTag::T_CaseWhen => {
-                let mut when = node.cast::<pg_sys::CaseWhen>().expect("its tag");
-                when.expr = self.check_expr(when.expr)?;
-                when.result = self.check_expr(when.result)?;
+                let when = node.cast::<pg_sys::CaseWhen>().expect("its tag");
+                when.set_expr(self.check_expr(when.expr())?);
+                when.set_result(self.check_expr(when.result())?);
             }
             // A look at whether there is a value. Of a row, its type is looked up first.
             NodeTag::T_NullTest => {
-                let mut expr = node.cast::<pg_sys::NullTest>().expect("its tag");
-                if expr.argisrow && Defence::Nodes.stands() {
+                let expr = node.cast::<pg_sys::NullTest>().expect("its tag");
+                if expr.argisrow() && Defence::Nodes.stands() {
                     return Err(unknown_kind("IS NULL of a row"));
                 }
-                expr.arg = self.check_expr(expr.arg)?;
+                expr.set_arg(self.check_expr(expr.arg())?);
             }
             NodeTag::T_BooleanTest => {
-                let mut expr = node.cast::<pg_sys::BooleanTest>().expect("its tag");
-                expr.arg = self.check_expr(expr.arg)?;
+                let expr = node.cast::<pg_sys::BooleanTest>().expect("its tag");
+                expr.set_arg(self.check_expr(expr.arg())?);
             }
             // Of values that are together short enough for an array.
             NodeTag::T_ArrayExpr => {
-                let mut expr = node.cast::<ArrayExpr>().expect("its tag");
+                let expr = node.cast::<ArrayExpr>().expect("its tag");
                 // Arrays of different lengths do not make one.
-                if expr.multidims && Defence::Total.stands() {
+                if expr.multidims() && Defence::Total.stands() {
                     return Err(unknown_kind("an array of arrays"));
                 }
-                expr.elements = self.check_list(expr.elements)?;
-                if Defence::Nodes.stands() && !expr.multidims && !size::is_short_array(expr) {
+                expr.set_elements(self.check_list(expr.elements())?);
+                if Defence::Nodes.stands() && !expr.multidims() && !size::is_short_array(expr) {
                     return Err(Reason::with_hint(
                         "an array constructor on its rows may be too large",
                         "Compare with one value after another (a = x OR a = y), or cast the elements to varchar(n).",
@@ -187,19 +181,19 @@ impl Checker {
         Ok(node)
     }
 
-    fn check_var(&self, node: Ref<Node>) -> Checked<()> {
+    fn check_var(&self, node: Ref<'t, Node>) -> Checked<()> {
         let var = node.cast::<pg_sys::Var>().expect("its tag");
-        if var.varlevelsup != 0 {
+        if var.varlevelsup() != 0 {
             return Err(correlated("a column"));
         }
-        if var.varattno <= 0 {
+        if var.varattno() <= 0 {
             return Err("system columns and whole rows cannot be used".into());
         }
         if let Some(query) = self.query {
-            let entry = tree::entry(query, var.varno);
-            if entry.rtekind == pg_sys::RTEKind::RTE_RELATION {
+            let entry = tree::entry(query, var.varno());
+            if entry.rtekind() == pg_sys::RTEKind::RTE_RELATION {
                 // SAFETY: a lookup in the catalog.
-                let generated = unsafe { pg_sys::get_attgenerated(entry.relid, var.varattno) };
+                let generated = unsafe { pg_sys::get_attgenerated(entry.relid(), var.varattno()) };
                 if generated as u8 == b'v' {
                     return Err("virtual generated columns cannot be used".into());
                 }
@@ -208,48 +202,48 @@ impl Checker {
         Ok(())
     }
 
-    fn check_operator(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
-        let mut expr = node.operator().expect("its tag");
-        expr.args = self.check_list(expr.args)?;
+    fn check_operator(&self, node: Ref<'t, Node>) -> Checked<Ref<'t, Node>> {
+        let expr = node.operator().expect("its tag");
+        expr.set_args(self.check_list(expr.args())?);
         // SAFETY: it fills in a field of a node that lives.
         unsafe { pg_sys::set_opfuncid(expr.pointer()) };
-        check_collation(expr.inputcollid, expr.args)?;
-        match judge(expr.opfuncid, expr.args) {
+        check_collation(expr.inputcollid(), expr.args())?;
+        match judge(expr.opfuncid(), expr.args()) {
             Judgement::Total => Ok(node),
             Judgement::Partial if node.tag() == NodeTag::T_OpExpr => variant(
-                expr.opfuncid,
-                expr.args,
-                expr.opresulttype,
-                expr.opcollid,
-                expr.inputcollid,
+                expr.opfuncid(),
+                expr.args(),
+                expr.opresulttype(),
+                expr.opcollid(),
+                expr.inputcollid(),
             ),
             Judgement::Refused(why) => Err(Reason::new(why)),
-            Judgement::Partial => Err(not_total(expr.opfuncid)),
+            Judgement::Partial => Err(not_total(expr.opfuncid())),
         }
     }
 
-    fn check_function(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
-        let mut expr = node.cast::<pg_sys::FuncExpr>().expect("its tag");
-        if expr.funcretset {
+    fn check_function(&self, node: Ref<'t, Node>) -> Checked<Ref<'t, Node>> {
+        let expr = node.cast::<pg_sys::FuncExpr>().expect("its tag");
+        if expr.funcretset() {
             return Err("set-returning functions cannot be used".into());
         }
-        expr.args = self.check_list(expr.args)?;
-        check_collation(expr.inputcollid, expr.args)?;
-        match judge(expr.funcid, expr.args) {
+        expr.set_args(self.check_list(expr.args())?);
+        check_collation(expr.inputcollid(), expr.args())?;
+        match judge(expr.funcid(), expr.args()) {
             Judgement::Total => Ok(node),
             Judgement::Partial => variant(
-                expr.funcid,
-                expr.args,
-                expr.funcresulttype,
-                expr.funccollid,
-                expr.inputcollid,
+                expr.funcid(),
+                expr.args(),
+                expr.funcresulttype(),
+                expr.funccollid(),
+                expr.inputcollid(),
             ),
             Judgement::Refused(why) => Err(Reason::new(why)),
         }
     }
 
     /// A sub-select without FROM is the expression itself.
-    fn check_sublink(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
+    fn check_sublink(&self, node: Ref<'t, Node>) -> Checked<Ref<'t, Node>> {
         let link = node.cast::<pg_sys::SubLink>().expect("its tag");
         let refused = || {
             Reason::with_hint(
@@ -257,55 +251,53 @@ impl Checker {
                 "Join the table that it is about, if you may read it; or use it on the result of the query.",
             )
         };
-        let query = Ref::of(link.subselect)
+        let query = link
+            .subselect()
             .and_then(|query| query.cast::<Query>())
             .ok_or_else(refused)?;
-        let targets = tree::list::<pg_sys::TargetEntry>(query.targetList);
-        let has_quals = Ref::of(query.jointree).is_none_or(|from| !from.quals.is_null());
-        let is_plain = link.subLinkType == SubLinkType::EXPR_SUBLINK
-            && link.testexpr.is_null()
-            && query.rtable.is_null()
-            && query.cteList.is_null()
-            && query.groupClause.is_null()
-            && query.groupingSets.is_null()
-            && query.havingQual.is_null()
-            && query.setOperations.is_null()
-            && query.limitCount.is_null()
-            && query.limitOffset.is_null()
-            && !query.hasAggs
-            && !query.hasTargetSRFs
+        let targets = query.targetList().nodes();
+        let has_quals = query.jointree().is_none_or(|from| from.quals().is_some());
+        let is_plain = link.subLinkType() == SubLinkType::EXPR_SUBLINK
+            && link.testexpr().is_none()
+            && query.rtable().is_empty()
+            && query.cteList().is_empty()
+            && query.groupClause().is_empty()
+            && query.groupingSets().is_empty()
+            && query.havingQual().is_none()
+            && query.setOperations().is_none()
+            && query.limitCount().is_none()
+            && query.limitOffset().is_none()
+            && !query.hasAggs()
+            && !query.hasTargetSRFs()
             && !has_quals;
         match targets[..] {
             [target] if is_plain => {
-                let expr = Ref::of(target.expr).ok_or_else(refused)?;
-                self.check(self.folded(expr.node().copy()))
+                let expr = target.expr().ok_or_else(refused)?;
+                self.check(self.folded(expr.copy()))
             }
             _ => Err(refused()),
         }
     }
 
     /// A cast by way of text: of a constant, computed now; else only into text.
-    fn check_text(&self, node: Ref<Node>) -> Checked<Ref<Node>> {
-        let mut expr = node.cast::<pg_sys::CoerceViaIO>().expect("its tag");
-        let from = Ref::of(expr.arg).expect("a cast has an argument").node();
+    fn check_text(&self, node: Ref<'t, Node>) -> Checked<Ref<'t, Node>> {
+        let expr = node.cast::<pg_sys::CoerceViaIO>().expect("its tag");
+        let from = expr.arg().expect("a cast has an argument");
         let checked = self.check(from)?;
-        expr.arg = checked.pointer().cast();
+        expr.set_arg(Some(checked));
         let from = tree::type_of(checked);
         // PostgreSQL folds the way into text first, and leaves the constant as a cstring.
         let is_text = from == pg_sys::CSTRINGOID || is_simple(from);
-        if checked.tag() == NodeTag::T_Const && is_simple(expr.resulttype) && is_text {
+        if checked.tag() == NodeTag::T_Const && is_simple(expr.resulttype()) && is_text {
             // SAFETY: an expression without columns; an error in it is one of the query, whatever the rows are.
             let value = unsafe {
-                pg_sys::evaluate_expr(
-                    node.pointer().cast(),
-                    expr.resulttype,
-                    -1,
-                    expr.resultcollid,
-                )
+                let (kind, collation) = (expr.resulttype(), expr.resultcollid());
+                let value = pg_sys::evaluate_expr(node.pointer().cast(), kind, -1, collation);
+                Ref::of(value.cast())
             };
-            return Ok(Ref::of(value).expect("a constant").node());
+            return Ok(value.expect("a constant"));
         }
-        let to_text = [pg_sys::TEXTOID, pg_sys::VARCHAROID].contains(&expr.resulttype);
+        let to_text = [pg_sys::TEXTOID, pg_sys::VARCHAROID].contains(&expr.resulttype());
         match to_text && judged::output_ok(from) {
             true => Ok(node),
             false => Err(Reason::with_hint(
@@ -317,12 +309,13 @@ impl Checker {
     }
 }
 
-fn judge(function: Oid, arguments: *mut List) -> Judgement {
+fn judge(function: Oid, arguments: List<Node>) -> Judgement {
     if !Defence::Total.stands() {
         return Judgement::Total;
     }
     // SAFETY: the arguments of an expression that lives.
     let (judgement, slow) = unsafe {
+        let arguments = arguments.pointer();
         let slow = judged::slow_pattern(function, arguments);
         (judged::judge(function, arguments), slow)
     };
@@ -334,32 +327,33 @@ fn judge(function: Oid, arguments: *mut List) -> Judgement {
 
 fn variant(
     function: Oid,
-    arguments: *mut List,
+    arguments: List<Node>,
     kind: Oid,
     collation: Oid,
     input: Oid,
 ) -> Checked<Ref<Node>> {
     // SAFETY: the same.
-    let node = unsafe { variants::variant(function, arguments, kind, collation, input) };
-    Ok(Ref::of(node.map_err(Reason::new)?).expect("a call"))
+    let node = unsafe {
+        let arguments = arguments.pointer();
+        let node = variants::variant(function, arguments, kind, collation, input);
+        Ref::of(node.map_err(Reason::new)?)
+    };
+    Ok(node.expect("a call"))
 }
 
-fn check_collation(collation: Oid, arguments: *mut List) -> Checked<()> {
+fn check_collation(collation: Oid, arguments: List<Node>) -> Checked<()> {
     if !Defence::Collation.stands() {
         return Ok(());
     }
     // SAFETY: the same.
-    unsafe { judged::collation_ok(collation, arguments) }.map_err(Reason::new)
+    unsafe { judged::collation_ok(collation, arguments.pointer()) }.map_err(Reason::new)
 }
 
 fn not_total(function: Oid) -> Reason {
     // SAFETY: a lookup in the catalog, which answers for any number.
-    let name = unsafe { pg_sys::format_procedure(function) };
+    let name = unsafe { tree::text_of(pg_sys::format_procedure(function)) };
     Reason::with_hint(
-        format!(
-            "function {} cannot be used on its rows",
-            tree::text_of(name)
-        ),
+        format!("function {name} cannot be used on its rows"),
         "Use it on the result of the query, in an outer query.",
     )
 }
@@ -381,7 +375,7 @@ fn unknown_kind(what: &str) -> Reason {
 /// The name of a kind of node, as PostgreSQL prints trees.
 fn tag_name(node: Ref<Node>) -> String {
     // SAFETY: a node that lives.
-    let text = tree::text_of(unsafe { pg_sys::nodeToString(node.pointer().cast()) });
+    let text = unsafe { tree::text_of(pg_sys::nodeToString(node.pointer().cast())) };
     let name = text.trim_start_matches('{');
     let name = name.split_whitespace().next().unwrap_or("an expression");
     format!("an expression of kind {name}")
@@ -397,7 +391,7 @@ fn is_comparable(kind: Oid) -> bool {
         let entry = pg_sys::lookup_type_cache(kind, pg_sys::TYPECACHE_CMP_PROC as i32);
         (*entry).cmp_proc
     };
-    matches!(judge(compare, std::ptr::null_mut()), Judgement::Total)
+    matches!(judge(compare, List::EMPTY), Judgement::Total)
 }
 
 /// Whether rows can be grouped by values of a type without telling of them: they are compared by a total function, and
@@ -427,7 +421,7 @@ pub fn has_hash(kind: Oid) -> bool {
 pub fn is_total_operator(operator: Oid) -> bool {
     // SAFETY: a lookup in the catalog.
     let function = unsafe { pg_sys::get_opcode(operator) };
-    matches!(judge(function, std::ptr::null_mut()), Judgement::Total)
+    matches!(judge(function, List::EMPTY), Judgement::Total)
 }
 
 /// Whether a function makes a float8 or a numeric of an integer: strict, and total.

@@ -1,6 +1,6 @@
 //! What SQL calls of the gate: the owner's face, and the price of a query.
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CStr, CString};
 
 use dp_core::error::ParameterError;
 use dp_core::privacy::spending::{DELTA_UNIT, Spent, UNIT, float_up};
@@ -334,7 +334,7 @@ sql_function!(dp_create_view, view);
 fn dp_cost_rows(call: Call) -> Option<Datum> {
     let mut rows = Rows::of(call)?;
     // SAFETY: the SQL declaration makes it a text, and the function STRICT; the copy lives as long as the call.
-    let query = unsafe { pg_sys::text_to_cstring(call.datum(0)?.cast_mut_ptr()) };
+    let query = unsafe { CStr::from_ptr(pg_sys::text_to_cstring(call.datum(0)?.cast_mut_ptr())) };
     for row in cost(query).unwrap_or_else(|refusal| refusal.raise()) {
         let (relation, budget, epsilon, rho, delta, fits, mechanisms, rewritten) = row;
         let values = [
@@ -359,10 +359,12 @@ sql_function!(dp_cost, dp_cost_rows);
 
 type CostRow = (Oid, String, Option<f64>, f64, f64, bool, String, String);
 
-fn cost(query: *const c_char) -> Result<Vec<CostRow>, Refusal> {
-    let mut gate = Gate::new(std::ptr::null_mut(), false);
+fn cost(query: &CStr) -> Result<Vec<CostRow>, Refusal> {
+    // SAFETY: the memory of the call of the function, which ends after this.
+    let memory = unsafe { tree::Memory::of_call() };
+    let mut gate = Gate::new(None, false);
     message_filter::set_asked(true);
-    for query in tree::analyse(query) {
+    for query in tree::analyse(memory, query) {
         gate.pass(query)?;
     }
     let mut rows = Vec::new();

@@ -9,8 +9,8 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr::NonNull;
 
 use pgrx::pg_sys::{
-    self, DestReceiver, List, NodeTag, ParamListInfo, PlannedStmt, Query, QueryCompletion,
-    QueryDesc, QueryEnvironment,
+    self, DestReceiver, NodeTag, ParamListInfo, PlannedStmt, Query, QueryCompletion, QueryDesc,
+    QueryEnvironment,
 };
 
 #[cfg(any(feature = "pg15", feature = "pg16"))]
@@ -19,7 +19,7 @@ use crate::gate::normalize;
 use crate::gate::rewrite::{self, Gate};
 use crate::gate::{charge, label, message_filter, policy};
 use crate::pg::fmgr::guarded;
-use crate::pg::tree::{self, Ref};
+use crate::pg::tree::{self, List, Ref};
 
 // As PostgreSQL has them: pgrx's own would catch each ERROR.
 unsafe extern "C-unwind" {
@@ -105,15 +105,17 @@ struct Passed {
     on_role: bool,
     /// Whether it can only be rewritten once its parameters are known.
     waits: bool,
-    items: *mut List,
+    items: *mut pg_sys::List,
     level: message_filter::Level,
 }
 
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamListInfo) -> Passed {
     guarded(|| {
-        let query = Ref::of(query).expect("the planner has a query");
-        let mut gate = Gate::new(parameters, EXPLAINED.get() != 0);
+        // SAFETY: what PostgreSQL plans lives until that is done, and so do its parameters.
+        let (query, values) = unsafe { (Ref::of(query), Ref::of(parameters)) };
+        let query = query.expect("the planner has a query");
+        let mut gate = Gate::new(values, EXPLAINED.get() != 0);
         // SAFETY: a setting of this process.
         let is_generic = unsafe { pg_sys::plan_cache_mode }
             == pg_sys::PlanCacheMode::PLAN_CACHE_MODE_FORCE_GENERIC_PLAN as i32;
@@ -128,8 +130,7 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
                 // What is a parameter here may be a constant in a plan for its value.
                 Some(spare) => {
                     waits = true;
-                    let mut query = query;
-                    *query = *spare;
+                    query.overwrite(spare);
                 }
                 None => {
                     message_filter::set_asked(gate.touched);
@@ -147,7 +148,9 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
             touched: gate.touched,
             on_role: gate.depends.on_role,
             waits,
-            items: items.fold(std::ptr::null_mut(), |all, items| tree::concat(all, *items)),
+            items: items
+                .fold(List::EMPTY, |all, items| all.concat(*items))
+                .pointer(),
             level: if asked {
                 message_filter::raise()
             } else {
@@ -161,7 +164,7 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
 fn has_parameters(node: Ref<pg_sys::Node>) -> bool {
     tree::any(node, |node| {
         let parameter = node.cast::<pg_sys::Param>();
-        parameter.is_some_and(|parameter| parameter.paramkind == pg_sys::ParamKind::PARAM_EXTERN)
+        parameter.is_some_and(|parameter| parameter.paramkind() == pg_sys::ParamKind::PARAM_EXTERN)
     })
 }
 
@@ -186,15 +189,18 @@ unsafe extern "C-unwind" fn plan(
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn after_plan(planned: *mut PlannedStmt, passed: Passed) {
     message_filter::lower(passed.level);
-    let mut planned = Ref::of(planned).expect("the planner returns a plan");
+    // SAFETY: a plan that was made just now, which nobody else has, and a list that was made for it.
+    let (planned, items) = unsafe { (Ref::of(planned), List::of(passed.items)) };
+    let planned = planned.expect("the planner returns a plan");
     // The role that runs it must be the one it was made for.
-    planned.dependsOnRole |= passed.blocks || passed.touched || passed.on_role;
-    planned.invalItems = tree::concat(planned.invalItems, passed.items);
+    let on_role = passed.blocks || passed.touched || passed.on_role;
+    planned.set_dependsOnRole(planned.dependsOnRole() || on_role);
+    planned.set_invalItems(planned.invalItems().concat(items));
     if passed.waits
-        && let Some(mut top) = Ref::of(planned.planTree)
+        && let Some(top) = planned.planTree()
     {
         // The plan cache then prefers a plan for the values of the parameters.
-        top.total_cost = 1e300;
+        top.set_total_cost(1e300);
     }
 }
 
@@ -214,7 +220,8 @@ unsafe extern "C-unwind" fn start(query: *mut QueryDesc, flags: c_int) {
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn after_start(query: *mut QueryDesc, flags: c_int) {
     guarded(|| {
-        let query = Ref::of(query).expect("an execution has a query");
+        // SAFETY: an execution that has started, and lives until its end.
+        let query = unsafe { Ref::of(query) }.expect("an execution has a query");
         let explained =
             EXPLAINED.get() != 0 || flags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int != 0;
         if let Err(refusal) = charge::started(query, explained) {
@@ -238,7 +245,10 @@ unsafe extern "C-unwind" fn finish(query: *mut QueryDesc) {
 
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn after_finish(execution: NonNull<pg_sys::EState>) {
-    message_filter::finished(execution);
+    // SAFETY: an execution that has not ended.
+    if let Some(execution) = unsafe { Ref::of(execution.as_ptr()) } {
+        message_filter::finished(execution);
+    }
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -294,14 +304,15 @@ unsafe extern "C-unwind" fn utility(
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn before_copy(statement: *mut pg_sys::CopyStmt) {
     guarded(|| {
-        let statement = Ref::of(statement).expect("a statement");
-        if statement.is_from || statement.relation.is_null() {
+        // SAFETY: a statement that PostgreSQL is about to run.
+        let statement = unsafe { Ref::of(statement) }.expect("a statement");
+        if statement.is_from() || statement.relation().is_null() {
             return;
         }
         // SAFETY: a name of the statement. COPY takes the same lock, and looks at rights after that, too.
         let relation = unsafe {
             pg_sys::RangeVarGetRelidExtended(
-                statement.relation,
+                statement.relation(),
                 pg_sys::AccessShareLock as i32,
                 pg_sys::RVROption::RVR_MISSING_OK,
                 None,
@@ -341,7 +352,8 @@ unsafe extern "C-unwind" fn own_statistics(
     column: pg_sys::AttrNumber,
     found: *mut pg_sys::VariableStatData,
 ) -> bool {
-    let (Some(entry), Some(found)) = (Ref::of(entry), Ref::of(found)) else {
+    // SAFETY: an entry of the query that is planned, and what the planner wants to know of it.
+    let (Some(entry), Some(found)) = (unsafe { (Ref::of(entry), Ref::of(found)) }) else {
         return false;
     };
     inputs::statistics(entry, column, found)

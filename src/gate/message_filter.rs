@@ -13,6 +13,7 @@ use pgrx::pg_sys::{self, EState, PlanState, TupleTableSlot};
 
 use crate::gate::defence::Defence;
 use crate::pg::reset;
+use crate::pg::tree::Ref;
 
 thread_local! {
     /// What the level of messages was before it was raised, and in which depth of transactions; 0 in none.
@@ -154,7 +155,7 @@ pub fn set_asked(asked: bool) {
 
 /// An execution of this transaction has finished. What other libraries say of it until it ends, by a hook, stays here:
 /// no code of the user runs in between.
-pub fn finished(execution: NonNull<EState>) {
+pub fn finished(execution: Ref<EState>) {
     #[pgrx::pg_guard]
     unsafe extern "C-unwind" fn ended(execution: *mut c_void) {
         let (ending, before) = ENDING.get();
@@ -165,14 +166,8 @@ pub fn finished(execution: NonNull<EState>) {
     }
     if ASKED.get() && Defence::Warnings.stands() && ENDING.get().0 == 0 {
         // SAFETY: an execution that has not ended, whose memory goes where it ends.
-        unsafe {
-            reset::on_reset(
-                (*execution.as_ptr()).es_query_cxt,
-                ended,
-                execution.as_ptr().cast(),
-            )
-        };
-        ENDING.set((execution.as_ptr() as usize, raise()));
+        unsafe { reset::on_reset(execution.es_query_cxt(), ended, execution.pointer().cast()) };
+        ENDING.set((execution.pointer() as usize, raise()));
     }
 }
 
@@ -187,8 +182,8 @@ thread_local! {
 unsafe extern "C-unwind" fn quietly(state: *mut PlanState) -> *mut TupleTableSlot {
     let before = raise();
     let execute = EXECUTE.get();
-    // SAFETY: PostgreSQL calls it with a node that `silence` was called with.
     let slot = match execute {
+        // SAFETY: PostgreSQL calls it with a node that `silence` was called with.
         Some(execute) => unsafe { execute(state) },
         None => std::ptr::null_mut(),
     };
@@ -197,10 +192,11 @@ unsafe extern "C-unwind" fn quietly(state: *mut PlanState) -> *mut TupleTableSlo
 }
 
 /// From now on, what runs at and below this node is quiet.
-pub fn silence(state: *mut PlanState) {
+pub fn silence(state: Ref<PlanState>) {
     if !Defence::Quiet.stands() {
         return;
     }
+    let state = state.pointer();
     // SAFETY: the state of an Agg node of a plan that has started, and has not run yet.
     unsafe {
         let Some(execute) = (*state).ExecProcNodeReal else {

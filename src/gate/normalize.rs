@@ -1,14 +1,14 @@
 //! Brings a query into the shape that blocks are looked for in: what views, BI tools and WITH put around a table is
 //! taken away where it changes nothing.
 
-use pgrx::pg_sys::{self, CommonTableExpr, List, Query, RTEKind, RangeTblEntry};
+use pgrx::pg_sys::{self, CommonTableExpr, Query, RTEKind, RangeTblEntry};
 
 use crate::gate::access;
 use crate::gate::defence::Defence;
 use crate::gate::policy::Policy;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::stack;
-use crate::pg::tree::{self, Ref, Step};
+use crate::pg::tree::{self, List, Ref, Step};
 
 /// The most nodes that the gate adds to one query by copies, some 100 bytes each.
 const MOST_COPIED: usize = 300_000;
@@ -41,29 +41,30 @@ impl Room {
 
 /// What inlining a function makes a plan depend on.
 #[derive(Default)]
-pub struct Depends {
-    pub items: Vec<*mut List>,
+pub struct Depends<'t> {
+    pub items: Vec<List<'t, pg_sys::PlanInvalItem>>,
     pub on_role: bool,
 }
 
 /// Whether a query only passes rows of a protected table on that the role may not read.
 fn passes_on(query: Ref<Query>) -> bool {
     stack::check();
-    query.commandType == pg_sys::CmdType::CMD_SELECT
-        && !query.hasAggs
-        && query.groupClause.is_null()
-        && query.setOperations.is_null()
+    query.commandType() == pg_sys::CmdType::CMD_SELECT
+        && !query.hasAggs()
+        && query.groupClause().is_empty()
+        && query.setOperations().is_none()
         && reads(query)
 }
 
 /// Whether the FROM of a query has rows of a protected table that the role may not read.
 fn reads(query: Ref<Query>) -> bool {
-    tree::list::<RangeTblEntry>(query.rtable)
+    query
+        .rtable()
         .into_iter()
-        .any(|entry| match entry.rtekind {
-            RTEKind::RTE_SUBQUERY => Ref::of(entry.subquery).is_some_and(passes_on),
+        .any(|entry| match entry.rtekind() {
+            RTEKind::RTE_SUBQUERY => entry.subquery().is_some_and(passes_on),
             RTEKind::RTE_RELATION => {
-                access::is_denied(query, entry) && Policy::of(entry.relid).is_some()
+                access::is_denied(query, entry) && Policy::of(entry.relid()).is_some()
             }
             _ => false,
         })
@@ -73,19 +74,19 @@ fn reads(query: Ref<Query>) -> bool {
 pub fn is_concerned(query: Ref<Query>) -> bool {
     tree::any(query.node(), |node| {
         node.cast::<Query>().is_some_and(|query| {
-            let entries = tree::list::<RangeTblEntry>(query.rtable);
+            let entries = query.rtable();
             entries
                 .into_iter()
-                .any(|entry| access::is_denied(query, entry) && Policy::of(entry.relid).is_some())
+                .any(|entry| access::is_denied(query, entry) && Policy::of(entry.relid()).is_some())
         })
     })
 }
 
 /// Puts the bodies of SQL functions in FROM in their places, in a query and all below it, as far as they read protected
 /// tables: all before the first query is pulled up, where PostgreSQL would do it without a limit.
-pub fn inline_functions(
-    query: Ref<Query>,
-    depends: &mut Depends,
+pub fn inline_functions<'t>(
+    query: Ref<'t, Query>,
+    depends: &mut Depends<'t>,
     room: &mut Room,
 ) -> Result<(), Refusal> {
     stack::check();
@@ -94,17 +95,26 @@ pub fn inline_functions(
     below.try_for_each(|below| inline_functions(below, depends, room))
 }
 
-fn inline_in(query: Ref<Query>, depends: &mut Depends, room: &mut Room) -> Result<(), Refusal> {
-    for mut entry in tree::list::<RangeTblEntry>(query.rtable) {
-        let functions = tree::list::<pg_sys::RangeTblFunction>(entry.functions);
-        if entry.rtekind != RTEKind::RTE_FUNCTION || entry.funcordinality || functions.len() != 1 {
+fn inline_in<'t>(
+    query: Ref<'t, Query>,
+    depends: &mut Depends<'t>,
+    room: &mut Room,
+) -> Result<(), Refusal> {
+    for entry in query.rtable() {
+        let functions = entry.functions().nodes();
+        if entry.rtekind() != RTEKind::RTE_FUNCTION
+            || entry.funcordinality()
+            || functions.len() != 1
+        {
             continue;
         }
-        let root = tree::planning(query, std::ptr::null_mut());
+        let root = tree::planning(query, None);
         // SAFETY: an entry of this query, and a record for it; NULL where the function stays.
-        let body =
-            unsafe { pg_sys::inline_set_returning_function(root.pointer(), entry.pointer()) };
-        let Some(body) = Ref::of(body).filter(|body| is_concerned(*body)) else {
+        let body = unsafe {
+            let (root, entry) = (root.pointer(), entry.pointer());
+            Ref::of(pg_sys::inline_set_returning_function(root, entry))
+        };
+        let Some(body) = body.filter(|body| is_concerned(*body)) else {
             continue;
         };
         let size = tree::size(body.node()).max(LEAST_INLINED);
@@ -114,28 +124,28 @@ fn inline_in(query: Ref<Query>, depends: &mut Depends, room: &mut Room) -> Resul
                 "Call each function once, and let none call itself.",
             )
         })?;
-        entry.rtekind = RTEKind::RTE_SUBQUERY;
-        entry.subquery = body.pointer();
-        entry.security_barrier = false;
-        entry.functions = std::ptr::null_mut();
-        let global = Ref::of(root.glob).expect("planning() makes it");
-        depends.items.push(global.invalItems);
-        depends.on_role |= global.dependsOnRole;
+        entry.set_rtekind(RTEKind::RTE_SUBQUERY);
+        entry.set_subquery(Some(body));
+        entry.set_security_barrier(false);
+        entry.set_functions(List::EMPTY);
+        let global = root.glob().expect("planning() makes it");
+        depends.items.push(global.invalItems());
+        depends.on_role |= global.dependsOnRole();
     }
     Ok(())
 }
 
 /// Puts a WITH where it is used: everywhere, if it only passes rows of a protected table on; else where rows of one are
 /// joined with the result of it, if it is used nowhere else.
-pub fn unwrap_withs(mut query: Ref<Query>, room: &mut Room) -> Result<(), Refusal> {
-    for mut with in tree::list::<CommonTableExpr>(query.cteList) {
-        let body = Ref::of(with.ctequery).and_then(|body| body.cast::<Query>());
-        let Some(body) = body.filter(|_| !with.cterecursive) else {
+pub fn unwrap_withs(query: Ref<Query>, room: &mut Room) -> Result<(), Refusal> {
+    for with in query.cteList() {
+        let body = with.ctequery().and_then(|body| body.cast::<Query>());
+        let Some(body) = body.filter(|_| !with.cterecursive()) else {
             continue;
         };
         let uses = if passes_on(body) {
             uses_everywhere(query, with)
-        } else if with.cterefcount == 1 && reads(query) && is_concerned(body) {
+        } else if with.cterefcount() == 1 && reads(query) && is_concerned(body) {
             uses(query, with, 0)
         } else {
             continue;
@@ -145,43 +155,43 @@ pub fn unwrap_withs(mut query: Ref<Query>, room: &mut Room) -> Result<(), Refusa
         if copies > 0 {
             room.take(tree::size(body.node()), copies).ok_or_else(|| {
                 errors::too_large(
-                    &format!(
-                        "WITH \"{}\" is referenced too often",
-                        tree::text_of(with.ctename)
-                    ),
+                    &format!("WITH \"{}\" is referenced too often", with.ctename()),
                     "Reference a WITH query over a protected table in few places only.",
                 )
             })?;
         }
-        with.cterefcount -= i32::try_from(uses.len()).expect("few uses");
+        let count = i32::try_from(uses.len()).expect("few uses");
+        with.set_cterefcount(with.cterefcount() - count);
         for (i, (entry, depth)) in uses.into_iter().enumerate() {
             put(entry, if i < copies { body.copy() } else { body }, depth);
         }
-        if with.cterefcount == 0 {
-            let others = tree::list::<CommonTableExpr>(query.cteList);
-            query.cteList = tree::list_of(others.into_iter().filter(|other| *other != with));
+        if with.cterefcount() == 0 {
+            let others = query.cteList();
+            query.set_cteList(tree::list_of(
+                others.into_iter().filter(|other| *other != with),
+            ));
         }
     }
     Ok(())
 }
 
 /// A place in FROM that names a WITH, that many levels below it.
-type Use = (Ref<RangeTblEntry>, u32);
+type Use<'t> = (Ref<'t, RangeTblEntry>, u32);
 
 /// Where a query names a WITH in FROM, that many levels below it.
-fn uses(query: Ref<Query>, with: Ref<CommonTableExpr>, depth: u32) -> Vec<Use> {
-    let entries = tree::list::<RangeTblEntry>(query.rtable).into_iter();
+fn uses<'t>(query: Ref<'t, Query>, with: Ref<'t, CommonTableExpr>, depth: u32) -> Vec<Use<'t>> {
+    let entries = query.rtable().into_iter();
     let uses = entries.filter(|entry| {
-        entry.rtekind == RTEKind::RTE_CTE
-            && entry.ctelevelsup == depth
-            && !entry.self_reference
-            && tree::text_of(entry.ctename) == tree::text_of(with.ctename)
+        entry.rtekind() == RTEKind::RTE_CTE
+            && entry.ctelevelsup() == depth
+            && !entry.self_reference()
+            && entry.ctename() == with.ctename()
     });
     uses.map(|entry| (entry, depth)).collect()
 }
 
 /// As above, for all queries below it too.
-fn uses_everywhere(query: Ref<Query>, with: Ref<CommonTableExpr>) -> Vec<Use> {
+fn uses_everywhere<'t>(query: Ref<'t, Query>, with: Ref<'t, CommonTableExpr>) -> Vec<Use<'t>> {
     let mut found = Vec::new();
     tree::search(query.node(), &mut |node, depth| {
         if let Some(query) = node.cast::<Query>() {
@@ -193,34 +203,36 @@ fn uses_everywhere(query: Ref<Query>, with: Ref<CommonTableExpr>) -> Vec<Use> {
 }
 
 /// Puts the body of a WITH where it is named.
-fn put(mut entry: Ref<RangeTblEntry>, body: Ref<Query>, depth: u32) {
+fn put<'t>(entry: Ref<'t, RangeTblEntry>, body: Ref<'t, Query>, depth: u32) {
     let depth = i32::try_from(depth).expect("few levels");
     // What it names of outer queries is further away there. SAFETY: a query that nobody else has.
     unsafe { pg_sys::IncrementVarSublevelsUp(body.node().pointer(), depth, 1) };
-    entry.rtekind = RTEKind::RTE_SUBQUERY;
-    entry.subquery = body.pointer();
-    entry.security_barrier = false;
-    entry.ctename = std::ptr::null_mut();
-    entry.ctelevelsup = 0;
-    entry.coltypes = std::ptr::null_mut();
-    entry.coltypmods = std::ptr::null_mut();
-    entry.colcollations = std::ptr::null_mut();
+    entry.set_rtekind(RTEKind::RTE_SUBQUERY);
+    entry.set_subquery(Some(body));
+    entry.set_security_barrier(false);
+    entry.set_ctename(None);
+    entry.set_ctelevelsup(0);
+    entry.set_coltypes(List::EMPTY);
+    entry.set_coltypmods(List::EMPTY);
+    entry.set_colcollations(List::EMPTY);
 }
 
 /// Puts what only passes rows of a protected table on to the aggregates of this query into the query itself. Whether
 /// the query can still be looked at: a UNION ALL beside it would be pulled up too, and leaves no query.
-pub fn flatten(mut query: Ref<Query>) -> bool {
-    let is_block = query.hasAggs || !query.groupClause.is_null() || !query.distinctClause.is_null();
-    let any = tree::list::<RangeTblEntry>(query.rtable)
+pub fn flatten(query: Ref<Query>) -> bool {
+    let is_block =
+        query.hasAggs() || !query.groupClause().is_empty() || !query.distinctClause().is_empty();
+    let any = query
+        .rtable()
         .into_iter()
-        .any(|entry| entry.rtekind == RTEKind::RTE_SUBQUERY);
-    if query.commandType != pg_sys::CmdType::CMD_SELECT || !is_block || !any || !reads(query) {
+        .any(|entry| entry.rtekind() == RTEKind::RTE_SUBQUERY);
+    if query.commandType() != pg_sys::CmdType::CMD_SELECT || !is_block || !any || !reads(query) {
         return true;
     }
     // PostgreSQL 18 keeps the keys of GROUP BY apart, which pulling up would not follow.
     tree::flatten_groups(query);
-    let root = tree::planning(query, std::ptr::null_mut());
+    let root = tree::planning(query, None);
     tree::pull_up_subqueries(root);
-    query.jointree = Ref::of(root.parse).expect("its query").jointree;
-    root.append_rel_list.is_null() && root.rowMarks.is_null()
+    query.set_jointree(root.parse().expect("its query").jointree());
+    root.append_rel_list().is_empty() && root.rowMarks().is_empty()
 }

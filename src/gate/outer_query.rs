@@ -3,7 +3,7 @@
 
 use pgrx::pg_sys::{
     self, Aggref, CTEMaterialize, CommonTableExpr, FieldSelect, GroupingFunc, Node, Oid, Query,
-    RTEKind, RangeTblEntry, RangeTblRef, TargetEntry,
+    RTEKind, RangeTblEntry, RangeTblRef,
 };
 
 use crate::gate::block::{Block, Key};
@@ -11,33 +11,32 @@ use crate::gate::defence::Defence;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::released::OURS;
 use crate::gate::template::Answer;
-use crate::pg::tree::{self, Ref, Step};
+use crate::pg::tree::{self, List, Memory, Ref, Step};
 
 /// What the columns of the rewritten block stand for.
-struct Columns<'a> {
-    keys: &'a [Key],
-    answers: &'a [(Ref<Aggref>, Answer)],
+struct Columns<'a, 't> {
+    query: Ref<'t, Query>,
+    keys: &'a [Key<'t>],
+    answers: &'a [(Ref<'t, Aggref>, Answer)],
     /// The columns themselves: keys, answers, and for each key whether it is missing in a row's grouping set.
-    columns: Vec<Ref<Node>>,
+    columns: Vec<Ref<'t, Node>>,
     /// How many answers there are.
     count: usize,
     refused: Option<Reason>,
 }
 
 /// Puts a rewritten block below the query that it was.
-pub fn wrap(
-    block: &Block,
-    keys: &[Key],
-    answers: &[(Ref<Aggref>, Answer)],
-    rewritten: Ref<Query>,
+pub fn wrap<'t>(
+    block: &Block<'t>,
+    keys: &[Key<'t>],
+    answers: &[(Ref<'t, Aggref>, Answer)],
+    rewritten: Ref<'t, Query>,
 ) -> Checked<()> {
-    let mut query = block.query;
-    let targets = tree::list::<TargetEntry>(rewritten.targetList);
-    let exprs = targets.iter().map(|target| {
-        Ref::of(target.expr)
-            .expect("a target has an expression")
-            .node()
-    });
+    let query = block.query;
+    let targets = rewritten.targetList().nodes();
+    let exprs = targets
+        .iter()
+        .map(|target| target.expr().expect("a target has an expression"));
     // The template knows no modifiers of types; keys have those that they had, unless they were trimmed.
     let modifiers = exprs.clone().map(tree::modifier_of).skip(keys.len());
     let of_keys = keys.iter().map(|key| key.modifier);
@@ -48,68 +47,78 @@ pub fn wrap(
         .zip(&modifiers)
         .map(|((target, expr), modifier)| {
             let (kind, collation) = (tree::type_of(expr), tree::collation_of(expr));
-            tree::var(1, target.resno, kind, *modifier, collation)
+            tree::var(
+                query.memory(),
+                1,
+                target.resno(),
+                kind,
+                *modifier,
+                collation,
+            )
         })
         .collect();
     let count = columns.len().saturating_sub(2 * keys.len());
     let mut columns = Columns {
+        query,
         keys,
         answers,
         columns,
         count,
         refused: None,
     };
-    query.targetList = columns.put(query.targetList.cast()).cast();
-    let having = columns.put(query.havingQual);
+    let targets = query.targetList().node().map(|node| columns.put(node));
+    query.set_targetList(List::of_tree(targets));
+    let having = query.havingQual().map(|node| columns.put(node));
     if let Some(reason) = columns.refused {
         return Err(reason);
     }
-    for mut target in tree::list::<TargetEntry>(query.targetList) {
-        target.resorigtbl = Oid::INVALID;
-        target.resorigcol = 0;
+    for target in query.targetList() {
+        target.set_resorigtbl(Oid::INVALID);
+        target.set_resorigcol(0);
     }
     let entry = below(query, rewritten, &modifiers);
-    query.rtable = tree::list_of([entry]);
-    let mut reference = tree::make::<RangeTblRef>();
-    reference.rtindex = 1;
-    let mut from = tree::make::<pg_sys::FromExpr>();
-    from.fromlist = tree::list_of([reference]);
-    from.quals = having;
-    query.jointree = from.pointer();
-    query.havingQual = std::ptr::null_mut();
-    query.groupClause = std::ptr::null_mut();
-    query.groupingSets = std::ptr::null_mut();
-    query.groupDistinct = false;
-    query.hasAggs = false;
-    query.hasRowSecurity = false;
-    query.hasSubLinks = outputs(query).any(|node| tree::has_sublinks(node.pointer()));
+    query.set_rtable(tree::list_of([entry]));
+    let memory = query.memory();
+    let reference = memory.make::<RangeTblRef>();
+    reference.set_rtindex(1);
+    let from = memory.make::<pg_sys::FromExpr>();
+    from.set_fromlist(tree::list_of([reference.node()]));
+    from.set_quals(having);
+    query.set_jointree(Some(from));
+    query.set_havingQual(None);
+    query.set_groupClause(List::EMPTY);
+    query.set_groupingSets(List::EMPTY);
+    query.set_groupDistinct(false);
+    query.set_hasAggs(false);
+    query.set_hasRowSecurity(false);
+    query.set_hasSubLinks(outputs(query).any(tree::has_sublinks));
     Ok(())
 }
 
 /// Where sub-queries may stand in a query that was wrapped around its block.
 pub fn outputs(query: Ref<Query>) -> impl Iterator<Item = Ref<Node>> {
-    let from = Ref::of(query.jointree).expect("a query has FROM");
+    let from = query.jointree().expect("a query has FROM");
     [
-        query.targetList.cast(),
-        from.quals,
-        query.limitCount,
-        query.limitOffset,
-        query.windowClause.cast(),
+        query.targetList().node(),
+        from.quals(),
+        query.limitCount(),
+        query.limitOffset(),
+        query.windowClause().node(),
     ]
     .into_iter()
-    .filter_map(Ref::of)
+    .flatten()
 }
 
 /// Whether a query names something of a query around it.
 fn names_outer(query: Ref<Node>) -> bool {
     tree::search(query, &mut |node, level| {
         let above = if let Some(column) = node.cast::<pg_sys::Var>() {
-            Some(column.varlevelsup)
+            Some(column.varlevelsup())
         } else if let Some(call) = node.cast::<Aggref>() {
-            Some(call.agglevelsup)
+            Some(call.agglevelsup())
         } else {
             let grouping = node.cast::<GroupingFunc>();
-            grouping.map(|grouping| grouping.agglevelsup)
+            grouping.map(|grouping| grouping.agglevelsup())
         };
         match above.is_some_and(|above| above >= level) {
             true => Step::Stop,
@@ -119,82 +128,71 @@ fn names_outer(query: Ref<Node>) -> bool {
 }
 
 /// The entry of the range table that represents the rewritten block.
-fn below(mut query: Ref<Query>, rewritten: Ref<Query>, modifiers: &[i32]) -> Ref<RangeTblEntry> {
-    let targets = tree::list::<TargetEntry>(rewritten.targetList);
+fn below<'t>(
+    query: Ref<'t, Query>,
+    rewritten: Ref<'t, Query>,
+    modifiers: &[i32],
+) -> Ref<'t, RangeTblEntry> {
+    let targets = rewritten.targetList().nodes();
     let exprs: Vec<_> = targets
         .iter()
-        .map(|target| {
-            Ref::of(target.expr)
-                .expect("a target has an expression")
-                .node()
-        })
+        .map(|target| target.expr().expect("a target has an expression"))
         .collect();
-    let names: Vec<String> = targets
-        .iter()
-        .map(|target| tree::text_of(target.resname))
-        .collect();
-    let names = || tree::strings(names.iter().map(String::as_str));
-    let mut entry = tree::make::<RangeTblEntry>();
-    // SAFETY: it makes a node of a name and a list of names.
-    let alias = unsafe { pg_sys::makeAlias(c"private".as_ptr(), names()) };
-    entry.eref = alias;
-    entry.inFromCl = true;
+    let names: Vec<String> = targets.iter().map(|target| target.resname()).collect();
+    let names = || query.memory().strings(names.iter().map(String::as_str));
+    let memory = query.memory();
+    let entry = memory.make::<RangeTblEntry>();
+    entry.set_eref(Some(tree::alias("private", names())));
+    entry.set_inFromCl(true);
     // Newer servers estimate what a WITH holds from the statistics of what is below it, and run operators on them.
-    entry.security_barrier = true;
+    entry.set_security_barrier(true);
     if !Defence::Fence.stands() {
-        entry.security_barrier = false;
-        entry.rtekind = RTEKind::RTE_SUBQUERY;
-        entry.subquery = rewritten.pointer();
+        entry.set_security_barrier(false);
+        entry.set_rtekind(RTEKind::RTE_SUBQUERY);
+        entry.set_subquery(Some(rewritten));
         return entry;
     }
-    let others = tree::list::<CommonTableExpr>(query.cteList);
-    let is_free = |name: &String| {
-        others
-            .iter()
-            .all(|other| tree::text_of(other.ctename) != *name)
-    };
+    let others = query.cteList().nodes();
+    let is_free = |name: &String| others.iter().all(|other| other.ctename() != *name);
     let name = (1..)
         .map(|i| format!("private {i}"))
         .find(is_free)
         .expect("a name is free");
-    let mut with = tree::make::<CommonTableExpr>();
-    with.ctename = tree::string(&name);
-    with.ctematerialized = CTEMaterialize::CTEMaterializeAlways;
-    with.ctequery = rewritten.node().pointer();
-    with.location = OURS;
-    with.cterefcount = 1;
-    with.ctecolnames = names();
+    let with = memory.make::<CommonTableExpr>();
+    with.set_ctename(Some(&name));
+    with.set_ctematerialized(CTEMaterialize::CTEMaterializeAlways);
+    with.set_ctequery(Some(rewritten.node()));
+    with.set_location(OURS);
+    with.set_cterefcount(1);
+    with.set_ctecolnames(names());
     let types: Vec<_> = exprs.iter().map(|expr| tree::type_of(*expr)).collect();
     let collations: Vec<_> = exprs.iter().map(|expr| tree::collation_of(*expr)).collect();
-    with.ctecoltypes = tree::oids(&types);
-    with.ctecoltypmods = tree::integers(modifiers);
-    with.ctecolcollations = tree::oids(&collations);
-    entry.rtekind = RTEKind::RTE_CTE;
-    entry.ctename = tree::string(&name);
-    entry.coltypes = with.ctecoltypes;
-    entry.coltypmods = with.ctecoltypmods;
-    entry.colcollations = with.ctecolcollations;
-    query.cteList = tree::append(query.cteList, with);
+    with.set_ctecoltypes(memory.oids(&types));
+    with.set_ctecoltypmods(memory.integers(modifiers));
+    with.set_ctecolcollations(memory.oids(&collations));
+    entry.set_rtekind(RTEKind::RTE_CTE);
+    entry.set_ctename(Some(&name));
+    entry.set_coltypes(with.ctecoltypes());
+    entry.set_coltypmods(with.ctecoltypmods());
+    entry.set_colcollations(with.ctecolcollations());
+    query.set_cteList(query.cteList().append(with));
     entry
 }
 
-impl Columns<'_> {
+impl<'t> Columns<'_, 't> {
     /// The tree with columns in the place of keys and aggregates.
-    fn put(&mut self, node: *mut Node) -> *mut Node {
-        let Some(node) = Ref::of(node) else {
-            return node;
-        };
-        tree::change(node, &mut |node| self.column(node)).pointer()
+    fn put(&mut self, node: Ref<'t, Node>) -> Ref<'t, Node> {
+        tree::change(node, &mut |node| self.column(node))
     }
 
-    fn column(&mut self, node: Ref<Node>) -> Option<Ref<Node>> {
+    fn column(&mut self, node: Ref<'t, Node>) -> Option<Ref<'t, Node>> {
         if let Some(i) = self.keys.iter().position(|key| key.written.same(node)) {
             return Some(self.columns[i]);
         }
         if let Some(call) = node.cast::<Aggref>() {
             let found = self.answers.iter().find(|(known, _)| known.same(call));
             let answer = found.map(|(_, answer)| *answer);
-            let Some(answer) = answer.and_then(|answer| self.answer(answer, call.aggtype)) else {
+            let Some(answer) = answer.and_then(|answer| self.answer(answer, call.aggtype())) else {
                 self.refuse("an aggregate has an answer of another type".into());
                 return Some(node);
             };
@@ -207,7 +205,7 @@ impl Columns<'_> {
             return Some(self.grouping(grouping));
         }
         let column = node.cast::<pg_sys::Var>()?;
-        if column.varlevelsup == 0 {
+        if column.varlevelsup() == 0 {
             self.refuse(Reason::with_hint(
                 "a column must appear in the GROUP BY clause or be used in an aggregate",
                 "Add it to GROUP BY, or take an aggregate of it.",
@@ -221,13 +219,13 @@ impl Columns<'_> {
     }
 
     /// An answer, cast to the type of the aggregate that it answers.
-    fn answer(&self, answer: Answer, wanted: Oid) -> Option<Ref<Node>> {
+    fn answer(&self, answer: Answer, wanted: Oid) -> Option<Ref<'t, Node>> {
         let column = |i: usize| self.columns[self.keys.len() + i];
         let found = match answer {
             Answer::Column(i) => column(i),
             Answer::Field(i, number) => field(column(i), number),
             Answer::Product(i) => product(field(column(i), 1), field(column(i), 2)),
-            Answer::Public(number) => float(number),
+            Answer::Public(number) => float(self.query.memory(), number),
         };
         match tree::type_of(found) == wanted {
             true => Some(found),
@@ -236,22 +234,21 @@ impl Columns<'_> {
     }
 
     /// A sub-query among the answers: one that could stand alone.
-    fn sublink(&mut self, link: Ref<pg_sys::SubLink>) -> Ref<Node> {
-        let mut link = link.copy();
-        if Ref::of(link.subselect).is_some_and(names_outer) {
+    fn sublink(&mut self, link: Ref<'t, pg_sys::SubLink>) -> Ref<'t, Node> {
+        let link = link.copy();
+        if link.subselect().is_some_and(names_outer) {
             self.refuse(Reason::with_hint(
                 "a sub-query in the select list uses an outer column",
                 "Put the query into a WITH or a sub-query in FROM, and the other one around it.",
             ));
         }
-        link.testexpr = self.put(link.testexpr);
+        link.set_testexpr(link.testexpr().map(|test| self.put(test)));
         link.node()
     }
 
     /// `GROUPING(...)`: a bit for each key, 1 where it is not in the row's set.
-    fn grouping(&mut self, grouping: Ref<GroupingFunc>) -> Ref<Node> {
-        // SAFETY: a list of integers of a node that lives.
-        let references = unsafe { crate::pg::nodes::integers(grouping.refs) };
+    fn grouping(&mut self, grouping: Ref<'t, GroupingFunc>) -> Ref<'t, Node> {
+        let references = grouping.refs().numbers();
         let bits = references.iter().map(|reference| {
             let key = self
                 .keys
@@ -263,36 +260,49 @@ impl Columns<'_> {
             self.refuse("argument of GROUPING is not a grouping key".into());
             return grouping.node();
         };
-        let two = integer(2);
-        bits.into_iter().fold(integer(0), |sum, bit| {
+        let memory = grouping.memory();
+        let two = integer(memory, 2);
+        bits.into_iter().fold(integer(memory, 0), |sum, bit| {
             let shifted = call(pg_sys::F_INT4MUL, pg_sys::INT4OID, [sum, two]);
             call(pg_sys::F_INT4PL, pg_sys::INT4OID, [shifted, bit])
         })
     }
 }
 
-fn integer(value: i32) -> Ref<Node> {
-    tree::number(pg_sys::INT4OID, 4, pg_sys::Datum::from(value))
+fn integer<'t>(memory: Memory<'t>, value: i32) -> Ref<'t, Node> {
+    tree::number(memory, pg_sys::INT4OID, 4, pg_sys::Datum::from(value))
 }
 
-fn float(value: f64) -> Ref<Node> {
-    tree::number(pg_sys::FLOAT8OID, 8, pg_sys::Datum::from(value.to_bits()))
+fn float<'t>(memory: Memory<'t>, value: f64) -> Ref<'t, Node> {
+    tree::number(
+        memory,
+        pg_sys::FLOAT8OID,
+        8,
+        pg_sys::Datum::from(value.to_bits()),
+    )
 }
 
 /// A call of one of PostgreSQL's functions.
 fn call(function: u32, kind: Oid, arguments: [Ref<Node>; 2]) -> Ref<Node> {
-    tree::call(Oid::from_u32(function), kind, Oid::INVALID, arguments)
+    let memory = arguments[0].memory();
+    tree::call(
+        memory,
+        Oid::from_u32(function),
+        kind,
+        Oid::INVALID,
+        arguments,
+    )
 }
 
 fn field(row: Ref<Node>, number: i16) -> Ref<Node> {
-    let mut field = tree::make::<FieldSelect>();
-    field.arg = row.pointer().cast();
-    field.fieldnum = number;
-    field.resulttype = pg_sys::FLOAT8OID;
-    field.resulttypmod = -1;
+    let field = row.memory().make::<FieldSelect>();
+    field.set_arg(Some(row));
+    field.set_fieldnum(number);
+    field.set_resulttype(pg_sys::FLOAT8OID);
+    field.set_resulttypmod(-1);
     field.node()
 }
 
-fn product(mean: Ref<Node>, count: Ref<Node>) -> Ref<Node> {
+fn product<'t>(mean: Ref<'t, Node>, count: Ref<'t, Node>) -> Ref<'t, Node> {
     call(pg_sys::F_FLOAT8MUL, pg_sys::FLOAT8OID, [mean, count])
 }

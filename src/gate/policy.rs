@@ -12,6 +12,7 @@ use crate::gate::label::{self, ColumnLabel, TableLabel};
 use crate::gate::rejection::Checked;
 use crate::ledger::budgets::{self, Name};
 use crate::pg::nodes;
+use crate::pg::tree::text_of;
 
 /// What holds for a protected table.
 pub struct Policy {
@@ -273,16 +274,17 @@ pub fn quoted(name: &str) -> String {
 pub fn quoted_name(relation: Oid) -> String {
     // SAFETY: lookups in the catalog; NULL for a table that is gone.
     let (name, schema) = unsafe {
-        let name = pg_sys::get_rel_name(relation);
+        let name = text_of(pg_sys::get_rel_name(relation));
         let schema = match pg_sys::RelationIsVisible(relation) {
-            true => std::ptr::null_mut(),
-            false => pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation)),
+            true => String::new(),
+            false => text_of(pg_sys::get_namespace_name(pg_sys::get_rel_namespace(
+                relation,
+            ))),
         };
-        (name, schema)
+        (quoted(&name), schema)
     };
-    let name = quoted(&crate::pg::tree::text_of(name));
-    match schema.is_null() {
+    match schema.is_empty() {
         true => name,
-        false => format!("{}.{name}", quoted(&crate::pg::tree::text_of(schema))),
+        false => format!("{}.{name}", quoted(&schema)),
     }
 }

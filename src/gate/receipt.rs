@@ -78,5 +78,5 @@ fn is_receipt(function: Oid) -> bool {
 
 /// Whether a call is a receipt that is answered where it stands, and not in a node above.
 pub fn is_answered_receipt(call: Ref<Aggref>) -> bool {
-    call.aggsplit & pg_sys::AGGSPLITOP_SKIPFINAL == 0 && is_receipt(call.aggfnoid)
+    call.aggsplit() & pg_sys::AGGSPLITOP_SKIPFINAL == 0 && is_receipt(call.aggfnoid())
 }

@@ -1,33 +1,32 @@
 //! What was released already, in a query: a WITH that the gate made. It may be joined with private rows, as anything
 //! that is public.
 
-use pgrx::pg_sys::{self, CommonTableExpr, Query, RangeTblEntry, TargetEntry};
+use pgrx::pg_sys::{self, CommonTableExpr, Query};
 
 use crate::gate::expression::Checker;
 use crate::gate::rejection::{Checked, Reason};
-use crate::pg::tree::{self, Ref};
+use crate::pg::tree::Ref;
 
 /// The mark of a WITH that is ours: a place in the query's text that no query has.
 pub const OURS: i32 = -12_345;
 
 /// Whether a WITH is one that the gate made.
 fn is_ours(with: Ref<CommonTableExpr>) -> bool {
-    with.location == OURS
+    with.location() == OURS
 }
 
 /// Checks a sub-query that is joined inside of a block: what was released may be, with harmless expressions around it.
 /// They run beside private rows, so they must be total too.
-pub fn check_released(mut query: Ref<Query>, checker: &Checker) -> Checked<()> {
-    let withs = tree::list::<CommonTableExpr>(query.cteList);
-    let entries = tree::list::<RangeTblEntry>(query.rtable);
-    let is_released = query.commandType == pg_sys::CmdType::CMD_SELECT
-        && query.setOperations.is_null()
-        && !query.hasSubLinks
-        && !query.hasTargetSRFs
-        && !query.hasAggs
-        && query.groupClause.is_null()
-        && !query.hasWindowFuncs
-        && query.rowMarks.is_null()
+pub fn check_released<'t>(query: Ref<'t, Query>, checker: &Checker<'t>) -> Checked<()> {
+    let (withs, entries) = (query.cteList().nodes(), query.rtable().nodes());
+    let is_released = query.commandType() == pg_sys::CmdType::CMD_SELECT
+        && query.setOperations().is_none()
+        && !query.hasSubLinks()
+        && !query.hasTargetSRFs()
+        && !query.hasAggs()
+        && query.groupClause().is_empty()
+        && !query.hasWindowFuncs()
+        && query.rowMarks().is_empty()
         && entries.len() == 1
         && withs.len() == 1
         && is_ours(withs[0]);
@@ -41,18 +40,13 @@ pub fn check_released(mut query: Ref<Query>, checker: &Checker) -> Checked<()> {
         query: None,
         root: checker.root,
     };
-    for mut target in tree::list::<TargetEntry>(query.targetList) {
-        let expr = Ref::of(target.expr)
-            .expect("a target has an expression")
-            .node();
-        target.expr = checker.safe(expr)?.pointer().cast();
+    for target in query.targetList() {
+        let expr = target.expr().expect("a target has an expression");
+        target.set_expr(Some(checker.safe(expr)?));
     }
-    let mut from = Ref::of(query.jointree).expect("a query has FROM");
-    let condition = checker.safe_if(from.quals)?;
-    from.quals = condition.map_or(std::ptr::null_mut(), Ref::pointer);
-    let count = checker.safe_if(query.limitCount)?;
-    query.limitCount = count.map_or(std::ptr::null_mut(), Ref::pointer);
-    let offset = checker.safe_if(query.limitOffset)?;
-    query.limitOffset = offset.map_or(std::ptr::null_mut(), Ref::pointer);
+    let from = query.jointree().expect("a query has FROM");
+    from.set_quals(checker.safe_if(from.quals())?);
+    query.set_limitCount(checker.safe_if(query.limitCount())?);
+    query.set_limitOffset(checker.safe_if(query.limitOffset())?);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use pgrx::pg_sys::{self, Node, Oid, ParamListInfo, Query, RTEKind, RangeTblEntry};
+use pgrx::pg_sys::{self, Node, Oid, Query, RTEKind, RangeTblEntry};
 
 use crate::gate::block::{Block, Key};
 use crate::gate::defence::Defence;
@@ -18,7 +18,7 @@ use crate::pg::extension;
 use crate::pg::procedure;
 use crate::pg::settings;
 use crate::pg::stack;
-use crate::pg::tree::{self, Ref, Step};
+use crate::pg::tree::{self, List, Parameters, Ref, Step};
 use crate::safe_functions::wrap;
 
 /// The most grouping sets of a block.
@@ -31,11 +31,11 @@ const MOST_AGGREGATES: usize = 1000;
 const MOST_ANSWERS: usize = 6400;
 
 /// What became of a query.
-pub struct Gate {
-    pub parameters: ParamListInfo,
+pub struct Gate<'t> {
+    pub parameters: Parameters<'t>,
     /// Whether it is in an EXPLAIN.
     pub explained: bool,
-    pub depends: Depends,
+    pub depends: Depends<'t>,
     /// The blocks that were rewritten.
     pub written: Vec<Text>,
     /// Whether a table with a policy is asked for, by whomever.
@@ -43,14 +43,14 @@ pub struct Gate {
     /// What may be copied into it yet.
     room: Room,
     /// The query that is looked at, with those around it before it; and whether each has no rows, once that is known.
-    around: Vec<(Ref<Query>, Option<bool>)>,
+    around: Vec<(Ref<'t, Query>, Option<bool>)>,
 }
 
 /// A block as SQL, and its receipt.
 type Text = (String, Option<Receipt>);
 
-impl Gate {
-    pub fn new(parameters: ParamListInfo, explained: bool) -> Self {
+impl<'t> Gate<'t> {
+    pub fn new(parameters: Parameters<'t>, explained: bool) -> Self {
         Self {
             parameters,
             explained,
@@ -63,8 +63,8 @@ impl Gate {
     }
 
     /// Rewrites a query, and all below it.
-    pub fn pass(&mut self, query: Ref<Query>) -> Result<(), Refusal> {
-        if query.commandType == pg_sys::CmdType::CMD_UTILITY {
+    pub fn pass(&mut self, query: Ref<'t, Query>) -> Result<(), Refusal> {
+        if query.commandType() == pg_sys::CmdType::CMD_UTILITY {
             return Ok(());
         }
         stack::check();
@@ -74,7 +74,7 @@ impl Gate {
         passed
     }
 
-    fn pass_within(&mut self, query: Ref<Query>) -> Result<(), Refusal> {
+    fn pass_within(&mut self, query: Ref<'t, Query>) -> Result<(), Refusal> {
         if self.around.len() == 1 {
             normalize::inline_functions(query, &mut self.depends, &mut self.room)?;
         }
@@ -86,13 +86,13 @@ impl Gate {
                 "Put the UNION ALL into a WITH of its own, or ask about the table alone.",
             ));
         }
-        let entries = tree::list::<RangeTblEntry>(query.rtable);
+        let entries = query.rtable().nodes();
         let mut found = None;
         for (i, entry) in entries.iter().enumerate() {
-            if entry.rtekind != RTEKind::RTE_RELATION || !access::is_asked(query, *entry) {
+            if entry.rtekind() != RTEKind::RTE_RELATION || !access::is_asked(query, *entry) {
                 continue;
             }
-            let Some(policy) = Policy::of(entry.relid) else {
+            let Some(policy) = Policy::of(entry.relid()) else {
                 continue;
             };
             self.touched = true;
@@ -106,7 +106,7 @@ impl Gate {
         if self.is_preview(query, tree::entry(query, index)) {
             for entry in entries {
                 if access::is_denied(query, entry)
-                    && Policy::of(entry.relid).is_some()
+                    && Policy::of(entry.relid()).is_some()
                     && access::is_only_read(query, entry)
                     && may_ask(query, entry)?
                 {
@@ -114,21 +114,21 @@ impl Gate {
                 }
             }
             // An outer join would show the rows of the other table.
-            let mut from = Ref::of(query.jointree).expect("a query has FROM");
-            from.quals = tree::boolean(Some(false)).pointer().cast();
+            let from = query.jointree().expect("a query has FROM");
+            from.set_quals(Some(tree::boolean(query.memory(), Some(false))));
             return self.pass_below(query);
         }
         // What is joined may be a block of its own, and is one before this one is looked at.
         for entry in entries
             .iter()
-            .filter(|entry| entry.rtekind == RTEKind::RTE_SUBQUERY)
+            .filter(|entry| entry.rtekind() == RTEKind::RTE_SUBQUERY)
         {
-            if let Some(below) = Ref::of(entry.subquery) {
+            if let Some(below) = entry.subquery() {
                 self.pass(below)?;
             }
         }
-        for with in tree::list::<pg_sys::CommonTableExpr>(query.cteList) {
-            if let Some(below) = Ref::of(with.ctequery).and_then(|query| query.cast()) {
+        for with in query.cteList() {
+            if let Some(below) = with.ctequery().and_then(|query| query.cast()) {
                 self.pass(below)?;
             }
         }
@@ -153,19 +153,19 @@ impl Gate {
     }
 
     /// Looks at everything below a query that is no block itself.
-    fn pass_below(&mut self, query: Ref<Query>) -> Result<(), Refusal> {
+    fn pass_below(&mut self, query: Ref<'t, Query>) -> Result<(), Refusal> {
         let mut below = tree::queries_below(query).into_iter();
         below.try_for_each(|below| self.pass(below))
     }
 
     /// Whether a query that reads plain rows shall have none: with LIMIT 0, or where the session asks for that.
-    fn is_preview(&mut self, query: Ref<Query>, entry: Ref<RangeTblEntry>) -> bool {
-        let is_plain = query.commandType == pg_sys::CmdType::CMD_SELECT
-            && !query.hasAggs
-            && query.groupClause.is_null()
-            && query.groupingSets.is_null()
-            && query.distinctClause.is_null()
-            && query.rowMarks.is_null()
+    fn is_preview(&mut self, query: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>) -> bool {
+        let is_plain = query.commandType() == pg_sys::CmdType::CMD_SELECT
+            && !query.hasAggs()
+            && query.groupClause().is_empty()
+            && query.groupingSets().is_empty()
+            && query.distinctClause().is_empty()
+            && query.rowMarks().is_empty()
             && access::is_only_read(query, entry);
         is_plain
             && !self.explained
@@ -188,12 +188,12 @@ impl Gate {
         let around = self.around.iter_mut().rev();
         around
             .take_while(|(query, _)| {
-                query.commandType == pg_sys::CmdType::CMD_SELECT && !query.hasModifyingCTE
+                query.commandType() == pg_sys::CmdType::CMD_SELECT && !query.hasModifyingCTE()
             })
             .any(|(query, known)| *known.get_or_insert_with(|| has_no_rows(*query)))
     }
 
-    fn rewrite(&mut self, query: Ref<Query>, index: i32, policy: Rc<Policy>) -> Checked<()> {
+    fn rewrite(&mut self, query: Ref<'t, Query>, index: i32, policy: Rc<Policy>) -> Checked<()> {
         if self.explained && Defence::Explain.stands() {
             // In the words of a plan that was kept: whether there is one must not show.
             errors::explain().raise();
@@ -223,7 +223,7 @@ impl Gate {
 
     /// Looks up what would be looked up at the first row else: collations, about which PostgreSQL may warn; rights on
     /// the functions that variants replace, by making the plan again where they change.
-    fn look_up(&mut self, node: Ref<Node>) {
+    fn look_up(&mut self, node: Ref<'t, Node>) {
         tree::search(node, &mut |node, _| {
             // SAFETY: nodes of a tree that lives; what is no expression has no collation.
             let (collation, variant) = unsafe {
@@ -234,7 +234,8 @@ impl Gate {
                 procedure::look_up_collation(collation);
             }
             if let Some((function, _)) = variant {
-                let item = Ref::of(procedure::dependency(function));
+                // SAFETY: a node in the memory of this call.
+                let item = unsafe { Ref::of(procedure::dependency(function)) };
                 self.depends.items.push(tree::list_of(item));
             }
             Step::Below
@@ -256,46 +257,46 @@ impl Gate {
 }
 
 /// Whether a query does nothing with the rows of one in its FROM but to choose some, and columns of them.
-fn passes_rows_on(query: Ref<Query>, below: Ref<Query>) -> bool {
+fn passes_rows_on<'t>(query: Ref<'t, Query>, below: Ref<'t, Query>) -> bool {
     fn is_inner(node: Ref<Node>) -> bool {
         if let Some(join) = node.cast::<pg_sys::JoinExpr>() {
-            let sides = [join.larg, join.rarg].into_iter().filter_map(Ref::of);
-            return join.jointype == pg_sys::JoinType::JOIN_INNER
+            let sides = [join.larg(), join.rarg()].into_iter().flatten();
+            return join.jointype() == pg_sys::JoinType::JOIN_INNER
                 && sides.into_iter().all(is_inner);
         }
         let from = node.cast::<pg_sys::FromExpr>();
-        from.is_none_or(|from| tree::list::<Node>(from.fromlist).into_iter().all(is_inner))
+        from.is_none_or(|from| from.fromlist().into_iter().all(is_inner))
     }
-    let entries = tree::list::<RangeTblEntry>(query.rtable);
-    let is_in_from = |entry: &Ref<RangeTblEntry>| Ref::of(entry.subquery) == Some(below);
-    query.commandType == pg_sys::CmdType::CMD_SELECT
-        && !query.hasAggs
-        && !query.hasWindowFuncs
-        && !query.hasTargetSRFs
-        && query.groupClause.is_null()
-        && query.groupingSets.is_null()
-        && query.distinctClause.is_null()
-        && query.setOperations.is_null()
-        && query.rowMarks.is_null()
+    let entries = query.rtable().nodes();
+    let is_in_from = |entry: &Ref<'t, RangeTblEntry>| entry.subquery() == Some(below);
+    query.commandType() == pg_sys::CmdType::CMD_SELECT
+        && !query.hasAggs()
+        && !query.hasWindowFuncs()
+        && !query.hasTargetSRFs()
+        && query.groupClause().is_empty()
+        && query.groupingSets().is_empty()
+        && query.distinctClause().is_empty()
+        && query.setOperations().is_none()
+        && query.rowMarks().is_empty()
         && entries.iter().any(is_in_from)
-        && Ref::of(query.jointree).is_some_and(|from| is_inner(from.node()))
+        && query.jointree().is_some_and(|from| is_inner(from.node()))
 }
 
 /// Whether a system column, or a whole row, is in a tree.
 fn names_system_column(node: Ref<Node>) -> bool {
     tree::any(node, |node| {
         let column = node.cast::<pg_sys::Var>();
-        column.is_some_and(|column| column.varattno <= 0)
+        column.is_some_and(|column| column.varattno() <= 0)
     })
 }
 
 /// Whether the role that asks, or the owner of the view that does, is allowed.
-fn may_ask(query: Ref<Query>, entry: Ref<RangeTblEntry>) -> Result<bool, Refusal> {
+fn may_ask<'t>(query: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>) -> Result<bool, Refusal> {
     if extension::oid().is_none() {
         return Ok(false);
     }
     let asker = access::view_owner(query, entry).unwrap_or_else(session::role);
-    allowance::is_allowed(entry.relid, asker)
+    allowance::is_allowed(entry.relid(), asker)
 }
 
 /// COPY of a table gives its rows: a role that may only ask gets an example that works.
@@ -324,8 +325,8 @@ pub fn check_copy(relation: Oid) -> Result<(), Refusal> {
 }
 
 /// The sets of keys that rows are grouped by.
-fn sets(query: Ref<Query>, keys: &[Key]) -> Checked<Vec<Vec<bool>>> {
-    if query.groupingSets.is_null() {
+fn sets<'t>(query: Ref<'t, Query>, keys: &[Key<'t>]) -> Checked<Vec<Vec<bool>>> {
+    if query.groupingSets().is_empty() {
         return Ok(vec![vec![true; keys.len()]]);
     }
     let sets = tree::grouping_sets(query, MOST_SETS);
@@ -339,45 +340,47 @@ fn sets(query: Ref<Query>, keys: &[Key]) -> Checked<Vec<Vec<bool>>> {
 
 /// Whether a query has no rows whatever the tables hold, as tools ask for its columns: with LIMIT 0 or WHERE false.
 fn has_no_rows(query: Ref<Query>) -> bool {
-    let value = |node: *mut Node| {
-        let node = Ref::of(node).map(|node| tree::fold(std::ptr::null_mut(), node.copy()));
+    let value = |node: Option<Ref<Node>>| {
+        let node = node.map(|node| tree::fold(None, node.copy()));
         node.and_then(tree::constant)
     };
-    let condition = Ref::of(query.jointree).map_or(std::ptr::null_mut(), |from| from.quals);
+    let condition = query.jointree().and_then(|from| from.quals());
     let is_0 = |value: pg_sys::Datum| value.value() == 0;
-    let is_plain = !query.hasAggs && query.groupClause.is_null() && query.groupingSets.is_null();
-    value(query.limitCount).flatten().is_some_and(is_0)
+    let is_plain =
+        !query.hasAggs() && query.groupClause().is_empty() && query.groupingSets().is_empty();
+    value(query.limitCount()).flatten().is_some_and(is_0)
         || is_plain && value(condition).is_some_and(|value| value.is_none_or(is_0))
 }
 
 /// Puts a query without rows in the place of a table: nothing is read, and nothing is lent.
-fn make_empty(mut entry: Ref<RangeTblEntry>) {
+fn make_empty(entry: Ref<RangeTblEntry>) {
     // SAFETY: a table that the query has locked; it is closed where this ends.
-    let table = unsafe { pgrx::PgRelation::open(entry.relid) };
+    let table = unsafe { pgrx::PgRelation::open(entry.relid()) };
+    let memory = entry.memory();
     let columns = table.tuple_desc();
     let targets = columns.iter().zip(1..).map(|(column, number)| {
         let (kind, modifier, collation) = match column.attisdropped {
             true => (pg_sys::INT4OID, -1, Oid::INVALID),
             false => (column.atttypid, column.atttypmod, column.attcollation),
         };
-        let null = tree::null(kind, modifier, collation);
+        let null = tree::null(memory, kind, modifier, collation);
         tree::target(null, number, column.name())
     });
-    let mut from = tree::make::<pg_sys::FromExpr>();
-    from.quals = tree::boolean(Some(false)).pointer();
-    let mut empty = tree::make::<Query>();
-    empty.commandType = pg_sys::CmdType::CMD_SELECT;
-    empty.canSetTag = true;
-    empty.targetList = tree::list_of(targets);
-    empty.jointree = from.pointer();
+    let from = memory.make::<pg_sys::FromExpr>();
+    from.set_quals(Some(tree::boolean(memory, Some(false))));
+    let empty = memory.make::<Query>();
+    empty.set_commandType(pg_sys::CmdType::CMD_SELECT);
+    empty.set_canSetTag(true);
+    empty.set_targetList(tree::list_of(targets));
+    empty.set_jointree(Some(from));
     access::forget(entry);
-    entry.rtekind = RTEKind::RTE_SUBQUERY;
-    entry.subquery = empty.pointer();
-    entry.security_barrier = false;
-    entry.relid = Oid::INVALID;
-    entry.relkind = 0;
-    entry.inh = false;
-    entry.rellockmode = 0;
-    entry.tablesample = std::ptr::null_mut();
-    entry.securityQuals = std::ptr::null_mut();
+    entry.set_rtekind(RTEKind::RTE_SUBQUERY);
+    entry.set_subquery(Some(empty));
+    entry.set_security_barrier(false);
+    entry.set_relid(Oid::INVALID);
+    entry.set_relkind(0);
+    entry.set_inh(false);
+    entry.set_rellockmode(0);
+    entry.set_tablesample(None);
+    entry.set_securityQuals(List::EMPTY);
 }

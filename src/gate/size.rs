@@ -16,7 +16,7 @@ const CHARACTER: u64 = 4;
 
 /// Whether the elements of an array are surely short enough to stand in one.
 pub fn is_short_array(array: Ref<ArrayExpr>) -> bool {
-    let elements = tree::list::<Node>(array.elements);
+    let elements = array.elements();
     let sizes: Option<Vec<_>> = elements.into_iter().map(most_bytes).collect();
     sizes.is_some_and(|sizes| sizes.iter().sum::<u64>() <= LONGEST * 4)
 }
@@ -47,36 +47,37 @@ fn of_expression(node: Ref<Node>) -> Option<u64> {
         sizes?.into_iter().max()
     };
     if let Some(constant) = node.cast::<pg_sys::Const>() {
-        return match constant.constisnull {
+        return match constant.constisnull() {
             true => Some(0),
             // SAFETY: a value of a type that has no fixed length, or is a C string.
-            false if constant.constlen == -1 => {
-                Some(unsafe { pg_sys::toast_raw_datum_size(constant.constvalue) } as u64)
+            false if constant.constlen() == -1 => {
+                Some(unsafe { pg_sys::toast_raw_datum_size(constant.constvalue()) } as u64)
             }
             false => None,
         };
     }
     if let Some(same) = node.cast::<pg_sys::RelabelType>() {
-        return most_bytes(Ref::of(same.arg)?.node());
+        return most_bytes(same.arg()?);
     }
     if node.cast::<pg_sys::CoerceViaIO>().is_some() {
         return Some(PRINTED);
     }
     if let Some(coalesce) = node.cast::<pg_sys::CoalesceExpr>() {
-        return longest(tree::list(coalesce.args));
+        return longest(coalesce.args().nodes());
     }
     if let Some(case) = node.cast::<pg_sys::CaseExpr>() {
-        let results = tree::list::<pg_sys::CaseWhen>(case.args).into_iter();
-        let results = results.filter_map(|when| Ref::of(when.result.cast()));
-        let default = Ref::of(case.defresult.cast());
+        let cases = case.args().into_iter();
+        let cases = cases.filter_map(|when| when.cast::<pg_sys::CaseWhen>());
+        let results = cases.filter_map(|when| when.result());
+        let default = case.defresult();
         return longest(results.chain(default).collect());
     }
     // left(text, n), right(text, n)
     let call = node.cast::<pg_sys::FuncExpr>()?;
-    if ![3060, 3061].contains(&call.funcid.to_u32()) {
+    if ![3060, 3061].contains(&call.funcid().to_u32()) {
         return None;
     }
-    let count = tree::list::<Node>(call.args).get(1).copied();
+    let count = call.args().into_iter().nth(1);
     let count = tree::constant(count?)?.map_or(0, |count| count.value() as i32);
     Some(u64::try_from(count).ok()? * CHARACTER)
 }

@@ -48,9 +48,9 @@ enum Level {
 }
 
 /// A block that is being written.
-pub struct Template<'a> {
-    block: &'a Block,
-    keys: &'a [Key],
+pub struct Template<'a, 't> {
+    block: &'a Block<'t>,
+    keys: &'a [Key<'t>],
     /// The schema of the public aggregates.
     schema: String,
     level: Level,
@@ -60,7 +60,7 @@ pub struct Template<'a> {
     groups: u32,
     epsilon: f64,
     /// What represents `$1`, `$2` and so on.
-    parameters: Vec<Ref<Node>>,
+    parameters: Vec<Ref<'t, Node>>,
     /// Columns of the sub-query.
     below: Vec<String>,
     /// The answers.
@@ -70,21 +70,21 @@ pub struct Template<'a> {
 }
 
 /// A block as SQL, with what it costs.
-pub struct Written {
+pub struct Written<'t> {
     pub sql: String,
-    pub parameters: Vec<Ref<Node>>,
-    pub answers: Vec<(Ref<pg_sys::Aggref>, Answer)>,
+    pub parameters: Vec<Ref<'t, Node>>,
+    pub answers: Vec<(Ref<'t, pg_sys::Aggref>, Answer)>,
     pub receipt: Option<Receipt>,
 }
 
 /// Writes the block, once for each grouping set.
-pub fn write(
-    block: &Block,
-    keys: &[Key],
-    asked: &[Asked],
+pub fn write<'t>(
+    block: &Block<'t>,
+    keys: &[Key<'t>],
+    asked: &[Asked<'t>],
     sets: &[Vec<bool>],
     epsilon: f64,
-) -> Checked<Written> {
+) -> Checked<Written<'t>> {
     let rows = block.policy.label.rows;
     let is_row = block.has_one_row_each();
     let groups = aggregate_requests::groups(block, asked)?;
@@ -165,9 +165,9 @@ pub fn write(
     })
 }
 
-impl Template<'_> {
+impl<'t> Template<'_, 't> {
     /// The number of the parameter that represents an expression.
-    fn parameter(&mut self, node: Ref<Node>) -> usize {
+    fn parameter(&mut self, node: Ref<'t, Node>) -> usize {
         let known = self.parameters.iter().position(|known| known.same(node));
         known.unwrap_or_else(|| {
             self.parameters.push(node);
@@ -397,8 +397,7 @@ fn array_element(value: &str) -> String {
 fn type_text(kind: Oid, modifier: i32) -> String {
     let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
     // SAFETY: a lookup in the catalog, which answers for any number.
-    let name = unsafe { pg_sys::format_type_extended(kind, modifier, flags as u16) };
-    tree::text_of(name)
+    unsafe { tree::text_of(pg_sys::format_type_extended(kind, modifier, flags as u16)) }
 }
 
 /// The type of a key, as the query has it: public lists are of its modifier.

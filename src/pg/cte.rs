@@ -35,33 +35,34 @@ unsafe fn has_row(slot: *mut TupleTableSlot) -> bool {
 
 /// Reads all rows of the WITH that a node scans into its store. Values that are stored outside of their rows are
 /// brought in, so that nothing of a table is read later.
-pub fn fill(mut scan: Ref<CteScanState>) {
-    if scan.eof_cte || scan.leader != scan.pointer() {
+pub fn fill(scan: Ref<CteScanState>) {
+    if scan.eof_cte() || scan.leader() != Some(scan) {
         return;
     }
-    let Some(below) = Ref::of(scan.cteplanstate) else {
+    let Some(below) = scan.cteplanstate() else {
         return;
     };
-    // SAFETY: a type is all that is asked of the columns of a plan that lives.
-    let is_varlena = |target: &Ref<TargetEntry>| unsafe {
-        pg_sys::get_typlen(pg_sys::exprType(target.expr.cast())) == -1
+    let is_varlena = |target: Ref<TargetEntry>| {
+        let expr = target.expr().expect("a target has an expression");
+        // SAFETY: a lookup in the catalog.
+        unsafe { pg_sys::get_typlen(tree::type_of(expr)) == -1 }
     };
-    // SAFETY: the same.
-    let targets = tree::list::<TargetEntry>(unsafe { (*below.plan).targetlist });
-    let varlena: Vec<bool> = targets.iter().map(is_varlena).collect();
+    let targets = below.plan().expect("a state has a plan").targetlist();
+    let varlena: Vec<bool> = targets.into_iter().map(is_varlena).collect();
     // SAFETY: nodes of a plan that has started, and the store that belongs to them.
     unsafe { read_all(scan, below.pointer(), &varlena) };
-    scan.eof_cte = true;
+    scan.set_eof_cte(true);
 }
 
 /// # Safety
 /// The scan of a WITH in a plan that has started and not run, the node of its rows, and which columns have values that
 /// may be stored elsewhere.
 unsafe fn read_all(scan: Ref<CteScanState>, below: *mut pg_sys::PlanState, varlena: &[bool]) {
+    let scan = scan.pointer();
     // SAFETY: the caller guarantees it. What is below may raise an ERROR, so this owns nothing.
     unsafe {
-        let before = pg_sys::MemoryContextSwitchTo((*scan.ss.ps.state).es_query_cxt);
-        let short = (*scan.ss.ps.ps_ExprContext).ecxt_per_tuple_memory;
+        let before = pg_sys::MemoryContextSwitchTo((*(*scan).ss.ps.state).es_query_cxt);
+        let short = (*(*scan).ss.ps.ps_ExprContext).ecxt_per_tuple_memory;
         pg_guard_ffi_boundary(|| {
             let next = (*below).ExecProcNode;
             while let Some(next) = next {
@@ -69,7 +70,7 @@ unsafe fn read_all(scan: Ref<CteScanState>, below: *mut pg_sys::PlanState, varle
                 if !has_row(slot) {
                     break;
                 }
-                put(scan.cte_table, slot, varlena, short);
+                put((*scan).cte_table, slot, varlena, short);
             }
         });
         pg_sys::MemoryContextSwitchTo(before);

@@ -60,12 +60,12 @@ impl<'a> Terms<'a> {
     }
 }
 
-impl Template<'_> {
+impl<'t> Template<'_, 't> {
     /// Writes what answers each of the aggregates. Mean, sum and count of the same numbers are one release.
     pub(super) fn write_answers(
         &mut self,
-        asked: &[Asked],
-    ) -> Checked<Vec<(Ref<pg_sys::Aggref>, Answer)>> {
+        asked: &[Asked<'t>],
+    ) -> Checked<Vec<(Ref<'t, pg_sys::Aggref>, Answer)>> {
         let is_pair = |what: &What| what.is_of_numbers() || matches!(what, What::Count);
         let mut answers = Vec::new();
         let mut done = self.write_free(asked, &mut answers);
@@ -75,7 +75,7 @@ impl Template<'_> {
                 continue;
             }
             // A count of all rows is alike to numbers that are not alike to each other: it goes with the first ones.
-            let is_one = |one: &Asked, other: &Asked| {
+            let is_one = |one: &Asked<'t>, other: &Asked<'t>| {
                 is_pair(&one.what) && is_pair(&other.what) && self.is_one_release(one, other)
             };
             let open: Vec<usize> = (i..asked.len()).filter(|j| !done[*j]).collect();
@@ -115,8 +115,8 @@ impl Template<'_> {
     /// What costs nothing: public bounds. Which aggregates these are.
     fn write_free(
         &self,
-        asked: &[Asked],
-        answers: &mut Vec<(Ref<pg_sys::Aggref>, Answer)>,
+        asked: &[Asked<'t>],
+        answers: &mut Vec<(Ref<'t, pg_sys::Aggref>, Answer)>,
     ) -> Vec<bool> {
         let free = asked.iter().map(|one| {
             let answer = match (&one.what, one.bounds) {
@@ -133,9 +133,9 @@ impl Template<'_> {
     /// What is asked of two columns: all of the same two are one release.
     fn write_of_two(
         &mut self,
-        asked: &[Asked],
+        asked: &[Asked<'t>],
         done: &mut [bool],
-        answers: &mut Vec<(Ref<pg_sys::Aggref>, Answer)>,
+        answers: &mut Vec<(Ref<'t, pg_sys::Aggref>, Answer)>,
     ) -> Checked<()> {
         let of_two = |one: &Asked| match one.what {
             What::OfTwo(what) => Some(what),
@@ -166,12 +166,12 @@ impl Template<'_> {
     }
 
     /// Whether two of mean, sum and count are about the same rows.
-    fn is_one_release(&self, one: &Asked, other: &Asked) -> bool {
+    fn is_one_release(&self, one: &Asked<'t>, other: &Asked<'t>) -> bool {
         if one.is_about_the_same(other) {
             return true;
         }
         // All rows are those in which a number is that is never NULL.
-        let counted = |count: &Asked, number: &Asked| {
+        let counted = |count: &Asked<'t>, number: &Asked<'t>| {
             matches!(count.what, What::Count)
                 && count.argument.is_none()
                 && number.what.is_of_numbers()
@@ -188,7 +188,7 @@ impl Template<'_> {
     }
 
     /// What represents the numbers of each row, and the filter of the aggregate that reads them.
-    fn numbers(&mut self, asked: &Asked, rows: u32) -> Checked<(String, String)> {
+    fn numbers(&mut self, asked: &Asked<'t>, rows: u32) -> Checked<(String, String)> {
         let argument = asked.argument.ok_or("an aggregate is about nothing")?;
         let number = format!("${}", self.parameter(argument));
         let mut filter = self.filter(asked);
@@ -226,13 +226,13 @@ impl Template<'_> {
     }
 
     /// The condition on the rows of an aggregate.
-    fn filter(&mut self, asked: &Asked) -> Option<String> {
+    fn filter(&mut self, asked: &Asked<'t>) -> Option<String> {
         let filter = asked.filter?;
         Some(format!("${}", self.parameter(filter)))
     }
 
     /// As above, for rows that are counted, each where the argument is not NULL; of people, at most one row each.
-    fn rows(&mut self, asked: &Asked, rows: u32) -> (String, String) {
+    fn rows(&mut self, asked: &Asked<'t>, rows: u32) -> (String, String) {
         let argument = asked.argument.map(|argument| self.parameter(argument));
         let filter = self.filter(asked);
         match self.level {
@@ -315,12 +315,12 @@ impl Template<'_> {
         Ok(())
     }
 
-    fn write_pair(&mut self, numbers: &Asked) -> Checked<usize> {
+    fn write_pair(&mut self, numbers: &Asked<'t>) -> Checked<usize> {
         let terms = Terms::of_numbers(self.epsilon, self.rows, numbers);
         self.write_numbers("dp_mean_and_count", numbers, &terms)
     }
 
-    fn write_one(&mut self, asked: &Asked) -> Checked<usize> {
+    fn write_one(&mut self, asked: &Asked<'t>) -> Checked<usize> {
         let usual = Terms::usual(self.epsilon, self.rows);
         let of_numbers = Terms::of_numbers(self.epsilon, self.rows, asked);
         match &asked.what {
@@ -362,7 +362,7 @@ impl Template<'_> {
     fn write_count(
         &mut self,
         aggregate: &'static str,
-        asked: &Asked,
+        asked: &Asked<'t>,
         terms: &Terms,
     ) -> Checked<usize> {
         let (x, filter) = self.rows(asked, terms.rows);
@@ -373,7 +373,7 @@ impl Template<'_> {
     fn write_numbers(
         &mut self,
         aggregate: &'static str,
-        asked: &Asked,
+        asked: &Asked<'t>,
         terms: &Terms,
     ) -> Checked<usize> {
         let (x, filter) = self.numbers(asked, terms.rows)?;

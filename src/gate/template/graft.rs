@@ -21,26 +21,30 @@ fn check_names(node: Ref<Node>) -> bool {
 
 fn is_name_known(node: Ref<Node>) -> bool {
     let function = if let Some(call) = node.cast::<pg_sys::Aggref>() {
-        Some(call.aggfnoid)
+        Some(call.aggfnoid())
     } else if let Some(call) = node.cast::<pg_sys::WindowFunc>() {
-        Some(call.winfnoid)
+        Some(call.winfnoid())
     } else if let Some(call) = node.cast::<pg_sys::FuncExpr>() {
-        Some(call.funcid)
+        Some(call.funcid())
     } else {
-        node.operator().map(|call| call.opfuncid)
+        node.operator().map(|call| call.opfuncid())
     };
     let is_known = |function| procedure::is_pinned(function) || extension::has_function(function);
     function.is_none_or(is_known)
 }
 
 /// The query of a template, with the expressions and the FROM of a block in it.
-pub fn build(written: &Written, block: &Block, room: &mut Room) -> Checked<Ref<Query>> {
+pub fn build<'t>(
+    written: &Written<'t>,
+    block: &Block<'t>,
+    room: &mut Room,
+) -> Checked<Ref<'t, Query>> {
     let types: Vec<Oid> = written
         .parameters
         .iter()
         .map(|node| tree::type_of(*node))
         .collect();
-    let parsed = as_owner(|| tree::parse(&written.sql, &types));
+    let parsed = as_owner(|| tree::parse(block.query.memory(), &written.sql, &types));
     if Defence::Names.stands() && !check_names(parsed.node()) {
         return Err(Reason::with_hint(
             "another function in the extension's schema has the name of a dp_mean function",
@@ -76,7 +80,7 @@ pub fn build(written: &Written, block: &Block, room: &mut Room) -> Checked<Ref<Q
 }
 
 /// How many nodes the copies have that are put into the query of a template.
-fn copied(parsed: Ref<Query>, written: &Written, block: &Block) -> usize {
+fn copied<'t>(parsed: Ref<'t, Query>, written: &Written<'t>, block: &Block<'t>) -> usize {
     let parameters = written.parameters.iter().map(|node| tree::size(*node));
     let parameters = Vec::from_iter(parameters);
     let mut nodes = 0_usize;
@@ -94,7 +98,7 @@ fn copied(parsed: Ref<Query>, written: &Written, block: &Block) -> usize {
 /// Which of the parameters of a template a node is, from 0.
 fn place(node: Ref<Node>) -> Option<usize> {
     let parameter = node.cast::<pg_sys::Param>()?;
-    usize::try_from(parameter.paramid).ok()?.checked_sub(1)
+    usize::try_from(parameter.paramid()).ok()?.checked_sub(1)
 }
 
 /// The queries that have no FROM yet, but a condition: those that the rows come in by. Each with how many queries are
@@ -103,8 +107,8 @@ fn innermost(query: Ref<Query>) -> Vec<(Ref<Query>, u32)> {
     let mut found = Vec::new();
     tree::search(query.node(), &mut |node, level| {
         if let Some(query) = node.cast::<Query>() {
-            let from = Ref::of(query.jointree);
-            if from.is_some_and(|from| from.fromlist.is_null() && !from.quals.is_null()) {
+            let from = query.jointree();
+            if from.is_some_and(|from| from.fromlist().is_empty() && from.quals().is_some()) {
                 found.push((query, level));
             }
         }
@@ -114,14 +118,14 @@ fn innermost(query: Ref<Query>) -> Vec<(Ref<Query>, u32)> {
 }
 
 /// Gives a query the FROM of the block, and lends the table to it.
-fn graft(source: Ref<Query>, mut query: Ref<Query>, block: &Block) {
+fn graft<'t>(source: Ref<'t, Query>, query: Ref<'t, Query>, block: &Block<'t>) {
     tree::flatten_groups(query);
     access::move_tables(source, query);
-    let from = Ref::of(source.jointree).expect("a query has FROM");
-    let mut own = Ref::of(query.jointree).expect("a query has FROM");
-    own.fromlist = from.fromlist;
-    own.quals = tree::both(from.quals, own.quals);
-    query.hasRowSecurity = source.hasRowSecurity;
+    let from = source.jointree().expect("a query has FROM");
+    let own = query.jointree().expect("a query has FROM");
+    own.set_fromlist(from.fromlist());
+    own.set_quals(tree::both(from.quals(), own.quals()));
+    query.set_hasRowSecurity(source.hasRowSecurity());
     let entry = tree::entry(query, block.index);
     access::lend(query, entry, block.policy.owner, block.policy.unit);
 }
