@@ -1,5 +1,7 @@
 //! The tests that need a server, a module a subject.
 
+#![forbid(unsafe_code)]
+
 mod accuracy;
 mod arguments;
 mod attacks;

@@ -49,8 +49,8 @@ fn of_expression(node: Ref<Node>) -> Option<u64> {
     if let Some(constant) = node.cast::<pg_sys::Const>() {
         return match constant.constisnull() {
             true => Some(0),
-            // SAFETY: a value of a type that has no fixed length, or is a C string.
             false if constant.constlen() == -1 => {
+                // SAFETY: a value of a type that has no fixed length.
                 Some(unsafe { pg_sys::toast_raw_datum_size(constant.constvalue()) } as u64)
             }
             false => None,

@@ -41,11 +41,10 @@ pub unsafe fn children(plan: *mut Plan) -> Box<dyn Iterator<Item = *mut Plan>> {
 /// # Safety
 /// A list of pointers to `T`, of a plan that lives.
 pub unsafe fn elements<T>(list: *mut List) -> impl Iterator<Item = *mut T> + 'static {
-    // SAFETY: a List holds `length` cells behind `elements`.
-    let (cells, length) = if list.is_null() {
-        (std::ptr::null_mut(), 0)
-    } else {
-        unsafe { ((*list).elements, (*list).length) }
+    let (cells, length) = match list.is_null() {
+        true => (std::ptr::null_mut(), 0),
+        // SAFETY: a List holds `length` cells behind `elements`.
+        false => unsafe { ((*list).elements, (*list).length) },
     };
     // SAFETY: `i` is below the length, and the list is the plan's, which nobody changes.
     (0..usize::try_from(length).unwrap_or(0))

@@ -297,11 +297,11 @@ impl PlannedCall {
 
     /// The collation of argument `i`.
     pub fn collation(&self, i: usize) -> pg_sys::Oid {
-        // SAFETY: the expressions are the plan's; see `find`.
-        let expr = self.arguments.get(i);
-        expr.map_or(pg_sys::Oid::INVALID, |expr| unsafe {
-            pg_sys::exprCollation(expr.cast())
-        })
+        match self.arguments.get(i) {
+            // SAFETY: the expressions are the plan's; see `find`.
+            Some(expr) => unsafe { pg_sys::exprCollation(expr.cast()) },
+            None => pg_sys::Oid::INVALID,
+        }
     }
 
     /// Whether the call is made for each value of argument `i`: it has GROUP BY, and by nothing else.

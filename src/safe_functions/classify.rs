@@ -46,8 +46,8 @@ pub unsafe fn judge(function: Oid, arguments: *mut List) -> Judgement {
         Some(Rule::Total) => Judgement::Total,
         Some(Rule::Like) => {
             let (_text, pattern) = (fixed_argument(), fixed_argument());
-            // SAFETY: the same.
             match pattern {
+                // SAFETY: the same.
                 Some(pattern) if unsafe { is_good_pattern(&pattern) } => Judgement::Total,
                 _ => Judgement::Partial,
             }

@@ -206,11 +206,13 @@ unsafe fn whole(expression: *mut Node) -> Option<i32> {
 /// # Safety
 /// Expressions of a tree that lives.
 unsafe fn called(function: Oid, arguments: &[*mut Node], column: Column) -> Interval {
-    // SAFETY: the caller guarantees it.
-    let at = |i: usize| {
-        let argument = arguments.get(i).copied();
-        argument.map_or(Interval::ANYWHERE, |node| unsafe { of(node, column) })
+    let at = |i: usize| match arguments.get(i) {
+        // SAFETY: the caller guarantees it.
+        Some(node) => unsafe { of(*node, column) },
+        None => Interval::ANYWHERE,
     };
+    // SAFETY: the same.
+    let part = |fields| unsafe { part(arguments, fields) };
     // SAFETY: the same.
     let whole_at = |i: usize| arguments.get(i).and_then(|node| unsafe { whole(*node) });
     match function.to_u32() {
@@ -284,9 +286,9 @@ unsafe fn called(function: Oid, arguments: &[*mut Node], column: Column) -> Inte
             _ => Interval::ANYWHERE,
         },
         // date_part and extract, of a timestamp or a date; of a time; of an interval
-        1171 | 2021 | 6199 | 6202 | 6203 => part(arguments, &OF_TIMESTAMP),
-        1273 | 1385 | 6200 | 6201 => part(arguments, &OF_TIME),
-        1172 | 6204 => part(arguments, &OF_INTERVAL),
+        1171 | 2021 | 6199 | 6202 | 6203 => part(&OF_TIMESTAMP),
+        1273 | 1385 | 6200 | 6201 => part(&OF_TIME),
+        1172 | 6204 => part(&OF_INTERVAL),
         _ => Interval::ANYWHERE,
     }
 }
@@ -332,12 +334,17 @@ const OF_INTERVAL: [Field; 5] = [
     ("millisecond", -60_000.0, 60_000.0),
 ];
 
-fn part(arguments: &[*mut Node], fields: &[Field]) -> Interval {
+/// The range of a part of a date or time, which the first argument names.
+///
+/// # Safety
+/// Expressions of a tree that lives.
+unsafe fn part(arguments: &[*mut Node], fields: &[Field]) -> Interval {
     let Some(name) = arguments.first() else {
         return Interval::ANYWHERE;
     };
-    // SAFETY: the first argument of these functions is an expression of type text.
+    // SAFETY: the caller guarantees it.
     let name = match unsafe { fixed(*name) } {
+        // SAFETY: a text.
         Fixed::Constant(pg_sys::TEXTOID, Some(name)) => unsafe { text_bytes(name) },
         _ => return Interval::ANYWHERE,
     };

@@ -1,6 +1,8 @@
 //! What the SQL tests share: connections to the two throw-away servers that `make test` starts,
 //! a database of one's own for each test, and readable failures.
 
+#![forbid(unsafe_code)]
+
 use std::env;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

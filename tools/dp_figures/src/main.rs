@@ -6,6 +6,8 @@
 //! they show. Noise is drawn by the mechanisms themselves, from seeds that are fixed, so that the
 //! same files come out each time.
 
+#![forbid(unsafe_code)]
+
 mod distributions;
 mod drawing;
 mod estimate;

@@ -7,6 +7,8 @@
 //! cargo-mutants lists them. Around each change stands its number in comments, `/*<7,8*/` and `/*>*/`, by which what
 //! does not compile is found.
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeMap;
 use std::env;
 use std::error::Error;

@@ -9,6 +9,8 @@
 //! imports itself through others (`imports`), that pages and comments are easy to read (`prose`), and that mutations fit
 //! the sources (`mutations`).
 
+#![forbid(unsafe_code)]
+
 mod accounting;
 mod accuracy;
 mod auto;
