@@ -1,6 +1,8 @@
 //! What tests need and a release build does not have: a chosen seed, noise of the wrong size, and
 //! the integers before the noise and after it. Tests declare these functions themselves.
 
+use std::time::Duration;
+
 use dp_core::encoding::cells::CellCounts;
 use dp_core::encoding::log_bins::{BinSums, Content, OctaveCounts};
 use dp_core::encoding::pairs::PairMoments;
@@ -15,6 +17,7 @@ use crate::call::{release, testing};
 use crate::ledger::{self, flush};
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::pg::nodes::elements;
+use crate::pg::settings;
 use crate::safe_functions::allowlist::{FUNCTIONS, Rule};
 use crate::safe_functions::classify::{Judgement, collation_ok, judge, output_ok};
 use crate::safe_functions::range::range;
@@ -24,6 +27,7 @@ use crate::state::bitmap::BitmapState;
 use crate::state::cells::CellState;
 use crate::state::log_bins::OctaveState;
 use crate::state::scalar::State;
+use crate::store;
 
 /// `dp_test_flush_nothing()`: from now on this session's charges return before they are on disk.
 fn flush_nothing(_: Call) -> Option<Datum> {
@@ -152,6 +156,52 @@ fn recorded(_: Call) -> Option<Datum> {
     let lines: Vec<_> = release::records().iter().map(line).collect();
     lines.join("\n").into_datum()
 }
+
+/// The key of the store that tests call by this text.
+fn kept_key(call: Call) -> Option<store::Key> {
+    // SAFETY: tests declare the argument as text.
+    let name = unsafe { crate::ledger::rows::bytes_of(call.datum(0)?) };
+    let mut key = [0; 32];
+    key[..name.len()].copy_from_slice(&name);
+    Some(store::Key(key))
+}
+
+/// `dp_test_keep(text, bytea, float8)`: keeps an answer for that many seconds.
+fn keep(call: Call) -> Option<Datum> {
+    // SAFETY: tests declare the arguments as bytea, which is as a text, and as float8.
+    let answer = unsafe { crate::ledger::rows::bytes_of(call.datum(1)?) };
+    let lifetime = Duration::from_secs_f64(float8(call.datum(2)?));
+    store::keep(&kept_key(call)?, &answer, lifetime);
+    None
+}
+
+/// `dp_test_find(text)`: the answer that is kept.
+fn find(call: Call) -> Option<Datum> {
+    store::find(&kept_key(call)?).into_datum()
+}
+
+/// `dp_test_ask(text, text)`: asks as the gate does, with a statement in the place of the answer's query. Whether it was
+/// run.
+fn ask(call: Call) -> Option<Datum> {
+    let key = kept_key(call)?;
+    let is_kept = || settings::reuses() && store::find(&key).is_some();
+    if is_kept() {
+        return false.into_datum();
+    }
+    let _asking = settings::reuses().then(|| store::lock(&key));
+    if is_kept() {
+        return false.into_datum();
+    }
+    // SAFETY: tests declare the argument as text.
+    let work = unsafe { crate::ledger::rows::bytes_of(call.datum(1)?) };
+    pgrx::Spi::run(&String::from_utf8_lossy(&work)).expect("an ERROR of SPI does not return");
+    store::keep(&key, b"an answer", Duration::from_hours(1));
+    true.into_datum()
+}
+
+sql_function!(dp_test_keep, keep);
+sql_function!(dp_test_find, find);
+sql_function!(dp_test_ask, ask);
 
 /// `dp_test_signatures()`: a line for each declaration of an aggregate that the library knows.
 fn signatures(_: Call) -> Option<Datum> {

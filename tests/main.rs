@@ -43,6 +43,7 @@ mod reference;
 mod regression;
 mod rescans;
 mod restores;
+mod reuse;
 mod revoke;
 mod script;
 mod sealed;

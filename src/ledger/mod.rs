@@ -15,7 +15,7 @@ mod history;
 mod home;
 #[cfg(feature = "pg_test")]
 mod lock_order;
-mod pages;
+pub mod pages;
 mod replication;
 mod restore;
 pub mod rows;

@@ -23,6 +23,14 @@ pub struct Shape {
 }
 
 impl Shape {
+    pub const fn new(name: &'static CStr, columns: &'static [Oid], indexes: usize) -> Self {
+        Self {
+            name,
+            columns,
+            indexes,
+        }
+    }
+
     /// The types of its columns.
     pub fn columns(&self) -> impl Iterator<Item = Oid> {
         self.columns.iter().copied()
@@ -105,6 +113,23 @@ pub enum Lock {
     Alone,
 }
 
+impl Lock {
+    fn mode(self) -> pg_sys::LOCKMODE {
+        let mode = match self {
+            Self::Read => pg_sys::AccessShareLock,
+            Self::Change | Self::Add => pg_sys::RowExclusiveLock,
+            Self::Alone => pg_sys::ShareRowExclusiveLock,
+        };
+        mode as pg_sys::LOCKMODE
+    }
+
+    /// Takes the lock, if nobody is in its way.
+    fn take(self, table: Oid) -> bool {
+        // SAFETY: a lock that does not wait.
+        unsafe { pg_sys::ConditionalLockRelationOid(table, self.mode()) }
+    }
+}
+
 /// An open table of the ledger. Its lock goes with it, but for [`Lock::Add`] and [`Lock::Alone`].
 pub struct Table {
     relation: pg_sys::Relation,
@@ -114,41 +139,16 @@ pub struct Table {
 impl Table {
     /// Opens a table, or says that its lock was not to be had.
     pub fn open(shape: &Shape, lock: Lock) -> Result<Self, Refusal> {
-        let mode = match lock {
-            Lock::Read => pg_sys::AccessShareLock,
-            Lock::Change | Lock::Add => pg_sys::RowExclusiveLock,
-            Lock::Alone => pg_sys::ShareRowExclusiveLock,
-        } as pg_sys::LOCKMODE;
-        // SAFETY: plain lookups by name; within a transaction, as all calls from SQL are.
-        let table = unsafe {
-            let schema = pg_sys::get_namespace_oid(c"dp_mean".as_ptr(), true);
-            pg_sys::get_relname_relid(shape.name.as_ptr(), schema)
-        };
-        if table == Oid::INVALID {
-            return Err(errors::ledger_damaged());
-        }
+        let table = Self::find(shape).ok_or_else(errors::ledger_damaged)?;
         let start = Instant::now();
-        // SAFETY: a lock that does not wait.
-        while !unsafe { pg_sys::ConditionalLockRelationOid(table, mode) } {
+        while !lock.take(table) {
             if start.elapsed() >= PATIENCE {
                 return Err(errors::ledger_locked());
             }
             pgrx::check_for_interrupts!();
             thread::sleep(Duration::from_millis(5));
         }
-        // SAFETY: the lock is held, so the table stays what it is; NULL if it went before that.
-        let relation = unsafe { pg_sys::try_relation_open(table, pg_sys::NoLock as i32) };
-        if relation.is_null() {
-            return Err(errors::ledger_damaged());
-        }
-        let unlock = match lock {
-            Lock::Add | Lock::Alone => pg_sys::NoLock as pg_sys::LOCKMODE,
-            _ => mode,
-        };
-        let table = Self { relation, unlock };
-        if !table.has(shape) {
-            return Err(errors::ledger_damaged());
-        }
+        let table = Self::of(table, shape, lock).ok_or_else(errors::ledger_damaged)?;
         if !matches!(lock, Lock::Read) {
             table.check_write(shape)?;
         }
@@ -156,6 +156,39 @@ impl Table {
             return Err(errors::ledger_rewritten(shape.title()));
         }
         Ok(table)
+    }
+
+    /// Opens a table if it is there, as it should be, and its lock is to be had at once.
+    pub fn open_at_once(shape: &Shape, lock: Lock) -> Option<Self> {
+        let table = Self::find(shape).filter(|table| lock.take(*table))?;
+        let table = Self::of(table, shape, lock)?;
+        let is_ours = matches!(lock, Lock::Read) || table.check_write(shape).is_ok();
+        is_ours.then_some(table)
+    }
+
+    /// The number of a table.
+    fn find(shape: &Shape) -> Option<Oid> {
+        // SAFETY: plain lookups by name; within a transaction, as all calls from SQL are.
+        let table = unsafe {
+            let schema = pg_sys::get_namespace_oid(c"dp_mean".as_ptr(), true);
+            pg_sys::get_relname_relid(shape.name.as_ptr(), schema)
+        };
+        (table != Oid::INVALID).then_some(table)
+    }
+
+    /// A table that is locked; `None` if it is gone, or not of this shape.
+    fn of(table: Oid, shape: &Shape, lock: Lock) -> Option<Self> {
+        // SAFETY: the lock is held, so the table stays what it is; NULL if it went before that.
+        let relation = unsafe { pg_sys::try_relation_open(table, pg_sys::NoLock as i32) };
+        if relation.is_null() {
+            return None;
+        }
+        let unlock = match lock {
+            Lock::Add | Lock::Alone => pg_sys::NoLock as pg_sys::LOCKMODE,
+            Lock::Read | Lock::Change => lock.mode(),
+        };
+        let table = Self { relation, unlock };
+        table.has(shape).then_some(table)
     }
 
     /// That nothing but the ledger itself counts on seeing each row that is written: it is written without triggers,

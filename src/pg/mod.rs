@@ -2,6 +2,7 @@
 //! aggregate.
 
 pub mod array;
+pub mod attempt;
 pub mod catch_error;
 pub mod composite;
 pub mod counters;

@@ -54,6 +54,26 @@ pub fn log_charges() -> bool {
     LOG_CHARGES.get()
 }
 
+static REUSE: GucSetting<bool> = GucSetting::<bool>::new(true);
+
+/// Whether a question gets the answer that it had before, if that is kept.
+#[cfg_attr(
+    not(feature = "testing"),
+    expect(dead_code, reason = "the gate is to ask it")
+)]
+pub fn reuses() -> bool {
+    REUSE.get()
+}
+
+#[cfg(feature = "testing")]
+static CLOCK_AHEAD: GucSetting<i32> = GucSetting::<i32>::new(0);
+
+/// How far, in microseconds, the clock is ahead by which kept answers expire.
+#[cfg(feature = "testing")]
+pub fn clock_ahead() -> i64 {
+    i64::from(CLOCK_AHEAD.get()) * 1_000_000
+}
+
 /// Tells PostgreSQL of the settings.
 pub fn define() {
     GucRegistry::define_bool_guc(
@@ -89,6 +109,25 @@ pub fn define() {
         &LOG_CHARGES,
         GucContext::Suset,
         GucFlags::default(),
+    );
+    GucRegistry::define_bool_guc(
+        c"dp_mean.reuse",
+        c"Gives a question about a protected table the answer that it had before, while that is kept.",
+        c"It costs nothing then. Off, each question is answered afresh, and charged.",
+        &REUSE,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    #[cfg(feature = "testing")]
+    GucRegistry::define_int_guc(
+        c"dp_mean.test_clock_ahead",
+        c"How far the clock is ahead by which kept answers expire.",
+        c"Only in the build for tests.",
+        &CLOCK_AHEAD,
+        0,
+        i32::MAX,
+        GucContext::Suset,
+        GucFlags::UNIT_S,
     );
     GucRegistry::define_string_guc(
         c"dp_mean.state_key_file",

@@ -91,6 +91,18 @@ AS '$libdir/dp_mean', 'dp_test_output' LANGUAGE C;
 -- Takes a defence of the gate or of the ledger away in this session, or puts it back.
 CREATE FUNCTION dp_test_defence(text, boolean) RETURNS void
 AS '$libdir/dp_mean', 'dp_test_defence' LANGUAGE C STRICT;
+
+-- Keeps an answer for so many seconds; the answer that is kept; asks as the gate does, with a statement in the place of
+-- its query: whether it was run.
+CREATE FUNCTION dp_test_keep(text, bytea, float8) RETURNS void
+AS '$libdir/dp_mean', 'dp_test_keep' LANGUAGE C STRICT PARALLEL RESTRICTED;
+
+CREATE FUNCTION dp_test_find(text) RETURNS bytea
+AS '$libdir/dp_mean', 'dp_test_find' LANGUAGE C STRICT PARALLEL RESTRICTED;
+
+CREATE FUNCTION dp_test_ask(text, text) RETURNS boolean
+AS '$libdir/dp_mean', 'dp_test_ask' LANGUAGE C STRICT PARALLEL RESTRICTED;
+
 -- From now on this session's keys are those of another file.
 CREATE FUNCTION dp_test_key_file(text) RETURNS void
 AS '$libdir/dp_mean', 'dp_test_key_file' LANGUAGE C STRICT;

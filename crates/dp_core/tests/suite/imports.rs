@@ -16,7 +16,7 @@ const ORDER: [&[&str]; 8] = [
     &["citus"],
     &["plan"],
     &["ledger", "state", "types"],
-    &["safe_functions"],
+    &["safe_functions", "store"],
     &["call"],
     &["aggregates", "functions"],
     &["gate"],

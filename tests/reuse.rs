@@ -1,0 +1,399 @@
+//! Answers that are kept: who finds them, who waits for whom, and what an owner of the server may do to their table.
+
+use std::thread;
+use std::time::Instant;
+
+use dp_mean_tests::{Build, PARALLEL, refused, run, session, value};
+use postgres::Client;
+
+/// Keeps an answer for an hour.
+fn keep(client: &mut Client, key: &str, answer: &str) {
+    let sql = format!("SELECT dp_test_keep('{key}', '{answer}', 3600)");
+    run(client, &sql);
+}
+
+fn find(client: &mut Client, key: &str) -> Option<String> {
+    let sql = format!("SELECT convert_from(dp_test_find('{key}'), 'UTF8')");
+    value(client, &sql)
+}
+
+/// Asks a question whose answer takes this statement. Whether it was run.
+fn ask(client: &mut Client, key: &str, work: &str) -> bool {
+    value(client, &format!("SELECT dp_test_ask('{key}', '{work}')"))
+}
+
+/// The locks of the store that anybody has or waits for, in this database.
+fn locks(client: &mut Client) -> i64 {
+    let sql = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 77 \
+               AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    value(client, sql)
+}
+
+/// Waits until as many sessions have one of these locks or wait for it.
+fn wait_for_locks(client: &mut Client, count: i64) {
+    let start = Instant::now();
+    while locks(client) != count {
+        assert!(start.elapsed().as_secs() < 30, "{count} locks");
+        thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn no_transaction_takes_an_answer_back() {
+    let (database, mut client) = session(Build::Testing);
+    let mut other = database.connect();
+    assert_eq!(find(&mut client, "a"), None);
+    run(&mut client, "BEGIN");
+    keep(&mut client, "a", "in a transaction");
+    // Others need not wait for its end.
+    assert_eq!(find(&mut other, "a").as_deref(), Some("in a transaction"));
+    run(&mut client, "ROLLBACK");
+    assert_eq!(find(&mut client, "a").as_deref(), Some("in a transaction"));
+    run(&mut client, "BEGIN READ ONLY");
+    keep(&mut client, "b", "read only");
+    run(&mut client, "COMMIT");
+    assert_eq!(find(&mut other, "b").as_deref(), Some("read only"));
+    run(&mut client, "BEGIN; SAVEPOINT s");
+    keep(&mut client, "c", "in a part");
+    run(&mut client, "ROLLBACK TO s; COMMIT");
+    assert_eq!(find(&mut other, "c").as_deref(), Some("in a part"));
+    // A snapshot that is older has it too.
+    run(
+        &mut other,
+        "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1",
+    );
+    keep(&mut client, "d", "after the snapshot");
+    assert_eq!(find(&mut other, "d").as_deref(), Some("after the snapshot"));
+    run(&mut other, "COMMIT");
+    // Nothing of it takes a transaction's number.
+    run(&mut client, "BEGIN");
+    keep(&mut client, "e", "without a number");
+    assert_eq!(
+        value::<Option<String>>(&mut client, "SELECT pg_current_xact_id_if_assigned()::text"),
+        None
+    );
+    run(&mut client, "COMMIT");
+}
+
+#[test]
+fn an_answer_expires_by_the_clock() {
+    let (_database, mut client) = session(Build::Testing);
+    keep(&mut client, "a", "an hour");
+    let ahead = |client: &mut Client, time| {
+        run(client, &format!("SET dp_mean.test_clock_ahead = '{time}'"));
+        find(client, "a")
+    };
+    assert!(ahead(&mut client, "59min").is_some());
+    assert_eq!(ahead(&mut client, "61min"), None);
+    keep(&mut client, "a", "another");
+    assert_eq!(find(&mut client, "a").as_deref(), Some("another"));
+    assert!(ahead(&mut client, "2h").is_some());
+    assert_eq!(ahead(&mut client, "31d"), None);
+}
+
+#[test]
+fn of_many_who_ask_at_once_one_computes() {
+    let (database, mut client) = session(Build::Testing);
+    let computed = thread::scope(|scope| {
+        let one = || ask(&mut database.connect(), "a", "SELECT pg_sleep(0.5)");
+        let all = Vec::from_iter((0..32).map(|_| scope.spawn(one)));
+        let all = all.into_iter().map(|one| one.join().expect("an answer"));
+        all.filter(|computed| *computed).count()
+    });
+    assert_eq!(computed, 1);
+    assert_eq!(locks(&mut client), 0);
+    // Who wants no answer of others waits for nobody.
+    run(&mut client, "SET dp_mean.reuse = off");
+    assert!(ask(&mut client, "a", "SELECT 1"));
+}
+
+#[test]
+fn the_lock_goes_however_the_work_ends() {
+    let (database, mut client) = session(Build::Testing);
+    let mut other = database.connect();
+    run(&mut other, "SET lock_timeout = '5s'");
+    let computes = |other: &mut Client, key| {
+        assert_eq!(locks(other), 0, "{key}");
+        assert!(ask(other, key, "SELECT 1"), "{key}");
+    };
+    // An error.
+    let refusal = refused(&mut client, "SELECT dp_test_ask('a', 'SELECT 1 / 0')");
+    assert_eq!(refusal.code, "22012", "{refusal:?}");
+    computes(&mut other, "a");
+    // One that is caught, and one in a savepoint: the transactions go on.
+    run(
+        &mut client,
+        "BEGIN; DO $$ BEGIN PERFORM dp_test_ask('b', 'SELECT 1 / 0'); EXCEPTION WHEN division_by_zero THEN END $$",
+    );
+    computes(&mut other, "b");
+    run(&mut client, "SAVEPOINT s");
+    refused(&mut client, "SELECT dp_test_ask('c', 'SELECT 1 / 0')");
+    computes(&mut other, "c");
+    run(&mut client, "ROLLBACK TO s");
+    // A caught error of another question inside leaves the lock of the outer one.
+    let inner = "DO $x$ BEGIN PERFORM dp_test_ask(''d2'', ''SELECT 1 / 0''); EXCEPTION WHEN division_by_zero THEN \
+                 IF (SELECT count(*) FROM pg_locks WHERE objsubid = 77 AND granted AND pid = pg_backend_pid()) <> 1 \
+                 THEN RAISE ''not the outer lock''; END IF; END $x$";
+    assert!(ask(&mut client, "d", inner));
+    assert_eq!(locks(&mut client), 0);
+    run(&mut client, "COMMIT");
+    // A cancel.
+    run(&mut client, "SET statement_timeout = '100ms'");
+    let refusal = refused(
+        &mut client,
+        "SELECT dp_test_ask('e', 'SELECT pg_sleep(60)')",
+    );
+    assert_eq!(refusal.code, "57014", "{refusal:?}");
+    computes(&mut other, "e");
+    // A session that ends.
+    run(&mut client, "RESET statement_timeout");
+    let pid: i32 = value(&mut client, "SELECT pg_backend_pid()");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            client
+                .simple_query("SELECT dp_test_ask('f', 'SELECT pg_sleep(60)')")
+                .is_err()
+        });
+        wait_for_locks(&mut other, 1);
+        run(
+            &mut other,
+            &format!("SELECT pg_terminate_backend({pid}, 10000)"),
+        );
+        computes(&mut other, "f");
+    });
+}
+
+#[test]
+fn who_waits_can_give_up() {
+    let (database, mut client) = session(Build::Testing);
+    let mut other = database.connect();
+    thread::scope(|scope| {
+        let computed = scope.spawn(|| ask(&mut client, "a", "SELECT pg_sleep(2)"));
+        wait_for_locks(&mut other, 1);
+        for (setting, code) in [("lock_timeout", "55P03"), ("statement_timeout", "57014")] {
+            run(&mut other, &format!("SET {setting} = '50ms'"));
+            let refusal = refused(&mut other, "SELECT dp_test_ask('a', 'SELECT 1')");
+            assert_eq!(refusal.code, code, "{refusal:?}");
+            run(&mut other, &format!("RESET {setting}"));
+        }
+        // Another question waits for nobody.
+        assert!(ask(&mut other, "b", "SELECT 1"));
+        assert!(!ask(&mut other, "a", "SELECT 1 / 0"));
+        assert!(computed.join().expect("an answer"));
+    });
+    assert_eq!(locks(&mut client), 0);
+}
+
+#[test]
+fn sql_does_not_take_the_lock_and_may_drop_it() {
+    let (database, _client) = session(Build::Testing);
+    let (mut client, warnings) = database.connect_with_warnings();
+    run(
+        &mut client,
+        "SELECT pg_advisory_lock(h) FROM generate_series(0, 999) h",
+    );
+    assert_eq!(locks(&mut client), 0);
+    assert!(ask(&mut client, "a", "SELECT pg_advisory_unlock_all()"));
+    assert_eq!(locks(&mut client), 0);
+    let warnings = warnings.lock().expect("one session");
+    assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+#[test]
+fn a_locked_store_is_an_empty_one() {
+    let (database, mut client) = session(Build::Testing);
+    let mut other = database.connect();
+    run(&mut other, "SET statement_timeout = '10s'");
+    keep(&mut client, "a", "before");
+    run(&mut client, "BEGIN; LOCK dp_mean.answer");
+    assert_eq!(find(&mut other, "a"), None);
+    keep(&mut other, "b", "not to be had");
+    assert!(ask(&mut other, "c", "SELECT 1"));
+    run(&mut client, "ROLLBACK");
+    assert!(find(&mut other, "a").is_some());
+    assert_eq!(find(&mut other, "b"), None);
+    assert_eq!(find(&mut other, "c"), None);
+}
+
+#[test]
+fn the_superuser_does_no_harm_to_the_table() {
+    let (database, mut client) = session(Build::Testing);
+    let mut other = database.connect();
+    run(&mut client, "CREATE EXTENSION amcheck");
+    let fill = |client: &mut Client| {
+        let sql = "SELECT dp_test_keep('k' || n, convert_to(repeat('x', n * 30), 'UTF8'), 3600) \
+                   FROM generate_series(1, 1000) n";
+        run(client, sql);
+    };
+    let found = |client: &mut Client| -> (i64, i64) {
+        let sql = "SELECT count(a), count(*) FILTER (WHERE a <> convert_to(repeat('x', n * 30), 'UTF8')) \
+                   FROM generate_series(1, 1000) n, LATERAL (SELECT dp_test_find('k' || n) a) f";
+        let row = client.query_one(sql, &[]).expect("a row");
+        (row.get(0), row.get(1))
+    };
+    let whole = |client: &mut Client, after: &str| {
+        let sql = "SELECT count(*) FROM verify_heapam('dp_mean.answer')";
+        assert_eq!(value::<i64>(client, sql), 0, "{after}");
+    };
+    fill(&mut client);
+    assert_eq!(found(&mut client), (1000, 0));
+    whole(&mut client, "keeping");
+    // What reads, or moves nothing.
+    for sql in [
+        "SELECT sum(length(page)) FROM dp_mean.answer",
+        "SELECT * FROM dp_mean.answer FOR UPDATE",
+        "SELECT * FROM dp_mean.answer FOR SHARE",
+        "VACUUM dp_mean.answer",
+        "VACUUM (FREEZE) dp_mean.answer",
+        "ANALYZE dp_mean.answer",
+        "BEGIN; TRUNCATE dp_mean.answer; ROLLBACK",
+        "BEGIN; TRUNCATE dp_mean.answer; SELECT dp_test_keep('lost', 'x', 3600); ROLLBACK",
+        "CHECKPOINT",
+    ] {
+        run(&mut client, sql);
+        assert_eq!(found(&mut other), (1000, 0), "{sql}");
+        whole(&mut client, sql);
+    }
+    // What may lose answers, and nothing else: afterwards the store works.
+    for sql in [
+        "VACUUM FULL dp_mean.answer",
+        "BEGIN; DELETE FROM dp_mean.answer; ROLLBACK",
+        "UPDATE dp_mean.answer SET page = page",
+        "UPDATE dp_mean.answer SET page = 'short'",
+        "INSERT INTO dp_mean.answer SELECT page FROM dp_mean.answer LIMIT 50",
+        "DELETE FROM dp_mean.answer WHERE random() < 0.5",
+        "DELETE FROM dp_mean.answer",
+        "ALTER TABLE dp_mean.answer ALTER COLUMN page SET STORAGE EXTENDED; VACUUM FULL dp_mean.answer",
+        "ALTER TABLE dp_mean.answer SET (fillfactor = 10); VACUUM FULL dp_mean.answer",
+        "TRUNCATE dp_mean.answer",
+    ] {
+        for part in sql.split("; V") {
+            let part = if part.starts_with("ACUUM") {
+                format!("V{part}")
+            } else {
+                part.to_owned()
+            };
+            run(&mut client, &part);
+        }
+        assert_eq!(found(&mut other).1, 0, "{sql}");
+        fill(&mut client);
+        assert_eq!(found(&mut other), (1000, 0), "{sql}");
+        whole(&mut client, sql);
+        run(&mut client, "VACUUM dp_mean.answer");
+        assert_eq!(found(&mut other), (1000, 0), "{sql}");
+        whole(&mut client, sql);
+    }
+    // A table of another kind is none.
+    for (change, back) in [
+        ("ADD COLUMN more int", "DROP COLUMN more"),
+        ("SET UNLOGGED", "SET LOGGED"),
+        ("RENAME TO elsewhere", "RENAME TO answer"),
+    ] {
+        fill(&mut client);
+        let name = if change.starts_with("RENAME") {
+            "elsewhere"
+        } else {
+            "answer"
+        };
+        run(&mut client, &format!("ALTER TABLE dp_mean.answer {change}"));
+        assert_eq!(found(&mut other), (0, 0), "{change}");
+        keep(&mut other, "x", "x");
+        run(&mut client, &format!("ALTER TABLE dp_mean.{name} {back}"));
+        assert_eq!(found(&mut other).1, 0, "{change}");
+    }
+}
+
+#[test]
+fn what_is_damaged_on_disk_is_an_empty_page() {
+    let (database, mut client) = session(Build::Testing);
+    run(&mut client, "TRUNCATE dp_mean.answer");
+    let file: String = value(
+        &mut client,
+        "SELECT current_setting('data_directory') || '/' || pg_relation_filepath('dp_mean.answer')",
+    );
+    // Pages of noise, before anybody has read them, and a part of one more.
+    run(
+        &mut client,
+        &format!(
+            "SELECT lo_export(lo_from_bytea(0, (SELECT string_agg(sha256(n::text::bytea), '') \
+             FROM generate_series(1, 1100) n)), '{file}')"
+        ),
+    );
+    let (mut other, warnings) = database.connect_with_warnings();
+    for n in 0..20 {
+        assert_eq!(find(&mut other, &format!("k{n}")), None);
+    }
+    let said = warnings.lock().expect("one session").clone();
+    assert!(
+        said.iter().all(|said| said.contains("invalid page")),
+        "{said:?}"
+    );
+    assert!(!said.is_empty());
+    for n in 0..20 {
+        keep(&mut other, &format!("k{n}"), &format!("answer {n}"));
+        assert_eq!(
+            find(&mut other, &format!("k{n}")),
+            Some(format!("answer {n}"))
+        );
+    }
+}
+
+#[test]
+fn in_a_parallel_plan_the_leader_finds_and_keeps() {
+    let (_database, mut client) = session(Build::Testing);
+    run(&mut client, PARALLEL);
+    run(
+        &mut client,
+        "CREATE TABLE many AS SELECT n FROM generate_series(1, 20000) n; ANALYZE many",
+    );
+    keep(&mut client, "a", "kept");
+    for sql in [
+        "SELECT dp_test_find('a')::text FROM many GROUP BY n % 1 HAVING count(*) = 20000",
+        "SELECT dp_test_keep('b', 'in parallel', 3600)::text FROM many GROUP BY n % 1 HAVING count(*) = 20000",
+        "SELECT dp_test_find('b')::text FROM many GROUP BY n % 1 HAVING count(*) = 20000",
+    ] {
+        let plan = dp_mean_tests::explain(&mut client, sql);
+        assert!(plan.contains("Gather"), "{plan}");
+        run(&mut client, sql);
+    }
+    assert_eq!(find(&mut client, "b").as_deref(), Some("in parallel"));
+    // Within the plan, too.
+    let sql = "SELECT count(*) FROM many WHERE n = (SELECT length(dp_test_find('b')))";
+    assert_eq!(value::<i64>(&mut client, sql), 1);
+}
+
+/// Sessions that keep and look up at once, in a store that is full: each answer is whole, or not there.
+#[test]
+fn sessions_at_once_find_whole_answers() {
+    let (database, mut client) = session(Build::Testing);
+    let work = "DO $$ DECLARE key text; found bytea; n int; BEGIN
+        FOR i IN 1..3000 LOOP
+            n := (random() * 400)::int;
+            key := 'k' || n;
+            found := dp_test_find(key);
+            IF found IS NOT NULL AND found NOT IN (
+                convert_to(repeat(key, n * 20), 'UTF8'), convert_to(repeat(key, n * 20 + 1), 'UTF8'))
+            THEN RAISE 'a wrong answer of %', key; END IF;
+            IF random() < 0.5 THEN
+                PERFORM dp_test_keep(key, convert_to(repeat(key, n * 20 + (i % 2)), 'UTF8'), 3600);
+            END IF;
+        END LOOP; END $$";
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| run(&mut database.connect(), work));
+        }
+    });
+    run(&mut client, work);
+    let there = "SELECT count(dp_test_find('k' || n)) FROM generate_series(0, 400) n";
+    assert!(value::<i64>(&mut client, there) > 350);
+    let most = "SELECT pg_relation_size('dp_mean.answer') <= 64 * 1024 * 1024";
+    assert!(value::<bool>(&mut client, most));
+}
+
+#[test]
+fn a_dump_has_no_answers() {
+    let (_database, mut client) = session(Build::Testing);
+    let dumped =
+        "SELECT count(*) FROM pg_extension WHERE 'dp_mean.answer'::regclass::oid = ANY (extconfig)";
+    assert_eq!(value::<i64>(&mut client, dumped), 0);
+}
