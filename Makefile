@@ -47,7 +47,7 @@ test-extensions: ## the gate beside pgaudit, pg_qualstats, pg_cron and others, l
 test-citus:     ## the aggregates pushed down by Citus, a coordinator and two workers (from its source, nothing is installed)
 	@scripts/test-citus
 
-bench:          ## means, variances, histograms, counts against avg and its like, and the gate: ROWS=10000000 RUNS=7
+bench:          ## means, variances, histograms, counts against avg and its like, and the gate: ROWS=10000000 RUNS=7 FILES="mean people"
 	@scripts/bench
 
 bench-charges:  ## a part of it alone: what a charge costs beside one flush of the WAL: RUNS=7
