@@ -761,6 +761,11 @@ fn a_function_that_calls_itself_stable_and_is_not_is_found_out() {
             "hi",
         ),
         (
+            "dp_clamped(x, 0, 10000 + liar(), 1)".to_owned(),
+            "dp_clamped",
+            "hi",
+        ),
+        (
             "dp_mean_and_count(x, liar(), 10000, 1)".to_owned(),
             "dp_mean",
             "lo",

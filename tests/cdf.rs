@@ -1,10 +1,6 @@
 //! `dp_cdf`: near the parts of the rows, the same in every plan; its arguments; an audit.
 
-use dp_mean_tests::auditing::bound;
-use dp_mean_tests::releases::Releases;
-use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, refused, rows, run, session, value};
-
-use crate::arguments::{PLACES, refused_alike, tables};
+use dp_mean_tests::{Build, PARALLEL, refused, run, session, value};
 
 const TABLES: &str = "
     CREATE TABLE t AS SELECT i % 3 AS k, ((i * 37 % 1201) / 100.0 - 1)::float8 AS x FROM generate_series(1, 9000) i
@@ -37,36 +33,6 @@ fn answers_are_the_parts_below_each_point() {
              LATERAL (SELECT avg((least(x, 10) < (dp_histogram_edges(0, 10, 300))[i + 1] OR i = 300)::int) AS exact \
                       FROM t WHERE x <> 'NaN') e";
         assert!(value::<bool>(&mut client, sql));
-    }
-}
-
-#[test]
-fn every_plan_gives_the_same() {
-    let (_database, mut client) = session(Build::Testing);
-    run(&mut client, TABLES);
-    let sql = "SELECT dp_cdf(x, 0, 10, 40, 0.5)::text FROM {} GROUP BY k ORDER BY k";
-    run(&mut client, "SET max_parallel_workers_per_gather = 0");
-    let mut seeded = |settings: &str, table: &str, words: &[&str]| -> Vec<String> {
-        run(&mut client, settings);
-        run(&mut client, "SELECT dp_test_seed(3)");
-        let sql = sql.replace("{}", table);
-        assert_plan(&explain(&mut client, &sql), words, settings);
-        let answers = rows(&mut client, &sql);
-        answers.iter().map(|row| row.get(0)).collect()
-    };
-    let expected = seeded("SET enable_hashagg = off", "t", &["!Partial"]);
-    for (settings, words) in [
-        ("SET enable_hashagg = on", &["!Partial"][..]),
-        (PARALLEL, &["Partial", "Gather"]),
-        ("SET enable_partitionwise_aggregate = on", &["Partial"]),
-    ] {
-        for table in ["t", "parts"] {
-            assert_eq!(
-                seeded(settings, table, words),
-                expected,
-                "{settings} {table}"
-            );
-        }
     }
 }
 
@@ -108,80 +74,5 @@ fn persons_count_at_their_mean() {
         );
         let refusal = refused(&mut client, &sql);
         assert_eq!(refusal.code, "22023", "{refusal:?}");
-    }
-}
-
-#[test]
-fn arguments_are_refused_alike_with_rows_and_without() {
-    let (_database, mut client) = tables();
-    for (call, argument, start) in [
-        (
-            "dp_cdf(x, 0, 1, 0, 1)",
-            "points",
-            "must be a number from 1 to 100000",
-        ),
-        (
-            "dp_cdf(x, 0, 1, -1, 1)",
-            "points",
-            "must be a number from 1 to 100000",
-        ),
-        (
-            "dp_cdf(x, 0, 1, NULL, 1)",
-            "points",
-            "must be a number from 1 to 100000",
-        ),
-        (
-            "dp_cdf(x, 0, 1, 100001, 1)",
-            "points",
-            "must be a number from 1 to 100000",
-        ),
-        (
-            "dp_cdf(x, 0, 1, x::int, 1)",
-            "points",
-            "must not depend on the rows",
-        ),
-        ("dp_cdf(x, 0, 0, 10, 1)", "hi", "must be greater than"),
-        ("dp_cdf(x, 0, 1, 10, 0)", "eps", "must be at least"),
-        (
-            "dp_cdf(x, 0, 1, 10, 1, 'geometric')",
-            "mech",
-            "is not a mechanism of dp_cdf",
-        ),
-    ] {
-        let refusal = refused_alike(&mut client, call, &PLACES);
-        assert_eq!(refusal.code, "22023", "{call}: {refusal:?}");
-        let expected = format!("dp_cdf: argument \"{argument}\" {start}");
-        assert!(
-            refusal.message.starts_with(&expected),
-            "{call}: {refusal:?}"
-        );
-    }
-}
-
-/// Of two points, and of 17, which are two levels; with the noise halved more is found than was promised.
-#[test]
-fn the_audit_finds_no_more_than_epsilon_and_notices_half_the_noise() {
-    const RELEASES: usize = 30_000;
-    for points in [2, 17] {
-        for (factor, noticed) in [(1, false), (2, true)] {
-            let mut releases = Releases::seeded(60 + factor);
-            run(
-                releases.client(),
-                &format!(
-                    "SELECT dp_test_budget_factor({factor}); \
-                     CREATE TABLE low AS SELECT 0::float8 AS x FROM generate_series(1, 100); \
-                     CREATE TABLE ends AS SELECT * FROM low UNION ALL SELECT 1"
-                ),
-            );
-            // The part below the last point but one: a row above makes it smaller. With many rows below, the noise on those
-            // hardly moves it, so that it shows the noisy count of the row's own cell.
-            let last = points - 1;
-            let answer = format!("ARRAY[(dp_cdf(x, 0, 1, {points}, 1))[{last}]]");
-            let drawn =
-                ["low", "ends"].map(|table| releases.draw_arrays(&answer, table, None, RELEASES));
-            let found = bound([drawn[0].as_slice(), drawn[1].as_slice()], 1);
-            println!("{points} points: at least {found}, noise over {factor}");
-            assert_eq!(found > 1.0, noticed, "{points}: {found}");
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! `dp_count_distinct` and `dp_count_distinct_estimate` against `count(DISTINCT id)`, for ids of all types, in every
 //! plan.
 
-use dp_mean_tests::{Build, PARALLEL, explain, refused, rows, run, session, value};
+use dp_mean_tests::{Build, rows, run, session, value};
 use postgres::Client;
 
 use crate::arguments::{PLACES, refused_alike, tables};
@@ -133,46 +133,6 @@ fn equal_ids_are_one_and_others_are_not() {
 }
 
 #[test]
-fn any_plan_and_any_order_set_the_same_bits() {
-    let (_database, mut client) = session(Build::Testing);
-    run(&mut client, TABLES);
-    run(&mut client, STATE);
-    for bitmap in ["bitmap(bits=1024)", "bitmap(bits=65536)", "bitmap"] {
-        for id in ["id", "id::text", "id::numeric", "id % 10"] {
-            let call = format!("id_state({id}, 1, '{bitmap}')");
-            let mut expected = None;
-            for (setting, plan_has) in [
-                ("SET max_parallel_workers_per_gather = 0", "Aggregate"),
-                (PARALLEL, "Finalize"),
-                ("SET enable_hashagg = off", "Finalize"),
-                (
-                    "SET enable_partitionwise_aggregate = on; SET enable_hashagg = on",
-                    "Finalize",
-                ),
-            ] {
-                run(&mut client, setting);
-                for from in ["t", "parts", "(SELECT * FROM t ORDER BY id DESC, k) s"] {
-                    let sql = format!("SELECT {call} FROM {from}");
-                    let plan = explain(&mut client, &sql);
-                    assert!(plan.contains(plan_has) || from.starts_with('('), "{plan}");
-                    let whole = bits(&mut client, &sql);
-                    let sql = format!("SELECT {call} FROM {from} GROUP BY k ORDER BY k");
-                    let groups: Vec<String> = rows(&mut client, &sql)
-                        .iter()
-                        .map(|row| row.get(0))
-                        .collect();
-                    let expected = expected.get_or_insert((whole, groups.clone()));
-                    assert_eq!(*expected, (whole, groups), "{sql}: {setting}");
-                }
-            }
-            run(&mut client, "RESET ALL");
-            let (whole, _) = expected.expect("plans");
-            assert!(whole > 9 && whole <= 20011, "{call}: {whole}");
-        }
-    }
-}
-
-#[test]
 fn a_state_is_no_longer_than_its_bitmap() {
     let (_database, mut client) = session(Build::Testing);
     run(
@@ -197,7 +157,7 @@ fn a_state_is_no_longer_than_its_bitmap() {
 }
 
 #[test]
-fn rows_of_an_id_count_once_and_one_call_is_one_release() {
+fn rows_of_an_id_count_once() {
     let (_database, mut client) = session(Build::Testing);
     run(&mut client, TABLES);
     let mut seeded = |from: &str| -> i64 {
@@ -213,41 +173,17 @@ fn rows_of_an_id_count_once_and_one_call_is_one_release() {
         seeded("(SELECT id FROM t UNION ALL SELECT id FROM t) s"),
         once
     );
-    let sql = "SELECT dp_count_distinct(id, 0.01), dp_count_distinct(id, 0.01) AS again, \
-               (dp_count_distinct_estimate(id, 0.01)).* FROM t";
+    let sql = "SELECT (dp_count_distinct_estimate(id, 0.01)).* FROM t";
     let row = &rows(&mut client, sql)[0];
     let number = |i| row.get::<_, i64>(i);
-    assert_eq!(number(0), number(1));
-    assert!(number(3) <= number(2) && number(2) <= number(4), "{row:?}");
+    assert!(number(1) <= number(0) && number(0) <= number(2), "{row:?}");
     assert_eq!(row.get::<_, f64>("epsilon"), 0.01);
-    let refusal = refused(
-        &mut client,
-        "SELECT dp_count_distinct(id, 1) OVER () FROM t",
-    );
-    assert_eq!(refusal.code, "0A000", "{refusal:?}");
 }
 
 #[test]
-fn errors_are_the_same_with_and_without_rows() {
+fn ids_that_cannot_be_grouped_are_refused_alike() {
     let (_database, mut client) = tables();
     for aggregate in ["dp_count_distinct", "dp_count_distinct_estimate"] {
-        for (arguments, argument) in [
-            ("x, 0", "eps"),
-            ("x, NULL", "eps"),
-            ("x, a", "eps"),
-            ("x, random()", "eps"),
-            ("x, 1, NULL", "mech"),
-            ("x, 1, 'geometric'", "mech"),
-            ("x, 1, 'bitmap(bits=1000)'", "mech"),
-            ("x, 1, 'bitmap(values=0)'", "mech"),
-            ("x, 1e-6, 'bitmap(values=2)'", "eps"),
-        ] {
-            let call = format!("{aggregate}({arguments})");
-            let refusal = refused_alike(&mut client, &call, &PLACES);
-            assert_eq!(refusal.code, "22023", "{call}: {refusal:?}");
-            let named = format!(": argument \"{argument}\" ");
-            assert!(refusal.message.contains(&named), "{call}: {refusal:?}");
-        }
         // Of an anonymous row, what its columns are is not known.
         for id in [
             "x::text::json",

@@ -5,8 +5,6 @@ use dp_mean_tests::releases::Releases;
 use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, refused, rows, run, session, value};
 use postgres::Client;
 
-use crate::arguments::{PLACES, refused_alike, tables};
-
 /// How many standard errors more than its share an interval may miss: for the settings here, beyond it
 /// with probability below 1e-6.
 const STANDARD_ERRORS: f64 = 5.5;
@@ -53,11 +51,6 @@ fn a_call_is_one_release() {
         "SELECT (dp_mean_estimate(x, 0, 10, 0.1)).* FROM t",
     );
     assert_plan(&plan, &["Aggregate", "!SubPlan"], &plan);
-    let refusal = refused(
-        &mut client,
-        "SELECT dp_mean_estimate(x, 0, 1, 1) OVER () FROM t",
-    );
-    assert_eq!(refusal.code, "0A000", "{refusal:?}");
 }
 
 /// The columns of a call's answer, as text.
@@ -434,25 +427,6 @@ fn intervals_hold_what_they_estimate() {
 }
 
 #[test]
-fn the_same_in_a_parallel_plan() {
-    let (_database, mut client) = session(Build::Testing);
-    run(&mut client, TABLE);
-    let sql = "SELECT dp_mean_estimate(x, 0, 10, 1)::text || dp_sum_estimate(x, 0, 10, 1)::text \
-               || dp_count_estimate(x, 1, 'geometric', 0.5)::text \
-               || dp_var_pop_estimate(x, 0, 10, 1, 'laplace', 0.5)::text FROM t";
-    let mut seeded = || {
-        run(&mut client, "SELECT dp_test_seed(7)");
-        value::<String>(&mut client, sql)
-    };
-    let serial = seeded();
-    run(&mut client, PARALLEL);
-    let plan = explain(&mut client, sql);
-    assert_plan(&plan, &["Partial Aggregate", "Finalize Aggregate"], sql);
-    run(&mut client, "SELECT dp_test_seed(7)");
-    assert_eq!(value::<String>(&mut client, sql), serial);
-}
-
-#[test]
 fn prepared_statements_take_all_arguments() {
     let (_database, mut client) = session(Build::Release);
     run(&mut client, TABLE);
@@ -475,57 +449,6 @@ fn prepared_statements_take_all_arguments() {
         assert!(width(0.5, 1) < width(0.99, 1));
         assert!(width(0.99, 7) <= 10.0);
         assert!(width(0.5, 2) < width(0.99, 0));
-    }
-}
-
-#[test]
-fn errors_are_the_same_with_and_without_rows() {
-    let (_database, mut client) = tables();
-    for (call, argument) in [
-        ("dp_mean_estimate(x, 1, 0, 1)", "hi"),
-        ("dp_mean_estimate(x, 0, 1, 0)", "eps"),
-        ("dp_mean_estimate(x, 0, 1, a)", "eps"),
-        ("dp_mean_estimate(x, 0, 1, 1, NULL)", "mech"),
-        ("dp_mean_estimate(x, 0, 1, 1, 'smooth')", "mech"),
-        (
-            "dp_mean_estimate(x, NULL, NULL, 1, 'symmetric(delta=1e-6, scale=1)')",
-            "mech",
-        ),
-        ("dp_mean_estimate(x, 0, 1, 1, 'laplace', 0)", "confidence"),
-        ("dp_mean_estimate(x, 0, 1, 1, 'laplace', 1)", "confidence"),
-        ("dp_mean_estimate(x, 0, 1, 1, 'laplace', 95)", "confidence"),
-        (
-            "dp_mean_estimate(x, 0, 1, 1, 'laplace', 'NaN')",
-            "confidence",
-        ),
-        (
-            "dp_mean_estimate(x, 0, 1, 1, 'laplace', NULL)",
-            "confidence",
-        ),
-        ("dp_mean_estimate(x, 0, 1, 1, 'laplace', a)", "confidence"),
-        (
-            "dp_mean_estimate(x, 0, 1, 1, 'laplace', random())",
-            "confidence",
-        ),
-        (
-            "dp_var_pop_estimate(x, 0, 1, 1, 'laplace', 1)",
-            "confidence",
-        ),
-        (
-            "dp_var_pop_estimate(x, 0, 1, 1, 'laplace', a)",
-            "confidence",
-        ),
-        ("dp_sum_estimate(x, 0, 1, 1, 'hourglass')", "mech"),
-        ("dp_sum_estimate(x, 0, 1, 1, 'laplace', -1)", "confidence"),
-        ("dp_count_estimate(NULL::float8)", "eps"),
-        ("dp_count_estimate(x, 1, 'geometric', 2)", "confidence"),
-        ("dp_count_estimate(x, 1, 'undercount')", "mech"),
-    ] {
-        let refusal = refused_alike(&mut client, call, &PLACES);
-        assert_eq!(refusal.code, "22023", "{call}: {refusal:?}");
-        let (aggregate, _) = call.split_once('(').expect("a call");
-        let start = format!("{aggregate}: argument \"{argument}\" ");
-        assert!(refusal.message.starts_with(&start), "{call}: {refusal:?}");
     }
 }
 

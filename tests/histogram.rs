@@ -2,12 +2,8 @@
 //!
 //! At eps 50 the noise of a count is 0 but for a chance of 4e-22, so that answers show the state.
 
-use dp_mean_tests::auditing::bound;
-use dp_mean_tests::releases::Releases;
-use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, refused, rows, run, session, value};
+use dp_mean_tests::{Build, refused, rows, run, session, value};
 use postgres::Client;
-
-use crate::arguments::{PLACES, refused_alike};
 
 /// Ordinary values, ones at edges, and all that floats can be.
 const TABLES: &str = "
@@ -86,169 +82,15 @@ fn it_counts_as_width_bucket_does() {
 }
 
 #[test]
-fn every_plan_gives_the_same() {
-    let (_database, mut client) = session(Build::Release);
-    run(&mut client, TABLES);
-    let call = "dp_histogram(x, 0, 10, 25, 50)";
-    let all = expected(&mut client, "t", 25, false);
-    let in_groups: Vec<Vec<i64>> = (0..4)
-        .map(|k| {
-            expected(
-                &mut client,
-                &format!("(SELECT * FROM t WHERE k = {k}) t"),
-                25,
-                false,
-            )
-        })
-        .collect();
-    for (settings, words) in [
-        ("SET max_parallel_workers_per_gather = 0", "!Partial"),
-        (PARALLEL, "Partial"),
-        ("SET enable_partitionwise_aggregate = on", "Partial"),
-        ("SET enable_hashagg = off", "Partial"),
-        ("SET jit_above_cost = 0", "Partial"),
-    ] {
-        run(&mut client, settings);
-        for table in ["t", "parts"] {
-            let sql = format!("SELECT {call} FROM {table}");
-            let plan = explain(&mut client, &sql);
-            assert_plan(&plan, &[words], settings);
-            assert_eq!(value::<Vec<i64>>(&mut client, &sql), all, "{settings}");
-            let sql = format!("SELECT k, {call} FROM {table} GROUP BY k ORDER BY k");
-            let groups: Vec<Vec<i64>> = rows(&mut client, &sql).iter().map(|r| r.get(1)).collect();
-            assert_eq!(groups, in_groups, "{settings}");
-            let sql = format!("SELECT {call} FROM {table} GROUP BY ROLLUP (k) ORDER BY k");
-            let groups: Vec<Vec<i64>> = rows(&mut client, &sql).iter().map(|r| r.get(0)).collect();
-            assert_eq!(
-                (&groups[..4], &groups[4]),
-                (&in_groups[..], &all),
-                "{settings}"
-            );
-        }
-    }
-    let sql = format!("SELECT {call} FILTER (WHERE k = 2) FROM t");
-    assert_eq!(value::<Vec<i64>>(&mut client, &sql), in_groups[2]);
-    let sql = "SELECT dp_histogram(DISTINCT x, 0, 10, 1, 50, 'geometric') FROM \
-               (VALUES (1), (1), (2)) v(x)";
-    assert_eq!(value::<Vec<i64>>(&mut client, sql), [2]);
-}
-
-#[test]
-fn no_rows_are_noise_in_every_bucket() {
-    let (_database, mut client) = session(Build::Release);
-    run(&mut client, TABLES);
-    for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
-        run(&mut client, settings);
-        for from in [
-            "none",
-            "t WHERE false",
-            "t WHERE x > 100",
-            "(SELECT NULL::float8 AS x FROM t) t",
-            "(SELECT 'NaN'::float8 AS x FROM t) t",
-        ] {
-            // A bucket has no noise with a chance of 0.05 at eps 0.1.
-            let sql = format!("SELECT dp_histogram(x, 0, 10, 1000, 0.1) FROM {from}");
-            let noise: Vec<i64> = value(&mut client, &sql);
-            assert_eq!(noise.len(), 1000);
-            let zeros = noise.iter().filter(|count| **count == 0).count();
-            assert!((1..150).contains(&zeros), "{from}: {zeros}");
-            assert_ne!(value::<Vec<i64>>(&mut client, &sql), noise);
-        }
-    }
-    // A state whose rows were all dropped, and one of no rows, answer alike.
-    let sql = "SELECT dp_histogram(x, 20, 30, 3, 50, 'geometric(outside=drop)') FROM t";
-    assert_eq!(value::<Vec<i64>>(&mut client, sql), [0, 0, 0]);
-}
-
-#[test]
-fn arguments_come_from_anywhere_but_the_rows() {
+fn options_are_of_histograms_alone_and_buckets_stay_as_many() {
     let (_database, mut client) = session(Build::Release);
     run(&mut client, TABLES);
     run(
         &mut client,
-        "SET plan_cache_mode = force_generic_plan;
-         CREATE FUNCTION in_plpgsql(buckets int) RETURNS bigint[] LANGUAGE plpgsql AS $$
-         DECLARE answer bigint[];
-         BEGIN SELECT dp_histogram(x, 0, 10, buckets, 50) INTO answer FROM t; RETURN answer; END $$",
-    );
-    for settings in ["SET max_parallel_workers_per_gather = 0", PARALLEL] {
-        run(&mut client, settings);
-        let sql = "SELECT dp_histogram(x, $1, $2, $3, $4, $5::text) FROM t";
-        let prepared = client.prepare(sql).expect("a statement");
-        for buckets in [1, 25, 3] {
-            let all = expected(&mut client, "t", buckets, false);
-            let parameters: [&(dyn postgres::types::ToSql + Sync); 5] =
-                [&0.0f64, &10.0f64, &buckets, &50.0f64, &"geometric"];
-            let row = client.query_one(&prepared, &parameters).expect("a row");
-            assert_eq!(row.get::<_, Vec<i64>>(0), all);
-            let sql = format!("SELECT in_plpgsql({buckets})");
-            assert_eq!(value::<Vec<i64>>(&mut client, &sql), all);
-        }
-        let all = expected(&mut client, "t", 25, false);
-        for sql in [
-            "SELECT dp_histogram(x, (SELECT lo FROM settings), (SELECT hi FROM settings), \
-             (SELECT buckets FROM settings), (SELECT eps FROM settings)) FROM t",
-            "SELECT s.a FROM settings o, LATERAL \
-             (SELECT dp_histogram(x, o.lo, o.hi, o.buckets, o.eps) AS a FROM t) s",
-        ] {
-            assert_eq!(value::<Vec<i64>>(&mut client, sql), all, "{sql}");
-        }
-    }
-}
-
-#[test]
-fn errors_are_the_same_with_and_without_rows() {
-    let (_database, mut client) = session(Build::Release);
-    run(&mut client, TABLES);
-    run(
-        &mut client,
-        "CREATE TABLE full_table AS SELECT k, x, 5 AS n, 1.0::float8 AS a FROM t;
-         CREATE TABLE nulls AS SELECT k, NULL::float8 AS x, n, a FROM full_table LIMIT 10;
-         DROP TABLE none; CREATE TABLE none (LIKE full_table);
-         CREATE SEQUENCE counter;
+        "CREATE SEQUENCE counter;
          CREATE FUNCTION liar() RETURNS int STABLE LANGUAGE plpgsql
              AS $$ BEGIN RETURN nextval('counter'); END $$",
     );
-    for (arguments, argument, rule) in [
-        ("x, NULL, 10, 5, 1", "lo", "must not be NULL"),
-        ("x, 0, NULL, 5, 1", "hi", "must not be NULL"),
-        ("x, 10, 0, 5, 1", "hi", "must be greater"),
-        ("x, 0, 'Infinity', 5, 1", "hi", "must be a finite number"),
-        ("x, a, 10, 5, 1", "lo", "must not depend on the rows"),
-        ("x, 0, 10, NULL, 1", "buckets", "1 to 100000"),
-        ("x, 0, 10, 0, 1", "buckets", "1 to 100000"),
-        ("x, 0, 10, -1, 1", "buckets", "1 to 100000"),
-        ("x, 0, 10, 100001, 1", "buckets", "1 to 100000"),
-        (
-            "x, 0, 10, 2147483647, 1, 'geometric'",
-            "buckets",
-            "1 to 100000",
-        ),
-        ("x, 0, 10, -2147483648, 1", "buckets", "1 to 100000"),
-        ("x, 1e15, 1e15 + 1, 9, 1", "buckets", "distinguish"),
-        ("x, 0, 10, n, 1", "buckets", "must not depend on the rows"),
-        (
-            "x, 0, 10, 2 + (random() * 5)::int, 1",
-            "buckets",
-            "must not depend on the rows",
-        ),
-        ("x, 0, 10, 5, 0", "eps", "must be at least"),
-        ("x, 0, 10, 5, NULL", "eps", "must not be NULL"),
-        ("x, 0, 10, 5, a", "eps", "must not depend on the rows"),
-        ("x, 0, 10, 5, 1, NULL", "mech", "must not be NULL"),
-        (
-            "x, 0, 10, 5, 1, 'laplace'",
-            "mech",
-            "is not a mechanism of dp_histogram",
-        ),
-    ] {
-        let call = format!("dp_histogram({arguments})");
-        let refusal = refused_alike(&mut client, &call, &PLACES);
-        assert_eq!(refusal.code, "22023", "{call}: {refusal:?}");
-        let start = format!("dp_histogram: argument \"{argument}\" ");
-        assert!(refusal.message.starts_with(&start), "{call}: {refusal:?}");
-        assert!(refusal.message.contains(rule), "{call}: {refusal:?}");
-    }
     // The option is of histograms alone, and its words are checked where the query is parsed.
     let refusal = refused(
         &mut client,
@@ -266,15 +108,6 @@ fn errors_are_the_same_with_and_without_rows() {
         refusal.message.contains("\"buckets\" must not depend"),
         "{refusal:?}"
     );
-    let refusal = refused(
-        &mut client,
-        "SELECT dp_histogram(x, 0, 10, 5, 1) OVER () FROM t",
-    );
-    assert_eq!(refusal.code, "0A000", "{refusal:?}");
-    // Identical calls are one release.
-    let call = "dp_histogram(x, 0, 10, 100, 0.01)";
-    let sql = format!("SELECT {call} = {call} FROM t");
-    assert!(value::<bool>(&mut client, &sql));
 }
 
 #[test]
@@ -311,42 +144,5 @@ fn edges_are_public_numbers() {
             "{arguments}: {refusal:?}"
         );
         assert!(refusal.code == "22023" && !refusal.hint.is_empty());
-    }
-}
-
-/// Releases for each table: half to find an event, half to bound its likelihood ratio.
-const RELEASES: usize = 20_000;
-
-/// A bound from below on epsilon, over all neighbours.
-fn audited(releases: &mut Releases, call: &str) -> f64 {
-    let neighbours = [("nothing", "low"), ("low", "two"), ("nothing", "beyond")];
-    let bounds = neighbours.map(|(one, other)| {
-        let mut draw =
-            |table: &str| releases.draw_arrays(&format!("{call}::float8[]"), table, None, RELEASES);
-        bound([&draw(one), &draw(other)], 2)
-    });
-    bounds.into_iter().fold(f64::NEG_INFINITY, f64::max)
-}
-
-#[test]
-fn the_audit_finds_no_more_than_epsilon_and_notices_half_the_noise() {
-    for (factor, seed) in [(1, 31), (2, 32)] {
-        let mut releases = Releases::seeded(seed);
-        let setup = format!(
-            "SELECT dp_test_budget_factor({factor});
-             CREATE TABLE nothing (x float8);
-             CREATE TABLE low AS SELECT 0.25::float8 AS x;
-             CREATE TABLE two AS SELECT unnest(ARRAY[0.25, 0.75]) AS x;
-             CREATE TABLE beyond AS SELECT 1e9::float8 AS x"
-        );
-        run(releases.client(), &setup);
-        for eps in [0.5, 2.0] {
-            for mechanism in ["", ", 'geometric(outside=drop)'"] {
-                let call = format!("dp_histogram(x, 0, 1, 2, {eps}{mechanism})");
-                let bound = audited(&mut releases, &call);
-                println!("{call}, noise / {factor}: epsilon is at least {bound:.3}");
-                assert_eq!(bound > eps, factor == 2, "{call}: {bound}");
-            }
-        }
     }
 }

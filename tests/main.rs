@@ -19,6 +19,7 @@ mod distinct;
 mod documentation;
 mod dumps;
 mod estimates;
+mod every_call;
 mod forms;
 mod gate_attacks;
 mod groups;

@@ -1,10 +1,6 @@
 //! `dp_quantile_estimate`: its interval, the same in every plan, what it costs, its arguments; an audit.
 
-use dp_mean_tests::auditing::bound;
-use dp_mean_tests::releases::Releases;
-use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, refused, rows, run, session, value};
-
-use crate::arguments::{PLACES, refused_alike, tables};
+use dp_mean_tests::{Build, PARALLEL, refused, rows, run, session, value};
 
 /// Values from 0 to 100, evenly, in 9000 rows and in partitions.
 const TABLES: &str = "
@@ -51,37 +47,6 @@ fn intervals_hold_the_quantile_and_are_no_wider_than_they_need_be() {
             width > reach / 4.0 && width < 2.0 * reach,
             "{q} {mechanism}: {width} {reach}"
         );
-    }
-}
-
-#[test]
-fn every_plan_gives_the_same() {
-    let (_database, mut client) = session(Build::Testing);
-    run(&mut client, TABLES);
-    let call = "dp_quantile_estimate(x, 0, 100, 0.9, 0.5, 'em', 0.9)";
-    let sql = format!("SELECT {call}::text FROM {{}} GROUP BY k ORDER BY k");
-    run(&mut client, "SET max_parallel_workers_per_gather = 0");
-    let mut seeded = |settings: &str, table: &str, words: &[&str]| -> Vec<String> {
-        run(&mut client, settings);
-        run(&mut client, "SELECT dp_test_seed(3)");
-        let sql = sql.replace("{}", table);
-        assert_plan(&explain(&mut client, &sql), words, settings);
-        let answers = rows(&mut client, &sql);
-        answers.iter().map(|row| row.get(0)).collect()
-    };
-    let expected = seeded("SET enable_hashagg = off", "t", &["!Partial"]);
-    for (settings, words) in [
-        ("SET enable_hashagg = on", &["!Partial"][..]),
-        (PARALLEL, &["Partial", "Gather"]),
-        ("SET enable_partitionwise_aggregate = on", &["Partial"]),
-    ] {
-        for table in ["t", "parts"] {
-            assert_eq!(
-                seeded(settings, table, words),
-                expected,
-                "{settings} {table}"
-            );
-        }
     }
 }
 
@@ -152,85 +117,5 @@ fn persons_count_at_their_mean() {
     for keep in ["true", "false"] {
         let refusal = refused(&mut client, &of("0, 99", keep));
         assert_eq!(refusal.code, "22023", "{refusal:?}");
-    }
-}
-
-#[test]
-fn arguments_are_refused_alike_with_rows_and_without() {
-    let (_database, mut client) = tables();
-    for (call, argument, start) in [
-        (
-            "dp_quantile_estimate(x, 0, 1, 0, 1)",
-            "q",
-            "must be at least 0.00001",
-        ),
-        (
-            "dp_quantile_estimate(x, 0, 1, NULL, 1)",
-            "q",
-            "must not be NULL",
-        ),
-        (
-            "dp_quantile_estimate(x, 0, 1, x, 1)",
-            "q",
-            "must not depend on the rows",
-        ),
-        (
-            "dp_quantile_estimate(x, 1, 0, 0.5, 1)",
-            "hi",
-            "must be greater than",
-        ),
-        (
-            "dp_quantile_estimate(x, 0, 1, 0.5, NULL)",
-            "eps",
-            "must not be NULL",
-        ),
-        (
-            "dp_quantile_estimate(x, 0, 1, 0.5, 1, 'laplace')",
-            "mech",
-            "is not a mechanism of dp_quantile_estimate",
-        ),
-        (
-            "dp_quantile_estimate(x, 0, 1, 0.5, 1, 'em', 1)",
-            "confidence",
-            "must be greater than 0",
-        ),
-        (
-            "dp_quantile_estimate(x, 0, 1, 0.5, 1, 'em', x)",
-            "confidence",
-            "must not depend on the rows",
-        ),
-    ] {
-        let refusal = refused_alike(&mut client, call, &PLACES);
-        assert_eq!(refusal.code, "22023", "{call}: {refusal:?}");
-        let expected = format!("dp_quantile_estimate: argument \"{argument}\" {start}");
-        assert!(
-            refusal.message.starts_with(&expected),
-            "{call}: {refusal:?}"
-        );
-    }
-}
-
-/// The quantile itself is chosen at 3/16 of eps, so nothing about it alone tells more than that; with the noise halved more is
-/// found.
-#[test]
-fn the_audit_finds_no_more_than_epsilon_and_notices_half_the_noise() {
-    const RELEASES: usize = 30_000;
-    let call = "dp_quantile_estimate(x, 0, 1, 0.5, 8, 'em(bins=16)')";
-    let share = 8.0 * 3.0 / 16.0;
-    for (factor, noticed) in [(1, false), (2, true)] {
-        let mut releases = Releases::seeded(40 + factor);
-        run(
-            releases.client(),
-            &format!(
-                "SELECT dp_test_budget_factor({factor}); CREATE TABLE low AS SELECT 0::float8 AS x; \
-                 CREATE TABLE ends AS SELECT x::float8 FROM unnest('{{0,1}}'::float8[]) x"
-            ),
-        );
-        let answer = format!("ARRAY[(({call}).value < 15 / 256.0)::int]::float8[]");
-        let drawn =
-            ["low", "ends"].map(|table| releases.draw_arrays(&answer, table, None, RELEASES));
-        let found = bound([drawn[0].as_slice(), drawn[1].as_slice()], 1);
-        println!("{call}: at least {found}, noise over {factor}");
-        assert_eq!(found > share, noticed, "{call}: {found}");
     }
 }

@@ -1,7 +1,7 @@
 //! What a value does: NULL and NaN are ignored, what lies outside the bounds is clamped, and no
 //! value raises an error.
 
-use dp_core::encoding::grid::{Bounds, Grid, STEPS};
+use dp_core::encoding::grid::{Bounds, Grid};
 use dp_mean_tests::{Build, run, session, value};
 use postgres::Client;
 
@@ -107,26 +107,6 @@ fn null_and_nan_are_ignored_and_the_rest_is_clamped() {
                 assert_eq!(one, (1, i128::from(steps)), "{x} {lo} {hi}");
             }
         }
-    }
-}
-
-#[test]
-fn a_first_row_that_is_ignored_changes_nothing() {
-    let (_database, mut client) = session(Build::Testing);
-    let order =
-        |first: &str| format!("(VALUES ({first}::float8), (0.25), (NULL), ('NaN'), (0.5)) v(x)");
-    let expected = (2, i128::from(STEPS / 4 + STEPS / 2));
-    for first in ["NULL", "'NaN'"] {
-        assert_eq!(
-            state(
-                &mut client,
-                "dp_test_mean_state",
-                "x",
-                (0.0, 1.0),
-                &order(first)
-            ),
-            expected
-        );
     }
 }
 

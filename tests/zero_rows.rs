@@ -18,8 +18,8 @@ use dp_core::registry::{
 };
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::request::ranks::Ranks;
-use dp_mean_tests::calls::{Empty, calls};
-use dp_mean_tests::{Build, PARALLEL, explain, rows, run, session, value};
+use dp_mean_tests::calls::{Empty, State, calls};
+use dp_mean_tests::{Build, PARALLEL, assert_plan, explain, rows, run, session, value};
 use postgres::Client;
 
 /// A table, the same partitioned, and their plans' costs.
@@ -34,31 +34,37 @@ const TABLES: &str = "
     CREATE TABLE settings AS SELECT 0::float8 AS lo, 1000::float8 AS hi, 1::float8 AS eps;
     ANALYZE t; ANALYZE parts";
 
-/// The calls that answer with noise if there are no rows.
-fn noisy() -> Vec<String> {
-    let noisy = calls().filter(|call| call.empty == Empty::Noise);
-    noisy.map(|call| call.with("1000", "1.0", "")).collect()
+/// All calls as an array of text, of the rows that `filter` leaves. What cells rows are in depends on an offset that a
+/// plan may draw once or more often, and so does the noise that is drawn after it.
+fn columns(filter: &str) -> String {
+    let calls = calls().filter(|call| call.state != State::Cells);
+    let columns = calls.map(|call| format!("({}{filter})::text", call.with("1000", "1.0", "")));
+    format!("ARRAY[{}]", Vec::from_iter(columns).join(", "))
 }
 
-/// Runs `sql`, with each call in turn for `{}`, and checks that its last column is never NULL,
-/// that there are `groups` rows, and that in at most 400 runs it does not always answer alike.
-fn answers_with_noise(client: &mut Client, sql: &str, groups: usize) {
-    for call in noisy() {
-        let sql = sql.replace("{}", &format!("({call})::text"));
-        let mut seen = std::collections::BTreeSet::new();
-        for run in 0..400 {
-            if run > 3 && seen.len() > 1 {
-                break;
-            }
-            let answers = rows(client, &sql);
-            assert_eq!(answers.len(), groups, "{sql}");
-            for row in &answers {
-                let answer: Option<String> = row.get(row.len() - 1);
-                seen.insert(answer.unwrap_or_else(|| panic!("NULL: {sql}")));
-            }
-        }
-        // The likeliest answer, 0 of a correlation, has a chance of 0.92 a run: 400 alike one of 1e-14.
-        assert!(seen.len() > 1, "{sql}: always {seen:?}");
+/// That all calls for `{}` in `sql` answer as those of an empty table do with the same noise, in `groups` rows. That those
+/// are the mechanisms' answers to no rows is the first test.
+fn answers_like_no_rows(client: &mut Client, sql: &str, filter: &str, groups: usize) {
+    let mut answers = |sql: &str| {
+        run(client, "SELECT dp_test_record(7)");
+        let answers = rows(client, sql);
+        let answers = answers.iter().map(|row| row.get(0));
+        answers.collect::<Vec<Vec<Option<String>>>>()
+    };
+    let expected = answers(&format!("SELECT {} FROM t WHERE false", columns("")));
+    let nothing = calls().filter(|call| call.state != State::Cells);
+    for (call, answer) in nothing.zip(&expected[0]) {
+        assert!(
+            answer.is_some() || call.empty == Empty::Nothing,
+            "NULL: {call:?}"
+        );
+    }
+    let seen = answers(&sql.replace("{}", &columns(filter)));
+    assert_eq!(seen.len(), groups, "{sql}");
+    for answers in seen {
+        let differing = answers.iter().zip(&expected[0]).enumerate();
+        let differing: Vec<_> = differing.filter(|(_, (one, other))| one != other).collect();
+        assert!(differing.is_empty(), "{differing:?}: {sql}");
     }
 }
 
@@ -298,7 +304,7 @@ fn the_answer_is_that_of_no_rows() {
 
 #[test]
 fn in_a_plain_query() {
-    let (_database, mut client) = session(Build::Release);
+    let (_database, mut client) = session(Build::Testing);
     run(&mut client, TABLES);
     for sql in [
         "SELECT {} FROM t WHERE false",
@@ -311,163 +317,93 @@ fn in_a_plain_query() {
         "SELECT (SELECT {} FROM t WHERE x < -o.hi) FROM settings o",
         "SELECT s.a FROM settings o, LATERAL (SELECT {} AS a FROM t WHERE x < -o.hi) s",
     ] {
-        answers_with_noise(&mut client, sql, 1);
+        answers_like_no_rows(&mut client, sql, "", 1);
     }
 }
 
 #[test]
 fn in_a_group() {
-    let (_database, mut client) = session(Build::Release);
+    let (_database, mut client) = session(Build::Testing);
     run(&mut client, TABLES);
     for hashed in ["on", "off"] {
         run(&mut client, &format!("SET enable_hashagg = {hashed}"));
-        // A FILTER that leaves nothing, in one group and in all.
-        for filter in ["WHERE k = 1", "WHERE x < 0"] {
-            for (place, groups) in [
-                ("SELECT {} FROM t", 1),
-                ("SELECT k, {} FROM t GROUP BY k", 4),
-                ("SELECT k, {} FROM t GROUP BY ROLLUP (k)", 5),
-                ("SELECT k, {} FROM parts GROUP BY k", 4),
-            ] {
-                for call in noisy() {
-                    let call = format!("({call} FILTER ({filter}))::text");
-                    for row in rows(&mut client, &place.replace("{}", &call)) {
-                        let answer: Option<String> = row.get(row.len() - 1);
-                        assert!(answer.is_some(), "{call}: {place}");
-                    }
-                    let count = rows(&mut client, &place.replace("{}", &call)).len();
-                    assert_eq!(count, groups);
-                }
-            }
+        // In groups that have other rows.
+        for (sql, groups) in [
+            ("SELECT {} FROM t", 1),
+            ("SELECT {} FROM t GROUP BY k", 4),
+            ("SELECT {} FROM t GROUP BY ROLLUP (k)", 5),
+            ("SELECT {} FROM parts GROUP BY k", 4),
+        ] {
+            answers_like_no_rows(&mut client, sql, " FILTER (WHERE x < 0)", groups);
         }
-        answers_with_noise(
-            &mut client,
-            "SELECT k, {} FROM t WHERE x < 0 GROUP BY GROUPING SETS ((k), ())",
-            1,
-        );
+        let sql = "SELECT {} FROM t WHERE x < 0 GROUP BY GROUPING SETS ((k), ())";
+        answers_like_no_rows(&mut client, sql, "", 1);
     }
 }
 
 #[test]
-fn all_null_groups_are_like_empty_ones() {
+fn in_parallel_plans_and_over_partitions() {
     let (_database, mut client) = session(Build::Testing);
     run(&mut client, TABLES);
-    for call in [
-        "dp_mean({}, 0, 1000, 1.0)",
-        "dp_mean_and_count({}, 0, 1000, 1.0)::text",
-        "dp_sum({}, 0, 1000, 1.0)",
-        "dp_count({}, 1.0)",
-        "dp_var_pop({}, 0, 1000, 1.0)",
-        "dp_var_pop_estimate({}, 0, 1000, 1.0)",
-        "dp_count_distinct({}, 1.0)",
-        "dp_count_distinct_estimate({}, 1.0)",
-        "dp_covar_pop({}, k, 0, 1000, 0, 3, 1.0)",
-        "dp_regr(k, {}, 0, 3, 0, 1000, 1.0)",
-        "dp_mean_estimate({}, 0, 1000, 1.0)",
-        "dp_sum_estimate({}, 0, 1000, 1.0)",
-        "dp_count_estimate({}, 1.0)",
-        "dp_sums({}, 0, 1000, 1.0, 'correlated(delta=1e-6, d=2)')",
-        "dp_means({}, 0, 1000, 1.0, 'correlated(delta=1e-6, d=2)')",
-        "dp_histogram({}, 0, 1000, 20, 1.0)",
-        "dp_clamped({}, 0, 1000, 1.0)",
-        "dp_quantile({}, 0, 1000, 0.9, 1.0)",
-        "dp_quantile_estimate({}, 0, 1000, 0.9, 1.0)",
-        "dp_cdf({}, 0, 1000, 20, 1.0)",
-        "dp_median({}, 0, 1000, 1.0)",
-        "dp_quantiles({}, 0, 1000, '{0.1, 0.2}', 1.0)",
-    ] {
-        let of_arrays = call.contains("d=2");
-        let mut seeded = |from: &str, x: &str| -> String {
-            run(&mut client, "SELECT dp_test_seed(5)");
-            let x = if of_arrays {
-                format!("CASE WHEN {x} = {x} THEN ARRAY[{x}] END")
-            } else {
-                x.to_owned()
-            };
-            let call = call.replace("{}", &x);
-            value(&mut client, &format!("SELECT ({call})::text FROM {from}"))
-        };
-        let empty = seeded("t WHERE false", "x");
-        assert_eq!(seeded("t", "nothing"), empty);
-        // A NaN in an array counts.
-        if !call.starts_with("dp_count") && !of_arrays {
-            assert_eq!(seeded("t", "'NaN'::float8"), empty);
-        }
-    }
-}
-
-#[test]
-fn in_parallel_plans() {
-    let (_database, mut client) = session(Build::Release);
-    run(&mut client, TABLES);
-    run(&mut client, PARALLEL);
-    // A condition whose rows PostgreSQL takes to be many.
-    let sql = "SELECT {} FROM t WHERE x + k < 0";
-    let plan = explain(&mut client, &sql.replace("{}", &noisy()[0]));
-    assert!(
-        plan.contains("Finalize Aggregate") && plan.contains("Gather"),
-        "{plan}"
-    );
-    answers_with_noise(&mut client, sql, 1);
-
-    // Gather Merge below grouping sets has nothing to merge; the grand total still answers.
-    run(&mut client, "SET enable_hashagg = off");
-    for call in noisy() {
-        let call = format!("({call} FILTER (WHERE x < 0))::text");
-        let sql = format!("SELECT k, {call} FROM t GROUP BY k");
-        let plan = explain(&mut client, &sql);
-        assert!(
-            plan.contains("Gather Merge") && plan.contains("Partial GroupAggregate"),
-            "{plan}"
-        );
-        let answers = rows(&mut client, &sql);
-        assert_eq!(answers.len(), 4);
-        assert!(
-            answers
-                .iter()
-                .all(|row| row.get::<_, Option<String>>(1).is_some()),
-            "{sql}"
-        );
-    }
-}
-
-#[test]
-fn over_partitions() {
-    let (_database, mut client) = session(Build::Release);
-    run(&mut client, TABLES);
-    run(&mut client, "SET enable_partitionwise_aggregate = on");
-    let total = "SELECT {} FROM parts WHERE x + k < 0";
-    for parallel in [false, true] {
-        if parallel {
-            run(&mut client, PARALLEL);
-        } else {
-            // What makes PostgreSQL aggregate each partition by itself although it is small.
-            run(
-                &mut client,
-                "SET max_parallel_workers_per_gather = 0; SET cpu_tuple_cost = 1",
-            );
-        }
-        let plan = explain(&mut client, &total.replace("{}", &noisy()[0]));
-        assert!(
-            plan.contains("Finalize Aggregate") && plan.contains("Append"),
-            "{plan}"
-        );
-        assert_eq!(plan.contains("Gather"), parallel, "{plan}");
-        answers_with_noise(&mut client, total, 1);
+    let filter = " FILTER (WHERE x < 0)";
+    // What makes PostgreSQL aggregate each partition by itself although it is small.
+    let partitions = "SET enable_partitionwise_aggregate = on; SET cpu_tuple_cost = 1";
+    let both = format!("{PARALLEL}; {partitions}");
+    // Conditions whose rows PostgreSQL takes to be many. Gather Merge below grouping sets has nothing to merge.
+    for (settings, sql, filter, groups, words) in [
+        (
+            PARALLEL,
+            "SELECT {} FROM t WHERE x + k < 0",
+            "",
+            1,
+            &["Finalize Aggregate", "Gather"][..],
+        ),
+        (
+            PARALLEL,
+            "SELECT {} FROM t GROUP BY k",
+            filter,
+            4,
+            &["Gather", "Partial"],
+        ),
+        (
+            &format!("{PARALLEL}; SET enable_hashagg = off"),
+            "SELECT {} FROM t GROUP BY k",
+            filter,
+            4,
+            &["Gather Merge", "Partial GroupAggregate"],
+        ),
+        (
+            partitions,
+            "SELECT {} FROM parts WHERE x + k < 0",
+            "",
+            1,
+            &["Finalize Aggregate", "Append", "!Gather"],
+        ),
+        (
+            partitions,
+            "SELECT {} FROM parts GROUP BY k",
+            filter,
+            4,
+            &["Append"],
+        ),
+        (
+            &both,
+            "SELECT {} FROM parts WHERE x + k < 0",
+            "",
+            1,
+            &["Finalize Aggregate", "Append", "Gather"],
+        ),
         // No partition is left.
-        answers_with_noise(&mut client, "SELECT {} FROM parts WHERE k = 9", 1);
-        for call in noisy() {
-            let sql =
-                format!("SELECT k, ({call} FILTER (WHERE x < 0))::text FROM parts GROUP BY k");
-            let answers = rows(&mut client, &sql);
-            assert_eq!(answers.len(), 4);
-            assert!(
-                answers
-                    .iter()
-                    .all(|row| row.get::<_, Option<String>>(1).is_some()),
-                "{sql}"
-            );
-        }
+        (&both, "SELECT {} FROM parts WHERE k = 9", "", 1, &[]),
+    ] {
+        run(
+            &mut client,
+            &format!("BEGIN; SET LOCAL max_parallel_workers_per_gather = 0; {settings}"),
+        );
+        let plan = explain(&mut client, &sql.replace("{}", &columns(filter)));
+        assert_plan(&plan, words, sql);
+        answers_like_no_rows(&mut client, sql, filter, groups);
+        run(&mut client, "ROLLBACK");
     }
 }
 

@@ -3,6 +3,5 @@
 
 mod gate;
 mod gaussian;
-mod scalar;
 mod unbiased;
 mod whole;

@@ -58,6 +58,42 @@ impl Call {
         self.with("100", "1", "")
     }
 
+    /// The texts of the arguments, with values up to 100 and eps 1, and of each whether it is public: a constant.
+    pub fn texts(&self) -> Vec<(String, bool)> {
+        let text = self.arguments.replace("{hi}", "100").replace("{eps}", "1");
+        let (mut texts, mut depth, mut quoted) = (vec![String::new()], 0, false);
+        for letter in text.chars() {
+            match letter {
+                '\'' => quoted = !quoted,
+                '(' | '[' => depth += 1,
+                ')' | ']' => depth -= 1,
+                ',' if depth == 0 && !quoted => {
+                    texts.push(String::new());
+                    continue;
+                }
+                _ => (),
+            }
+            texts.last_mut().expect("an argument").push(letter);
+        }
+        let texts = texts.into_iter().map(|text| text.trim().to_owned());
+        let is_public =
+            |text: &String| text == "NULL" || text.starts_with('\'') || text.parse::<f64>().is_ok();
+        texts.map(|text| (text.clone(), is_public(&text))).collect()
+    }
+
+    /// Whether a row counts that has this value of `x`, `NULL` or `'NaN'`, or is as if it were not there.
+    pub fn counts(&self, value: &str) -> bool {
+        let data = self.arguments;
+        let is_null = value == "NULL";
+        match self.state {
+            // No column, or one of any type.
+            State::Sums if !data.contains('x') => true,
+            State::Sums if self.aggregate.starts_with("dp_count") => !is_null,
+            State::Ids => !is_null,
+            _ => is_null && data.contains("coalesce"),
+        }
+    }
+
     /// Whether epsilon is an argument.
     pub fn takes_eps(&self) -> bool {
         self.arguments.contains("{eps}")
@@ -182,10 +218,10 @@ const LINES: &[Line] = &[
     ("dp_regr", "x, x, 0, {hi}, 0, 99, {eps}", Pairs, Noise, &[]),
     ("dp_regr", "x, x, 0, {hi}, 0, 99, NULL, 'gaussian(mu=1000)'", Pairs, Noise, &[("round(({}).count)", "count(x){after}")]),
     ("dp_count_distinct", "floor(x / 100), {eps}", Ids, Noise, &[("{}", "count(DISTINCT floor(x / 100)){after}")]),
-    ("dp_count_distinct", "x::int, {eps}, 'bitmap(bits=1024, values=3)'", Ids, Noise, &[]),
+    ("dp_count_distinct", "round(x), {eps}, 'bitmap(bits=1024, values=3)'", Ids, Noise, &[]),
     ("dp_count_distinct_estimate", "x::text, {eps}", Ids, Noise, &[]),
     ("dp_count_distinct_estimate", "floor(x / 100)::text, {eps}, 'bitmap'", Ids, Noise, &[("({}).value", "count(DISTINCT floor(x / 100)){after}")]),
-    ("dp_count_distinct_estimate", "x::int::int8, {eps}, 'bitmap(bits=2048)', 0.5", Ids, Noise, &[]),
+    ("dp_count_distinct_estimate", "round(x)::numeric, {eps}, 'bitmap(bits=2048)', 0.5", Ids, Noise, &[]),
     ("dp_counts", "{eps}, 'correlated(delta=1e-6)', x > 30, x > 60", Vector, Noise, &[]),
     ("dp_counts", "{eps}, 'laplace(d=2)', VARIADIC ARRAY[x > 30, x > 60]", Vector, Noise, &[]),
     ("dp_counts", "NULL, 'gaussian(mu=1000)', x > 30, x > 60", Vector, Noise, &[("round(({})[2])", "count(CASE WHEN x > 60 THEN 1 END){after}")]),
