@@ -515,7 +515,7 @@ fn the_first_of_several_problems_is_the_same_with_and_without_rows() {
 }
 
 #[test]
-fn what_is_just_inside_the_limits_works() {
+fn arguments_at_their_limits_work() {
     let (_database, mut client) = tables();
     for form in &FORMS {
         let mut calls = vec![

@@ -38,7 +38,7 @@ const ROWS: &str =
     "generate_series(1, 20000) i, LATERAL (SELECT -60 * ln((i - 0.5) / 20000) AS x) r";
 
 #[test]
-fn it_finds_the_bounds_of_a_skewed_column_and_shows_them() {
+fn a_mean_finds_the_bounds_of_a_skewed_column_and_shows_them() {
     let (_database, mut client) = session(Build::Testing);
     run(&mut client, "SELECT dp_test_seed(11)");
     for _ in 0..20 {

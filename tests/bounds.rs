@@ -20,7 +20,7 @@ const fn some(lower: f64, upper: f64) -> Bounds {
 }
 
 #[test]
-fn it_covers_all_rows_between_powers_of_two() {
+fn bounds_are_powers_of_two_around_all_rows() {
     let (_database, mut client) = session(Build::Release);
     let (smallest, largest) = (2f64.powi(-64), 2f64.powi(64));
     for (values, expected) in [

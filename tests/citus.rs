@@ -77,7 +77,7 @@ fn assert_same(client: &mut Client, sql: &str, pushed: bool) {
 
 #[test]
 #[ignore = "needs Citus: make test-citus"]
-fn what_is_pushed_down_is_exact() {
+fn answers_of_pushed_down_aggregates_are_exact() {
     let mut client = world();
     for sql in [
         "SELECT dp_mean(x, 0, 100, 1.0) FROM {t}",
@@ -220,7 +220,7 @@ fn prepared_statements_cursors_and_inserts_are_exact() {
 
 #[test]
 #[ignore = "needs Citus: make test-citus"]
-fn what_is_refused_is_refused_without_rows_too() {
+fn calls_are_refused_alike_without_rows() {
     let mut client = world();
     for (call, code) in [
         ("dp_mean(x, 100, 0, 1.0)", "22023"),

@@ -48,7 +48,7 @@ fn expected(client: &mut Client, from: &str, [lo, hi]: [&str; 2]) -> Sides {
 }
 
 #[test]
-fn it_counts_as_comparing_does() {
+fn sides_are_counted_as_comparisons_do() {
     let (_database, mut client) = session(Build::Release);
     run(&mut client, TABLES);
     let mut seen = Vec::new();

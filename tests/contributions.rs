@@ -420,7 +420,7 @@ fn assert_moves_at_most_the_rows(client: &mut Client, bytes: &str, honest: &str)
 }
 
 #[test]
-fn nobody_makes_or_keeps_one_by_hand() {
+fn contributions_are_neither_made_nor_kept_by_hand() {
     let (database, mut client) = session(Build::Release);
     run(
         &mut client,

@@ -73,7 +73,7 @@ fn columns(client: &mut Client, call: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn what_it_cost_stands_beside_the_answer() {
+fn estimates_show_their_cost() {
     let (_database, mut client) = session(Build::Release);
     run(&mut client, TABLE);
     for (call, epsilon, delta, mechanism) in [
@@ -159,7 +159,7 @@ fn what_it_cost_stands_beside_the_answer() {
 }
 
 #[test]
-fn what_estimates_without_an_interval_cost_stands_beside_them() {
+fn estimates_without_an_interval_show_their_cost() {
     let (_database, mut client) = session(Build::Release);
     run(&mut client, TABLE);
     for (call, expected) in [
@@ -192,7 +192,7 @@ fn what_estimates_without_an_interval_cost_stands_beside_them() {
 
 /// Whom an answer protects: by the plan, with rows or without, in workers too.
 #[test]
-fn what_it_protects_stands_beside_the_answer() {
+fn estimates_show_the_privacy_unit() {
     let (_database, mut client) = session(Build::Release);
     run(&mut client, TABLE);
     let person = "(SELECT id % 50 AS person, dp_contribution(x, 0, 10, 2) AS c, dp_contribution_sum(x, 0, 10) AS s \
@@ -315,7 +315,7 @@ fn every_estimate_has_its_columns_in_one_order() {
 
 /// What is published is numbers and text: it can be read, dumped and restored where the extension is not.
 #[test]
-fn what_is_kept_does_not_need_the_extension() {
+fn stored_estimates_do_not_need_the_extension() {
     let (_database, mut client) = session(Build::Release);
     run(&mut client, TABLE);
     run(
@@ -453,7 +453,7 @@ fn prepared_statements_take_all_arguments() {
 }
 
 #[test]
-fn what_is_planned_is_what_comes() {
+fn planned_errors_are_those_of_estimates() {
     let mut releases = Releases::seeded(2702);
     run(
         releases.client(),

@@ -772,7 +772,7 @@ fn forged_groups_are_read_or_not() {
 
 /// Many groups and long keys: what is kept of a person has an end.
 #[test]
-fn what_is_kept_of_a_person_has_an_end() {
+fn the_state_of_a_person_is_bounded() {
     let (_database, mut client) = session(Build::Release);
     run(
         &mut client,
@@ -806,7 +806,7 @@ fn what_is_kept_of_a_person_has_an_end() {
 
 /// Rows of others, however many, move nobody's groups.
 #[test]
-fn others_do_not_choose_for_a_person() {
+fn groups_of_a_person_do_not_depend_on_other_people() {
     let (_database, mut client) = session(Build::Release);
     let mut mix = Mix(77);
     let of = |client: &mut Client, person: usize| {

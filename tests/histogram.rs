@@ -35,7 +35,7 @@ fn expected(client: &mut Client, from: &str, buckets: i32, drops: bool) -> Vec<i
 }
 
 #[test]
-fn it_counts_as_width_bucket_does() {
+fn buckets_are_counted_as_by_width_bucket() {
     let (_database, mut client) = session(Build::Release);
     run(&mut client, TABLES);
     for buckets in [1, 2, 7, 10, 100, 1000] {

@@ -109,7 +109,7 @@ fn ways_out(function: &str, instructions: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn what_runs_for_each_row_calls_nothing_but_its_guarded_rest() {
+fn transition_functions_call_only_their_guarded_part() {
     let functions = disassembly();
     assert!(
         functions.keys().any(|symbol| symbol.contains(GUARDED)),
@@ -140,7 +140,7 @@ fn what_runs_for_each_row_calls_nothing_but_its_guarded_rest() {
 }
 
 #[test]
-fn what_makes_a_value_of_each_row_calls_nothing_but_for_memory() {
+fn functions_that_make_a_value_of_each_row_call_only_palloc() {
     let functions = disassembly();
     for function in PLAIN {
         let out = ways_out(function, &functions[function]);

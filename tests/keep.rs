@@ -236,7 +236,7 @@ fn a_group_without_rows_is_not_shown() {
 }
 
 #[test]
-fn the_same_call_twice_is_one_toss() {
+fn a_repeated_call_is_one_toss() {
     let (_database, mut client) = groups(&[5]);
     let differ = |client: &mut Client, other: &str| -> i64 {
         let sql = format!(
@@ -253,7 +253,7 @@ fn the_same_call_twice_is_one_toss() {
 }
 
 #[test]
-fn what_breaks_a_rule_is_named_with_and_without_rows() {
+fn errors_name_the_argument_with_and_without_rows() {
     let (_database, mut client) = tables();
     let domain = "must be above 0 and below 1";
     let outside = |key: &str| format!("gives the parameter {key} a value outside its range");

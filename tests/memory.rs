@@ -126,7 +126,7 @@ fn marks_in(folder: &Path, found: &mut Vec<String>) {
 
 /// No state is taken for one of another kind.
 #[test]
-fn what_lies_in_memory_has_a_mark_of_its_own() {
+fn states_in_memory_have_marks_of_their_own() {
     let mut marks = Vec::new();
     marks_in(Path::new("../src"), &mut marks);
     let different: BTreeSet<_> = marks.iter().collect();

@@ -14,7 +14,7 @@ fn assert_near(found: f64, expected: f64, relative: f64, what: &str) {
 }
 
 #[test]
-fn what_clamping_costs() {
+fn clip_bias_and_radius_are_those_of_the_formulas() {
     let (_database, mut client) = session(Build::Release);
     for (call, expected) in [
         ("dp_clip_bias(2, 1, 5)", 0.05),
@@ -48,7 +48,7 @@ fn trilemma(client: &mut Client, arguments: &str) -> ([f64; 3], bool) {
 }
 
 #[test]
-fn what_cannot_be_had() {
+fn the_trilemma_gives_the_least_error_without_bias() {
     let (_database, mut client) = session(Build::Release);
     for (arguments, least, relative) in [
         ("100, 1, 0, 1e-5", 0.831, 1e-3),

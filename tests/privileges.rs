@@ -123,7 +123,7 @@ fn no_support_function_can_be_called() {
 }
 
 #[test]
-fn nobody_even_sees_a_support_function() {
+fn roles_do_not_see_support_functions() {
     let (database, mut client) = session(Build::Release);
     let functions = support_functions(&mut client);
     let role = Role::new(&database);

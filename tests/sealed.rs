@@ -378,7 +378,7 @@ fn sums_between_other_bounds_are_refused() {
 }
 
 #[test]
-fn a_part_counts_once() {
+fn leader_counts_a_part_once() {
     let (_database, mut client) = world();
     let all = parts(&mut client, "t GROUP BY shard", "1");
     let [a, b, c, d] = &all[..] else {
@@ -507,7 +507,7 @@ fn parts_are_forgotten_with_the_query() {
 }
 
 #[test]
-fn parts_of_other_calls_are_refused() {
+fn leader_rejects_states_of_another_call() {
     let (_database, mut client) = world();
     let part = parts(&mut client, "t", "1").remove(0);
     let five = "'dp_mean(float8, float8, float8, float8, dp_mechanism)'::regprocedure::oid";
@@ -666,7 +666,7 @@ fn many_random_texts_are_refused() {
 
 /// Servers that allow other mechanisms would refuse where there are rows, and answer where there are none.
 #[test]
-fn what_is_allowed_must_be_the_same() {
+fn leader_rejects_parts_with_other_permissions() {
     let (_database, mut client) = world();
     for from in ["t", "t WHERE false"] {
         let part = parts(&mut client, from, "1").remove(0);
@@ -867,7 +867,7 @@ fn there_is_no_other_way_in_or_out() {
 /// What bounds a person is in the query of the server that has the rows; the coordinator could not see whether its own
 /// bound is that.
 #[test]
-fn what_persons_contribute_stays_on_a_server() {
+fn contributions_are_not_sent_to_another_server() {
     let (_database, mut client) = world();
     run(
         &mut client,

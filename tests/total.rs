@@ -642,7 +642,7 @@ fn functions_that_are_called_as_they_are_raise_nothing() {
 }
 
 #[test]
-fn what_is_made_a_text_raises_nothing() {
+fn output_functions_raise_no_error() {
     let database = Database::new(Build::Testing);
     let (mut client, heard) = prepared(&database);
     let mut printed = 0;
@@ -696,7 +696,7 @@ fn the_list_names_functions_as_the_catalog_does() {
 }
 
 #[test]
-fn what_is_not_known_is_refused() {
+fn unknown_functions_are_refused() {
     let (_database, mut client) = session(Build::Testing);
     run(
         &mut client,
@@ -807,7 +807,7 @@ fn called_by_hand_it_refuses() {
 }
 
 #[test]
-fn what_is_too_long_is_null() {
+fn values_that_are_too_long_are_null() {
     let (_database, mut client) = session(Build::Testing);
     make_variant(&mut client, "text");
     run(
@@ -908,7 +908,7 @@ const SLOW_CALLS: [(&str, &str); 14] = [
 ];
 
 #[test]
-fn what_takes_long_is_null() {
+fn functions_that_take_long_are_null() {
     let (_database, mut client) = session(Build::Testing);
     run(
         &mut client,
@@ -928,7 +928,7 @@ fn what_takes_long_is_null() {
 
 /// What is near the bounds of work: it must have an answer, and the slowest takes some milliseconds.
 #[test]
-fn what_takes_milliseconds_has_an_answer() {
+fn functions_that_take_milliseconds_answer() {
     let (_database, mut client) = session(Build::Testing);
     let mut slowest = Vec::new();
     for (answer, call) in [

@@ -813,7 +813,7 @@ fn assert_forbidden(refusal: &dp_mean_tests::Refusal) {
 }
 
 #[test]
-fn what_shows_rows_is_refused_unless_a_superuser_allows_it() {
+fn mechanisms_that_show_rows_are_refused_unless_a_superuser_allows_them() {
     let (_database, mut client) = tables();
     for call in PATHOLOGICAL {
         assert_forbidden(&refused_alike(&mut client, call, &PLACES));
@@ -851,7 +851,7 @@ fn what_shows_rows_is_refused_unless_a_superuser_allows_it() {
 }
 
 #[test]
-fn nobody_else_can_allow_it() {
+fn only_a_superuser_can_allow_mechanisms_that_show_rows() {
     // The library is loaded in each session at its first use, and in the other build by the server.
     for build in [Build::Release, Build::Testing] {
         let database = Database::new(build);

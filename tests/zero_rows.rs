@@ -303,7 +303,7 @@ fn the_answer_is_that_of_no_rows() {
 }
 
 #[test]
-fn in_a_plain_query() {
+fn plain_queries_answer_as_for_no_rows() {
     let (_database, mut client) = session(Build::Testing);
     run(&mut client, TABLES);
     for sql in [
@@ -322,7 +322,7 @@ fn in_a_plain_query() {
 }
 
 #[test]
-fn in_a_group() {
+fn groups_answer_as_for_no_rows() {
     let (_database, mut client) = session(Build::Testing);
     run(&mut client, TABLES);
     for hashed in ["on", "off"] {
@@ -342,7 +342,7 @@ fn in_a_group() {
 }
 
 #[test]
-fn in_parallel_plans_and_over_partitions() {
+fn parallel_and_partitioned_plans_answer_as_for_no_rows() {
     let (_database, mut client) = session(Build::Testing);
     run(&mut client, TABLES);
     let filter = " FILTER (WHERE x < 0)";
@@ -408,7 +408,7 @@ fn in_parallel_plans_and_over_partitions() {
 }
 
 #[test]
-fn with_arguments_from_elsewhere() {
+fn no_rows_are_answered_with_arguments_from_elsewhere() {
     let (_database, mut client) = session(Build::Release);
     run(&mut client, TABLES);
     run(&mut client, "SET plan_cache_mode = force_generic_plan");
@@ -463,7 +463,7 @@ fn with_arguments_from_elsewhere() {
 }
 
 #[test]
-fn through_a_cursor_and_into_a_table() {
+fn no_rows_are_answered_in_a_cursor_and_a_table() {
     let (_database, mut client) = session(Build::Release);
     run(&mut client, TABLES);
     run(

@@ -681,7 +681,7 @@ fn the_smallest_epsilon_reaches_the_error_and_no_smaller_one_does() {
 }
 
 #[test]
-fn what_is_wrong_with_a_forecast_is_said() {
+fn forecasts_name_wrong_arguments() {
     let of_epsilon = |n, bounds, rmse, text| {
         epsilon_for(n, bounds, rmse, MechanismArgument::Given(Some(text)))
             .unwrap_err()
@@ -740,7 +740,7 @@ fn an_estimate_has_the_grid_of_its_mechanism() {
 }
 
 #[test]
-fn what_a_release_cost_stands_beside_it() {
+fn estimates_hold_their_cost() {
     let spent = |epsilon, text| {
         let arguments = Arguments {
             bounds: Some((Some(0.0), Some(1.0))),

@@ -894,7 +894,7 @@ fn clips_are_rounded_up_to_where_cells_end() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_symmetric_means_are_refused() {
     let error = |text: &str, eps: f64| match build(text, None, eps, false) {
         Err(error) => error,
         Ok(_) => panic!("{text} is not refused"),

@@ -260,7 +260,7 @@ fn usual(rows: &[f64], value: f64, words: &mut Seeded) -> stats::Moments {
 }
 
 #[test]
-fn it_beats_the_usual_split_of_epsilon() {
+fn the_variance_errs_less_than_with_a_split_epsilon() {
     for (name, rows, better) in distributions() {
         let (mean, variance) = truth(&rows);
         let moments = on_grid(&rows);
