@@ -54,17 +54,19 @@ COMMENT ON AGGREGATE dp_mean.receipt(oid, oid, bigint, bigint, bigint, text) IS
 
 CREATE FUNCTION dp_protect(
     relation regclass, unit text, budget text, groups integer DEFAULT 1, rows integer DEFAULT 1,
-    query_eps float8 DEFAULT 0.1, query_delta float8 DEFAULT NULL, auto_bounds boolean DEFAULT false
+    query_eps float8 DEFAULT 0.1, query_delta float8 DEFAULT NULL, auto_bounds boolean DEFAULT false,
+    reuse interval DEFAULT '1 day'
 ) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_protect' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION dp_protect(regclass, text, text, integer, integer, float8, float8, boolean) IS
+COMMENT ON FUNCTION dp_protect(regclass, text, text, integer, integer, float8, float8, boolean, interval) IS
     'Protects a table: roles that dp_allow names, and that have no SELECT, may ask about it, and get private answers. '
     'unit is the column that names the person; budget the one that their questions are paid from, which tables about '
     'the same people share. groups and rows say in how many groups of a query a person counts at most, and for how '
     'many rows in each. query_eps is what an aggregate costs, and a choice of groups, unless the query says another; '
     'query_delta the delta of a choice of groups, by default a thousandth of the budget''s. With auto_bounds, avg, '
-    'sum, variance and stddev of what has no public bounds find some, where a row is a person. Again with other '
-    'arguments changes them. By the owner of both. Errors: 22023, 42501.';
+    'sum, variance and stddev of what has no public bounds find some, where a row is a person. The same question within '
+    'reuse has the same answer, and costs nothing; 0 switches it off. Again with other arguments changes them. By the '
+    'owner of both. Errors: 22023, 42501.';
 
 CREATE FUNCTION dp_unprotect(relation regclass) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_unprotect' LANGUAGE C VOLATILE;
@@ -131,6 +133,8 @@ SELECT c.oid::pg_catalog.regclass AS relation,
     (t.label ->> 'epsilon'::text)::float8 AS query_eps,
     (t.label ->> 'delta'::text)::float8 AS query_delta,
     COALESCE((t.label ->> 'auto_bounds'::text)::boolean, false) AS auto_bounds,
+    pg_catalog.justify_hours(pg_catalog.make_interval(
+        secs => COALESCE((t.label ->> 'reuse'::text)::float8, 86400::float8))) AS reuse,
     (SELECT pg_catalog.jsonb_object_agg(a.attname, s.label::pg_catalog.jsonb) FROM pg_catalog.pg_seclabel s
         JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = s.objsubid
         WHERE s.provider = 'dp_mean'::text AND s.classoid = 1259::oid AND s.objoid = c.oid AND s.objsubid > 0
@@ -158,6 +162,8 @@ COMMENT ON COLUMN dp_policies.query_eps IS 'What an aggregate costs, and a choic
 COMMENT ON COLUMN dp_policies.query_delta IS 'The delta of a choice of groups; NULL: a thousandth of the budget''s.';
 COMMENT ON COLUMN dp_policies.auto_bounds IS
     'Whether avg, sum, variance and stddev of what has no public bounds find some.';
+COMMENT ON COLUMN dp_policies.reuse IS
+    'How long the same question has the same answer, and costs nothing; 0: each answer is a new one.';
 COMMENT ON COLUMN dp_policies.columns IS
     'For each column that has them: its public bounds, its public values, whether it names the person.';
 COMMENT ON COLUMN dp_policies.allowed IS 'The roles that may ask.';

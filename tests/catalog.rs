@@ -54,7 +54,7 @@ const GATE: &[&str] = &[
     "dp_declare(regclass,text,text[])",
     "dp_cost(text)",
     "dp_disallow(regclass,regrole)",
-    "dp_protect(regclass,text,text,integer,integer,double precision,double precision,boolean)",
+    "dp_protect(regclass,text,text,integer,integer,double precision,double precision,boolean,interval)",
     "dp_unprotect(regclass)",
     "dp_create_view(regclass,text)",
 ];

@@ -131,7 +131,27 @@ fn set_column_label(relation: Oid, column: i16, label: &ColumnLabel) {
     );
 }
 
-/// `dp_protect(relation, unit, budget, groups, rows, query_eps, query_delta, auto_bounds)`
+/// Argument `i`, an interval of time from 0 to a year, in whole seconds: a day has 24 hours, a month 30 days.
+fn seconds(function: &str, call: Call, i: usize, argument: &'static str) -> Result<u64, Refusal> {
+    let hint = "Give an interval from 0, which switches it off, to 1 year, as in '1 day'.";
+    let wrong = |message| wrong(function, argument, message, hint);
+    let datum = call.datum(i).ok_or_else(|| wrong("must not be NULL"))?;
+    // SAFETY: the SQL declaration makes it an interval.
+    let interval = unsafe { *datum.cast_mut_ptr::<pg_sys::Interval>() };
+    const DAY: i128 = 24 * 60 * 60 * 1_000_000;
+    const MOST: i128 = 365 * DAY;
+    // What is infinite has the largest months, and so is far too long.
+    let days = i128::from(interval.month) * 30 + i128::from(interval.day);
+    let microseconds = days * DAY + i128::from(interval.time);
+    match microseconds {
+        ..0 => Err(wrong("must not be negative")),
+        // Nothing above 0 is rounded to it.
+        0..=MOST => Ok((microseconds as u64).div_ceil(1_000_000)),
+        _ => Err(wrong("must be at most 1 year")),
+    }
+}
+
+/// `dp_protect(relation, unit, budget, groups, rows, query_eps, query_delta, auto_bounds, reuse)`
 fn protect(call: Call) -> Option<Datum> {
     const FUNCTION: &str = "dp_protect";
     session::refuse_read_only(c"dp_protect()");
@@ -151,6 +171,7 @@ fn protect(call: Call) -> Option<Datum> {
             epsilon: call.datum(5).map_or(f64::NAN, float8),
             delta: call.datum(6).map(float8),
             auto_bounds: call.datum(7).is_some_and(|datum| datum.value() as u8 != 0),
+            reuse: seconds(FUNCTION, call, 8, "reuse")?,
         };
         label.check().map_err(|error| errors::label(&error))?;
         if !expression::is_groupable(kind) {

@@ -29,6 +29,22 @@ pub struct TableLabel {
     /// Whether means, sums and variances of what has no public bounds find some.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub auto_bounds: bool,
+    /// For how many seconds an answer is given again to the same question, free; 0: never.
+    #[serde(default = "a_day", skip_serializing_if = "is_a_day")]
+    pub reuse: u64,
+}
+
+/// How long answers are reused where an owner says nothing.
+const DAY: u64 = 24 * 60 * 60;
+
+fn a_day() -> u64 {
+    DAY
+}
+
+// By reference, as serde calls it.
+#[expect(clippy::trivially_copy_pass_by_ref)]
+fn is_a_day(seconds: &u64) -> bool {
+    *seconds == DAY
 }
 
 /// What the label of a column of a protected table says.
@@ -51,6 +67,9 @@ const MOST_GROUPS: u32 = 1000;
 
 /// The most rows of a policy.
 const MOST_ROWS: u32 = 1_000_000;
+
+/// The longest time that an answer is reused, in seconds: a year.
+const LONGEST_REUSE: u64 = 365 * DAY;
 
 /// The largest size of a bound: beyond it, products of bounds have no finite float.
 const LARGEST_BOUND: f64 = 1e100;
@@ -83,6 +102,9 @@ impl TableLabel {
             .is_some_and(|delta| !(delta > 0.0 && delta < 1.0))
         {
             return Err("argument \"query_delta\" must be above 0 and below 1".to_owned());
+        }
+        if self.reuse > LONGEST_REUSE {
+            return Err("argument \"reuse\" must be from 0 to 1 year".to_owned());
         }
         if self.budget.is_empty() {
             return Err("argument \"budget\" must not be empty".to_owned());
