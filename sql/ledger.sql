@@ -93,6 +93,8 @@ CREATE TABLE dp_mean.spent (
     charges bigint NOT NULL,
     refused bigint NOT NULL,
     noted timestamptz NOT NULL,
+    reused bigint NOT NULL,
+    reuse_noted timestamptz NOT NULL,
     role regrole NOT NULL
 );
 COMMENT ON TABLE dp_mean.spent IS
@@ -106,6 +108,10 @@ COMMENT ON COLUMN dp_mean.spent.delta IS 'The sum of deltas, in units of 2^-62.'
 COMMENT ON COLUMN dp_mean.spent.charges IS 'How many charges it has.';
 COMMENT ON COLUMN dp_mean.spent.refused IS 'How many charges of the role were refused for want of budget.';
 COMMENT ON COLUMN dp_mean.spent.noted IS 'When one of these had a row of dp_mean.charge; -infinity if none had.';
+COMMENT ON COLUMN dp_mean.spent.reused IS
+    'How many answers were given again, for nothing. A crash may forget some of the last ones.';
+COMMENT ON COLUMN dp_mean.spent.reuse_noted IS
+    'When one of these had a row of dp_mean.charge; -infinity if none had.';
 COMMENT ON COLUMN dp_mean.spent.role IS 'The role that spent it; 0 for all together.';
 
 CREATE TABLE dp_mean.charge (
@@ -118,11 +124,13 @@ CREATE TABLE dp_mean.charge (
     session_role regrole NOT NULL,
     relation regclass NOT NULL,
     refused boolean NOT NULL,
+    reused boolean NOT NULL,
     mechanisms text NOT NULL,
     query text NOT NULL
 );
 COMMENT ON TABLE dp_mean.charge IS
-    'A row for each charge, and for one a minute of those of a budget and role that were refused for want of budget.';
+    'A row for each charge, and for one a minute of those of a budget and role that were refused for want of budget, and '
+    'of the answers that were given again.';
 COMMENT ON COLUMN dp_mean.charge.at IS 'When it was made.';
 COMMENT ON COLUMN dp_mean.charge.budget IS 'The budget, by its number.';
 COMMENT ON COLUMN dp_mean.charge.epsilon IS 'Epsilon, in units of 2^-50; 2^63 - 1 if it has no bound.';
@@ -132,6 +140,7 @@ COMMENT ON COLUMN dp_mean.charge.role IS 'The role that was charged.';
 COMMENT ON COLUMN dp_mean.charge.session_role IS 'The role that the session began with.';
 COMMENT ON COLUMN dp_mean.charge.relation IS 'The table that was asked; 0 if the charge names none.';
 COMMENT ON COLUMN dp_mean.charge.refused IS 'Whether it was refused, and nothing spent.';
+COMMENT ON COLUMN dp_mean.charge.reused IS 'Whether an answer was given again, and nothing spent.';
 COMMENT ON COLUMN dp_mean.charge.mechanisms IS 'The mechanisms that answered; empty if the charge names none.';
 COMMENT ON COLUMN dp_mean.charge.query IS 'The text that the client sent, up to 1000 bytes.';
 
@@ -295,7 +304,7 @@ WITH promise AS (
 ),
 spent AS (
     SELECT s.budget, s.role::oid AS role, max(s.epsilon) AS epsilon, max(s.rho) AS rho, max(s.delta) AS delta,
-        max(s.charges) AS charges, max(s.refused) AS refused, count(*) = 1::bigint AS known
+        max(s.charges) AS charges, max(s.refused) AS refused, max(s.reused) AS reused, count(*) = 1::bigint AS known
     FROM dp_mean.spent s GROUP BY s.budget, s.role::oid
 ),
 line AS (
@@ -305,7 +314,8 @@ line AS (
         CASE WHEN k.known THEN coalesce(s.rho, 0) END AS rho,
         CASE WHEN k.known THEN coalesce(s.delta, 0) END AS delta,
         CASE WHEN k.known THEN coalesce(s.charges, 0) END AS charges,
-        coalesce(s.refused, 0) AS refused
+        coalesce(s.refused, 0) AS refused,
+        coalesce(s.reused, 0) AS reused
     FROM promise p FULL JOIN spent s ON (s.budget, s.role) = (p.budget, p.role::oid),
         LATERAL (SELECT coalesce(s.known, p.role::oid <> 0::oid) AS known) k
 )
@@ -330,7 +340,8 @@ SELECT b.name AS budget,
     whole.closed,
     CASE WHEN line.role::oid <> 0::oid THEN line.refused
         ELSE (SELECT coalesce(sum(s.refused), 0::numeric) FROM dp_mean.spent s WHERE s.budget = b.id)::bigint
-        END AS refused
+        END AS refused,
+    line.reused
 FROM dp_mean.budget_owner b
     JOIN line ON line.budget = b.id
     JOIN promise whole ON whole.budget = b.id AND whole.role::oid = 0::oid
@@ -377,12 +388,13 @@ COMMENT ON COLUMN dp_budgets.questions_left IS
     'if it pays for none.';
 COMMENT ON COLUMN dp_budgets.closed IS 'Whether the budget is closed.';
 COMMENT ON COLUMN dp_budgets.refused IS 'How many charges were refused for want of budget.';
+COMMENT ON COLUMN dp_budgets.reused IS 'How many answers were given again to the same question, for nothing.';
 GRANT SELECT ON dp_budgets TO PUBLIC;
 
 CREATE VIEW dp_ledger WITH (security_barrier) AS
 SELECT c.at, b.name AS budget, c.role, c.session_role,
     CASE WHEN c.relation::oid <> 0::oid THEN c.relation END AS relation,
-    c.refused,
+    c.refused, c.reused,
     CASE WHEN c.epsilon < 9223372036854775807
         THEN ceil(c.epsilon::float8 / 1125899906842624::float8 * 1e9::float8) / 1e9::float8 END AS epsilon,
     c.rho::float8 / 1125899906842624::float8 AS rho,
@@ -391,14 +403,15 @@ SELECT c.at, b.name AS budget, c.role, c.session_role,
 FROM dp_mean.charge c JOIN dp_mean.budget_owner b ON b.id = c.budget
 WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE') OR pg_catalog.pg_has_role(c.role::oid, 'USAGE');
 COMMENT ON VIEW dp_ledger IS
-    'The charges: one''s own, and for the owner of a budget all of its charges. Of those that were refused, one a '
-    'minute for each budget and role; how many it were is in dp_budgets.';
+    'The charges: one''s own, and for the owner of a budget all of its charges. Of those that were refused, and of '
+    'answers that were given again, one a minute for each budget and role; how many it were is in dp_budgets.';
 COMMENT ON COLUMN dp_ledger.at IS 'When it was made.';
 COMMENT ON COLUMN dp_ledger.budget IS 'The name of the budget.';
 COMMENT ON COLUMN dp_ledger.role IS 'The role that was charged.';
 COMMENT ON COLUMN dp_ledger.session_role IS 'The role that the session began with.';
 COMMENT ON COLUMN dp_ledger.relation IS 'The table that was asked; NULL if the charge names none.';
 COMMENT ON COLUMN dp_ledger.refused IS 'Whether it was refused for want of budget, and nothing spent.';
+COMMENT ON COLUMN dp_ledger.reused IS 'Whether an answer was given again to the same question, and nothing spent.';
 COMMENT ON COLUMN dp_ledger.epsilon IS 'Epsilon; NULL if no epsilon bounds it.';
 COMMENT ON COLUMN dp_ledger.rho IS 'Rho.';
 COMMENT ON COLUMN dp_ledger.delta IS 'Delta.';

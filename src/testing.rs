@@ -8,12 +8,15 @@ use dp_core::encoding::log_bins::{BinSums, Content, OctaveCounts};
 use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::squares::Squares;
 use dp_core::encoding::sums::{Moments, Sums};
+use dp_core::privacy::spending::Spent;
 use dp_core::recorder::Record;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
 
 use crate::aggregates::SIGNATURES;
 use crate::call::{release, testing};
+use crate::ledger::budgets::Name;
+use crate::ledger::charge::{Payer, Request};
 use crate::ledger::{self, flush};
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::pg::nodes::elements;
@@ -199,6 +202,22 @@ fn ask(call: Call) -> Option<Datum> {
     true.into_datum()
 }
 
+/// `dp_test_reused(text)`: counts an answer that was given again, to the current role.
+fn reused(call: Call) -> Option<Datum> {
+    // SAFETY: tests declare the argument as text.
+    let name = unsafe { crate::ledger::rows::bytes_of(call.datum(0)?) };
+    ledger::charge::reused(&Request {
+        function: "dp_mean",
+        budget: Name::new(Some(name)).ok()?,
+        payer: Payer::Owner,
+        role: ledger::session::role(),
+        asked: (1.0, 0.0),
+        amount: Spent::of_epsilon(1.0, 0.0).ok()?,
+    });
+    None
+}
+
+sql_function!(dp_test_reused, reused);
 sql_function!(dp_test_keep, keep);
 sql_function!(dp_test_find, find);
 sql_function!(dp_test_ask, ask);

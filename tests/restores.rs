@@ -456,7 +456,7 @@ fn a_dump_makes_nobody_owner_by_number() {
              closed, at, by FROM dp_mean.budget_limit;
          INSERT INTO dp_mean.budget_limit SELECT 77, 4000000000::oid::regrole, number, epsilon, delta, epsilon_units,
              rho_units, delta_units, closed, at, by FROM dp_mean.budget_limit WHERE budget = 77;
-         INSERT INTO dp_mean.spent VALUES (77, 0, 0, 0, 0, 0, '-infinity', 0)",
+         INSERT INTO dp_mean.spent VALUES (77, 0, 0, 0, 0, 0, '-infinity', 0, '-infinity', 0)",
     );
     for form in FORMS {
         let dump = Dump::of(database.name(), form, &[]);

@@ -4,7 +4,7 @@ use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::Oid;
 
 /// How many bytes a line has in its row.
-pub const BYTES: usize = 60;
+pub const BYTES: usize = 76;
 
 /// Whose line it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,10 @@ pub struct Line {
     pub refused: i64,
     /// When the audit had a row of one that was refused, as PostgreSQL counts time; `i64::MIN` if it never had.
     pub noted: i64,
+    /// How many answers were given again.
+    pub reused: i64,
+    /// When the audit had a row of one of these; `i64::MIN` if it never had.
+    pub reuse_noted: i64,
 }
 
 impl Line {
@@ -35,6 +39,8 @@ impl Line {
             charges: 0,
             refused: 0,
             noted: i64::MIN,
+            reused: 0,
+            reuse_noted: i64::MIN,
         }
     }
 
@@ -45,6 +51,7 @@ impl Line {
             key: self.key,
             spent: self.spent.plus(&other.spent),
             charges: self.charges.saturating_add(other.charges),
+            reused: self.reused.saturating_add(other.reused),
             ..*self
         }
     }
@@ -75,7 +82,7 @@ impl Line {
             i64::from_ne_bytes(word)
         };
         let mut role = [0; 4];
-        role.copy_from_slice(&bytes[56..]);
+        role.copy_from_slice(&bytes[72..]);
         Some(Self {
             key: Key {
                 budget: number(0),
@@ -89,6 +96,8 @@ impl Line {
             charges: number(4),
             refused: number(5),
             noted: number(6),
+            reused: number(7),
+            reuse_noted: number(8),
         })
     }
 
@@ -108,11 +117,13 @@ impl Line {
             self.charges,
             self.refused,
             self.noted,
+            self.reused,
+            self.reuse_noted,
         ];
         for (i, number) in numbers.into_iter().enumerate() {
             bytes[8 * i..8 * i + 8].copy_from_slice(&number.to_ne_bytes());
         }
-        bytes[56..].copy_from_slice(&self.key.role.to_u32().to_ne_bytes());
+        bytes[72..].copy_from_slice(&self.key.role.to_u32().to_ne_bytes());
         bytes
     }
 }

@@ -86,6 +86,22 @@ pub fn places(spent: &Table, budget: &str, keys: [Key; 2]) -> Result<[Place; 2],
     Ok([place(&found.of_all, of_all), place(&found.of_role, of_role)])
 }
 
+/// Where lines are, and what they say; `None` of one that is not there.
+pub fn look<const N: usize>(spent: &Table, keys: [Key; N]) -> [Option<(Place, Line)>; N] {
+    let mut found = [None; N];
+    pages::each(spent, |seen| {
+        let Some(line) = Line::read(seen.data) else {
+            return;
+        };
+        for (found, key) in found.iter_mut().zip(keys) {
+            if line.key == key {
+                *found = found.or(Some((seen.place, line)));
+            }
+        }
+    });
+    found
+}
+
 /// Where a line is. It is made if it is not there.
 pub fn place_of(spent: &Table, key: Key) -> Place {
     let find = || {
@@ -113,7 +129,7 @@ pub fn insert(spent: &Table, line: &Line) {
     rows::insert(spent, &SPENT, &values(line));
 }
 
-fn values(line: &Line) -> [Value; 8] {
+fn values(line: &Line) -> [Value; 10] {
     let spent = &line.spent;
     [
         Value::Integer(line.key.budget),
@@ -123,6 +139,8 @@ fn values(line: &Line) -> [Value; 8] {
         Value::Integer(line.charges),
         Value::Integer(line.refused),
         Value::Time(line.noted),
+        Value::Integer(line.reused),
+        Value::Time(line.reuse_noted),
         Value::Role(line.key.role),
     ]
 }

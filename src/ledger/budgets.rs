@@ -107,6 +107,11 @@ impl Budget {
     }
 }
 
+/// The number of the budget of this name, if it is there and nobody's lock is in the way.
+pub fn id(name: &Name) -> Option<i64> {
+    Budget::find(&Table::open_at_once(&BUDGET, Lock::Read)?, name)
+}
+
 /// That the ledger of a budget has all charges: it was made or continued here.
 ///
 /// # Errors

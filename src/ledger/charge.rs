@@ -11,6 +11,7 @@ use crate::ledger::pages::{self, Change, Locked, Place, Tuple};
 use crate::ledger::rows::{Text, Value};
 use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
 use crate::ledger::{flush, replication, session};
+use crate::pg::attempt::attempt;
 use crate::pg::counters::{Event, count};
 use crate::pg::errors::{self, Refusal};
 use crate::pg::settings;
@@ -207,7 +208,8 @@ fn spend(
     // All that may take memory, before anything is locked.
     let entries = charges.clone().map(|(request, accounts)| {
         let budget = accounts[0].key.budget;
-        entry(request, budget, audit, false, room_for_text(requests.len()))
+        let text = room_for_text(requests.len());
+        entry(request, budget, audit, Kind::Charged, text)
     });
     let entries = Vec::from_iter(entries);
     for _ in 0..TRIES {
@@ -305,13 +307,25 @@ fn room_for_text(rows: usize) -> usize {
     (8000 / rows.max(1)).saturating_sub(120).min(2 * TEXT_BYTES) / 2
 }
 
+/// What a row of the audit tells of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Charged,
+    Refused,
+    /// An answer was given again.
+    Reused,
+}
+
 /// A row of the audit, with that many bytes of each text.
-fn entry(request: &Request, budget: i64, audit: &Table, refused: bool, text: usize) -> Tuple {
+fn entry(request: &Request, budget: i64, audit: &Table, kind: Kind, text: usize) -> Tuple {
     let Spent {
         epsilon,
         rho,
         delta,
-    } = request.amount;
+    } = match kind {
+        Kind::Charged | Kind::Refused => request.amount,
+        Kind::Reused => Spent::default(),
+    };
     let (relation, mechanisms) = match &request.payer {
         Payer::Owner | Payer::Elsewhere => (Oid::INVALID, &b""[..]),
         Payer::Table {
@@ -329,7 +343,8 @@ fn entry(request: &Request, budget: i64, audit: &Table, refused: bool, text: usi
         Value::Role(request.role),
         Value::Role(session::session_role()),
         Value::Relation(relation),
-        Value::Boolean(refused),
+        Value::Boolean(kind == Kind::Refused),
+        Value::Boolean(kind == Kind::Reused),
         Value::Text(Text::new(mechanisms)),
         Value::Text(session::query(text)),
     ];
@@ -351,7 +366,7 @@ fn refuse(
 /// Counts a charge that was refused in the line of its role. Few have a row of the audit, so that a role that goes on
 /// asking does not fill the disk. Nothing waits for it to be on disk.
 fn note(request: &Request, key: Key, spent: &Table, audit: &Table) {
-    let entry = entry(request, key.budget, audit, true, TEXT_BYTES);
+    let entry = entry(request, key.budget, audit, Kind::Refused, TEXT_BYTES);
     let (place, now) = (balances::place_of(spent, key), session::now());
     let last = Locked::lock_to_append(audit, &entry);
     let page = Locked::lock(spent, place);
@@ -361,8 +376,7 @@ fn note(request: &Request, key: Key, spent: &Table, audit: &Table) {
         return;
     };
     line.refused = line.refused.saturating_add(1);
-    let is_noted = now.saturating_sub(line.noted).unsigned_abs() < NOTE_EVERY;
-    if is_noted && Defence::Noted.stands() {
+    if is_noted(line.noted, now) {
         pages::write(spent, &[Change::Overwrite(&page, place, &line.bytes())]);
         return;
     }
@@ -372,6 +386,80 @@ fn note(request: &Request, key: Key, spent: &Table, audit: &Table) {
         Change::Overwrite(&page, place, &line.bytes()),
     ];
     pages::write(spent, &changes);
+}
+
+/// Whether the audit had a row a short time ago.
+fn is_noted(noted: i64, now: i64) -> bool {
+    now.saturating_sub(noted).unsigned_abs() < NOTE_EVERY && Defence::Noted.stands()
+}
+
+/// Counts an answer that was given again, for nothing, in the line of all together and in that of the role. One a minute
+/// has a row of the audit. Nothing waits for it to be on disk, and what cannot be counted is not.
+#[cfg_attr(
+    not(feature = "testing"),
+    expect(dead_code, reason = "the gate is to call it")
+)]
+pub fn reused(request: &Request) {
+    if !session::on_standby() {
+        attempt(|| count_reused(request));
+    }
+}
+
+fn count_reused(request: &Request) -> Option<()> {
+    let budget = budgets::id(&request.budget)?;
+    let spent = Table::open_at_once(&SPENT, Lock::Change)?;
+    let keys = [Oid::INVALID, request.role].map(|role| Key { budget, role });
+    let [all, own] = balances::look(&spent, keys);
+    let all = all?;
+    let own = match own {
+        Some(own) => own,
+        None => (balances::place_of(&spent, keys[1]), Line::new(keys[1])),
+    };
+    let now = session::now();
+    let is_to_be_noted = |line: &Line| !is_noted(line.reuse_noted, now);
+    let audit = match is_to_be_noted(&own.1) {
+        true => Table::open_at_once(&CHARGE, Lock::Change),
+        false => None,
+    };
+    let entry = audit.as_ref().map(|audit| {
+        let entry = entry(request, budget, audit, Kind::Reused, TEXT_BYTES);
+        (audit, entry)
+    });
+    let mut lines = [all, own];
+    lines.sort_unstable_by_key(|(place, _)| place.block);
+    // From here on nothing takes memory.
+    let last = entry
+        .as_ref()
+        .map(|(audit, entry)| (Locked::lock_to_append(audit, entry), entry));
+    let first = Locked::lock(&spent, lines[0].0);
+    let second = match lines[1].0.block == first.block {
+        true => None,
+        false => Some(Locked::lock(&spent, lines[1].0)),
+    };
+    let pages = [&first, second.as_ref().unwrap_or(&first)];
+    let mut row = None;
+    for ((place, line), page) in lines.iter_mut().zip(pages) {
+        // A line that has moved is not looked for again.
+        let found = page.row(&spent, *place).and_then(Line::read);
+        *line = found.filter(|found| found.key == line.key)?;
+        line.reused = line.reused.saturating_add(1);
+        if line.key == keys[1] && is_to_be_noted(line) {
+            row = last.as_ref();
+            if row.is_some() {
+                line.reuse_noted = now;
+            }
+        }
+    }
+    let bytes = lines.map(|(_, line)| line.bytes());
+    let change = |i: usize| Change::Overwrite(pages[i], lines[i].0, &bytes[i]);
+    match row {
+        Some((last, entry)) => {
+            let row = Change::Append(last, entry);
+            pages::write(&spent, &[row, change(0), change(1)])
+        }
+        None => pages::write(&spent, &[change(0), change(1)]),
+    };
+    Some(())
 }
 
 /// Tells the server's log of a charge, for those who have to know what a lost disk or an old backup has forgotten.

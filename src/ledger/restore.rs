@@ -40,7 +40,9 @@ impl Known {
             let line = Line {
                 refused: row.integer(5),
                 noted: row.integer(6),
-                ..known.line(row.oid(7), amount(row, 1), row.integer(4))
+                reused: row.integer(7),
+                reuse_noted: row.integer(8),
+                ..known.line(row.oid(9), amount(row, 1), row.integer(4))
             };
             if line.key.role == Oid::INVALID {
                 known.all = Some(known.all.map_or(line, |all| largest(all, &line)));
@@ -51,7 +53,7 @@ impl Known {
         let mut audited: BTreeMap<u32, Line> = BTreeMap::new();
         let mut seen = HashSet::<u64, BuildHasherDefault<DefaultHasher>>::default();
         rows::each(audit, &CHARGE, |row| {
-            if row.integer(1) != budget || row.boolean(8) {
+            if row.integer(1) != budget || row.boolean(8) || row.boolean(9) {
                 return;
             }
             let role = row.oid(5);
@@ -60,7 +62,7 @@ impl Known {
             if seen.try_reserve(1).is_err() {
                 errors::out_of_memory();
             }
-            let which = (row.integer(0), charge.bytes(), row.text(9), row.text(10));
+            let which = (row.integer(0), charge.bytes(), row.text(10), row.text(11));
             if seen.insert(seen.hasher().hash_one(which)) {
                 let sum =
                     audited
@@ -122,6 +124,8 @@ fn largest(line: Line, other: &Line) -> Line {
         charges: line.charges.max(other.charges),
         refused: line.refused.max(other.refused),
         noted: line.noted.max(other.noted),
+        reused: line.reused.max(other.reused),
+        reuse_noted: line.reuse_noted.max(other.reuse_noted),
     }
 }
 
@@ -165,7 +169,7 @@ pub fn restore(
 }
 
 /// The row of the audit.
-fn entry(budget: i64, role: Oid, rest: &Spent) -> [Value; 11] {
+fn entry(budget: i64, role: Oid, rest: &Spent) -> [Value; 12] {
     [
         Value::Time(session::now()),
         Value::Integer(budget),
@@ -175,6 +179,7 @@ fn entry(budget: i64, role: Oid, rest: &Spent) -> [Value; 11] {
         Value::Role(role),
         Value::Role(session::session_role()),
         Value::Relation(Oid::INVALID),
+        Value::Boolean(false),
         Value::Boolean(false),
         Value::Text(Text::new(b"")),
         Value::Text(session::query(TEXT_BYTES)),

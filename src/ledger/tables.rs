@@ -77,18 +77,20 @@ pub const HISTORY: Shape = Shape {
     indexes: 1,
 };
 
-/// The lines: see [`Line`](super::line::Line).
+/// The lines: see [`Line`](super::balance::Line).
 pub const SPENT: Shape = Shape {
     name: c"spent",
-    columns: &[INT8, INT8, INT8, INT8, INT8, INT8, TIME, REGROLE],
+    columns: &[
+        INT8, INT8, INT8, INT8, INT8, INT8, TIME, INT8, TIME, REGROLE,
+    ],
     indexes: 0,
 };
 
-/// A row for each charge, and for some of those that were refused.
+/// A row for each charge, and for some of those that were refused, and of the answers that were reused.
 pub const CHARGE: Shape = Shape {
     name: c"charge",
     columns: &[
-        TIME, INT8, INT8, INT8, INT8, REGROLE, REGROLE, REGCLASS, BOOL, TEXT, TEXT,
+        TIME, INT8, INT8, INT8, INT8, REGROLE, REGROLE, REGCLASS, BOOL, BOOL, TEXT, TEXT,
     ],
     indexes: 0,
 };

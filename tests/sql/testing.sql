@@ -103,6 +103,10 @@ AS '$libdir/dp_mean', 'dp_test_find' LANGUAGE C STRICT PARALLEL RESTRICTED;
 CREATE FUNCTION dp_test_ask(text, text) RETURNS boolean
 AS '$libdir/dp_mean', 'dp_test_ask' LANGUAGE C STRICT PARALLEL RESTRICTED;
 
+-- Counts an answer that was given again to the current role.
+CREATE FUNCTION dp_test_reused(text) RETURNS void
+AS '$libdir/dp_mean', 'dp_test_reused' LANGUAGE C STRICT PARALLEL RESTRICTED;
+
 -- From now on this session's keys are those of another file.
 CREATE FUNCTION dp_test_key_file(text) RETURNS void
 AS '$libdir/dp_mean', 'dp_test_key_file' LANGUAGE C STRICT;

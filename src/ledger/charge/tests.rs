@@ -7,7 +7,7 @@ use pgrx::pg_test;
 use crate::ledger::balance::{Key, Line};
 use crate::ledger::balances::place_of;
 use crate::ledger::budgets::Name;
-use crate::ledger::charge::{Account, Part, Payer, Request, entry, room_for_text, try_at};
+use crate::ledger::charge::{Account, Kind, Part, Payer, Request, entry, room_for_text, try_at};
 use crate::ledger::lock_order;
 use crate::ledger::pages::tests::{line_of, two_pages};
 use crate::ledger::pages::{Locked, Place};
@@ -64,7 +64,10 @@ fn charge_all(
         .map(|(_, keys)| keys.map(|key| Account { key, promise: None }));
     let accounts = Vec::from_iter(accounts);
     let text = room_for_text(all.len());
-    let entries = Vec::from_iter(all.iter().map(|_| entry(&request, 0, audit, false, text)));
+    let entries = Vec::from_iter(
+        all.iter()
+            .map(|_| entry(&request, 0, audit, Kind::Charged, text)),
+    );
     let parts = all.iter().zip(&accounts);
     let parts = parts.map(|((places, _), accounts)| Part {
         request: &request,

@@ -18,7 +18,7 @@ const HEAD: usize = 24;
 pub fn line_tuple(table: &Table, budget: i64, role: u32) -> Tuple {
     let zero = || Value::Integer(0);
     let role = Value::Role(Oid::from_u32(role));
-    let never = Value::Time(i64::MIN);
+    let never = || Value::Time(i64::MIN);
     let values = [
         Value::Integer(budget),
         zero(),
@@ -26,7 +26,9 @@ pub fn line_tuple(table: &Table, budget: i64, role: u32) -> Tuple {
         zero(),
         zero(),
         zero(),
-        never,
+        never(),
+        zero(),
+        never(),
         role,
     ];
     Tuple::new(table, &SPENT, &values)
@@ -44,6 +46,7 @@ pub fn entry_tuple(table: &Table, query: usize) -> Tuple {
         role(),
         role(),
         Value::Relation(Oid::INVALID),
+        Value::Boolean(false),
         Value::Boolean(false),
         Value::Text(Text::new(b"")),
         Value::Text(Text::new(&vec![b'q'; query])),
@@ -105,9 +108,9 @@ fn a_tuple_takes_what_its_columns_take() {
     let spent = scratch(&SPENT, c"scratch_spent");
     assert_eq!(line_tuple(&spent, 1, 2).size(), HEAD + BYTES);
     let audit = scratch(&CHARGE, c"scratch_charge");
-    // Numbers, the flag, an empty text. A text of more than 126 bytes has a head of 4 bytes at a multiple of 4.
+    // Numbers, the flags, an empty text. A text of more than 126 bytes has a head of 4 bytes at a multiple of 4.
     for query in [0, 1, 126] {
-        assert_eq!(entry_tuple(&audit, query).size(), HEAD + 53 + 1 + 1 + query);
+        assert_eq!(entry_tuple(&audit, query).size(), HEAD + 54 + 1 + 1 + query);
     }
     for query in [127, 500, 1000] {
         assert_eq!(entry_tuple(&audit, query).size(), HEAD + 56 + 4 + query);

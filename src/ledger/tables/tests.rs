@@ -55,8 +55,8 @@ fn every_table_of_the_ledger_has_its_shape() {
         (&BUDGET, 4),
         (&PROMISE, 11),
         (&HISTORY, 13),
-        (&SPENT, 8),
-        (&CHARGE, 11),
+        (&SPENT, 10),
+        (&CHARGE, 12),
     ] {
         assert_eq!(shape.width(), width);
         assert_eq!(shape.columns().count(), width);
