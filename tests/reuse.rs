@@ -3,8 +3,10 @@
 use std::thread;
 use std::time::Instant;
 
-use dp_mean_tests::{Build, PARALLEL, refused, run, session, value};
+use dp_mean_tests::{Build, Database, PARALLEL, Role, refused, run, session, value};
 use postgres::Client;
+
+use crate::ledger::charges;
 
 /// Keeps an answer for an hour.
 fn keep(client: &mut Client, key: &str, answer: &str) {
@@ -388,6 +390,247 @@ fn sessions_at_once_find_whole_answers() {
     assert!(value::<i64>(&mut client, there) > 350);
     let most = "SELECT pg_relation_size('dp_mean.answer') <= 64 * 1024 * 1024";
     assert!(value::<bool>(&mut client, most));
+}
+
+/// A database with a budget.
+fn with_budget(epsilon: f64, delta: f64) -> (Database, Client) {
+    let (database, mut client) = session(Build::Testing);
+    run(
+        &mut client,
+        &format!("SELECT dp_set_budget('b', {epsilon:?}, {delta:?})"),
+    );
+    (database, client)
+}
+
+/// What the lines of a budget say was reused: of all together, and of the current role.
+fn reused(client: &mut Client) -> (i64, i64) {
+    let sql = "SELECT sum(reused) FILTER (WHERE role IS NULL)::bigint, \
+               coalesce(sum(reused) FILTER (WHERE role::text = current_user)::bigint, 0) FROM dp_budgets";
+    let row = client.query_one(sql, &[]).expect("a row");
+    (row.get(0), row.get(1))
+}
+
+#[test]
+fn an_answer_that_is_reused_is_counted() {
+    let (database, mut client) = with_budget(1.0, 0.0);
+    run(&mut client, "SELECT dp_charge('b', 0.25, 0)");
+    let spent =
+        "SELECT max(spent_epsilon), max(charges)::float8 FROM dp_budgets WHERE role IS NULL";
+    let before = client.query_one(spent, &[]).expect("a row");
+    assert_eq!(reused(&mut client), (0, 0));
+    // A ROLLBACK takes none back, and a transaction may be READ ONLY.
+    run(
+        &mut client,
+        "SELECT dp_test_reused('b'); BEGIN; SELECT dp_test_reused('b'); ROLLBACK",
+    );
+    run(
+        &mut client,
+        "BEGIN READ ONLY; SELECT dp_test_reused('b'); COMMIT",
+    );
+    assert_eq!(reused(&mut client), (3, 3));
+    // A role that has no line yet, beside the others.
+    let role = Role::new(&database);
+    run(
+        &mut client,
+        &format!(
+            "SET ROLE {}; SELECT dp_test_reused('b'); RESET ROLE",
+            role.name()
+        ),
+    );
+    assert_eq!(reused(&mut client), (4, 3));
+    let own = "SELECT reused FROM dp_budgets";
+    assert_eq!(value::<i64>(&mut role.connect(), own), 1);
+    // Nothing was spent, nor charged, and the budget goes on.
+    let after = client.query_one(spent, &[]).expect("a row");
+    assert_eq!(before.get::<_, f64>(0), after.get::<_, f64>(0));
+    assert_eq!(before.get::<_, f64>(1), after.get::<_, f64>(1));
+    run(&mut client, "SELECT dp_charge('b', 0.25, 0)");
+    // One a minute has a row, for each role.
+    let noted = "SELECT count(*) FROM dp_ledger WHERE reused";
+    assert_eq!(value::<i64>(&mut client, noted), 2);
+    let row = "SELECT epsilon = 0 AND rho = 0 AND delta = 0 AND NOT refused AND query LIKE 'SELECT dp_test_reused%' \
+               FROM dp_ledger WHERE reused AND role::text = current_user";
+    assert!(value::<bool>(&mut client, row));
+    assert_eq!(
+        value::<i64>(
+            &mut role.connect(),
+            "SELECT count(*) FROM dp_ledger WHERE reused"
+        ),
+        1
+    );
+    run(
+        &mut client,
+        "SET session_replication_role = replica; \
+         UPDATE dp_mean.spent SET reuse_noted = now() - interval '61 seconds'; RESET session_replication_role",
+    );
+    run(
+        &mut client,
+        "SELECT dp_test_reused('b') FROM generate_series(1, 100)",
+    );
+    assert_eq!(value::<i64>(&mut client, noted), 3);
+    assert_eq!(reused(&mut client), (104, 103));
+    // A refusal has a row of its own beside it.
+    refused(&mut client, "SELECT dp_charge('b', 1, 0)");
+    assert_eq!(
+        value::<i64>(&mut client, "SELECT count(*) FROM dp_ledger WHERE refused"),
+        1
+    );
+}
+
+#[test]
+fn what_cannot_be_counted_is_no_error() {
+    let (database, mut client) = with_budget(1.0, 0.0);
+    let mut other = database.connect();
+    run(
+        &mut other,
+        "SET statement_timeout = '10s'; SELECT dp_test_reused('no such budget')",
+    );
+    for lock in ["dp_mean.spent", "dp_mean.budget"] {
+        run(&mut client, &format!("BEGIN; LOCK {lock}"));
+        run(&mut other, "SELECT dp_test_reused('b')");
+        run(&mut client, "ROLLBACK");
+        assert_eq!(reused(&mut client), (0, 0), "{lock}");
+    }
+    // The audit alone is locked: it is counted, and has its row later.
+    run(&mut client, "BEGIN; LOCK dp_mean.charge");
+    run(&mut other, "SELECT dp_test_reused('b')");
+    run(&mut client, "ROLLBACK");
+    assert_eq!(reused(&mut client), (1, 1));
+    let noted = "SELECT count(*) FROM dp_ledger WHERE reused";
+    assert_eq!(value::<i64>(&mut client, noted), 0);
+    run(&mut client, "SELECT dp_test_reused('b')");
+    assert_eq!(value::<i64>(&mut client, noted), 1);
+    // Somebody else's trigger: a copy of the table is under way.
+    run(
+        &mut client,
+        "CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$; \
+         CREATE TRIGGER watch AFTER INSERT ON dp_mean.spent EXECUTE FUNCTION watch(); SELECT dp_test_reused('b')",
+    );
+    assert_eq!(reused(&mut client), (2, 2));
+    // A budget without its line: it is not made anew, which would hide that it was lost.
+    run(
+        &mut client,
+        "DROP TRIGGER watch ON dp_mean.spent; SET session_replication_role = replica; DELETE FROM dp_mean.spent; \
+         RESET session_replication_role; SELECT dp_test_reused('b')",
+    );
+    assert_eq!(
+        value::<i64>(&mut client, "SELECT count(*) FROM dp_mean.spent"),
+        0
+    );
+}
+
+#[test]
+fn sessions_at_once_count_each_answer() {
+    let (database, mut client) = with_budget(4.0, 0.0);
+    let work = "SELECT dp_test_reused('b') FROM generate_series(1, 200)";
+    let charge = "SELECT dp_charge('b', 0.001, 0) FROM generate_series(1, 50)";
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| run(&mut database.connect(), work));
+            scope.spawn(|| run(&mut database.connect(), charge));
+        }
+    });
+    assert_eq!(reused(&mut client), (800, 800));
+    assert_eq!(charges(&mut client), 200);
+}
+
+/// The owner says what was spent: what was reused is known as before.
+#[test]
+fn a_restore_knows_what_was_reused() {
+    let (_database, mut client) = with_budget(1.0, 0.0);
+    run(&mut client, "SELECT dp_charge('b', 0.25, 0)");
+    run(
+        &mut client,
+        "SELECT dp_test_reused('b') FROM generate_series(1, 7)",
+    );
+    run(&mut client, "SELECT dp_restore_budget('b', 0.25, 0)");
+    assert_eq!(reused(&mut client), (7, 7));
+    let spent: f64 = value(
+        &mut client,
+        "SELECT spent_epsilon FROM dp_budgets WHERE role IS NULL",
+    );
+    assert_eq!(spent, 0.25);
+    run(
+        &mut client,
+        "SELECT dp_test_reused('b'); SELECT dp_charge('b', 0.25, 0)",
+    );
+    assert_eq!(reused(&mut client), (8, 8));
+}
+
+/// Protects a table so; how long answers are reused, as dp_policies says it, and what the label has.
+fn protect(client: &mut Client, arguments: &str) -> (String, Option<i64>) {
+    run(
+        client,
+        &format!("SELECT dp_protect('t', 'who', 'b'{arguments})"),
+    );
+    let sql = "SELECT reuse::text, (SELECT (label::jsonb ->> 'reuse')::bigint FROM pg_seclabel \
+               WHERE provider = 'dp_mean' AND objsubid = 0) FROM dp_policies";
+    let row = client.query_one(sql, &[]).expect("a policy");
+    (row.get(0), row.get(1))
+}
+
+#[test]
+fn an_owner_says_how_long_answers_are_reused() {
+    let (_database, mut client) = with_budget(1.0, 0.0);
+    run(&mut client, "CREATE TABLE t (who int, x int)");
+    assert_eq!(protect(&mut client, ""), ("1 day".to_owned(), None));
+    for (reuse, shown, seconds) in [
+        ("0", "00:00:00", 0),
+        ("1 microsecond", "00:00:01", 1),
+        ("1.5 seconds", "00:00:02", 2),
+        ("90 minutes", "01:30:00", 5400),
+        ("36 hours", "1 day 12:00:00", 129_600),
+        ("1 month", "30 days", 2_592_000),
+        ("1 month -29 days -1 hour", "23:00:00", 82_800),
+        ("1 year", "360 days", 31_104_000),
+        ("365 days", "365 days", 31_536_000),
+    ] {
+        let known = protect(&mut client, &format!(", reuse => '{reuse}'"));
+        assert_eq!(known, (shown.to_owned(), Some(seconds)), "{reuse}");
+    }
+    assert_eq!(
+        protect(&mut client, ", reuse => '24 hours'"),
+        ("1 day".to_owned(), None)
+    );
+    for reuse in [
+        "'-1 second'",
+        "'1 day -25 hours'",
+        "'-1 month'",
+        "'365 days 1 microsecond'",
+        "'13 months'",
+        "'100000000 years'",
+        "'178000000 years'",
+        "'-178000000 years'",
+        "NULL",
+    ] {
+        let sql = format!("SELECT dp_protect('t', 'who', 'b', reuse => {reuse})");
+        let refusal = refused(&mut client, &sql);
+        assert_eq!(refusal.code, "22023", "{reuse}: {refusal:?}");
+        assert!(refusal.message.contains("reuse"), "{refusal:?}");
+        assert!(refusal.hint.contains("'1 day'"), "{refusal:?}");
+    }
+    if value::<i32>(
+        &mut client,
+        "SELECT current_setting('server_version_num')::int",
+    ) >= 170_000
+    {
+        for reuse in ["infinity", "-infinity"] {
+            let sql = format!("SELECT dp_protect('t', 'who', 'b', reuse => '{reuse}')");
+            assert_eq!(refused(&mut client, &sql).code, "22023", "{reuse}");
+        }
+    }
+    // A label that says more than a policy can is none.
+    let label = r#"{"budget":"b","groups":1,"rows":1,"epsilon":0.1,"reuse":31536001}"#;
+    let refusal = refused(
+        &mut client,
+        &format!("SECURITY LABEL FOR dp_mean ON TABLE t IS '{label}'"),
+    );
+    assert_eq!(refusal.code, "22023", "{refusal:?}");
+    // Anybody may ask for fresh answers.
+    run(
+        &mut client,
+        "SET dp_mean.reuse = off; SET dp_mean.reuse = on",
+    );
 }
 
 #[test]

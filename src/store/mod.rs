@@ -15,6 +15,10 @@ pub mod tests;
 
 use std::time::Duration;
 
+#[cfg_attr(
+    not(feature = "testing"),
+    expect(unused_imports, reason = "the gate is to ask it")
+)]
 pub use lock::lock;
 
 use crate::ledger::session;
