@@ -17,11 +17,12 @@ use crate::aggregates::{
 };
 use crate::call::query_local::Place;
 use crate::call::signature::Role;
+use crate::citus::errors;
 use crate::citus::key_file;
 use crate::citus::partial_state::{self, Carried, Given};
 use crate::citus::replay_guard::comes_once;
 use crate::citus::wrapper::{self, Side, Wrapped};
-use crate::pg::errors;
+use crate::pg::errors::bad_state;
 use crate::pg::fmgr::{self, Call, finfo, sql_function};
 use crate::pg::sql_type;
 use crate::plan::lineage::unnested;
@@ -286,7 +287,7 @@ mod output {
                 Some(_) => None,
                 None => sealing.seal(datum),
             };
-            Some(text.unwrap_or_else(|| errors::bad_state().raise()))
+            Some(text.unwrap_or_else(|| bad_state().raise()))
         }
     }
 }

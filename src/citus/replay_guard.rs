@@ -7,8 +7,8 @@ use dp_sealing::{Nonce, Seen};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::AggState;
 
+use crate::citus::errors;
 use crate::citus::wrapper::{self, Wrapped};
-use crate::pg::errors;
 use crate::pg::fmgr::Call;
 
 /// The memory of an aggregate's groups, the call of Citus, and the grouping set: one part may be in a group of each.

@@ -9,6 +9,7 @@ use dp_core::privacy::spending::{DELTA_UNIT, Spent, UNBOUNDED, UNIT, float_up};
 use pgrx::pg_sys::{self, AggState, Aggref, CteScanState, EState, Oid, PlanState, QueryDesc};
 
 use crate::gate::defence::Defence;
+use crate::gate::errors::{self, Refusal};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::receipt::{Receipt, is_answered_receipt};
 use crate::gate::{allowance, inputs, message_filter, single_execution};
@@ -16,7 +17,6 @@ use crate::ledger::budgets::Name;
 use crate::ledger::charge::{self as ledger, Payer, Request};
 use crate::ledger::session;
 use crate::pg::counters::{Event, count};
-use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, sql_function};
 use crate::pg::reset;
 use crate::pg::tree::{self, Ref};

@@ -8,13 +8,13 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 use pgrx::{FromDatum, IntoDatum, PgRelation};
 
+use crate::gate::errors::{self, Refusal};
 use crate::gate::label::{self, ColumnLabel, TableLabel};
 use crate::gate::policy::{self, quoted, quoted_name};
 use crate::gate::rewrite::Gate;
 use crate::gate::{allowance, charge, expression, message_filter};
 use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::{charge as ledger, session};
-use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::pg::set::Rows;
 use crate::pg::tree;

@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString};
 use pgrx::pg_sys::{self, ObjectAddress, Oid};
 use serde::{Deserialize, Serialize};
 
-use crate::pg::errors::{self, Refusal};
+use crate::gate::errors::{self, Refusal};
 
 /// The provider of the labels.
 pub const PROVIDER: &CStr = c"dp_mean";

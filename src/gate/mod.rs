@@ -12,6 +12,7 @@ mod canonical_keys;
 mod charge;
 mod cost;
 mod defence;
+mod errors;
 mod expression;
 mod functions;
 mod hooks;

@@ -5,8 +5,8 @@ use pgrx::pg_sys::{self, CommonTableExpr, Query, RTEKind, RangeTblEntry};
 
 use crate::gate::access;
 use crate::gate::defence::Defence;
+use crate::gate::errors::{self, Refusal};
 use crate::gate::policy::Policy;
-use crate::pg::errors::{self, Refusal};
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref, Step};
 

@@ -6,6 +6,7 @@ use pgrx::pg_sys::{self, Node, Oid, Query, RTEKind, RangeTblEntry};
 
 use crate::gate::block::{Block, Key};
 use crate::gate::defence::Defence;
+use crate::gate::errors::{self, Refusal};
 use crate::gate::normalize::{self, Depends, Room};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::receipt::Receipt;
@@ -13,7 +14,6 @@ use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::{self, graft};
 use crate::gate::{access, aggregate_requests, allowance, outer_query};
 use crate::ledger::session;
-use crate::pg::errors::{self, Refusal};
 use crate::pg::extension;
 use crate::pg::procedure;
 use crate::pg::settings;

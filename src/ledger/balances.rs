@@ -7,10 +7,10 @@ use pgrx::pg_sys::{self, Oid};
 
 use crate::ledger::balance::{Key, Line};
 use crate::ledger::defence::Defence;
+use crate::ledger::errors::{self, Refusal};
 use crate::ledger::pages::{self, Change, Extending, Place, Tuple};
 use crate::ledger::rows::{self, Value};
 use crate::ledger::tables::{BUDGET, CHARGE, Lock, PROMISE, SPENT, Table};
-use crate::pg::errors::{self, Refusal};
 
 /// What one look at all lines finds of a budget and a role.
 struct Found {

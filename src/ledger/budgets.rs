@@ -7,12 +7,12 @@ use pgrx::pg_sys::Oid;
 use crate::ledger::balance::Key;
 use crate::ledger::balances;
 use crate::ledger::defence::Defence;
+use crate::ledger::errors::{self, Refusal};
 use crate::ledger::history::Record;
 use crate::ledger::home::Home;
 use crate::ledger::rows::{self, Row, Text, Value};
 use crate::ledger::session;
 use crate::ledger::tables::{BUDGET, HISTORY, Lock, PROMISE, Table};
-use crate::pg::errors::{self, Refusal};
 
 /// The most bytes of a name, as everywhere in PostgreSQL.
 const NAME_BYTES: usize = 63;

@@ -7,13 +7,13 @@ use crate::ledger::balance::{Key, Line};
 use crate::ledger::balances;
 use crate::ledger::budgets::{self, Budget, Name, Promise};
 use crate::ledger::defence::Defence;
+use crate::ledger::errors::{self, Refusal};
 use crate::ledger::pages::{self, Change, Locked, Place, Tuple};
 use crate::ledger::rows::{Text, Value};
 use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
 use crate::ledger::{flush, replication, session};
 use crate::pg::attempt::attempt;
 use crate::pg::counters::{Event, count};
-use crate::pg::errors::{self, Refusal};
 use crate::pg::settings;
 
 #[cfg(feature = "pg_test")]

@@ -7,9 +7,9 @@ use pgrx::pg_sys::{Datum, Oid};
 
 use crate::ledger::budgets::{self, Name};
 use crate::ledger::charge::{self, Payer, Request};
+use crate::ledger::errors::{self, Refusal};
 use crate::ledger::{restore, rows, session};
 use crate::pg::composite::composite;
-use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, float8, sql_function};
 
 /// What a function answers, or its ERROR.

@@ -7,11 +7,11 @@ use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::{self, Oid};
 
 use crate::ledger::defence::Defence;
+use crate::ledger::errors::{self, Refusal};
 use crate::ledger::home::Home;
 use crate::ledger::rows::{self, Row, Value};
 use crate::ledger::session;
 use crate::ledger::tables::{HISTORY, Lock, Table};
-use crate::pg::errors::{self, Refusal};
 
 /// What holds for a budget. Without a row nobody owns it, and it is kept nowhere.
 #[derive(Clone, Copy)]

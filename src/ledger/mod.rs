@@ -9,6 +9,7 @@ mod balances;
 pub mod budgets;
 pub mod charge;
 pub mod defence;
+mod errors;
 pub mod flush;
 mod functions;
 mod history;

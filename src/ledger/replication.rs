@@ -2,8 +2,8 @@
 
 use pgrx::pg_sys;
 
+use crate::ledger::errors::{self, Refusal};
 use crate::ledger::pages::Written;
-use crate::pg::errors::{self, Refusal};
 
 /// Waits for the synchronous standbys, whatever the session has set `synchronous_commit` to.
 pub fn wait(written: Written) -> Result<(), Refusal> {

@@ -11,10 +11,10 @@ use crate::ledger::balance::{Key, Line};
 use crate::ledger::balances;
 use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::charge::TEXT_BYTES;
+use crate::ledger::errors::{self, Refusal};
 use crate::ledger::rows::{self, Row, Text, Value};
 use crate::ledger::session;
 use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
-use crate::pg::errors::{self, Refusal};
 
 /// What the ledger still knows of a budget.
 struct Known {

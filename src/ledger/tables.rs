@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pgrx::pg_sys::{self, Oid};
 
 use crate::ledger::defence::Defence;
-use crate::pg::errors::{self, Refusal};
+use crate::ledger::errors::{self, Refusal};
 
 #[cfg(feature = "pg_test")]
 pub mod tests;

@@ -6,6 +6,7 @@ use dp_core::encoding::squares::Squares;
 use dp_core::encoding::sums::{Moments, Sums};
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
+use crate::citus::errors::not_sealed;
 use crate::citus::partial_state::{Carried, is_nothing};
 use crate::pg::errors;
 use crate::pg::fmgr::{Call, answer, argument, in_aggregate, unguarded_function};
@@ -75,7 +76,7 @@ fn combine(call: Call) -> Option<Datum> {
             (Some(into), Some(from)) => match (Carried::of(into), Carried::of(from)) {
                 (Some(into), Some(from)) => {
                     let group = into.take_in(from, |into, from| merge(into, from));
-                    Some(group.unwrap_or_else(|| errors::not_sealed()))
+                    Some(group.unwrap_or_else(|| not_sealed()))
                 }
                 _ => Some(merge(into, from)),
             },
@@ -89,7 +90,7 @@ fn combine(call: Call) -> Option<Datum> {
             (None, Some(one)) => {
                 match Carried::of(one) {
                     Some(part) => {
-                        part.alone().unwrap_or_else(|| errors::not_sealed());
+                        part.alone().unwrap_or_else(|| not_sealed());
                     }
                     None => {
                         AnyState::of(one);

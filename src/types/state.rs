@@ -3,7 +3,7 @@
 
 use pgrx::pg_sys::Datum;
 
-use crate::pg::errors;
+use crate::citus::errors;
 use crate::pg::fmgr::{Call, sql_function};
 
 /// Of the SQL of 0.1.0, whose script is run before that of its update: see [`errors::no_external_state`].
