@@ -1,28 +1,14 @@
 //! A random word that all parts of a query share, for the offset of a mean's cells.
 
-use std::cell::RefCell;
-
 use dp_core::random::mixed;
-use pgrx::{PgMemoryContexts, pg_sys};
+use pgrx::pg_sys;
 
 use crate::pg::fmgr::Call;
+use crate::pg::kept::{self, Kept};
 
 thread_local! {
     /// The running queries of this process that have a word, by the address of their state.
-    static WORDS: RefCell<Vec<(usize, u64)>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Takes the word of a query away when its memory goes.
-struct Forget(usize);
-
-impl Drop for Forget {
-    fn drop(&mut self) {
-        let forget = |words: &RefCell<Vec<_>>| {
-            words.borrow_mut().retain(|(query, _)| *query != self.0);
-        };
-        // Where the thread is at its end there is nothing to forget.
-        let _ = WORDS.try_with(forget);
-    }
+    static WORDS: Kept<usize, u64> = const { Kept::new(Vec::new()) };
 }
 
 /// A word that is the same in all parts of a query, and another one in the next. It does not depend
@@ -40,14 +26,12 @@ pub unsafe fn word_of_query(call: Call) -> u64 {
         let query = (*aggregate).ss.ps.state;
         (query as usize, (*query).es_query_cxt)
     };
-    let known = WORDS.with_borrow(|words| words.iter().find(|(of, _)| *of == query).copied());
-    if let Some((_, word)) = known {
-        return word;
-    }
-    let word = word_of_statement();
-    PgMemoryContexts::For(memory).leak_and_drop_on_delete(Forget(query));
-    WORDS.with_borrow_mut(|words| words.push((query, word)));
-    word
+    kept::find(&WORDS, |of| *of == query, |word| *word).unwrap_or_else(|| {
+        let word = word_of_statement();
+        // SAFETY: the memory of the query.
+        unsafe { kept::keep(&WORDS, memory, query, word) };
+        word
+    })
 }
 
 /// A word that is the same on all servers that work on a query: they share no time. It is the same in the next query

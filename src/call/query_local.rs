@@ -1,15 +1,14 @@
 //! What is kept for a call under an aggregate of Citus, which brings a fresh record of our functions for every row: it
 //! is kept for the query instead.
 
-use std::cell::RefCell;
 use std::ffi::c_void;
 
-use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{MemoryContext, Oid};
 
 use crate::citus::partial_state::Carried;
 use crate::citus::wrapper::{self, Side, Wrapped};
 use crate::pg::fmgr::Call;
+use crate::pg::kept::{self, Kept};
 
 /// The call of Citus, the function of ours.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,25 +26,9 @@ pub struct Place<'a> {
     pub memory: MemoryContext,
 }
 
-/// What is kept: where, and its address.
-struct Kept {
-    key: Key,
-    parts: Vec<u8>,
-    what: *mut c_void,
-}
-
 thread_local! {
-    static KEPT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Takes what is kept of a query away when its memory goes.
-struct Forget(*mut c_void);
-
-impl Drop for Forget {
-    fn drop(&mut self) {
-        // Where the thread is at its end there is nothing to forget.
-        let _ = KEPT.try_with(|kept| kept.borrow_mut().retain(|kept| kept.what != self.0));
-    }
+    /// The addresses of what is kept.
+    static KEPT: Kept<(Key, Vec<u8>), *mut c_void> = const { Kept::new(Vec::new()) };
 }
 
 /// Whether these are the same. Rust's empty slices point to a page that is not there: with AVX-512 the C library takes
@@ -85,20 +68,13 @@ impl<'a> Place<'a> {
 
     /// What is kept here.
     pub fn kept(&self) -> Option<*mut c_void> {
-        KEPT.with_borrow(|kept| {
-            let found = |kept: &&Kept| kept.key == self.key && same(&kept.parts, self.parts);
-            kept.iter().find(found).map(|kept| kept.what)
-        })
+        let is = |(key, parts): &(Key, Vec<u8>)| *key == self.key && same(parts, self.parts);
+        kept::find(&KEPT, is, |what| *what)
     }
 
     /// Keeps `what` here, which lives in the memory of the query.
     pub fn keep(self, what: *mut c_void) {
-        PgMemoryContexts::For(self.memory).leak_and_drop_on_delete(Forget(what));
-        let kept = Kept {
-            key: self.key,
-            parts: self.parts.to_vec(),
-            what,
-        };
-        KEPT.with_borrow_mut(|all| all.push(kept));
+        // SAFETY: the memory of the query.
+        unsafe { kept::keep(&KEPT, self.memory, (self.key, self.parts.to_vec()), what) };
     }
 }

@@ -1,31 +1,19 @@
 //! Which parts came to an aggregate of the coordinator. They are told from each other for as long as it keeps what it
 //! knows of its groups: a part that comes again in that time could come to a group that has it.
 
-use std::cell::RefCell;
-
 use dp_sealing::{Nonce, Seen};
-use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::AggState;
 
 use crate::citus::errors;
 use crate::citus::wrapper::{self, Wrapped};
 use crate::pg::fmgr::Call;
+use crate::pg::kept::{self, Kept};
 
 /// The memory of an aggregate's groups, the call of Citus, and the grouping set: one part may be in a group of each.
 type Place = (usize, wrapper::Place, i32);
 
 thread_local! {
-    static CAME: RefCell<Vec<(Place, Seen)>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Takes what is known of an aggregate away when the memory of its groups goes.
-struct Forget(Place);
-
-impl Drop for Forget {
-    fn drop(&mut self) {
-        // Where the thread is at its end there is nothing to forget.
-        let _ = CAME.try_with(|came| came.borrow_mut().retain(|(place, _)| *place != self.0));
-    }
+    static CAME: Kept<Place, Seen> = const { Kept::new(Vec::new()) };
 }
 
 /// Whether a part comes for the first time to the groups of the call of Citus, `wrapped`, that runs `call`.
@@ -38,15 +26,13 @@ pub fn comes_once(call: Call, wrapped: &Wrapped, nonce: &Nonce) -> bool {
         ((*aggregate).current_set, (*groups).ecxt_per_tuple_memory)
     };
     let place = (memory as usize, wrapped.place, set);
-    let is_known = CAME.with_borrow(|came| came.iter().any(|(of, _)| *of == place));
-    if !is_known {
-        PgMemoryContexts::For(memory).leak_and_drop_on_delete(Forget(place));
-        CAME.with_borrow_mut(|came| came.push((place, Seen::default())));
-    }
-    let is_new = CAME.with_borrow_mut(|came| {
-        let mut all = came.iter_mut();
-        let (_, seen) = all.find(|(of, _)| *of == place)?;
-        seen.insert(nonce).ok()
+    let insert = |seen: &mut Seen| seen.insert(nonce);
+    let is_new = kept::find(&CAME, |of| *of == place, insert).unwrap_or_else(|| {
+        let mut seen = Seen::default();
+        let is_new = insert(&mut seen);
+        // SAFETY: the memory of the aggregate's groups.
+        unsafe { kept::keep(&CAME, memory, place, seen) };
+        is_new
     });
-    is_new.unwrap_or_else(|| errors::out_of_memory())
+    is_new.unwrap_or_else(|_| errors::out_of_memory())
 }

@@ -5,15 +5,14 @@
 //! Only C code can do that. An SQL function has no context to hand on, and what an own aggregate calls has the call of
 //! that aggregate.
 
-use std::cell::RefCell;
 use std::ffi::CStr;
 use std::rc::Rc;
 
-use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Aggref, Const, Datum, Expr, MemoryContext, NodeTag, Oid, TargetEntry};
 
 use crate::pg::extension;
 use crate::pg::fmgr::Call;
+use crate::pg::kept::{self, Kept};
 use crate::pg::nodes::elements;
 
 /// The attribute of `pg_aggregate`, whose struct is not among the bindings.
@@ -44,17 +43,7 @@ pub type Place = (usize, usize);
 
 thread_local! {
     /// What was looked up in the catalog for the running queries of this process: parts are many.
-    static KNOWN: RefCell<Vec<(Place, Rc<Wrapped>)>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Takes what is known of a query away when its memory goes.
-struct Forget(Place);
-
-impl Drop for Forget {
-    fn drop(&mut self) {
-        // Where the thread is at its end there is nothing to forget.
-        let _ = KNOWN.try_with(|known| known.borrow_mut().retain(|(place, _)| *place != self.0));
-    }
+    static KNOWN: Kept<Place, Rc<Wrapped>> = const { Kept::new(Vec::new()) };
 }
 
 /// The aggregate of ours that the aggregate of Citus works for which runs `call`, if one does.
@@ -69,18 +58,13 @@ pub fn wrapped(call: Call) -> Option<Rc<Wrapped>> {
         let aggref = called(aggregate);
         let query = (*aggregate).ss.ps.state;
         let place = (query as usize, aggref as usize);
-        let found = KNOWN.with_borrow(|known| {
-            let mut all = known.iter();
-            all.find(|(of, _)| *of == place)
-                .map(|(_, wrapped)| Rc::clone(wrapped))
-        });
+        let found = kept::find(&KNOWN, |of| *of == place, |wrapped| Rc::clone(wrapped));
         if aggref.is_null() || found.is_some() {
             return found;
         }
         let memory = (*query).es_query_cxt;
         let wrapped = Rc::new(wrapped_by(aggref, place, memory)?);
-        PgMemoryContexts::For(memory).leak_and_drop_on_delete(Forget(place));
-        KNOWN.with_borrow_mut(|known| known.push((place, Rc::clone(&wrapped))));
+        kept::keep(&KNOWN, memory, place, Rc::clone(&wrapped));
         Some(wrapped)
     }
 }

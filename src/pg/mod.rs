@@ -13,6 +13,7 @@ pub mod extension;
 pub mod fmgr;
 pub mod grouping_keys;
 pub mod hash;
+pub mod kept;
 pub mod memory;
 pub mod nodes;
 pub mod procedure;
