@@ -8,7 +8,7 @@ use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 use crate::aggregates::shared::estimate::estimate;
-use crate::aggregates::shared::scalars::{count_row, count_value};
+use crate::aggregates::shared::scalars::{Releases, count_row, count_value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::signature::{CONFIDENCE, EPS, MECH, Signature, X_OF_ANY_TYPE};

@@ -5,7 +5,7 @@ use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregates::shared::scalars::count_row;
+use crate::aggregates::shared::scalars::{Releases, count_row};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::signature::{DELTA, EPS, MECH, Signature};

@@ -4,28 +4,25 @@ use dp_core::encoding::cells::CellCounts;
 use dp_core::encoding::grid::Grid;
 use dp_core::encoding::log_bins::Content;
 use dp_core::encoding::sums::Sums;
-use dp_core::error::ParameterError;
 use dp_core::estimate::{Estimate, Estimates, SomeEstimate};
 use dp_core::mechanism::definition::{Mechanism, Scalar};
 use dp_core::mechanism::mean::answer::MeanAnswer;
 use dp_core::mechanism::mean::inputs::{CellsMean, Mean};
 use dp_core::mechanism::mean::sampled::SampledMean;
-use dp_core::registry::{self, Factory, Made};
-use dp_core::request::arguments::Arguments;
-use dp_core::request::checked::Overspent;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregates::shared::estimate::{estimate, row};
-use crate::aggregates::shared::people::add_contribution;
-use crate::aggregates::shared::scalars::{InCellsOrOctaves, add_value, value};
+use crate::aggregates::shared::estimate::estimate;
+use crate::aggregates::shared::people::{OfSums, add_contribution};
+use crate::aggregates::shared::scalars::{InCellsOrOctaves, Releases, add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::group::state as state_of;
 use crate::call::offset::{word_of_mechanism, word_of_query};
 use crate::call::release::{offset_word, release, with_coins};
 use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION, at};
-use crate::call::site::CallSite;
+use crate::call::site::{CallSite, Price};
 use crate::citus::wrapper;
 use crate::pg::composite::composite;
 use crate::pg::errors::{self, Refusal};
@@ -120,11 +117,9 @@ impl Aggregate<Mean> {
         }
         Ok(state)
     }
+}
 
-    /// A release of the group, or of no rows where there is no state.
-    ///
-    /// # Safety
-    /// `call` is a call of a final function of dp_mean or dp_mean_and_count.
+impl Releases<MeanAnswer> for Aggregate<Mean> {
     unsafe fn release(&'static self, call: Call) -> MeanAnswer {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             // SAFETY: the caller guarantees it.
@@ -168,52 +163,33 @@ pub unsafe fn form(values: &[Option<Option<Datum>>]) -> Option<Form> {
 
 transition_function!(dp_mean_trans, MEAN, add_value::<Sums, InCellsOrOctaves>);
 
-fn mean(call: Call) -> Option<Datum> {
+fn mean(aggregate: &'static impl Releases<MeanAnswer>, call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_mean's final function.
-    let answer = unsafe { MEAN.release(call) };
+    let answer = unsafe { aggregate.release(call) };
     answer.mean.into_datum()
 }
 
-final_function!(dp_mean_final, MEAN, mean);
+final_function!(dp_mean_final, MEAN => mean);
 
-fn mean_and_count(call: Call) -> Option<Datum> {
+fn mean_and_count(aggregate: &'static impl Releases<MeanAnswer>, call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_mean_and_count's final function.
-    let answer = unsafe { MEAN.release(call) };
+    let answer = unsafe { aggregate.release(call) };
     // SAFETY: the SQL declaration makes it return (float8, float8).
     Some(unsafe { composite(call, [answer.mean, answer.count].map(IntoDatum::into_datum)) })
 }
 
-final_function!(dp_mean_and_count_final, MEAN, mean_and_count);
+final_function!(dp_mean_and_count_final, MEAN => mean_and_count);
 
 /// As above, for contributions.
 pub static PEOPLE: Aggregate<Scalar<MeanAnswer>> = Aggregate {
     name: "dp_mean",
     signature: Signature::new(&[X_CONTRIBUTION, LO, HI, EPS, MECH.given_from(5)]),
-    mechanisms: &MeansOfSums,
+    mechanisms: &OfSums {
+        registry: &registry::MEAN,
+        of_sums: Mean::sums,
+        instead: ["hourglass", "avg(x)"],
+    },
 };
-
-/// The mechanisms of means that look at the number of rows and at their sum, and at nothing else.
-struct MeansOfSums;
-
-impl Factory<Scalar<MeanAnswer>> for MeansOfSums {
-    fn make(
-        &self,
-        arguments: &Arguments,
-        confidence: Option<Option<f64>>,
-        overspent: Overspent,
-    ) -> Result<Made<Scalar<MeanAnswer>>, ParameterError> {
-        let Made { mechanism, spent } = registry::MEAN.make(arguments, confidence, overspent)?;
-        let mechanism = mechanism.sums().ok_or_else(|| {
-            ParameterError::new(
-                "mech",
-                "is a mechanism that takes no contributions",
-                "It looks at each row by itself. Give another mechanism, as hourglass, or one value of each person, \
-                 as avg(x).",
-            )
-        })?;
-        Ok(Made { mechanism, spent })
-    }
-}
 
 transition_function!(
     dp_mean_people_trans,
@@ -221,26 +197,9 @@ transition_function!(
     add_contribution::<Scalar<MeanAnswer>>
 );
 
-fn mean_of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_mean's final function.
-    let answer = unsafe { PEOPLE.release(call) };
-    answer.mean.into_datum()
-}
+final_function!(dp_mean_people_final, PEOPLE => mean);
 
-final_function!(dp_mean_people_final, PEOPLE, mean_of_people);
-
-fn mean_and_count_of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_mean_and_count's final function.
-    let answer = unsafe { PEOPLE.release(call) };
-    // SAFETY: the SQL declaration makes it return (float8, float8).
-    Some(unsafe { composite(call, [answer.mean, answer.count].map(IntoDatum::into_datum)) })
-}
-
-final_function!(
-    dp_mean_and_count_people_final,
-    PEOPLE,
-    mean_and_count_of_people
-);
+final_function!(dp_mean_and_count_people_final, PEOPLE => mean_and_count);
 
 pub static ESTIMATE: Aggregate<SomeEstimate<MeanAnswer>> = Aggregate {
     name: "dp_mean_estimate",
@@ -259,15 +218,15 @@ fn numbers(MeanAnswer { mean, count }: MeanAnswer, [lower, upper]: [f64; 2]) -> 
     [mean, Some(lower), Some(upper), count].map(IntoDatum::into_datum)
 }
 
-fn mean_estimate(call: Call) -> Option<Datum> {
+fn mean_estimate(
+    aggregate: &'static impl Releases<(Estimate<MeanAnswer>, Price)>,
+    call: Call,
+) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_mean_estimate's final function, with these columns.
-    unsafe {
-        let (Estimate { answer, interval }, price) = ESTIMATE.release(call);
-        Some(row(call, numbers(answer, interval), &price))
-    }
+    unsafe { estimate(aggregate, call, numbers) }
 }
 
-final_function!(dp_mean_estimate_final, ESTIMATE, mean_estimate);
+final_function!(dp_mean_estimate_final, ESTIMATE => mean_estimate);
 
 /// As above, for contributions.
 pub static ESTIMATE_OF_PEOPLE: Aggregate<Scalar<Estimate<MeanAnswer>>> = Aggregate {
@@ -289,13 +248,4 @@ transition_function!(
     add_contribution::<Scalar<Estimate<MeanAnswer>>>
 );
 
-fn mean_estimate_of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the same.
-    unsafe { estimate(&ESTIMATE_OF_PEOPLE, call, numbers) }
-}
-
-final_function!(
-    dp_mean_estimate_people_final,
-    ESTIMATE_OF_PEOPLE,
-    mean_estimate_of_people
-);
+final_function!(dp_mean_estimate_people_final, ESTIMATE_OF_PEOPLE => mean_estimate);

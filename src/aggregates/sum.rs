@@ -3,24 +3,21 @@
 use dp_core::encoding::grid::Grid;
 use dp_core::encoding::log_bins::Content;
 use dp_core::encoding::sums::Sums;
-use dp_core::error::ParameterError;
 use dp_core::estimate::{Estimate, Estimates, SomeEstimate};
 use dp_core::mechanism::definition::Scalar;
 use dp_core::mechanism::sum::inputs::SumMechanism;
-use dp_core::registry::{self, Factory, Made};
-use dp_core::request::arguments::Arguments;
-use dp_core::request::checked::Overspent;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregates::shared::estimate::{estimate, row};
-use crate::aggregates::shared::people::add_contribution;
-use crate::aggregates::shared::scalars::{InOctaves, add_value, value};
+use crate::aggregates::shared::estimate::estimate;
+use crate::aggregates::shared::people::{OfSums, add_contribution};
+use crate::aggregates::shared::scalars::{InOctaves, Releases, add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::release::release;
 use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION};
-use crate::call::site::CallSite;
+use crate::call::site::{CallSite, Price};
 use crate::pg::errors::Refusal;
 use crate::pg::fmgr::Call;
 use crate::plan::planned_call::SupportFunction;
@@ -57,11 +54,9 @@ impl Aggregate<SumMechanism> {
             }
         })
     }
+}
 
-    /// A release of the group, or of no rows where there is no state.
-    ///
-    /// # Safety
-    /// `call` is a call of dp_sum's final function.
+impl Releases<f64> for Aggregate<SumMechanism> {
     unsafe fn release(&'static self, call: Call) -> f64 {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             // SAFETY: the caller guarantees it.
@@ -93,51 +88,27 @@ pub unsafe fn form(values: &[Option<Option<Datum>>]) -> Option<Form> {
 
 transition_function!(dp_sum_trans, SUM, add_value::<Sums, InOctaves<Content>>);
 
-fn sum(call: Call) -> Option<Datum> {
+fn sum(aggregate: &'static impl Releases<f64>, call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_sum's final function.
-    unsafe { SUM.release(call) }.into_datum()
+    unsafe { aggregate.release(call) }.into_datum()
 }
 
-final_function!(dp_sum_final, SUM, sum);
+final_function!(dp_sum_final, SUM => sum);
 
 /// As above, for contributions.
 pub static PEOPLE: Aggregate<Scalar<f64>> = Aggregate {
     name: SUM.name,
     signature: Signature::new(&[X_CONTRIBUTION, LO, HI, EPS, MECH.given_from(5)]),
-    mechanisms: &SumsOfSums,
+    mechanisms: &OfSums {
+        registry: &registry::SUM,
+        of_sums: SumMechanism::sums,
+        instead: ["staircase", "sum(x)"],
+    },
 };
-
-/// The mechanisms of sums that look at the sum of the rows, and at nothing else.
-struct SumsOfSums;
-
-impl Factory<Scalar<f64>> for SumsOfSums {
-    fn make(
-        &self,
-        arguments: &Arguments,
-        confidence: Option<Option<f64>>,
-        overspent: Overspent,
-    ) -> Result<Made<Scalar<f64>>, ParameterError> {
-        let Made { mechanism, spent } = registry::SUM.make(arguments, confidence, overspent)?;
-        let mechanism = mechanism.sums().ok_or_else(|| {
-            ParameterError::new(
-                "mech",
-                "is a mechanism that takes no contributions",
-                "It looks at each row by itself. Give another mechanism, as staircase, or one value of each person, \
-                 as sum(x).",
-            )
-        })?;
-        Ok(Made { mechanism, spent })
-    }
-}
 
 transition_function!(dp_sum_people_trans, PEOPLE, add_contribution::<Scalar<f64>>);
 
-fn sum_of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_sum's final function.
-    unsafe { PEOPLE.release(call) }.into_datum()
-}
-
-final_function!(dp_sum_people_final, PEOPLE, sum_of_people);
+final_function!(dp_sum_people_final, PEOPLE => sum);
 
 pub static ESTIMATE: Aggregate<SomeEstimate<f64>> = Aggregate {
     name: "dp_sum_estimate",
@@ -156,15 +127,15 @@ fn numbers(sum: f64, [lower, upper]: [f64; 2]) -> [Option<Datum>; 3] {
     [sum, lower, upper].map(IntoDatum::into_datum)
 }
 
-fn sum_estimate(call: Call) -> Option<Datum> {
+fn sum_estimate(
+    aggregate: &'static impl Releases<(Estimate<f64>, Price)>,
+    call: Call,
+) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_sum_estimate's final function, with these columns.
-    unsafe {
-        let (Estimate { answer, interval }, price) = ESTIMATE.release(call);
-        Some(row(call, numbers(answer, interval), &price))
-    }
+    unsafe { estimate(aggregate, call, numbers) }
 }
 
-final_function!(dp_sum_estimate_final, ESTIMATE, sum_estimate);
+final_function!(dp_sum_estimate_final, ESTIMATE => sum_estimate);
 
 /// As above, for contributions.
 pub static ESTIMATE_OF_PEOPLE: Aggregate<Scalar<Estimate<f64>>> = Aggregate {
@@ -186,13 +157,4 @@ transition_function!(
     add_contribution::<Scalar<Estimate<f64>>>
 );
 
-fn sum_estimate_of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the same.
-    unsafe { estimate(&ESTIMATE_OF_PEOPLE, call, numbers) }
-}
-
-final_function!(
-    dp_sum_estimate_people_final,
-    ESTIMATE_OF_PEOPLE,
-    sum_estimate_of_people
-);
+final_function!(dp_sum_estimate_people_final, ESTIMATE_OF_PEOPLE => sum_estimate);

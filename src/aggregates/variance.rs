@@ -4,20 +4,17 @@
 use dp_core::encoding::grid::Grid;
 use dp_core::encoding::squares::Squares;
 use dp_core::encoding::sums::Moments;
-use dp_core::error::ParameterError;
 use dp_core::estimate::{Estimate, Estimates, VarianceEstimate};
 use dp_core::mechanism::definition::Mechanism;
 use dp_core::mechanism::variance::inputs::{SomeVariance, VarianceMechanism};
 use dp_core::mechanism::variance::moments::VarianceAnswer;
-use dp_core::registry::{self, Factory, Made};
-use dp_core::request::arguments::Arguments;
-use dp_core::request::checked::Overspent;
+use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregates::shared::estimate::row;
-use crate::aggregates::shared::people::{contribution, take_contribution};
-use crate::aggregates::shared::scalars::{InOctaves, add_value, value};
+use crate::aggregates::shared::estimate::estimate;
+use crate::aggregates::shared::people::{OfSums, contribution, take_contribution};
+use crate::aggregates::shared::scalars::{InOctaves, Releases, add_value, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::release::release;
@@ -70,11 +67,9 @@ impl Aggregate<SomeVariance> {
             }
         })
     }
+}
 
-    /// A release of the group, or of no rows where there is no state.
-    ///
-    /// # Safety
-    /// `call` is a call of a final function of dp_var_pop or dp_stddev_pop.
+impl Releases<VarianceAnswer> for Aggregate<SomeVariance> {
     unsafe fn release(&'static self, call: Call) -> VarianceAnswer {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             // SAFETY: the caller guarantees it.
@@ -126,19 +121,10 @@ impl<A: 'static> Aggregate<OfMoments<A>> {
         }
     }
 
-    /// A release of the group, or of no rows where there is no state.
+    /// A release of the group, or of no rows where there is no state, and what it costs.
     ///
     /// # Safety
-    /// `call` is a call of this aggregate's final function, or of its like's.
-    unsafe fn release(&'static self, call: Call) -> A {
-        // SAFETY: the caller guarantees it.
-        unsafe { self.release_and_cost(call) }.0
-    }
-
-    /// The same, and what it costs.
-    ///
-    /// # Safety
-    /// As for [`release`](Self::release).
+    /// `call` is a call of a final function of this aggregate.
     unsafe fn release_and_cost(&'static self, call: Call) -> (A, Price) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
@@ -150,25 +136,39 @@ impl<A: 'static> Aggregate<OfMoments<A>> {
     }
 }
 
+impl<A: 'static> Releases<A> for Aggregate<OfMoments<A>> {
+    unsafe fn release(&'static self, call: Call) -> A {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.release_and_cost(call) }.0
+    }
+}
+
+impl<A: 'static> Releases<(Estimate<A>, Price)> for Aggregate<OfMoments<Estimate<A>>> {
+    unsafe fn release(&'static self, call: Call) -> (Estimate<A>, Price) {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.release_and_cost(call) }
+    }
+}
+
 transition_function!(
     dp_variance_trans,
     VARIANCE,
     add_value::<Moments, InOctaves<Squares>>
 );
 
-fn variance(call: Call) -> Option<Datum> {
+fn variance(aggregate: &'static impl Releases<VarianceAnswer>, call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_var_pop's final function.
-    unsafe { VARIANCE.release(call) }.variance.into_datum()
+    unsafe { aggregate.release(call) }.variance.into_datum()
 }
 
-final_function!(dp_variance_final, VARIANCE, variance);
+final_function!(dp_variance_final, VARIANCE => variance);
 
-fn stddev(call: Call) -> Option<Datum> {
+fn stddev(aggregate: &'static impl Releases<VarianceAnswer>, call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_stddev_pop's final function.
-    unsafe { VARIANCE.release(call) }.stddev.into_datum()
+    unsafe { aggregate.release(call) }.stddev.into_datum()
 }
 
-final_function!(dp_stddev_final, VARIANCE, stddev);
+final_function!(dp_stddev_final, VARIANCE => stddev);
 
 transition_function!(
     dp_variance_estimate_trans,
@@ -176,19 +176,18 @@ transition_function!(
     add_value::<Moments, InOctaves<Squares>>
 );
 
-fn estimate(call: Call) -> Option<Datum> {
+fn variance_estimate(
+    aggregate: &'static impl Releases<(Estimate<VarianceAnswer>, Price)>,
+    call: Call,
+) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_var_pop_estimate's final function, which returns eight float8
     // and what it cost.
-    unsafe {
-        let (estimate, price) = ESTIMATE.release(call);
-        Some(row(call, numbers(&estimate), &price))
-    }
+    unsafe { estimate(aggregate, call, numbers) }
 }
 
 /// The numbers of an answer with its interval.
-fn numbers(estimate: &Estimate<VarianceAnswer>) -> [Option<Datum>; 8] {
-    let Estimate { answer, interval } = estimate;
-    let [lower, upper] = answer.variance_between(*interval);
+fn numbers(answer: VarianceAnswer, interval: [f64; 2]) -> [Option<Datum>; 8] {
+    let [lower, upper] = answer.variance_between(interval);
     let numbers = [
         answer.variance,
         lower,
@@ -202,7 +201,7 @@ fn numbers(estimate: &Estimate<VarianceAnswer>) -> [Option<Datum>; 8] {
     numbers.map(IntoDatum::into_datum)
 }
 
-final_function!(dp_variance_estimate_final_0_2, ESTIMATE, estimate);
+final_function!(dp_variance_estimate_final_0_2, ESTIMATE => variance_estimate);
 
 fn estimate_0_1(call: Call) -> Option<Datum> {
     // SAFETY: the SQL of 0.1.0 makes it dp_var_pop_estimate's final function, which returns four float8.
@@ -219,48 +218,18 @@ final_function!(dp_variance_estimate_final, VARIANCE, estimate_0_1);
 pub static PEOPLE: Aggregate<VarianceMechanism> = Aggregate {
     name: VARIANCE.name,
     signature: Signature::new(&[X_CONTRIBUTION, LO, HI, EPS, MECH.given_from(5)]),
-    mechanisms: &VariancesOfMoments,
+    mechanisms: &OfSums {
+        registry: &registry::VARIANCE,
+        of_sums: SomeVariance::moments,
+        instead: ["laplace", "avg(x)"],
+    },
 };
-
-/// The mechanisms of variances that look at the moments of the rows, and at nothing else.
-struct VariancesOfMoments;
-
-impl Factory<VarianceMechanism> for VariancesOfMoments {
-    fn make(
-        &self,
-        arguments: &Arguments,
-        confidence: Option<Option<f64>>,
-        overspent: Overspent,
-    ) -> Result<Made<VarianceMechanism>, ParameterError> {
-        let Made { mechanism, spent } =
-            registry::VARIANCE.make(arguments, confidence, overspent)?;
-        let mechanism = mechanism.moments().ok_or_else(|| {
-            ParameterError::new(
-                "mech",
-                "is a mechanism that takes no contributions",
-                "It looks at each row by itself. Give another mechanism, as laplace, or one value of each person, \
-                 as avg(x).",
-            )
-        })?;
-        Ok(Made { mechanism, spent })
-    }
-}
 
 transition_function!(dp_variance_people_trans, PEOPLE, take_contribution);
 
-fn variance_of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_var_pop's final function.
-    unsafe { PEOPLE.release(call) }.variance.into_datum()
-}
+final_function!(dp_variance_people_final, PEOPLE => variance);
 
-final_function!(dp_variance_people_final, PEOPLE, variance_of_people);
-
-fn stddev_of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_stddev_pop's final function.
-    unsafe { PEOPLE.release(call) }.stddev.into_datum()
-}
-
-final_function!(dp_stddev_people_final, PEOPLE, stddev_of_people);
+final_function!(dp_stddev_people_final, PEOPLE => stddev);
 
 /// As above, for contributions.
 pub static ESTIMATE_OF_PEOPLE: Aggregate<OfMoments<Estimate<VarianceAnswer>>> = Aggregate {
@@ -282,16 +251,4 @@ transition_function!(
     take_contribution
 );
 
-fn estimate_of_people(call: Call) -> Option<Datum> {
-    // SAFETY: the same.
-    unsafe {
-        let (estimate, price) = ESTIMATE_OF_PEOPLE.release_and_cost(call);
-        Some(row(call, numbers(&estimate), &price))
-    }
-}
-
-final_function!(
-    dp_variance_estimate_people_final,
-    ESTIMATE_OF_PEOPLE,
-    estimate_of_people
-);
+final_function!(dp_variance_estimate_people_final, ESTIMATE_OF_PEOPLE => variance_estimate);

@@ -51,8 +51,13 @@ macro_rules! transition_function {
 
 /// Exports `$body` as the final function `$name` of the aggregate `$aggregate`. The call's arguments are
 /// computed before it, unguarded: see [`Computations::compute`](crate::plan::planned_call::Computations::compute).
+///
+/// `$aggregate => $body` is a body that several aggregates share, and takes the one that it works for.
 macro_rules! final_function {
-    ($name:ident, $aggregate:expr, $body:path) => {
+    ($name:ident, $aggregate:path => $body:path) => {
+        $crate::call::entry::final_function!($name, $aggregate, |call| $body(&$aggregate, call));
+    };
+    ($name:ident, $aggregate:expr, $body:expr) => {
         $crate::pg::fmgr::finfo!($name);
 
         #[unsafe(no_mangle)]

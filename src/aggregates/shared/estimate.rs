@@ -1,11 +1,10 @@
 //! What the aggregates called `..._estimate` share: their final function, up to their own numbers.
 
 use dp_core::estimate::Estimate;
-use dp_core::mechanism::definition::Scalar;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::call::aggregate::Aggregate;
+use crate::aggregates::shared::scalars::Releases;
 use crate::call::site::Price;
 use crate::pg::composite::composite_of;
 use crate::pg::fmgr::Call;
@@ -14,14 +13,14 @@ use crate::pg::fmgr::Call;
 ///
 /// # Safety
 /// `call` is a call of this aggregate's final function, which is declared as [`row`] has it.
-pub unsafe fn estimate<A: 'static, const N: usize>(
-    aggregate: &'static Aggregate<Scalar<Estimate<A>>>,
+pub unsafe fn estimate<A, const N: usize>(
+    aggregate: &'static impl Releases<(Estimate<A>, Price)>,
     call: Call,
     numbers: impl FnOnce(A, [f64; 2]) -> [Option<Datum>; N],
 ) -> Option<Datum> {
     // SAFETY: the caller guarantees it.
     unsafe {
-        let (estimate, price) = aggregate.release_and_cost(call);
+        let (estimate, price) = aggregate.release(call);
         let Estimate { answer, interval } = estimate;
         Some(row(call, numbers(answer, interval), &price))
     }

@@ -8,7 +8,7 @@ use dp_core::estimate::{Estimate, SomeEstimate};
 use dp_core::registry::Spent;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregates::shared::scalars::value;
+use crate::aggregates::shared::scalars::{Releases, value};
 use crate::call::aggregate::Aggregate;
 use crate::call::group::state as state_of;
 use crate::call::release::release;
@@ -97,13 +97,13 @@ impl<A: 'static, D: RowSums<Grid = Grid, Row = f64> + 'static, S: SlotSums + 'st
             }
         })
     }
+}
 
-    /// A release of the group, or of no rows where there is no state, with what it cost. Of a mechanism that finds its
-    /// bounds these stand in the mechanism's text.
-    ///
-    /// # Safety
-    /// `call` is a call of this aggregate's final function.
-    pub unsafe fn release(&'static self, call: Call) -> (Estimate<A>, Price) {
+impl<A: 'static, D: RowSums<Grid = Grid, Row = f64> + 'static, S: SlotSums + 'static>
+    Releases<(Estimate<A>, Price)> for Aggregate<SomeEstimate<A, D, S>>
+{
+    // The bounds that a mechanism finds stand in its text.
+    unsafe fn release(&'static self, call: Call) -> (Estimate<A>, Price) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             // SAFETY: the caller guarantees it.
             unsafe {

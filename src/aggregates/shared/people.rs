@@ -9,6 +9,10 @@
 use dp_core::encoding::contribution::Contribution;
 use dp_core::encoding::grid::{Bounds, Grid};
 use dp_core::encoding::sums::Sums;
+use dp_core::error::ParameterError;
+use dp_core::registry::{Factory, Made, Registry};
+use dp_core::request::arguments::Arguments;
+use dp_core::request::checked::Overspent;
 use dp_core::request::unit::Unit;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 
@@ -17,6 +21,38 @@ use crate::call::site::CallSite;
 use crate::pg::fmgr::{self, Call, argument};
 use crate::state::scalar::{ColumnGrid, State};
 use crate::types::contribution::Sealed;
+
+/// The mechanisms of a registry that take contributions: those that look at the sums of the rows, and at nothing else.
+pub struct OfSums<M: 'static, S: ?Sized + 'static> {
+    pub registry: &'static Registry<M>,
+    /// The mechanism, if it is one.
+    pub of_sums: fn(M) -> Option<Box<S>>,
+    /// A mechanism that is one, and one value of each person.
+    pub instead: [&'static str; 2],
+}
+
+impl<M, S: ?Sized> Factory<S> for OfSums<M, S> {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<S>, ParameterError> {
+        let Made { mechanism, spent } = self.registry.make(arguments, confidence, overspent)?;
+        let mechanism = (self.of_sums)(*mechanism).ok_or_else(|| {
+            let [mechanism, value] = self.instead;
+            ParameterError::new(
+                "mech",
+                "is a mechanism that takes no contributions",
+                format!(
+                    "It looks at each row by itself. Give another mechanism, as {mechanism}, or one value of each \
+                     person, as {value}."
+                ),
+            )
+        })?;
+        Ok(Made { mechanism, spent })
+    }
+}
 
 /// The transition function of `(state, contribution, ...)`: NULL is ignored.
 ///

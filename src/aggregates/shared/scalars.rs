@@ -11,6 +11,7 @@ use std::marker::PhantomData;
 use dp_core::encoding::grid::Grid;
 use dp_core::encoding::log_bins::Content;
 use dp_core::encoding::sums::Sums;
+use dp_core::estimate::Estimate;
 use dp_core::mechanism::definition::Scalar;
 use pgrx::pg_sys::{Datum, FunctionCallInfo, NullableDatum};
 
@@ -24,6 +25,29 @@ use crate::plan::planned_call::SupportFunction;
 use crate::state::cells::CellState;
 use crate::state::log_bins::{OctaveState, SlotSums};
 use crate::state::scalar::{ColumnGrid, RowSums, State};
+
+/// An aggregate whose groups have an answer `A`.
+pub trait Releases<A> {
+    /// A release of the group, or of no rows where there is no state.
+    ///
+    /// # Safety
+    /// `call` is a call of a final function of this aggregate.
+    unsafe fn release(&'static self, call: Call) -> A;
+}
+
+impl<A: 'static> Releases<A> for Aggregate<Scalar<A>> {
+    unsafe fn release(&'static self, call: Call) -> A {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.release_and_cost(call) }.0
+    }
+}
+
+impl<A: 'static> Releases<(Estimate<A>, Price)> for Aggregate<Scalar<Estimate<A>>> {
+    unsafe fn release(&'static self, call: Call) -> (Estimate<A>, Price) {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.release_and_cost(call) }
+    }
+}
 
 impl<A: 'static> Aggregate<Scalar<A>> {
     /// What a transition function does beyond the plain case: the first row of a group, and
@@ -53,20 +77,11 @@ impl<A: 'static> Aggregate<Scalar<A>> {
         unsafe { self.first_row(call, state) }
     }
 
-    /// A release of the group, or of no rows where there is no state.
+    /// A release of the group, or of no rows where there is no state, and what it costs.
     ///
     /// # Safety
     /// `call` is a call of this aggregate's final function.
-    pub unsafe fn release(&'static self, call: Call) -> A {
-        // SAFETY: the caller guarantees it.
-        unsafe { self.release_and_cost(call) }.0
-    }
-
-    /// The same, and what it costs.
-    ///
-    /// # Safety
-    /// As for [`release`](Self::release).
-    pub unsafe fn release_and_cost(&'static self, call: Call) -> (A, Price) {
+    unsafe fn release_and_cost(&'static self, call: Call) -> (A, Price) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let several = site.takes_contributions();
             let mechanism = site.mechanism_of_plan()?;
