@@ -57,7 +57,7 @@ pub fn keys() -> Result<Rc<Keys>, String> {
         return Ok(keys);
     }
     if !found.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("it is not a file".to_owned());
     }
     let (version, keys) = read(&path)?;
     let keys = Rc::new(keys);
