@@ -4,7 +4,7 @@
 //! ERROR (`palloc`, `dp_core::memory`). Small things do not ask: a boxed mechanism, the text of an error,
 //! the payload of a panic. Rust would abort the process where the system has no room for them, and
 //! PostgreSQL would restart, with all sessions lost. So there is a reserve for them, long enough
-//! to get out with the ERROR.
+//! to get out with the ERROR. What happens without it: ARCHITECTURE.md, Memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
