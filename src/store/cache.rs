@@ -1,8 +1,9 @@
 //! Where the parts of an answer lie, and which of them go.
 //!
 //! The pages are levels: page 0, page 1, pages 2 and 3, pages 4 to 7, each level as long as all before it. On each
-//! level a part has one page that it may lie on, by a hash of its key. It goes where there is room; where there is
-//! none, the table gets a level more, and at its full length the oldest parts of one of those pages go.
+//! level a part has two pages that it may lie on, by hashes of its key. It goes where there is room; where there is
+//! none, the table gets a level more, and at its full length the oldest parts of one of those pages go. With one page
+//! for each part, all of them are full now and then while most of the table is empty.
 
 use dp_core::encoding::bitmap;
 use dp_core::memory;
@@ -21,9 +22,12 @@ const LEVELS: u32 = MOST_PAGES.ilog2() + 1;
 /// The most bytes of a part.
 pub const PART_BYTES: usize = format::most_bytes(CONTENT);
 
-/// The page of a level that a part may lie on.
-fn home(key: &Key, part: u16, level: u32) -> BlockNumber {
-    let salt = u64::from(part) << 8 | u64::from(level);
+/// On how many pages of a level a part may lie.
+const CHOICES: u32 = 2;
+
+/// One of the pages of a level that a part may lie on.
+fn home(key: &Key, part: u16, level: u32, choice: u32) -> BlockNumber {
+    let salt = u64::from(part) << 16 | u64::from(level << 8 | choice);
     let hash = bitmap::of_word(bitmap::of_bytes(&key.0) ^ bitmap::of_word(salt));
     match level {
         0 => 0,
@@ -32,10 +36,15 @@ fn home(key: &Key, part: u16, level: u32) -> BlockNumber {
     }
 }
 
-/// The pages of a table of this length that a part may lie on, those of long levels first: most parts are there.
+/// The pages that a part may lie on in a table of full length, those of short levels first.
+fn all_homes(key: &Key, part: u16) -> impl DoubleEndedIterator<Item = BlockNumber> {
+    (0..LEVELS)
+        .flat_map(move |level| (0..CHOICES).map(move |choice| home(key, part, level, choice)))
+}
+
+/// Those of a table of this length, those of long levels first: most parts are there.
 fn homes(key: &Key, part: u16, pages: BlockNumber) -> impl Iterator<Item = BlockNumber> {
-    let homes = (0..LEVELS).rev().map(move |level| home(key, part, level));
-    homes.filter(move |page| *page < pages)
+    all_homes(key, part).rev().filter(move |page| *page < pages)
 }
 
 /// The answer to a question.
@@ -109,8 +118,8 @@ fn put(kept: &Kept, key: &Key, part: &Part, now: i64) -> Option<()> {
     if homes().filter(has_room).any(|page| add(page, false)) {
         return Some(());
     }
-    let longer = (0..LEVELS).map(|level| home(key, part.number, level));
-    for page in longer.filter(|page| *page >= pages) {
+    let longer = all_homes(key, part.number).filter(|page| *page >= pages);
+    for page in longer {
         kept.lengthen(page + 1);
         if add(page, false) {
             return Some(());
@@ -120,7 +129,7 @@ fn put(kept: &Kept, key: &Key, part: &Part, now: i64) -> Option<()> {
     let any = bitmap::of_word(part.answer.wrapping_add(part.number.into()));
     let level = (any % u64::from(MOST_PAGES)).checked_ilog2();
     let level = level.map_or(0, |log| log + 1);
-    let first = home(key, part.number, level);
+    let first = home(key, part.number, level, 0);
     let mut all = std::iter::once(first).chain(homes());
     all.any(|page| add(page, true)).then_some(())
 }

@@ -310,6 +310,18 @@ fn rows_of_others_are_left_alone() {
     assert!(kept.pages() > foreign);
 }
 
+/// Long answers, whose parts fill a page each, while most of the table is empty.
+#[pg_test]
+fn a_part_finds_room_while_there_is_much() {
+    let kept = emptied();
+    for i in 0..150 {
+        keep(&key(i), &answer(i, 100_000), HOUR);
+    }
+    let lost = (0..150).filter(|i| find(&key(*i)) != Some(answer(*i, 100_000)));
+    assert_eq!(lost.count(), 0);
+    assert!(kept.pages() < MOST_PAGES);
+}
+
 #[pg_test]
 fn the_store_is_bounded() {
     let kept = emptied();
