@@ -64,9 +64,9 @@ COMMENT ON FUNCTION dp_protect(regclass, text, text, integer, integer, float8, f
     'the same people share. groups and rows say in how many groups of a query a person counts at most, and for how '
     'many rows in each. query_eps is what an aggregate costs, and a choice of groups, unless the query says another; '
     'query_delta the delta of a choice of groups, by default a thousandth of the budget''s. With auto_bounds, avg, '
-    'sum, variance and stddev of what has no public bounds find some, where a row is a person. The same question within '
-    'reuse has the same answer, and costs nothing; 0 switches it off. Again with other arguments changes them. By the '
-    'owner of both. Errors: 22023, 42501.';
+    'sum, variance and stddev of what has no public bounds find some, where a row is a person. The same question '
+    'within reuse has the same answer, and costs nothing; 0 switches it off. Again with other arguments changes them. '
+    'By the owner of both. Errors: 22023, 42501.';
 
 CREATE FUNCTION dp_unprotect(relation regclass) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_unprotect' LANGUAGE C VOLATILE;

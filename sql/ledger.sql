@@ -129,8 +129,8 @@ CREATE TABLE dp_mean.charge (
     query text NOT NULL
 );
 COMMENT ON TABLE dp_mean.charge IS
-    'A row for each charge, and for one a minute of those of a budget and role that were refused for want of budget, and '
-    'of the answers that were given again.';
+    'A row for each charge, and for one a minute of those of a budget and role that were refused for want of budget, '
+    'and of the answers that were given again.';
 COMMENT ON COLUMN dp_mean.charge.at IS 'When it was made.';
 COMMENT ON COLUMN dp_mean.charge.budget IS 'The budget, by its number.';
 COMMENT ON COLUMN dp_mean.charge.epsilon IS 'Epsilon, in units of 2^-50; 2^63 - 1 if it has no bound.';

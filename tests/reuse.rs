@@ -316,11 +316,9 @@ fn what_is_damaged_on_disk_is_an_empty_page() {
     // Pages of noise, before anybody has read them, and a part of one more.
     run(
         &mut client,
-        &format!(
-            "SELECT lo_export(lo_from_bytea(0, (SELECT string_agg(sha256(n::text::bytea), '') \
-             FROM generate_series(1, 1100) n)), '{file}')"
-        ),
+        "SELECT lo_from_bytea(4242, (SELECT string_agg(sha256(n::text::bytea), '') FROM generate_series(1, 1100) n))",
     );
+    run(&mut client, &format!("SELECT lo_export(4242, '{file}')"));
     let (mut other, warnings) = database.connect_with_warnings();
     for n in 0..20 {
         assert_eq!(find(&mut other, &format!("k{n}")), None);
