@@ -99,9 +99,10 @@ pub fn float8(datum: Datum) -> f64 {
 /// Runs what a function of ours does, below pgrx's guard: whatever unwinds out of it becomes an ERROR that
 /// tells nothing of the rows, and memory that has ended an ERROR too.
 pub fn guarded<R>(work: impl FnOnce() -> R) -> R {
-    memory::check();
-    // What unwinds ends the statement, and with it all that `work` was changing.
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| errors::caught(payload))
+    memory::sparing(|| {
+        // What unwinds ends the statement, and with it all that `work` was changing.
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| errors::caught(payload))
+    })
 }
 
 /// Calls `body` for a call from PostgreSQL. `None` is NULL.

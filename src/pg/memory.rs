@@ -1,178 +1,136 @@
 //! What keeps the server up where memory ends.
 //!
-//! What has a size that a call or the rows choose asks for its memory such that a refusal becomes an
-//! ERROR (`palloc`, `dp_core::memory`). Small things do not ask: a boxed mechanism, the text of an error,
-//! the payload of a panic. Rust would abort the process where the system has no room for them, and
-//! PostgreSQL would restart, with all sessions lost. So there is a reserve for them, long enough
-//! to get out with the ERROR. What happens without it: ARCHITECTURE.md, Memory.
+//! What has a size that a call or the rows choose asks for its memory such that a refusal becomes an ERROR (`palloc`,
+//! `dp_core::memory`). Small things do not ask: a boxed mechanism, the text of an error, the payload of a panic; and
+//! where pgrx catches an ERROR, it takes memory for a copy of it. Without any, Rust would abort the process, or
+//! PostgreSQL panic as an error of its own error: either restarts the server, with all sessions lost. So there is some
+//! memory to spare, never touched, which goes back to the system where memory ends: enough to get out with the ERROR.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::UnsafeCell;
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys::{self, ErrorContextCallback};
 
 use crate::pg::errors;
 
-/// Blocks of the reserve have sizes of powers of two, from 2^4 to 2^13 bytes.
-const SMALLEST: u32 = 4;
-const CLASSES: usize = 10;
-/// More than what is alive at a time of small things, by far.
-const SIZE: usize = 1 << 19;
-
-/// The system's memory, and a reserve for small things where it ends.
-struct Reserving {
-    reserve: UnsafeCell<Reserve>,
-    /// The reserve's memory: never read as a value, only handed out.
-    room: UnsafeCell<Room>,
-    busy: AtomicBool,
-    /// Blocks of the reserve that are in use.
-    taken: AtomicUsize,
-}
-
-#[repr(C, align(4096))]
-struct Room([u8; SIZE]);
-
-/// What of the room is free: all from `fresh` on, and for each size a list of blocks that came back.
-struct Reserve {
-    fresh: usize,
-    free: [*mut u8; CLASSES],
-}
-
-// SAFETY: who looks at the reserve holds `busy`; see `with_reserve`.
-unsafe impl Sync for Reserving {}
-
-#[global_allocator]
-static MEMORY: Reserving = Reserving {
-    reserve: UnsafeCell::new(Reserve {
-        fresh: 0,
-        free: [std::ptr::null_mut(); CLASSES],
-    }),
-    room: UnsafeCell::new(Room([0; SIZE])),
-    busy: AtomicBool::new(false),
-    taken: AtomicUsize::new(0),
+/// What there is to spare: PostgreSQL's memory contexts may ask for 1 MB where they need a few bytes, and an ERROR may
+/// pass several of them.
+const SPARE: Layout = match Layout::from_size_align(4 << 20, 16) {
+    Ok(layout) => layout,
+    Err(_) => panic!("a size and an alignment"),
 };
 
-/// Raises an ERROR if memory has ended: if something lives in the reserve and the system still has no room
-/// for more.
-pub fn check() {
-    if MEMORY.taken.load(Ordering::Relaxed) > 0 && Vec::<u8>::new().try_reserve(SIZE).is_err() {
-        errors::out_of_memory();
-    }
-}
+/// What counts as small.
+const SMALL: usize = 1 << 16;
 
-/// The size class of a block, or `None` for what is too large for the reserve.
-fn class(layout: Layout) -> Option<usize> {
-    let size = layout.size().max(layout.align()).next_power_of_two();
-    let class = size.trailing_zeros().saturating_sub(SMALLEST) as usize;
-    (class < CLASSES).then_some(class)
-}
+/// The system's memory, with some to spare; NULL where it was given back, or was never taken.
+struct Sparing(AtomicPtr<u8>);
 
-impl Reserving {
-    fn with_reserve<R>(&self, work: impl FnOnce(&mut Reserve) -> R) -> R {
-        while self
-            .busy
-            .compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed)
-            .is_err()
-        {
-            std::hint::spin_loop();
+#[global_allocator]
+static MEMORY: Sparing = Sparing(AtomicPtr::new(std::ptr::null_mut()));
+
+impl Sparing {
+    /// Takes what there is to spare, if it is not there. Whether it is.
+    fn take(&self) -> bool {
+        if !self.0.load(Ordering::Relaxed).is_null() {
+            return true;
         }
-        // SAFETY: `busy` was false and is true now, so nobody else is here. `work` does not allocate.
-        let result = work(unsafe { &mut *self.reserve.get() });
-        self.busy.store(false, Ordering::Release);
-        result
-    }
-
-    /// A block of the reserve, or NULL where there is none.
-    #[cold]
-    fn take(&self, layout: Layout) -> *mut u8 {
-        let Some(class) = class(layout) else {
-            return std::ptr::null_mut();
-        };
-        let size = 1usize << (class as u32 + SMALLEST);
-        let block = self.with_reserve(|reserve| {
-            let free = reserve.free[class];
-            if !free.is_null() {
-                // SAFETY: a block on the list is free, aligned, and starts with the address of the next.
-                reserve.free[class] = unsafe { free.cast::<*mut u8>().read() };
-                return free;
-            }
-            // A block is aligned to its size.
-            let start = reserve.fresh.next_multiple_of(size);
-            if start + size > SIZE {
-                return std::ptr::null_mut();
-            }
-            reserve.fresh = start + size;
-            // SAFETY: the block lies in the room.
-            unsafe { self.room.get().cast::<u8>().add(start) }
-        });
-        if !block.is_null() {
-            self.taken.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: a layout that is not empty.
+        let spare = unsafe { System.alloc(SPARE) };
+        let none = std::ptr::null_mut();
+        let taken = self.0.compare_exchange(none, spare, Ordering::Relaxed, Ordering::Relaxed);
+        if taken.is_err() && !spare.is_null() {
+            // SAFETY: taken above, and in no other place.
+            unsafe { System.dealloc(spare, SPARE) };
         }
-        block
+        !spare.is_null()
     }
 
-    fn holds(&self, block: *mut u8) -> bool {
-        let start = self.room.get() as usize;
-        (start..start + SIZE).contains(&(block as usize))
-    }
-
-    #[cold]
-    fn give_back(&self, block: *mut u8, layout: Layout) {
-        let Some(class) = class(layout) else { return };
-        self.with_reserve(|reserve| {
-            // SAFETY: the block came from `take` with this layout and nobody uses it any more; it has
-            // at least 16 bytes and is aligned to its size.
-            unsafe { block.cast::<*mut u8>().write(reserve.free[class]) };
-            reserve.free[class] = block;
-        });
-        self.taken.fetch_sub(1, Ordering::Relaxed);
+    /// Gives it back to the system. Whether it was there.
+    fn give_back(&self) -> bool {
+        let spare = self.0.swap(std::ptr::null_mut(), Ordering::Relaxed);
+        if !spare.is_null() {
+            // SAFETY: `take` put it there, and nobody else has it now.
+            unsafe { System.dealloc(spare, SPARE) };
+        }
+        !spare.is_null()
     }
 }
 
-// SAFETY: blocks come from the system's allocator, or else from the room, where each is handed out to one
-// owner until it is given back, is as large and as aligned as the layout asks, and is known by its address.
-// Nothing here unwinds.
-unsafe impl GlobalAlloc for Reserving {
+// SAFETY: all blocks are the system's. Nothing here unwinds.
+unsafe impl GlobalAlloc for Sparing {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller guarantees it.
         let block = unsafe { System.alloc(layout) };
-        if block.is_null() {
-            self.take(layout)
-        } else {
-            block
+        match block.is_null() && layout.size() <= SMALL && self.give_back() {
+            // SAFETY: the same.
+            true => unsafe { System.alloc(layout) },
+            false => block,
         }
     }
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        if self.holds(block) {
-            self.give_back(block, layout);
-        } else {
-            // SAFETY: it is not the reserve's, so it is the system's.
-            unsafe { System.dealloc(block, layout) }
-        }
+        // SAFETY: the caller guarantees it.
+        unsafe { System.dealloc(block, layout) }
     }
 
+    #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if !self.holds(block) {
-            // SAFETY: it is not the reserve's, so it is the system's.
-            let grown = unsafe { System.realloc(block, layout, size) };
-            if !grown.is_null() {
-                return grown;
-            }
-        }
-        // SAFETY: the caller guarantees a layout; both blocks have room for the smaller size, and
-        // are two.
-        unsafe {
-            let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
-            if !moved.is_null() {
-                moved.copy_from_nonoverlapping(block, layout.size().min(size));
-                self.dealloc(block, layout);
-            }
-            moved
+        // SAFETY: the caller guarantees it.
+        let grown = unsafe { System.realloc(block, layout, size) };
+        match grown.is_null() && size <= SMALL && self.give_back() {
+            // SAFETY: the same; where it fails, the block stays as it is.
+            true => unsafe { System.realloc(block, layout, size) },
+            false => grown,
         }
     }
+}
+
+// As PostgreSQL has it: pgrx's own would catch an ERROR, and this raises none.
+unsafe extern "C-unwind" {
+    fn geterrcode() -> c_int;
+}
+
+/// What PostgreSQL calls for an error before it leaves: where memory has ended, whoever catches it needs some.
+unsafe extern "C-unwind" fn error_leaves(_: *mut c_void) {
+    // SAFETY: PostgreSQL is in an error, whose code this is.
+    if unsafe { geterrcode() } == PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int {
+        MEMORY.give_back();
+    }
+}
+
+/// Puts back what is called for errors.
+struct Restore(*mut ErrorContextCallback);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        // SAFETY: what was there before, whose owner has not returned.
+        unsafe { pg_sys::error_context_stack = self.0 };
+    }
+}
+
+/// Runs `work` with memory to spare for the case that memory ends in it, by whomever it is asked for. Raises an ERROR if
+/// there is none.
+pub fn sparing<R>(work: impl FnOnce() -> R) -> R {
+    if !MEMORY.take() {
+        errors::out_of_memory();
+    }
+    // SAFETY: this process's own list, whose first element lives until `work` has returned or unwound. An ERROR that
+    // passes both by is one for which PostgreSQL puts the list back itself.
+    let before = unsafe { pg_sys::error_context_stack };
+    let mut watch = ErrorContextCallback {
+        previous: before,
+        callback: Some(error_leaves),
+        arg: std::ptr::null_mut(),
+    };
+    let _restore = Restore(before);
+    // SAFETY: the same.
+    unsafe { pg_sys::error_context_stack = &raw mut watch };
+    work()
 }
 
 // As PostgreSQL has it: pgrx's own would catch the ERROR.
