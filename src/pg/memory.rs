@@ -40,7 +40,9 @@ impl Sparing {
         // SAFETY: a layout that is not empty.
         let spare = unsafe { System.alloc(SPARE) };
         let none = std::ptr::null_mut();
-        let taken = self.0.compare_exchange(none, spare, Ordering::Relaxed, Ordering::Relaxed);
+        let taken = self
+            .0
+            .compare_exchange(none, spare, Ordering::Relaxed, Ordering::Relaxed);
         if taken.is_err() && !spare.is_null() {
             // SAFETY: taken above, and in no other place.
             unsafe { System.dealloc(spare, SPARE) };
