@@ -1,4 +1,4 @@
-"""Writes the tables of docs/against-others.md and its figure from the results of run.py."""
+"""Writes the tables of docs/against-others.md and the numbers of its figure from the results of run.py."""
 
 import argparse
 import json
@@ -186,72 +186,34 @@ def write_page(page, sections):
     Path(page).write_text(text)
 
 
-# Okabe and Ito's colours, which the colour-blind can tell apart.
-LINES = [
-    ("Qrlew `AVG`", "Qrlew, with a delta", "#56B4E9", "v"),
-    ("SmartNoise `AVG`", "SmartNoise", "#CC79A7", "D"),
-    ("OpenDP Polars `dp.mean`", "OpenDP, Polars", "#009E73", "^"),
-    ("Google `BoundedMean`", "Google", "#D55E00", "s"),
-    ("diffprivlib `tools.mean`", "diffprivlib, n public", "#E69F00", "P"),
-    ("OpenDP `make_mean`", "OpenDP, n public", "#000000", "x"),
-    ("`dp_mean`", "dp_mean", "#0072B2", "o"),
-]
-OURS, THEIRS = "#0072B2", "#999999"
+NUMBERS = """\
+# What `make bench-peers` measured: panel, contender, eps, value, its standard error as a part of the value.
+# mean: mean squared error of a mean of 10,000 rows (mean 0.1) over the lower bound. counts: variance of each of 64
+# counts at (1, 1e-6). time: milliseconds to a mean of a million rows in PostgreSQL.
+"""
 
 
-def lines(axes, results):
-    places = range(len(EPSILONS))
-    for name, label, colour, marker in LINES:
-        points = [results.errors[name, "mean_01", epsilon] for epsilon in EPSILONS]
-        values = [point["ratio"] for point in points]
-        spread = [2 * value * min(point["se"], 0.45) for value, point in zip(values, points)]
-        axes.errorbar(places, values, yerr=spread, label=label, color=colour, marker=marker, markersize=5, capsize=2,
-                      linestyle="--" if "public" in label else "-", linewidth=2.4 if name == "`dp_mean`" else 1.2)
-    axes.axhline(1, color="#666666", linewidth=0.8, linestyle=":")
-    axes.set(yscale="log", xlabel="eps", xticks=places, xticklabels=[f"{epsilon:g}" for epsilon in EPSILONS])
-    axes.legend(frameon=False, fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
-
-
-def bars(axes, rows, form):
-    rows = sorted(rows, key=lambda row: -row[1])
-    places = range(len(rows))
-    axes.barh(places, [value for _, value in rows], height=0.65,
-              color=[OURS if name.startswith("`") else THEIRS for name, _ in rows])
-    axes.set(xscale="log", yticks=places, yticklabels=[name.replace("`", "").replace(", ", ",\n") for name, _ in rows])
-    axes.tick_params(axis="y", length=0)
-    axes.set_xlim(min(value for _, value in rows) / 2, max(value for _, value in rows) * 4)
-    for place, (_, value) in zip(places, rows):
-        axes.text(value * 1.1, place, form(value), va="center")
-
-
-def draw(path, results):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    matplotlib.rcParams.update({"svg.hashsalt": "dp_mean", "font.size": 9.5, "axes.spines.top": False,
-                                "axes.spines.right": False})
-    import matplotlib.pyplot as plt
-
-    figure, (errors, counts, times) = plt.subplots(1, 3, figsize=(15, 5.6), width_ratios=[1.25, 1, 1])
-    lines(errors, results)
-    errors.set_title("A mean of 10,000 rows (mean 0.1): squared error\nover the lower bound, with 2 standard errors")
-    bars(counts, [(each["name"], results.errors[each["name"], "counts", 1.0]["mse"])
-                  for each in results.of("counts", "approximate")], lambda value: f"{value:,.0f}")
-    counts.set_title("64 counts of the same rows at (1, 1e-6):\nvariance of each")
-    bars(times, [(each["name"], 1000 * results.times[each["name"], "table"]["total"])
-                 for each in results.of("mean", "pure", "approximate")
-                 if (each["name"], "table") in results.times and not each["name"].startswith("`dp_mean`,")],
-         lambda value: f"{value:,.0f}")
-    times.set_title(f"A mean of {results.found['rows']:,} rows in PostgreSQL:\nmilliseconds to the answer")
-    figure.tight_layout(w_pad=2)
-    figure.savefig(path, facecolor="white", metadata={"Date": None})
+def numbers(results):
+    lines = [["panel", "name", "eps", "value", "se"]]
+    for each in results.of("mean", "pure", "approximate"):
+        for epsilon in EPSILONS:
+            error = results.errors[each["name"], "mean_01", epsilon]
+            lines.append(["mean", each["name"], f"{epsilon:g}", f"{error['ratio']:.3g}", f"{error['se']:.2g}"])
+    for each in results.of("counts", "approximate"):
+        error = results.errors[each["name"], "counts", 1.0]
+        lines.append(["counts", each["name"], "1", f"{error['mse']:.0f}", f"{error['se']:.2g}"])
+    for each in results.of("mean", "pure", "approximate"):
+        if (each["name"], "table") in results.times:
+            total = results.times[each["name"], "table"]["total"]
+            lines.append(["time", each["name"], "", f"{1000 * total:.0f}", ""])
+    return NUMBERS + "".join("\t".join(line).replace("`", "") + "\n" for line in lines)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("results")
     parser.add_argument("--page", help="writes the tables here, instead of printing them")
-    parser.add_argument("--figure")
+    parser.add_argument("--numbers", help="writes those of the figure here")
     options = parser.parse_args()
     results = Results(json.loads(Path(options.results).read_text()))
     sections = results.sections()
@@ -259,8 +221,8 @@ def main():
         write_page(options.page, sections)
     else:
         print("\n\n".join(sections.values()))
-    if options.figure and "means" in sections:
-        draw(options.figure, results)
+    if options.numbers and "means" in sections:
+        Path(options.numbers).write_text(numbers(results))
 
 
 main()

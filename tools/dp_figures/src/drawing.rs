@@ -236,7 +236,7 @@ impl Series {
 #[derive(Clone, Debug)]
 pub struct Note {
     pub at: [f64; 2],
-    pub text: &'static str,
+    pub text: String,
     pub colour: RGBColor,
 }
 
@@ -386,7 +386,7 @@ impl Panel {
         for note in &self.notes {
             let style = font(FONT - 1, note.colour).pos(Pos::new(HPos::Left, VPos::Center));
             let at = self.at(note.at[0], note.at[1]);
-            chart.draw_series([Text::new(note.text, at, style)])?;
+            chart.draw_series([Text::new(note.text.clone(), at, style)])?;
         }
         Ok(())
     }

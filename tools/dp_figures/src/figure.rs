@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::drawing::{Panel, Picture};
 use crate::estimate::Estimate;
 
-/// A picture with the tables that it is drawn from.
+/// A picture with the tables that it is drawn from, if they are its own.
 pub struct Figure {
     pub picture: Picture,
     pub tables: Vec<Table>,
@@ -75,8 +75,10 @@ impl Figure {
 
     /// Writes the picture and its numbers into a folder, in files of this name.
     pub fn write(&self, folder: &Path, name: &str) -> Result<(), Box<dyn Error>> {
-        let tables: Vec<String> = self.tables.iter().map(Table::text).collect();
-        fs::write(folder.join(name).with_extension("tsv"), tables.join("\n"))?;
+        if !self.tables.is_empty() {
+            let tables: Vec<String> = self.tables.iter().map(Table::text).collect();
+            fs::write(folder.join(name).with_extension("tsv"), tables.join("\n"))?;
+        }
         fs::write(folder.join(name).with_extension("svg"), self.picture.svg()?)?;
         Ok(())
     }

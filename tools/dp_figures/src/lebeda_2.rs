@@ -116,7 +116,7 @@ impl Data {
             ],
             notes: vec![Note {
                 at: [6.3, 1300.0],
-                text: "least at C = 10: 2550.25",
+                text: "least at C = 10: 2550.25".to_owned(),
                 colour: BLUE,
             }],
             silhouette: Vec::new(),

@@ -1,7 +1,7 @@
-//! Figures of the literature, drawn from the mechanisms of `dp_core`: `make figures`, or
+//! Figures of the literature, drawn from the mechanisms of `dp_core`, and the one of docs/against-others.md: `make figures`, or
 //! `cargo run --release -p dp_figures`.
 //!
-//! `dp_figures [FOLDER [NAME ...]]` writes `NAME.svg` and, with the numbers in it, `NAME.tsv`, into
+//! `dp_figures [FOLDER [NAME ...]]` writes `NAME.svg` and, where it makes the numbers in it, `NAME.tsv`, into
 //! `docs/figures` if no folder is given; all figures if no names are. `docs/figures.md` says what
 //! they show. Noise is drawn by the mechanisms themselves, from seeds that are fixed, so that the
 //! same files come out each time.
@@ -20,6 +20,7 @@ mod kulesza_3;
 mod kulesza_h;
 mod lebeda_2;
 mod lebeda_3;
+mod peers;
 mod words;
 
 use std::error::Error;
@@ -31,7 +32,7 @@ use figure::Figure;
 /// A figure: the name of its files, which one it is, and how it is made.
 type Entry = (&'static str, &'static str, fn() -> Figure);
 
-const FIGURES: [Entry; 9] = [
+const FIGURES: [Entry; 10] = [
     (
         "kulesza-2-epsilon",
         "Kulesza et al., Figure 2, first panel",
@@ -65,6 +66,7 @@ const FIGURES: [Entry; 9] = [
     ("kamath-3a", "Kamath et al., Figure 3a", || {
         kamath_3a::data(kamath_3a::RUNS).figure()
     }),
+    ("peers", "against others", peers::figure),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -84,4 +86,35 @@ fn main() -> Result<(), Box<dyn Error>> {
         eprintln!("{what}: {name}.svg, {seconds:.1} s");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// The repository keeps the numbers of each figure and not the picture; a page says what it shows.
+    #[test]
+    fn every_figure_has_its_numbers_and_a_page() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let pages: String = ["figures.md", "accuracy.md", "against-others.md"]
+            .iter()
+            .map(|page| fs::read_to_string(docs.join(page)).unwrap())
+            .collect();
+        let mut kept: Vec<String> = fs::read_dir(docs.join("figures"))
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .filter_map(|file| file.strip_suffix(".tsv").map(str::to_owned))
+            .collect();
+        kept.sort();
+        let mut names = FIGURES.map(|(name, ..)| name);
+        names.sort_unstable();
+        assert_eq!(kept, names);
+        for name in names {
+            let named = format!("`figures/{name}.svg` ([numbers](figures/{name}.tsv)):");
+            assert!(pages.contains(&named), "{name}");
+        }
+    }
 }
