@@ -185,6 +185,16 @@ fn demo_data(client: &mut Client) {
     client.batch_execute(person).expect("the table of people");
 }
 
+/// The set-up of a page that has that of another, as `<!-- set-up: protect-a-table.md -->`: the first SQL there.
+fn set_up_of(markdown: &str) -> Option<String> {
+    let (_, rest) = markdown.split_once("<!-- set-up: ")?;
+    let (other, _) = rest.split_once(" -->")?;
+    let page = repository().join("docs").join(other);
+    let page = fs::read_to_string(page).expect("the page with the set-up");
+    let first = blocks(&page).into_iter().find(|block| block.info == "sql");
+    Some(first.expect("SQL").text)
+}
+
 /// Runs the SQL of all pages, each in a database of its own. Gives `check` each block of text, with where it stands and
 /// the statement that it is the answer of, which was the last to run.
 fn run_pages(build: Build, mut check: impl FnMut(&mut Client, &str, &Block, &str, Table)) {
@@ -212,6 +222,9 @@ fn run_pages(build: Build, mut check: impl FnMut(&mut Client, &str, &Block, &str
                 .batch_execute("DROP EXTENSION dp_mean CASCADE")
                 .expect("a reader starts without it");
         }
+        if let Some(other) = set_up_of(&markdown) {
+            client.batch_execute(&other).expect("the set-up");
+        }
         let mut last = None;
         for block in &blocks {
             let place = format!("{name}, line {}", block.line);
@@ -235,6 +248,7 @@ fn run_pages(build: Build, mut check: impl FnMut(&mut Client, &str, &Block, &str
             }
         }
         drop_roles(&mut client, &markdown);
+        drop_roles(&mut client, &set_up_of(&markdown).unwrap_or_default());
     }
 }
 
@@ -649,4 +663,58 @@ fn the_page_of_the_audit_is_complete() {
         written -= 1;
     }
     assert_eq!(written, 0, "mutations that are no more");
+}
+
+/// What the sources raise, as text: strings that go on in the next line are one, and quotes are quotes.
+fn raised() -> String {
+    fn read(folder: &Path, text: &mut String) {
+        for entry in fs::read_dir(folder).expect("a folder of sources") {
+            let path = entry.expect("a file").path();
+            let kind = path.extension().and_then(|kind| kind.to_str());
+            if path.is_dir() {
+                read(&path, text);
+            } else if kind == Some("rs") || kind == Some("sql") {
+                text.push_str(&fs::read_to_string(&path).expect("a source"));
+            }
+        }
+    }
+    let mut text = String::new();
+    for folder in ["src", "crates/dp_core/src", "sql"] {
+        read(&repository().join(folder), &mut text);
+    }
+    let mut joined = String::new();
+    let mut parts = text.split("\\\n");
+    joined.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        joined.push_str(part.trim_start());
+    }
+    joined.replace("\\\"", "\"")
+}
+
+/// Every message that docs/troubleshooting.md quotes is one that is raised, but for PostgreSQL's own.
+#[test]
+fn every_message_of_the_troubleshooting_exists() {
+    let page = repository().join("docs/troubleshooting.md");
+    let page = fs::read_to_string(page).expect("docs/troubleshooting.md");
+    let (ours, of_postgresql) = page
+        .split_once("## Messages of PostgreSQL")
+        .expect("the section of PostgreSQL's own");
+    assert!(of_postgresql.contains("| 42P06 |"), "not PostgreSQL's own");
+    let source = raised();
+    let (mut missing, mut count) = (Vec::new(), 0);
+    for line in ours.lines().filter(|line| line.starts_with("| ")) {
+        let message = line.split(" | ").nth(1).unwrap_or_default();
+        for quoted in message.split('`').skip(1).step_by(2) {
+            count += 1;
+            // What differs from case to case is `...`, with the quotes or commas around it.
+            for piece in quoted.split("...") {
+                let piece = piece.trim_matches([' ', '"', ',', ':']);
+                if piece.len() > 3 && !source.contains(piece) {
+                    missing.push(format!("{quoted}: {piece}"));
+                }
+            }
+        }
+    }
+    assert!(count > 40, "{count} messages");
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
 }

@@ -12,7 +12,7 @@ pub fn no_budget(function: &str, budget: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
         format!("{function}: budget \"{budget}\" does not exist"),
-        "dp_set_budget(name, epsilon, delta) makes one; dp_budgets lists those that you may see.",
+        "dp_set_budget(name, eps, delta) makes one; dp_budgets lists those that you may see.",
     )
 }
 
@@ -60,7 +60,7 @@ pub fn other_home(function: &str, budget: &str, difference: (&str, i64, i64)) ->
         message,
         "Nothing was spent. After a promotion, a restore, an upgrade or a copy of the database, the owner of \
          the budget \
-         says how much was spent that is not in this ledger: dp_continue_budget(name, epsilon, delta), with 0 and 0 if \
+         says how much was spent that is not in this ledger: dp_continue_budget(name, eps, delta), with 0 and 0 if \
          nothing is missing.",
     )
 }
@@ -177,7 +177,7 @@ pub fn spent_unknown(budget: &str) -> Refusal {
         format!("dp_mean: spending of budget \"{budget}\" is unknown after a restore"),
         "Nothing was spent now. The database was restored without all rows of dp_mean.spent, or with some of \
          them twice. \
-         The owner of the budget says what was spent by dp_restore_budget(name, epsilon, delta).",
+         The owner of the budget says what was spent by dp_restore_budget(name, eps, delta).",
     )
 }
 

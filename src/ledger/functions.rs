@@ -57,7 +57,7 @@ fn role_at(function: &str, call: Call, i: usize) -> Result<Oid, Refusal> {
         .ok_or_else(|| errors::no_role(function))
 }
 
-/// `dp_set_budget(name, epsilon, delta [, role])`
+/// `dp_set_budget(name, eps, delta [, role])`
 fn budget(call: Call) -> Option<Datum> {
     const FUNCTION: &str = "dp_set_budget";
     session::refuse_read_only(c"dp_set_budget()");
@@ -93,7 +93,7 @@ fn budget_owner(call: Call) -> Option<Datum> {
 
 sql_function!(dp_set_budget_owner, budget_owner);
 
-/// `dp_continue_budget(name, epsilon, delta)`
+/// `dp_continue_budget(name, eps, delta)`
 fn budget_continue(call: Call) -> Option<Datum> {
     const FUNCTION: &str = "dp_continue_budget";
     session::refuse_read_only(c"dp_continue_budget()");
@@ -118,7 +118,7 @@ fn budget_continue(call: Call) -> Option<Datum> {
 
 sql_function!(dp_continue_budget, budget_continue);
 
-/// `dp_restore_budget(name, epsilon, delta [, role])`
+/// `dp_restore_budget(name, eps, delta [, role])`
 fn budget_restore(call: Call) -> Option<Datum> {
     const FUNCTION: &str = "dp_restore_budget";
     session::refuse_read_only(c"dp_restore_budget()");
