@@ -1,5 +1,4 @@
-//! Means, sums and variances that find their bounds, through SQL: what it answers, what it shows beside the answer,
-//! what it refuses, how private it is at most.
+//! Means, sums and variances that find their bounds, through SQL: what it answers, and shows beside the answer.
 
 use dp_mean_tests::{Build, rows, run, session, value};
 use postgres::Client;

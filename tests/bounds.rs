@@ -1,4 +1,4 @@
-//! `dp_bounds`: what it finds in every plan, its arguments, an audit.
+//! `dp_bounds`: what it finds in every plan, its arguments.
 //!
 //! At eps 50 a bin is kept if it holds one row: its threshold is 1, and noise is 0 but for a chance
 //! of 4e-22.

@@ -1,4 +1,4 @@
-//! `dp_cdf`: near the parts of the rows, the same in every plan; its arguments; an audit.
+//! `dp_cdf`: near the parts of the rows; persons.
 
 use dp_mean_tests::{Build, PARALLEL, refused, run, session, value};
 

@@ -1,4 +1,4 @@
-//! `dp_clamped`: exact but for the noise, in every plan; its arguments; an audit.
+//! `dp_clamped`: exact but for the noise; what a person spends; intervals of clamped values.
 //!
 //! At eps 50 the noise of a count is 0 but for a chance of 4e-22, so that answers show the state.
 

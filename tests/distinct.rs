@@ -1,5 +1,4 @@
-//! `dp_count_distinct` and `dp_count_distinct_estimate` against `count(DISTINCT id)`, for ids of all types, in every
-//! plan.
+//! `dp_count_distinct` and `dp_count_distinct_estimate` against `count(DISTINCT id)`, for ids of all types.
 
 use dp_mean_tests::{Build, rows, run, session, value};
 use postgres::Client;

@@ -1,4 +1,4 @@
-//! `dp_histogram`: exact but for the noise, in every plan; its edges; its arguments; an audit.
+//! `dp_histogram`: exact but for the noise; its edges and its options.
 //!
 //! At eps 50 the noise of a count is 0 but for a chance of 4e-22, so that answers show the state.
 

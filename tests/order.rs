@@ -1,5 +1,5 @@
-//! Order does not matter: the integers before the noise are the same for any order of the rows,
-//! any number of workers, any partitions and any way to group; and they are those that the grid
+//! Order does not matter: the integers before the noise are the same for any order of the rows
+//! and any number of workers; and they are those that the grid
 //! gives in this process, row by row.
 
 use dp_core::encoding::grid::{Bounds, Grid};

@@ -1,4 +1,4 @@
-//! `dp_quantile_estimate`: its interval, the same in every plan, what it costs, its arguments; an audit.
+//! `dp_quantile_estimate`: its interval, what it costs; persons.
 
 use dp_mean_tests::{Build, PARALLEL, refused, rows, run, session, value};
 

@@ -1,5 +1,5 @@
-//! `dp_quantile`, `dp_median` and `dp_quantiles`: near the rank that was asked for, the same in every plan; their
-//! arguments; persons; an audit.
+//! `dp_quantile`, `dp_median` and `dp_quantiles`: near the rank that was asked for; their
+//! states; persons.
 //!
 //! Where all rows are at one place and eps is 50, the answer is that place but for a chance below 1e-9: that many more rows are
 //! wanted than places are near.

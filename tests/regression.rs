@@ -1,5 +1,5 @@
-//! `dp_covar_pop`, `dp_corr`, `dp_regr_slope`, `dp_regr_intercept` and `dp_regr` against PostgreSQL's own, in every
-//! plan, and what they cost.
+//! `dp_covar_pop`, `dp_corr`, `dp_regr_slope`, `dp_regr_intercept` and `dp_regr` against PostgreSQL's
+//! own, and against the integers of the grid.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! `dp_var_pop`, `dp_stddev_pop` and `dp_var_pop_estimate` against PostgreSQL's own, in every plan, and
-//! what they cost.
+//! `dp_var_pop`, `dp_stddev_pop` and `dp_var_pop_estimate` against PostgreSQL's own, and against
+//! the integers of the grid.
 
 use std::collections::HashMap;
 

@@ -1,10 +1,9 @@
 //! Vectors: the integers that reach the states of dp_counts and dp_sums, and the answers that come
-//! of them, whatever an array looks like in memory, in every plan, with rows and without.
+//! of them, whatever an array looks like in memory.
 //!
 //! `dp_test_counts_state` and `dp_test_sums_state` of `tests/sql/testing.sql` show the integers, as
 //! `n s1 s2 ...`. What they must be comes by other roads: for questions from plain SQL, for values
-//! from the grid steps that dp_mean and dp_sum take of single values. What no rows must answer
-//! comes from the mechanism in this process.
+//! from the grid steps that dp_mean and dp_sum take of single values.
 
 use dp_mean_tests::statistics::{ALPHA, normal_deviations};
 use dp_mean_tests::{

@@ -1,5 +1,5 @@
-//! Audits through SQL: how private can the mechanisms be at most, judged by their answers alone? `whole` is
-//! `make audit`; the others are held to thresholds in every run.
+//! Audits through SQL: how private can the mechanisms be at most, judged by their answers alone? `whole` has
+//! every mechanism, and is `make audit` too.
 
 mod gate;
 mod gaussian;

@@ -132,18 +132,6 @@ fn no_event_of_bounded_means_tells_more_than_epsilon() {
     }
 }
 
-#[test]
-fn the_audit_notices_that_the_noise_of_bounded_means_is_halved() {
-    let mut releases = session(82, Noise::Halved, &BOUNDED);
-    for eps in [1.0, 2.0] {
-        for mechanism in ["smooth", "clipped(n=1)", "clipped(n=3)"] {
-            let call = format!("dp_mean(x, 0, 1, {eps}, '{mechanism}')");
-            let bound = pure_bounds(&mut releases, &call, REPLACED);
-            assert!(bound > eps, "{call}: the audit found no more than {bound}");
-        }
-    }
-}
-
 // With delta ------------------------------------------------------------------------------------
 
 const DELTA: f64 = 0.055;
