@@ -87,7 +87,7 @@ mutants:        ## small changes of dp_core and src/, each of which a test must 
 editor:         ## what rust-analyzer, and a cargo that is started by hand, need to find PostgreSQL
 	@scripts/editor
 
-docs:           ## docs/reference.md, from the catalog of a throw-away server
+docs:           ## docs/reference.md and the tables of docs/quick-reference.md, from the catalog of a throw-away server
 	@scripts/docs
 
 figures:        ## the figures of docs/figures.md, from the mechanisms: FIGURES="kamath-1 lebeda-3" are two of them

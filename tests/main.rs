@@ -38,6 +38,7 @@ mod privileges;
 mod quantile_estimates;
 mod quantiles;
 mod questions;
+mod quick_reference;
 mod randomness;
 mod record;
 mod reference;

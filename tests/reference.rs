@@ -10,14 +10,14 @@ use postgres::Client;
 use crate::documentation::repository;
 
 /// Members of the extension, by a class of objects.
-const MEMBERS: &str = "SELECT objid FROM pg_depend WHERE refclassid = 'pg_extension'::regclass \
+pub const MEMBERS: &str = "SELECT objid FROM pg_depend WHERE refclassid = 'pg_extension'::regclass \
      AND deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'dp_mean')";
 
 /// The mechanism parameters that all mechanisms take.
 const EVERYWHERE: [&str; 2] = ["rows", "groups"];
 
 /// What functions are for: a title, and their names. Sections for mechanisms, types and settings follow.
-const PURPOSES: &[(&str, &[&str])] = &[
+pub const PURPOSES: &[(&str, &[&str])] = &[
     (
         "Means, sums and counts",
         &[
@@ -159,7 +159,7 @@ struct Function {
 }
 
 /// A value in the cell of a Markdown table.
-fn cell(text: &str) -> String {
+pub fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 

@@ -36,6 +36,8 @@ pub type Scalar<A> = dyn Mechanism<Answer = A>;
 pub struct Info {
     /// Its name, as a user writes it.
     pub name: &'static str,
+    /// What it is and when to take it, in Markdown, for the quick reference.
+    pub what: &'static str,
     /// The privacy guarantee of one release.
     pub guarantee: &'static str,
     /// What bounds its privacy loss, and so what a release costs in other currencies.

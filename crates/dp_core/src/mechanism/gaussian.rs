@@ -9,9 +9,10 @@ pub(crate) const GAUSSIAN: &str = "mu-Gaussian differential privacy; with delta=
                                    (eps, delta)-differential privacy, with rho= it is rho-zCDP";
 
 /// What to tell users of the Gaussian mechanism of a single number.
-pub(crate) const fn info(source: &'static str) -> Info {
+pub(crate) const fn info(what: &'static str, source: &'static str) -> Info {
     Info {
         name: "gaussian",
+        what,
         guarantee: GAUSSIAN,
         loss: Loss::Gaussian,
         neighbours: ADD_REMOVE,

@@ -758,7 +758,13 @@ fn the_catalog_is_complete() {
     }
     assert_eq!(count, rows.iter().filter(|row| row.1).count());
     for (position, (aggregate, _, info)) in rows.iter().enumerate() {
-        let texts = [info.name, info.guarantee, info.neighbours, info.source];
+        let texts = [
+            info.name,
+            info.what,
+            info.guarantee,
+            info.neighbours,
+            info.source,
+        ];
         assert!(texts.iter().all(|text| !text.is_empty()));
         assert!(
             info.parameters

@@ -10,6 +10,7 @@ use crate::sampler::normal::RoundedNormal;
 
 pub(crate) const ENTRY: Entry<PairMechanism> = Entry {
     info: gaussian::info(
+        "Gaussian noise on six sums of products",
         "Dong, Roth, Su 2022, Gaussian differential privacy: the Gaussian mechanism; on sums of an integer form \
          near the best one",
     ),

@@ -12,6 +12,8 @@ use crate::sampler::discrete_laplace::DiscreteLaplace;
 pub(crate) const ENTRY: Entry<PairMechanism> = Entry {
     info: Info {
         name: "laplace",
+        what: "discrete Laplace noise on six sums of products that a row moves by one unit \
+               together",
         guarantee: PURE,
         loss: Loss::Laplace { steps: PAIR_STEPS },
         neighbours: ADD_REMOVE,

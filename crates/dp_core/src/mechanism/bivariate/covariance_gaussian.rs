@@ -10,6 +10,7 @@ use crate::sampler::normal::RoundedNormal;
 
 pub(crate) const ENTRY: Entry<PairMechanism> = Entry {
     info: gaussian::info(
+        "Gaussian noise on four sums of products",
         "Dong, Roth, Su 2022, Gaussian differential privacy: the Gaussian mechanism; on sums counted from the \
          midpoints, each with noise of its own size",
     ),

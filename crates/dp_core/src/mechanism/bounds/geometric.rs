@@ -26,6 +26,8 @@ const USUAL_BETA: f64 = 1e-9;
 pub(crate) const ENTRY: Entry<BoundsFinder> = Entry {
     info: Info {
         name: "geometric",
+        what: "two-sided geometric noise on numbers of rows between powers of two; at eps 1 it \
+               takes about 26 rows between two powers of two to be noticed",
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: ADD_REMOVE,

@@ -199,9 +199,14 @@ impl<Q: Question> Finding<Q::Sums, Q::Answer> for Auto<Q> {
 }
 
 /// What to tell users of a mechanism that finds its bounds.
-pub(crate) const fn info(source: &'static str, parameters: &'static [Parameter]) -> Info {
+pub(crate) const fn info(
+    what: &'static str,
+    source: &'static str,
+    parameters: &'static [Parameter],
+) -> Info {
     Info {
         name: "auto",
+        what,
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: ADD_REMOVE,

@@ -15,6 +15,7 @@ use crate::sampler::staircase::Staircase;
 pub(crate) const ENTRY: Entry<Clamped> = Entry {
     info: Info {
         name: "geometric",
+        what: "two-sided geometric noise on each of the three numbers: a row is in one only",
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: ADD_REMOVE,

@@ -16,6 +16,8 @@ use crate::sampler::staircase::Staircase;
 pub(crate) const ENTRY: Entry<Scalar<i64>> = Entry {
     info: Info {
         name: "geometric",
+        what: "two-sided geometric noise: optimal for counts (Ghosh, Roughgarden, Sundararajan \
+               2009)",
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: ADD_REMOVE,

@@ -18,6 +18,7 @@ use crate::sampler::staircase::Staircase;
 pub(crate) const ENTRY: Entry<Scalar<i64>> = Entry {
     info: Info {
         name: "undercount",
+        what: "never above the number of rows. (eps, delta)",
         guarantee: "(eps, delta)-differential privacy",
         loss: Loss::Approximate,
         neighbours: ADD_REMOVE,

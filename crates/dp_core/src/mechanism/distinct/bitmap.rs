@@ -61,6 +61,7 @@ const MOST_VALUES: f64 = 1e6;
 pub(crate) const ENTRY: Entry<DistinctMechanism> = Entry {
     info: Info {
         name: "bitmap",
+        what: "how full a bitmap of the ids is, with two-sided geometric noise",
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: "add or remove all rows of one id; with values=, those of that many ids",

@@ -25,6 +25,7 @@ const OUTSIDE: Parameter = Parameter {
 pub(crate) const ENTRY: Entry<Histogram> = Entry {
     info: Info {
         name: "geometric",
+        what: "two-sided geometric noise on each bucket: a row is in one only",
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: ADD_REMOVE,

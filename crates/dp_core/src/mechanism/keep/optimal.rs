@@ -14,6 +14,8 @@ use crate::sampler::selection::Selection;
 pub(crate) const ENTRY: Entry<Scalar<bool>> = Entry {
     info: Info {
         name: "keep",
+        what: "Desfontaines, Voss, Gipson, Mandayam 2022: shows groups with the largest \
+               probability there is. (eps, delta)",
         guarantee: "(eps, delta)-differential privacy",
         loss: Loss::Approximate,
         neighbours: ADD_REMOVE,

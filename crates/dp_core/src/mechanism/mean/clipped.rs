@@ -19,6 +19,8 @@ use crate::sampler::staircase::Staircase;
 pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "clipped",
+        what: "Kamath et al. 2023, Proposition 3.5, with staircase noise: the least there is on a \
+               clipped sum. For a public number of rows `n=`; neighbours replace a row",
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: REPLACE,

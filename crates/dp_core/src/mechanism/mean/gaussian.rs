@@ -16,6 +16,7 @@ use crate::sampler::normal::RoundedNormal;
 
 pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: gaussian::info(
+        "Gaussian noise, rounded",
         "Lebeda 2024, Better Gaussian mechanism using correlated noise: algorithm 1 with \
          d = 1; the same distribution as Fitzsimons, Honaker, Shoemate, Singhal 2024",
     ),

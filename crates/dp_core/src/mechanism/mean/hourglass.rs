@@ -16,6 +16,8 @@ use crate::sampler::{self, staircase};
 pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "hourglass",
+        what: "Kulesza, Suresh, Wang 2024, Algorithm 3 with the hourglass noise: min-max optimal \
+               at every eps",
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: ADD_REMOVE,

@@ -17,6 +17,8 @@ use crate::sampler::staircase::Staircase;
 pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "hybrid",
+        what: "Kamath et al. 2023, Proposition 3.7: no bias for any rows, and shows rows with \
+               probability delta; refused unless a superuser sets `dp_mean.allow_pathological`",
         guarantee: APPROXIMATE,
         loss: Loss::Approximate,
         neighbours: REPLACE,

@@ -19,6 +19,7 @@ use crate::random::{Bits, Generator};
 pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "independent",
+        what: "Algorithm 1: as `shifted`, without centring; a baseline",
         guarantee: PURE,
         loss: Loss::TwoLaplaces { steps: grid::STEPS },
         neighbours: ADD_REMOVE,

@@ -15,6 +15,7 @@ use crate::sampler::discrete_laplace::DiscreteLaplace;
 pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "laplace",
+        what: "Algorithm 3 with discrete Laplace noise",
         guarantee: PURE,
         loss: Loss::Laplace { steps: grid::STEPS },
         neighbours: ADD_REMOVE,

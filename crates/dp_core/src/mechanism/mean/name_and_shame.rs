@@ -12,6 +12,7 @@ use crate::request::budget::DELTA;
 pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "name_and_shame",
+        what: "Proposition 3.6: as `hybrid`, without the noise",
         guarantee: "(0, delta)-differential privacy, by showing a row with probability delta; \
                     refused unless dp_mean.allow_pathological is on",
         loss: Loss::Approximate,

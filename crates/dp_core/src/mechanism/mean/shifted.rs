@@ -19,6 +19,8 @@ use crate::random::{Bits, Generator};
 pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "shifted",
+        what: "Algorithm 2: half of eps on a centred sum, half on a count. What most libraries \
+               do; a baseline",
         guarantee: PURE,
         loss: Loss::TwoLaplaces { steps: grid::STEPS },
         neighbours: ADD_REMOVE,

@@ -17,6 +17,8 @@ use crate::sampler::staircase2::{self, Staircase2, best_gamma};
 pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "staircase",
+        what: "Algorithm 3 with two-dimensional staircase noise (Geng, Kairouz, Oh, Viswanath \
+               2015)",
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: ADD_REMOVE,

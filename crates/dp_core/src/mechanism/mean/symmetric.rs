@@ -28,6 +28,9 @@ pub(crate) const SYMMETRIC: &str = "rows of a symmetric distribution, in their o
 pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "symmetric",
+        what: "no bias for rows of a symmetric distribution, and no bounds: `lo` and `hi` are \
+               NULL. Kamath et al. 2023, Algorithm 2, with the hourglass inside. (eps, delta); \
+               may answer NULL",
         guarantee: APPROXIMATE,
         loss: Loss::Approximate,
         neighbours: ADD_REMOVE,

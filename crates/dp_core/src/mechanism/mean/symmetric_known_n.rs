@@ -20,6 +20,7 @@ use crate::sampler::staircase::Staircase;
 pub(crate) const ENTRY: Entry<Mean> = Entry {
     info: Info {
         name: "symmetric_known_n",
+        what: "`symmetric` for a public number of rows `n=`; neighbours replace a row",
         guarantee: APPROXIMATE,
         loss: Loss::Approximate,
         neighbours: REPLACE,

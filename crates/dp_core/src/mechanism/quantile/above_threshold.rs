@@ -38,6 +38,8 @@ const USUAL: Cuts = Cuts {
 pub(crate) const ENTRY: Entry<dyn RankMechanism> = Entry {
     info: Info {
         name: "rising",
+        what: "a walk that stops where enough rows are passed (Durfee 2023): for quantiles far \
+               out, between loose bounds",
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: ADD_REMOVE,

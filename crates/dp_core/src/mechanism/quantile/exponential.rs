@@ -31,6 +31,8 @@ pub(super) const RHO: Parameter = Parameter {
 pub(crate) const ENTRY: Entry<dyn RankMechanism> = Entry {
     info: Info {
         name: "em",
+        what: "the exponential mechanism over ranks, recursively for several (Kaplan, Schnapp, \
+               Stemmer 2022)",
         guarantee: "eps-differential privacy; with rho= it is rho-zCDP",
         loss: Loss::BoundedRange,
         neighbours: ADD_REMOVE,

@@ -13,6 +13,9 @@ use crate::request::checked::Request;
 
 pub(crate) const ENTRY: Entry<SumMechanism> = Entry {
     info: release::info(
+        "no bounds needed, as `auto` of `dp_mean`: one bound for the rows' magnitudes, then \
+         the staircase. 1.7 to 2.0 times the error of the best bound, from 500 / eps rows \
+         on",
         "Dwork, Roth 2014, The algorithmic foundations of differential privacy: AboveThreshold, over octaves, and the \
          exponential mechanism, over bounds of magnitude; then Geng, Viswanath 2014",
         &[BEYOND],

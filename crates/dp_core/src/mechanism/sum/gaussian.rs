@@ -13,6 +13,7 @@ use crate::sampler::normal::RoundedNormal;
 
 pub(crate) const ENTRY: Entry<SumMechanism> = Entry {
     info: gaussian::info(
+        "Gaussian noise, rounded",
         "Dong, Roth, Su 2022, Gaussian differential privacy: the Gaussian mechanism; calibrated as \
          in Balle, Wang 2018",
     ),

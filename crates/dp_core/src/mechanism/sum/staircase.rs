@@ -16,6 +16,7 @@ use crate::sampler::{self, staircase};
 pub(crate) const ENTRY: Entry<SumMechanism> = Entry {
     info: Info {
         name: "staircase",
+        what: "the least variance of all (Geng, Viswanath 2014)",
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: ADD_REMOVE,

@@ -11,6 +11,8 @@ use crate::mechanism::variance::moments::SAMPLE;
 
 pub(crate) const ENTRY: Entry<SomeVariance> = Entry {
     info: release::info(
+        "no bounds needed, as `auto` of `dp_mean`; then `laplace` between the bounds. 1.8 \
+         to 2.1 times the error of the best bounds, from 500 / eps rows on",
         "Dwork, Roth 2014, The algorithmic foundations of differential privacy: AboveThreshold, over octaves, and the \
          exponential mechanism, over pairs of bounds; then Kulesza, Suresh, Wang 2024: algorithm 3, here for polynomials of \
          degree two",

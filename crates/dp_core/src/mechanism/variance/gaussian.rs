@@ -17,6 +17,7 @@ pub(crate) const ENTRY: Entry<SomeVariance> = Entry {
     info: Info {
         parameters: &[DELTA, MU, RHO, SAMPLE],
         ..gaussian::info(
+            "Gaussian noise on three sums",
             "Dong, Roth, Su 2022, Gaussian differential privacy: the Gaussian mechanism; on the \
              sums that the D-optimal design of Kiefer, Wolfowitz 1960 leads to",
         )

@@ -16,6 +16,7 @@ use crate::sampler::discrete_laplace::DiscreteLaplace;
 pub(crate) const ENTRY: Entry<SomeVariance> = Entry {
     info: Info {
         name: "laplace",
+        what: "discrete Laplace noise on three sums that a row moves by one unit together",
         guarantee: PURE,
         loss: Loss::Laplace {
             steps: grid::COARSE_STEPS,

@@ -19,6 +19,7 @@ use crate::sampler::normal::RoundedNormal;
 pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "correlated",
+        what: "Lebeda 2024, Algorithm 1: Gaussian noise that is partly common to all",
         guarantee: GAUSSIAN,
         loss: Loss::Gaussian,
         neighbours: EITHER,

@@ -17,6 +17,8 @@ use crate::sampler::normal::RoundedSums;
 pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "ellipse",
+        what: "Joseph, Yu 2024: for rows that say yes to at most `k=` questions (of more, the \
+               first `k` count)",
         guarantee: GAUSSIAN,
         loss: Loss::Gaussian,
         neighbours: ADD_REMOVE,

@@ -15,6 +15,7 @@ use crate::sampler::normal::RoundedNormal;
 pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "gaussian",
+        what: "the standard: independent Gaussian noise",
         guarantee: GAUSSIAN,
         loss: Loss::Gaussian,
         neighbours: EITHER,

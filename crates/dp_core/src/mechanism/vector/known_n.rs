@@ -19,6 +19,7 @@ use crate::sampler::normal::RoundedNormal;
 pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "known_n",
+        what: "Lebeda 2024, Lemma 3.6: the number of rows is given, `n=`",
         guarantee: GAUSSIAN,
         loss: Loss::Gaussian,
         neighbours: ADD_REMOVE,

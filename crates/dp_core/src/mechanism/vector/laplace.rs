@@ -14,6 +14,7 @@ use crate::sampler::discrete_laplace::DiscreteLaplace;
 pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "laplace",
+        what: "discrete Laplace noise, the only one here without a delta",
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: EITHER,
