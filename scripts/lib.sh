@@ -202,13 +202,14 @@ build() {
 
 # compile PROFILE...: several at once, as the end of each keeps one core busy and no more.
 compile() {
-	local profile features job jobs=() status=0
+	local profile job jobs=() status=0 what
 	trap 'kill $(jobs -p) 2>/dev/null; exit 143' TERM
 	for profile; do
-		features=pg$MAJOR
-		[ "$profile" = release ] || features+=,$profile
-		env PGRX_PG_CONFIG_PATH="$PG_CONFIG" cargo build --package "$EXTENSION" --lib --profile "$profile" \
-			--no-default-features --features "$features" --target-dir target &
+		# For tests, with the tests inside a backend: they share this library, and all that it depends on, if they are named here.
+		what=(--lib --features "pg$MAJOR")
+		[ "$profile" = release ] || what=(--lib --tests --features "pg$MAJOR,pg_test")
+		env PGRX_PG_CONFIG_PATH="$PG_CONFIG" cargo build --package "$EXTENSION" --profile "$profile" \
+			--no-default-features "${what[@]}" --target-dir target &
 		jobs+=($!)
 	done
 	for job in "${jobs[@]}"; do wait "$job" || status=$?; done
