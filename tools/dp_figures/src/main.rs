@@ -1,4 +1,5 @@
-//! Figures of the literature, drawn from the mechanisms of `dp_core`, and the one of docs/against-others.md: `make figures`, or
+//! Figures of the literature, drawn from the mechanisms of `dp_core`, and the one of docs/against-others.md:
+//! `make figures`, or
 //! `cargo run --release -p dp_figures`.
 //!
 //! `dp_figures [FOLDER [NAME ...]]` writes `NAME.svg` and, where it makes the numbers in it, `NAME.tsv`, into
