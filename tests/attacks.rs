@@ -213,22 +213,13 @@ fn forged_vectors() -> Vec<Vec<u8>> {
     all
 }
 
-/// What a state of cells holds behind its length word: cells to a unit, their width and offset; what
-/// coins chose; the places of the table as a power of two, those that are used, whether rows were
-/// left out, whether coins are tossed; and for each place a cell, its rows and the sum of their steps.
-fn cells(
-    magic: u32,
-    n: i64,
-    line: [f64; 3],
-    chosen: [u64; 3],
-    [places, used, full, coined]: [u32; 4],
-    slots: &[[u64; 3]],
-) -> Vec<u8> {
+/// What a state of cells holds behind its length word: cells to a unit, their width and offset; the
+/// places of the table as a power of two, those that are used, whether rows were left out, nothing; and for
+/// each place a cell, its rows and the sum of their steps.
+fn cells(magic: u32, n: i64, line: [f64; 3], head: [u32; 4], slots: &[[u64; 3]]) -> Vec<u8> {
     let mut bytes = magic.to_ne_bytes().to_vec();
     bytes.extend(n.to_ne_bytes());
     bytes.extend(line.iter().flat_map(|number| number.to_ne_bytes()));
-    bytes.extend(chosen.iter().flat_map(|number| number.to_ne_bytes()));
-    let head = [places, used, full, coined];
     bytes.extend(head.iter().flat_map(|number| number.to_ne_bytes()));
     bytes.extend(
         slots
@@ -239,7 +230,18 @@ fn cells(
     bytes
 }
 
-const CELL_MAGIC: u32 = 0xd9_3a_5e_21;
+const CELL_MAGIC: u32 = 0xd9_3a_5e_22;
+const COINED_MAGIC: u32 = 0xd9_3a_5e_23;
+
+/// What a state of a mean that may show rows holds behind its length word: what coins chose, and a state of cells
+/// with its length word.
+fn coined(chosen: [u64; 3], cells: &[u8]) -> Vec<u8> {
+    let mut bytes = COINED_MAGIC.to_ne_bytes().to_vec();
+    bytes.extend(chosen.iter().flat_map(|number| number.to_ne_bytes()));
+    bytes.extend(((cells.len() as u32 + 4) << 2).to_ne_bytes());
+    bytes.extend(cells);
+    bytes
+}
 
 /// The lines of the means without bounds among [`calls`], with an offset.
 fn lines() -> [[f64; 3]; 3] {
@@ -299,7 +301,7 @@ fn forged_cells() -> Vec<Vec<u8>> {
         for length in [0, 1, 7, 8, 9, 16, 17] {
             let slots = empty(length);
             let head = [places, 0, 0, 0];
-            all.push(cells(CELL_MAGIC, 1, lines()[0], [0; 3], head, &slots));
+            all.push(cells(CELL_MAGIC, 1, lines()[0], head, &slots));
         }
     }
     // Cells at the ends, tables without an empty place, numbers of cells that are wrong.
@@ -325,9 +327,12 @@ fn forged_cells() -> Vec<Vec<u8>> {
                     let line = lines()[of_call];
                     let n = *random.pick(&[i64::MIN, -1, 0, 1, i64::MAX]);
                     let chosen = *random.pick(&[[0; 3], [u64::MAX; 3], [1, 0, 1 << 63]]);
-                    let coined = u32::from(of_call == 2);
-                    let head = [3, used, random.below(2) as u32, coined];
-                    all.push(cells(CELL_MAGIC, n, line, chosen, head, &slots));
+                    let head = [3, used, random.below(2) as u32, 0];
+                    let plain = cells(CELL_MAGIC, n, line, head, &slots);
+                    all.push(match of_call {
+                        2 => coined(chosen, &plain),
+                        _ => plain,
+                    });
                 }
             }
         }
@@ -342,16 +347,23 @@ fn forged_cells() -> Vec<Vec<u8>> {
         for full in [0, 1, u32::MAX] {
             let slots = vec![[0, 1_000_000, 5]; 8];
             let head = [3, 8, full, 0];
-            all.push(cells(CELL_MAGIC, 1_000_000, line, [0; 3], head, &slots));
+            all.push(cells(CELL_MAGIC, 1_000_000, line, head, &slots));
         }
     }
     // Near misses, and bytes at random behind the mark.
     for _ in 0..40 {
         let slots: Vec<_> = (0..8).map(|_| [(); 3].map(|()| random.0.word())).collect();
-        let (coined, line) = (random.below(2), *random.pick(&lines()));
-        let head = [3, 5, 0, coined as u32];
-        let mut close = cells(CELL_MAGIC, 5, line, [0; 3], head, &slots);
+        let line = *random.pick(&lines());
+        let head = [3, 5, 0, random.0.word() as u32];
+        let mut close = cells(CELL_MAGIC, 5, line, head, &slots);
         all.push(close.clone());
+        // The head of what is inside lies too, and so does the length of the whole.
+        let mut around = coined([random.0.word(); 3], &close);
+        all.push(around.clone());
+        let at = random.below(around.len());
+        around[at] ^= 1 << random.below(8);
+        all.push(around.clone());
+        all.push(around[..random.below(around.len())].to_vec());
         let at = random.below(close.len());
         close[at] ^= 1 << random.below(8);
         all.push(close);
@@ -745,7 +757,6 @@ fn forged_partial_states(build: Build, stride: usize) {
         CELL_MAGIC,
         3,
         lines()[0],
-        [0; 3],
         [3, 1, 0, 0],
         &[[[5, 3, 9]].as_slice(), &[[0; 3]; 7]].concat(),
     ));

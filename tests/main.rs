@@ -31,6 +31,7 @@ mod ledger;
 mod memory;
 mod order;
 mod package;
+mod pathological;
 mod people;
 mod planning;
 mod plans;

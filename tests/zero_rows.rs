@@ -9,6 +9,8 @@ use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::sums::{Moments, Sums, Totals};
 use dp_core::mechanism::definition::Mechanism;
 use dp_core::mechanism::mean::inputs::Mean;
+use dp_core::mechanism::mean::pathological::cells::CoinedCounts;
+use dp_core::mechanism::mean::pathological::device::Pathological;
 use dp_core::mechanism::sum::inputs::SumMechanism;
 use dp_core::mechanism::variance::inputs::SomeVariance;
 use dp_core::random::Generator;
@@ -72,13 +74,9 @@ fn answers_like_no_rows(client: &mut Client, sql: &str, filter: &str, groups: us
 fn arguments(mechanism: &str) -> Arguments<'_> {
     Arguments {
         bounds: Some((Some(-3.0), Some(7.0))),
-        x_bounds: None,
         epsilon: Some(0.7),
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     }
 }
 
@@ -117,7 +115,13 @@ fn the_answer_is_that_of_no_rows() {
             };
             let expected = match *MEAN.build(&of_mean).expect("a mean") {
                 Mean::Sums(mechanism) => mechanism.release(&nobody, &mut generator()),
-                Mean::Sampled(mechanism) => mechanism.release(&nobody, &mut generator()),
+                Mean::Pathological(Pathological::Sums(mechanism)) => {
+                    mechanism.release(&nobody, &mut generator())
+                }
+                Mean::Pathological(Pathological::Cells(mechanism)) => {
+                    let no_cells = CoinedCounts::new(mechanism.line(0));
+                    mechanism.release(&no_cells, &mut generator())
+                }
                 Mean::Cells(mechanism) => {
                     let no_cells = CellCounts::new(mechanism.line(0));
                     let expected = mechanism.release(&no_cells, &mut generator());

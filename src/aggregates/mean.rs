@@ -8,7 +8,7 @@ use dp_core::estimate::{Estimate, Estimates, SomeEstimate};
 use dp_core::mechanism::definition::{Mechanism, Scalar};
 use dp_core::mechanism::mean::answer::MeanAnswer;
 use dp_core::mechanism::mean::inputs::{CellsMean, Mean};
-use dp_core::mechanism::mean::sampled::SampledMean;
+use dp_core::mechanism::mean::pathological::device::Pathological;
 use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
@@ -19,20 +19,18 @@ use crate::aggregates::shared::scalars::{InCellsOrOctaves, Releases, add_value, 
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::group::state as state_of;
-use crate::call::offset::{word_of_mechanism, word_of_query};
-use crate::call::release::{offset_word, release, with_coins};
-use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION, at};
+use crate::call::offset::word_of_group;
+use crate::call::release::release;
+use crate::call::signature::{CONFIDENCE, EPS, HI, LO, MECH, Signature, X, X_CONTRIBUTION};
 use crate::call::site::{CallSite, Price};
-use crate::citus::wrapper;
 use crate::pg::composite::composite;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
-use crate::plan::planned_call::{self, SupportFunction};
+use crate::plan::planned_call::SupportFunction;
 use crate::state::cells::CellState;
 use crate::state::log_bins::longest;
 use crate::state::scalar::State;
 use crate::state::wire_format::Form;
-use crate::types::mechanism::text_of;
 
 pub static MEAN: Aggregate<Mean> = Aggregate {
     name: "dp_mean",
@@ -42,7 +40,7 @@ pub static MEAN: Aggregate<Mean> = Aggregate {
 
 impl Aggregate<Mean> {
     /// What the transition function does beyond the plain case: the first row of a group, a row in a
-    /// cell that has none yet, rows with a coin, and everything that must not be.
+    /// cell that has none yet, and everything that must not be.
     ///
     /// # Safety
     /// `call` is a call of dp_mean's transition function.
@@ -56,21 +54,14 @@ impl Aggregate<Mean> {
                         state.take(value(call));
                         self.first_row(call, state)
                     }
-                    Mean::Sampled(mechanism) => self.row_with_coin(call, mechanism),
                     Mean::Cells(mechanism) => self.row_in_cell(call, &**mechanism),
                     Mean::Auto(mechanism) => {
                         self.row_in_octave::<Content>(call, mechanism.limits())
                     }
+                    Mean::Pathological(device) => self.row_with_coin(call, device),
                 }
             }
         })
-    }
-
-    unsafe fn row_with_coin(&self, call: Call, mechanism: &SampledMean) -> Result<Datum, Refusal> {
-        let steps = with_coins(|generator| mechanism.steps(value(call), generator));
-        let grid = mechanism.grid().unwrap_or(Grid::NONE);
-        // SAFETY: see `other_row`.
-        unsafe { self.any_row(call, grid, steps) }
     }
 
     unsafe fn row_in_cell(&self, call: Call, mechanism: &dyn CellsMean) -> Result<Datum, Refusal> {
@@ -78,28 +69,12 @@ impl Aggregate<Mean> {
         let state = match unsafe { state_of(call) } {
             // SAFETY: the same.
             Some(datum) => unsafe { self.cells(datum, mechanism) }?,
-            None => {
-                // Parts of a group must agree on its offset, and so do all groups of a query.
-                let word = if wrapper::wrapped(call).is_some() {
-                    let text = call.datum(at::MECHANISM);
-                    // SAFETY: the SQL declaration makes it a dp_mechanism.
-                    let text = text.map(|text| unsafe { text_of(text) });
-                    word_of_mechanism(&text.unwrap_or_default())
-                } else if planned_call::is_partial(call) {
-                    // SAFETY: a call site was found, so the caller is an aggregate.
-                    unsafe { word_of_query(call) }
-                } else {
-                    offset_word()
-                };
-                CellState::new(mechanism.line(word), mechanism.coin().is_some())
-            }
+            // SAFETY: a call site was found, so the caller is an aggregate, of means.
+            None => CellState::new(mechanism.line(unsafe { word_of_group(call) })),
         };
         let cell = state.line().cell_of(value(call));
-        let is_chosen = mechanism
-            .coin()
-            .is_some_and(|coin| with_coins(|generator| coin.toss(generator)));
         // The executor copies it into the aggregate's own memory.
-        Ok(state.add(cell, is_chosen).into_datum())
+        Ok(state.add(cell).into_datum())
     }
 
     /// The state of a group for this mechanism.
@@ -110,9 +85,7 @@ impl Aggregate<Mean> {
     ) -> Result<CellState<'a>, Refusal> {
         // SAFETY: the SQL declaration makes it a dp_state.
         let state = unsafe { self.found(CellState::of(datum), datum) }?;
-        if !state.line().same_cells(&mechanism.line(0))
-            || state.is_coined() != mechanism.coin().is_some()
-        {
+        if !state.line().same_cells(&mechanism.line(0)) {
             return Err(errors::depends_on_rows(self.name, "mech"));
         }
         Ok(state)
@@ -126,7 +99,6 @@ impl Releases<MeanAnswer> for Aggregate<Mean> {
             unsafe {
                 match site.mechanism_of_plan()? {
                     Mean::Sums(mechanism) => self.release_state(call, &**mechanism),
-                    Mean::Sampled(mechanism) => self.release_state(call, mechanism),
                     Mean::Cells(mechanism) => {
                         // SAFETY: the SQL declaration makes argument 0 a dp_state.
                         let histogram = match state_of(call) {
@@ -139,6 +111,7 @@ impl Releases<MeanAnswer> for Aggregate<Mean> {
                         let counts = self.octave_counts(call, mechanism.limits())?;
                         Ok(release(&**mechanism, &counts).answer)
                     }
+                    Mean::Pathological(device) => self.release_device(call, device),
                 }
             }
         })
@@ -155,8 +128,10 @@ pub unsafe fn form(values: &[Option<Option<Datum>>]) -> Option<Form> {
     // SAFETY: the caller guarantees it.
     Some(match unsafe { MEAN.made_of(values) }?.mechanism.as_ref() {
         Mean::Sums(mechanism) => Form::Sums(mechanism.grid().unwrap_or(Grid::NONE)),
-        Mean::Sampled(mechanism) => Form::Sums(mechanism.grid().unwrap_or(Grid::NONE)),
-        Mean::Cells(_) => Form::Any(1024),
+        Mean::Pathological(Pathological::Sums(mechanism)) => {
+            Form::Sums(mechanism.grid().unwrap_or(Grid::NONE))
+        }
+        Mean::Cells(_) | Mean::Pathological(Pathological::Cells(_)) => Form::Any(1024),
         Mean::Auto(_) => Form::Any(longest::<Content>()),
     })
 }

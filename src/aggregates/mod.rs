@@ -12,6 +12,7 @@ mod histogram;
 mod keep;
 mod mean;
 mod means;
+mod pathological;
 mod quantile;
 mod regression;
 mod sealed;

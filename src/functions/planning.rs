@@ -53,13 +53,10 @@ fn mean_error(call: Call) -> Option<Datum> {
     let mechanism = mechanism(call);
     let arguments = Arguments {
         bounds: Some((number(1), number(2))),
-        x_bounds: None,
         epsilon: number(3),
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(mechanism.as_deref()),
-        ranks: None,
         pathological: true,
+        ..Arguments::default()
     };
     let error = planning::mean_error(number(0), &arguments, Some(number(5)));
     let error = answer("dp_mean_error", error);

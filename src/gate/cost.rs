@@ -34,7 +34,7 @@ pub fn of(call: &Call) -> Checked<(Spent, String)> {
         length: call.length,
         mechanism: MechanismArgument::Given(Some(call.mechanism)),
         ranks: call.ranks,
-        pathological: false,
+        ..Arguments::default()
     };
     let refused = |error: ParameterError| {
         Reason::with_hint(format!("{}: {error}", call.aggregate), error.hint.clone())

@@ -1,13 +1,13 @@
 //! `dp_state` of a mean without bounds: a head, and a table of the cells that hold a row. It grows
 //! with the number of those cells, never with that of the rows, and not beyond `cells::MOST`.
 
-use dp_core::encoding::cells::{CellCounts, Cells, Chosen, Content, LAST, Line, MOST};
+use dp_core::encoding::cells::{CellCounts, Cells, Content, LAST, Line, MOST};
 use pgrx::pg_sys::{self, Datum};
 
 use crate::pg::varlena::{is_plain, length_word};
 
 /// Marks a state of cells, and the version of its layout.
-const MAGIC: u32 = 0xd9_3a_5e_21;
+const MAGIC: u32 = 0xd9_3a_5e_22;
 
 /// Slots in the table of a new group, as a power of two.
 const SMALLEST: u32 = 3;
@@ -19,19 +19,16 @@ struct Head {
     magic: u32,
     n: i64,
     line: Line,
-    /// Rows that a coin has chosen: their number, and the sum of their steps in two halves.
-    chosen: [u64; 3],
     /// Slots in the table, as a power of two.
     power: u32,
     /// Cells in it.
     used: u32,
     /// Whether rows were left out: 0 or 1.
     full: u32,
-    /// Whether a coin must be tossed for each row: 0 or 1.
-    coined: u32,
+    unused: u32,
 }
 
-const _: () = assert!(size_of::<Head>() == 80 && align_of::<Head>() == 8);
+const _: () = assert!(size_of::<Head>() == 56 && align_of::<Head>() == 8);
 
 /// A slot of the table: empty where its count is 0.
 #[derive(Clone, Copy)]
@@ -58,7 +55,7 @@ impl<'a> CellState<'a> {
     pub unsafe fn of(datum: Datum) -> Option<Self> {
         let head = datum.cast_mut_ptr::<Head>();
         // SAFETY: a varlena that is aligned and whose length word is an uncompressed one of at
-        // least 80 bytes has a head; it is a state of cells if its length is what the head makes
+        // least 56 bytes has a head; it is a state of cells if its length is what the head makes
         // it, and then the table follows. Any bytes are valid numbers, and no other reference
         // exists: PostgreSQL calls one support function at a time, and none of ours keeps a state.
         unsafe {
@@ -80,17 +77,16 @@ impl<'a> CellState<'a> {
     }
 
     /// A state without rows in the current memory context.
-    pub fn new(line: Line, coined: bool) -> Self {
+    pub fn new(line: Line) -> Self {
         Self::with_slots(Head {
             header: 0,
             magic: MAGIC,
             n: 0,
             line,
-            chosen: [0; 3],
             power: SMALLEST,
             used: 0,
             full: 0,
-            coined: u32::from(coined),
+            unused: 0,
         })
     }
 
@@ -101,8 +97,7 @@ impl<'a> CellState<'a> {
         // SAFETY: palloc0 gives that many bytes, zero and aligned to 8, or raises; at most
         // 2^20 slots are far below what it gives.
         unsafe {
-            let size = size_of::<Head>() + slots * size_of::<Slot>();
-            let new = pg_sys::palloc0(size).cast::<Head>();
+            let new = pg_sys::palloc0(length(head.power)).cast::<Head>();
             new.write(head);
             let slots = std::slice::from_raw_parts_mut(new.add(1).cast(), slots);
             Self {
@@ -121,9 +116,17 @@ impl<'a> CellState<'a> {
         &self.head.line
     }
 
-    #[inline(always)]
-    pub fn is_coined(&self) -> bool {
-        self.head.coined != 0
+    /// The fewest bytes that a state has.
+    pub const SHORTEST: usize = length(SMALLEST);
+
+    /// Where it lies.
+    pub fn address(&self) -> usize {
+        std::ptr::from_ref(&*self.head).addr()
+    }
+
+    /// How many bytes it has.
+    pub fn length(&self) -> usize {
+        length(self.head.power)
     }
 
     /// Takes in a row in a cell that holds rows already, or says that it holds none. Cannot panic.
@@ -196,41 +199,20 @@ impl<'a> CellState<'a> {
     }
 
     /// Takes in a row; what comes back may be a larger copy.
-    pub fn add(mut self, (cell, steps): (i64, u64), is_chosen: bool) -> Self {
+    pub fn add(self, (cell, steps): (i64, u64)) -> Self {
         self.head.n = self.head.n.wrapping_add(1);
-        if is_chosen {
-            let mut chosen = self.chosen();
-            chosen.add((cell, steps));
-            self.set_chosen(chosen);
-        }
         self.add_content(cell, Content { count: 1, steps })
     }
 
     /// Takes in another part of the same group, on the same line; what comes back may be a larger
     /// copy.
-    pub fn merge(mut self, other: &Self) -> Self {
+    pub fn merge(self, other: &Self) -> Self {
         self.head.n = self.head.n.wrapping_add(other.head.n);
         self.head.full |= other.head.full;
-        let mut chosen = self.chosen();
-        chosen.merge(&other.chosen());
-        self.set_chosen(chosen);
         let occupied = other.slots.iter().filter(|slot| slot.content.count != 0);
         occupied.fold(self, |state, slot| {
             state.add_content(slot.cell, slot.content)
         })
-    }
-
-    fn chosen(&self) -> Chosen {
-        let [count, low, high] = self.head.chosen;
-        Chosen {
-            count,
-            steps: (u128::from(high) << 64 | u128::from(low)) as i128,
-        }
-    }
-
-    fn set_chosen(&mut self, chosen: Chosen) {
-        let steps = chosen.steps as u128;
-        self.head.chosen = [chosen.count, steps as u64, (steps >> 64) as u64];
     }
 
     /// What a mechanism releases.
@@ -243,7 +225,6 @@ impl<'a> CellState<'a> {
             n: self.head.n,
             cells: Cells::of(count, cells),
             full: self.head.full != 0,
-            chosen: self.chosen(),
             ..CellCounts::new(self.head.line)
         }
     }
@@ -258,5 +239,11 @@ fn is_possible(power: u32) -> bool {
 /// The length word of an uncompressed varlena with a table of 2 to this power of slots, which is possible.
 #[inline(always)]
 fn header(power: u32) -> u32 {
-    length_word(size_of::<Head>() + (size_of::<Slot>() << power))
+    length_word(length(power))
+}
+
+/// How many bytes a state with such a table has.
+#[inline(always)]
+const fn length(power: u32) -> usize {
+    size_of::<Head>() + (size_of::<Slot>() << power)
 }

@@ -13,6 +13,7 @@ use crate::pg::fmgr::{Call, answer, argument, in_aggregate, unguarded_function};
 use crate::state::bins::Bins;
 use crate::state::bitmap::BitmapState;
 use crate::state::cells::CellState;
+use crate::state::coined_cells::CoinedCells;
 use crate::state::groups::GroupsState;
 use crate::state::log_bins::OctaveState;
 use crate::state::poisoned::Refused;
@@ -122,6 +123,11 @@ unsafe fn merge(left: Datum, right: Datum) -> Datum {
         (AnyState::Cells(into), AnyState::Cells(from)) if into.line().same(from.line()) => {
             return into.merge(&from).into_datum();
         }
+        (AnyState::CoinedCells(into), AnyState::CoinedCells(from))
+            if into.line().same(from.line()) =>
+        {
+            return into.merge(&from).into_datum();
+        }
         (AnyState::Octaves(into), AnyState::Octaves(from)) if into.limits().same(from.limits()) => {
             return into.merge(&from).into_datum();
         }
@@ -163,6 +169,7 @@ enum AnyState<'a> {
     PersonTotal(&'a mut State<PersonTotal>),
     Vectors(Bins<'a>),
     Cells(CellState<'a>),
+    CoinedCells(CoinedCells<'a>),
     Octaves(OctaveState<'a>),
     SquareOctaves(OctaveState<'a, Squares>),
     Bitmap(BitmapState<'a>),
@@ -190,6 +197,8 @@ impl AnyState<'_> {
                 Self::Vectors(state)
             } else if let Some(state) = CellState::of(datum) {
                 Self::Cells(state)
+            } else if let Some(state) = CoinedCells::of(datum) {
+                Self::CoinedCells(state)
             } else if let Some(state) = OctaveState::of(datum) {
                 Self::Octaves(state)
             } else if let Some(state) = OctaveState::of(datum) {

@@ -3,6 +3,7 @@
 pub mod bins;
 pub mod bitmap;
 pub mod cells;
+pub mod coined_cells;
 mod combine;
 pub mod groups;
 pub mod log_bins;

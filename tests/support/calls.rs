@@ -3,6 +3,8 @@
 //!
 //! A new aggregate has a line for each of its declarations, but for those of contributions.
 
+use dp_core::registry::needs_permission;
+
 /// What is kept of a group's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -101,8 +103,18 @@ impl Call {
 
     /// Whether only those may ask it who may show a row (`dp_mean.allow_pathological`).
     pub fn is_pathological(&self) -> bool {
-        let devices = ["name_and_shame", "hybrid", "fallback=raw"];
-        devices.iter().any(|device| self.arguments.contains(device))
+        let texts = self.arguments.split('\'').skip(1).step_by(2);
+        texts
+            .filter_map(|text| needs_permission(text).ok())
+            .any(|needs| needs)
+    }
+
+    /// Whether more than the noise of a release is drawn: an offset of cells, or a coin for each row.
+    pub fn is_drawn(&self) -> bool {
+        self.is_pathological()
+            || ["sample", "symmetric"]
+                .iter()
+                .any(|word| self.arguments.contains(word))
     }
 }
 

@@ -48,13 +48,9 @@ fn against_the_bound(generator: &mut Generator) {
 fn build(mechanism: &str, epsilon: f64) -> Option<Box<Scalar<MeanAnswer>>> {
     let arguments = Arguments {
         bounds: Some((Some(0.0), Some(1.0))),
-        x_bounds: None,
         epsilon: Some(epsilon),
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     };
     MEAN.build(&arguments).ok()?.sums()
 }
@@ -168,13 +164,8 @@ fn means(
 ) -> Vec<f64> {
     let arguments = Arguments {
         bounds: Some((Some(lo), Some(hi))),
-        x_bounds: None,
         epsilon: Some(epsilon),
-        delta: None,
-        length: None,
-        mechanism: MechanismArgument::Omitted,
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     };
     let mechanism = MEAN
         .build(&arguments)

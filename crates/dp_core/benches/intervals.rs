@@ -23,13 +23,9 @@ fn main() {
 fn build(mechanism: &str, epsilon: f64) -> Box<dyn SumsMean> {
     let arguments = Arguments {
         bounds: Some((Some(0.0), Some(1.0))),
-        x_bounds: None,
         epsilon: Some(epsilon),
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     };
     match *MEAN.build(&arguments).expect("a mechanism") {
         Mean::Sums(mechanism) => mechanism,

@@ -58,14 +58,11 @@ fn build(bounds: (f64, f64), ranks: Ranks, epsilon: f64, text: &str) -> Box<dyn 
         Ranks::Many(_) => &QUANTILES,
     };
     let arguments = Arguments {
-        x_bounds: None,
         bounds: Some((Some(bounds.0), Some(bounds.1))),
         ranks: Some(ranks),
         epsilon: Some(epsilon),
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        pathological: false,
+        ..Arguments::default()
     };
     registry.build(&arguments).expect("arguments in order")
 }

@@ -63,13 +63,10 @@ fn releases<M: ?Sized, A: 'static>(
         let build = move || {
             let arguments = Arguments {
                 bounds,
-                x_bounds: None,
                 epsilon: Some(epsilon),
-                delta: None,
-                length: None,
                 mechanism: MechanismArgument::Given(Some(name)),
-                ranks: None,
                 pathological: true,
+                ..Arguments::default()
             };
             registry.build(&arguments).expect("valid arguments")
         };

@@ -13,17 +13,12 @@
 //! use dp_core::encoding::sums::Sums;
 //! use dp_core::random::Generator;
 //! use dp_core::registry::MEAN;
-//! use dp_core::request::arguments::{Arguments, MechanismArgument};
+//! use dp_core::request::arguments::Arguments;
 //!
 //! let mechanism = MEAN.build(&Arguments {
 //!     bounds: Some((Some(0.0), Some(200_000.0))),
-//!     x_bounds: None,
 //!     epsilon: Some(1.0),
-//!     delta: None,
-//!     length: None,
-//!     mechanism: MechanismArgument::Omitted,
-//!     ranks: None,
-//!     pathological: false, // the default, hourglass
+//!     ..Arguments::default() // the default mechanism, hourglass
 //! })?;
 //! let mechanism = mechanism.sums().expect("the hourglass looks at sums alone");
 //! let grid = mechanism.grid().expect("a mean has a grid");

@@ -251,13 +251,10 @@ pub fn epsilon_for(
     let error_at = |epsilon: f64| {
         let mean = MEAN.build(&Arguments {
             bounds: Some(bounds),
-            x_bounds: None,
             epsilon: Some(epsilon),
-            delta: None,
-            length: None,
             mechanism,
-            ranks: None,
             pathological: true,
+            ..Arguments::default()
         })?;
         Ok(mean.rmse(rows))
     };
@@ -334,13 +331,9 @@ pub fn plan(
     let rows = checked_rows(n)?;
     let arguments = Arguments {
         bounds: Some((lo, hi)),
-        x_bounds: None,
         epsilon: eps,
-        delta: None,
-        length: None,
-        mechanism: MechanismArgument::Omitted,
-        ranks: None,
         pathological: true,
+        ..Arguments::default()
     };
     Epsilon::new(eps)?;
     Bounds::new(lo, hi)?;

@@ -17,6 +17,7 @@ use crate::mechanism::distinct::bitmap::DistinctMechanism;
 use crate::mechanism::histogram::geometric::Histogram;
 use crate::mechanism::mean::inputs::Mean;
 use crate::mechanism::mean::parameters::{REPLACE, refuse_bounds, replaces_bounds};
+use crate::mechanism::mean::pathological::{forbidden, is_pathological};
 use crate::mechanism::quantile::estimate::QuantileEstimator;
 use crate::mechanism::quantile::exponential::RankMechanism;
 use crate::mechanism::sum::inputs::SumMechanism;
@@ -58,8 +59,8 @@ pub static MEAN: Registry<Mean> = Registry {
         mean::symmetric::ENTRY,
         mean::symmetric_known_n::ENTRY,
         mean::auto::ENTRY,
-        mean::hybrid::ENTRY,
-        mean::name_and_shame::ENTRY,
+        mean::pathological::hybrid::ENTRY,
+        mean::pathological::name_and_shame::ENTRY,
     ],
 };
 
@@ -303,6 +304,14 @@ pub fn hides_presence(text: &str) -> Result<bool, ParameterError> {
     Ok(all.all(|(_, _, info)| info.neighbours != REPLACE))
 }
 
+/// Whether a mechanism's text names one that can show a row, which takes a permission.
+///
+/// # Errors
+/// A text that names no mechanism.
+pub fn needs_permission(text: &str) -> Result<bool, ParameterError> {
+    parse(text).map(|choice| is_pathological(&choice))
+}
+
 /// The name of an aggregate's default mechanism; `None` for an aggregate that is not known.
 pub fn default_mechanism(aggregate: &str) -> Option<&'static str> {
     let family = match aggregate {
@@ -481,10 +490,12 @@ impl<M: ?Sized + 'static> Registry<M> {
             ranks: arguments.ranks,
             length: arguments.length,
             choice: &choice,
-            pathological: arguments.pathological,
             overspent,
         };
         let mechanism = (entry.build)(&request)?;
+        if is_pathological(&choice) && !arguments.pathological {
+            return Err(forbidden());
+        }
         let cost = request.cost(entry.info.loss)?;
         Ok(Made {
             mechanism,

@@ -153,7 +153,7 @@ impl Others for InCellsOrOctaves {
         match unsafe { CellState::of(state) } {
             Some(mut group) => {
                 let cell = group.line().cell_of(x);
-                !group.is_coined() && group.add_to_known(cell)
+                group.add_to_known(cell)
             }
             // SAFETY: the same.
             None => unsafe { InOctaves::<Content>::take(state, x, bounds) },

@@ -3,16 +3,18 @@
 use crate::request::ranks::Ranks;
 
 /// The mechanism argument of a call.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum MechanismArgument<'a> {
     /// The call has no such argument.
+    #[default]
     Omitted,
     /// The text of a mechanism, or NULL.
     Given(Option<&'a str>),
 }
 
-/// The arguments of a call as they stand; `None` is NULL.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The arguments of a call as they stand; `None` is NULL. The default is a call without arguments, which allows no
+/// mechanism that needs a permission.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Arguments<'a> {
     /// `None` where the aggregate takes no bounds.
     pub bounds: Option<(Option<f64>, Option<f64>)>,
@@ -29,6 +31,6 @@ pub struct Arguments<'a> {
     pub length: Option<usize>,
     /// The argument `mech`.
     pub mechanism: MechanismArgument<'a>,
-    /// Whether mechanisms are allowed that show a row, as it is, with probability delta.
+    /// Whether mechanisms are allowed that need a permission: they show a row, as it is, with probability delta.
     pub pathological: bool,
 }

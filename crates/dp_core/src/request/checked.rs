@@ -73,8 +73,6 @@ pub struct Request<'a> {
     pub(crate) length: Option<usize>,
     /// The mechanism and its parameters: those the mechanism takes.
     pub(crate) choice: &'a Choice,
-    /// Whether a mechanism may be one that can show a row.
-    pub(crate) pathological: bool,
     pub(crate) overspent: Overspent,
 }
 

@@ -44,20 +44,14 @@ fn most_rows(k: usize) -> Result<u32, ParameterError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::arguments::MechanismArgument;
 
     #[test]
     fn the_most_rows_are_a_number_from_1() {
         let rule = |length, hi| {
             ContributionRule::new(&Arguments {
                 bounds: Some((Some(0.0), hi)),
-                x_bounds: None,
-                epsilon: None,
-                delta: None,
                 length,
-                mechanism: MechanismArgument::Omitted,
-                ranks: None,
-                pathological: false,
+                ..Arguments::default()
             })
         };
         for (k, is) in [(None, 1), (Some(1), 1), (Some(1_000_000), 1_000_000)] {

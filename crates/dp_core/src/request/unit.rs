@@ -287,7 +287,6 @@ mod tests {
                     ranks: None,
                     length: None,
                     choice: &registry::parse(&text).unwrap(),
-                    pathological: false,
                     overspent: Overspent::NOT,
                 };
                 let step = request.row_epsilon().unwrap().value();

@@ -292,19 +292,14 @@ fn sums_have_the_least_variance_in_the_unit_of_the_column() {
 fn releases_through_the_registry_have_the_variance_they_should() {
     use dp_core::random::Generator;
     use dp_core::registry::{COUNT, MEAN, SUM};
-    use dp_core::request::arguments::{Arguments, MechanismArgument};
+    use dp_core::request::arguments::Arguments;
 
     let (lo, hi, m) = (-50.0, 150.0, 0.1);
     for (value, ..) in TABLE {
         let arguments = Arguments {
             bounds: Some((Some(lo), Some(hi))),
-            x_bounds: None,
             epsilon: Some(value),
-            delta: None,
-            length: None,
-            mechanism: MechanismArgument::Omitted,
-            ranks: None,
-            pathological: false,
+            ..Arguments::default()
         };
         let mut generator = Generator::from_seed(13);
         let sums = |steps: i128| Sums {

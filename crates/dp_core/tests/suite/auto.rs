@@ -647,13 +647,9 @@ fn intervals_hold_the_mean_of_the_clamped_rows() {
 pub(crate) fn arguments(bounds: [Option<f64>; 2], text: &str) -> Arguments<'_> {
     Arguments {
         bounds: Some((bounds[0], bounds[1])),
-        x_bounds: None,
         epsilon: Some(1.0),
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     }
 }
 

@@ -161,14 +161,9 @@ fn the_answer_covers_what_is_kept() {
 
 fn refused(epsilon: Option<f64>, text: &str) -> &'static str {
     let arguments = Arguments {
-        bounds: None,
-        x_bounds: None,
         epsilon,
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     };
     BOUNDS.build(&arguments).expect_err("refused").argument
 }

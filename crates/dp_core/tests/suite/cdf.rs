@@ -277,14 +277,11 @@ fn errors_are_those_of_a_tree_with_consistency() {
 fn numbers_of_points_are_checked() {
     let build = |length, text| {
         let arguments = Arguments {
-            x_bounds: None,
             bounds: Some((Some(0.0), Some(1.0))),
-            ranks: None,
             epsilon: Some(1.0),
-            delta: None,
             length,
             mechanism: MechanismArgument::Given(Some(text)),
-            pathological: false,
+            ..Arguments::default()
         };
         CDF.build(&arguments).err()
     };

@@ -83,13 +83,9 @@ fn a_row_is_on_the_side_that_comparing_says() {
 fn built(epsilon: f64, text: &str, factor: f64) -> Box<Clamped> {
     let arguments = Arguments {
         bounds: Some((Some(0.0), Some(1.0))),
-        x_bounds: None,
         epsilon: Some(epsilon),
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     };
     #[cfg(feature = "testing")]
     let built = CLAMPED.build_with_budget_times(factor, &arguments);
@@ -271,13 +267,8 @@ fn bounds_are_checked_as_those_of_means() {
         let error = CLAMPED
             .build(&Arguments {
                 bounds: Some(bounds),
-                x_bounds: None,
                 epsilon: Some(1.0),
-                delta: None,
-                length: None,
-                mechanism: MechanismArgument::Omitted,
-                ranks: None,
-                pathological: false,
+                ..Arguments::default()
             })
             .expect_err("refused");
         assert_eq!(error.argument, argument, "{bounds:?}");

@@ -816,14 +816,11 @@ fn arguments<'a>(
     mechanism: &'a str,
 ) -> Arguments<'a> {
     Arguments {
-        ranks: None,
         bounds: Some((Some(ylo), Some(yhi))),
         x_bounds: Some((Some(xlo), Some(xhi))),
         epsilon,
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
-        pathological: false,
+        ..Arguments::default()
     }
 }
 

@@ -71,13 +71,10 @@ fn arguments<'a>(
 ) -> Arguments<'a> {
     Arguments {
         bounds,
-        x_bounds: None,
         epsilon,
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        ranks: None,
         pathological: true,
+        ..Arguments::default()
     }
 }
 

@@ -19,14 +19,9 @@ fn epsilon(value: f64) -> Epsilon {
 
 fn arguments(epsilon: Option<f64>, mechanism: &str) -> Arguments<'_> {
     Arguments {
-        ranks: None,
-        bounds: None,
-        x_bounds: None,
         epsilon,
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
-        pathological: false,
+        ..Arguments::default()
     }
 }
 

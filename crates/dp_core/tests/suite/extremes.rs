@@ -78,13 +78,10 @@ fn each<M: ?Sized, A: 'static>(
                     let mechanism = registry
                         .build(&Arguments {
                             bounds: Some((Some(lo), Some(hi))),
-                            x_bounds: None,
                             epsilon: Some(epsilon),
-                            delta: None,
-                            length: None,
                             mechanism: MechanismArgument::Given(Some(&text)),
-                            ranks: None,
                             pathological: true,
+                            ..Arguments::default()
                         })
                         .unwrap();
                     let Some(mechanism) = of_sums(mechanism) else {
@@ -136,13 +133,9 @@ fn releases_of_many_rows_are_near_what_they_are_of() {
     let rows = 10_000;
     let arguments = |text| Arguments {
         bounds: Some((Some(0.0), Some(1.0))),
-        x_bounds: None,
         epsilon: Some(1.0),
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     };
     let sums = Sums {
         n: rows,
@@ -262,13 +255,9 @@ fn check_vector(
     let registry: &Registry<Vector> = if bounds.is_none() { &COUNTS } else { &SUMS };
     let built = registry.build(&Arguments {
         bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
-        x_bounds: None,
         epsilon,
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     });
     let mechanism = match built {
         Ok(mechanism) => mechanism,
@@ -351,13 +340,8 @@ fn the_largest_mu_gives_nearly_the_exact_answer() {
             let mechanism = registry
                 .build(&Arguments {
                     bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
-                    x_bounds: None,
-                    epsilon: None,
-                    delta: None,
-                    length: None,
                     mechanism: MechanismArgument::Given(Some(&text)),
-                    ranks: None,
-                    pathological: false,
+                    ..Arguments::default()
                 })
                 .unwrap();
             let (lo, hi) = bounds.unwrap_or((0.0, 1.0));
@@ -395,13 +379,8 @@ fn large_epsilon_gives_the_exact_answer_nearly_always() {
     for (lo, hi) in BOUNDS {
         let arguments = Arguments {
             bounds: Some((Some(lo), Some(hi))),
-            x_bounds: None,
             epsilon: Some(50.0),
-            delta: None,
-            length: None,
-            mechanism: MechanismArgument::Omitted,
-            ranks: None,
-            pathological: false,
+            ..Arguments::default()
         };
         let mean = MEAN.build(&arguments).unwrap().sums().unwrap();
         let grid = mean.grid().unwrap();

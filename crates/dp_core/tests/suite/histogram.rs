@@ -138,13 +138,10 @@ fn numbers_of_buckets_are_checked() {
 fn built(epsilon: f64, buckets: usize, text: &str, factor: f64) -> Box<Histogram> {
     let arguments = Arguments {
         bounds: Some((Some(0.0), Some(1.0))),
-        x_bounds: None,
         epsilon: Some(epsilon),
-        delta: None,
         length: Some(buckets),
         mechanism: MechanismArgument::Given(Some(text)),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     };
     #[cfg(feature = "testing")]
     let built = HISTOGRAM.build_with_budget_times(factor, &arguments);

@@ -314,16 +314,12 @@ fn build(
     text: Option<&str>,
 ) -> Result<Box<Scalar<bool>>, ParameterError> {
     KEEP.build(&Arguments {
-        bounds: None,
-        x_bounds: None,
         epsilon,
         delta: Some(delta),
-        length: None,
         mechanism: text.map_or(MechanismArgument::Omitted, |text| {
             MechanismArgument::Given(Some(text))
         }),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     })
 }
 

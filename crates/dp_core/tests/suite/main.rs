@@ -1,7 +1,7 @@
 //! What the crate promises, checked from outside: privacy by enumeration (`privacy`, `vectors`), samplers against the
 //! distributions that the enumeration is about (`samplers`, `tapes`), accuracy against the literature (`accuracy`),
 //! Gaussian accounting against references of many digits (`accounting`), what the mechanisms without bias of their own
-//! promise (`unbiased`, `symmetric`), which groups are shown (`keep`), variances (`variance`), two columns (`columns`),
+//! promise (`unbiased`, `symmetric`, `pathological`), which groups are shown (`keep`), variances (`variance`), two columns (`columns`),
 //! distinct ids (`distinct`), quantiles (`quantile`), means, sums and variances that find their bounds (`auto`,
 //! `auto_sum`, `auto_variance`), what every mechanism spends on a row of a person (`shares`), forecasts against releases
 //! (`planning`), what intervals cover (`intervals`, `spread`), budgets against the best analyst (`spending`), behaviour at
@@ -33,6 +33,7 @@ mod mutations;
 mod normal;
 mod order;
 mod parsing;
+mod pathological;
 mod planning;
 mod privacy;
 mod proofs;

@@ -349,13 +349,9 @@ fn every_parameter_is_read_and_written_in_one_form() {
 fn arguments(lo: Option<f64>, hi: Option<f64>, epsilon: Option<f64>, text: &str) -> Arguments<'_> {
     Arguments {
         bounds: Some((lo, hi)),
-        x_bounds: None,
         epsilon,
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     }
 }
 
@@ -382,8 +378,6 @@ fn arguments_are_checked_in_a_fixed_order() {
     assert_eq!(blamed(one, two, one, "hourglass(gamma=5e-324)"), None);
     let null = Arguments {
         mechanism: MechanismArgument::Given(None),
-        ranks: None,
-        pathological: false,
         ..arguments(one, two, one, "")
     };
     let error = registry::MEAN.build(&null).err().unwrap();
@@ -496,13 +490,10 @@ fn vectors(
 ) -> Result<Box<Vector>, ParameterError> {
     registry.build(&Arguments {
         bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
-        x_bounds: None,
         epsilon,
-        delta: None,
         length,
         mechanism: MechanismArgument::Given(Some(text)),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     })
 }
 

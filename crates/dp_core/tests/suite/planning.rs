@@ -7,9 +7,8 @@ use dp_core::mechanism::mean::pair::PairNoise;
 use dp_core::planning::{PlanRow, clip_bias, clip_radius, plan, trilemma};
 use dp_core::privacy::accounting::normal_cdf;
 use dp_core::privacy::epsilon::Epsilon;
-use dp_core::sampler::staircase;
 
-fn near(found: f64, expected: f64, relative: f64) {
+pub fn near(found: f64, expected: f64, relative: f64) {
     assert!(
         (found - expected).abs() <= relative * expected.abs(),
         "{found}, expected {expected}"
@@ -203,12 +202,12 @@ fn the_normal_distribution_function_is_that_of_the_tables() {
     assert_eq!([50.0, f64::INFINITY].map(normal_cdf), [1.0; 2]);
 }
 
-fn planned(delta: Option<f64>, moment: Option<f64>, psi: Option<f64>) -> Vec<PlanRow> {
+pub fn planned(delta: Option<f64>, moment: Option<f64>, psi: Option<f64>) -> Vec<PlanRow> {
     let [n, eps, lo, hi] = [10_000.0, 1.0, -50.0, 150.0].map(Some);
     plan(n, eps, lo, hi, delta, moment, psi).unwrap()
 }
 
-fn row<'a>(rows: &'a [PlanRow], name: &str) -> &'a PlanRow {
+pub fn row<'a>(rows: &'a [PlanRow], name: &str) -> &'a PlanRow {
     let found = rows.iter().find(|row| {
         let rest = row.mechanism.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
@@ -227,8 +226,8 @@ fn a_plan_has_a_row_for_each_mechanism() {
     assert_eq!(gaussian.forecast, None);
     assert!(gaussian.needs.starts_with("not given: delta; lo and hi"));
     // A number of rows is a whole number, whether the others are given or not.
-    let hybrid = "hybrid(delta={delta}, n=10000, moment={moment}, psi={psi})";
-    assert_eq!(row(&rows, "hybrid").mechanism, hybrid);
+    let clipped = "clipped(n=10000)";
+    assert_eq!(row(&rows, "clipped").mechanism, clipped);
 
     let rows = planned(Some(1e-6), None, None);
     // 200 sigma / n, with sigma^2 = 1.91810.
@@ -279,25 +278,6 @@ fn a_plan_has_a_row_for_each_mechanism() {
         let boundless = row.mechanism.contains("scale");
         assert_eq!(forecast.null > 0.0, boundless, "{}", row.mechanism);
         assert!(forecast.null < 1e-6);
-    }
-}
-
-/// What the tails that are shown add to the noise, at the radius of the least bound.
-#[test]
-fn the_noise_of_hybrid_is_that_of_its_radius() {
-    let (n, delta, psi) = (10_000.0, 1e-6, 30.0);
-    let variance = staircase::least_variance(1.0);
-    for moment in [2.5f64, 4.0, 6.0] {
-        let spread = n * (moment - 2.0) / (2.0 * moment * moment * delta * variance);
-        let radius = psi * spread.powf(1.0 / moment);
-        let heads = variance * ((200.0 + 2.0 * radius) / n).powi(2);
-        let tails = radius * (psi / radius).powf(moment / 2.0) / moment;
-        let expected = (heads + 8.0 * tails * tails / (delta * n)).sqrt();
-        let rows = planned(Some(delta), Some(moment), Some(psi));
-        let forecast = row(&rows, "hybrid").forecast.unwrap();
-        // A coin has delta rounded down to 1 over a whole number.
-        near(forecast.noise_sd, expected, 2e-6);
-        near(forecast.rmse, (2.0f64.sqrt() * 0.3).hypot(expected), 2e-6);
     }
 }
 
@@ -442,13 +422,10 @@ mod releases {
         let own_budget = text.contains("mu=");
         let arguments = Arguments {
             bounds: Some((Some(bounds.0), Some(bounds.1))),
-            x_bounds: None,
             epsilon: (!own_budget).then_some(eps),
-            delta: None,
-            length: None,
             mechanism: MechanismArgument::Given(Some(text)),
-            ranks: None,
             pathological: true,
+            ..Arguments::default()
         };
         let built = MEAN.build_with_budget_times(factor, &arguments);
         built.unwrap_or_else(|error| panic!("{text}: {error}"))

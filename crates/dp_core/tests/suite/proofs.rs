@@ -32,27 +32,28 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// The files of a folder and of those in it.
+fn all_files(folder: &Path) -> Vec<PathBuf> {
+    let within = |path: PathBuf| match path.is_dir() {
+        true => all_files(&path),
+        false => vec![path],
+    };
+    files(folder).into_iter().flat_map(within).collect()
+}
+
 /// The mechanisms' sources, from the root of the repository, by the names of their pages.
 fn sources() -> BTreeMap<String, String> {
-    let from = "crates/dp_core/src/mechanism";
-    let folders = files(&repository().join(from))
-        .into_iter()
-        .filter(|path| path.is_dir());
+    let from = repository().join("crates/dp_core/src/mechanism");
     let mut sources = BTreeMap::new();
-    for path in folders.flat_map(|folder| files(&folder)) {
+    for path in all_files(&from) {
         if !read(&path).contains("ENTRY: Entry") {
             continue;
         }
+        let inside = path.strip_prefix(&from).unwrap().to_str().unwrap();
+        let (aggregate, _) = inside.split_once('/').unwrap();
         let name = path.file_stem().unwrap().to_str().unwrap();
-        let aggregate = path
-            .parent()
-            .unwrap()
-            .file_name()
-            .unwrap()
-            .to_str()
-            .unwrap();
         let page = format!("{aggregate}-{}.md", name.replace('_', "-"));
-        sources.insert(page, format!("{from}/{aggregate}/{name}.rs"));
+        sources.insert(page, format!("crates/dp_core/src/mechanism/{inside}"));
     }
     sources
 }

@@ -508,14 +508,11 @@ fn steps_are_bins_and_answers() {
 
 fn arguments<'a>(ranks: Option<Ranks<'a>>, epsilon: Option<f64>, text: &'a str) -> Arguments<'a> {
     Arguments {
-        x_bounds: None,
         bounds: Some((Some(0.0), Some(100.0))),
         ranks,
         epsilon,
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        pathological: false,
+        ..Arguments::default()
     }
 }
 

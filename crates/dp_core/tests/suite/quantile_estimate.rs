@@ -382,14 +382,11 @@ fn intervals_are_as_wide_as_the_bounds_where_nothing_is_known() {
 
 fn made(eps: Option<f64>, text: &str, confidence: Option<f64>) -> Result<f64, &'static str> {
     let arguments = Arguments {
-        x_bounds: None,
         bounds: Some((Some(0.0), Some(100.0))),
         ranks: Some(Ranks::One(Some(0.3))),
         epsilon: eps,
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        pathological: false,
+        ..Arguments::default()
     };
     let made = QuantileEstimates.make(&arguments, Some(confidence), Overspent::NOT);
     made.map(|made| made.spent.cost.rho)

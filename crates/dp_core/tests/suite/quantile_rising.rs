@@ -188,14 +188,11 @@ fn arguments<'a>(
     text: &'a str,
 ) -> Arguments<'a> {
     Arguments {
-        x_bounds: None,
         bounds: Some((Some(bounds.0), Some(bounds.1))),
         ranks,
         epsilon,
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        pathological: false,
+        ..Arguments::default()
     }
 }
 

@@ -13,6 +13,7 @@ use dp_core::error::ParameterError;
 use dp_core::estimate::QuantileEstimates;
 use dp_core::mechanism::definition::{Info, Mechanism};
 use dp_core::mechanism::mean::inputs::Mean;
+use dp_core::mechanism::mean::pathological::device::Pathological;
 use dp_core::mechanism::sum::inputs::SumMechanism;
 use dp_core::mechanism::variance::inputs::SomeVariance;
 use dp_core::privacy::accounting;
@@ -66,12 +67,17 @@ fn octaves<S: BinSums>(limits: &Limits) -> OctaveCounts<S> {
 fn of_mean(mean: &Mean) -> String {
     match mean {
         Mean::Sums(mechanism) => told(&**mechanism, &SOME),
-        Mean::Sampled(mechanism) => format!("{:?} {}", mechanism.coin(), told(mechanism, &SOME)),
+        Mean::Pathological(device) => match device {
+            Pathological::Sums(mechanism) => {
+                format!("{:?} {}", mechanism.coin(), told(mechanism, &SOME))
+            }
+            Pathological::Cells(_) => panic!("no example has this fallback"),
+        },
         Mean::Cells(mechanism) => {
             let line = mechanism.line(7);
             let mut rows = CellCounts::new(line);
             (0..40).for_each(|row| rows.add(line.cell_of(f64::from(row) / 4.0)));
-            format!("{:?} {}", mechanism.coin(), told(&**mechanism, &rows))
+            told(&**mechanism, &rows)
         }
         Mean::Auto(mechanism) => told(&**mechanism, &octaves(mechanism.limits())),
     }
@@ -297,14 +303,10 @@ fn every_mechanism_spends_the_share_of_a_row() {
 fn keep_counts_people_and_shares_among_groups() {
     let kept = |epsilon: f64, delta: f64, text: &str, n: i64| -> Vec<bool> {
         let arguments = Arguments {
-            bounds: None,
-            x_bounds: None,
-            ranks: None,
             epsilon: Some(epsilon),
             delta: Some(Some(delta)),
-            length: None,
             mechanism: MechanismArgument::Given(Some(text)),
-            pathological: false,
+            ..Arguments::default()
         };
         let keep = KEEP.build(&arguments).unwrap();
         let draw = |seed| keep.release(&Sums { n, s: 0 }, &mut Generator::from_seed(seed));

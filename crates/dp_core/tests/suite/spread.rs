@@ -413,13 +413,9 @@ fn an_estimate_of_a_variance_is_its_release_with_an_interval() {
     ] {
         let arguments = Arguments {
             bounds: Some((Some(-2.0), Some(6.0))),
-            x_bounds: None,
             epsilon,
-            delta: None,
-            length: None,
             mechanism: MechanismArgument::Given(Some(text)),
-            ranks: None,
-            pathological: false,
+            ..Arguments::default()
         };
         let estimates = Estimates(&VARIANCE);
         let make = |confidence| -> Result<Made<OfMoments>, ParameterError> {

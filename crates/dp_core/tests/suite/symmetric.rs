@@ -2,22 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use dp_core::encoding::cells::{CellCounts, Cells, Chosen, Content, Line, MOST};
-use dp_core::encoding::sums::Sums;
-use dp_core::error::{Kind, ParameterError};
+use dp_core::encoding::cells::{CellCounts, Cells, Content, Line, MOST};
+use dp_core::error::ParameterError;
 use dp_core::mechanism::mean::hourglass::Hourglass;
 use dp_core::mechanism::mean::inputs::{CellsMean, Mean};
 use dp_core::mechanism::mean::location::{Bins, Location};
 use dp_core::mechanism::mean::pair::PairNoise;
-use dp_core::mechanism::mean::sampled::SampledMean;
 use dp_core::mechanism::mean::symmetric::{Mirrored, Symmetric};
-use dp_core::privacy::delta::Delta;
 use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::{Bits, Generator};
 use dp_core::registry::MEAN;
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
-use dp_core::sampler::staircase::least_variance;
 
 use crate::distribution;
 use crate::stats::{ALPHA, Moments, Z_ALPHA, assert_law};
@@ -27,29 +23,19 @@ fn epsilon(value: f64) -> Epsilon {
     Epsilon::new(Some(value)).unwrap()
 }
 
-/// A mechanism of dp_mean, with NULL for bounds that are not given.
-fn build(
-    text: &str,
-    bounds: Option<(f64, f64)>,
-    eps: f64,
-    pathological: bool,
-) -> Result<Mean, ParameterError> {
-    let (lo, hi) = bounds.unzip();
+/// A mechanism of dp_mean without bounds.
+fn build(text: &str, eps: f64) -> Result<Mean, ParameterError> {
     let built = MEAN.build(&Arguments {
-        bounds: Some((lo, hi)),
-        x_bounds: None,
+        bounds: Some((None, None)),
         epsilon: Some(eps),
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        ranks: None,
-        pathological,
+        ..Arguments::default()
     });
     built.map(|mechanism| *mechanism)
 }
 
 fn cells(text: &str, eps: f64) -> Box<dyn CellsMean> {
-    match build(text, None, eps, true) {
+    match build(text, eps) {
         Ok(Mean::Cells(mechanism)) => mechanism,
         Ok(_) => panic!("{text} sees no cells"),
         Err(error) => panic!("{text}: {error}"),
@@ -364,7 +350,7 @@ fn noise_does_not_depend_on_the_rows() {
 // Bias.
 
 #[derive(Clone, Copy, Debug)]
-enum Rows {
+pub enum Rows {
     Normal,
     Laplace,
     Uniform,
@@ -373,7 +359,7 @@ enum Rows {
 }
 
 /// The mean of all of them but the exponential, whose is 1; they all have variance 1.
-const MEAN_OF_ROWS: f64 = 0.3;
+pub const MEAN_OF_ROWS: f64 = 0.3;
 
 impl Rows {
     fn mean(self) -> f64 {
@@ -383,7 +369,7 @@ impl Rows {
         }
     }
 
-    fn draw(self, words: &mut Seeded) -> f64 {
+    pub fn draw(self, words: &mut Seeded) -> f64 {
         let mut unit = || ((words.word() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
         let mut normal = || {
             let (u, v) = (unit(), unit());
@@ -513,7 +499,7 @@ fn of_ours(text: &str, rows: Rows, word: Option<u64>, seed: u64) -> (f64, f64) {
     bias(run, RUNS, seed)
 }
 
-fn generator(seed: u64) -> Generator {
+pub fn generator(seed: u64) -> Generator {
     #[cfg(feature = "testing")]
     return Generator::from_seed(seed);
     #[cfg(not(feature = "testing"))]
@@ -602,64 +588,6 @@ fn answers_move_with_the_rows() {
     assert!(distance(fixed, fixed_moved) > 1.0);
 }
 
-/// The place and the coin spend one half of delta each.
-#[test]
-fn the_fallback_spends_no_more_than_delta() {
-    let with = |delta: f64, rest: &str| {
-        let text = format!("symmetric_known_n(delta={delta:?}, scale=1, n=30{rest})");
-        cells(&text, 1.0)
-    };
-    for delta in [0.5, 0.02, 1e-6] {
-        let raw = with(delta, ", fallback=raw");
-        let half = with(delta / 2.0, "");
-        assert_eq!(raw.location().threshold(), half.location().threshold());
-        let one_in = raw.coin().unwrap().one_in() as f64;
-        assert!(one_in * delta > 2.0 - 1e-9 && (one_in - 1.0) * delta < 2.0 + 1e-9);
-    }
-}
-
-/// Few rows, so that there often is no place, and rows come out as they are.
-#[test]
-fn the_fallback_is_unbiased() {
-    let mechanism = cells(
-        "symmetric_known_n(delta=0.2, scale=1, n=30, bin=1, clip=2, share=0.3, fallback=raw)",
-        1.0,
-    );
-    let coin = mechanism.coin().unwrap();
-    assert_eq!(coin.one_in(), 10);
-    let (mut words, mut generator) = (Seeded::new(16), generator(16));
-    let (mut errors, mut fallbacks) = (Vec::new(), 0);
-    for _ in 0..100_000 {
-        let line = mechanism.line(words.word());
-        let mut histogram = CellCounts::new(line);
-        for _ in 0..30 {
-            let place = line.cell_of(Rows::Normal.draw(&mut words));
-            histogram.add(place);
-            if coin.toss(&mut words) {
-                histogram.chosen.add(place);
-            }
-        }
-        // The same words with and without what was chosen: they differ where it was needed.
-        let bare = CellCounts {
-            chosen: Chosen::default(),
-            ..histogram.clone()
-        };
-        let answer = mechanism.release(&histogram, &mut generator);
-        let probe = mechanism.release(&bare, &mut generator);
-        fallbacks += usize::from(probe.mean == Some(0.0));
-        errors.push(answer.mean.unwrap() - MEAN_OF_ROWS);
-    }
-    println!("without a place: {fallbacks}");
-    assert!(fallbacks > 20_000 && fallbacks < 80_000);
-    let moments = Moments::of(errors.iter().copied());
-    let error = (moments.mean_square() / errors.len() as f64).sqrt();
-    assert!(
-        moments.mean().abs() < 4.0 * error,
-        "{} +- {error}",
-        moments.mean()
-    );
-}
-
 /// The noise on the mean of many rows in the middle is what is said of it.
 #[test]
 fn noise_is_as_said() {
@@ -711,87 +639,6 @@ fn no_location_is_as_rare_as_said() {
     assert!(seen > 1);
 }
 
-// Means that show rows.
-
-/// Fixed rows, skewed.
-const SKEWED: [f64; 8] = [0.0, 0.1, 0.1, 0.2, 0.4, 0.9, 3.0, 12.0];
-
-fn coined(text: &str) -> SampledMean {
-    match build(text, Some((0.0, 1.0)), 1.0, true) {
-        Ok(Mean::Sampled(mechanism)) => mechanism,
-        _ => panic!("{text} tosses no coins"),
-    }
-}
-
-/// Its answers for these rows.
-fn answers(text: &str, seed: u64) -> impl FnMut() -> f64 + use<> {
-    let (mechanism, mut words) = (coined(text), Seeded::new(seed));
-    move || {
-        let mut sums = Sums::default();
-        for x in SKEWED {
-            sums.n += 1;
-            sums.s += mechanism.steps(x, &mut words);
-        }
-        mechanism.release_from(&sums, &mut words).mean.unwrap()
-    }
-}
-
-#[test]
-fn means_that_show_rows_are_right_on_average_for_any_rows() {
-    let n = SKEWED.len() as f64;
-    let mean = SKEWED.iter().sum::<f64>() / n;
-    let squares = SKEWED.iter().map(|x| x * x).sum::<f64>() / n;
-    // The variance over the coins of a fixed table: (1 - delta) / (delta n) times the mean square.
-    let mut run = answers("name_and_shame(delta=0.1, n=8)", 18);
-    let moments = Moments::of((0..200_000).map(|_| run() - mean));
-    moments.assert_mean_square("name_and_shame", 0.9 / (0.1 * n) * squares, 1e-6);
-    let error = (moments.mean_square() / 200_000.0).sqrt();
-    assert!(
-        moments.mean().abs() < 4.0 * error,
-        "{} +- {error}",
-        moments.mean()
-    );
-
-    // The clip radius is (8 * 2 / (32 * 0.1 * sigma^2))^(1/4) / 4 = 0.318, so that the tails matter.
-    let text = "hybrid(delta=0.1, n=8, moment=4, psi=0.25)";
-    let mut run = answers(text, 18);
-    let moments = Moments::of((0..200_000).map(|_| run() - mean));
-    let least = least_variance(1.0);
-    let radius = 0.25 * (5.0 / least).powf(0.25);
-    let tails = SKEWED.map(|x| x - x.clamp(-radius, 1.0 + radius));
-    let tail = tails.iter().map(|x| x * x).sum::<f64>() / n;
-    let variance = 0.9 / (0.1 * n) * tail + least * ((1.0 + 2.0 * radius) / n).powi(2);
-    moments.assert_mean_square(text, variance, 1e-6);
-    let error = (moments.mean_square() / 200_000.0).sqrt();
-    assert!(
-        moments.mean().abs() < 4.0 * error,
-        "{} +- {error}",
-        moments.mean()
-    );
-}
-
-#[test]
-fn coins_are_fair_and_never_above_delta() {
-    let mut words = Seeded::new(19);
-    // The float 1e-6 is a little below a millionth, 0.1 a little above a tenth, and 1/3 below a third.
-    for (delta, one_in) in [
-        (0.5, 2),
-        (0.3, 4),
-        (0.1, 10),
-        (1e-6, 1_000_001),
-        (1.0 / 3.0, 4),
-    ] {
-        let coin = coined(&format!("name_and_shame(delta={delta}, n=8)")).coin();
-        assert_eq!(coin.one_in(), one_in);
-        // Delta is a fraction over a power of two: so in integers, without a rounding.
-        let exact = Delta::new(Some(delta)).unwrap();
-        assert!(exact.numerator() * u128::from(one_in) >= 1 << exact.places());
-        let tosses = 100_000;
-        let shown = (0..tosses).filter(|_| coin.toss(&mut words)).count() as u64;
-        assert_law("coin", tosses, [(shown, 1.0 / one_in as f64)]);
-    }
-}
-
 // The ends.
 
 #[test]
@@ -812,7 +659,7 @@ fn no_rows_and_no_parameters_are_too_much() {
     ];
     let mut generator = generator(20);
     for scale in ["1e-290", "1e-308", "1", "1e290", "1e300"] {
-        for rest in ["", ", n=1", ", n=9007199254740991", ", n=7, fallback=raw"] {
+        for rest in ["", ", n=1", ", n=9007199254740991"] {
             let name = if rest.is_empty() {
                 "symmetric"
             } else {
@@ -820,7 +667,7 @@ fn no_rows_and_no_parameters_are_too_much() {
             };
             let text =
                 format!("{name}(delta=1e-9, scale={scale}, bin={scale}, clip={scale}{rest})");
-            let mechanism = match build(&text, None, 5.0, true) {
+            let mechanism = match build(&text, 5.0) {
                 Ok(Mean::Cells(mechanism)) => mechanism,
                 _ => {
                     assert!(scale == "1e-308" || scale == "1e300", "{text}");
@@ -832,7 +679,6 @@ fn no_rows_and_no_parameters_are_too_much() {
                     let mut histogram = CellCounts::new(mechanism.line(u64::MAX));
                     for _ in 0..count {
                         histogram.add(histogram.line.cell_of(x));
-                        histogram.chosen.add(histogram.line.cell_of(x));
                     }
                     let answer = mechanism.release(&histogram, &mut generator);
                     assert!(answer.mean.is_none_or(f64::is_finite), "{text} {x} {count}");
@@ -895,7 +741,7 @@ fn clips_are_rounded_up_to_where_cells_end() {
 
 #[test]
 fn impossible_symmetric_means_are_refused() {
-    let error = |text: &str, eps: f64| match build(text, None, eps, false) {
+    let error = |text: &str, eps: f64| match build(text, eps) {
         Err(error) => error,
         Ok(_) => panic!("{text} is not refused"),
     };
@@ -913,13 +759,8 @@ fn impossible_symmetric_means_are_refused() {
     // Who gives rho writes NULL for eps, as everywhere.
     let arguments = Arguments {
         bounds: Some((None, None)),
-        x_bounds: None,
-        epsilon: None,
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some("symmetric(scale=1, rho=0.1)")),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     };
     let refused = MEAN.build(&arguments).err().unwrap();
     assert!(refused.message.contains("cannot exist"), "{refused}");
@@ -939,16 +780,6 @@ fn impossible_symmetric_means_are_refused() {
         let error = error(text, 1.0);
         assert!(error.message.contains(word), "{text}: {error}");
     }
-    for (moment, psi, word) in [
-        ("4", "1e-291", "psi"),
-        ("4", "1e291", "psi"),
-        ("2", "1", "moment"),
-        ("1000.5", "1", "moment"),
-    ] {
-        let text = format!("hybrid(delta=1e-6, n=9, moment={moment}, psi={psi})");
-        let refused = build(&text, Some((0.0, 1.0)), 1.0, true).err().unwrap();
-        assert!(refused.message.contains(word), "{text}: {refused}");
-    }
     assert_eq!(
         error("symmetric(delta=1e-6, scale=1)", 1e-6).argument,
         "eps"
@@ -957,9 +788,4 @@ fn impossible_symmetric_means_are_refused() {
         error("symmetric(delta=1e-300, scale=1)", 0.01).argument,
         "eps"
     );
-    let error = error(
-        "symmetric_known_n(delta=1e-6, scale=1, n=9, fallback=raw)",
-        1.0,
-    );
-    assert_eq!(error.kind, Kind::Permission);
 }

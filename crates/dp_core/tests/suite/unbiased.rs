@@ -704,13 +704,9 @@ fn undercounts_are_never_above_the_rows_and_follow_their_law() {
 fn parameters_have_their_domains() {
     let arguments = |text| Arguments {
         bounds: Some((Some(0.0), Some(1.0))),
-        x_bounds: None,
         epsilon: Some(1.0),
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     };
     let range = |key| format!("gives the parameter {key} a value outside its range");
     for (text, expected) in [
@@ -772,13 +768,9 @@ fn releases_through_the_registry_are_those_of_the_mechanism() {
         let mechanism = MEAN
             .build(&Arguments {
                 bounds: Some((Some(lo), Some(hi))),
-                x_bounds: None,
                 epsilon: Some(2.0),
-                delta: None,
-                length: None,
                 mechanism: MechanismArgument::Given(Some(text)),
-                ranks: None,
-                pathological: false,
+                ..Arguments::default()
             })
             .unwrap()
             .sums()

@@ -13,13 +13,10 @@ use crate::distribution;
 fn arguments<'a>(bounds: Option<(f64, f64)>, eps: Option<f64>, text: &'a str) -> Arguments<'a> {
     Arguments {
         bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
-        x_bounds: None,
         epsilon: eps,
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        ranks: None,
         pathological: true,
+        ..Arguments::default()
     }
 }
 

@@ -361,13 +361,9 @@ fn the_count_is_unbiased_and_the_mean_right() {
 fn arguments<'a>(lo: f64, hi: f64, epsilon: Option<f64>, mechanism: &'a str) -> Arguments<'a> {
     Arguments {
         bounds: Some((Some(lo), Some(hi))),
-        x_bounds: None,
         epsilon,
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(mechanism)),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     }
 }
 

@@ -94,13 +94,9 @@ fn overspent(factor: f64, kind: Kind, epsilon: Option<f64>, text: &str) -> Box<V
     let registry = if kind.is_none() { &COUNTS } else { &SUMS };
     let arguments = Arguments {
         bounds: kind.map(|(lo, hi)| (Some(lo), Some(hi))),
-        x_bounds: None,
         epsilon,
-        delta: None,
-        length: None,
         mechanism: MechanismArgument::Given(Some(text)),
-        ranks: None,
-        pathological: false,
+        ..Arguments::default()
     };
     let built = registry.build_with_budget_times(factor, &arguments);
     built.unwrap_or_else(|error| panic!("{kind:?} {text}: {error}"))

@@ -9,18 +9,18 @@ use crate::mechanism::bounds_search::release::Finding;
 use crate::mechanism::definition::{Built, Mechanism, Scalar};
 use crate::mechanism::mean::answer::MeanAnswer;
 use crate::mechanism::mean::location::Location;
-use crate::mechanism::mean::sampled::{SampledMean, Sampling};
+use crate::mechanism::mean::pathological::device::Pathological;
 
 /// A mechanism of means, by what it sees of the rows.
 pub enum Mean {
     /// Their number, and the sum of their grid steps.
     Sums(Box<dyn SumsMean>),
-    /// Likewise, with steps that depend on a secret coin for each row.
-    Sampled(SampledMean),
     /// How they lie in the cells of a line without ends.
     Cells(Box<dyn CellsMean>),
     /// How they lie in bins of equal relative width.
     Auto(Box<dyn Finding<Content, MeanAnswer>>),
+    /// Those that can show a row.
+    Pathological(Pathological),
 }
 
 /// A mechanism of means that sees the number of rows and the sum of their grid steps.
@@ -78,11 +78,6 @@ pub trait CellsMean: Mechanism<CellCounts, Answer = MeanAnswer> {
         self.location().bins().line(word)
     }
 
-    /// A coin to toss for each row, if some are to be chosen.
-    fn coin(&self) -> Option<Sampling> {
-        None
-    }
-
     /// The standard deviation of the noise in the mean of that many rows, or somewhat more.
     fn noise_sd(&self, rows: f64) -> f64;
 }
@@ -92,8 +87,8 @@ impl Mean {
         Ok(Box::new(Self::Sums(Box::new(mechanism))))
     }
 
-    pub(crate) fn of_sampled(mechanism: SampledMean) -> Built<Self> {
-        Ok(Box::new(Self::Sampled(mechanism)))
+    pub(crate) fn of_pathological(mechanism: Pathological) -> Built<Self> {
+        Ok(Box::new(Self::Pathological(mechanism)))
     }
 
     pub(crate) fn of_cells(mechanism: impl CellsMean + 'static) -> Built<Self> {
@@ -111,7 +106,7 @@ impl Mean {
                 ];
                 planned.of_clamped(grid.hi() - grid.lo(), noise_sd, answer_bias)
             }
-            Self::Sampled(mechanism) => mechanism.forecast(planned),
+            Self::Pathological(mechanism) => mechanism.forecast(planned),
             Self::Cells(mechanism) => {
                 let noise_sd = mechanism.noise_sd(planned.rows);
                 mechanism.location().forecast(planned, noise_sd)
@@ -131,7 +126,7 @@ impl Mean {
     pub fn rmse(&self, rows: f64) -> f64 {
         match self {
             Self::Sums(mechanism) => mechanism.rmse(rows),
-            Self::Sampled(_) | Self::Cells(_) | Self::Auto(_) => {
+            Self::Cells(_) | Self::Auto(_) | Self::Pathological(_) => {
                 self.forecast(&Planned { rows, moment: None }).noise_sd
             }
         }
@@ -141,7 +136,7 @@ impl Mean {
     pub fn half_width(&self, rows: f64, miss: f64) -> Option<f64> {
         match self {
             Self::Sums(mechanism) => mechanism.half_width(rows, miss),
-            Self::Sampled(_) | Self::Cells(_) | Self::Auto(_) => None,
+            Self::Cells(_) | Self::Auto(_) | Self::Pathological(_) => None,
         }
     }
 
@@ -149,7 +144,7 @@ impl Mean {
     pub fn sums(self) -> Option<Box<Scalar<MeanAnswer>>> {
         match self {
             Self::Sums(mechanism) => Some(mechanism),
-            Self::Sampled(_) | Self::Cells(_) | Self::Auto(_) => None,
+            Self::Cells(_) | Self::Auto(_) | Self::Pathological(_) => None,
         }
     }
 }

@@ -9,12 +9,11 @@ use crate::mechanism::mean::answer::MeanAnswer;
 use crate::mechanism::mean::inputs::{CellsMean, Mean};
 use crate::mechanism::mean::location::{BIN, CLIP, Location, NO_MU, NO_RHO, SHARE, Wanted};
 use crate::mechanism::mean::parameters::{PUBLIC_N, REPLACE, SCALE};
-use crate::mechanism::mean::sampled::Sampling;
+use crate::mechanism::mean::pathological::raw_fallback::{self, FALLBACK};
 use crate::mechanism::mean::symmetric::{APPROXIMATE, SYMMETRIC};
 use crate::privacy::cost::Loss;
 use crate::random::{Bits, Generator, add_noise};
 use crate::request::budget::DELTA;
-use crate::request::parameter::{Parameter, ParameterKind};
 use crate::sampler::staircase::Staircase;
 
 pub(crate) const ENTRY: Entry<Mean> = Entry {
@@ -43,28 +42,18 @@ pub(crate) const ENTRY: Entry<Mean> = Entry {
             epsilons: (coarse, fine),
         } = request.wanted()?;
         let rows = request.rows()?;
-        let raw = request.choice.word(FALLBACK.name) == Some("raw");
-        let (delta, coin) = if raw {
-            request.allow_pathological()?;
-            (delta / 2.0, Some(Sampling::new(delta / 2.0)?))
-        } else {
-            (delta, None)
+        let mean = |delta| {
+            Ok(SymmetricKnownN {
+                location: Location::new(bins, coarse, delta, 2)?,
+                noise: Staircase::least(bins.steps(), fine),
+                rows,
+            })
         };
-        Mean::of_cells(SymmetricKnownN {
-            location: Location::new(bins, coarse, delta, 2)?,
-            noise: Staircase::least(bins.steps(), fine),
-            rows,
-            coin,
-        })
+        if raw_fallback::is_asked(request.choice) {
+            return raw_fallback::behind(delta, rows, mean);
+        }
+        Mean::of_cells(mean(delta)?)
     },
-};
-
-const FALLBACK: Parameter = Parameter {
-    name: "fallback",
-    kind: ParameterKind::Word(&["none", "raw"]),
-    domain: "none or raw",
-    description: "where there is no location: none (the default) answers NULL; raw adds up rows as they \
-                  are, each with probability delta / 2, which dp_mean.allow_pathological must allow",
 };
 
 /// First a place, at `share` of epsilon; then the mean of the rows clipped around it, with
@@ -78,19 +67,13 @@ const FALLBACK: Parameter = Parameter {
 /// place is private. For any place, replacing a row moves the sum of the clipped rows by at most `G`
 /// and leaves their number; staircase noise with steps of `G` on the sum covers that, as
 /// [`Clipped`](super::clipped::Clipped) says.
-/// With `fallback=raw` the place takes half of delta, and where there is none, rows come out as they
-/// are: with probability at most delta / 2 the replaced row is among them, and if it is not, the
-/// replacement changes nothing.
 ///
-/// **Why it is unbiased**: as there. The noise is symmetric, and the result is not clamped. With
-/// `fallback=raw` it is unbiased whether there is a place or not: the chosen rows, each over the
-/// probability of being chosen, add up to the sum of all rows on average.
+/// **Why it is unbiased**: as there. The noise is symmetric, and the result is not clamped.
 #[derive(Clone, Debug)]
 pub struct SymmetricKnownN {
     location: Location,
     noise: Staircase,
     rows: f64,
-    coin: Option<Sampling>,
 }
 
 impl SymmetricKnownN {
@@ -98,7 +81,7 @@ impl SymmetricKnownN {
     pub fn release_from<B: Bits>(&self, histogram: &CellCounts, bits: &mut B) -> MeanAnswer {
         let bins = self.location.bins();
         let noise = self.noise.draw(bits).value;
-        let mean = if let Some(from) = self.location.find(histogram, bits) {
+        let mean = self.location.find(histogram, bits).map(|from| {
             // Counted from the middle: should there be another number of rows than was said, the
             // answer is drawn towards the middle, not towards an end.
             let sum = histogram.sum_between(from, from + i64::from(bins.span));
@@ -107,13 +90,8 @@ impl SymmetricKnownN {
             let centred = noisy.saturating_mul(2).saturating_sub(whole);
             let half_spans = centred as f64 / bins.steps() as f64 / self.rows;
             let cells = from as f64 + f64::from(bins.span) * (0.5 + half_spans / 2.0);
-            Some(histogram.line.value(cells))
-        } else {
-            self.coin.map(|coin| {
-                let cells = histogram.chosen.sum(&histogram.line) * coin.one_in() as f64;
-                (cells / self.rows * bins.width).clamp(f64::MIN, f64::MAX)
-            })
-        };
+            histogram.line.value(cells)
+        });
         MeanAnswer {
             mean,
             count: Some(self.rows),
@@ -136,10 +114,6 @@ impl Mechanism<CellCounts> for SymmetricKnownN {
 impl CellsMean for SymmetricKnownN {
     fn location(&self) -> &Location {
         &self.location
-    }
-
-    fn coin(&self) -> Option<Sampling> {
-        self.coin
     }
 
     fn noise_sd(&self, _: f64) -> f64 {

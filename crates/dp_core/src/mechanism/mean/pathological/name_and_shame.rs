@@ -5,7 +5,8 @@
 use crate::mechanism::definition::{Entry, Info, Plan};
 use crate::mechanism::mean::inputs::Mean;
 use crate::mechanism::mean::parameters::{PUBLIC_N, REPLACE};
-use crate::mechanism::mean::sampled::SampledMean;
+use crate::mechanism::mean::pathological::device::Pathological;
+use crate::mechanism::mean::pathological::sampled::SampledMean;
 use crate::privacy::cost::Loss;
 use crate::request::budget::DELTA;
 
@@ -34,12 +35,11 @@ pub(crate) const ENTRY: Entry<Mean> = Entry {
     build: |request| {
         let (_, coin) = request.coin()?;
         let rows = request.rows()?;
-        request.allow_pathological()?;
-        Mean::of_sampled(SampledMean {
+        Mean::of_pathological(Pathological::Sums(SampledMean {
             bounds: request.bounds()?,
             coin,
             rows,
             heads: None,
-        })
+        }))
     },
 };

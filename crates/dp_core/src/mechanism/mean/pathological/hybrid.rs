@@ -7,7 +7,8 @@ use crate::error::ParameterError;
 use crate::mechanism::definition::{Entry, Info, Plan};
 use crate::mechanism::mean::inputs::Mean;
 use crate::mechanism::mean::parameters::{PUBLIC_N, REPLACE};
-use crate::mechanism::mean::sampled::{ClippedPart, SampledMean};
+use crate::mechanism::mean::pathological::device::Pathological;
+use crate::mechanism::mean::pathological::sampled::{ClippedPart, SampledMean};
 use crate::mechanism::mean::symmetric::APPROXIMATE;
 use crate::privacy::cost::Loss;
 use crate::request::budget::{DELTA, outside};
@@ -60,13 +61,12 @@ pub(crate) const ENTRY: Entry<Mean> = Entry {
                 ));
             }
         };
-        request.allow_pathological()?;
         let (bounds, epsilon) = (request.bounds()?, request.row_epsilon()?);
         let noise = Staircase::least(grid::STEPS, epsilon);
         let spread = rows * (moment - 2.0) / (2.0 * moment.powi(2) * delta * noise.variance());
         let radius = psi * spread.powf(1.0 / moment);
         let clipped = Bounds::new(Some(bounds.lo() - radius), Some(bounds.hi() + radius));
-        Mean::of_sampled(SampledMean {
+        Mean::of_pathological(Pathological::Sums(SampledMean {
             bounds: clipped.map_err(|_| outside(&PSI))?,
             coin,
             rows,
@@ -76,7 +76,7 @@ pub(crate) const ENTRY: Entry<Mean> = Entry {
                 moment,
                 psi,
             })),
-        })
+        }))
     },
 };
 

@@ -1,83 +1,13 @@
-//! What the means share that show a row, as it is, with a small probability.
+//! A mean from one sum of what coins chose of the rows.
 
 use crate::accuracy::forecast::{Forecast, Planned};
 use crate::encoding::grid::{Bounds, Grid, STEPS};
 use crate::encoding::sums::Sums;
-use crate::error::ParameterError;
 use crate::mechanism::definition::Mechanism;
 use crate::mechanism::mean::answer::MeanAnswer;
+use crate::mechanism::mean::pathological::coin::Coin;
 use crate::random::{Bits, Generator, add_noise};
-use crate::request::checked::Request;
 use crate::sampler::staircase::Staircase;
-use crate::sampler::uniform::below;
-
-/// A coin that comes up once in that many tosses: with probability `1 / one_in`, at most delta.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sampling {
-    one_in: u64,
-}
-
-impl Sampling {
-    /// The coin nearest to probability `delta` from below.
-    ///
-    /// # Errors
-    /// A delta below 2^-40: what such a coin chooses would not fit the sums.
-    pub(crate) fn new(delta: f64) -> Result<Self, ParameterError> {
-        let one_in = (1.0 / delta).ceil();
-        if one_in > (1u64 << 40) as f64 {
-            return Err(ParameterError::new(
-                "mech",
-                "gives the parameter delta a value too small for a mechanism that shows rows",
-                "Give a delta of at least 2^-39; at any smaller one the answer would be useless.",
-            ));
-        }
-        // The quotient may have been rounded down to an integer. The sum is rounded but once, so its
-        // sign is right: one over the result is never above delta.
-        let is_above = one_in.mul_add(delta, -1.0) < 0.0;
-        Ok(Self {
-            one_in: one_in as u64 + u64::from(is_above),
-        })
-    }
-
-    /// In how many tosses it comes up once.
-    pub fn one_in(&self) -> u64 {
-        self.one_in
-    }
-
-    /// One toss, exact.
-    pub fn toss<B: Bits>(&self, bits: &mut B) -> bool {
-        below(self.one_in, bits) == 0
-    }
-}
-
-impl Request<'_> {
-    /// The parameter `delta`, for a coin.
-    pub(crate) fn coin(&self) -> Result<(f64, Sampling), ParameterError> {
-        match self.row_delta()? {
-            Some(delta) => Ok((delta, Sampling::new(delta)?)),
-            None => Err(ParameterError::new(
-                "mech",
-                "does not say with what probability a row may be shown",
-                "Give a delta, far below one over the number of rows, as in \
-                 name_and_shame(delta=1e-9, n=1000).",
-            )),
-        }
-    }
-
-    /// An error unless mechanisms that show rows are allowed.
-    pub(crate) fn allow_pathological(&self) -> Result<(), ParameterError> {
-        if self.pathological {
-            return Ok(());
-        }
-        Err(ParameterError::forbidden(
-            "mech",
-            "names a mechanism that shows a row, just as it is, with probability delta",
-            "It meets the letter of (eps, delta)-differential privacy and protects nobody whose row \
-             comes up. For an unbiased mean use smooth (rows between bounds) or symmetric (rows of a \
-             symmetric distribution). A superuser can allow it: SET dp_mean.allow_pathological = on.",
-        ))
-    }
-}
 
 /// Farthest from the bounds that the chosen part of a row counts: 2^62 grid steps.
 const FARTHEST: f64 = (1u64 << 62) as f64;
@@ -91,7 +21,7 @@ const FARTHEST: f64 = (1u64 << 62) as f64;
 #[derive(Clone, Debug)]
 pub struct SampledMean {
     pub(crate) bounds: Bounds,
-    pub(crate) coin: Sampling,
+    pub(crate) coin: Coin,
     pub(crate) rows: f64,
     /// Without it there are no heads, and all of a row is its tail.
     pub(crate) heads: Option<Box<ClippedPart>>,
@@ -109,7 +39,7 @@ pub struct ClippedPart {
 
 impl SampledMean {
     /// The coin that is tossed for each row.
-    pub fn coin(&self) -> Sampling {
+    pub fn coin(&self) -> Coin {
         self.coin
     }
 
@@ -135,7 +65,7 @@ impl SampledMean {
         let unit = grid.value_of_steps();
         let whole = (x - grid.origin()) / unit * STEPS as f64;
         let tail = whole.clamp(-FARTHEST, FARTHEST).round() as i128 - i128::from(head);
-        i128::from(head) + tail * i128::from(self.coin.one_in)
+        i128::from(head) + tail * i128::from(self.coin.one_in())
     }
 
     /// One release from any source of words.
@@ -159,7 +89,7 @@ impl SampledMean {
     /// rows (proposition 3.6 of Kamath et al. 2023), at most that of a mean at the bound farther from
     /// 0; with them it is bounded as in their proposition 3.7.
     pub(crate) fn forecast(&self, planned: &Planned) -> Forecast {
-        let (delta, width) = (1.0 / self.coin.one_in as f64, self.bounds.width());
+        let (delta, width) = (1.0 / self.coin.one_in() as f64, self.bounds.width());
         let chosen = delta * self.rows;
         let (sampling, noise) = match &self.heads {
             None => {
