@@ -124,7 +124,7 @@ fn the_fallback_spends_no_more_than_delta() {
         let raw = with(delta, ", fallback=raw");
         // How often there is no place follows from its delta.
         let mut differ = 0;
-        for rows in [10.0, 30.0, 100.0, 200.0, 300.0] {
+        for rows in [10.0, 30.0, 100.0, 200.0, 300.0, 500.0, 1000.0, 2000.0] {
             let planned = Planned { rows, moment: None };
             let [half, all] = [delta / 2.0, delta].map(|delta| with(delta, "").forecast(&planned));
             assert_eq!(raw.forecast(&planned), half);
