@@ -12,6 +12,7 @@ mod cipher;
 pub mod keys;
 pub mod sealed;
 pub mod seen;
+pub mod token;
 
 pub use keys::Keys;
 pub use sealed::{Nonce, Opener, Part, Sealer, Unsealed, room};
