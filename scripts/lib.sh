@@ -359,6 +359,11 @@ private_prefix() {
 		die "the copy of PostgreSQL in $root does not use its own directories"
 }
 
+# The settings of a server with the testing build. Most tests ask the same question often, and mean a fresh answer: those of
+# answers that are kept switch that on.
+# shellcheck disable=SC2034 # the scripts read it
+TESTING=("shared_preload_libraries = '$EXTENSION'" "dp_mean.reuse = off")
+
 # server_start NAME [SETTING=VALUE...]: starts the server of a private prefix made before in $WORK/NAME, on a
 # socket of its own, and sets URL for libpq.
 server_start() {

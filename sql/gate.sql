@@ -31,26 +31,29 @@ CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.allowa
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
 COMMENT ON TRIGGER append_only ON dp_mean.allowance IS 'An allowance is followed by another, not changed.';
 
--- Everybody has EXECUTE: PostgreSQL asks it of the role that runs the rewritten query. Nobody finds them by name,
--- as the schema is shut; and a receipt that was not charged is an error.
-CREATE FUNCTION dp_mean.receipt_trans(
-    state boolean, relation oid, asker oid, epsilon bigint, rho bigint, delta bigint, mechanisms text
-) RETURNS boolean
-    AS 'MODULE_PATHNAME', 'dp_receipt_row' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE TYPE dp_mean.block;
 
-CREATE FUNCTION dp_mean.receipt_final(state boolean) RETURNS boolean
-    AS 'MODULE_PATHNAME', 'dp_receipt_final' LANGUAGE C VOLATILE PARALLEL SAFE;
+CREATE FUNCTION dp_mean.dp_block_in(text cstring) RETURNS dp_mean.block
+    AS 'MODULE_PATHNAME', 'dp_block_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-CREATE AGGREGATE dp_mean.receipt(
-    relation oid, asker oid, epsilon bigint, rho bigint, delta bigint, mechanisms text
-) (
-    SFUNC = dp_mean.receipt_trans, STYPE = boolean, INITCOND = 'true',
-    FINALFUNC = dp_mean.receipt_final, FINALFUNC_MODIFY = SHAREABLE,
-    COMBINEFUNC = pg_catalog.booland_statefunc, PARALLEL = SAFE
+CREATE FUNCTION dp_mean.dp_block_out(block dp_mean.block) RETURNS cstring
+    AS 'MODULE_PATHNAME', 'dp_block_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE TYPE dp_mean.block (
+    INPUT = dp_mean.dp_block_in, OUTPUT = dp_mean.dp_block_out,
+    INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
 );
-COMMENT ON AGGREGATE dp_mean.receipt(oid, oid, bigint, bigint, bigint, text) IS
-    'What a query about a protected table costs, in the units of the ledger: written by the gate, read where the plan '
-    'starts.';
+COMMENT ON TYPE dp_mean.block IS
+    'A question about a protected table, in the plan of a query: made by the gate, and taken back by the session that '
+    'made it.';
+
+-- Everybody has EXECUTE: PostgreSQL asks it of the role that runs the query. Nobody finds it by name, as the schema is
+-- shut; and it answers no question that the gate has not made.
+CREATE FUNCTION dp_mean.answer(block dp_mean.block, VARIADIC parameters "any") RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'dp_answer' LANGUAGE C VOLATILE COST 10000 ROWS 100;
+COMMENT ON FUNCTION dp_mean.answer(dp_mean.block, "any") IS
+    'The private answer of a question about a protected table: written by the gate in the place of the SELECT that '
+    'asks it.';
 
 CREATE FUNCTION dp_protect(
     relation regclass, unit text, budget text, groups integer DEFAULT 1, rows integer DEFAULT 1,
@@ -110,14 +113,14 @@ COMMENT ON FUNCTION dp_create_view(regclass, text) IS
 
 CREATE FUNCTION dp_cost(
     query text, OUT relation regclass, OUT budget text, OUT epsilon float8, OUT rho float8, OUT delta float8,
-    OUT fits boolean, OUT mechanisms text, OUT rewritten text
+    OUT fits boolean, OUT free boolean, OUT mechanisms text, OUT rewritten text
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'dp_cost' LANGUAGE C VOLATILE STRICT ROWS 1;
 COMMENT ON FUNCTION dp_cost(text) IS
     'What a query about protected tables would cost: for each SELECT about one, the table, the budget, '
     'epsilon (NULL if '
-    'none bounds it), rho, delta, whether the budget has room now, the mechanisms, and the SQL that answers '
-    'it, in which '
+    'none bounds it), rho, delta, whether it could be answered now, whether its answer is kept and costs nothing now, '
+    'the mechanisms, and the SQL that answers it, in which '
     '$1, $2 stand for its own expressions. It spends nothing, and reads no row. '
     'Errors: 42501 if it has no private answer. Otherwise as the query itself.';
 

@@ -11,10 +11,6 @@ mod pg;
 mod plan;
 mod safe_functions;
 mod state;
-#[cfg_attr(
-    not(feature = "testing"),
-    expect(dead_code, reason = "the gate is to ask it")
-)]
 mod store;
 #[cfg(feature = "testing")]
 mod testing;

@@ -61,12 +61,10 @@ const GATE: &[&str] = &[
 ];
 
 /// What the gate writes into queries.
-const WRITTEN: &[&str] = &[
-    "dp_mean.receipt(oid,oid,bigint,bigint,bigint,text)",
-    "dp_mean.receipt_final(boolean)",
-    "dp_mean.receipt_trans(boolean,oid,oid,bigint,bigint,bigint,text)",
-    "dp_mean.total(oid,\"any\")",
-];
+const WRITTEN: &[&str] = &[ANSWER, "dp_mean.total(oid,\"any\")"];
+
+/// The call that answers in the place of a block: it reads rows, and charges.
+const ANSWER: &str = "dp_mean.answer(dp_mean.block,\"any\")";
 
 /// What refuses to change the ledger, by a trigger.
 const REFUSES: &str = "dp_mean.dp_ledger_refuse()";
@@ -133,11 +131,12 @@ fn each_function_says_what_it_is() {
             written.push(name);
         }
         // They write; what they refuse they say, and a NULL is refused.
-        let writes = LEDGER.contains(&name) || GATE.contains(&name) || name == REFUSES;
+        let writes =
+            LEDGER.contains(&name) || GATE.contains(&name) || name == REFUSES || name == ANSWER;
         let lists_mechanisms = name == "dp_mechanisms()" || name.starts_with("dp_mean_plan(");
         let counts = name == STATS;
         // Final functions draw noise, but those of contributions. The list of mechanisms may grow with the library.
-        let is_total = name == WRITTEN[3];
+        let is_total = name == WRITTEN[1];
         let expected = match name {
             _ if lists_mechanisms || is_total || name == "dp_version()" => "s",
             _ if name.starts_with("dp_mean.dp_contribution")
@@ -170,7 +169,8 @@ fn each_function_says_what_it_is() {
         let sees_null = (aggregate || of_state || planned || writes || part) && !prices;
         assert_eq!(strict, !sees_null, "{name}");
         assert!(!row.get::<_, bool>(6) && !row.get::<_, bool>(7), "{name}");
-        let many = lists_mechanisms || counts || prices || name.starts_with("dp_unnest(");
+        let sets = counts || prices || name == ANSWER;
+        let many = lists_mechanisms || sets || name.starts_with("dp_unnest(");
         assert_eq!(row.get::<_, bool>(8), many, "{name}");
         if aggregate {
             assert_eq!(row.get::<_, &str>(9), "internal", "{name}");
@@ -289,7 +289,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
     let mut of_states = 0_i64;
     for row in rows(&mut client, &sql) {
         let name: &str = row.get(0);
-        let converts = ["contribution", "groups"]
+        let converts = ["contribution", "groups", "block"]
             .map(|of| ["in", "out", "recv", "send"].map(|part| format!("dp_mean.dp_{of}_{part}(")));
         let of_state = row.get(1)
             || converts
@@ -301,11 +301,11 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         assert_eq!(row.get::<_, bool>(2), !shut, "{name}");
         assert_eq!(row.get::<_, bool>(3), !shut, "{name}");
     }
-    // All that the aggregates are made of, and what reads and writes states, contributions and groups.
+    // All that the aggregates are made of, and what reads and writes states, contributions, groups and blocks.
     let parts = "SELECT count(DISTINCT part) FROM pg_aggregate, \
          unnest(ARRAY[aggtransfn, aggfinalfn, aggcombinefn]::oid[]) part WHERE aggtranstype = 'dp_mean.dp_state'::regtype";
     let parts = value::<i64>(&mut client, parts);
-    assert_eq!(of_states, parts + 2 + 2 * 4);
+    assert_eq!(of_states, parts + 2 + 2 * 4 + 2);
     for (name, usable) in [
         ("dp_mean.dp_state", false),
         ("dp_mean.dp_contribution", false),

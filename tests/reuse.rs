@@ -3,10 +3,23 @@
 use std::thread;
 use std::time::Instant;
 
-use dp_mean_tests::{Build, Database, PARALLEL, Role, refused, run, session, value};
+use dp_mean_tests::{Build, Database, PARALLEL, Role, refused, run, value};
 use postgres::Client;
 
 use crate::ledger::charges;
+
+/// A database in which answers are kept, and a session.
+fn session(build: Build) -> (Database, Client) {
+    let (database, mut client) = dp_mean_tests::session(build);
+    let name = database.name();
+    run(
+        &mut client,
+        &format!("ALTER DATABASE {name} SET dp_mean.reuse = on"),
+    );
+    drop(client);
+    let client = database.connect();
+    (database, client)
+}
 
 /// Keeps an answer for an hour.
 fn keep(client: &mut Client, key: &str, answer: &str) {

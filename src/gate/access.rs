@@ -4,7 +4,7 @@ use pgrx::pg_sys::{self, Oid, Query, RTEKind, RangeTblEntry};
 
 use crate::gate::defence::Defence;
 use crate::ledger::session;
-use crate::pg::tree::{self, List, Ref};
+use crate::pg::tree::{self, List, Ref, Step};
 
 /// What a query asks of a table.
 struct Permissions {
@@ -137,6 +137,26 @@ fn is_denied_with_hooks<'t>(query: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>
             !pg_sys::ExecCheckPermissions(entries.pointer(), records.pointer(), false)
         }
     }
+}
+
+/// Raises PostgreSQL's own ERROR where the current role may not read a table of a query, or of one below it.
+pub fn check_all(query: Ref<Query>) {
+    tree::search(query.node(), &mut |node, _| {
+        if let Some(query) = node.cast::<Query>() {
+            // SAFETY: the range table of a query that lives.
+            unsafe {
+                #[cfg(feature = "pg15")]
+                pg_sys::ExecCheckRTPerms(query.rtable().pointer(), true);
+                #[cfg(not(feature = "pg15"))]
+                pg_sys::ExecCheckPermissions(
+                    query.rtable().pointer(),
+                    query.rteperminfos().pointer(),
+                    true,
+                );
+            }
+        }
+        Step::Below
+    });
 }
 
 /// Whether a role may read a table, or a column of it.

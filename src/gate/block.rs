@@ -47,6 +47,8 @@ pub struct Block<'t> {
     pub joined: bool,
     /// The numbers of the plain tables among them.
     pub inputs: Vec<i32>,
+    /// The numbers of the answers among them.
+    pub answers: Vec<i32>,
 }
 
 /// A key of GROUP BY.
@@ -106,6 +108,7 @@ impl<'t> Block<'t> {
             checker,
             joined: false,
             inputs: Vec::new(),
+            answers: Vec::new(),
         };
         let from = query.jointree().expect("a query has FROM");
         if !block.is_below(from.node()) {
@@ -226,7 +229,9 @@ impl<'t> Block<'t> {
             }
             RTEKind::RTE_SUBQUERY if !entry.lateral() => {
                 let released = entry.subquery().ok_or("an empty sub-query is joined")?;
-                released::check_released(released, &self.checker)
+                released::check_released(released, &self.checker)?;
+                self.answers.push(index);
+                Ok(())
             }
             _ => Err(Reason::with_hint(
                 "a joined item is not a plain table",

@@ -5,12 +5,8 @@ use crate::pg::defence::defences;
 defences! {
     /// Only total functions see private rows.
     Total = "total",
-    /// Releases stand in a WITH that is materialized.
+    /// Releases are a call of their own.
     Fence = "fence",
-    /// A plan that could release twice is refused.
-    Once = "once",
-    /// EXPLAIN is refused.
-    Explain = "explain",
     /// Messages are kept from the client.
     Quiet = "quiet",
     /// Those from INFO to WARNING too.
@@ -31,8 +27,12 @@ defences! {
     Again = "again",
     /// What is not proven private is refused.
     Refuse = "refuse",
-    /// What is charged is what is released.
-    Receipt = "receipt",
+    /// Only what the gate has written is run.
+    Token = "token",
+    /// Rights on joined tables are looked at where an answer is kept, too.
+    Rights = "rights",
+    /// Reads of private rows are in no statistics.
+    Counters = "counters",
     /// The functions of a template are ours or PostgreSQL's.
     Names = "names",
     /// No transaction shows which rows it has read.
@@ -65,6 +65,4 @@ defences! {
     Hooks = "hooks",
     /// What is copied into a query is bounded.
     Copies = "copies",
-    /// Budgets that pay for one query are charged together or not at all.
-    Together = "together",
 }

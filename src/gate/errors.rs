@@ -44,15 +44,6 @@ pub fn not_allowed(table: &str) -> Refusal {
     )
 }
 
-/// EXPLAIN of a plan that reads private rows.
-pub fn explain() -> Refusal {
-    Refusal::new(
-        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        "permission denied: EXPLAIN would show estimates of private rows".to_owned(),
-        "dp_cost('SELECT ...') says what a query would cost, and how it is rewritten.",
-    )
-}
-
 /// A question in a transaction whose locks show which rows it read.
 pub fn serializable() -> Refusal {
     Refusal::new(
@@ -60,16 +51,6 @@ pub fn serializable() -> Refusal {
         "permission denied: a serializable transaction would show which private rows it read"
             .to_owned(),
         "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ; has the same snapshot for all questions.",
-    )
-}
-
-/// A plan in which a private answer could be drawn several times.
-pub fn again() -> Refusal {
-    Refusal::new(
-        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        "permission denied: the plan could run a private aggregate more than once".to_owned(),
-        "Put the query about the protected table into a WITH ... AS MATERIALIZED of its own, which nothing outside of \
-         it is used in.",
     )
 }
 
@@ -84,22 +65,30 @@ pub fn older_than_index(table: &str) -> Refusal {
     )
 }
 
-/// A plan whose cost cannot be read.
-pub fn receipt_damaged() -> Refusal {
+/// A call of `dp_mean.answer` that the gate has not made in this session.
+pub fn no_question() -> Refusal {
     Refusal::new(
-        PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-        "dp_mean: the plan does not say what its private answers cost".to_owned(),
-        "Nothing was released. Please report the query.",
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        "permission denied for function answer: it is not called by name".to_owned(),
+        "Ask the protected table itself, as in SELECT count(*) FROM visits.",
     )
 }
 
-/// A private answer in an execution that has paid nothing.
-pub fn not_charged() -> Refusal {
+/// An answer that a parallel plan asks for.
+pub fn no_worker() -> Refusal {
     Refusal::new(
-        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        "permission denied: private answer was not charged".to_owned(),
-        "Nothing was released. Rows that are locked or changed cannot be joined with private answers: store these in a \
-         table first.",
+        PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
+        "private answers cannot be computed in a parallel operation".to_owned(),
+        "Functions that ask about protected tables must not be declared PARALLEL SAFE.",
+    )
+}
+
+/// A plan, or a cursor, that is older than the policy.
+pub fn policy_changed(table: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("the policy of table {table} has changed since the query was planned"),
+        "Run the query again. Nothing was spent.",
     )
 }
 

@@ -8,11 +8,12 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 use pgrx::{FromDatum, IntoDatum, PgRelation};
 
+use crate::gate::answer::run;
 use crate::gate::errors::{self, Refusal};
 use crate::gate::label::{self, ColumnLabel, TableLabel};
-use crate::gate::policy::{self, quoted, quoted_name};
+use crate::gate::policy::{self, Policy, quoted, quoted_name};
 use crate::gate::rewrite::Gate;
-use crate::gate::{allowance, charge, expression, message_filter};
+use crate::gate::{allowance, expression, message_filter};
 use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::{charge as ledger, session};
 use crate::pg::fmgr::{Call, float8, sql_function};
@@ -357,7 +358,7 @@ fn dp_cost_rows(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it a text, and the function STRICT; the copy lives as long as the call.
     let query = unsafe { CStr::from_ptr(pg_sys::text_to_cstring(call.datum(0)?.cast_mut_ptr())) };
     for row in cost(query).unwrap_or_else(|refusal| refusal.raise()) {
-        let (relation, budget, epsilon, rho, delta, fits, mechanisms, rewritten) = row;
+        let (relation, budget, epsilon, rho, delta, fits, free, mechanisms, rewritten) = row;
         let values = [
             relation.into_datum(),
             budget.into_datum(),
@@ -365,6 +366,7 @@ fn dp_cost_rows(call: Call) -> Option<Datum> {
             rho.into_datum(),
             delta.into_datum(),
             fits.into_datum(),
+            free.into_datum(),
             mechanisms.into_datum(),
             rewritten.into_datum(),
         ];
@@ -378,22 +380,33 @@ fn dp_cost_rows(call: Call) -> Option<Datum> {
 
 sql_function!(dp_cost, dp_cost_rows);
 
-type CostRow = (Oid, String, Option<f64>, f64, f64, bool, String, String);
+type CostRow = (
+    Oid,
+    String,
+    Option<f64>,
+    f64,
+    f64,
+    bool,
+    bool,
+    String,
+    String,
+);
 
 fn cost(query: &CStr) -> Result<Vec<CostRow>, Refusal> {
     // SAFETY: the memory of the call of the function, which ends after this.
     let memory = unsafe { tree::Memory::of_call() };
-    let mut gate = Gate::new(None, false);
+    let mut gate = Gate::new(None);
     message_filter::set_asked(true);
     for query in tree::analyse(memory, query) {
         gate.pass(query)?;
     }
     let mut rows = Vec::new();
-    for (sql, receipt) in gate.written {
-        let Some(receipt) = receipt else {
-            continue;
-        };
-        let payment = charge::payment(&receipt)?;
+    for block in gate.written.into_iter().filter(|block| block.is_release) {
+        let bill = &block.bill;
+        let policy = Policy::of(bill.relation);
+        let policy = policy.ok_or_else(|| errors::not_allowed(&quoted_name(bill.relation)))?;
+        let payment = bill.request(&policy)?;
+        let is_kept = run::is_kept(&block.question)?;
         let fits = match ledger::check(&payment) {
             Ok(()) => true,
             Err(refusal) if refusal.is_over_limit() => false,
@@ -403,17 +416,18 @@ fn cost(query: &CStr) -> Result<Vec<CostRow>, Refusal> {
             epsilon,
             rho,
             delta,
-        } = receipt.spent;
+        } = bill.spent;
         let is_bounded = epsilon < dp_core::privacy::spending::UNBOUNDED;
         rows.push((
-            receipt.relation,
+            bill.relation,
             payment.budget.text(),
             is_bounded.then(|| float_up(epsilon, UNIT)),
             float_up(rho, UNIT),
             float_up(delta, DELTA_UNIT),
-            fits,
-            receipt.mechanisms.clone(),
-            sql,
+            fits || is_kept,
+            is_kept,
+            bill.mechanisms.clone(),
+            block.sql,
         ));
     }
     Ok(rows)

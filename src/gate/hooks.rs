@@ -1,15 +1,13 @@
-//! Where PostgreSQL calls the gate: the planner, the start and the end of a plan, utility statements, and the ends of
-//! transactions.
+//! Where PostgreSQL calls the gate: the planner, COPY, and the ends of transactions.
 //!
 //! The hooks themselves are not guarded: pgrx would make another ERROR of one that passes, without its CONTEXT. So
 //! they own nothing, and what they call of ours is guarded on its own.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr::NonNull;
 
 use pgrx::pg_sys::{
-    self, DestReceiver, NodeTag, ParamListInfo, PlannedStmt, Query, QueryCompletion, QueryDesc,
+    self, DestReceiver, NodeTag, ParamListInfo, PlannedStmt, Query, QueryCompletion,
     QueryEnvironment,
 };
 
@@ -17,7 +15,8 @@ use pgrx::pg_sys::{
 use crate::gate::inputs;
 use crate::gate::normalize;
 use crate::gate::rewrite::{self, Gate};
-use crate::gate::{charge, label, message_filter, policy};
+use crate::gate::{label, message_filter, policy};
+use crate::pg::execution;
 use crate::pg::fmgr::guarded;
 use crate::pg::tree::{self, List, Ref};
 
@@ -29,8 +28,6 @@ unsafe extern "C-unwind" {
         options: c_int,
         parameters: ParamListInfo,
     ) -> *mut PlannedStmt;
-    fn standard_ExecutorStart(query: *mut QueryDesc, flags: c_int);
-    fn standard_ExecutorFinish(query: *mut QueryDesc);
     fn standard_ProcessUtility(
         statement: *mut PlannedStmt,
         text: *const c_char,
@@ -48,22 +45,16 @@ thread_local! {
     static NEXT: Cell<Next> = const {
         Cell::new(Next {
             planner: None,
-            start: None,
-            finish: None,
             utility: None,
             #[cfg(any(feature = "pg15", feature = "pg16"))]
             statistics: None,
         })
     };
-    /// The depth of transactions in which an EXPLAIN runs; 0 if none does.
-    static EXPLAINED: Cell<i32> = const { Cell::new(0) };
 }
 
 #[derive(Clone, Copy)]
 struct Next {
     planner: pg_sys::planner_hook_type,
-    start: pg_sys::ExecutorStart_hook_type,
-    finish: pg_sys::ExecutorFinish_hook_type,
     utility: pg_sys::ProcessUtility_hook_type,
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     statistics: pg_sys::get_relation_stats_hook_type,
@@ -75,15 +66,11 @@ pub fn install() {
     unsafe {
         NEXT.set(Next {
             planner: pg_sys::planner_hook,
-            start: pg_sys::ExecutorStart_hook,
-            finish: pg_sys::ExecutorFinish_hook,
             utility: pg_sys::ProcessUtility_hook,
             #[cfg(any(feature = "pg15", feature = "pg16"))]
             statistics: pg_sys::get_relation_stats_hook,
         });
         pg_sys::planner_hook = Some(plan);
-        pg_sys::ExecutorStart_hook = Some(start);
-        pg_sys::ExecutorFinish_hook = Some(finish);
         pg_sys::ProcessUtility_hook = Some(utility);
         #[cfg(any(feature = "pg15", feature = "pg16"))]
         {
@@ -106,7 +93,19 @@ struct Passed {
     /// Whether it can only be rewritten once its parameters are known.
     waits: bool,
     items: *mut pg_sys::List,
-    level: message_filter::Level,
+    relations: *mut pg_sys::List,
+}
+
+impl Passed {
+    /// Nothing was done.
+    const BY: Self = Self {
+        blocks: false,
+        touched: false,
+        on_role: false,
+        waits: false,
+        items: std::ptr::null_mut(),
+        relations: std::ptr::null_mut(),
+    };
 }
 
 #[pgrx::pg_guard]
@@ -115,7 +114,10 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
         // SAFETY: what PostgreSQL plans lives until that is done, and so do its parameters.
         let (query, values) = unsafe { (Ref::of(query), Ref::of(parameters)) };
         let query = query.expect("the planner has a query");
-        let mut gate = Gate::new(values, EXPLAINED.get() != 0);
+        if execution::is_inside(query) {
+            return Passed::BY;
+        }
+        let mut gate = Gate::new(values);
         // SAFETY: a setting of this process.
         let is_generic = unsafe { pg_sys::plan_cache_mode }
             == pg_sys::PlanCacheMode::PLAN_CACHE_MODE_FORCE_GENERIC_PLAN as i32;
@@ -143,6 +145,11 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
             message_filter::set_asked(true);
         }
         let items = gate.depends.items.iter();
+        let relations: Vec<_> = gate
+            .written
+            .iter()
+            .map(|block| block.bill.relation)
+            .collect();
         Passed {
             blocks: asked,
             touched: gate.touched,
@@ -151,11 +158,7 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
             items: items
                 .fold(List::EMPTY, |all, items| all.concat(*items))
                 .pointer(),
-            level: if asked {
-                message_filter::raise()
-            } else {
-                message_filter::Level::SAME
-            },
+            relations: query.memory().oids(&relations).pointer(),
         }
     })
 }
@@ -188,66 +191,25 @@ unsafe extern "C-unwind" fn plan(
 
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn after_plan(planned: *mut PlannedStmt, passed: Passed) {
-    message_filter::lower(passed.level);
-    // SAFETY: a plan that was made just now, which nobody else has, and a list that was made for it.
-    let (planned, items) = unsafe { (Ref::of(planned), List::of(passed.items)) };
+    // SAFETY: a plan that was made just now, which nobody else has, and lists that were made for it.
+    let (planned, items, relations) = unsafe {
+        (
+            Ref::of(planned),
+            List::of(passed.items),
+            List::of(passed.relations),
+        )
+    };
     let planned = planned.expect("the planner returns a plan");
     // The role that runs it must be the one it was made for.
     let on_role = passed.blocks || passed.touched || passed.on_role;
     planned.set_dependsOnRole(planned.dependsOnRole() || on_role);
     planned.set_invalItems(planned.invalItems().concat(items));
+    planned.set_relationOids(planned.relationOids().concat(relations));
     if passed.waits
         && let Some(top) = planned.planTree()
     {
         // The plan cache then prefers a plan for the values of the parameters.
         top.set_total_cost(1e300);
-    }
-}
-
-unsafe extern "C-unwind" fn start(query: *mut QueryDesc, flags: c_int) {
-    // SAFETY: what PostgreSQL was called with is passed on; permissions are checked there.
-    unsafe {
-        match NEXT.get().start {
-            Some(next) => next(query, flags),
-            None => standard_ExecutorStart(query, flags),
-        }
-        if (*(*query).plannedstmt).dependsOnRole {
-            after_start(query, flags);
-        }
-    }
-}
-
-#[pgrx::pg_guard]
-unsafe extern "C-unwind" fn after_start(query: *mut QueryDesc, flags: c_int) {
-    guarded(|| {
-        // SAFETY: an execution that has started, and lives until its end.
-        let query = unsafe { Ref::of(query) }.expect("an execution has a query");
-        let explained =
-            EXPLAINED.get() != 0 || flags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int != 0;
-        if let Err(refusal) = charge::started(query, explained) {
-            refusal.raise()
-        }
-    });
-}
-
-unsafe extern "C-unwind" fn finish(query: *mut QueryDesc) {
-    // SAFETY: what PostgreSQL was called with is passed on.
-    unsafe {
-        match NEXT.get().finish {
-            Some(next) => next(query),
-            None => standard_ExecutorFinish(query),
-        }
-        if let Some(execution) = NonNull::new((*query).estate) {
-            after_finish(execution);
-        }
-    }
-}
-
-#[pgrx::pg_guard]
-unsafe extern "C-unwind" fn after_finish(execution: NonNull<pg_sys::EState>) {
-    // SAFETY: an execution that has not ended.
-    if let Some(execution) = unsafe { Ref::of(execution.as_ptr()) } {
-        message_filter::finished(execution);
     }
 }
 
@@ -264,11 +226,6 @@ unsafe extern "C-unwind" fn utility(
 ) {
     // SAFETY: what PostgreSQL was called with is passed on.
     unsafe {
-        let is_explain =
-            (*(*statement).utilityStmt).type_ == NodeTag::T_ExplainStmt && EXPLAINED.get() == 0;
-        if is_explain {
-            EXPLAINED.set(message_filter::depth());
-        }
         if (*(*statement).utilityStmt).type_ == NodeTag::T_CopyStmt {
             before_copy((*statement).utilityStmt.cast());
         }
@@ -293,10 +250,6 @@ unsafe extern "C-unwind" fn utility(
                 receiver,
                 completion,
             ),
-        }
-        // After an ERROR, the end of the transaction does it.
-        if is_explain {
-            EXPLAINED.set(0);
         }
     }
 }
@@ -363,7 +316,7 @@ unsafe extern "C-unwind" fn own_statistics(
 unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _context: *mut c_void) {
     use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE};
     if [XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE].contains(&event) {
-        aborted(0);
+        message_filter::aborted(0);
         message_filter::set_asked(false);
     }
 }
@@ -376,15 +329,7 @@ unsafe extern "C-unwind" fn subtransaction(
     _context: *mut c_void,
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
-        aborted(message_filter::depth());
-    }
-}
-
-/// What runs in a transaction of this depth or deeper has ended by an error.
-fn aborted(depth: i32) {
-    message_filter::aborted(depth);
-    if EXPLAINED.get() >= depth {
-        EXPLAINED.set(0);
+        message_filter::aborted(message_filter::depth());
     }
 }
 

@@ -1,12 +1,13 @@
-//! Tables that are joined with private rows. A join would look into them for some private rows and not for others, and
-//! that leaves traces: pages are pruned, rows and indexes marked, reads counted. So each is read whole before the
-//! first private row, as a WITH, and the block reads what was kept of it.
+//! Tables and answers that are joined with private rows. A join would look into a table for some private rows and not
+//! for others, and that leaves traces: pages are pruned, rows and indexes marked, reads counted; and it would ask for an
+//! answer, which is charged, or not. So each is read whole before the first private row, as a WITH, and the block reads
+//! what was kept of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgrx::pg_sys::{
     self, CTEMaterialize, CommonTableExpr, CteScan, CteScanState, EState, FromExpr, JoinExpr,
-    JoinType, Node, Oid, Query, RTEKind, RangeTblEntry, RangeTblRef, Var,
+    JoinType, Node, Oid, Query, RTEKind, RangeTblEntry, RangeTblRef, TargetEntry, Var,
 };
 
 use crate::gate::access;
@@ -25,6 +26,17 @@ struct Column {
     modifier: i32,
     collation: Oid,
     is_used: bool,
+}
+
+impl Column {
+    /// It, as a column of a SELECT from the first entry; NULL if it is not used.
+    fn target<'t>(&self, memory: Memory<'t>, number: i16) -> Ref<'t, TargetEntry> {
+        let value = match self.is_used {
+            true => tree::var(memory, 1, number, self.kind, self.modifier, self.collation),
+            false => tree::null(memory, self.kind, self.modifier, self.collation),
+        };
+        tree::target(value, number, &self.name)
+    }
 }
 
 /// Takes the conditions on one joined table alone out of FROM and WHERE: they hold for what is read of it.
@@ -135,32 +147,119 @@ fn each_column<'t>(node: Ref<'t, Node>, visit: &mut dyn FnMut(Ref<'t, Var>)) {
     });
 }
 
-/// Puts a WITH in the place of each joined table, in all queries through which the rows come, each with the number of
-/// queries above it.
+/// Puts a WITH in the place of each joined table and answer, in all queries through which the rows come, each with the
+/// number of queries above it.
 pub fn read_first<'t>(
     query: Ref<'t, Query>,
     innermost: &[(Ref<'t, Query>, u32)],
     conditions: Conditions<'t>,
+    answers: &[i32],
 ) {
     let Some((first, _)) = innermost.first() else {
         return;
     };
     let mut withs = List::EMPTY;
+    for index in answers {
+        let below = tree::entry(*first, *index).subquery();
+        let below = below.expect("a joined answer");
+        let columns = shown(below);
+        let name = name(*index, Oid::INVALID);
+        let with = make_with(query.memory(), &name, &columns);
+        with.set_cterefcount(i32::try_from(innermost.len()).expect("few sets"));
+        with.set_ctequery(Some(below.node()));
+        withs = withs.append(with);
+        for (query, depth) in innermost {
+            // The sub-query stays: if it is a view, rights on it are asked of its entry.
+            let all = all_of_with(&name, depth + 1, with, &columns);
+            tree::entry(*query, *index).set_subquery(Some(all));
+        }
+    }
     for (index, conditions) in conditions {
         let entry = tree::entry(*first, index);
         let used = innermost.iter().flat_map(|(query, _)| used(*query, index));
         let columns = columns(entry, &used.collect());
-        let name = format!("input {index}");
+        let name = name(index, entry.relid());
         let with = make_with(query.memory(), &name, &columns);
         with.set_cterefcount(i32::try_from(innermost.len()).expect("few sets"));
         let body = make_query(*first, entry, index, &columns, conditions);
         with.set_ctequery(Some(body.node()));
         withs = withs.append(with);
         for (query, depth) in innermost {
-            replace(tree::entry(*query, index), &name, *depth, with);
+            let entry = tree::entry(*query, index);
+            access::forget(entry);
+            replace(entry, &name, *depth, with);
         }
     }
     query.set_cteList(withs.concat(query.cteList()));
+}
+
+/// What the names of these WITHs begin with. All other WITHs of a private query have the template's names.
+const NAME: &str = "input ";
+
+/// The name of the WITH for an entry, with the number of its table, for the statistics of that: a query that is kept as
+/// a text has the name alone.
+fn name(index: i32, relation: Oid) -> String {
+    format!("{NAME}{index} {}", relation.to_u32())
+}
+
+/// The table that an entry of a WITH represents, 0 for an answer; `None` if it is no input.
+fn relation_of(entry: Ref<RangeTblEntry>) -> Option<Oid> {
+    if entry.rtekind() != RTEKind::RTE_CTE {
+        return None;
+    }
+    let name = entry.ctename();
+    let (_, relation) = name.strip_prefix(NAME)?.split_once(' ')?;
+    relation.parse().ok().map(Oid::from_u32)
+}
+
+/// The columns of a sub-query.
+fn shown(query: Ref<Query>) -> Vec<Column> {
+    let targets = query.targetList().into_iter();
+    let shown = targets.filter(|target| !target.resjunk()).map(|target| {
+        let value = target.expr().expect("a target has an expression");
+        Column {
+            name: target.resname(),
+            kind: tree::type_of(value),
+            modifier: tree::modifier_of(value),
+            collation: tree::collation_of(value),
+            is_used: true,
+        }
+    });
+    shown.collect()
+}
+
+/// `SELECT` of all columns of a WITH that is that many queries above.
+fn all_of_with<'t>(
+    name: &str,
+    depth: u32,
+    with: Ref<'t, CommonTableExpr>,
+    columns: &[Column],
+) -> Ref<'t, Query> {
+    let memory = with.memory();
+    let entry = memory.make::<RangeTblEntry>();
+    let names = memory.strings(columns.iter().map(|column| column.name.as_str()));
+    entry.set_eref(Some(tree::alias("input", names)));
+    entry.set_inFromCl(true);
+    replace(entry, name, depth, with);
+    let query = memory.make::<Query>();
+    query.set_commandType(pg_sys::CmdType::CMD_SELECT);
+    query.set_canSetTag(true);
+    query.set_rtable(tree::list_of([entry]));
+    let targets = columns.iter().zip(1..);
+    let targets = targets.map(|(column, number)| column.target(memory, number));
+    query.set_targetList(tree::list_of(targets));
+    query.set_jointree(Some(from_first(memory, None)));
+    query
+}
+
+/// `FROM` the first entry, under a condition.
+fn from_first<'t>(memory: Memory<'t>, condition: Option<Ref<'t, Node>>) -> Ref<'t, FromExpr> {
+    let reference = memory.make::<RangeTblRef>();
+    reference.set_rtindex(1);
+    let from = memory.make::<FromExpr>();
+    from.set_fromlist(tree::list_of([reference.node()]));
+    from.set_quals(condition);
+    from
 }
 
 /// The columns of a table that a query uses.
@@ -232,30 +331,13 @@ fn make_query<'t>(
     query.set_canSetTag(true);
     query.set_hasRowSecurity(from.hasRowSecurity());
     access::copy_table(from, entry, query);
-    let targets = columns.iter().zip(1..).map(|(column, number)| {
-        let value = match column.is_used {
-            true => tree::var(
-                memory,
-                1,
-                number,
-                column.kind,
-                column.modifier,
-                column.collation,
-            ),
-            false => tree::null(memory, column.kind, column.modifier, column.collation),
-        };
-        tree::target(value, number, &column.name)
-    });
+    let targets = columns.iter().zip(1..);
+    let targets = targets.map(|(column, number)| column.target(memory, number));
     query.set_targetList(tree::list_of(targets));
-    let reference = memory.make::<RangeTblRef>();
-    reference.set_rtindex(1);
-    let jointree = memory.make::<FromExpr>();
-    jointree.set_fromlist(tree::list_of([reference.node()]));
     for condition in &conditions {
         rename_columns(*condition, index);
     }
-    jointree.set_quals(all_of(conditions));
-    query.set_jointree(Some(jointree));
+    query.set_jointree(Some(from_first(memory, all_of(conditions))));
     query
 }
 
@@ -268,15 +350,14 @@ fn rename_columns(condition: Ref<Node>, index: i32) {
     });
 }
 
-/// Makes an entry one that is for a WITH that many queries above. It keeps the number of the table, which no entry of
-/// a WITH has that somebody else wrote.
+/// Makes an entry one that is for a WITH that many queries above.
 fn replace<'t>(
     entry: Ref<'t, RangeTblEntry>,
     name: &str,
     depth: u32,
     with: Ref<'t, CommonTableExpr>,
 ) {
-    access::forget(entry);
+    entry.set_relid(Oid::INVALID);
     entry.set_rtekind(RTEKind::RTE_CTE);
     entry.set_ctename(Some(name));
     entry.set_ctelevelsup(depth);
@@ -288,12 +369,7 @@ fn replace<'t>(
     entry.set_inh(false);
 }
 
-/// Whether an entry represents a joined table that is read first.
-fn is_input(entry: Ref<RangeTblEntry>) -> bool {
-    entry.rtekind() == RTEKind::RTE_CTE && entry.relid() != Oid::INVALID
-}
-
-/// Reads a joined table, where this node scans one.
+/// Reads a joined table or answer, where this node scans one.
 pub fn fill<'t>(execution: Ref<'t, EState>, scan: Ref<'t, CteScanState>) {
     let plan = scan.state().plan().and_then(|plan| plan.cast::<CteScan>());
     let entries = execution.es_range_table().nodes();
@@ -301,7 +377,7 @@ pub fn fill<'t>(execution: Ref<'t, EState>, scan: Ref<'t, CteScanState>) {
         let index = usize::try_from(plan.scanrelid()).ok()?.checked_sub(1)?;
         entries.get(index).copied()
     });
-    if entry.is_some_and(is_input) {
+    if entry.and_then(relation_of).is_some() {
         cte::fill(scan);
     }
 }
@@ -313,14 +389,14 @@ pub fn statistics<'t>(
     column: i16,
     found: Ref<'t, pg_sys::VariableStatData>,
 ) -> bool {
-    if !is_input(entry) {
+    let Some(relation) = relation_of(entry).filter(|relation| *relation != Oid::INVALID) else {
         return false;
-    }
+    };
     // SAFETY: a lookup in the catalog; the planner gives back what it found.
     unsafe {
         (*found.pointer()).statsTuple = pg_sys::SearchSysCache3(
             pg_sys::SysCacheIdentifier::STATRELATTINH as i32,
-            entry.relid().into(),
+            relation.into(),
             column.into(),
             false.into(),
         );

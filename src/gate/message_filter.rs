@@ -1,45 +1,24 @@
 //! Keeps messages from the client while private rows are read: warnings and notices, which may say what a row
 //! holds, and lines of the log, whose number depends on the rows.
 //!
-//! While a query is planned, while the nodes that read private rows run, and while a plan of such a transaction ends,
-//! no message below ERROR leaves. In the rest of the transaction those below INFO stay too: nobody asks for them by a
-//! function of their own. The level of messages alone would not do, as it holds back no INFO.
+//! While an answer is computed, no message below ERROR leaves. In the rest of the transaction those below INFO stay too:
+//! nobody asks for them by a function of their own. The level of messages alone would not do, as it holds back no INFO.
 
 use std::cell::Cell;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 use std::ptr::NonNull;
 
-use pgrx::pg_sys::{self, EState, PlanState, TupleTableSlot};
+use pgrx::pg_sys;
 
 use crate::gate::defence::Defence;
-use crate::pg::reset;
-use crate::pg::tree::Ref;
 
 thread_local! {
     /// What the level of messages was before it was raised, and in which depth of transactions; 0 in none.
     static RAISED: Cell<(i32, i32)> = const { Cell::new((0, 0)) };
     /// Whether this transaction has asked about a protected table.
     static ASKED: Cell<bool> = const { Cell::new(false) };
-    /// The execution that ends, and the level of messages before that.
-    static ENDING: Cell<(usize, Level)> = const { Cell::new((0, Level::SAME)) };
     /// How messages to the client were sent before.
     static NEXT: Cell<Option<NonNull<Methods>>> = const { Cell::new(None) };
-}
-
-/// The level of messages to the client, where it was raised.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Level {
-    before: i32,
-    raised: bool,
-}
-
-impl Level {
-    /// It was not raised.
-    pub const SAME: Self = Self {
-        before: 0,
-        raised: false,
-    };
 }
 
 /// How PostgreSQL sends to its client (`libpq.h`).
@@ -101,47 +80,56 @@ pub fn depth() -> i32 {
     unsafe { pg_sys::GetCurrentTransactionNestLevel() }
 }
 
-/// From now on, messages stay here. What comes back is for [`lower`].
-pub fn raise() -> Level {
-    if RAISED.get().1 != 0 || !Defence::Quiet.stands() {
-        return Level::SAME;
+/// The time in which messages stay here. One within another changes nothing.
+pub struct Silence {
+    /// The level of messages to the client before; `None` if others had raised it.
+    before: Option<i32>,
+}
+
+impl Silence {
+    /// From now on, messages stay here.
+    pub fn begin() -> Self {
+        if RAISED.get().1 != 0 || !Defence::Quiet.stands() {
+            return Self { before: None };
+        }
+        listen();
+        let most = match Defence::Warnings.stands() {
+            true => pg_sys::PGERROR as i32,
+            false => pg_sys::NOTICE as i32,
+        };
+        // SAFETY: a setting of this process.
+        unsafe {
+            let before = pg_sys::client_min_messages;
+            RAISED.set((before, depth()));
+            // Parallel workers start with it.
+            pg_sys::client_min_messages = before.max(most);
+            Self {
+                before: Some(before),
+            }
+        }
     }
-    listen();
-    let most = match Defence::Warnings.stands() {
-        true => pg_sys::PGERROR as i32,
-        false => pg_sys::NOTICE as i32,
-    };
-    // SAFETY: a setting of this process.
-    unsafe {
-        let before = pg_sys::client_min_messages;
-        RAISED.set((before, depth()));
-        // Parallel workers start with it.
-        pg_sys::client_min_messages = before.max(most);
-        Level {
-            before,
-            raised: true,
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            lower(before);
         }
     }
 }
 
 /// Puts the level back.
-pub fn lower(before: Level) {
-    if before.raised {
-        // SAFETY: the same.
-        unsafe { pg_sys::client_min_messages = before.before };
-        RAISED.set((0, 0));
-    }
+fn lower(before: i32) {
+    // SAFETY: a setting of this process.
+    unsafe { pg_sys::client_min_messages = before };
+    RAISED.set((0, 0));
 }
 
 /// A transaction of this depth has ended by an error: what it raised is put back.
 pub fn aborted(at: i32) {
     let (before, raised_at) = RAISED.get();
     if raised_at != 0 && raised_at >= at {
-        ENDING.set((0, Level::SAME));
-        lower(Level {
-            before,
-            raised: true,
-        });
+        lower(before);
     }
 }
 
@@ -150,61 +138,5 @@ pub fn set_asked(asked: bool) {
     ASKED.set(asked);
     if asked && Defence::Quiet.stands() {
         listen();
-    }
-}
-
-/// An execution of this transaction has finished. What other libraries say of it until it ends, by a hook, stays here:
-/// no code of the user runs in between.
-pub fn finished(execution: Ref<EState>) {
-    #[pgrx::pg_guard]
-    unsafe extern "C-unwind" fn ended(execution: *mut c_void) {
-        let (ending, before) = ENDING.get();
-        if ending == execution as usize {
-            ENDING.set((0, Level::SAME));
-            lower(before);
-        }
-    }
-    if ASKED.get() && Defence::Warnings.stands() && ENDING.get().0 == 0 {
-        // SAFETY: an execution that has not ended, whose memory goes where it ends.
-        unsafe { reset::on_reset(execution.es_query_cxt(), ended, execution.pointer().cast()) };
-        ENDING.set((execution.pointer() as usize, raise()));
-    }
-}
-
-type Execute = unsafe extern "C-unwind" fn(*mut PlanState) -> *mut TupleTableSlot;
-
-thread_local! {
-    /// PostgreSQL's own function that runs an Agg node: there is one.
-    static EXECUTE: Cell<Option<Execute>> = const { Cell::new(None) };
-}
-
-/// Runs an Agg node without a message to the client. An ERROR passes it by, so it owns nothing.
-unsafe extern "C-unwind" fn quietly(state: *mut PlanState) -> *mut TupleTableSlot {
-    let before = raise();
-    let execute = EXECUTE.get();
-    let slot = match execute {
-        // SAFETY: PostgreSQL calls it with a node that `silence` was called with.
-        Some(execute) => unsafe { execute(state) },
-        None => std::ptr::null_mut(),
-    };
-    lower(before);
-    slot
-}
-
-/// From now on, what runs at and below this node is quiet.
-pub fn silence(state: Ref<PlanState>) {
-    if !Defence::Quiet.stands() {
-        return;
-    }
-    let state = state.pointer();
-    // SAFETY: the state of an Agg node of a plan that has started, and has not run yet.
-    unsafe {
-        let Some(execute) = (*state).ExecProcNodeReal else {
-            return;
-        };
-        if execute as usize != quietly as *const () as usize {
-            EXECUTE.set(Some(execute));
-            (*state).ExecProcNodeReal = Some(quietly);
-        }
     }
 }

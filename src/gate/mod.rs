@@ -7,9 +7,10 @@
 mod access;
 mod aggregate_requests;
 mod allowance;
+mod answer;
+mod bill;
 mod block;
 mod canonical_keys;
-mod charge;
 mod cost;
 mod defence;
 mod errors;
@@ -22,11 +23,9 @@ mod message_filter;
 mod normalize;
 mod outer_query;
 mod policy;
-mod receipt;
 mod rejection;
 mod released;
 mod rewrite;
-mod single_execution;
 mod size;
 mod template;
 

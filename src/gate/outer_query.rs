@@ -1,15 +1,15 @@
-//! What stands around a rewritten block: the query that it was. Its answers are columns of a WITH now, and all that it
+//! What stands around a rewritten block: the query that it was. Its answers are columns of a call now, and all that it
 //! does with them is post-processing.
 
 use pgrx::pg_sys::{
-    self, Aggref, CTEMaterialize, CommonTableExpr, FieldSelect, GroupingFunc, Node, Oid, Query,
-    RTEKind, RangeTblEntry, RangeTblRef,
+    self, Aggref, FieldSelect, GroupingFunc, Node, Oid, Query, RTEKind, RangeTblEntry,
+    RangeTblFunction, RangeTblRef,
 };
 
 use crate::gate::block::{Block, Key};
 use crate::gate::defence::Defence;
+use crate::gate::policy::quoted_name;
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::released::OURS;
 use crate::gate::template::Answer;
 use crate::pg::tree::{self, List, Memory, Ref, Step};
 
@@ -25,12 +25,13 @@ struct Columns<'a, 't> {
     refused: Option<Reason>,
 }
 
-/// Puts a rewritten block below the query that it was.
+/// Puts the call of a rewritten block below the query that it was.
 pub fn wrap<'t>(
     block: &Block<'t>,
     keys: &[Key<'t>],
     answers: &[(Ref<'t, Aggref>, Answer)],
     rewritten: Ref<'t, Query>,
+    call: Ref<'t, Node>,
 ) -> Checked<()> {
     let query = block.query;
     let targets = rewritten.targetList().nodes();
@@ -76,7 +77,8 @@ pub fn wrap<'t>(
         target.set_resorigtbl(Oid::INVALID);
         target.set_resorigcol(0);
     }
-    let entry = below(query, rewritten, &modifiers);
+    let name = quoted_name(block.policy.relation);
+    let entry = below(&name, rewritten, &modifiers, call);
     query.set_rtable(tree::list_of([entry]));
     let memory = query.memory();
     let reference = memory.make::<RangeTblRef>();
@@ -129,53 +131,37 @@ fn names_outer(query: Ref<Node>) -> bool {
 
 /// The entry of the range table that represents the rewritten block.
 fn below<'t>(
-    query: Ref<'t, Query>,
+    name: &str,
     rewritten: Ref<'t, Query>,
     modifiers: &[i32],
+    call: Ref<'t, Node>,
 ) -> Ref<'t, RangeTblEntry> {
+    let memory = rewritten.memory();
     let targets = rewritten.targetList().nodes();
-    let exprs: Vec<_> = targets
-        .iter()
-        .map(|target| target.expr().expect("a target has an expression"))
-        .collect();
     let names: Vec<String> = targets.iter().map(|target| target.resname()).collect();
-    let names = || query.memory().strings(names.iter().map(String::as_str));
-    let memory = query.memory();
+    let names = || memory.strings(names.iter().map(String::as_str));
     let entry = memory.make::<RangeTblEntry>();
-    entry.set_eref(Some(tree::alias("private", names())));
+    entry.set_eref(Some(tree::alias(name, names())));
     entry.set_inFromCl(true);
-    // Newer servers estimate what a WITH holds from the statistics of what is below it, and run operators on them.
-    entry.set_security_barrier(true);
     if !Defence::Fence.stands() {
-        entry.set_security_barrier(false);
         entry.set_rtekind(RTEKind::RTE_SUBQUERY);
         entry.set_subquery(Some(rewritten));
         return entry;
     }
-    let others = query.cteList().nodes();
-    let is_free = |name: &String| others.iter().all(|other| other.ctename() != *name);
-    let name = (1..)
-        .map(|i| format!("private {i}"))
-        .find(is_free)
-        .expect("a name is free");
-    let with = memory.make::<CommonTableExpr>();
-    with.set_ctename(Some(&name));
-    with.set_ctematerialized(CTEMaterialize::CTEMaterializeAlways);
-    with.set_ctequery(Some(rewritten.node()));
-    with.set_location(OURS);
-    with.set_cterefcount(1);
-    with.set_ctecolnames(names());
-    let types: Vec<_> = exprs.iter().map(|expr| tree::type_of(*expr)).collect();
-    let collations: Vec<_> = exprs.iter().map(|expr| tree::collation_of(*expr)).collect();
-    with.set_ctecoltypes(memory.oids(&types));
-    with.set_ctecoltypmods(memory.integers(modifiers));
-    with.set_ctecolcollations(memory.oids(&collations));
-    entry.set_rtekind(RTEKind::RTE_CTE);
-    entry.set_ctename(Some(&name));
-    entry.set_coltypes(with.ctecoltypes());
-    entry.set_coltypmods(with.ctecoltypmods());
-    entry.set_colcollations(with.ctecolcollations());
-    query.set_cteList(query.cteList().append(with));
+    let exprs = targets
+        .iter()
+        .map(|target| target.expr().expect("a target has an expression"));
+    let types: Vec<_> = exprs.clone().map(tree::type_of).collect();
+    let collations: Vec<_> = exprs.map(tree::collation_of).collect();
+    let source = memory.make::<RangeTblFunction>();
+    source.set_funcexpr(Some(call));
+    source.set_funccolcount(i32::try_from(types.len()).expect("few columns"));
+    source.set_funccolnames(names());
+    source.set_funccoltypes(memory.oids(&types));
+    source.set_funccoltypmods(memory.integers(modifiers));
+    source.set_funccolcollations(memory.oids(&collations));
+    entry.set_rtekind(RTEKind::RTE_FUNCTION);
+    entry.set_functions(tree::list_of([source]));
     entry
 }
 

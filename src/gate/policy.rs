@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
+use dp_sealing::token::Digest;
 use pgrx::PgRelation;
 use pgrx::pg_sys::{self, Datum, Oid, TransactionId};
 
@@ -24,6 +25,8 @@ pub struct Policy {
     pub one_row_each: Option<TransactionId>,
     pub label: TableLabel,
     columns: BTreeMap<i16, Column>,
+    /// Of all of it: another policy has another one.
+    pub digest: [u8; 32],
 }
 
 /// A column.
@@ -134,14 +137,18 @@ impl Policy {
         let [unit] = units[..] else {
             return None;
         };
+        // SAFETY: an open relation has its row of pg_class.
+        let owner = unsafe { (*table.rd_rel).relowner };
+        let one_row_each = unique_since(&table, unit);
+        let digest = digest(relation, owner, one_row_each.is_some(), &label, &columns);
         Some(Self {
             relation,
-            // SAFETY: an open relation has its row of pg_class.
-            owner: unsafe { (*table.rd_rel).relowner },
+            owner,
             unit,
-            one_row_each: unique_since(&table, unit),
+            one_row_each,
             label,
             columns,
+            digest,
         })
     }
 
@@ -209,6 +216,29 @@ impl Policy {
             None => format!("SELECT {average}count(*) FROM {table}"),
         }
     }
+}
+
+/// The digest of a policy, and of what it counts on.
+fn digest(
+    relation: Oid,
+    owner: Oid,
+    one_row_each: bool,
+    label: &TableLabel,
+    columns: &BTreeMap<i16, Column>,
+) -> [u8; 32] {
+    let mut digest = Digest::default();
+    for number in [relation, owner] {
+        digest.add(&number.to_u32().to_le_bytes());
+    }
+    digest.add(&[u8::from(one_row_each)]);
+    digest.add(&serde_json::to_vec(label).expect("a label is JSON"));
+    for (number, column) in columns {
+        digest.add(&number.to_le_bytes());
+        digest.add(&column.kind.to_u32().to_le_bytes());
+        digest.add(&[u8::from(column.not_null)]);
+        digest.add(&serde_json::to_vec(&column.label).expect("a label is JSON"));
+    }
+    digest.finish()
 }
 
 /// Whether a constraint NOT NULL of a column holds for the rows that are there: one that is NOT VALID does not.

@@ -1,24 +1,17 @@
-//! What was released already, in a query: a WITH that the gate made. It may be joined with private rows, as anything
+//! What was released already, in a query: a call that the gate made. It may be joined with private rows, as anything
 //! that is public.
 
-use pgrx::pg_sys::{self, CommonTableExpr, Query};
+use pgrx::pg_sys::{self, Query};
 
+use crate::gate::answer::call;
 use crate::gate::expression::Checker;
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::tree::Ref;
 
-/// The mark of a WITH that is ours: a place in the query's text that no query has.
-pub const OURS: i32 = -12_345;
-
-/// Whether a WITH is one that the gate made.
-fn is_ours(with: Ref<CommonTableExpr>) -> bool {
-    with.location() == OURS
-}
-
 /// Checks a sub-query that is joined inside of a block: what was released may be, with harmless expressions around it.
 /// They run beside private rows, so they must be total too.
 pub fn check_released<'t>(query: Ref<'t, Query>, checker: &Checker<'t>) -> Checked<()> {
-    let (withs, entries) = (query.cteList().nodes(), query.rtable().nodes());
+    let entries = query.rtable().nodes();
     let is_released = query.commandType() == pg_sys::CmdType::CMD_SELECT
         && query.setOperations().is_none()
         && !query.hasSubLinks()
@@ -27,9 +20,9 @@ pub fn check_released<'t>(query: Ref<'t, Query>, checker: &Checker<'t>) -> Check
         && query.groupClause().is_empty()
         && !query.hasWindowFuncs()
         && query.rowMarks().is_empty()
+        && query.cteList().is_empty()
         && entries.len() == 1
-        && withs.len() == 1
-        && is_ours(withs[0]);
+        && call::is_answer(entries[0]);
     if !is_released {
         return Err(Reason::with_hint(
             "a joined sub-query is neither a plain table nor a private answer",

@@ -4,12 +4,14 @@ use std::rc::Rc;
 
 use pgrx::pg_sys::{self, Node, Oid, Query, RTEKind, RangeTblEntry};
 
+use crate::gate::answer::call;
+use crate::gate::answer::question::Question;
+use crate::gate::bill::Bill;
 use crate::gate::block::{Block, Key};
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
 use crate::gate::normalize::{self, Depends, Room};
 use crate::gate::policy::{Policy, quoted_name};
-use crate::gate::receipt::Receipt;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::{self, graft};
 use crate::gate::{access, aggregate_requests, allowance, outer_query};
@@ -33,8 +35,6 @@ const MOST_ANSWERS: usize = 6400;
 /// What became of a query.
 pub struct Gate<'t> {
     pub parameters: Parameters<'t>,
-    /// Whether it is in an EXPLAIN.
-    pub explained: bool,
     pub depends: Depends<'t>,
     /// The blocks that were rewritten.
     pub written: Vec<Text>,
@@ -46,14 +46,20 @@ pub struct Gate<'t> {
     around: Vec<(Ref<'t, Query>, Option<bool>)>,
 }
 
-/// A block as SQL, and its receipt.
-type Text = (String, Option<Receipt>);
+/// A block that was rewritten.
+pub struct Text {
+    pub sql: String,
+    pub bill: Bill,
+    /// The question in its place.
+    pub question: Question,
+    /// Whether anything of it is released: public values alone are not.
+    pub is_release: bool,
+}
 
 impl<'t> Gate<'t> {
-    pub fn new(parameters: Parameters<'t>, explained: bool) -> Self {
+    pub fn new(parameters: Parameters<'t>) -> Self {
         Self {
             parameters,
-            explained,
             depends: Depends::default(),
             written: Vec::new(),
             touched: false,
@@ -168,7 +174,6 @@ impl<'t> Gate<'t> {
             && query.rowMarks().is_empty()
             && access::is_only_read(query, entry);
         is_plain
-            && !self.explained
             && !names_system_column(query.node())
             && (settings::previews_are_empty() && self.is_passed_on() || self.is_unseen())
     }
@@ -194,10 +199,6 @@ impl<'t> Gate<'t> {
     }
 
     fn rewrite(&mut self, query: Ref<'t, Query>, index: i32, policy: Rc<Policy>) -> Checked<()> {
-        if self.explained && Defence::Explain.stands() {
-            // In the words of a plan that was kept: whether there is one must not show.
-            errors::explain().raise();
-        }
         let epsilon = self.epsilon(&policy)?;
         let block = Block::recognise(query, index, policy, self.parameters)?;
         let keys = block.keys()?;
@@ -216,8 +217,16 @@ impl<'t> Gate<'t> {
         let written = template::write(&block, &keys, &asked, &sets, epsilon)?;
         let rewritten = graft::build(&written, &block, &mut self.room)?;
         self.look_up(rewritten.node());
-        outer_query::wrap(&block, &keys, &written.answers, rewritten)?;
-        self.written.push((written.sql, written.receipt));
+        let (rewritten, parameters) = call::numbered(rewritten);
+        let question = Question::of(rewritten, &block.policy, &written.bill);
+        let call = call::call(query.memory(), &question, &parameters);
+        outer_query::wrap(&block, &keys, &written.answers, rewritten, call)?;
+        self.written.push(Text {
+            sql: written.sql,
+            bill: written.bill,
+            question,
+            is_release: written.is_release,
+        });
         Ok(())
     }
 

@@ -9,12 +9,13 @@ use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::{self, Node, Oid};
 
 use crate::gate::aggregate_requests::{self, Asked};
+use crate::gate::bill::Bill;
 use crate::gate::block::{Block, Key};
 use crate::gate::cost;
 use crate::gate::defence::Defence;
 use crate::gate::policy::quoted_name;
-use crate::gate::receipt::Receipt;
 use crate::gate::rejection::{Checked, Reason};
+use crate::ledger::session;
 use crate::pg::procedure;
 use crate::pg::tree::{self, Ref};
 
@@ -74,7 +75,9 @@ pub struct Written<'t> {
     pub sql: String,
     pub parameters: Vec<Ref<'t, Node>>,
     pub answers: Vec<(Ref<'t, pg_sys::Aggref>, Answer)>,
-    pub receipt: Option<Receipt>,
+    pub bill: Bill,
+    /// Whether anything is released: public values alone are not.
+    pub is_release: bool,
 }
 
 /// Writes the block, once for each grouping set.
@@ -111,6 +114,7 @@ pub fn write<'t>(
     let unit = template.parameter(unit);
     let mut parts = Vec::new();
     let mut answers = Vec::new();
+    let mut is_release = false;
     for set in sets {
         template.below.clear();
         template.answers.clear();
@@ -133,35 +137,25 @@ pub fn write<'t>(
             template.level = row;
         }
         answers = template.write_answers(asked)?;
-        // Public values alone are no release.
-        let is_release = !(listed && template.answers.is_empty());
-        parts.push((template.write_set(set, unit, listed)?, set, is_release));
+        is_release |= !(listed && template.answers.is_empty());
+        let part = template.write_set(set, unit, listed)?;
+        parts.push(ordered(&part, keys, set));
     }
-    let receipt = Receipt {
+    let bill = Bill {
         relation: block.policy.relation,
-        view_owner: block.view_owner,
+        payer: match block.view_owner {
+            Oid::INVALID => session::role(),
+            owner => owner,
+        },
         spent: template.spent,
         mechanisms: template.mechanisms.join(", "),
     };
-    // The first release has the receipt of all.
-    let first = parts.iter().position(|(_, _, is_release)| *is_release);
-    let parts = parts
-        .iter()
-        .enumerate()
-        .map(|(i, (part, set, is_release))| {
-            let part = match (is_release, first == Some(i)) {
-                (false, _) => part.clone(),
-                (true, true) => format!("{part} {}", receipt.sql()),
-                (true, false) => format!("{part} {}", receipt.free().sql()),
-            };
-            ordered(&part, keys, set)
-        });
-    let sql = union(&parts.collect::<Vec<_>>());
     Ok(Written {
-        sql,
+        sql: union(&parts),
         parameters: template.parameters,
         answers,
-        receipt: first.map(|_| receipt),
+        bill,
+        is_release,
     })
 }
 
@@ -175,7 +169,7 @@ impl<'t> Template<'_, 't> {
         }) + 1
     }
 
-    /// The block of one set of keys; what is to be released is in HAVING, which it ends with.
+    /// The block of one set of keys.
     fn write_set(&mut self, set: &[bool], unit: usize, listed: bool) -> Checked<String> {
         let keys: Vec<usize> = (1..=set.len()).filter(|i| set[i - 1]).collect();
         let select = |prefix: &str| -> Vec<String> {
@@ -203,9 +197,9 @@ impl<'t> Template<'_, 't> {
         if listed {
             return self.write_listed(&keys, unit, &columns("v.k"));
         }
-        let keep = match keys.is_empty() || !Defence::Keep.stands() {
-            true => "true".to_owned(),
-            false => self.write_keep()?,
+        let having = match keys.is_empty() || !Defence::Keep.stands() {
+            true => String::new(),
+            false => format!(" HAVING {}", self.write_keep()?),
         };
         // Keys of rows are named by their place: an expression would be computed again.
         let by = keys.iter().map(|i| match self.level {
@@ -224,7 +218,12 @@ impl<'t> Template<'_, 't> {
                 format!("FROM {}", self.write_below(&keys, unit)?),
             ),
         };
-        Ok(format!("SELECT {columns} {from}{group} HAVING {keep} AND"))
+        // Without an aggregate and a key it would be a row for each row.
+        let group = match group.is_empty() && self.answers.is_empty() {
+            true => " GROUP BY ()",
+            false => &group,
+        };
+        Ok(format!("SELECT {columns} {from}{group}{having}"))
     }
 
     /// The condition that a row is somebody's.
@@ -325,7 +324,7 @@ impl<'t> Template<'_, 't> {
         let by = by.collect::<Vec<_>>().join(", ");
         let below = self.write_below(keys, unit)?;
         Ok(format!(
-            "SELECT {columns} FROM {all} LEFT JOIN {below} ON {same} GROUP BY {by} HAVING"
+            "SELECT {columns} FROM {all} LEFT JOIN {below} ON {same} GROUP BY {by}"
         ))
     }
 

@@ -395,10 +395,6 @@ fn is_noted(noted: i64, now: i64) -> bool {
 
 /// Counts an answer that was given again, for nothing, in the line of all together and in that of the role. One a minute
 /// has a row of the audit. Nothing waits for it to be on disk, and what cannot be counted is not.
-#[cfg_attr(
-    not(feature = "testing"),
-    expect(dead_code, reason = "the gate is to call it")
-)]
 pub fn reused(request: &Request) {
     if !session::on_standby() {
         attempt(|| count_reused(request));

@@ -326,6 +326,15 @@ pub fn no_external_groups() -> ! {
     )
 }
 
+/// A text in the place of a `dp_mean.block`.
+pub fn no_external_block() -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        "dp_mean.block: values cannot be written as text".to_owned(),
+        "Only dp_mean makes one, in the plan of a query about a protected table.",
+    )
+}
+
 /// Memory has ended.
 pub fn out_of_memory() -> ! {
     raise(

@@ -56,6 +56,13 @@ impl Call {
         unsafe { CStr::from_ptr(datum.cast_mut_ptr()) }
     }
 
+    /// The type of argument `i`, as the query has it.
+    pub fn argument_type(&self, i: usize) -> pg_sys::Oid {
+        let i = i32::try_from(i).expect("few arguments");
+        // SAFETY: PostgreSQL's own flinfo; 0 if it does not know.
+        unsafe { pg_sys::get_fn_expr_argtype(self.flinfo(), i) }
+    }
+
     /// Whether an aggregate is the caller.
     pub fn in_aggregate(&self) -> bool {
         // SAFETY: the fcinfo is valid.

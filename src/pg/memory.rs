@@ -97,7 +97,7 @@ unsafe extern "C-unwind" {
     fn geterrcode() -> c_int;
 }
 
-/// What PostgreSQL calls for an error before it leaves: where memory has ended, whoever catches it needs some.
+/// What PostgreSQL calls for an error before it leaves: where memory has ended, what catches it needs some.
 unsafe extern "C-unwind" fn error_leaves(_: *mut c_void) {
     // SAFETY: PostgreSQL is in an error, whose code this is.
     if unsafe { geterrcode() } == PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int {

@@ -57,10 +57,6 @@ pub fn log_charges() -> bool {
 static REUSE: GucSetting<bool> = GucSetting::<bool>::new(true);
 
 /// Whether a question gets the answer that it had before, if that is kept.
-#[cfg_attr(
-    not(feature = "testing"),
-    expect(dead_code, reason = "the gate is to ask it")
-)]
 pub fn reuses() -> bool {
     REUSE.get()
 }

@@ -172,6 +172,19 @@ pub fn constant(node: Ref<Node>) -> Option<Option<pg_sys::Datum>> {
     Some((!constant.constisnull()).then(|| constant.constvalue()))
 }
 
+/// An expression in which everything is computed that is known now: what follows from constants, the parameters of a
+/// planning, the current time and role.
+pub fn estimate<'t>(root: Ref<'t, pg_sys::PlannerInfo>, node: Ref<'t, Node>) -> Ref<'t, Node> {
+    // SAFETY: an expression that lives, and a record of a planning, as `planning` makes it.
+    let node = unsafe {
+        Ref::of(pg_sys::estimate_expression_value(
+            root.pointer(),
+            node.pointer(),
+        ))
+    };
+    node.expect("an expression")
+}
+
 type Walker = unsafe extern "C-unwind" fn(*mut Node, *mut c_void) -> bool;
 type Mutator = unsafe extern "C-unwind" fn(*mut Node, *mut c_void) -> *mut Node;
 type StateWalker = unsafe extern "C-unwind" fn(*mut PlanState, *mut c_void) -> bool;

@@ -10,8 +10,8 @@ use dp_core::memory;
 use pgrx::pg_sys::{self, BlockNumber};
 
 use crate::store::format::{self, Part};
+use crate::store::key::{Key, MOST_BYTES};
 use crate::store::pages::{CONTENT, Kept};
-use crate::store::{Key, MOST_BYTES};
 
 /// The most pages: 64 MB.
 pub const MOST_PAGES: BlockNumber = 8192;
@@ -80,7 +80,7 @@ pub fn find(kept: &Kept, key: &Key, now: i64) -> Option<Vec<u8>> {
     })
 }
 
-/// Keeps an answer in the place of the one before, the first part last: nobody finds one of which a part is missing.
+/// Keeps an answer in the place of the one before, the first part last: nobody finds one that lacks a part.
 /// `None` if there is no room.
 pub fn keep(kept: &Kept, key: &Key, answer: &[u8], now: i64, until: i64) -> Option<()> {
     let number = random()?;

@@ -3,7 +3,7 @@
 
 use dp_core::encoding::bitmap;
 
-use crate::store::{Key, LONGEST};
+use crate::store::key::{Key, LONGEST};
 
 /// What a page begins with: pages of another version are empty.
 const VERSION: [u8; 6] = *b"kept 1";
@@ -17,7 +17,7 @@ const PART_HEAD: usize = 56;
 /// The head and the checksum behind the bytes.
 const PART: usize = PART_HEAD + 8;
 
-/// The most bytes of an answer on a page of so many.
+/// The most bytes of an answer on a page of that size.
 pub const fn most_bytes(page: usize) -> usize {
     page - HEAD - PART
 }

@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use pgrx::pg_sys::{self, LOCKTAG};
 
 use crate::ledger::session;
-use crate::store::Key;
+use crate::store::key::Key;
 
 /// What tells our locks from those of SQL, which have 1 and 2.
 const CLASS: u16 = 77;

@@ -8,6 +8,7 @@
 
 mod cache;
 mod format;
+mod key;
 mod lock;
 mod pages;
 #[cfg(feature = "pg_test")]
@@ -15,10 +16,7 @@ pub mod tests;
 
 use std::time::Duration;
 
-#[cfg_attr(
-    not(feature = "testing"),
-    expect(unused_imports, reason = "the gate is to ask it")
-)]
+pub use key::{Key, LONGEST, MOST_BYTES};
 pub use lock::lock;
 
 use crate::ledger::session;
@@ -26,16 +24,6 @@ use crate::pg::attempt::attempt;
 #[cfg(feature = "testing")]
 use crate::pg::settings;
 use crate::store::pages::Kept;
-
-/// A question, as a hash of all that its answer depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key(pub [u8; 32]);
-
-/// The most bytes of an answer that is kept.
-pub const MOST_BYTES: usize = 1 << 20;
-
-/// The longest time that an answer is kept.
-pub const LONGEST: Duration = Duration::from_hours(365 * 24);
 
 /// The answer that is kept of a question, if it has not expired. It works on standbys and in parallel plans.
 pub fn find(key: &Key) -> Option<Vec<u8>> {

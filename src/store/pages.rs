@@ -1,5 +1,5 @@
 //! The pages of the store: each holds one row, of a bytea that fills it. Rows are never moved, and never change their
-//! length, so that whoever reads the table by SQL at the same time sees other bytes at worst. Changes are in the WAL
+//! length, so that SQL that reads the table at the same time sees other bytes at worst. Changes are in the WAL
 //! by GenericXLog, as those of the ledger are.
 
 use std::ptr::NonNull;

@@ -1,5 +1,6 @@
 //! The SQL types of the extension.
 
+mod block;
 pub mod contribution;
 pub mod groups;
 pub mod mechanism;

@@ -343,10 +343,17 @@ fn a_snapshot_that_waited_has_no_new_index() {
             }
             false => {
                 let copied = analyst.copy_out("COPY (SELECT count(*) FROM many) TO STDOUT");
-                copied.map(|mut rows| {
+                copied.and_then(|mut rows| {
                     let mut text = String::new();
-                    rows.read_to_string(&mut text).expect("rows");
-                    text
+                    match rows.read_to_string(&mut text) {
+                        Ok(_) => Ok(text),
+                        Err(error) => {
+                            let error = error.into_inner().expect("an error of the server");
+                            Err(*error
+                                .downcast::<postgres::Error>()
+                                .expect("an error of the server"))
+                        }
+                    }
                 })
             }
         });

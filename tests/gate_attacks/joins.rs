@@ -175,7 +175,10 @@ fn no_row_leaves_a_trace_on_a_joined_table() {
     );
     let mut clients = [stage.analyst(), stage.analyst()];
     let (mut told, mut counted, mut all) = (0, 0, 0);
-    run(&mut clients[1], &down("inputs"));
+    run(
+        &mut clients[1],
+        &format!("{}{}", down("inputs"), down("counters")),
+    );
     let kinds = [
         (false, NESTED),
         (false, MERGED),

@@ -85,19 +85,18 @@ fn nobody_calls_what_is_ours() {
     let stage = Stage::new();
     let mut client = stage.analyst();
     for sql in [
-        "SELECT dp_mean.receipt(0::oid, 0::oid, 0, 0, 0, '') FROM own",
-        "SELECT dp_mean.receipt('visits'::regclass::oid, 0::oid, 0, 0, 0, ''), count(*) FROM visits",
-        "SELECT count(*) FROM visits HAVING dp_mean.receipt('visits'::regclass::oid, 0::oid, 0, 0, 0, '')",
+        "SELECT * FROM dp_mean.answer(NULL, NULL::boolean) AS t(x bigint)",
+        "SELECT * FROM dp_mean.answer('sealed', NULL::boolean) AS t(x bigint)",
+        "SELECT NULL::dp_mean.block",
         "SELECT dp_mean.total(177::oid, 1, 1)",
         "SELECT dp_mean.total('evil'::regproc::oid, 1) FROM visits",
-        "CREATE AGGREGATE forged(oid) (SFUNC = dp_mean.receipt_trans, STYPE = boolean)",
         "CREATE AGGREGATE forged(boolean) (SFUNC = booland_statefunc, STYPE = boolean, \
-         FINALFUNC = dp_mean.dp_receipt_final)",
-        "CREATE OPERATOR !!! (FUNCTION = dp_mean.dp_receipt_final, RIGHTARG = boolean)",
-        "CREATE CAST (boolean AS text) WITH FUNCTION dp_mean.dp_receipt_final(boolean)",
-        "CREATE FUNCTION forged(boolean) RETURNS boolean LANGUAGE c AS '$libdir/dp_mean', 'dp_receipt_final'",
-        "CREATE FUNCTION forged(boolean) RETURNS boolean LANGUAGE internal AS 'dp_receipt_final'",
-        "CREATE FUNCTION dp_mean.receipt(integer) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+         FINALFUNC = dp_mean.total)",
+        "CREATE OPERATOR !!! (FUNCTION = dp_mean.total, RIGHTARG = boolean)",
+        "CREATE CAST (text AS dp_mean.block) WITH INOUT",
+        "CREATE FUNCTION forged(text) RETURNS SETOF record LANGUAGE c AS '$libdir/dp_mean', 'dp_answer'",
+        "CREATE FUNCTION forged(text) RETURNS SETOF record LANGUAGE internal AS 'dp_answer'",
+        "CREATE FUNCTION dp_mean.answer(integer) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
         "ALTER FUNCTION dp_mean.dp_receipt_final(boolean) OWNER TO {a}",
         "ALTER EXTENSION dp_mean ADD TABLE own",
         "SET search_path = dp_mean; SELECT receipt(0::oid, 0::oid, 0, 0, 0, '')",

@@ -526,6 +526,8 @@ pub struct Ending {
     error: Option<[String; 5]>,
     heard: Vec<String>,
     columns: Vec<(String, u32, i32)>,
+    /// What EXPLAIN shows of it; nothing where that is an error.
+    explained: String,
     /// The keys whose values are public, as they came.
     keys: Vec<Vec<Option<Vec<u8>>>>,
     /// Where the next row of the joined table goes, and what was counted of it.
@@ -539,6 +541,7 @@ impl Ending {
             self.error.clone(),
             self.heard.clone(),
             self.columns.clone(),
+            self.explained.clone(),
             self.keys.clone(),
         )
     }
@@ -600,6 +603,11 @@ fn ask_one(stage: &Stage, client: &mut Client, question: &Question, binary: bool
     }
     let mut traces = Vec::new();
     let text = |cell: &[u8]| String::from_utf8_lossy(cell).into_owned();
+    let explained = ask_text(client, &format!("EXPLAIN (VERBOSE) {sql}"));
+    let explained = explained.map_or(String::new(), |came| {
+        let lines = came.rows.iter().flatten().flatten();
+        lines.map(|line| text(line) + "\n").collect()
+    });
     if joins_probe {
         // Counted first, as the row is counted too.
         let counted = ask_text(client, COUNTED).expect("counters");
@@ -630,6 +638,7 @@ fn ask_one(stage: &Stage, client: &mut Client, question: &Question, binary: bool
         error,
         heard,
         columns: came.columns,
+        explained,
         keys: if question.declared { keys } else { Vec::new() },
         traces,
     }
@@ -814,7 +823,7 @@ fn no_random_question_of_many_tells_of_the_person() {
 /// The same questions see what they should, where defences are taken away.
 #[test]
 fn random_questions_see_what_a_defence_hides() {
-    let told = ask(200, 1, &["inputs"]).told;
+    let told = ask(200, 1, &["inputs", "counters"]).told;
     let is_trace = |[one, other]: &&[Ending; 2]| one.traces != other.traces;
     let by_row = |[one, other]: &&[Ending; 2]| one.traces.first() != other.traces.first();
     let all = told.iter().filter(is_trace).count();

@@ -74,7 +74,7 @@ pub fn build<'t>(
         }
     }
     if Defence::Inputs.stands() {
-        inputs::read_first(query, &innermost, conditions);
+        inputs::read_first(query, &innermost, conditions, &block.answers);
     }
     Ok(query)
 }

@@ -122,7 +122,7 @@ fields! {
         value rtekind / set_rtekind: pg_sys::RTEKind::Type,
         value relid / set_relid: Oid,
         value relkind / set_relkind: c_char,
-        value rellockmode (set_rellockmode): i32,
+        value rellockmode / set_rellockmode: i32,
         #[cfg(feature = "pg15")] value requiredPerms / set_requiredPerms: pg_sys::AclMode,
         #[cfg(feature = "pg15")] value checkAsUser / set_checkAsUser: Oid,
         #[cfg(feature = "pg15")] value selectedCols: *mut Bitmapset,
@@ -141,7 +141,8 @@ fields! {
         list coltypmods (set_coltypmods): i32,
         list colcollations (set_colcollations): Oid,
         #[cfg(feature = "pg18")] list groupexprs (set_groupexprs): Node,
-        node eref (set_eref): pg_sys::Alias,
+        node alias / set_alias: pg_sys::Alias,
+        node eref / set_eref: pg_sys::Alias,
         value lateral: bool,
         value inh (set_inh): bool,
         value inFromCl (set_inFromCl): bool,
@@ -151,7 +152,7 @@ fields! {
         text ctename / set_ctename,
         value ctematerialized (set_ctematerialized): pg_sys::CTEMaterialize::Type,
         node ctequery / set_ctequery: Node,
-        value location / set_location: i32,
+        value location (set_location): i32,
         value cterecursive: bool,
         value cterefcount / set_cterefcount: i32,
         list ctecolnames (set_ctecolnames): pg_sys::String,
@@ -176,6 +177,7 @@ fields! {
         node expr / set_expr: Node,
         value resno: pg_sys::AttrNumber,
         text resname,
+        value resjunk: bool,
         value resorigtbl (set_resorigtbl): Oid,
         value resorigcol (set_resorigcol): pg_sys::AttrNumber,
     }
@@ -193,12 +195,13 @@ fields! {
     }
     Const {
         value constlen: i32,
-        value constvalue: Datum,
+        value constvalue / set_constvalue: Datum,
         value constisnull: bool,
+        value constbyval (set_constbyval): bool,
     }
     Param {
         value paramkind: pg_sys::ParamKind::Type,
-        value paramid: i32,
+        value paramid / set_paramid: i32,
     }
     Aggref {
         value aggfnoid: Oid,
@@ -211,7 +214,6 @@ fields! {
         value aggvariadic: bool,
         value aggkind: c_char,
         value agglevelsup: u32,
-        value aggsplit: pg_sys::AggSplit::Type,
     }
     GroupingFunc {
         list refs: i32,
@@ -223,7 +225,7 @@ fields! {
     FuncExpr {
         value funcid: Oid,
         value funcresulttype: Oid,
-        value funcretset: bool,
+        value funcretset / set_funcretset: bool,
         value funccollid: Oid,
         value inputcollid: Oid,
         list args / set_args: Node,
@@ -313,8 +315,17 @@ fields! {
         list invalItems: pg_sys::PlanInvalItem,
         value dependsOnRole: bool,
     }
+    RangeTblFunction {
+        node funcexpr / set_funcexpr: Node,
+        value funccolcount (set_funccolcount): i32,
+        list funccolnames (set_funccolnames): pg_sys::String,
+        list funccoltypes (set_funccoltypes): Oid,
+        list funccoltypmods (set_funccoltypmods): i32,
+        list funccolcollations (set_funccolcollations): Oid,
+    }
     PlannedStmt {
         value dependsOnRole / set_dependsOnRole: bool,
+        list relationOids / set_relationOids: Oid,
         list invalItems / set_invalItems: pg_sys::PlanInvalItem,
         node planTree: pg_sys::Plan,
     }
@@ -326,18 +337,12 @@ fields! {
         node plan: pg_sys::Plan,
     }
     QueryDesc {
-        node plannedstmt: pg_sys::PlannedStmt,
         node estate: pg_sys::EState,
         node planstate: pg_sys::PlanState,
-        value snapshot: pg_sys::Snapshot,
     }
     EState {
         list es_range_table: pg_sys::RangeTblEntry,
         list es_subplanstates: pg_sys::PlanState,
-        value es_query_cxt: pg_sys::MemoryContext,
-    }
-    AggState {
-        list aggs: pg_sys::Aggref,
     }
     CteScanState {
         node leader: pg_sys::CteScanState,
@@ -361,16 +366,9 @@ fields! {
     }
 }
 
-impl<'t> Ref<'t, pg_sys::AggState> {
-    pub fn state(self) -> Ref<'t, pg_sys::PlanState> {
-        // SAFETY: it starts with a ScanState, which starts with a PlanState.
-        unsafe { self.prefix() }
-    }
-}
-
 impl<'t> Ref<'t, pg_sys::CteScanState> {
     pub fn state(self) -> Ref<'t, pg_sys::PlanState> {
-        // SAFETY: the same.
+        // SAFETY: it starts with a ScanState, which starts with a PlanState.
         unsafe { self.prefix() }
     }
 }

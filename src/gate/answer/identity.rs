@@ -1,0 +1,98 @@
+//! Which questions are the same: those that read the same rows by the same policy, in the same way, for the same price.
+//! How things are named in them, and where they stand in a text, is no difference.
+
+use dp_sealing::token::{Digest, TAG};
+use pgrx::pg_sys::{self, Oid, Query, RangeTblEntry};
+
+use crate::gate::answer::call;
+use crate::gate::answer::question::{self, Question};
+use crate::ledger::rows;
+use crate::pg::execution;
+use crate::pg::tree::{self, List, Ref, Step};
+use crate::pg::tree_text;
+use crate::store::Key;
+
+/// Settings that the text of a value or a date may depend on.
+const SETTINGS: [&std::ffi::CStr; 12] = [
+    c"TimeZone",
+    c"DateStyle",
+    c"IntervalStyle",
+    c"extra_float_digits",
+    c"bytea_output",
+    c"lc_monetary",
+    c"lc_numeric",
+    c"lc_time",
+    c"xmlbinary",
+    c"default_text_search_config",
+    c"timezone_abbreviations",
+    c"dp_mean.allow_pathological",
+];
+
+/// The key of a question whose values are known. All functions that see its rows are PostgreSQL's, and stable: those
+/// that look at the current role are computed by now, and those that look at settings do so at these.
+pub fn key(question: &Question, settled: Ref<Query>) -> Key {
+    // What row-level security shows is what this role sees.
+    let is_secured = |entry: &Ref<RangeTblEntry>| !entry.securityQuals().is_empty();
+    let reader = match entries(settled).iter().any(is_secured) {
+        true => question.reader,
+        false => Oid::INVALID,
+    };
+    let mut digest = Digest::default();
+    digest.add(b"dp_mean answer 1");
+    digest.add(&pg_sys::PG_VERSION_NUM.to_le_bytes());
+    // SAFETY: a number of this process.
+    let database = unsafe { pg_sys::MyDatabaseId };
+    for number in [database, reader, question.bill.relation] {
+        digest.add(&number.to_u32().to_le_bytes());
+    }
+    digest.add(&question.policy);
+    let spent = &question.bill.spent;
+    for amount in [spent.epsilon, spent.rho, spent.delta] {
+        digest.add(&amount.to_le_bytes());
+    }
+    for name in SETTINGS {
+        digest.add(&execution::setting(name));
+    }
+    digest.add(&nameless(settled));
+    Key(digest.finish())
+}
+
+/// All entries of the range tables of a query, and of those below it.
+fn entries<'t>(query: Ref<'t, Query>) -> Vec<Ref<'t, RangeTblEntry>> {
+    let mut found = Vec::new();
+    tree::search(query.node(), &mut |node, _| {
+        if let Some(query) = node.cast::<Query>() {
+            found.extend(query.rtable());
+        }
+        Step::Below
+    });
+    found
+}
+
+/// The text of a query without the names that it has for tables, and without the tags of answers in it, which differ
+/// from session to session.
+fn nameless(query: Ref<Query>) -> Vec<u8> {
+    let names = tree::alias("", List::EMPTY);
+    let mut before = Vec::new();
+    let mut tokens = Vec::new();
+    for entry in entries(query) {
+        before.push((entry, entry.alias(), entry.eref()));
+        entry.set_alias(None);
+        entry.set_eref(Some(names));
+        if let Some((token, _)) = call::question_of(entry) {
+            tokens.push((token, token.constvalue()));
+            // SAFETY: the value was opened.
+            let bytes = unsafe { rows::bytes_of(token.constvalue()) };
+            token.set_constvalue(question::datum(&bytes[TAG..]));
+        }
+    }
+    let text = tree_text::write(query.node());
+    for (token, value) in tokens {
+        token.set_constvalue(value);
+    }
+    for (entry, alias, names) in before {
+        entry.set_alias(alias);
+        entry.set_eref(names);
+    }
+    text
+}

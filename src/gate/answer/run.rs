@@ -1,0 +1,174 @@
+//! The answer: kept, or computed once, behind a wall. Messages, counters, settings and rights of the run stay inside.
+
+use std::time::Duration;
+
+use pgrx::pg_sys::{CteScanState, Datum, Query, Snapshot};
+
+use crate::gate::access;
+use crate::gate::answer::question::Question;
+use crate::gate::answer::{identity, settle};
+use crate::gate::defence::Defence;
+use crate::gate::errors::{self, Refusal};
+use crate::gate::policy::{Policy, quoted_name};
+use crate::gate::{inputs, message_filter};
+use crate::ledger::{charge as ledger, rows, session};
+use crate::pg::counters::{Event, count};
+use crate::pg::execution::{self, Active, AsRole, Memory, Settings, Started, Uncounted};
+use crate::pg::fmgr::{Call, sql_function};
+use crate::pg::set::Rows;
+use crate::pg::settings;
+use crate::pg::tree::{self, Parameters, Ref};
+use crate::pg::tree_text;
+use crate::store::{self, Key};
+
+/// `dp_mean.answer(block, ...)`: the rows of a private query.
+fn answer(call: Call) -> Option<Datum> {
+    let token = call.datum(0).map(|datum| {
+        // SAFETY: the SQL declaration makes it a dp_mean.block, which is a varlena.
+        unsafe { rows::bytes_of(datum) }
+    });
+    let question = token.and_then(|token| Question::open(&token));
+    let (Some(question), Some(mut rows)) = (question, Rows::of(call)) else {
+        errors::no_question().raise()
+    };
+    let parameters: Vec<_> = (2..call.len())
+        .map(|i| (call.argument_type(i), call.datum(i)))
+        .collect();
+    let memory = Memory::enter();
+    let parameters = settle::parameters(memory.nodes(), &parameters);
+    if let Err(refusal) = run(&question, parameters, &mut rows, &memory) {
+        refusal.raise()
+    }
+    None
+}
+
+sql_function!(dp_answer, answer);
+
+fn run<'t>(
+    question: &Question,
+    parameters: Parameters<'t>,
+    rows: &mut Rows,
+    memory: &'t Memory,
+) -> Result<(), Refusal> {
+    if session::is_worker() || session::in_parallel() {
+        return Err(errors::no_worker());
+    }
+    if Defence::Isolation.stands() && session::shows_reads() {
+        return Err(errors::serializable());
+    }
+    let _messages = message_filter::Silence::begin();
+    let _counters = Uncounted::begin();
+    // Another role may fetch from a cursor: the one that asked reads.
+    let _role = AsRole::become_role(question.reader);
+    let snapshot = rows.snapshot();
+    // SAFETY: the snapshot of an execution that runs.
+    let _active = unsafe { Active::push(snapshot) };
+    let query = read(memory.nodes(), question)?;
+    let policy = policy(question)?;
+    let request = question.bill.request(&policy)?;
+    let settled = settle::settle(query, parameters);
+    let kept = Kept::of(question, &policy, settled);
+    // From here on, others who ask the same wait until the answer is kept.
+    let _asking = kept.as_ref().and_then(|kept| store::lock(&kept.key));
+    if let Some(kept) = &kept
+        && let Some(bytes) = store::find(&kept.key)
+    {
+        if Defence::Rights.stands() {
+            access::check_all(settled);
+        }
+        if rows.put_bytes(&bytes) {
+            ledger::reused(&request);
+            return Ok(());
+        }
+    }
+    if Defence::Snapshot.stands() && is_older_than_its_index(&policy, snapshot) {
+        return Err(errors::older_than_index(&quoted_name(policy.relation)));
+    }
+    let settings = Settings::begin();
+    let planned = execution::plan(settled);
+    if Defence::Counters.stands() {
+        // Of tables, indexes and temporary files, until the end of the run.
+        settings.set(c"track_counts", c"off");
+    }
+    // SAFETY: a store that lives as long as the query, and memory as long as this run.
+    let started = unsafe { Started::start(planned, snapshot, rows.store(), memory.context()) };
+    // Before the charge, so that what cannot be read costs nothing.
+    if let Some((execution, states)) = started.states() {
+        for scan in states
+            .into_iter()
+            .filter_map(|state| state.cast::<CteScanState>())
+        {
+            inputs::fill(execution, scan);
+        }
+    }
+    if Defence::Charge.stands() && !question.bill.is_free() {
+        ledger::charge(&request)?;
+    }
+    count(Event::Query);
+    started.run();
+    drop(settings);
+    if let Some(kept) = kept
+        && let Some(bytes) = rows.bytes(store::MOST_BYTES)
+    {
+        store::keep(&kept.key, &bytes, kept.lifetime);
+    }
+    Ok(())
+}
+
+/// The private query of a question, with its tables locked.
+fn read<'t>(memory: tree::Memory<'t>, question: &Question) -> Result<Ref<'t, Query>, Refusal> {
+    let query = tree_text::read(memory, &question.tree);
+    let query = query.and_then(|node| node.cast::<Query>());
+    let query = query.ok_or_else(errors::no_question)?;
+    execution::lock_tables(query);
+    Ok(query)
+}
+
+/// The policy, if it still is what the question was written for.
+fn policy(question: &Question) -> Result<std::rc::Rc<Policy>, Refusal> {
+    let relation = question.bill.relation;
+    let policy = Policy::of(relation).ok_or_else(|| errors::not_allowed(&quoted_name(relation)))?;
+    match policy.digest == question.policy || !Defence::Again.stands() {
+        true => Ok(policy),
+        false => Err(errors::policy_changed(&quoted_name(relation))),
+    }
+}
+
+/// Where the answer of a question is kept, and for how long.
+struct Kept {
+    key: Key,
+    lifetime: Duration,
+}
+
+impl Kept {
+    /// `None` where an answer is not to be kept.
+    fn of(question: &Question, policy: &Policy, settled: Ref<Query>) -> Option<Self> {
+        let lifetime = Duration::from_secs(policy.label.reuse);
+        if lifetime.is_zero() || question.bill.is_free() || !settings::reuses() {
+            return None;
+        }
+        let key = identity::key(question, settled);
+        Some(Self { key, lifetime })
+    }
+}
+
+/// Whether rows are read as they were before the index was made that says that each is a person. A function that is
+/// STABLE, a cursor and COPY have the snapshot of a statement that may have waited for long. A transaction that keeps
+/// its snapshot has plans that look for no index.
+fn is_older_than_its_index(policy: &Policy, snapshot: Snapshot) -> bool {
+    policy
+        .one_row_each
+        .is_some_and(|since| !session::keeps_a_snapshot() && !session::is_seen(since, snapshot))
+}
+
+/// Whether the answer of a question without parameters is kept now, so that it costs nothing.
+pub fn is_kept(question: &Question) -> Result<bool, Refusal> {
+    let memory = Memory::enter();
+    let query = read(memory.nodes(), question)?;
+    let policy = policy(question)?;
+    let settled = settle::settle(query, None);
+    let Some(kept) = Kept::of(question, &policy, settled) else {
+        return Ok(false);
+    };
+    Ok(store::find(&kept.key).is_some())
+}
