@@ -14,6 +14,7 @@ mod cdf;
 mod citus;
 mod clamped;
 mod contributions;
+mod dashboards;
 mod demo;
 mod distinct;
 mod documentation;
