@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char};
-use std::ptr::NonNull;
 use std::thread;
 
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
@@ -317,13 +316,10 @@ impl Drop for Settings {
 
 /// The value of a setting, as SHOW has it; nothing if there is no such setting.
 pub fn setting(name: &CStr) -> Vec<u8> {
-    // SAFETY: NULL, or a string of PostgreSQL's.
-    let value = unsafe { pg_sys::GetConfigOption(name.as_ptr(), true, false) };
-    let value = NonNull::new(value.cast_mut());
-    // SAFETY: the same.
-    value.map_or(Vec::new(), |value| {
-        unsafe { CStr::from_ptr(value.as_ptr()) }
-            .to_bytes()
-            .to_vec()
-    })
+    // SAFETY: NULL, or a string of PostgreSQL's, which is copied.
+    let value = unsafe {
+        let value = pg_sys::GetConfigOption(name.as_ptr(), true, false);
+        (!value.is_null()).then(|| CStr::from_ptr(value).to_bytes().to_vec())
+    };
+    value.unwrap_or_default()
 }

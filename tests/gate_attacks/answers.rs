@@ -296,7 +296,7 @@ fn no_counter_counts_private_rows() {
          WHERE false; ",
         "",
     );
-    let mut shown = |stage: &mut Stage, before: &str| -> Vec<String> {
+    let shown = |stage: &mut Stage, before: &str| -> Vec<String> {
         let mut client = stage.analyst();
         run(&mut client, &format!("{before} SET enable_seqscan = off"));
         let ask = |patient: i32| {
