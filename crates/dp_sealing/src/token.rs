@@ -115,6 +115,47 @@ mod tests {
         assert_eq!(secret(1).open(&token[1..]), None);
     }
 
+    /// Changed, cut, lengthened, and put together of two: as many as `DP_MEAN_TOKENS` says.
+    #[test]
+    fn no_random_token_opens() {
+        let count = std::env::var("DP_MEAN_TOKENS").ok();
+        let count: usize = count.map_or(100_000, |count| count.parse().expect("a number"));
+        let own = secret(1);
+        let tokens = [own.seal(&[7; 300]), own.seal(b"question"), own.seal(b"")];
+        let others = [secret(2).seal(b"question"), secret(2).seal(&[7; 300])];
+        let mut state = 1_u64;
+        let mut roll = |sides: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % sides
+        };
+        for _ in 0..count {
+            let mut token = tokens[roll(tokens.len())].clone();
+            match roll(5) {
+                0 => token.truncate(roll(token.len())),
+                1 => token.push(roll(256) as u8),
+                2 => {
+                    let other = &others[roll(others.len())];
+                    token.splice(..TAG, other[..TAG].iter().copied());
+                }
+                3 => {
+                    let other = &tokens[roll(tokens.len())];
+                    token.truncate(TAG);
+                    token.extend_from_slice(&other[TAG..]);
+                }
+                _ => {
+                    for _ in 0..=roll(4) {
+                        let i = roll(token.len());
+                        token[i] ^= 1 << roll(8);
+                    }
+                }
+            }
+            let is_own = tokens.contains(&token);
+            assert_eq!(own.open(&token).is_some(), is_own, "{token:?}");
+        }
+    }
+
     #[test]
     fn digests_know_where_parts_end() {
         let digest = |parts: &[&[u8]]| {
