@@ -2,7 +2,7 @@
 //! `dp_regr_slope`, `dp_regr_intercept`, and `dp_regr` with all of them.
 
 use dp_core::encoding::pairs::PairMoments;
-use dp_core::mechanism::bivariate::sums::{Line, PairAnswer, PairMechanism, Strength};
+use dp_core::mechanism::bivariate::sums::{PairAnswer, PairMechanism, RegressionLine, Strength};
 use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
@@ -217,7 +217,7 @@ unsafe fn regression(aggregate: &'static Aggregate<PairMechanism>, call: Call) -
     // SAFETY: the caller guarantees it.
     unsafe {
         let (answer, price) = aggregate.release_and_cost(call);
-        let Line {
+        let RegressionLine {
             slope,
             intercept,
             x_stddev,

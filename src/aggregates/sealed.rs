@@ -15,7 +15,7 @@ use crate::aggregates::shared::{bins, log_bins, vectors};
 use crate::aggregates::{
     bounds, cdf, clamped, histogram, mean, means, quantile, sum, sums, variance,
 };
-use crate::call::query_local::Place;
+use crate::call::query_local::QueryPlace;
 use crate::call::signature::Role;
 use crate::citus::errors;
 use crate::citus::key_file;
@@ -259,7 +259,7 @@ mod output {
 
     /// What is kept for the query.
     fn kept(call: Call) -> *mut Sealing {
-        let place = Place::of(call).unwrap_or_else(|| errors::no_external_state());
+        let place = QueryPlace::of(call).unwrap_or_else(|| errors::no_external_state());
         if let Some(kept) = place.kept() {
             return kept.cast();
         }
@@ -341,7 +341,7 @@ impl Opening {
 
 /// Works with what is kept for the query, of the input function.
 fn with_opening<R>(call: Call, wrapped: &Wrapped, work: impl FnOnce(&mut Opening) -> R) -> R {
-    let place = Place::of_any(call, wrapped);
+    let place = QueryPlace::of_any(call, wrapped);
     let kept = place.kept().unwrap_or_else(|| {
         let keys = key_file::keys().unwrap_or_else(|why| errors::no_keys(&why));
         let opening = Opening {

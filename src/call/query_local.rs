@@ -12,15 +12,15 @@ use crate::pg::kept::{self, Kept};
 
 /// The call of Citus, the function of ours.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Key {
-    call: wrapper::Place,
+struct CallKey {
+    call: wrapper::CallPlace,
     function: Oid,
 }
 
 /// Where something is kept. For a final function, which has no arguments of its own, by the call of ours that came
 /// with the parts, too.
-pub struct Place<'a> {
-    key: Key,
+pub struct QueryPlace<'a> {
+    key: CallKey,
     parts: &'a [u8],
     /// That of the query.
     pub memory: MemoryContext,
@@ -28,7 +28,7 @@ pub struct Place<'a> {
 
 thread_local! {
     /// The addresses of what is kept.
-    static KEPT: Kept<(Key, Vec<u8>), *mut c_void> = const { Kept::new(Vec::new()) };
+    static KEPT: Kept<(CallKey, Vec<u8>), *mut c_void> = const { Kept::new(Vec::new()) };
 }
 
 /// Whether these are the same. Rust's empty slices point to a page that is not there: with AVX-512 the C library takes
@@ -37,7 +37,7 @@ fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && (one.is_empty() || one == other)
 }
 
-impl<'a> Place<'a> {
+impl<'a> QueryPlace<'a> {
     /// The place of a call; `None` where no aggregate of Citus runs it. Its first argument is a state.
     pub fn of(call: Call) -> Option<Self> {
         let wrapped = wrapper::wrapped(call)?;
@@ -57,7 +57,7 @@ impl<'a> Place<'a> {
         // SAFETY: PostgreSQL always passes a valid fcinfo with its flinfo.
         let function = unsafe { (*call.flinfo()).fn_oid };
         Self {
-            key: Key {
+            key: CallKey {
                 call: wrapped.place,
                 function,
             },
@@ -68,7 +68,7 @@ impl<'a> Place<'a> {
 
     /// What is kept here.
     pub fn kept(&self) -> Option<*mut c_void> {
-        let is = |(key, parts): &(Key, Vec<u8>)| *key == self.key && same(parts, self.parts);
+        let is = |(key, parts): &(CallKey, Vec<u8>)| *key == self.key && same(parts, self.parts);
         kept::find(&KEPT, is, |what| *what)
     }
 

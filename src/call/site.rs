@@ -14,7 +14,7 @@ use pgrx::pg_sys::{Datum, FunctionCallInfo, MemoryContext};
 
 use crate::call::aggregate::Aggregate;
 use crate::call::parts::{self, Layout};
-use crate::call::query_local::Place;
+use crate::call::query_local::QueryPlace;
 use crate::call::signature::{
     Input, OF_CONTRIBUTION, OF_GROUPS, Parameter, Role, Signature, Values,
 };
@@ -22,7 +22,7 @@ use crate::call::testing::overspent;
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::Call;
 use crate::pg::hash::Hashing;
-use crate::plan::lineage::{Origin, origins, unnested};
+use crate::plan::lineage::{CallOrigin, origins, unnested};
 use crate::plan::planned_call::{
     Argument, Computation, Computations, Missing, PlannedCall, SupportFunction,
 };
@@ -145,9 +145,9 @@ impl Finding {
     fn origins(&mut self, planned: &PlannedCall, i: usize, bounds: [Role; 2]) -> Vec<MadeBy> {
         let found = origins(planned, i).into_iter();
         let calls = found.filter_map(|origin| match origin {
-            Origin::Call(call) => Some((CONTRIBUTION, OF_CONTRIBUTION, call))
+            CallOrigin::Call(call) => Some((CONTRIBUTION, OF_CONTRIBUTION, call))
                 .filter(|(_, signature, call)| signature.fits(call)),
-            Origin::Column { groups, column } => parts::part(&groups, parts::FIRST + column),
+            CallOrigin::Column { groups, column } => parts::part(&groups, parts::FIRST + column),
         });
         let calls = Vec::from_iter(calls);
         let made_by = |(name, signature, call)| MadeBy {
@@ -205,7 +205,7 @@ impl<M: ?Sized> CallSite<M> {
         // calls while `work` runs has an FmgrInfo of its own, and what is kept for a query is that of one call in it.
         let site = unsafe {
             if (*flinfo).fn_extra.is_null() {
-                (*flinfo).fn_extra = match Place::of(call) {
+                (*flinfo).fn_extra = match QueryPlace::of(call) {
                     None => Self::made(call, caller, aggregate, (*flinfo).fn_mcxt)?,
                     Some(place) => match place.kept() {
                         Some(kept) => kept,

@@ -10,10 +10,10 @@ use crate::pg::fmgr::Call;
 use crate::pg::kept::{self, Kept};
 
 /// The memory of an aggregate's groups, the call of Citus, and the grouping set: one part may be in a group of each.
-type Place = (usize, wrapper::Place, i32);
+type PartPlace = (usize, wrapper::CallPlace, i32);
 
 thread_local! {
-    static CAME: Kept<Place, Seen> = const { Kept::new(Vec::new()) };
+    static CAME: Kept<PartPlace, Seen> = const { Kept::new(Vec::new()) };
 }
 
 /// Whether a part comes for the first time to the groups of the call of Citus, `wrapped`, that runs `call`.

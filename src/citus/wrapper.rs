@@ -33,17 +33,17 @@ pub struct Wrapped {
     /// Its name with the types of its arguments, the same on all servers.
     pub name: Vec<u8>,
     /// Where the call of Citus is.
-    pub place: Place,
+    pub place: CallPlace,
     /// The memory of the query.
     pub memory: MemoryContext,
 }
 
 /// The query and the call of Citus in it, by their addresses.
-pub type Place = (usize, usize);
+pub type CallPlace = (usize, usize);
 
 thread_local! {
     /// What was looked up in the catalog for the running queries of this process: parts are many.
-    static KNOWN: Kept<Place, Rc<Wrapped>> = const { Kept::new(Vec::new()) };
+    static KNOWN: Kept<CallPlace, Rc<Wrapped>> = const { Kept::new(Vec::new()) };
 }
 
 /// The aggregate of ours that the aggregate of Citus works for which runs `call`, if one does.
@@ -90,7 +90,11 @@ unsafe fn called(aggregate: *mut pg_sys::AggState) -> *mut Aggref {
 ///
 /// # Safety
 /// It lives.
-unsafe fn wrapped_by(aggref: *mut Aggref, place: Place, memory: MemoryContext) -> Option<Wrapped> {
+unsafe fn wrapped_by(
+    aggref: *mut Aggref,
+    place: CallPlace,
+    memory: MemoryContext,
+) -> Option<Wrapped> {
     // SAFETY: catalog look-ups by oid; the name is a C string in PostgreSQL's memory; each cast follows a check of the
     // node's tag, and an oid is passed by value.
     unsafe {

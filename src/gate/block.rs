@@ -52,7 +52,7 @@ pub struct Block<'t> {
 }
 
 /// A key of GROUP BY.
-pub struct Key<'t> {
+pub struct GroupKey<'t> {
     /// As the query has it.
     pub written: Ref<'t, Node>,
     /// As it is computed for private rows, in its one form.
@@ -241,7 +241,7 @@ impl<'t> Block<'t> {
     }
 
     /// The keys of GROUP BY.
-    pub fn keys(&self) -> Checked<Vec<Key<'t>>> {
+    pub fn keys(&self) -> Checked<Vec<GroupKey<'t>>> {
         let clauses = self.query.groupClause().nodes();
         if clauses.len() > MOST_KEYS && Defence::Size.stands() {
             return Err(Reason::with_hint(
@@ -252,7 +252,7 @@ impl<'t> Block<'t> {
         clauses.into_iter().map(|clause| self.key(clause)).collect()
     }
 
-    fn key(&self, clause: Ref<'t, SortGroupClause>) -> Checked<Key<'t>> {
+    fn key(&self, clause: Ref<'t, SortGroupClause>) -> Checked<GroupKey<'t>> {
         let target = tree::sort_group_target(clause, self.query.targetList());
         let written = target.expr().expect("a target has an expression");
         let safe = self.checker.safe(written)?;
@@ -269,7 +269,7 @@ impl<'t> Block<'t> {
         let column = written.cast::<pg_sys::Var>();
         let column = column.filter(|column| column.varno() == self.index);
         let values = column.and_then(|column| self.policy.values(column.varattno()));
-        Ok(Key {
+        Ok(GroupKey {
             written,
             safe: formed.node,
             modifier: formed.modifier,
@@ -298,7 +298,7 @@ impl<'t> Block<'t> {
     }
 
     /// Refuses groups that hold one person each: they would be charged for, and none is ever shown.
-    pub fn check_shown(&self, keys: &[Key<'t>], sets: &[Vec<bool>]) -> Checked<()> {
+    pub fn check_shown(&self, keys: &[GroupKey<'t>], sets: &[Vec<bool>]) -> Checked<()> {
         let is_hidden = |set: &Vec<bool>| {
             let mut keys = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
             keys.clone().any(|(key, _)| key.is_unit) && !keys.all(|(key, _)| key.values.is_some())

@@ -6,7 +6,7 @@ use pgrx::pg_sys::{
     RangeTblFunction, RangeTblRef,
 };
 
-use crate::gate::block::{Block, Key};
+use crate::gate::block::{Block, GroupKey};
 use crate::gate::defence::Defence;
 use crate::gate::policy::quoted_name;
 use crate::gate::rejection::{Checked, Reason};
@@ -16,7 +16,7 @@ use crate::pg::tree::{self, List, Memory, Ref, Step};
 /// What the columns of the rewritten block stand for.
 struct Columns<'a, 't> {
     query: Ref<'t, Query>,
-    keys: &'a [Key<'t>],
+    keys: &'a [GroupKey<'t>],
     answers: &'a [(Ref<'t, Aggref>, Answer)],
     /// The columns themselves: keys, answers, and for each key whether it is missing in a row's grouping set.
     columns: Vec<Ref<'t, Node>>,
@@ -28,7 +28,7 @@ struct Columns<'a, 't> {
 /// Puts the call of a rewritten block below the query that it was.
 pub fn wrap<'t>(
     block: &Block<'t>,
-    keys: &[Key<'t>],
+    keys: &[GroupKey<'t>],
     answers: &[(Ref<'t, Aggref>, Answer)],
     rewritten: Ref<'t, Query>,
     call: Ref<'t, Node>,

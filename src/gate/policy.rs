@@ -38,10 +38,10 @@ struct Column {
 }
 
 /// What was read, at which number of changes.
-type Kept = (u64, HashMap<Oid, Option<Rc<Policy>>>);
+type KnownPolicies = (u64, HashMap<Oid, Option<Rc<Policy>>>);
 
 thread_local! {
-    static KEPT: RefCell<Kept> = RefCell::default();
+    static KEPT: RefCell<KnownPolicies> = RefCell::default();
     static CHANGES: Cell<u64> = const { Cell::new(0) };
 }
 

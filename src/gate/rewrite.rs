@@ -7,7 +7,7 @@ use pgrx::pg_sys::{self, Node, Oid, Query, RTEKind, RangeTblEntry};
 use crate::gate::answer::call;
 use crate::gate::answer::question::Question;
 use crate::gate::bill::Bill;
-use crate::gate::block::{Block, Key};
+use crate::gate::block::{Block, GroupKey};
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
 use crate::gate::normalize::{self, Depends, Room};
@@ -334,13 +334,13 @@ pub fn check_copy(relation: Oid) -> Result<(), Refusal> {
 }
 
 /// The sets of keys that rows are grouped by.
-fn sets<'t>(query: Ref<'t, Query>, keys: &[Key<'t>]) -> Checked<Vec<Vec<bool>>> {
+fn sets<'t>(query: Ref<'t, Query>, keys: &[GroupKey<'t>]) -> Checked<Vec<Vec<bool>>> {
     if query.groupingSets().is_empty() {
         return Ok(vec![vec![true; keys.len()]]);
     }
     let sets = tree::grouping_sets(query, MOST_SETS);
     let sets = sets.ok_or_else(|| format!("the query has more than {MOST_SETS} grouping sets"))?;
-    let has = |set: &Vec<i32>, key: &Key| set.contains(&(key.reference as i32));
+    let has = |set: &Vec<i32>, key: &GroupKey| set.contains(&(key.reference as i32));
     let sets = sets
         .iter()
         .map(|set| keys.iter().map(|key| has(set, key)).collect());

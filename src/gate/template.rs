@@ -10,7 +10,7 @@ use pgrx::pg_sys::{self, Node, Oid};
 
 use crate::gate::aggregate_requests::{self, Asked};
 use crate::gate::bill::Bill;
-use crate::gate::block::{Block, Key};
+use crate::gate::block::{Block, GroupKey};
 use crate::gate::cost;
 use crate::gate::defence::Defence;
 use crate::gate::policy::quoted_name;
@@ -51,7 +51,7 @@ enum Level {
 /// A block that is being written.
 pub struct Template<'a, 't> {
     block: &'a Block<'t>,
-    keys: &'a [Key<'t>],
+    keys: &'a [GroupKey<'t>],
     /// The schema of the public aggregates.
     schema: String,
     level: Level,
@@ -83,7 +83,7 @@ pub struct Written<'t> {
 /// Writes the block, once for each grouping set.
 pub fn write<'t>(
     block: &Block<'t>,
-    keys: &[Key<'t>],
+    keys: &[GroupKey<'t>],
     asked: &[Asked<'t>],
     sets: &[Vec<bool>],
     epsilon: f64,
@@ -400,12 +400,12 @@ fn type_text(kind: Oid, modifier: i32) -> String {
 }
 
 /// The type of a key, as the query has it: public lists are of its modifier.
-fn type_name(key: &Key) -> String {
+fn type_name(key: &GroupKey) -> String {
     type_text(tree::type_of(key.written), tree::modifier_of(key.written))
 }
 
 /// The same, or the type that a domain is made of: the conditions of the domain are its owner's code.
-fn base_type_name(key: &Key) -> String {
+fn base_type_name(key: &GroupKey) -> String {
     if !Defence::Domain.stands() {
         return type_name(key);
     }
@@ -416,7 +416,7 @@ fn base_type_name(key: &Key) -> String {
 
 /// The rows of a part in the order of its keys. The result of a hash table or a join has an order that groups which
 /// are not shown, and single rows, take part in.
-fn ordered(part: &str, keys: &[Key], set: &[bool]) -> String {
+fn ordered(part: &str, keys: &[GroupKey], set: &[bool]) -> String {
     let by = keys
         .iter()
         .zip(set)

@@ -8,7 +8,7 @@ pub const BYTES: usize = 76;
 
 /// Whose line it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key {
+pub struct BalanceKey {
     pub budget: i64,
     /// [`Oid::INVALID`] for all together.
     pub role: Oid,
@@ -16,8 +16,8 @@ pub struct Key {
 
 /// What the row of `dp_mean.spent` holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
-    pub key: Key,
+pub struct Balance {
+    pub key: BalanceKey,
     pub spent: Spent,
     pub charges: i64,
     /// How many charges were refused.
@@ -30,9 +30,9 @@ pub struct Line {
     pub reuse_noted: i64,
 }
 
-impl Line {
+impl Balance {
     /// Nothing was spent yet.
-    pub fn new(key: Key) -> Self {
+    pub fn new(key: BalanceKey) -> Self {
         Self {
             key,
             spent: Spent::default(),
@@ -84,7 +84,7 @@ impl Line {
         let mut role = [0; 4];
         role.copy_from_slice(&bytes[72..]);
         Some(Self {
-            key: Key {
+            key: BalanceKey {
                 budget: number(0),
                 role: Oid::from_u32(u32::from_ne_bytes(role)),
             },

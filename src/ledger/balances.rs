@@ -5,20 +5,20 @@ use std::collections::BTreeSet;
 
 use pgrx::pg_sys::{self, Oid};
 
-use crate::ledger::balance::{Key, Line};
+use crate::ledger::balance::{Balance, BalanceKey};
 use crate::ledger::defence::Defence;
 use crate::ledger::errors::{self, Refusal};
-use crate::ledger::pages::{self, Change, Extending, Place, Tuple};
+use crate::ledger::pages::{self, Change, Extending, RowPlace, Tuple};
 use crate::ledger::rows::{self, Value};
 use crate::ledger::tables::{BUDGET, CHARGE, Lock, PROMISE, SPENT, Table};
 
 /// What one look at all lines finds of a budget and a role.
 struct Found {
-    of_all: Vec<Place>,
-    of_role: Vec<Place>,
+    of_all: Vec<RowPlace>,
+    of_role: Vec<RowPlace>,
     /// The line of all together, and the sum of the others.
-    all: Line,
-    roles: Line,
+    all: Balance,
+    roles: Balance,
     /// One of the two was made by this transaction.
     uncommitted: bool,
     /// The budgets that have lines.
@@ -26,17 +26,17 @@ struct Found {
 }
 
 impl Found {
-    fn look(spent: &Table, [all, own]: [Key; 2]) -> Self {
+    fn look(spent: &Table, [all, own]: [BalanceKey; 2]) -> Self {
         let mut found = Self {
             of_all: Vec::new(),
             of_role: Vec::new(),
-            all: Line::new(all),
-            roles: Line::new(all),
+            all: Balance::new(all),
+            roles: Balance::new(all),
             uncommitted: false,
             budgets: BTreeSet::new(),
         };
         pages::each(spent, |seen| {
-            let Some(line) = Line::read(seen.data) else {
+            let Some(line) = Balance::read(seen.data) else {
                 return;
             };
             found.budgets.insert(line.key.budget);
@@ -61,7 +61,11 @@ impl Found {
 ///
 /// # Errors
 /// The ledger does not know what was spent.
-pub fn places(spent: &Table, budget: &str, keys: [Key; 2]) -> Result<[Place; 2], Refusal> {
+pub fn places(
+    spent: &Table,
+    budget: &str,
+    keys: [BalanceKey; 2],
+) -> Result<[RowPlace; 2], Refusal> {
     let [of_all, of_role] = keys;
     let found = Found::look(spent, keys);
     if Defence::Lines.stands() && (found.of_all.len() != 1 || found.of_role.len() > 1) {
@@ -79,7 +83,7 @@ pub fn places(spent: &Table, budget: &str, keys: [Key; 2]) -> Result<[Place; 2],
     if Defence::Committed.stands() && found.uncommitted {
         return Err(errors::spent_not_committed(budget));
     }
-    let place = |places: &[Place], key| {
+    let place = |places: &[RowPlace], key| {
         let first = places.first().copied();
         first.unwrap_or_else(|| place_of(spent, key))
     };
@@ -87,10 +91,13 @@ pub fn places(spent: &Table, budget: &str, keys: [Key; 2]) -> Result<[Place; 2],
 }
 
 /// Where lines are, and what they say; `None` of one that is not there.
-pub fn look<const N: usize>(spent: &Table, keys: [Key; N]) -> [Option<(Place, Line)>; N] {
+pub fn look<const N: usize>(
+    spent: &Table,
+    keys: [BalanceKey; N],
+) -> [Option<(RowPlace, Balance)>; N] {
     let mut found = [None; N];
     pages::each(spent, |seen| {
-        let Some(line) = Line::read(seen.data) else {
+        let Some(line) = Balance::read(seen.data) else {
             return;
         };
         for (found, key) in found.iter_mut().zip(keys) {
@@ -103,16 +110,16 @@ pub fn look<const N: usize>(spent: &Table, keys: [Key; N]) -> [Option<(Place, Li
 }
 
 /// Where a line is. It is made if it is not there.
-pub fn place_of(spent: &Table, key: Key) -> Place {
+pub fn place_of(spent: &Table, key: BalanceKey) -> RowPlace {
     let find = || {
         pages::find(spent, |row| {
-            Line::read(row).is_some_and(|line| line.key == key)
+            Balance::read(row).is_some_and(|line| line.key == key)
         })
     };
     if let Some(place) = find() {
         return place;
     }
-    let line = Tuple::new(spent, &SPENT, &values(&Line::new(key)));
+    let line = Tuple::new(spent, &SPENT, &values(&Balance::new(key)));
     {
         // One at a time adds lines, so that there is one of each.
         let extending = Extending::of(spent);
@@ -125,11 +132,11 @@ pub fn place_of(spent: &Table, key: Key) -> Place {
 }
 
 /// Makes a line as a part of the transaction.
-pub fn insert(spent: &Table, line: &Line) {
+pub fn insert(spent: &Table, line: &Balance) {
     rows::insert(spent, &SPENT, &values(line));
 }
 
-fn values(line: &Line) -> [Value; 10] {
+fn values(line: &Balance) -> [Value; 10] {
     let spent = &line.spent;
     [
         Value::Integer(line.key.budget),
@@ -154,7 +161,7 @@ pub fn new_budget() -> Result<i64, Refusal> {
     let spent = Table::open(&SPENT, Lock::Add)?;
     let mut known = BTreeSet::new();
     pages::each(&spent, |seen| {
-        known.extend(Line::read(seen.data).map(|line| line.key.budget));
+        known.extend(Balance::read(seen.data).map(|line| line.key.budget));
     });
     for (shape, column) in [(&PROMISE, 0), (&CHARGE, 1)] {
         let table = Table::open(shape, Lock::Read)?;
@@ -170,7 +177,7 @@ pub fn new_budget() -> Result<i64, Refusal> {
         }
     };
     let role = Oid::INVALID;
-    insert(&spent, &Line::new(Key { budget, role }));
+    insert(&spent, &Balance::new(BalanceKey { budget, role }));
     Ok(budget)
 }
 

@@ -4,7 +4,7 @@ use dp_core::error::ParameterError;
 use dp_core::privacy::spending::{Limit, Spent};
 use pgrx::pg_sys::Oid;
 
-use crate::ledger::balance::Key;
+use crate::ledger::balance::BalanceKey;
 use crate::ledger::balances;
 use crate::ledger::defence::Defence;
 use crate::ledger::errors::{self, Refusal};
@@ -158,10 +158,10 @@ impl Promise {
     }
 
     /// The last one of each key.
-    fn last<const N: usize>(table: &Table, keys: [Key; N]) -> [Option<Self>; N] {
+    fn last<const N: usize>(table: &Table, keys: [BalanceKey; N]) -> [Option<Self>; N] {
         let mut last = [None::<Self>; N];
         rows::each(table, &PROMISE, |row| {
-            let key = Key {
+            let key = BalanceKey {
                 budget: row.integer(0),
                 role: row.oid(1),
             };
@@ -180,13 +180,13 @@ impl Promise {
     }
 
     /// What holds for each key now.
-    pub fn current<const N: usize>(keys: [Key; N]) -> Result<[Option<Self>; N], Refusal> {
+    pub fn current<const N: usize>(keys: [BalanceKey; N]) -> Result<[Option<Self>; N], Refusal> {
         let promises = Table::open(&PROMISE, Lock::Read)?;
         Ok(Self::last(&promises, keys))
     }
 
     /// Adds a promise behind those before.
-    fn add(table: &Table, key: Key, before: Option<Self>, limit: &Limit, closed: bool) {
+    fn add(table: &Table, key: BalanceKey, before: Option<Self>, limit: &Limit, closed: bool) {
         let number = before.map_or(0, |before| before.number) + 1;
         let values = [
             Value::Integer(key.budget),
@@ -235,7 +235,7 @@ pub fn promise(
             id
         }
     };
-    let budget = |role| Key { budget: id, role };
+    let budget = |role| BalanceKey { budget: id, role };
     let (all, key) = (budget(Oid::INVALID), budget(role.unwrap_or(Oid::INVALID)));
     let [of_all, before] = Promise::last(&promises, [all, key]);
     if of_all.is_some_and(|promise| promise.closed) {
@@ -251,7 +251,7 @@ pub fn limit(name: &Name) -> Result<Option<Limit>, Refusal> {
     let Some(id) = Budget::find(&budgets, name) else {
         return Ok(None);
     };
-    let key = Key {
+    let key = BalanceKey {
         budget: id,
         role: Oid::INVALID,
     };
@@ -277,7 +277,7 @@ pub fn close(function: &str, name: &Name) -> Result<(), Refusal> {
     let (budgets, promises) = open_to_add()?;
     let budget = Budget::named(&budgets, function, name)?;
     budget.check_owner(function, name)?;
-    let key = Key {
+    let key = BalanceKey {
         budget: budget.id,
         role: Oid::INVALID,
     };

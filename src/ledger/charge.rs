@@ -3,12 +3,12 @@
 use dp_core::privacy::spending::{DELTA_UNIT, Spent, UNBOUNDED, UNIT, float_up};
 use pgrx::pg_sys::Oid;
 
-use crate::ledger::balance::{Key, Line};
+use crate::ledger::balance::{Balance, BalanceKey};
 use crate::ledger::balances;
 use crate::ledger::budgets::{self, Budget, Name, Promise};
 use crate::ledger::defence::Defence;
 use crate::ledger::errors::{self, Refusal};
-use crate::ledger::pages::{self, Change, Locked, Place, Tuple};
+use crate::ledger::pages::{self, Change, Locked, RowPlace, Tuple};
 use crate::ledger::rows::{Text, Value};
 use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
 use crate::ledger::{flush, replication, session};
@@ -77,7 +77,7 @@ impl Request {
 
 /// A limit that the charge must fit into: of all together, or of the role.
 struct Account {
-    key: Key,
+    key: BalanceKey,
     promise: Option<Promise>,
 }
 
@@ -102,7 +102,7 @@ fn accounts(request: &Request) -> Result<[Account; 2], Refusal> {
         Payer::Owner | Payer::Elsewhere => Budget::owned(function, name)?,
         Payer::Table { owner, .. } => Budget::of_table(name, *owner)?,
     };
-    let keys = [Oid::INVALID, request.role].map(|role| Key {
+    let keys = [Oid::INVALID, request.role].map(|role| BalanceKey {
         budget: budget.id,
         role,
     });
@@ -176,7 +176,7 @@ fn places(
     request: &Request,
     accounts: &[Account; 2],
     spent: &Table,
-) -> Result<[Place; 2], Refusal> {
+) -> Result<[RowPlace; 2], Refusal> {
     let [all, own] = accounts;
     balances::places(spent, &request.budget.text(), [all.key, own.key])
 }
@@ -190,10 +190,10 @@ fn check_home(request: &Request, accounts: &[Account; 2]) -> Result<(), Refusal>
 }
 
 /// What a line says now.
-fn used(spent: &Table, key: Key) -> Spent {
+fn used(spent: &Table, key: BalanceKey) -> Spent {
     let place = balances::place_of(spent, key);
     let page = Locked::lock(spent, place);
-    let line = page.row(spent, place).and_then(Line::read);
+    let line = page.row(spent, place).and_then(Balance::read);
     line.map_or(Spent::default(), |line| line.spent)
 }
 
@@ -247,7 +247,7 @@ fn spend(
 struct Part<'a> {
     request: &'a Request,
     accounts: &'a [Account; 2],
-    places: [Place; 2],
+    places: [RowPlace; 2],
 }
 
 /// Makes the charges with all of their lines locked, and adds the rows of the audit: `None` if a line has moved; which
@@ -259,11 +259,11 @@ fn try_at(
     entries: &[Tuple],
 ) -> Option<Result<pages::Written, (usize, usize)>> {
     // Each line once, in the order of the pages' numbers.
-    let mut lines: Vec<(Place, Line)> = Vec::with_capacity(2 * parts.len());
+    let mut lines: Vec<(RowPlace, Balance)> = Vec::with_capacity(2 * parts.len());
     for part in parts {
         for (account, place) in part.accounts.iter().zip(part.places) {
             if !lines.iter().any(|(_, line)| line.key == account.key) {
-                lines.push((place, Line::new(account.key)));
+                lines.push((place, Balance::new(account.key)));
             }
         }
     }
@@ -277,7 +277,7 @@ fn try_at(
         if pages.last().is_none_or(|page| page.block != place.block) {
             pages.push(Locked::lock(spent, *place));
         }
-        let found = pages.last()?.row(spent, *place).and_then(Line::read);
+        let found = pages.last()?.row(spent, *place).and_then(Balance::read);
         *line = found.filter(|found| found.key == line.key)?;
     }
     for (i, part) in parts.iter().enumerate() {
@@ -365,12 +365,12 @@ fn refuse(
 
 /// Counts a charge that was refused in the line of its role. Few have a row of the audit, so that a role that goes on
 /// asking does not fill the disk. Nothing waits for it to be on disk.
-fn note(request: &Request, key: Key, spent: &Table, audit: &Table) {
+fn note(request: &Request, key: BalanceKey, spent: &Table, audit: &Table) {
     let entry = entry(request, key.budget, audit, Kind::Refused, TEXT_BYTES);
     let (place, now) = (balances::place_of(spent, key), session::now());
     let last = Locked::lock_to_append(audit, &entry);
     let page = Locked::lock(spent, place);
-    let line = page.row(spent, place).and_then(Line::read);
+    let line = page.row(spent, place).and_then(Balance::read);
     // A line that has moved is not looked for again.
     let Some(mut line) = line.filter(|line| line.key == key) else {
         return;
@@ -404,15 +404,15 @@ pub fn reused(request: &Request) {
 fn count_reused(request: &Request) -> Option<()> {
     let budget = budgets::id(&request.budget)?;
     let spent = Table::open_at_once(&SPENT, Lock::Change)?;
-    let keys = [Oid::INVALID, request.role].map(|role| Key { budget, role });
+    let keys = [Oid::INVALID, request.role].map(|role| BalanceKey { budget, role });
     let [all, own] = balances::look(&spent, keys);
     let all = all?;
     let own = match own {
         Some(own) => own,
-        None => (balances::place_of(&spent, keys[1]), Line::new(keys[1])),
+        None => (balances::place_of(&spent, keys[1]), Balance::new(keys[1])),
     };
     let now = session::now();
-    let is_to_be_noted = |line: &Line| !is_noted(line.reuse_noted, now);
+    let is_to_be_noted = |line: &Balance| !is_noted(line.reuse_noted, now);
     let audit = match is_to_be_noted(&own.1) {
         true => Table::open_at_once(&CHARGE, Lock::Change),
         false => None,
@@ -436,7 +436,7 @@ fn count_reused(request: &Request) -> Option<()> {
     let mut row = None;
     for ((place, line), page) in lines.iter_mut().zip(pages) {
         // A line that has moved is not looked for again.
-        let found = page.row(&spent, *place).and_then(Line::read);
+        let found = page.row(&spent, *place).and_then(Balance::read);
         *line = found.filter(|found| found.key == line.key)?;
         line.reused = line.reused.saturating_add(1);
         if line.key == keys[1] && is_to_be_noted(line) {
@@ -459,7 +459,7 @@ fn count_reused(request: &Request) -> Option<()> {
 }
 
 /// Tells the server's log of a charge, for those who have to know what a lost disk or an old backup has forgotten.
-fn log(request: &Request, spent: &Table, all: Key) {
+fn log(request: &Request, spent: &Table, all: BalanceKey) {
     if !settings::log_charges() {
         return;
     }

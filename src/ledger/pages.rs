@@ -21,7 +21,7 @@ pub mod tests;
 
 /// Where a row lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RowPlace {
     pub block: BlockNumber,
     row: OffsetNumber,
 }
@@ -75,8 +75,8 @@ impl Drop for Locked {
 
 impl Locked {
     /// The page of a row.
-    pub fn lock(table: &Table, place: Place) -> Self {
-        let Place { block, .. } = place;
+    pub fn lock(table: &Table, place: RowPlace) -> Self {
+        let RowPlace { block, .. } = place;
         #[cfg(feature = "pg_test")]
         lock_order::note(table.id(), block);
         // SAFETY: an open table; a page beyond its end is an ERROR.
@@ -106,7 +106,7 @@ impl Locked {
     /// The last page, if it has room.
     fn with_room(table: &Table, tuples: &[Tuple]) -> Option<Self> {
         let block = blocks(table).checked_sub(1)?;
-        let page = Self::lock(table, Place { block, row: 0 });
+        let page = Self::lock(table, RowPlace { block, row: 0 });
         // The free space is that beside one more item.
         let items = tuples.len().saturating_sub(1) * size_of::<pg_sys::ItemIdData>();
         // SAFETY: the page is pinned and locked.
@@ -136,7 +136,7 @@ impl Locked {
     }
 
     /// What lies in a row of this page, if it is one that counts.
-    pub fn row(&self, table: &Table, place: Place) -> Option<&[u8]> {
+    pub fn row(&self, table: &Table, place: RowPlace) -> Option<&[u8]> {
         assert_eq!(self.block, place.block, "a row of this page");
         // SAFETY: pinned and locked as long as `self` is, which the row is borrowed from.
         unsafe { row(table, self.buffer, place) }
@@ -191,7 +191,7 @@ fn blocks(table: &Table) -> BlockNumber {
 ///
 /// # Safety
 /// The buffer is a page of the table, pinned and locked for as long as the row is used.
-unsafe fn row<'a>(table: &Table, buffer: pg_sys::Buffer, place: Place) -> Option<&'a [u8]> {
+unsafe fn row<'a>(table: &Table, buffer: pg_sys::Buffer, place: RowPlace) -> Option<&'a [u8]> {
     // SAFETY: by the caller's word; the item is one of the page's, and a normal item is a tuple of the length
     // that it says. The snapshot is PostgreSQL's constant one.
     unsafe {
@@ -225,13 +225,13 @@ unsafe fn row<'a>(table: &Table, buffer: pg_sys::Buffer, place: Place) -> Option
 }
 
 /// The first row, from the table's start, that is looked for. Others may change it as soon as this returns.
-pub fn find(table: &Table, mut wanted: impl FnMut(&[u8]) -> bool) -> Option<Place> {
+pub fn find(table: &Table, mut wanted: impl FnMut(&[u8]) -> bool) -> Option<RowPlace> {
     seek(table, |seen| wanted(seen.data))
 }
 
 /// A row that is looked at.
 pub struct Seen<'a> {
-    pub place: Place,
+    pub place: RowPlace,
     pub data: &'a [u8],
     /// This transaction made it, and may still take it back, with all that is changed in place.
     pub uncommitted: bool,
@@ -245,7 +245,7 @@ pub fn each(table: &Table, mut visit: impl FnMut(&Seen)) {
     });
 }
 
-fn seek(table: &Table, mut wanted: impl FnMut(Seen) -> bool) -> Option<Place> {
+fn seek(table: &Table, mut wanted: impl FnMut(Seen) -> bool) -> Option<RowPlace> {
     for block in 0..blocks(table) {
         pgrx::check_for_interrupts!();
         // SAFETY: a page of the table, pinned, and locked against changes while its rows are looked at.
@@ -257,7 +257,7 @@ fn seek(table: &Table, mut wanted: impl FnMut(Seen) -> bool) -> Option<Place> {
                 true => 0,
                 false => pg_sys::PageGetMaxOffsetNumber(page),
             };
-            let mut places = (1..=last).map(|row| Place { block, row });
+            let mut places = (1..=last).map(|row| RowPlace { block, row });
             let found = places.find(|place| {
                 let Some(data) = row(table, buffer, *place) else {
                     return false;
@@ -283,7 +283,7 @@ fn seek(table: &Table, mut wanted: impl FnMut(Seen) -> bool) -> Option<Place> {
 /// What is to happen on a locked page.
 pub enum Change<'a> {
     /// A row gets other data, of the same length.
-    Overwrite(&'a Locked, Place, &'a [u8]),
+    Overwrite(&'a Locked, RowPlace, &'a [u8]),
     /// A row is added; the page has room for it.
     Append(&'a Locked, &'a Tuple),
 }
@@ -422,7 +422,7 @@ unsafe fn open(record: *mut pg_sys::GenericXLogState, buffer: pg_sys::Buffer) ->
 
 /// # Safety
 /// The page has this row.
-unsafe fn overwrite(page: Page, place: Place, data: &[u8]) {
+unsafe fn overwrite(page: Page, place: RowPlace, data: &[u8]) {
     // SAFETY: by the caller's word; the length is checked.
     unsafe {
         let item = pg_sys::PageGetItemId(page, place.row);

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::Oid;
 
-use crate::ledger::balance::{Key, Line};
+use crate::ledger::balance::{Balance, BalanceKey};
 use crate::ledger::balances;
 use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::charge::TEXT_BYTES;
@@ -20,9 +20,9 @@ use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
 struct Known {
     budget: i64,
     /// The line of all together; of several the largest numbers.
-    all: Option<Line>,
+    all: Option<Balance>,
     /// Those of roles, by their numbers.
-    roles: BTreeMap<u32, Line>,
+    roles: BTreeMap<u32, Balance>,
 }
 
 impl Known {
@@ -37,7 +37,7 @@ impl Known {
             if row.integer(0) != budget {
                 return;
             }
-            let line = Line {
+            let line = Balance {
                 refused: row.integer(5),
                 noted: row.integer(6),
                 reused: row.integer(7),
@@ -50,7 +50,7 @@ impl Known {
                 known.raise(&line);
             }
         });
-        let mut audited: BTreeMap<u32, Line> = BTreeMap::new();
+        let mut audited: BTreeMap<u32, Balance> = BTreeMap::new();
         let mut seen = HashSet::<u64, BuildHasherDefault<DefaultHasher>>::default();
         rows::each(audit, &CHARGE, |row| {
             if row.integer(1) != budget || row.boolean(8) || row.boolean(9) {
@@ -77,21 +77,21 @@ impl Known {
         known
     }
 
-    fn line(&self, role: Oid, spent: Spent, charges: i64) -> Line {
+    fn line(&self, role: Oid, spent: Spent, charges: i64) -> Balance {
         let budget = self.budget;
-        Line {
+        Balance {
             spent,
             charges,
-            ..Line::new(Key { budget, role })
+            ..Balance::new(BalanceKey { budget, role })
         }
     }
 
-    fn raise(&mut self, line: &Line) {
+    fn raise(&mut self, line: &Balance) {
         let held = self.roles.entry(line.key.role.to_u32()).or_insert(*line);
         *held = largest(*held, line);
     }
 
-    fn sum(&self) -> Line {
+    fn sum(&self) -> Balance {
         let nothing = self.line(Oid::INVALID, Spent::default(), 0);
         self.roles
             .values()
@@ -117,8 +117,8 @@ fn amount(row: &Row, first: usize) -> Spent {
     }
 }
 
-fn largest(line: Line, other: &Line) -> Line {
-    Line {
+fn largest(line: Balance, other: &Balance) -> Balance {
+    Balance {
         key: line.key,
         spent: line.spent.at_least(&other.spent),
         charges: line.charges.max(other.charges),

@@ -77,7 +77,7 @@ pub const HISTORY: Shape = Shape {
     indexes: 1,
 };
 
-/// The lines: see [`Line`](super::balance::Line).
+/// The lines: see [`Balance`](super::balance::Balance).
 pub const SPENT: Shape = Shape {
     name: c"spent",
     columns: &[

@@ -40,13 +40,13 @@ pub const EVENTS: usize = 8;
 const DATABASES: usize = 1024;
 
 /// What was counted of a database.
-struct Line {
+struct DatabaseCounts {
     /// Its number; 0: of none yet.
     database: AtomicU32,
     events: [AtomicU64; EVENTS],
 }
 
-impl Line {
+impl DatabaseCounts {
     const fn new() -> Self {
         Self {
             database: AtomicU32::new(0),
@@ -62,7 +62,7 @@ impl Line {
 struct Lines {
     /// When the server started to count.
     since: pg_sys::TimestampTz,
-    lines: [Line; DATABASES],
+    lines: [DatabaseCounts; DATABASES],
 }
 
 // SAFETY: numbers and atomic numbers, without pointers: the same in every process.
@@ -76,7 +76,7 @@ static COUNTS: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// The line of this process's database, once it was looked for.
-    static OWN: Cell<Option<&'static Line>> = const { Cell::new(None) };
+    static OWN: Cell<Option<&'static DatabaseCounts>> = const { Cell::new(None) };
 }
 
 /// Called when the library is loaded: where the server does it, as it starts, there will be counters.
@@ -89,7 +89,7 @@ pub fn install() {
             LINES = Lines {
                 // SAFETY: it reads a clock.
                 since: unsafe { pg_sys::GetCurrentTimestamp() },
-                lines: [const { Line::new() }; DATABASES],
+                lines: [const { DatabaseCounts::new() }; DATABASES],
             }
         );
         COUNTS.store(true, Relaxed);
@@ -114,7 +114,7 @@ pub fn count(event: Event) {
 }
 
 /// The line of a database, made if it is not there; the last one, if there is no room.
-fn line_of(lines: &[Line], database: u32) -> &Line {
+fn line_of(lines: &[DatabaseCounts], database: u32) -> &DatabaseCounts {
     let (last, others) = lines.split_last().expect("there are lines");
     let own = others.iter().find(|line| {
         let found = line
@@ -142,7 +142,7 @@ pub fn counted() -> Option<(pg_sys::TimestampTz, Vec<Counted>)> {
 }
 
 /// The lines that are somebody's.
-fn read(lines: &[Line]) -> Vec<Counted> {
+fn read(lines: &[DatabaseCounts]) -> Vec<Counted> {
     let counted = lines.iter().map(|line| {
         let database = Some(line.database.load(Relaxed)).filter(|number| *number != 0);
         Counted {

@@ -15,7 +15,7 @@ use crate::pg::{sql_type, stack};
 use crate::plan::planned_call::{PlannedCall, partial, target};
 
 /// A call in the plan that contributions come from.
-pub enum Origin {
+pub enum CallOrigin {
     /// The one that made them.
     Call(PlannedCall),
     /// The one that kept groups of each person: they are its column `column`, counted from 0.
@@ -84,7 +84,7 @@ impl Search {
 
 /// The calls of aggregates of this extension that argument `i` of a call comes from, as far as the plan shows.
 /// Their arguments are computed as those of the call itself.
-pub fn origins(planned: &PlannedCall, i: usize) -> Vec<Origin> {
+pub fn origins(planned: &PlannedCall, i: usize) -> Vec<CallOrigin> {
     let Some(expr) = planned.arguments.get(i) else {
         return Vec::new();
     };
@@ -95,8 +95,8 @@ pub fn origins(planned: &PlannedCall, i: usize) -> Vec<Origin> {
         search.follow(&mut vec![planned.plan], *expr, &mut found);
         let call = |(call, plan)| PlannedCall::of(planned.aggregate, plan, call);
         let origin = |source| match source {
-            Source::Call(found) => Origin::Call(call(found)),
-            Source::Column(found, column) => Origin::Column {
+            Source::Call(found) => CallOrigin::Call(call(found)),
+            Source::Column(found, column) => CallOrigin::Column {
                 groups: call(found),
                 column,
             },

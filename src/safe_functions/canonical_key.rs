@@ -17,7 +17,7 @@ pub const MOST_BYTES: i32 = 8192;
 
 /// What is done to values of a type.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum KeyForm {
     /// A `float4`: one zero, and one NaN.
     Single,
     /// As above, for a `float8`.
@@ -30,7 +30,7 @@ enum Form {
     Bytes,
 }
 
-impl Form {
+impl KeyForm {
     /// That of the values of a type, or of a domain over it; `None` where they have but one form.
     fn of(kind: Oid, trim: bool) -> Option<Self> {
         // SAFETY: a catalog look-up by oid.
@@ -128,23 +128,23 @@ macro_rules! one_form {
 
 /// `dp_mean.key("any", boolean, integer)`, STRICT.
 fn key(call: Call) -> Option<Datum> {
-    let form = Form::kept(call);
+    let form = KeyForm::kept(call);
     let value = call.datum(0)?;
     let most = usize::try_from(call.datum(2)?.value() as i32).unwrap_or(0);
     // SAFETY: the value is of the type that the form is for.
     unsafe {
         match form {
-            Form::Single => one_form!(f32, value),
-            Form::Double => one_form!(f64, value),
-            Form::Digits => {
+            KeyForm::Single => one_form!(f32, value),
+            KeyForm::Double => one_form!(f64, value),
+            KeyForm::Digits => {
                 let function = Oid::from_u32(pg_sys::F_TRIM_SCALE);
                 plain(
                     pg_sys::OidFunctionCall1Coll(function, Oid::INVALID, value),
                     most,
                 )
             }
-            Form::Blanks => plain(without_blanks(value)?, most),
-            Form::Bytes => plain(value, most),
+            KeyForm::Blanks => plain(without_blanks(value)?, most),
+            KeyForm::Bytes => plain(value, most),
         }
     }
 }
@@ -158,24 +158,24 @@ type Rest = unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum;
 /// PostgreSQL's own fcinfo of `dp_mean.key`.
 #[inline(always)]
 unsafe fn key_of_row(fcinfo: FunctionCallInfo, rest: Rest) -> Datum {
-    // SAFETY: a strict function of three arguments; what fn_extra points to is written by `Form::kept` alone, and a
+    // SAFETY: a strict function of three arguments; what fn_extra points to is written by `KeyForm::kept` alone, and a
     // value is of the type that the form is for.
     unsafe {
-        let form = (*(*fcinfo).flinfo).fn_extra.cast::<Form>();
+        let form = (*(*fcinfo).flinfo).fn_extra.cast::<KeyForm>();
         if form.is_null() {
             return rest(fcinfo);
         }
         let value = argument(fcinfo, 0).value;
         let shown = match *form {
-            Form::Single => one_form!(f32, value),
-            Form::Double => one_form!(f64, value),
-            Form::Bytes => {
+            KeyForm::Single => one_form!(f32, value),
+            KeyForm::Double => one_form!(f64, value),
+            KeyForm::Bytes => {
                 let most = argument(fcinfo, 2).value.value();
                 plain_bytes(value)
                     .filter(|bytes| bytes.len() <= most)
                     .map(|_| value)
             }
-            Form::Digits | Form::Blanks => None,
+            KeyForm::Digits | KeyForm::Blanks => None,
         };
         match shown {
             Some(shown) => {
@@ -191,5 +191,5 @@ unguarded_function!(dp_key, key_of_row, |fcinfo| answer(fcinfo, key));
 
 /// Whether the values of a type have more than one form, so that its keys pass `dp_mean.key`.
 pub fn has_forms(kind: Oid) -> bool {
-    Form::of(kind, false).is_some()
+    KeyForm::of(kind, false).is_some()
 }

@@ -9,7 +9,7 @@ pub mod tests;
 
 use dp_core::encoding::contribution::{Contribution, PersonRows, PersonTotal};
 use dp_core::encoding::grid::{Bounds, Grid};
-use dp_core::encoding::groups::{Kept, LAST, Place, end_with, place};
+use dp_core::encoding::groups::{KeptGroup, LAST, SlotPlace, end_with, place};
 use dp_core::request::groups::MOST;
 use pgrx::pg_sys::{self, Datum};
 
@@ -17,7 +17,7 @@ use crate::pg::grouping_keys::{Image, KeyType};
 use crate::pg::varlena::{is_plain, length_word};
 pub use crate::state::groups::columns::{Column, Rule};
 use crate::state::groups::columns::{VARLENA, width};
-use crate::state::groups::sums::{Form, PersonSums};
+use crate::state::groups::sums::{PersonSums, SumsForm};
 use crate::state::scalar::RowSums;
 
 /// Marks a state of groups, and the version of its layout: with sums, and with a row at most in each group.
@@ -55,7 +55,7 @@ struct Head {
 }
 
 /// A key of a group; `None` is NULL, and what a column of contributions has.
-pub type Key<'a> = Option<Image<'a>>;
+pub type KeyImage<'a> = Option<Image<'a>>;
 
 const _: () = assert!(size_of::<Head>() == 48 && align_of::<Head>() == 8);
 
@@ -65,12 +65,12 @@ pub struct GroupsState<'a> {
     columns: &'a mut [Column],
     slots: &'a mut [u64],
     keys: &'a mut [u64],
-    form: Form,
+    form: SumsForm,
     /// Words of a slot: the rank, a bit for each key that is NULL, and what the columns have.
     width: usize,
 }
 
-impl Kept for GroupsState<'_> {
+impl KeptGroup for GroupsState<'_> {
     fn len(&self) -> usize {
         self.head.used as usize
     }
@@ -110,8 +110,8 @@ impl<'a> GroupsState<'a> {
                 return None;
             }
             let form = match (*head).magic {
-                MAGIC => Form::Sums,
-                MAGIC_OF_ONE_ROW => Form::OneRow,
+                MAGIC => SumsForm::Sums,
+                MAGIC_OF_ONE_ROW => SumsForm::OneRow,
                 _ => return None,
             };
             let Head {
@@ -169,12 +169,18 @@ impl<'a> GroupsState<'a> {
             filled: 0,
             room: 0,
         };
-        Self::with_room(head, columns, Form::OneRow, 1, 0)
+        Self::with_room(head, columns, SumsForm::OneRow, 1, 0)
     }
 
     /// No groups, but room for some, in the current memory context: for that many or more, as memory comes in powers of
     /// two.
-    fn with_room(head: Head, columns: &[Column], form: Form, slots: usize, room: usize) -> Self {
+    fn with_room(
+        head: Head,
+        columns: &[Column],
+        form: SumsForm,
+        slots: usize,
+        room: usize,
+    ) -> Self {
         let (width, count) = (width(columns, form), columns.len());
         let least = size(count, slots * width + room) + BEFORE;
         let slots = slots + (least.next_power_of_two() - least) / (width * 8);
@@ -186,8 +192,8 @@ impl<'a> GroupsState<'a> {
             new.write(Head {
                 header: length_word(size),
                 magic: match form {
-                    Form::Sums => MAGIC,
-                    Form::OneRow => MAGIC_OF_ONE_ROW,
+                    SumsForm::Sums => MAGIC,
+                    SumsForm::OneRow => MAGIC_OF_ONE_ROW,
                 },
                 used: 0,
                 slots: slots as u32,
@@ -277,7 +283,7 @@ impl<'a> GroupsState<'a> {
     }
 
     /// A key of a group.
-    fn key(&self, slot: usize, column: usize) -> Key<'_> {
+    fn key(&self, slot: usize, column: usize) -> KeyImage<'_> {
         if self.is_null(slot, column) {
             return None;
         }
@@ -303,9 +309,9 @@ impl<'a> GroupsState<'a> {
     fn place<'b>(
         &mut self,
         rank: u64,
-        key: impl Fn(usize) -> Key<'b>,
+        key: impl Fn(usize) -> KeyImage<'b>,
         datum: impl Fn(usize) -> Option<Datum>,
-    ) -> Place {
+    ) -> SlotPlace {
         let most = self.head.most as usize;
         place(self, most, rank, |kept, slot| {
             (0..kept.columns.len()).all(|column| {
@@ -332,7 +338,7 @@ impl<'a> GroupsState<'a> {
     pub fn group<'b>(
         mut self,
         rank: u64,
-        key: impl Fn(usize) -> Key<'b>,
+        key: impl Fn(usize) -> KeyImage<'b>,
         datum: impl Fn(usize) -> Option<Datum>,
     ) -> (Self, Option<usize>) {
         let columns = self.columns.len();
@@ -342,8 +348,8 @@ impl<'a> GroupsState<'a> {
             _ => 0,
         };
         match self.place(rank, &key, datum) {
-            Place::Out => (self, None),
-            Place::Known(slot) => {
+            SlotPlace::Out => (self, None),
+            SlotPlace::Known(slot) => {
                 // Of values that are equal and not the same bits, the one that all orders of rows agree on.
                 for column in 0..columns {
                     let is_key = self.columns[column].key_type().is_some();
@@ -354,7 +360,7 @@ impl<'a> GroupsState<'a> {
                 }
                 (self, Some(slot))
             }
-            Place::New(slot) => {
+            SlotPlace::New(slot) => {
                 let bytes = (0..columns).map(bytes_of);
                 if bytes.clone().sum::<usize>() > MOST_BYTES {
                     return (self, None);
@@ -377,7 +383,7 @@ impl<'a> GroupsState<'a> {
     }
 
     /// Sets a key, for which there is room.
-    fn set_key(&mut self, slot: usize, column: usize, key: Key) {
+    fn set_key(&mut self, slot: usize, column: usize, key: KeyImage) {
         let at = self.at(slot, column);
         let bit = 1u64 << column;
         match key {
@@ -424,7 +430,7 @@ impl<'a> GroupsState<'a> {
     }
 
     /// A copy of this form, with that many slots and that many free words for bytes of keys, or more.
-    fn copy(&self, form: Form, slots: usize, words: usize) -> Self {
+    fn copy(&self, form: SumsForm, slots: usize, words: usize) -> Self {
         let used = self.len();
         let long = |slot| {
             let long = move |column| ((self.word(slot, column) >> 32) as usize).div_ceil(8);
@@ -487,7 +493,7 @@ impl<'a> GroupsState<'a> {
         steps: S::Steps,
     ) -> Self {
         let at = self.at(slot, column);
-        if self.form == Form::OneRow && self.slots[at] == 0 {
+        if self.form == SumsForm::OneRow && self.slots[at] == 0 {
             self.slots[at] = S::word(steps);
             return self;
         }
@@ -501,12 +507,12 @@ impl<'a> GroupsState<'a> {
         column: usize,
         change: impl FnOnce(&mut S),
     ) -> Self {
-        if self.form == Form::OneRow {
-            self = self.copy(Form::Sums, self.len(), 0);
+        if self.form == SumsForm::OneRow {
+            self = self.copy(SumsForm::Sums, self.len(), 0);
         }
         let at = self.at(slot, column);
         let words = &mut self.slots[at..at + N];
-        let mut sums = S::read(Form::Sums, words);
+        let mut sums = S::read(SumsForm::Sums, words);
         change(&mut sums);
         sums.write(words);
         self
@@ -517,10 +523,10 @@ impl<'a> GroupsState<'a> {
         self,
         slot: usize,
         column: usize,
-        (form, words): (Form, &[u64]),
+        (form, words): (SumsForm, &[u64]),
     ) -> Self {
         let at = self.at(slot, column);
-        if [self.form, form] == [Form::OneRow; 2] && (self.slots[at] == 0 || words[0] == 0) {
+        if [self.form, form] == [SumsForm::OneRow; 2] && (self.slots[at] == 0 || words[0] == 0) {
             self.slots[at] |= words[0];
             return self;
         }

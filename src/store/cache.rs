@@ -11,7 +11,7 @@ use pgrx::pg_sys::{self, BlockNumber};
 
 use crate::store::format::{self, Part};
 use crate::store::key::{Key, MOST_BYTES};
-use crate::store::pages::{CONTENT, Kept};
+use crate::store::pages::{CONTENT, Pages};
 
 /// The most pages: 64 MB.
 pub const MOST_PAGES: BlockNumber = 8192;
@@ -48,7 +48,7 @@ fn homes(key: &Key, part: u16, pages: BlockNumber) -> impl Iterator<Item = Block
 }
 
 /// The answer to a question.
-pub fn find(kept: &Kept, key: &Key, now: i64) -> Option<Vec<u8>> {
+pub fn find(kept: &Pages, key: &Key, now: i64) -> Option<Vec<u8>> {
     let pages = kept.pages();
     let mut answer = memory::vector(PART_BYTES, []);
     homes(key, 0, pages).find_map(|page| {
@@ -82,7 +82,7 @@ pub fn find(kept: &Kept, key: &Key, now: i64) -> Option<Vec<u8>> {
 
 /// Keeps an answer in the place of the one before, the first part last: nobody finds one that lacks a part.
 /// `None` if there is no room.
-pub fn keep(kept: &Kept, key: &Key, answer: &[u8], now: i64, until: i64) -> Option<()> {
+pub fn keep(kept: &Pages, key: &Key, answer: &[u8], now: i64, until: i64) -> Option<()> {
     let number = random()?;
     for page in homes(key, 0, kept.pages()) {
         let is_there = |content: &[u8]| format::find(content, |part| part.is(key, 0)).is_some();
@@ -106,7 +106,7 @@ pub fn keep(kept: &Kept, key: &Key, answer: &[u8], now: i64, until: i64) -> Opti
     Some(())
 }
 
-fn put(kept: &Kept, key: &Key, part: &Part, now: i64) -> Option<()> {
+fn put(kept: &Pages, key: &Key, part: &Part, now: i64) -> Option<()> {
     let pages = kept.pages();
     let homes = || homes(key, part.number, pages);
     let add =

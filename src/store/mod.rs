@@ -23,11 +23,11 @@ use crate::ledger::session;
 use crate::pg::attempt::attempt;
 #[cfg(feature = "testing")]
 use crate::pg::settings;
-use crate::store::pages::Kept;
+use crate::store::pages::Pages;
 
 /// The answer that is kept of a question, if it has not expired. It works on standbys and in parallel plans.
 pub fn find(key: &Key) -> Option<Vec<u8>> {
-    attempt(|| cache::find(&Kept::open_to_read()?, key, now())).flatten()
+    attempt(|| cache::find(&Pages::open_to_read()?, key, now())).flatten()
 }
 
 /// Keeps an answer from now on for this long. What cannot be kept is not.
@@ -38,7 +38,7 @@ pub fn keep(key: &Key, answer: &[u8], lifetime: Duration) {
     let lifetime = lifetime.min(LONGEST).as_micros();
     let until = now().saturating_add(i64::try_from(lifetime).unwrap_or(0));
     attempt(|| {
-        let kept = Kept::open_to_write()?;
+        let kept = Pages::open_to_write()?;
         cache::keep(&kept, key, answer, now(), until)
     });
 }

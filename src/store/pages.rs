@@ -35,9 +35,9 @@ const FROZEN: u16 = pg_sys::HEAP_XMIN_FROZEN as u16;
 const STAYS: u16 = (pg_sys::HEAP_XMAX_INVALID | pg_sys::HEAP_XMAX_LOCK_ONLY) as u16;
 
 /// The table of the store, open.
-pub struct Kept(Table);
+pub struct Pages(Table);
 
-impl Kept {
+impl Pages {
     /// `None` if it is not there, or locked.
     pub fn open_to_read() -> Option<Self> {
         Table::open_at_once(&ANSWER, Lock::Read).map(Self)
@@ -161,7 +161,7 @@ impl Drop for Locked {
 /// Makes a page that holds just this row.
 ///
 /// # Safety
-/// The page is ours alone; the row was made by [`Kept::empty_row`].
+/// The page is ours alone; the row was made by [`Pages::empty_row`].
 unsafe fn begin(page: Page, row: pg_sys::HeapTuple) {
     // SAFETY: by the caller's word. A row that finds no room is not added, and the page is none of the store's.
     unsafe {

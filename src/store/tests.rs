@@ -8,7 +8,7 @@ use pgrx::pg_test;
 use crate::pg::test_helpers::sql;
 use crate::store::cache::{self, MOST_PAGES, PART_BYTES};
 use crate::store::format::{self, Part};
-use crate::store::pages::{CONTENT, Kept};
+use crate::store::pages::{CONTENT, Pages};
 use crate::store::{Key, LONGEST, MOST_BYTES, find, keep};
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -26,9 +26,9 @@ fn answer(number: u64, length: usize) -> Vec<u8> {
 }
 
 /// The store, empty until the transaction ends, and then as before.
-fn emptied() -> Kept {
+fn emptied() -> Pages {
     sql("TRUNCATE dp_mean.answer");
-    Kept::open_to_write().expect("the store")
+    Pages::open_to_write().expect("the store")
 }
 
 #[pg_test]

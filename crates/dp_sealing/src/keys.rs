@@ -11,13 +11,13 @@ const LONGEST_ID: usize = 32;
 const MOST: usize = 100;
 
 /// A key and its name, which is in what it seals.
-pub(crate) struct Key {
+pub(crate) struct SealingKey {
     pub(crate) id: Box<[u8]>,
     pub(crate) key: Zeroizing<[u8; 32]>,
 }
 
 /// At least one key.
-pub struct Keys(Vec<Key>);
+pub struct Keys(Vec<SealingKey>);
 
 /// Why a text has no keys. It tells nothing of the text but the number of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Keys {
     /// # Errors
     /// There are none, or some line is wrong.
     pub fn parse(text: &[u8]) -> Result<Self, NoKeys> {
-        let mut keys = Vec::<Key>::new();
+        let mut keys = Vec::<SealingKey>::new();
         for (i, line) in text.split(|byte| *byte == b'\n').enumerate() {
             let line = line.trim_ascii();
             if line.is_empty() || line.starts_with(b"#") {
@@ -72,17 +72,17 @@ impl Keys {
     }
 
     /// The key that seals.
-    pub(crate) fn first(&self) -> &Key {
+    pub(crate) fn first(&self) -> &SealingKey {
         &self.0[0]
     }
 
     /// The key with this name.
-    pub(crate) fn named(&self, id: &[u8]) -> Option<&Key> {
+    pub(crate) fn named(&self, id: &[u8]) -> Option<&SealingKey> {
         self.0.iter().find(|key| *key.id == *id)
     }
 }
 
-fn key_of(line: &[u8]) -> Option<Key> {
+fn key_of(line: &[u8]) -> Option<SealingKey> {
     let end = line.iter().position(u8::is_ascii_whitespace)?;
     let (id, digits) = (&line[..end], line[end..].trim_ascii());
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
@@ -99,7 +99,7 @@ fn key_of(line: &[u8]) -> Option<Key> {
     if key.iter().all(|byte| *byte == key[0]) {
         return None;
     }
-    Some(Key { id: id.into(), key })
+    Some(SealingKey { id: id.into(), key })
 }
 
 #[cfg(test)]

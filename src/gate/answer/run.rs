@@ -67,7 +67,7 @@ fn run<'t>(
     let policy = policy(question)?;
     let request = question.bill.request(&policy)?;
     let settled = settle::settle(query, parameters);
-    let kept = Kept::of(question, &policy, settled);
+    let kept = Keeping::of(question, &policy, settled);
     // From here on, others who ask the same wait until the answer is kept.
     let _asking = kept.as_ref().and_then(|kept| store::lock(&kept.key));
     if let Some(kept) = &kept
@@ -135,12 +135,12 @@ fn policy(question: &Question) -> Result<std::rc::Rc<Policy>, Refusal> {
 }
 
 /// Where the answer of a question is kept, and for how long.
-struct Kept {
+struct Keeping {
     key: Key,
     lifetime: Duration,
 }
 
-impl Kept {
+impl Keeping {
     /// `None` where an answer is not to be kept.
     fn of(question: &Question, policy: &Policy, settled: Ref<Query>) -> Option<Self> {
         let lifetime = Duration::from_secs(policy.label.reuse);
@@ -167,7 +167,7 @@ pub fn is_kept(question: &Question) -> Result<bool, Refusal> {
     let query = read(memory.nodes(), question)?;
     let policy = policy(question)?;
     let settled = settle::settle(query, None);
-    let Some(kept) = Kept::of(question, &policy, settled) else {
+    let Some(kept) = Keeping::of(question, &policy, settled) else {
         return Ok(false);
     };
     Ok(store::find(&kept.key).is_some())

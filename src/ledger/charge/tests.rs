@@ -4,13 +4,13 @@ use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::{BlockNumber, Oid};
 use pgrx::pg_test;
 
-use crate::ledger::balance::{Key, Line};
+use crate::ledger::balance::{Balance, BalanceKey};
 use crate::ledger::balances::place_of;
 use crate::ledger::budgets::Name;
 use crate::ledger::charge::{Account, Kind, Part, Payer, Request, entry, room_for_text, try_at};
 use crate::ledger::lock_order;
 use crate::ledger::pages::tests::{line_of, two_pages};
-use crate::ledger::pages::{Locked, Place};
+use crate::ledger::pages::{Locked, RowPlace};
 use crate::ledger::tables::tests::scratch;
 use crate::ledger::tables::{CHARGE, SPENT, Table};
 
@@ -36,9 +36,11 @@ fn name() -> Name {
 }
 
 /// The line at a place.
-fn line(spent: &Table, place: Place) -> Line {
+fn line(spent: &Table, place: RowPlace) -> Balance {
     let page = Locked::lock(spent, place);
-    page.row(spent, place).and_then(Line::read).expect("a line")
+    page.row(spent, place)
+        .and_then(Balance::read)
+        .expect("a line")
 }
 
 /// Charges the lines at these places, in this order; the pages that were locked. `None` if one is not where it should
@@ -46,8 +48,8 @@ fn line(spent: &Table, place: Place) -> Line {
 fn charge(
     spent: &Table,
     audit: &Table,
-    places: [Place; 2],
-    keys: [Key; 2],
+    places: [RowPlace; 2],
+    keys: [BalanceKey; 2],
 ) -> Option<Vec<(Oid, BlockNumber)>> {
     charge_all(spent, audit, &[(places, keys)])
 }
@@ -56,7 +58,7 @@ fn charge(
 fn charge_all(
     spent: &Table,
     audit: &Table,
-    all: &[([Place; 2], [Key; 2])],
+    all: &[([RowPlace; 2], [BalanceKey; 2])],
 ) -> Option<Vec<(Oid, BlockNumber)>> {
     let request = request(&name());
     let accounts = all
@@ -102,10 +104,10 @@ fn pages_are_locked_in_the_order_of_their_numbers() {
             };
             assert_eq!(
                 line(&spent, place),
-                Line {
+                Balance {
                     spent: spent_now,
                     charges: n,
-                    ..Line::new(key)
+                    ..Balance::new(key)
                 }
             );
         }
@@ -116,7 +118,7 @@ fn pages_are_locked_in_the_order_of_their_numbers() {
 fn a_page_with_both_lines_is_locked_once() {
     let spent = scratch(&SPENT, c"scratch_spent");
     let audit = scratch(&CHARGE, c"scratch_charge");
-    let keys = [0, 7].map(|role| Key {
+    let keys = [0, 7].map(|role| BalanceKey {
         budget: 4,
         role: Oid::from_u32(role),
     });
@@ -154,7 +156,7 @@ fn charges_that_are_made_together_may_be_of_many_pages() {
     let spent = scratch(&SPENT, c"scratch_spent");
     let audit = scratch(&CHARGE, c"scratch_charge");
     let line_at = |budget| {
-        let key = Key {
+        let key = BalanceKey {
             budget,
             role: Oid::INVALID,
         };
@@ -184,10 +186,10 @@ fn charges_that_are_made_together_may_be_of_many_pages() {
             };
             assert_eq!(
                 line(&spent, *place),
-                Line {
+                Balance {
                     spent: spent_now,
                     charges: n,
-                    ..Line::new(*key)
+                    ..Balance::new(*key)
                 }
             );
         }
@@ -204,7 +206,7 @@ fn a_line_that_is_not_where_it_was_is_not_charged() {
     let audit = scratch(&CHARGE, c"scratch_charge");
     let places = two_pages(&spent);
     let keys = places.map(|place| line(&spent, place).key);
-    let other = |key: Key| Key {
+    let other = |key: BalanceKey| BalanceKey {
         budget: key.budget + 1000,
         ..key
     };
@@ -223,18 +225,18 @@ fn a_line_that_is_not_where_it_was_is_not_charged() {
 #[pg_test]
 fn a_line_is_made_once() {
     let spent = scratch(&SPENT, c"scratch_spent");
-    let key = Key {
+    let key = BalanceKey {
         budget: 4,
         role: Oid::from_u32(9),
     };
     let place = place_of(&spent, key);
-    assert_eq!(line(&spent, place), Line::new(key));
+    assert_eq!(line(&spent, place), Balance::new(key));
     assert_eq!(place_of(&spent, key), place);
-    assert_ne!(place_of(&spent, Key { budget: 5, ..key }), place);
+    assert_ne!(place_of(&spent, BalanceKey { budget: 5, ..key }), place);
     assert_ne!(
         place_of(
             &spent,
-            Key {
+            BalanceKey {
                 role: Oid::INVALID,
                 ..key
             }

@@ -4,8 +4,8 @@ use pgrx::Spi;
 use pgrx::pg_sys::{self, BlockNumber, Oid, XLogRecPtr};
 use pgrx::pg_test;
 
-use crate::ledger::balance::{BYTES, Key, Line};
-use crate::ledger::pages::{Change, Extending, Locked, Place, Tuple, blocks, find, write};
+use crate::ledger::balance::{BYTES, Balance, BalanceKey};
+use crate::ledger::pages::{Change, Extending, Locked, RowPlace, Tuple, blocks, find, write};
 use crate::ledger::rows::{Text, Value};
 use crate::ledger::tables::tests::scratch;
 use crate::ledger::tables::{CHARGE, SPENT, Table};
@@ -62,31 +62,31 @@ fn append(table: &Table, tuple: &Tuple) -> BlockNumber {
 }
 
 /// Where the line of this budget is.
-pub fn line_of(table: &Table, budget: i64) -> Option<Place> {
+pub fn line_of(table: &Table, budget: i64) -> Option<RowPlace> {
     find(table, |row| {
-        Line::read(row).is_some_and(|line| line.key.budget == budget)
+        Balance::read(row).is_some_and(|line| line.key.budget == budget)
     })
 }
 
 /// What a row holds.
-fn line_at(table: &Table, place: Place) -> Option<Line> {
+fn line_at(table: &Table, place: RowPlace) -> Option<Balance> {
     Locked::lock(table, place)
         .row(table, place)
-        .and_then(Line::read)
+        .and_then(Balance::read)
 }
 
 /// As many lines as two pages need, of budgets from 0; the places of the first and of the last.
-pub fn two_pages(table: &Table) -> [Place; 2] {
+pub fn two_pages(table: &Table) -> [RowPlace; 2] {
     let last = (0..).find(|budget| append(table, &line_tuple(table, *budget, 0)) == 1);
     [0, last.expect("a second page")].map(|budget| line_of(table, budget).expect("a line"))
 }
 
 /// The line of this budget after `charges` charges.
-fn charged(budget: i64, charges: i64) -> Line {
+fn charged(budget: i64, charges: i64) -> Balance {
     let role = Oid::INVALID;
-    Line {
+    Balance {
         charges,
-        ..Line::new(Key { budget, role })
+        ..Balance::new(BalanceKey { budget, role })
     }
 }
 
@@ -140,9 +140,9 @@ fn an_empty_table_gets_its_first_page() {
     assert_eq!(line_of(&spent, 0), None);
     assert_eq!(append(&spent, &line_tuple(&spent, 0, 0)), 0);
     assert_eq!(blocks(&spent), 1);
-    assert_eq!(line_of(&spent, 0), Some(Place { block: 0, row: 1 }));
+    assert_eq!(line_of(&spent, 0), Some(RowPlace { block: 0, row: 1 }));
     assert_eq!(append(&spent, &line_tuple(&spent, 1, 0)), 0);
-    assert_eq!(line_of(&spent, 1), Some(Place { block: 0, row: 2 }));
+    assert_eq!(line_of(&spent, 1), Some(RowPlace { block: 0, row: 2 }));
     assert_eq!(line_of(&spent, 2), None);
 }
 
@@ -152,11 +152,11 @@ fn a_full_page_is_followed_by_a_new_one() {
     let [_, last] = two_pages(&spent);
     // A page's head has 24 bytes, and each row 4 more than its own, which are rounded up to 8.
     let fit = (pg_sys::BLCKSZ as usize - 24) / (4 + (HEAD + BYTES).next_multiple_of(8));
-    assert_eq!(last, Place { block: 1, row: 1 });
+    assert_eq!(last, RowPlace { block: 1, row: 1 });
     let fit = i64::try_from(fit).expect("few");
     for budget in 0..fit {
         let row = u16::try_from(budget + 1).expect("few");
-        assert_eq!(line_of(&spent, budget), Some(Place { block: 0, row }));
+        assert_eq!(line_of(&spent, budget), Some(RowPlace { block: 0, row }));
     }
     assert_eq!(line_of(&spent, fit), Some(last));
     assert_eq!(value("SELECT count(*) FROM dp_mean.scratch_spent"), fit + 1);
@@ -298,7 +298,7 @@ fn a_page_has_no_room_for_more_than_it_has() {
     }
     fails(
         || {
-            let page = Locked::lock(&audit, Place { block: 0, row: 1 });
+            let page = Locked::lock(&audit, RowPlace { block: 0, row: 1 });
             write(&audit, &[Change::Append(&page, &long)]);
         },
         "the page has room",
@@ -316,7 +316,7 @@ fn more_pages_than_a_record_has_are_too_many() {
     }
     let short = entry_tuple(&audit, 10);
     let add = |pages: BlockNumber| {
-        let pages = (0..pages).map(|block| Locked::lock(&audit, Place { block, row: 1 }));
+        let pages = (0..pages).map(|block| Locked::lock(&audit, RowPlace { block, row: 1 }));
         let pages = Vec::from_iter(pages);
         let changes = pages.iter().map(|page| Change::Append(page, &short));
         write(&audit, &Vec::from_iter(changes));
@@ -340,10 +340,10 @@ fn a_page_that_was_never_written_is_used() {
     );
     assert_eq!(blocks(&spent), 1);
     assert_eq!(line_of(&spent, 0), None);
-    assert!(line_at(&spent, Place { block: 0, row: 1 }).is_none());
+    assert!(line_at(&spent, RowPlace { block: 0, row: 1 }).is_none());
     assert_eq!(append(&spent, &tuple), 0);
     assert_eq!(blocks(&spent), 1);
-    assert_eq!(line_of(&spent, 0), Some(Place { block: 0, row: 1 }));
+    assert_eq!(line_of(&spent, 0), Some(RowPlace { block: 0, row: 1 }));
 }
 
 #[pg_test]
@@ -353,20 +353,20 @@ fn rows_that_are_not_there_are_none() {
         append(&spent, &line_tuple(&spent, budget, 0));
     }
     for row in [3, 4, u16::MAX] {
-        assert!(line_at(&spent, Place { block: 0, row }).is_none());
+        assert!(line_at(&spent, RowPlace { block: 0, row }).is_none());
     }
     sql("DELETE FROM dp_mean.scratch_spent WHERE budget = 0");
     assert_eq!(line_of(&spent, 0), None);
-    assert!(line_at(&spent, Place { block: 0, row: 1 }).is_none());
-    assert_eq!(line_of(&spent, 1), Some(Place { block: 0, row: 2 }));
+    assert!(line_at(&spent, RowPlace { block: 0, row: 1 }).is_none());
+    assert_eq!(line_of(&spent, 1), Some(RowPlace { block: 0, row: 2 }));
     fails(
-        || Locked::lock(&spent, Place { block: 9, row: 1 }),
+        || Locked::lock(&spent, RowPlace { block: 9, row: 1 }),
         "could not read block",
     );
     fails(
         || {
-            let page = Locked::lock(&spent, Place { block: 0, row: 1 });
-            page.row(&spent, Place { block: 1, row: 1 }).is_some()
+            let page = Locked::lock(&spent, RowPlace { block: 0, row: 1 });
+            page.row(&spent, RowPlace { block: 1, row: 1 }).is_some()
         },
         "a row of this page",
     );

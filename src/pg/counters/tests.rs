@@ -1,11 +1,11 @@
 //! Lines for more databases than there is room for.
 
-use crate::pg::counters::{Event, Line, line_of, read};
+use crate::pg::counters::{DatabaseCounts, Event, line_of, read};
 use pgrx::pg_test;
 
 #[pg_test]
 fn databases_without_room_share_the_last_line() {
-    let lines = [const { Line::new() }; 3];
+    let lines = [const { DatabaseCounts::new() }; 3];
     for database in [7, 8, 7, 9, 10, 8] {
         line_of(&lines, database).count(Event::Release);
     }

@@ -4,7 +4,7 @@ use pgrx::pg_sys::NodeTag;
 use pgrx::pg_test;
 
 use crate::pg::test_helpers::{aggregate, all_of, call_in, end, plan, ready, sql, top};
-use crate::plan::lineage::{Origin, origins};
+use crate::plan::lineage::{CallOrigin, origins};
 use crate::plan::planned_call::{Argument, PlannedCall, partial};
 
 const CALL: &str = "dp_contribution(x, 0, 52)";
@@ -40,9 +40,9 @@ fn found(query: &str) -> Vec<(usize, f64)> {
         }
     };
     let all = origins(&call, 0);
-    let made = |origin: &Origin| match origin {
-        Origin::Call(call) => (call.len(), upper(call)),
-        Origin::Column { .. } => panic!("a call that makes contributions"),
+    let made = |origin: &CallOrigin| match origin {
+        CallOrigin::Call(call) => (call.len(), upper(call)),
+        CallOrigin::Column { .. } => panic!("a call that makes contributions"),
     };
     let all = all.iter().map(made).collect();
     assert!(origins(&call, 99).is_empty());

@@ -4,7 +4,7 @@ use dp_core::request::unit::MOST_OF_A_PERSON;
 use pgrx::pg_sys::Oid;
 
 use crate::pg::grouping_keys::Lies;
-use crate::state::groups::sums::Form;
+use crate::state::groups::sums::SumsForm;
 
 /// What a column is: a key, or what the person contributes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Column {
     }
 
     /// Words in a slot.
-    fn width(&self, form: Form) -> usize {
+    fn width(&self, form: SumsForm) -> usize {
         if self.key_type().is_some() {
             1
         } else {
@@ -122,7 +122,7 @@ pub struct Rule {
 const _: () = assert!(size_of::<Column>() == 40 && align_of::<Column>() == 8);
 
 /// Words of a slot with these columns: the rank, a bit for each key that is NULL, and what the columns have.
-pub(super) fn width(columns: &[Column], form: Form) -> usize {
+pub(super) fn width(columns: &[Column], form: SumsForm) -> usize {
     2 + columns
         .iter()
         .map(|column| column.width(form))

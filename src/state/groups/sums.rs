@@ -8,13 +8,13 @@ use crate::state::scalar::RowSums;
 
 /// How the slots of a state have the sums.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum SumsForm {
     /// What the only row comes to; 0 without a row.
     OneRow,
     Sums,
 }
 
-impl Form {
+impl SumsForm {
     /// Words for each contribution.
     pub const fn words(self) -> usize {
         match self {
@@ -34,16 +34,16 @@ pub trait PersonSums<const N: usize>: RowSums<Words = [u64; N]> {
 
     /// The sums in a slot of this form. Any words are some.
     #[inline(always)]
-    fn read(form: Form, words: &[u64]) -> Self {
+    fn read(form: SumsForm, words: &[u64]) -> Self {
         match form {
-            Form::OneRow => {
+            SumsForm::OneRow => {
                 let mut sums = Self::default();
                 if words[0] != 0 {
                     sums.add(Self::steps_of(words[0]));
                 }
                 sums
             }
-            Form::Sums => {
+            SumsForm::Sums => {
                 let mut own = [0; N];
                 own.copy_from_slice(&words[..N]);
                 Self::unpack(own)

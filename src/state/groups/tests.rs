@@ -2,7 +2,7 @@
 
 use dp_core::encoding::contribution::{PersonRows, PersonTotal};
 use dp_core::encoding::grid::{Bounds, Grid};
-use dp_core::encoding::groups::Kept;
+use dp_core::encoding::groups::KeptGroup;
 use pgrx::pg_test;
 
 use super::{Column, GroupsState, Rule};

@@ -45,7 +45,7 @@ fn mixed(mut h: u64) -> u64 {
 }
 
 /// The groups that are kept of a person, by rank.
-pub trait Kept {
+pub trait KeptGroup {
     /// How many there are.
     fn len(&self) -> usize;
 
@@ -66,7 +66,7 @@ pub trait Kept {
 
 /// Where a group is among those that are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SlotPlace {
     /// There already.
     Known(usize),
     /// It belongs there, before the one that is there now.
@@ -79,19 +79,19 @@ pub enum Place {
 /// a place, of the same rank, is this group.
 ///
 /// Where one more would be too many, the last go: all of the last rank.
-pub fn place<K: Kept>(
+pub fn place<K: KeptGroup>(
     kept: &mut K,
     most: usize,
     rank: u64,
     mut is_it: impl FnMut(&K, usize) -> bool,
-) -> Place {
+) -> SlotPlace {
     if rank >= kept.end() {
-        return Place::Out;
+        return SlotPlace::Out;
     }
     let mut at = first(kept, rank);
     while at < kept.len() && kept.rank(at) == rank {
         if is_it(kept, at) {
-            return Place::Known(at);
+            return SlotPlace::Known(at);
         }
         at += 1;
     }
@@ -99,21 +99,21 @@ pub fn place<K: Kept>(
         let largest = kept.rank(kept.len() - 1).max(rank);
         kept.cut(first(kept, largest), largest);
         if rank == largest {
-            return Place::Out;
+            return SlotPlace::Out;
         }
     }
-    Place::New(at)
+    SlotPlace::New(at)
 }
 
 /// Keeps no group at or beyond the end of another part of the same person's groups.
-pub fn end_with<K: Kept>(kept: &mut K, end: u64) {
+pub fn end_with<K: KeptGroup>(kept: &mut K, end: u64) {
     if end < kept.end() {
         kept.cut(first(kept, end), end);
     }
 }
 
 /// The first place with this rank or a larger one.
-fn first<K: Kept>(kept: &K, rank: u64) -> usize {
+fn first<K: KeptGroup>(kept: &K, rank: u64) -> usize {
     let (mut low, mut high) = (0, kept.len());
     while low < high {
         let middle = low + (high - low) / 2;
@@ -138,7 +138,7 @@ mod tests {
         end: u64,
     }
 
-    impl Kept for Person {
+    impl KeptGroup for Person {
         fn len(&self) -> usize {
             self.kept.len()
         }
@@ -165,9 +165,9 @@ mod tests {
 
         fn take(&mut self, rank: u64, name: char, rows: u32) {
             match place(self, self.most, rank, |person, i| person.kept[i].1 == name) {
-                Place::Known(i) => self.kept[i].2 += rows,
-                Place::New(i) => self.kept.insert(i, (rank, name, rows)),
-                Place::Out => {}
+                SlotPlace::Known(i) => self.kept[i].2 += rows,
+                SlotPlace::New(i) => self.kept.insert(i, (rank, name, rows)),
+                SlotPlace::Out => {}
             }
             assert!(self.kept.len() <= self.most);
             assert!(self.kept.is_sorted_by_key(|kept| kept.0));

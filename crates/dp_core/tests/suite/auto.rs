@@ -5,7 +5,7 @@ use dp_core::encoding::grid::Bounds;
 use dp_core::encoding::log_bins::{BinSums, Limits, OctaveCounts};
 use dp_core::mechanism::bounds_search::answer::AutoAnswer;
 use dp_core::mechanism::bounds_search::ends::{Ends, Outside, Prior, Walk};
-use dp_core::mechanism::bounds_search::release::Question;
+use dp_core::mechanism::bounds_search::release::Statistic;
 use dp_core::mechanism::mean::answer::MeanAnswer;
 use dp_core::mechanism::mean::bounded_by_search::{Auto, OfMean};
 use dp_core::mechanism::mean::inputs::Mean;
@@ -570,7 +570,7 @@ fn errors_are_about_twice_those_of_the_best_bounds() {
 
 /// A release, and its interval, without room for rows beyond the bounds and with room for 20 / epsilon of them.
 #[cfg(feature = "testing")]
-pub(crate) struct WithIntervals<Q: Question> {
+pub(crate) struct WithIntervals<Q: Statistic> {
     pub(crate) epsilon: f64,
     pub(crate) found: AutoAnswer<Q::Answer>,
     pub(crate) plain: [f64; 2],
@@ -581,7 +581,7 @@ pub(crate) struct WithIntervals<Q: Question> {
 /// the wider ones hold it of all rows, if they should; neither may miss more than a fifth, and the first must miss more
 /// than `least` of 2,000. `check` looks at each release.
 #[cfg(feature = "testing")]
-pub(crate) fn assert_intervals<Q: Question + Default>(
+pub(crate) fn assert_intervals<Q: Statistic + Default>(
     law: fn(&mut Draws) -> f64,
     truth: impl Fn(&[f64]) -> f64,
     of_all_rows: bool,

@@ -28,14 +28,14 @@ pub struct PairAnswer {
     /// The noisy number of rows. It can be negative.
     pub count: f64,
     /// Of a mechanism that sees the spread of `x`.
-    pub line: Option<Line>,
+    pub line: Option<RegressionLine>,
     /// Of a mechanism that sees the spread of both.
     pub strength: Option<Strength>,
 }
 
 /// The regression line of `y` on `x`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
+pub struct RegressionLine {
     /// By how much `y` rises with `x`; 0 where no spread of `x` is seen.
     pub slope: f64,
     /// Where the line is at `x = 0`.
@@ -202,7 +202,7 @@ impl<N: Noise, const K: usize> Pair<N, K> {
             // In this order, so that no infinity meets a 0.
             let slope = slope * y.width() / x.width();
             let rise = slope * x_mean;
-            Line {
+            RegressionLine {
                 slope,
                 // Of an infinite slope at a mean of 0, it is not known.
                 intercept: y_mean - if rise.is_nan() { 0.0 } else { rise },

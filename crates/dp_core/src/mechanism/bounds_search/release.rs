@@ -20,7 +20,7 @@ use crate::request::checked::Request;
 use crate::request::parameter::Parameter;
 
 /// What is asked for between the bounds that are found.
-pub trait Question: Clone + 'static {
+pub trait Statistic: Clone + 'static {
     /// What a bin must hold of its rows.
     type Sums: BinSums;
     /// What is released between the bounds.
@@ -90,16 +90,16 @@ pub trait Question: Clone + 'static {
 /// without limits both ends are 0.
 ///
 /// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). Steps 1 to 3: see there. Step 4:
-/// see each [`Question`]. What is asked in a step, and at what share, follows from answers of those before it.
+/// see each [`Statistic`]. What is asked in a step, and at what share, follows from answers of those before it.
 #[derive(Clone, Debug)]
 pub struct Auto<Q> {
     search: Search,
     widened: f64,
     ends: Ends,
-    question: Q,
+    statistic: Q,
 }
 
-impl<Q: Question + Default> Auto<Q> {
+impl<Q: Statistic + Default> Auto<Q> {
     /// Between these limits, with so much to spend, and intervals that are wide enough for that many rows outside, over
     /// epsilon.
     pub fn new(limits: Limits, epsilon: Epsilon, widened: f64) -> Self {
@@ -107,14 +107,14 @@ impl<Q: Question + Default> Auto<Q> {
     }
 }
 
-impl<Q: Question> Auto<Q> {
-    /// As above, for this question.
-    pub fn asking(question: Q, limits: Limits, epsilon: Epsilon, widened: f64) -> Self {
+impl<Q: Statistic> Auto<Q> {
+    /// As above, for this statistic.
+    pub fn asking(statistic: Q, limits: Limits, epsilon: Epsilon, widened: f64) -> Self {
         Self {
             search: Search::new(limits, epsilon),
             widened,
             ends: Ends::new(Search::of_ends(epsilon)),
-            question,
+            statistic,
         }
     }
 
@@ -145,7 +145,7 @@ impl<Q: Question> Auto<Q> {
         };
         let epsilon = self.search.share(start.parts);
         AutoAnswer {
-            answer: self.question.release(rows, &range, limits, epsilon, bits),
+            answer: self.statistic.release(rows, &range, limits, epsilon, bits),
             bounds: Q::shown(limits, &range),
             nonzero: start.nonzero,
             few: start.few,
@@ -154,7 +154,7 @@ impl<Q: Question> Auto<Q> {
     }
 }
 
-impl<Q: Question> Mechanism<OctaveCounts<Q::Sums>> for Auto<Q> {
+impl<Q: Statistic> Mechanism<OctaveCounts<Q::Sums>> for Auto<Q> {
     type Answer = AutoAnswer<Q::Answer>;
 
     fn grid(&self) -> Option<Grid> {
@@ -178,9 +178,9 @@ impl<Q: Question> Mechanism<OctaveCounts<Q::Sums>> for Auto<Q> {
             let parts = found.parts.min(PARTS);
             let reach = reaches[parts as usize].get_or_init(|| {
                 let epsilon = auto.search.share(parts);
-                auto.question.reach(epsilon, miss)
+                auto.statistic.reach(epsilon, miss)
             });
-            auto.question
+            auto.statistic
                 .interval(reach, auto.search.limits(), beyond, found)
         }))
     }
@@ -192,7 +192,7 @@ pub trait Finding<S, A>: Mechanism<OctaveCounts<S>, Answer = AutoAnswer<A>> {
     fn limits(&self) -> &Limits;
 }
 
-impl<Q: Question> Finding<Q::Sums, Q::Answer> for Auto<Q> {
+impl<Q: Statistic> Finding<Q::Sums, Q::Answer> for Auto<Q> {
     fn limits(&self) -> &Limits {
         self.search.limits()
     }
@@ -234,12 +234,12 @@ impl Request<'_> {
     }
 
     /// The mechanism of a call that finds its bounds.
-    pub(crate) fn auto<Q: Question>(
+    pub(crate) fn auto<Q: Statistic>(
         &self,
-        question: Q,
+        statistic: Q,
         limits: Limits,
     ) -> Result<Box<Auto<Q>>, ParameterError> {
         let (epsilon, widened) = (self.row_epsilon()?, self.beyond()?);
-        Ok(Box::new(Auto::asking(question, limits, epsilon, widened)))
+        Ok(Box::new(Auto::asking(statistic, limits, epsilon, widened)))
     }
 }

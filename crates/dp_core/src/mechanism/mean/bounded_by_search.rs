@@ -8,7 +8,7 @@ use crate::encoding::log_bins::{Content, Limits, OctaveCounts};
 use crate::encoding::ranges::Range;
 use crate::mechanism::bounds_search::answer::AutoAnswer;
 use crate::mechanism::bounds_search::ends::Prior;
-use crate::mechanism::bounds_search::release::{self, Question};
+use crate::mechanism::bounds_search::release::{self, Statistic};
 use crate::mechanism::mean::answer::MeanAnswer;
 use crate::mechanism::mean::hourglass::Hourglass;
 use crate::mechanism::mean::pair::PairNoise;
@@ -33,7 +33,7 @@ fn noise(epsilon: Epsilon) -> Hourglass {
     Hourglass::new(grid::STEPS, core, epsilon)
 }
 
-impl Question for OfMean {
+impl Statistic for OfMean {
     type Sums = Content;
     type Answer = MeanAnswer;
     type Reach = Reach;

@@ -59,7 +59,7 @@ pub struct QuantileAnswer {
 
 /// How far in rows an end is from the quantile.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reach {
+pub struct RankReach {
     /// An end is certified where the noisy numbers of rows say that it is at least that many rows away.
     pub certain: f64,
     /// An end is chosen about that many rows away.
@@ -130,7 +130,7 @@ impl QuantileEstimator {
     }
 
     /// The reach of the lower end and of the upper one, of about that many rows.
-    pub fn reaches(&self, count: f64) -> [Reach; 2] {
+    pub fn reaches(&self, count: f64) -> [RankReach; 2] {
         let share = |part: u64| self.epsilon.value() * part as f64 / ALL as f64;
         let q = self.quantile.value();
         let rows = count.max(0.0) + (1.0 / (OF_ROWS * self.miss)).ln() / share(ROWS);
@@ -150,7 +150,7 @@ impl QuantileEstimator {
             let noise = a.hypot(b).hypot(c);
             let short = tail::quantile(SHORT, |t| laplace_pair(choice, noise, t));
             let chosen = (certain + short).ceil().min(MOST_ROWS);
-            Reach { certain, chosen }
+            RankReach { certain, chosen }
         })
     }
 

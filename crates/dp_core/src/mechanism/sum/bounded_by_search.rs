@@ -10,7 +10,7 @@ use crate::encoding::ranges::{Range, magnitudes};
 use crate::mechanism::bounds_search::answer::AutoAnswer;
 use crate::mechanism::bounds_search::ends::{Ends, Outside, Prior};
 use crate::mechanism::bounds_search::magnitude::Candidates;
-use crate::mechanism::bounds_search::release::{self, Question};
+use crate::mechanism::bounds_search::release::{self, Statistic};
 use crate::mechanism::sum::noise::SumNoise;
 use crate::mechanism::sum::staircase::Staircase;
 use crate::privacy::epsilon::Epsilon;
@@ -44,7 +44,7 @@ fn noise(epsilon: Epsilon) -> Staircase {
     Staircase::new(grid::STEPS, core, epsilon)
 }
 
-impl Question for OfSum {
+impl Statistic for OfSum {
     type Sums = Content;
     type Answer = f64;
     /// In units of the bound.

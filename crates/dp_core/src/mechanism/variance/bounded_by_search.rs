@@ -9,7 +9,7 @@ use crate::encoding::ranges::Range;
 use crate::encoding::squares::{ROUNDING, Squares};
 use crate::mechanism::bounds_search::answer::AutoAnswer;
 use crate::mechanism::bounds_search::ends::Prior;
-use crate::mechanism::bounds_search::release::{self, Question};
+use crate::mechanism::bounds_search::release::{self, Statistic};
 use crate::mechanism::variance::laplace::Laplace;
 use crate::mechanism::variance::moments::{MomentNoise, VarianceAnswer, answer_between, triple};
 use crate::privacy::epsilon::Epsilon;
@@ -41,7 +41,7 @@ fn noise(epsilon: Epsilon) -> Laplace {
     Laplace::of_floors(COARSE_STEPS, epsilon.coarse())
 }
 
-impl Question for OfVariance {
+impl Statistic for OfVariance {
     type Sums = Squares;
     type Answer = VarianceAnswer;
     type Reach = Spread;
