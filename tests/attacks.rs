@@ -1327,8 +1327,7 @@ fn memory_does_not_grow_with_rows() {
     let calls = calls().filter(|call| !matches!(call.state, State::Cells | State::Ids));
     let calls = calls.map(|call| call.sql()).collect::<Vec<_>>().join(", ");
     for grouping in ["", " GROUP BY x::int % 10"] {
-        let mut held = Vec::new();
-        for count in [200_000, 200_000, 600_000] {
+        let mut held = |count: i64| {
             // While the cursor is open, so are the aggregate's states.
             run(
                 &mut client,
@@ -1337,12 +1336,16 @@ fn memory_does_not_grow_with_rows() {
                      FROM (SELECT (generate_series(1, {count}) % 1000 + 1)::float8 AS x) s{grouping}; FETCH NEXT FROM c"
                 ),
             );
-            held.push(memory(&mut client));
+            let held = memory(&mut client);
             run(&mut client, "COMMIT");
-        }
-        // The first run fills caches, and what others do in the server can empty some, but fills none. A quarter of
-        // a byte a row would show.
-        assert!(held[2] - held[1] < 100_000, "{held:?}");
+            held
+        };
+        // The first run fills caches, and what others do in the server empties some, which are filled again: seldom in
+        // two of three pairs. A quarter of a byte a row would show in all of them.
+        held(200_000);
+        let mut grown = [0; 3].map(|_| -held(200_000) + held(600_000));
+        grown.sort_unstable();
+        assert!(grown[1] < 100_000, "{grown:?}");
     }
 }
 
