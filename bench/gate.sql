@@ -15,8 +15,8 @@ VACUUM (FREEZE, ANALYZE) gated, gated_people, gated_groups;
 CREATE ROLE bench_analyst;
 SET client_min_messages = warning;
 SELECT dp_set_budget('bench', 4096, 1e-3),
-       dp_protect('gated', 'id', 'bench'), dp_protect('gated_people', 'person', 'bench'),
-       dp_protect('gated_groups', 'person', 'bench', groups => 10),
+       dp_protect('gated', 'id', 'bench', reuse => '0'), dp_protect('gated_people', 'person', 'bench', reuse => '0'),
+       dp_protect('gated_groups', 'person', 'bench', groups => 10, reuse => '0'),
        dp_declare('gated', 'x', 0, 1), dp_declare('gated_people', 'x', 0, 1), dp_declare('gated_groups', 'x', 0, 1),
        dp_allow('gated', 'bench_analyst'), dp_allow('gated_people', 'bench_analyst'),
        dp_allow('gated_groups', 'bench_analyst') \g /dev/null
