@@ -85,11 +85,11 @@ fn run<'t>(
         return Err(errors::older_than_index(&quoted_name(policy.relation)));
     }
     let settings = Settings::begin();
-    let planned = execution::plan(settled);
     if Defence::Counters.stands() {
-        // Of tables, indexes and temporary files, until the end of the run.
+        // Of tables, indexes and temporary files, until the end of the run. The planner looks into indexes, too.
         settings.set(c"track_counts", c"off");
     }
+    let planned = execution::plan(settled);
     // SAFETY: a store that lives as long as the query, and memory as long as this run.
     let started = unsafe { Started::start(planned, snapshot, rows.store(), memory.context()) };
     // Before the charge, so that what cannot be read costs nothing.
