@@ -3,7 +3,7 @@
 
 use pgrx::pg_sys::{
     self, Aggref, FieldSelect, GroupingFunc, Node, Oid, Query, RTEKind, RangeTblEntry,
-    RangeTblFunction, RangeTblRef,
+    RangeTblFunction, RangeTblRef, TargetEntry,
 };
 
 use crate::gate::block::{Block, GroupKey};
@@ -34,7 +34,7 @@ pub fn wrap<'t>(
     call: Ref<'t, Node>,
 ) -> Checked<()> {
     let query = block.query;
-    let targets = rewritten.targetList().nodes();
+    let targets = shown(rewritten);
     let exprs = targets
         .iter()
         .map(|target| target.expr().expect("a target has an expression"));
@@ -129,6 +129,12 @@ fn names_outer(query: Ref<Node>) -> bool {
     })
 }
 
+/// The columns of the rewritten block, without those that it is only ordered by.
+fn shown<'t>(rewritten: Ref<'t, Query>) -> Vec<Ref<'t, TargetEntry>> {
+    let targets = rewritten.targetList().into_iter();
+    targets.filter(|target| !target.resjunk()).collect()
+}
+
 /// The entry of the range table that represents the rewritten block.
 fn below<'t>(
     name: &str,
@@ -137,7 +143,7 @@ fn below<'t>(
     call: Ref<'t, Node>,
 ) -> Ref<'t, RangeTblEntry> {
     let memory = rewritten.memory();
-    let targets = rewritten.targetList().nodes();
+    let targets = shown(rewritten);
     let names: Vec<String> = targets.iter().map(|target| target.resname()).collect();
     let names = || memory.strings(names.iter().map(String::as_str));
     let entry = memory.make::<RangeTblEntry>();
