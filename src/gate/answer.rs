@@ -8,5 +8,6 @@
 pub mod call;
 mod identity;
 pub mod question;
+pub mod remote;
 pub mod run;
 mod settle;

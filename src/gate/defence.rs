@@ -63,6 +63,8 @@ defences! {
     Inputs = "inputs",
     /// Rights are looked up without the hooks of other extensions.
     Hooks = "hooks",
+    /// No SET is sent to other servers in the name of an owner.
+    Sent = "sent",
     /// What is copied into a query is bounded.
     Copies = "copies",
 }

@@ -74,6 +74,24 @@ pub fn no_question() -> Refusal {
     )
 }
 
+/// A distributed table whose rows its owner could not get, or not all of them.
+pub fn distributed(table: &str, why: &str, hint: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        format!("permission denied for distributed table {table}: {why}"),
+        hint,
+    )
+}
+
+/// A SET that Citus would send to other servers, in the name of others too.
+pub fn sent_settings() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        "permission denied to send settings to other servers".to_owned(),
+        "SET citus.propagate_set_commands = none; and begin another transaction.",
+    )
+}
+
 /// An answer that a parallel plan asks for.
 pub fn no_worker() -> Refusal {
     Refusal::new(

@@ -11,6 +11,7 @@ use pgrx::pg_sys::{
     QueryEnvironment,
 };
 
+use crate::gate::answer::remote;
 #[cfg(any(feature = "pg15", feature = "pg16"))]
 use crate::gate::inputs;
 use crate::gate::normalize;
@@ -80,6 +81,10 @@ pub fn install() {
         pg_sys::RegisterSubXactCallback(Some(subtransaction), std::ptr::null_mut());
         pg_sys::register_label_provider(label::PROVIDER.as_ptr(), Some(relabel));
     }
+    // SAFETY: it looks at the state of this process.
+    if unsafe { pg_sys::IsTransactionState() } {
+        remote::begin_within();
+    }
     policy::listen();
 }
 
@@ -94,6 +99,8 @@ struct Passed {
     waits: bool,
     items: *mut pg_sys::List,
     relations: *mut pg_sys::List,
+    /// The level of the settings that hold while it is planned; 0 if there are none.
+    settings: i32,
 }
 
 impl Passed {
@@ -105,6 +112,7 @@ impl Passed {
         waits: false,
         items: std::ptr::null_mut(),
         relations: std::ptr::null_mut(),
+        settings: 0,
     };
 }
 
@@ -159,6 +167,10 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
                 .fold(List::EMPTY, |all, items| all.concat(*items))
                 .pointer(),
             relations: query.memory().oids(&relations).pointer(),
+            settings: match asked && remote::is_beside_distributed(query) {
+                true => remote::keep_here(),
+                false => 0,
+            },
         }
     })
 }
@@ -200,6 +212,9 @@ unsafe extern "C-unwind" fn after_plan(planned: *mut PlannedStmt, passed: Passed
         )
     };
     let planned = planned.expect("the planner returns a plan");
+    if passed.settings != 0 {
+        execution::end_settings(passed.settings);
+    }
     // The role that runs it must be the one it was made for.
     let on_role = passed.blocks || passed.touched || passed.on_role;
     planned.set_dependsOnRole(planned.dependsOnRole() || on_role);
@@ -226,8 +241,10 @@ unsafe extern "C-unwind" fn utility(
 ) {
     // SAFETY: what PostgreSQL was called with is passed on.
     unsafe {
-        if (*(*statement).utilityStmt).type_ == NodeTag::T_CopyStmt {
-            before_copy((*statement).utilityStmt.cast());
+        match (*(*statement).utilityStmt).type_ {
+            NodeTag::T_CopyStmt => before_copy((*statement).utilityStmt.cast()),
+            NodeTag::T_VariableSetStmt => before_set((*statement).utilityStmt.cast()),
+            _ => {}
         }
         match NEXT.get().utility {
             Some(next) => next(
@@ -252,6 +269,22 @@ unsafe extern "C-unwind" fn utility(
             ),
         }
     }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn before_set(statement: *const pg_sys::VariableSetStmt) {
+    use pg_sys::VariableSetKind::{VAR_SET_CURRENT, VAR_SET_DEFAULT, VAR_SET_VALUE};
+    guarded(|| {
+        // SAFETY: a statement that PostgreSQL is about to run.
+        let (kind, is_local) = unsafe { ((*statement).kind, (*statement).is_local) };
+        let is_of_session = [VAR_SET_VALUE, VAR_SET_DEFAULT, VAR_SET_CURRENT].contains(&kind);
+        if is_of_session && !is_local {
+            return;
+        }
+        if let Err(refusal) = remote::before_set() {
+            refusal.raise()
+        }
+    });
 }
 
 #[pgrx::pg_guard]
@@ -318,6 +351,7 @@ unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _context
     if [XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE].contains(&event) {
         message_filter::aborted(0);
         message_filter::set_asked(false);
+        remote::end();
     }
 }
 

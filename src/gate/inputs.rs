@@ -17,20 +17,20 @@ use crate::pg::tree::{self, List, Memory, Ref, Step};
 use crate::pg::{cte, stack};
 
 /// The conditions on each joined table alone, by the number of the table.
-type Conditions<'t> = BTreeMap<i32, Vec<Ref<'t, Node>>>;
+pub type Conditions<'t> = BTreeMap<i32, Vec<Ref<'t, Node>>>;
 
 /// A column, as the WITH has it.
-struct Column {
-    name: String,
-    kind: Oid,
-    modifier: i32,
-    collation: Oid,
+pub struct Column {
+    pub name: String,
+    pub kind: Oid,
+    pub modifier: i32,
+    pub collation: Oid,
     is_used: bool,
 }
 
 impl Column {
     /// It, as a column of a SELECT from the first entry; NULL if it is not used.
-    fn target<'t>(&self, memory: Memory<'t>, number: i16) -> Ref<'t, TargetEntry> {
+    pub fn target<'t>(&self, memory: Memory<'t>, number: i16) -> Ref<'t, TargetEntry> {
         let value = match self.is_used {
             true => tree::var(memory, 1, number, self.kind, self.modifier, self.collation),
             false => tree::null(memory, self.kind, self.modifier, self.collation),
@@ -52,7 +52,7 @@ pub fn take_conditions<'t>(block: &Block<'t>) -> Conditions<'t> {
 
 /// Passes conditions, and those of FROM and its joins, down to where the only table is that they are about. What comes
 /// back is left over.
-fn sift<'t>(
+pub fn sift<'t>(
     node: Ref<'t, Node>,
     above: Vec<Ref<'t, Node>>,
     taken: &mut Conditions<'t>,
@@ -124,7 +124,7 @@ fn conjuncts(condition: Option<Ref<Node>>) -> Vec<Ref<Node>> {
     }
 }
 
-fn all_of(conditions: Vec<Ref<Node>>) -> Option<Ref<Node>> {
+pub fn all_of(conditions: Vec<Ref<Node>>) -> Option<Ref<Node>> {
     let conditions = conditions.into_iter().map(Some);
     conditions.fold(None, tree::both)
 }
@@ -202,6 +202,11 @@ fn name(index: i32, relation: Oid) -> String {
     format!("{NAME}{index} {}", relation.to_u32())
 }
 
+/// Whether a WITH has what is read of a joined table, or an answer.
+pub fn is_input(with: Ref<CommonTableExpr>) -> bool {
+    with.ctename().starts_with(NAME)
+}
+
 /// The table that an entry of a WITH represents, 0 for an answer; `None` if it is no input.
 fn relation_of(entry: Ref<RangeTblEntry>) -> Option<Oid> {
     if entry.rtekind() != RTEKind::RTE_CTE {
@@ -213,7 +218,7 @@ fn relation_of(entry: Ref<RangeTblEntry>) -> Option<Oid> {
 }
 
 /// The columns of a sub-query.
-fn shown(query: Ref<Query>) -> Vec<Column> {
+pub fn shown(query: Ref<Query>) -> Vec<Column> {
     let targets = query.targetList().into_iter();
     let shown = targets.filter(|target| !target.resjunk()).map(|target| {
         let value = target.expr().expect("a target has an expression");
@@ -253,7 +258,7 @@ fn all_of_with<'t>(
 }
 
 /// `FROM` the first entry, under a condition.
-fn from_first<'t>(memory: Memory<'t>, condition: Option<Ref<'t, Node>>) -> Ref<'t, FromExpr> {
+pub fn from_first<'t>(memory: Memory<'t>, condition: Option<Ref<'t, Node>>) -> Ref<'t, FromExpr> {
     let reference = memory.make::<RangeTblRef>();
     reference.set_rtindex(1);
     let from = memory.make::<FromExpr>();
@@ -263,7 +268,7 @@ fn from_first<'t>(memory: Memory<'t>, condition: Option<Ref<'t, Node>>) -> Ref<'
 }
 
 /// The columns of a table that a query uses.
-fn used(query: Ref<Query>, index: i32) -> BTreeSet<i16> {
+pub fn used(query: Ref<Query>, index: i32) -> BTreeSet<i16> {
     let mut used = BTreeSet::new();
     // Not the columns of joins, which have a list of all.
     let parts = [
@@ -282,7 +287,7 @@ fn used(query: Ref<Query>, index: i32) -> BTreeSet<i16> {
 }
 
 /// The columns of a table, each in its place.
-fn columns(entry: Ref<RangeTblEntry>, used: &BTreeSet<i16>) -> Vec<Column> {
+pub fn columns(entry: Ref<RangeTblEntry>, used: &BTreeSet<i16>) -> Vec<Column> {
     // SAFETY: a table that the query has locked; it is closed where this ends.
     let table = unsafe { pgrx::PgRelation::open(entry.relid()) };
     let columns = table.tuple_desc();
@@ -318,7 +323,7 @@ fn make_with<'t>(memory: Memory<'t>, name: &str, columns: &[Column]) -> Ref<'t, 
 }
 
 /// `SELECT` of the columns that are used `FROM` the table. The others are NULL, so that all keep their numbers.
-fn make_query<'t>(
+pub fn make_query<'t>(
     from: Ref<'t, Query>,
     entry: Ref<'t, RangeTblEntry>,
     index: i32,
@@ -347,6 +352,15 @@ fn rename_columns(condition: Ref<Node>, index: i32) {
         if column.varno() == index {
             column.set_varno(1);
         }
+    });
+    forget_names(condition);
+}
+
+/// Columns are those that they are, whatever was written: a query that is made into a text has no other tables.
+pub fn forget_names(node: Ref<Node>) {
+    each_column(node, &mut |column| {
+        column.set_varnosyn(u32::try_from(column.varno()).expect("a table of a query"));
+        column.set_varattnosyn(column.varattno());
     });
 }
 

@@ -12,6 +12,12 @@ pub fn role() -> Oid {
     unsafe { pg_sys::GetUserId() }
 }
 
+/// Whether the current role is a superuser.
+pub fn is_superuser() -> bool {
+    // SAFETY: a lookup in the catalog.
+    unsafe { pg_sys::superuser() }
+}
+
 /// The role that the session has for SET ROLE to go from.
 pub fn session_role() -> Oid {
     // SAFETY: the same.

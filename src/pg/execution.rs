@@ -7,10 +7,11 @@ use std::thread;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 use pgrx::pg_sys::{
     self, BufferUsage, DestReceiver, EState, MemoryContext, Oid, ParamListInfo, PlanState,
-    PlannedStmt, Query, QueryDesc, RTEKind, Snapshot, TupleDesc, Tuplestorestate, WalUsage,
+    PlannedStmt, Query, QueryDesc, QueryEnvironment, RTEKind, Snapshot, TargetEntry, TupleDesc,
+    Tuplestorestate, WalUsage,
 };
 
-use crate::pg::tree::{self, Ref, Step};
+use crate::pg::tree::{self, List, Ref, Step};
 
 // Not in pgrx.
 unsafe extern "C-unwind" {
@@ -79,16 +80,69 @@ pub fn lock_tables(query: Ref<Query>) {
     unsafe { pg_sys::AcceptInvalidationMessages() };
 }
 
+/// Rows that were put aside, each under a name, for a plan that scans them.
+pub struct Aside {
+    environment: *mut QueryEnvironment,
+    stores: Vec<*mut Tuplestorestate>,
+}
+
+impl Aside {
+    pub fn new() -> Self {
+        Self {
+            // SAFETY: it makes an empty one, in the current memory.
+            environment: unsafe { pg_sys::create_queryEnv() },
+            stores: Vec::new(),
+        }
+    }
+
+    /// A place for the rows of a query with these columns, in the current memory.
+    pub fn add(&mut self, name: &CStr, columns: List<TargetEntry>) -> *mut Tuplestorestate {
+        // SAFETY: PostgreSQL's own structs, made in the memory in which the others are; zero is a value of each field.
+        unsafe {
+            let store = pg_sys::tuplestore_begin_heap(false, false, pg_sys::work_mem);
+            let size = size_of::<pg_sys::EphemeralNamedRelationData>();
+            let relation = pg_sys::palloc0(size).cast::<pg_sys::EphemeralNamedRelationData>();
+            (*relation).md.name = pg_sys::pstrdup(name.as_ptr());
+            (*relation).md.tupdesc = pg_sys::ExecCleanTypeFromTL(columns.pointer());
+            (*relation).md.enrtype = pg_sys::EphemeralNameRelationType::ENR_NAMED_TUPLESTORE;
+            (*relation).reldata = store.cast();
+            pg_sys::register_ENR(self.environment, relation);
+            self.stores.push(store);
+            store
+        }
+    }
+
+    /// How many rows there are in a place.
+    pub fn count(&self, store: *mut Tuplestorestate) -> f64 {
+        assert!(self.stores.contains(&store), "a store of these");
+        // SAFETY: one of these, which live.
+        unsafe { pg_sys::tuplestore_tuple_count(store) as f64 }
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // After an ERROR they go with the statement.
+        if !thread::panicking() {
+            for store in &self.stores {
+                // SAFETY: it was made here, and no plan that scans it is left.
+                unsafe { pg_sys::tuplestore_end(*store) };
+            }
+        }
+    }
+}
+
 /// A plan that has started.
 pub struct Started<'t>(Ref<'t, QueryDesc>);
 
 impl<'t> Started<'t> {
-    /// Starts a plan; its rows go to `store`, with all of their values in them.
+    /// Starts a plan, which may scan what was put aside; its rows go to `store`, with all of their values in them.
     ///
     /// # Safety
-    /// A snapshot that lives, a store and its memory, which outlive the run.
+    /// A snapshot that lives, a store and its memory, and what was put aside, which outlive the run.
     pub unsafe fn start(
         plan: Ref<'t, PlannedStmt>,
+        aside: Option<&Aside>,
         snapshot: Snapshot,
         store: *mut Tuplestorestate,
         memory: MemoryContext,
@@ -114,7 +168,7 @@ impl<'t> Started<'t> {
                 null,
                 receiver,
                 null.cast(),
-                null.cast(),
+                aside.map_or(std::ptr::null_mut(), |aside| aside.environment),
                 0,
             );
             pg_sys::ExecutorStart(description, 0);
@@ -241,6 +295,17 @@ impl AsRole {
         }
         before
     }
+
+    /// As above, for what is run with more rights than the session's: no code of others may keep them.
+    pub fn restricted(role: Oid) -> Self {
+        let before = Self::become_role(role);
+        let during = before.context
+            | pg_sys::SECURITY_LOCAL_USERID_CHANGE as i32
+            | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
+        // SAFETY: it sets two numbers.
+        unsafe { pg_sys::SetUserIdAndSecContext(role, during) };
+        before
+    }
 }
 
 impl Drop for AsRole {
@@ -305,13 +370,26 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// They hold until the level that is returned is ended by [`end_settings`], or by an ERROR.
+    pub fn leave(self) -> i32 {
+        std::mem::ManuallyDrop::new(self).0
+    }
+}
+
 impl Drop for Settings {
     fn drop(&mut self) {
         if !thread::panicking() {
-            // SAFETY: the level that was begun.
-            unsafe { pg_sys::AtEOXact_GUC(true, self.0) };
+            end_settings(self.0);
         }
     }
+}
+
+/// Ends the settings of a level that was begun, and of those within it.
+pub fn end_settings(level: i32) {
+    assert!(level > 1, "a level within the transaction's");
+    // SAFETY: PostgreSQL puts back what was set within the level; there is nothing to put back in one that has ended.
+    unsafe { pg_sys::AtEOXact_GUC(true, level) };
 }
 
 /// The value of a setting, as SHOW has it; nothing if there is no such setting.

@@ -8,6 +8,7 @@ pub mod composite;
 pub mod counters;
 pub mod cte;
 pub mod defence;
+pub mod distributed;
 pub mod errors;
 pub mod execution;
 pub mod extension;

@@ -71,10 +71,22 @@ pub fn may_execute(function: Oid) -> bool {
 
 /// The function of this name in the schema `dp_mean`, if it is there. Nobody's right on the schema is asked.
 pub fn internal(name: &CStr, arguments: &[Oid]) -> Option<Oid> {
+    // SAFETY: a catalog look-up by a name that is a C string.
+    let schema = unsafe { pg_sys::get_namespace_oid(c"dp_mean".as_ptr(), true) };
+    of_schema(schema, name, arguments)
+}
+
+/// The schema that a function is in.
+pub fn schema(function: Oid) -> Oid {
+    // SAFETY: a catalog look-up by oid.
+    unsafe { pg_sys::get_func_namespace(function) }
+}
+
+/// The function of this name in a schema, if it is there.
+pub fn of_schema(schema: Oid, name: &CStr, arguments: &[Oid]) -> Option<Oid> {
     let count = i32::try_from(arguments.len()).ok()?;
     // SAFETY: catalog look-ups by names that are C strings, and by a vector that is made of `count` types.
     let found = unsafe {
-        let schema = pg_sys::get_namespace_oid(c"dp_mean".as_ptr(), true);
         let arguments = pg_sys::buildoidvector(arguments.as_ptr(), count);
         pg_sys::GetSysCacheOid(
             pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32,

@@ -230,6 +230,7 @@ unsafe extern "C-unwind" {
         distinct: bool,
         limit: i32,
     ) -> *mut pg_sys::List;
+    fn contain_mutable_functions(node: *mut Node) -> bool;
     fn setup_parse_fixed_parameters(state: *mut pg_sys::ParseState, types: *const Oid, count: i32);
 }
 
@@ -553,6 +554,12 @@ pub fn sort_group_target<'t>(
 pub fn has_sublinks(node: Ref<Node>) -> bool {
     // SAFETY: an expression that lives.
     unsafe { pg_sys::checkExprHasSubLink(node.pointer()) }
+}
+
+/// Whether an expression depends on more than its values: on settings, the time, the role.
+pub fn is_mutable(node: Ref<Node>) -> bool {
+    // SAFETY: an expression that lives.
+    unsafe { pg_guard_ffi_boundary(|| contain_mutable_functions(node.pointer())) }
 }
 
 /// Both conditions; either may be absent.

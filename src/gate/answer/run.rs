@@ -6,6 +6,7 @@ use pgrx::pg_sys::{CteScanState, Datum, Query, Snapshot};
 
 use crate::gate::access;
 use crate::gate::answer::question::Question;
+use crate::gate::answer::remote::Remote;
 use crate::gate::answer::{identity, settle};
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
@@ -89,9 +90,13 @@ fn run<'t>(
         // Of tables, indexes and temporary files, until the end of the run. The planner looks into indexes, too.
         settings.set(c"track_counts", c"off");
     }
+    // SAFETY: the snapshot of an execution that runs.
+    let mut remote = unsafe { Remote::prepare(settled, &policy, snapshot, memory, &settings) }?;
     let planned = execution::plan(settled);
-    // SAFETY: a store that lives as long as the query, and memory as long as this run.
-    let started = unsafe { Started::start(planned, snapshot, rows.store(), memory.context()) };
+    let aside = remote.as_ref().map(Remote::aside);
+    // SAFETY: a store that lives as long as the query, and memory, and what was put aside, as long as this run.
+    let started =
+        unsafe { Started::start(planned, aside, snapshot, rows.store(), memory.context()) };
     // Before the charge, so that what cannot be read costs nothing.
     if let Some((execution, states)) = started.states() {
         for scan in states
@@ -105,7 +110,11 @@ fn run<'t>(
         ledger::charge(&request)?;
     }
     count(Event::Query);
+    if let Some(remote) = &mut remote {
+        remote.read();
+    }
     started.run();
+    drop(remote);
     drop(settings);
     if let Some(kept) = kept
         && let Some(bytes) = rows.bytes(store::MOST_BYTES)

@@ -137,6 +137,8 @@ fields! {
         text ctename / set_ctename,
         value ctelevelsup / set_ctelevelsup: u32,
         value self_reference: bool,
+        text enrname (set_enrname),
+        value enrtuples (set_enrtuples): f64,
         list coltypes (set_coltypes): Oid,
         list coltypmods (set_coltypmods): i32,
         list colcollations (set_colcollations): Oid,
@@ -192,6 +194,8 @@ fields! {
         value varno / set_varno: i32,
         value varattno: pg_sys::AttrNumber,
         value varlevelsup: u32,
+        value varnosyn (set_varnosyn): u32,
+        value varattnosyn (set_varattnosyn): pg_sys::AttrNumber,
     }
     Const {
         value constlen: i32,
@@ -204,13 +208,14 @@ fields! {
         value paramid / set_paramid: i32,
     }
     Aggref {
-        value aggfnoid: Oid,
+        value aggfnoid / set_aggfnoid: Oid,
+        list aggargtypes (set_aggargtypes): Oid,
         value aggtype: Oid,
         list aggdirectargs: Node,
-        list args: pg_sys::TargetEntry,
+        list args / set_args: pg_sys::TargetEntry,
         list aggorder: pg_sys::SortGroupClause,
         list aggdistinct: pg_sys::SortGroupClause,
-        node aggfilter: Node,
+        node aggfilter / set_aggfilter: Node,
         value aggvariadic: bool,
         value aggkind: c_char,
         value agglevelsup: u32,
@@ -266,6 +271,8 @@ fields! {
     NullTest {
         node arg / set_arg: Node,
         value argisrow: bool,
+        value nulltesttype (set_nulltesttype): pg_sys::NullTestType::Type,
+        value location (set_location): i32,
     }
     BooleanTest {
         node arg / set_arg: Node,
