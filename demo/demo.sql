@@ -44,14 +44,10 @@ SELECT max(doctor_visits) FROM person;
 \set ON_ERROR_STOP on
 SELECT count(*) AS people, avg(age) AS age FROM person;
 \set ECHO none
-\echo '3. The same again has the same answer, and costs nothing, for a day. Without that it has other noise, and spends again.'
-\echo '   Columns named true are for comparison only.'
+\echo '3. The same again has the same answer, for nothing. Asked afresh it has other noise, and spends again (true: to compare).'
 \echo
 \set ECHO queries
-SELECT count(*) AS people, avg(age) AS age FROM person;
-SET dp_mean.reuse = off;
-SELECT count(*) AS people, avg(age) AS age FROM person \gset
-RESET dp_mean.reuse;
+SET dp_mean.reuse = off \; SELECT count(*) AS people, avg(age) AS age FROM person \gset
 RESET ROLE;
 SELECT :people AS people, count(*) AS "true", round(:age, 2) AS age, round(avg(age)::numeric, 2) AS "true" FROM person;
 \set ECHO none

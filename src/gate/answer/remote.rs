@@ -47,7 +47,7 @@ thread_local! {
 }
 
 /// A SET LOCAL, or a RESET, before it is run. Citus sends it on all connections of the transaction, also on those in the
-/// name of others, as the client wrote it, with whatever else stands in the same text. Only superusers have that done.
+/// name of others, as the client wrote it, with all else of the same text. Only superusers have that done.
 pub fn before_set() -> Result<(), Refusal> {
     let sends = execution::setting(c"citus.propagate_set_commands");
     if sends.is_empty() || sends == b"none" || extension::oid().is_none() {
