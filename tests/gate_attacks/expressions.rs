@@ -316,7 +316,8 @@ const SLOW: [&str; 7] = [
     "repeat('a', CASE WHEN patient = 666 THEN 50000 END) LIKE '%' || repeat('a', 20000) || 'b'",
     "repeat('a', CASE WHEN patient = 666 THEN 2001 END) ~ '^(a+)(a+)(a+)\\1\\2\\3$'",
     "regexp_replace(repeat('x', CASE WHEN patient = 666 THEN 50000 END) || 'z', 'x.*y|z', '') = 'x'",
-    "power(CASE WHEN patient = 666 THEN 9.99 ELSE 1 END, 130000) > 1",
+    "gcd(power(CASE WHEN patient = 666 THEN 9.99 ELSE 1 END, 60000), \
+         power(CASE WHEN patient = 666 THEN 7.77 ELSE 1 END, 60000)) > 1",
 ];
 
 #[test]
