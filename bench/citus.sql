@@ -42,6 +42,20 @@ INSERT INTO contenders VALUES
 CREATE TABLE cases (case_id int, groups text, k text);
 INSERT INTO cases VALUES (1, '1', NULL), (2, '1,000', 'k1000'), (3, '50,000', 'k50000');
 CREATE TABLE turns (case_id int, id int, ms float8, run int);
+CREATE FUNCTION medians() RETURNS SETOF text LANGUAGE sql AS $$
+SELECT format('| %s | %s | %s | %s | **%s** | %s | %s |', groups, name, round(median), round(fastest), round(median / base, 2),
+              round(pairs, 2), coalesce(goals[case_id]::text, ''))
+FROM (SELECT one.case_id, one.id,
+             percentile_cont(0.5) WITHIN GROUP (ORDER BY one.ms)::numeric AS median,
+             percentile_cont(0.5) WITHIN GROUP (ORDER BY base.ms)::numeric AS base,
+             percentile_cont(0.5) WITHIN GROUP (ORDER BY one.ms / base.ms)::numeric AS pairs,
+             min(one.ms)::numeric AS fastest
+      FROM turns AS one JOIN turns AS base USING (case_id, run)
+      WHERE base.id = 0
+      GROUP BY one.case_id, one.id) AS medians
+     JOIN contenders USING (id) JOIN cases USING (case_id)
+ORDER BY case_id, id
+$$;
 SELECT set_config('bench.runs', :'runs', false) \g /dev/null
 
 DO $$
@@ -74,18 +88,66 @@ SELECT format('dp_mean(x, 0, 1, 1.0) pushed down by Citus %s: %s rows in 8 shard
 \echo
 \echo '| groups | query | ms | fastest | over the empty aggregate | median of pairs | goal |'
 \echo '| --- | --- | --- | --- | --- | --- | --- |'
-SELECT format('| %s | %s | %s | %s | **%s** | %s | %s |', groups, name, round(median), round(fastest), round(median / base, 2),
-              round(pairs, 2), coalesce(goals[case_id]::text, ''))
-FROM (SELECT one.case_id, one.id,
-             percentile_cont(0.5) WITHIN GROUP (ORDER BY one.ms)::numeric AS median,
-             percentile_cont(0.5) WITHIN GROUP (ORDER BY base.ms)::numeric AS base,
-             percentile_cont(0.5) WITHIN GROUP (ORDER BY one.ms / base.ms)::numeric AS pairs,
-             min(one.ms)::numeric AS fastest
-      FROM turns AS one JOIN turns AS base USING (case_id, run)
-      WHERE base.id = 0
-      GROUP BY one.case_id, one.id) AS medians
-     JOIN contenders USING (id) JOIN cases USING (case_id)
-ORDER BY case_id, id;
+SELECT * FROM medians();
+
+-- Plain SQL of a role that may not read the shards, against the query of their owner: people of one row, which the workers
+-- add up, and of ten rows, which the coordinator fetches.
+SET citus.enable_ddl_propagation = on;
+CREATE TABLE gated (id int PRIMARY KEY, k1000 int NOT NULL, x float8 NOT NULL);
+CREATE TABLE gated_people (person int NOT NULL, x float8 NOT NULL);
+SELECT create_distributed_table('gated', 'id', shard_count => 8),
+       create_distributed_table('gated_people', 'person', shard_count => 8) \g /dev/null
+INSERT INTO gated SELECT id, k1000, x FROM visits;
+INSERT INTO gated_people SELECT id / 10, x FROM visits;
+VACUUM ANALYZE gated, gated_people;
+CREATE ROLE bench_analyst;
+-- One by one: Citus passes a label on with all of the text that it came in.
+SELECT dp_set_budget('bench', 4096, 1e-3) \g /dev/null
+SELECT dp_protect('gated', 'id', 'bench', query_eps => 0.1, reuse => '0') \g /dev/null
+SELECT dp_declare('gated', 'x', 0, 1) \g /dev/null
+SELECT dp_allow('gated', 'bench_analyst') \g /dev/null
+SELECT dp_protect('gated_people', 'person', 'bench', query_eps => 0.1, reuse => '0') \g /dev/null
+SELECT dp_declare('gated_people', 'x', 0, 1) \g /dev/null
+SELECT dp_allow('gated_people', 'bench_analyst') \g /dev/null
+SET citus.enable_ddl_propagation = off;
+TRUNCATE contenders, cases, turns;
+ALTER TABLE contenders ADD role name;
+INSERT INTO cases VALUES (1, 'one row a person'), (2, 'ten rows a person');
+INSERT INTO contenders VALUES
+    (0, '`dp_mean` of the owner', NULL, NULL, NULL),
+    (1, '`avg` of an analyst', NULL, '{1.3,1.3}', 'bench_analyst');
+DO $$
+DECLARE
+    queries CONSTANT text[] := ARRAY[
+        ['SELECT dp_mean(x, 0, 1, 0.1) FROM gated', 'SELECT avg(x) FROM gated'],
+        ['SELECT dp_mean(c, 0, 1, 0.1) FROM (SELECT dp_contribution(x, 0, 1) AS c
+          FROM (SELECT * FROM gated_people OFFSET 0) AS rows GROUP BY person) p',
+         'SELECT avg(x) FROM gated_people']];
+    c record;
+    run int;
+    began timestamptz;
+BEGIN
+    FOR run IN 0 .. current_setting('bench.runs')::int LOOP
+        FOR c IN
+            SELECT case_id, id, role FROM cases, contenders
+            ORDER BY case_id, CASE WHEN run % 2 = 0 THEN id END, id DESC
+        LOOP
+            PERFORM set_config('role', coalesce(c.role, 'none'), true);
+            began := clock_timestamp();
+            EXECUTE queries[c.case_id][c.id + 1];
+            PERFORM set_config('role', 'none', true);
+            IF run > 0 THEN
+                INSERT INTO turns VALUES (c.case_id, c.id, 1000 * extract(epoch FROM clock_timestamp() - began), run);
+            END IF;
+        END LOOP;
+    END LOOP;
+END $$;
+\echo
+\echo 'Plain SQL of a role that may not read the shards, the charge included.'
+\echo
+\echo '| rows | query | ms | fastest | over the query of the owner | median of pairs | goal |'
+\echo '| --- | --- | --- | --- | --- | --- | --- |'
+SELECT * FROM medians();
 
 -- The coordinator alone: it adds up parts that lie in a table of its own, sealed query by query, as each shard has one.
 CREATE UNLOGGED TABLE parts (of text, shards int, part_of int, k int, part text);

@@ -1,6 +1,6 @@
 -- Plain SQL of a role without SELECT, against the same answers by hand: a person in one row; ten rows of a person, of
 -- whom each counts for one row; and people in up to ten of a thousand groups. Run by scripts/bench in the session of
--- bench.sql, whose functions it uses; prints Markdown. Plans of the gate cannot be shown, so none is checked.
+-- bench.sql, whose functions it uses; prints Markdown. The plan of an answer is not shown, so none is checked.
 CREATE UNLOGGED TABLE gated AS
 SELECT i::int AS id, (i % greatest(:rows / 10, 1))::int AS person, random() AS x FROM generate_series(1, :rows) AS i;
 ALTER TABLE gated ALTER person SET NOT NULL, ALTER x SET NOT NULL, ADD PRIMARY KEY (id);
