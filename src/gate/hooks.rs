@@ -4,7 +4,7 @@
 //! they own nothing, and what they call of ours is guarded on its own.
 
 use std::cell::Cell;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 
 use pgrx::pg_sys::{
     self, DestReceiver, NodeTag, ParamListInfo, PlannedStmt, Query, QueryCompletion,
@@ -19,6 +19,7 @@ use crate::gate::rewrite::{self, Gate};
 use crate::gate::{label, message_filter, policy};
 use crate::pg::execution;
 use crate::pg::fmgr::guarded;
+use crate::pg::transaction::{self, Ends};
 use crate::pg::tree::{self, List, Ref};
 
 // As PostgreSQL has them: pgrx's own would catch each ERROR.
@@ -77,10 +78,9 @@ pub fn install() {
         {
             pg_sys::get_relation_stats_hook = Some(statistics);
         }
-        pg_sys::RegisterXactCallback(Some(transaction), std::ptr::null_mut());
-        pg_sys::RegisterSubXactCallback(Some(subtransaction), std::ptr::null_mut());
         pg_sys::register_label_provider(label::PROVIDER.as_ptr(), Some(relabel));
     }
+    transaction::listen(&ENDS);
     // SAFETY: it looks at the state of this process.
     if unsafe { pg_sys::IsTransactionState() } {
         remote::begin_within();
@@ -345,27 +345,14 @@ unsafe extern "C-unwind" fn own_statistics(
     inputs::statistics(entry, column, found)
 }
 
-#[pgrx::pg_guard]
-unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _context: *mut c_void) {
-    use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE};
-    if [XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE].contains(&event) {
-        message_filter::aborted(0);
+static ENDS: Ends = Ends {
+    ended: || {
+        message_filter::rolled_back(0);
         message_filter::set_asked(false);
         remote::end();
-    }
-}
-
-#[pgrx::pg_guard]
-unsafe extern "C-unwind" fn subtransaction(
-    event: pg_sys::SubXactEvent::Type,
-    _own: pg_sys::SubTransactionId,
-    _parent: pg_sys::SubTransactionId,
-    _context: *mut c_void,
-) {
-    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
-        message_filter::aborted(message_filter::depth());
-    }
-}
+    },
+    rolled_back: message_filter::rolled_back,
+};
 
 /// SECURITY LABEL: plans about the table are made again, and a label that is none is refused.
 #[pgrx::pg_guard]

@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 use pgrx::pg_sys;
 
 use crate::gate::defence::Defence;
+use crate::pg::transaction;
 
 thread_local! {
     /// What the level of messages was before it was raised, and in which depth of transactions; 0 in none.
@@ -74,12 +75,6 @@ fn listen() {
     }
 }
 
-/// How deep the current transaction is.
-pub fn depth() -> i32 {
-    // SAFETY: it reads a number.
-    unsafe { pg_sys::GetCurrentTransactionNestLevel() }
-}
-
 /// The time in which messages stay here. One within another changes nothing.
 pub struct Silence {
     /// The level of messages to the client before; `None` if others had raised it.
@@ -100,7 +95,7 @@ impl Silence {
         // SAFETY: a setting of this process.
         unsafe {
             let before = pg_sys::client_min_messages;
-            RAISED.set((before, depth()));
+            RAISED.set((before, transaction::depth()));
             // Parallel workers start with it.
             pg_sys::client_min_messages = before.max(most);
             Self {
@@ -126,7 +121,7 @@ fn lower(before: i32) {
 }
 
 /// A transaction of this depth has ended by an error: what it raised is put back.
-pub fn aborted(at: i32) {
+pub fn rolled_back(at: i32) {
     let (before, raised_at) = RAISED.get();
     if raised_at != 0 && raised_at >= at {
         lower(before);

@@ -26,6 +26,7 @@ pub mod sql_type;
 pub mod stack;
 #[cfg(feature = "pg_test")]
 pub mod test_helpers;
+pub mod transaction;
 pub mod tree;
 pub mod tree_text;
 pub mod varlena;

@@ -4,11 +4,11 @@
 //! keep it for too long: it is let go as soon as the answer is kept.
 
 use std::cell::RefCell;
-use std::ffi::c_void;
 
 use pgrx::pg_sys::{self, LOCKTAG};
 
 use crate::ledger::session;
+use crate::pg::transaction::{self, Ends};
 use crate::store::key::Key;
 
 /// What tells our locks from those of SQL, which have 1 and 2.
@@ -34,6 +34,12 @@ thread_local! {
     static ALL: RefCell<Option<All>> = const { RefCell::new(None) };
 }
 
+/// An [`Asking`] may be lost that was not dropped.
+static ENDS: Ends = Ends {
+    ended: || release(|_| true),
+    rolled_back: |depth| release(|taken| taken.depth >= depth),
+};
+
 /// The right to answer a question, which nobody else has as long as this lives.
 pub struct Asking(u64);
 
@@ -53,7 +59,7 @@ pub fn lock(key: &Key) -> Option<Asking> {
     // Before the lock is taken all else is done that can fail.
     let number = ALL.with_borrow_mut(|all| {
         let all = all.get_or_insert_with(|| {
-            listen();
+            transaction::listen(&ENDS);
             All::default()
         });
         all.taken.reserve(1);
@@ -62,10 +68,8 @@ pub fn lock(key: &Key) -> Option<Asking> {
     });
     let tag = tag(key);
     // SAFETY: the tag of a lock; it is let go by `release`, whatever comes.
-    let depth = unsafe {
-        pg_sys::LockAcquire(&raw const tag, MODE, true, false);
-        pg_sys::GetCurrentTransactionNestLevel()
-    };
+    unsafe { pg_sys::LockAcquire(&raw const tag, MODE, true, false) };
+    let depth = transaction::depth();
     let taken = Taken { number, tag, depth };
     ALL.with_borrow_mut(|all| all.get_or_insert_default().taken.push(taken));
     Some(Asking(number))
@@ -113,36 +117,5 @@ unsafe fn is_held(tag: &LOCKTAG) -> bool {
         return pg_sys::LockHeldByMe(tag, MODE);
         #[cfg(not(any(feature = "pg15", feature = "pg16")))]
         return pg_sys::LockHeldByMe(tag, MODE, false);
-    }
-}
-
-/// From now on this process hears of the ends of transactions, where an [`Asking`] may be lost that was not dropped.
-fn listen() {
-    // SAFETY: callbacks that stay for as long as the process.
-    unsafe {
-        pg_sys::RegisterXactCallback(Some(transaction), std::ptr::null_mut());
-        pg_sys::RegisterSubXactCallback(Some(subtransaction), std::ptr::null_mut());
-    }
-}
-
-#[pgrx::pg_guard]
-unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _context: *mut c_void) {
-    use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE};
-    if [XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE].contains(&event) {
-        release(|_| true);
-    }
-}
-
-#[pgrx::pg_guard]
-unsafe extern "C-unwind" fn subtransaction(
-    event: pg_sys::SubXactEvent::Type,
-    _own: pg_sys::SubTransactionId,
-    _parent: pg_sys::SubTransactionId,
-    _context: *mut c_void,
-) {
-    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
-        // SAFETY: a question to the transaction's state.
-        let depth = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
-        release(|taken| taken.depth >= depth);
     }
 }

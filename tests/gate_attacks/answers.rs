@@ -2,8 +2,9 @@
 
 use std::sync::Barrier;
 use std::thread;
+use std::time::Duration;
 
-use dp_mean_tests::{refused, run, value};
+use dp_mean_tests::{refusal, refused, run, value};
 use postgres::Client;
 
 use super::{Stage, down, version};
@@ -278,6 +279,55 @@ fn rights_are_asked_of_an_answer_that_is_kept() {
         let end = stage.attack(&mut client, sql);
         assert_eq!(end.error.expect("refused").0, "42501", "{sql}");
     }
+}
+
+/// A right that is taken away from one who waits for the answer of another: PostgreSQL makes no plan again for that.
+#[test]
+fn rights_end_for_who_waits_for_an_answer() {
+    let mut stage = Stage::new();
+    keep_answers(&mut stage);
+    stage.as_owner("SELECT dp_allow('visits', '{b}')");
+    stage.as_root(
+        "CREATE TABLE shops (region text, size integer); CREATE INDEX shops_region ON shops (region); \
+         GRANT SELECT ON shops TO {a}, {b}",
+    );
+    let other = stage.fill("{b}");
+    for (condition, down) in [("size > 1", None), ("size > 2", Some("rights"))] {
+        let asked =
+            format!("SELECT count(*) FROM visits JOIN shops USING (region) WHERE {condition}");
+        stage.as_root("GRANT SELECT ON shops TO {b}");
+        let (mut first, mut second) = (stage.analyst(), stage.database.connect_as(&other));
+        if let Some(down) = down {
+            run(&mut second, &self::down(down));
+        }
+        // Who asks first waits for the index, with the question in their hand.
+        let mut held = stage.database.connect();
+        run(&mut held, "BEGIN; REINDEX INDEX shops_region");
+        let end = thread::scope(|scope| {
+            let waiting = scope.spawn(|| first.simple_query(&asked).map(drop));
+            wait_for_waiting(&mut stage.root, 1);
+            let told = scope.spawn(|| second.simple_query(&asked).map(drop));
+            wait_for_waiting(&mut stage.root, 2);
+            stage.as_root("REVOKE SELECT ON shops FROM {b}");
+            run(&mut held, "COMMIT");
+            waiting.join().expect("no panic").expect("an answer");
+            told.join().expect("no panic")
+        });
+        let code = end.err().map(|error| refusal(&error, &asked).code);
+        let refused = down.is_none().then(|| "42501".to_owned());
+        assert_eq!(code, refused, "without {down:?}");
+    }
+    assert_eq!(stage.spent().1, 2);
+}
+
+/// Waits until this many sessions of the database wait for a lock.
+fn wait_for_waiting(client: &mut Client, sessions: i64) {
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let found = (0..1000).any(|_| {
+        thread::sleep(Duration::from_millis(10));
+        value::<i64>(client, waiting) == sessions
+    });
+    assert!(found, "no {sessions} sessions wait");
 }
 
 /// What is counted of reads while an answer is computed, of the protected table and of all others.
