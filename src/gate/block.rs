@@ -4,14 +4,17 @@
 use std::rc::Rc;
 
 use pgrx::pg_sys::{
-    self, FromExpr, JoinExpr, JoinType, Node, Oid, Query, RTEKind, RangeTblRef, SortGroupClause,
+    self, FromExpr, JoinExpr, JoinType, Node, NodeTag, Oid, Query, RTEKind, RangeTblRef,
+    SortGroupClause,
 };
 
 use crate::gate::access;
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
+use crate::gate::inputs;
 use crate::gate::policy::{Policy, quoted_name};
+use crate::gate::public_keys::{self, Public};
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::released;
 use crate::ledger::session;
@@ -55,7 +58,9 @@ pub struct Block<'t> {
 pub struct GroupKey<'t> {
     /// As the query has it.
     pub written: Ref<'t, Node>,
-    /// As it is computed for private rows, in its one form.
+    /// As it is computed for private rows.
+    pub computed: Ref<'t, Node>,
+    /// That in its one form.
     pub safe: Ref<'t, Node>,
     /// The type modifier of that.
     pub modifier: i32,
@@ -63,8 +68,28 @@ pub struct GroupKey<'t> {
     pub is_unit: bool,
     /// Its number in GROUPING SETS.
     pub reference: u32,
-    /// The public list of its values.
-    pub values: Option<Vec<String>>,
+    /// What is public of its values.
+    pub public: Option<Public>,
+}
+
+/// The conditions that all rows meet which come of a part of FROM.
+fn conditions_of(node: Ref<Node>) -> Vec<Ref<Node>> {
+    stack::check();
+    let (own, below) = if let Some(join) = node.cast::<JoinExpr>() {
+        match join.jointype() {
+            JoinType::JOIN_INNER => (join.quals(), vec![join.larg(), join.rarg()]),
+            JoinType::JOIN_LEFT => (None, vec![join.larg()]),
+            JoinType::JOIN_RIGHT => (None, vec![join.rarg()]),
+            _ => (None, Vec::new()),
+        }
+    } else if let Some(from) = node.cast::<FromExpr>() {
+        let parts = from.fromlist().into_iter().map(Some);
+        (from.quals(), parts.collect())
+    } else {
+        return Vec::new();
+    };
+    let below = below.into_iter().flatten().flat_map(conditions_of);
+    inputs::conjuncts(own).into_iter().chain(below).collect()
 }
 
 impl<'t> Block<'t> {
@@ -240,6 +265,12 @@ impl<'t> Block<'t> {
         }
     }
 
+    /// The conditions that all rows meet: those of WHERE and of inner joins.
+    pub fn conditions(&self) -> Vec<Ref<'t, Node>> {
+        let from = self.query.jointree().expect("a query has FROM");
+        conditions_of(from.node())
+    }
+
     /// The keys of GROUP BY.
     pub fn keys(&self) -> Checked<Vec<GroupKey<'t>>> {
         let clauses = self.query.groupClause().nodes();
@@ -249,7 +280,16 @@ impl<'t> Block<'t> {
                 "Group by fewer columns.",
             ));
         }
-        clauses.into_iter().map(|clause| self.key(clause)).collect()
+        let keys = clauses.into_iter().map(|clause| self.key(clause));
+        let mut keys = keys.collect::<Checked<Vec<_>>>()?;
+        let groups = keys.iter().filter_map(|key| key.public.as_ref());
+        let groups = groups.fold(1, |all: usize, key| all.saturating_mul(key.count()));
+        if groups > public_keys::MOST_GROUPS {
+            for key in &mut keys {
+                key.public = key.public.take().filter(|public| public.is_declared);
+            }
+        }
+        Ok(keys)
     }
 
     fn key(&self, clause: Ref<'t, SortGroupClause>) -> Checked<GroupKey<'t>> {
@@ -266,16 +306,14 @@ impl<'t> Block<'t> {
             return Err("cannot group by values of this type".into());
         }
         expression::check_key(written)?;
-        let column = written.cast::<pg_sys::Var>();
-        let column = column.filter(|column| column.varno() == self.index);
-        let values = column.and_then(|column| self.policy.values(column.varattno()));
         Ok(GroupKey {
             written,
+            computed: safe,
             safe: formed.node,
             modifier: formed.modifier,
             is_unit: self.is_unit(written),
             reference: clause.tleSortGroupRef(),
-            values: values.map(<[String]>::to_vec),
+            public: public_keys::of(self, written),
         })
     }
 
@@ -301,7 +339,7 @@ impl<'t> Block<'t> {
     pub fn check_shown(&self, keys: &[GroupKey<'t>], sets: &[Vec<bool>]) -> Checked<()> {
         let is_hidden = |set: &Vec<bool>| {
             let mut keys = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
-            keys.clone().any(|(key, _)| key.is_unit) && !keys.all(|(key, _)| key.values.is_some())
+            keys.clone().any(|(key, _)| key.is_unit) && !keys.all(|(key, _)| key.public.is_some())
         };
         match sets.iter().any(is_hidden) {
             false => Ok(()),
@@ -370,15 +408,26 @@ impl<'t> Block<'t> {
         if let Some(same) = node.cast::<pg_sys::RelabelType>() {
             return same.arg().is_some_and(|arg| self.is_never_null(arg));
         }
-        // Casts from integers to numbers answer always.
-        let Some(call) = node.cast::<pg_sys::FuncExpr>() else {
+        if [NodeTag::T_NullTest, NodeTag::T_BooleanTest].contains(&node.tag()) {
+            return true;
+        }
+        let arguments = if let Some(all) = node.cast::<pg_sys::BoolExpr>() {
+            all.args()
+        } else if let Some(comparison) = node.operator() {
+            match node.tag() == NodeTag::T_OpExpr && expression::is_comparison(comparison) {
+                true => comparison.args(),
+                false => return false,
+            }
+        } else if let Some(call) = node.cast::<pg_sys::FuncExpr>() {
+            // Casts from integers to numbers answer always.
+            match expression::is_total_cast(call.funcid()) && call.args().nodes().len() == 1 {
+                true => call.args(),
+                false => return false,
+            }
+        } else {
             return false;
         };
-        let arguments = call.args().nodes();
-        let is_cast = expression::is_total_cast(call.funcid()) && arguments.len() == 1;
-        is_cast
-            && arguments
-                .into_iter()
-                .all(|argument| self.is_never_null(argument))
+        let mut arguments = arguments.into_iter();
+        arguments.all(|argument| self.is_never_null(argument))
     }
 }

@@ -53,6 +53,11 @@ pub fn formed<'t>(
     })
 }
 
+/// Whether equal values of a type are the same bytes.
+pub fn has_one_form(kind: Oid, collation: Oid) -> bool {
+    matches!(equality(kind, collation), Ok(Equality::Bytes))
+}
+
 /// What the catalog says of a type, and what is known of the others.
 fn equality(kind: Oid, collation: Oid) -> Checked<Equality> {
     let is_deterministic = || match collation == Oid::INVALID

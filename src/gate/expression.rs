@@ -435,6 +435,20 @@ pub fn is_total_cast(function: Oid) -> bool {
     }
 }
 
+/// Whether an operator compares two values, and answers always: it is strict, and leakproof as those of PostgreSQL are
+/// that only compare.
+pub fn is_comparison(operator: Ref<pg_sys::OpExpr>) -> bool {
+    // SAFETY: it fills in a field of a node that lives, and looks into the catalog.
+    unsafe {
+        pg_sys::set_opfuncid(operator.pointer());
+        let function = operator.opfuncid();
+        function.to_u32() < FIRST_OF_OTHERS
+            && pg_sys::get_func_rettype(function) == pg_sys::BOOLOID
+            && pg_sys::func_strict(function)
+            && pg_sys::get_func_leakproof(function)
+    }
+}
+
 /// The public range of a number, from the bounds of columns.
 pub fn range(
     node: Ref<Node>,

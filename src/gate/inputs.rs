@@ -108,7 +108,7 @@ fn sift_both<'t>(
 }
 
 /// The conditions that are joined by AND.
-fn conjuncts(condition: Option<Ref<Node>>) -> Vec<Ref<Node>> {
+pub fn conjuncts(condition: Option<Ref<Node>>) -> Vec<Ref<Node>> {
     stack::check();
     let Some(condition) = condition else {
         return Vec::new();

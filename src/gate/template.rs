@@ -17,7 +17,7 @@ use crate::gate::policy::quoted_name;
 use crate::gate::rejection::{Checked, Reason};
 use crate::ledger::session;
 use crate::pg::procedure;
-use crate::pg::tree::{self, Ref};
+use crate::pg::tree::{self, Ref, Step};
 
 /// The most keys and contributions that `dp_groups` takes.
 const MOST_PARTS: usize = 62;
@@ -120,7 +120,7 @@ pub fn write<'t>(
         template.answers.clear();
         let is_grouped = set.contains(&true);
         let mut of_set = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
-        let listed = is_grouped && of_set.all(|(key, _)| key.values.is_some());
+        let listed = is_grouped && of_set.all(|(key, _)| key.public.is_some());
         let row = match listed {
             true => Level::RowBelow,
             false => Level::Row,
@@ -284,22 +284,11 @@ impl<'t> Template<'_, 't> {
     }
 
     /// A group for each combination of public values, with rows or without.
-    fn write_listed(&self, keys: &[usize], unit: usize, columns: &str) -> Checked<String> {
-        let lists = keys.iter().map(|i| {
+    fn write_listed(&mut self, keys: &[usize], unit: usize, columns: &str) -> Checked<String> {
+        let lists = keys.iter().filter_map(|i| {
             let key = &self.keys[i - 1];
-            let values = key.values.as_deref().unwrap_or(&[]);
-            let values: Vec<_> = values.iter().map(|value| array_element(value)).collect();
-            // The same value may be written in several ways.
-            let once = if Defence::Listed.stands() {
-                "DISTINCT "
-            } else {
-                ""
-            };
-            format!(
-                "(SELECT {once}pg_catalog.unnest('{{{}}}'::{}[]) AS k{i}) v{i}",
-                values.join(",").replace('\'', "''"),
-                base_type_name(key)
-            )
+            let set = key.public.as_ref()?.set(*i, &base_type_name(key));
+            Some(format!("({set}) v{i}"))
         });
         let named = keys
             .iter()
@@ -307,13 +296,27 @@ impl<'t> Template<'_, 't> {
             .collect::<Vec<_>>()
             .join(", ");
         let lists = lists.collect::<Vec<_>>().join(" CROSS JOIN ");
-        let all = format!("(SELECT {named} FROM {lists}) v");
+        let all = format!("SELECT {named} FROM {lists}");
+        let all = match self.conditions_on(keys).as_slice() {
+            [] => format!("({all}) v"),
+            conditions => {
+                let conditions = conditions.iter().map(|i| format!("${i}"));
+                let conditions = conditions.collect::<Vec<_>>().join(" AND ");
+                format!("(SELECT * FROM ({all}) v WHERE {conditions}) v")
+            }
+        };
         if self.answers.is_empty() {
             return Ok(format!("SELECT {columns} FROM {all}"));
         }
-        let same = keys
-            .iter()
-            .map(|i| format!("v.k{i} OPERATOR(pg_catalog.=) b.k{i}"));
+        let same = keys.iter().filter_map(|i| {
+            let key = &self.keys[i - 1];
+            let [one, other] = ["v", "b"].map(|side| format!("{side}.k{i}"));
+            Some(
+                key.public
+                    .as_ref()?
+                    .same(&one, &other, &base_type_name(key)),
+            )
+        });
         let same = same.collect::<Vec<_>>().join(" AND ");
         // By the keys that people are kept in too, where they are: dp_groups is only taken so.
         let kept = keys.iter().filter(|_| self.level == Level::Groups);
@@ -326,6 +329,41 @@ impl<'t> Template<'_, 't> {
         Ok(format!(
             "SELECT {columns} FROM {all} LEFT JOIN {below} ON {same} GROUP BY {by}"
         ))
+    }
+
+    /// The conditions of the analyst on public values alone, as parameters: of values that they exclude there is no
+    /// group. The values are columns of the only entry in FROM, in the order of the keys.
+    fn conditions_on(&mut self, keys: &[usize]) -> Vec<usize> {
+        let all = self.keys;
+        let value_of = |node: Ref<'t, Node>| {
+            let is_it = |i: &usize| all[i - 1].computed.same(node);
+            let place = keys.iter().position(is_it)?;
+            let (kind, collation) = (tree::type_of(node), tree::collation_of(node));
+            // A list of a domain is one of its base type.
+            (kind == tree::base_type(kind, -1).0).then(|| {
+                let number = i16::try_from(place + 1).expect("few keys");
+                tree::var(node.memory(), 1, number, kind, -1, collation)
+            })
+        };
+        let conditions = self.block.conditions().into_iter().filter(|condition| {
+            let (mut names_key, mut names_other) = (false, tree::has_sublinks(*condition));
+            tree::search(*condition, &mut |node, _| {
+                if value_of(node).is_some() {
+                    names_key = true;
+                    return Step::Past;
+                }
+                names_other |= node.cast::<pg_sys::Var>().is_some();
+                Step::Below
+            });
+            names_key && !names_other
+        });
+        let conditions: Vec<_> = conditions
+            .map(|condition| tree::change(condition.copy(), &mut |node| value_of(node)))
+            .collect();
+        let places = conditions
+            .into_iter()
+            .map(|condition| self.parameter(condition));
+        places.collect()
     }
 
     /// The condition that a group may be shown.
@@ -385,11 +423,6 @@ fn filtered(filter: Option<String>) -> String {
 /// A number as a constant of type float8, the same to the last bit.
 fn float(value: f64) -> String {
     format!("'{value:?}'::pg_catalog.float8")
-}
-
-/// A value in the text of an array.
-fn array_element(value: &str) -> String {
-    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// A type with its schema and modifier.

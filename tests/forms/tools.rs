@@ -88,7 +88,7 @@ fn a_case_as_dimension() {
            GROUP BY CASE WHEN "public"."visits"."age" < 30 THEN 'young'
                WHEN ("public"."visits"."age" >= 30) AND ("public"."visits"."age" < 60) THEN 'middle' ELSE 'old' END
            ORDER BY "ages" ASC"#,
-        2,
+        1,
     );
 }
 
@@ -102,9 +102,11 @@ fn numbers_in_bins() {
            ORDER BY FLOOR((("public"."visits"."cost" - 0.0) / 12.5)) * 12.5 + 0.0 ASC"#,
         2,
     );
-    world.same(
+    world.same_as(
         "SELECT width_bucket(cost, 0, 100, 5), count(*) FROM visits GROUP BY 1 ORDER BY 1",
-        2,
+        "SELECT width_bucket(cost, 0, 100, 5), count(*) FROM visits GROUP BY 1 \
+         UNION ALL SELECT 0, 0 UNION ALL SELECT 6, 0 ORDER BY 1",
+        1,
     );
     world.same(
         "SELECT FLOOR(age / 10) * 10 AS age, AVG(cost) FROM visits GROUP BY 1 ORDER BY 1",

@@ -1,0 +1,288 @@
+//! Keys of groups whose values are public, as the owner declares them or as the query says itself: a condition, CASE of
+//! constants, parts of dates, bins. Groups of them need no choice, and are there with rows or without.
+
+use pgrx::pg_sys::{self, Node, Oid};
+
+use crate::gate::block::Block;
+use crate::gate::canonical_keys;
+use crate::gate::defence::Defence;
+use crate::pg::stack;
+use crate::pg::tree::{self, Ref};
+
+/// The most groups of values that the query says itself.
+pub const MOST_GROUPS: usize = 10_000;
+
+/// The most values of CASE.
+const MOST_OF_CASE: usize = 1000;
+
+/// How many values an enum is taken to have: its type says it when the query runs.
+const OF_ENUM: usize = 100;
+
+/// The values of a key, but NULL.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// As texts of the key's type.
+    Listed(Vec<String>),
+    /// Those of its type, an enum.
+    Enum,
+}
+
+/// What is public of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Public {
+    pub values: Values,
+    /// Whether NULL is a value of it, too.
+    pub has_null: bool,
+    /// Whether the owner has declared them.
+    pub is_declared: bool,
+}
+
+impl Public {
+    /// How many groups it makes.
+    pub fn count(&self) -> usize {
+        let values = match &self.values {
+            Values::Listed(values) => values.len(),
+            Values::Enum => OF_ENUM,
+        };
+        values + usize::from(self.has_null)
+    }
+
+    /// The values in FROM, as the column `k{i}` of type `kind`.
+    pub fn set(&self, i: usize, kind: &str) -> String {
+        let values = match &self.values {
+            Values::Listed(values) => format!("pg_catalog.unnest({})", array(values, kind)),
+            Values::Enum => {
+                format!("pg_catalog.unnest(pg_catalog.enum_range(NULL::{kind}))")
+            }
+        };
+        // The same value may be written in several ways.
+        let once = match Defence::Listed.stands() {
+            true => "DISTINCT ",
+            false => "",
+        };
+        let null = match self.has_null {
+            true => format!(" UNION ALL SELECT NULL::{kind}"),
+            false => String::new(),
+        };
+        format!("SELECT {once}{values} AS k{i}{null}")
+    }
+
+    /// The condition that two keys of type `kind` are the same.
+    pub fn same(&self, one: &str, other: &str, kind: &str) -> String {
+        const EQUALS: &str = "OPERATOR(pg_catalog.=)";
+        if !self.has_null {
+            return format!("{one} {EQUALS} {other}");
+        }
+        // A condition that rows can be hashed by: any value stands for NULL.
+        let any = match &self.values {
+            Values::Listed(values) => {
+                format!("({})[1]", array(&values[..values.len().min(1)], kind))
+            }
+            Values::Enum => format!("pg_catalog.enum_first(NULL::{kind})"),
+        };
+        format!(
+            "COALESCE({one}, {any}) {EQUALS} COALESCE({other}, {any}) AND ({one} IS NULL) {EQUALS} ({other} IS NULL)"
+        )
+    }
+}
+
+/// An array of a type.
+fn array(values: &[String], kind: &str) -> String {
+    let element =
+        |value: &String| format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""));
+    let values: Vec<_> = values.iter().map(element).collect();
+    format!("'{{{}}}'::{kind}[]", values.join(",").replace('\'', "''"))
+}
+
+/// What is public of a key, as the query has it.
+pub fn of<'t>(block: &Block<'t>, key: Ref<'t, Node>) -> Option<Public> {
+    let column = key.cast::<pg_sys::Var>();
+    let column = column.filter(|column| column.varno() == block.index);
+    let declared = column.and_then(|column| block.policy.values(column.varattno()));
+    if let Some(declared) = declared {
+        return Some(Public {
+            values: Values::Listed(declared.to_vec()),
+            has_null: false,
+            is_declared: true,
+        });
+    }
+    let key = block.checker.folded(key.copy());
+    let (kind, _) = tree::base_type(tree::type_of(key), -1);
+    let has_null = !block.is_never_null(key);
+    // SAFETY: a lookup in the catalog, which answers for any number.
+    let is_enum = unsafe { pg_sys::get_typtype(kind) } as u8 == pg_sys::TYPTYPE_ENUM;
+    if is_enum {
+        return Some(Public {
+            values: Values::Enum,
+            has_null,
+            is_declared: false,
+        });
+    }
+    let mut found = Found {
+        is_plain: canonical_keys::has_one_form(kind, tree::collation_of(key)),
+        ..Found::default()
+    };
+    if !found.add(block, key) {
+        return None;
+    }
+    found.values.sort();
+    found.values.dedup();
+    Some(Public {
+        values: Values::Listed(found.values),
+        has_null: found.has_null,
+        is_declared: false,
+    })
+}
+
+/// The values that an expression can have.
+#[derive(Default)]
+struct Found {
+    values: Vec<String>,
+    has_null: bool,
+    /// Whether equal values of the key look alike, so that constants are values as they are.
+    is_plain: bool,
+}
+
+/// Casts between numbers, of whole numbers.
+const CASTS: [u32; 7] = [
+    pg_sys::F_INT2_NUMERIC,
+    pg_sys::F_INT4_NUMERIC,
+    pg_sys::F_INT8_NUMERIC,
+    pg_sys::F_INT2_FLOAT8,
+    pg_sys::F_INT4_FLOAT8,
+    pg_sys::F_INT8_FLOAT8,
+    pg_sys::F_FLOAT8_NUMERIC,
+];
+
+impl Found {
+    fn add_numbers(&mut self, numbers: std::ops::RangeInclusive<i32>) {
+        self.values.extend(numbers.map(|number| number.to_string()));
+    }
+
+    /// Adds those of an expression; whether they are known.
+    fn add<'t>(&mut self, block: &Block<'t>, node: Ref<'t, Node>) -> bool {
+        stack::check();
+        if self.values.len() > MOST_OF_CASE {
+            return false;
+        }
+        if let Some(same) = node.cast::<pg_sys::RelabelType>() {
+            return same.arg().is_some_and(|arg| self.add(block, arg));
+        }
+        if let Some(constant) = node.cast::<pg_sys::Const>() {
+            match constant.constisnull() {
+                true => self.has_null = true,
+                false => self.values.push(text_of(constant)),
+            }
+            return self.is_plain;
+        }
+        if let Some(case) = node.cast::<pg_sys::CaseExpr>() {
+            let whens = case.args().into_iter().all(|when| {
+                let when = when.cast::<pg_sys::CaseWhen>();
+                let result = when.and_then(|when| when.result());
+                result.is_some_and(|result| self.add(block, result))
+            });
+            return whens
+                && match case.defresult() {
+                    Some(other) => self.add(block, other),
+                    None => {
+                        self.has_null = true;
+                        true
+                    }
+                };
+        }
+        if let Some(first) = node.cast::<pg_sys::CoalesceExpr>() {
+            let args = first.args().nodes();
+            let is_null_seen = self.has_null;
+            let known = args.iter().all(|arg| self.add(block, *arg));
+            let last = args.last();
+            self.has_null = is_null_seen || !last.is_some_and(|last| block.is_never_null(*last));
+            return known;
+        }
+        if tree::type_of(node) == pg_sys::BOOLOID {
+            self.values.extend(["false", "true"].map(str::to_owned));
+            self.has_null |= !block.is_never_null(node);
+            return true;
+        }
+        let Some(call) = node.cast::<pg_sys::FuncExpr>() else {
+            return false;
+        };
+        if CASTS.contains(&call.funcid().to_u32()) {
+            let arg = call.args().into_iter().next();
+            // Numbers that are listed are whole, and written alike in all types.
+            return arg
+                .filter(|arg| arg.cast::<pg_sys::FuncExpr>().is_some())
+                .is_some_and(|arg| self.add(block, arg));
+        }
+        let is_there = |arg: Ref<'t, Node>| block.is_never_null(of_date(arg).unwrap_or(arg));
+        self.has_null |= !call.args().into_iter().all(is_there);
+        self.add_results(call)
+    }
+
+    /// Adds the results of a function of PostgreSQL that has few.
+    fn add_results(&mut self, call: Ref<pg_sys::FuncExpr>) -> bool {
+        let args = call.args().nodes();
+        match call.funcid().to_u32() {
+            pg_sys::F_SIGN_FLOAT8 | pg_sys::F_SIGN_NUMERIC => self.add_numbers(-1..=1),
+            pg_sys::F_EXTRACT_TEXT_DATE
+            | pg_sys::F_EXTRACT_TEXT_TIMESTAMP
+            | pg_sys::F_EXTRACT_TEXT_TIMESTAMPTZ
+            | pg_sys::F_DATE_PART_TEXT_DATE
+            | pg_sys::F_DATE_PART_TEXT_TIMESTAMP
+            | pg_sys::F_DATE_PART_TEXT_TIMESTAMPTZ => {
+                let part = args.first().and_then(|part| part.cast::<pg_sys::Const>());
+                let Some(part) = part.filter(|part| !part.constisnull()) else {
+                    return false;
+                };
+                match text_of(part).to_lowercase().as_str() {
+                    "month" => self.add_numbers(1..=12),
+                    "quarter" => self.add_numbers(1..=4),
+                    "week" => self.add_numbers(1..=53),
+                    "day" => self.add_numbers(1..=31),
+                    "doy" => self.add_numbers(1..=366),
+                    "dow" => self.add_numbers(0..=6),
+                    "isodow" => self.add_numbers(1..=7),
+                    "hour" => self.add_numbers(0..=23),
+                    "minute" => self.add_numbers(0..=59),
+                    _ => return false,
+                }
+            }
+            pg_sys::F_WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4
+            | pg_sys::F_WIDTH_BUCKET_NUMERIC_NUMERIC_NUMERIC_INT4 => {
+                let count = args
+                    .get(3)
+                    .and_then(|count| tree::constant(*count))
+                    .flatten();
+                let count = count.and_then(|count| i32::try_from(count.value() as i64).ok());
+                match count {
+                    Some(count @ 1..=9998) => self.add_numbers(0..=count + 1),
+                    _ => return false,
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// The date that a time is made of.
+fn of_date(node: Ref<Node>) -> Option<Ref<Node>> {
+    let call = node.cast::<pg_sys::FuncExpr>()?;
+    let casts = [pg_sys::F_TIMESTAMP_DATE, pg_sys::F_TIMESTAMPTZ_DATE];
+    casts
+        .contains(&call.funcid().to_u32())
+        .then(|| call.args().into_iter().next())?
+}
+
+/// A constant that is not NULL, as text.
+fn text_of(constant: Ref<pg_sys::Const>) -> String {
+    let (mut output, mut is_varlena) = (Oid::INVALID, false);
+    // SAFETY: a constant of this type.
+    unsafe {
+        pg_sys::getTypeOutputInfo(
+            tree::type_of(constant.node()),
+            &raw mut output,
+            &raw mut is_varlena,
+        );
+        tree::text_of(pg_sys::OidOutputFunctionCall(output, constant.constvalue()))
+    }
+}
