@@ -10,8 +10,7 @@ UP TO eps IS
     'removing one row, all points together; each GROUP BY group is one release, and disjoint groups together cost eps '
     'once. NULL and NaN in x are ignored. lo < hi finite; points from 1 to 100000, none nearer to the next than '
     'float8 can distinguish; 2^-20 <= eps <= 50; none of lo, hi, points, eps, mech may be NULL {or_depend} Mechanism '
-    'tree: noisy counts of a tree with 16 branches, made consistent (Hay, Rastogi, Miklau, Suciu 2010; Qardaji, Yang, '
-    'Li 2013).';
+    'tree: noisy counts of a tree, made consistent (Hay, Rastogi, Miklau, Suciu 2010; Qardaji, Yang, Li 2013).';
 UP TO mech IS
     'Private distribution function of x: the part of the rows below each of several points at equal distances, the '
     'last of which is hi; an array of float8 that rises from 0 to 1 and is never NULL. By the mechanism mech, tree: '

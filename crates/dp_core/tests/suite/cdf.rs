@@ -5,7 +5,7 @@ use dp_core::encoding::buckets::Buckets;
 use dp_core::encoding::grid::Bounds;
 use dp_core::encoding::sums::Totals;
 use dp_core::error::ParameterError;
-use dp_core::mechanism::cdf::consistent::{BRANCHES, leaves, rising};
+use dp_core::mechanism::cdf::consistent::{best_branches, leaves, rising};
 use dp_core::mechanism::cdf::tree::Cdf;
 use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::Bits;
@@ -53,9 +53,10 @@ impl Bits for Noting {
 
 /// The nodes of each level, from the leaves on, that a tree of that many leaves has.
 fn nodes(leaves: usize) -> Vec<usize> {
+    let branches = best_branches(leaves);
     let mut nodes = vec![leaves];
-    while nodes[nodes.len() - 1] > BRANCHES {
-        nodes.push(nodes[nodes.len() - 1].div_ceil(BRANCHES));
+    while nodes[nodes.len() - 1] > branches {
+        nodes.push(nodes[nodes.len() - 1].div_ceil(branches));
     }
     nodes
 }
@@ -64,7 +65,7 @@ fn nodes(leaves: usize) -> Vec<usize> {
 #[cfg(feature = "testing")]
 #[test]
 fn a_row_moves_one_count_of_each_level_by_1() {
-    for points in [1, 2, 16, 17, 40, 256, 257, 5000] {
+    for points in [1, 2, 16, 17, 64, 256, 257, 5000] {
         let mechanism = cdf(points, 1.0);
         let exact = |counts: &[i128]| -> Vec<i128> {
             let mut words = Noting::new(1);
@@ -86,7 +87,7 @@ fn a_row_moves_one_count_of_each_level_by_1() {
                     assert_eq!(moved, i128::from(i == node), "{points} {row}");
                 }
                 from += many;
-                node /= BRANCHES;
+                node /= best_branches(points);
             }
         }
     }
@@ -97,7 +98,7 @@ fn a_row_moves_one_count_of_each_level_by_1() {
 #[test]
 fn the_noise_of_each_level_follows_the_law_that_the_proof_is_about() {
     const DRAWS: u64 = 20_000;
-    for points in [3, 17, 257] {
+    for points in [3, 64, 257] {
         let e = 1.8;
         let levels = nodes(points);
         let mechanism = cdf(points, e);
@@ -132,7 +133,7 @@ fn the_noise_of_each_level_follows_the_law_that_the_proof_is_about() {
 /// On all small histograms: the law of all counts together, of neighbours. It is a product of geometric laws.
 #[test]
 fn no_row_changes_the_counts_by_more_than_epsilon() {
-    // A tree of 17 leaves has 2 levels; the rows are in 3 of the leaves, two of them below one node.
+    // A tree of 64 leaves has 2 levels; the rows are in 3 of the leaves, two of them below one node.
     let (e, levels) = (1.0, 2.0);
     let mut worst = 0.0f64;
     for rows in histograms(3, 2) {
@@ -156,7 +157,7 @@ fn no_row_changes_the_counts_by_more_than_epsilon() {
 #[test]
 fn consistent_counts_are_those_of_least_squares() {
     let mut words = Seeded::new(3);
-    for points in [1, 5, 16, 17, 33, 256, 300, 4097] {
+    for points in [1, 5, 16, 17, 64, 100, 256, 300, 1000, 4097] {
         let levels: Vec<Vec<i64>> = nodes(points)
             .into_iter()
             .map(|many| {
@@ -165,7 +166,7 @@ fn consistent_counts_are_those_of_least_squares() {
                     .collect()
             })
             .collect();
-        let found = leaves(&levels);
+        let found = leaves(&levels, best_branches(points));
         assert_eq!(found.len(), points);
         // The errors of all nodes, from the guesses of the leaves.
         let mut guesses = found;
@@ -174,7 +175,7 @@ fn consistent_counts_are_those_of_least_squares() {
             let pairs = counts.iter().zip(&guesses);
             errors.push(pairs.map(|(count, guess)| *count as f64 - guess).collect());
             guesses = guesses
-                .chunks(BRANCHES)
+                .chunks(best_branches(points))
                 .map(|nodes| nodes.iter().sum())
                 .collect();
         }
@@ -182,7 +183,7 @@ fn consistent_counts_are_those_of_least_squares() {
             let mut node = leaf;
             let above = errors.iter().map(|errors| {
                 let error = errors[node];
-                node /= BRANCHES;
+                node /= best_branches(points);
                 error
             });
             let sum: f64 = above.sum();
@@ -225,7 +226,7 @@ fn rising_numbers_are_the_nearest_ones() {
 #[test]
 fn answers_are_parts_of_the_rows() {
     let mut words = Seeded::new(5);
-    for points in [1usize, 2, 16, 17, 1000] {
+    for points in [1usize, 2, 16, 64, 1000] {
         let counts: Vec<i128> = (0..points).map(|i| 1_000 + (i % 7) as i128 * 500).collect();
         let all: i128 = counts.iter().sum();
         let answers = cdf(points, 50.0).release_from(&totals(&counts), &mut words);

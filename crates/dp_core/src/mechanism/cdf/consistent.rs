@@ -2,17 +2,43 @@
 
 use crate::memory;
 
-/// Children of a node.
-pub const BRANCHES: usize = 16;
+/// How many children the nodes of a tree have over that many leaves, so that the parts of the rows up to a leaf have the
+/// least noise on average.
+///
+/// Of a node with `b` children whose counts have variance `v` from what is below them, the sum of the first `a`
+/// children, and of the part `p` of the next one, is what that part of the node is, and noise of variance `v (a + p^2 -
+/// (a + p)^2 / b)`: on average `v (b - 1) / 6`. The levels add up, and with `h` levels all noise is `h^2` times as
+/// large. `v` is 1 for leaves and `b v / (1 + b v)` for those above nodes of variance `v`. For a number of levels the
+/// fewest children are best.
+pub fn best_branches(leaves: usize) -> usize {
+    let error = |branches: usize| {
+        let (mut nodes, mut levels, mut variance, mut sum) = (leaves, 1.0f64, 1.0, 0.0);
+        while nodes > branches {
+            sum += variance * (branches as f64 - 1.0);
+            variance *= branches as f64 / (1.0 + branches as f64 * variance);
+            nodes = nodes.div_ceil(branches);
+            levels += 1.0;
+        }
+        levels * levels * (sum + variance * (nodes as f64 - 1.0))
+    };
+    let fewest = |levels: u32| {
+        let reaches = |branches: &usize| branches.saturating_pow(levels) >= leaves;
+        let root = (leaves as f64).powf(1.0 / f64::from(levels)) as usize;
+        (root.max(3) - 1..).find(reaches).unwrap_or(leaves)
+    };
+    let all = (1..=20).map(fewest);
+    all.min_by(|one, other| error(*one).total_cmp(&error(*other)))
+        .unwrap_or(leaves)
+}
 
 /// The best guess of each leaf, from the noisy counts of all nodes, whose noise has one variance: by least squares, so
 /// that every node is the sum of its children. `levels` begins with the leaves; the nodes of the next level are the
-/// sums of 16 each.
+/// sums of that many `branches` each.
 ///
 /// Bottom up, a node is guessed from what is below it: its own count and the sum of its children's guesses, weighted by
 /// the inverses of their variances. Top down, what a node is guessed to be by all is shared out to its children, in
 /// proportion to their variances (Hay, Rastogi, Miklau, Suciu 2010; of nodes with fewer children, too).
-pub fn leaves(levels: &[Vec<i64>]) -> Vec<f64> {
+pub fn leaves(levels: &[Vec<i64>], branches: usize) -> Vec<f64> {
     let Some((first, others)) = levels.split_first() else {
         return Vec::new();
     };
@@ -21,7 +47,7 @@ pub fn leaves(levels: &[Vec<i64>]) -> Vec<f64> {
     let mut guesses = vec![plain];
     for counts in others {
         let below = guesses.last().map_or(&[][..], Vec::as_slice);
-        let nodes = counts.iter().zip(below.chunks(BRANCHES));
+        let nodes = counts.iter().zip(below.chunks(branches));
         let guess = nodes.map(|(count, children)| {
             let (sum, variance) = add(children);
             let weight = variance / (1.0 + variance);
@@ -35,7 +61,7 @@ pub fn leaves(levels: &[Vec<i64>]) -> Vec<f64> {
     for level in guesses.iter().rev() {
         let parents = known.iter().copied().map(Some);
         let parents = parents.chain(std::iter::repeat(None));
-        let shared = level.chunks(BRANCHES).zip(parents);
+        let shared = level.chunks(branches).zip(parents);
         let values = shared.flat_map(|(children, parent)| {
             let (sum, variance) = add(children);
             // At the top there is no parent.

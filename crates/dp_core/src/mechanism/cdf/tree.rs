@@ -5,7 +5,7 @@
 use crate::encoding::buckets::Buckets;
 use crate::encoding::grid::Grid;
 use crate::encoding::sums::Totals;
-use crate::mechanism::cdf::consistent::{BRANCHES, leaves, rising};
+use crate::mechanism::cdf::consistent::{best_branches, leaves, rising};
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism, PURE};
 use crate::memory;
 use crate::privacy::cost::Loss;
@@ -16,7 +16,7 @@ use crate::sampler::staircase::Staircase;
 pub(crate) const ENTRY: Entry<Cdf> = Entry {
     info: Info {
         name: "tree",
-        what: "two-sided geometric noise on the counts of a tree with 16 branches, made consistent",
+        what: "two-sided geometric noise on the counts of a tree, made consistent; how many branches it has follows from the number of points",
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: ADD_REMOVE,
@@ -36,13 +36,14 @@ pub(crate) const ENTRY: Entry<Cdf> = Entry {
 /// The part of the rows up to each of many points.
 ///
 /// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). The cells are the leaves of a tree
-/// whose nodes have 16 children; a node counts the rows of the leaves below it. A row is in one leaf, and so in one
+/// whose nodes have as many children as is best for the number of leaves; a node counts the rows of the leaves below it. A row is in one leaf, and so in one
 /// node of each level: of each level it moves one count by 1. Each level has its share of epsilon, with noise of that
 /// scale on all of its counts, those of empty nodes too; the shares add up. What follows is made of the noisy counts:
 /// they are made consistent and rising, and divided by the last.
 #[derive(Clone, Debug)]
 pub struct Cdf {
     cells: Buckets,
+    branches: usize,
     levels: usize,
     noise: Staircase,
 }
@@ -50,14 +51,16 @@ pub struct Cdf {
 impl Cdf {
     /// With a share of epsilon for each level.
     pub fn new(cells: Buckets, epsilon: Epsilon) -> Self {
+        let branches = best_branches(cells.count());
         let mut levels: u32 = 1;
         let mut nodes = cells.count();
-        while nodes > BRANCHES {
-            nodes = nodes.div_ceil(BRANCHES);
+        while nodes > branches {
+            nodes = nodes.div_ceil(branches);
             levels += 1;
         }
         Self {
             cells,
+            branches,
             levels: levels as usize,
             noise: Staircase::two_sided_geometric(epsilon.over(levels)),
         }
@@ -82,14 +85,14 @@ impl Cdf {
             if levels.len() == self.levels {
                 return levels;
             }
-            let parents = exact.chunks(BRANCHES).map(|nodes| nodes.iter().sum());
-            exact = memory::vector(exact.len().div_ceil(BRANCHES), parents);
+            let parents = exact.chunks(self.branches).map(|nodes| nodes.iter().sum());
+            exact = memory::vector(exact.len().div_ceil(self.branches), parents);
         }
     }
 
     /// One release from any source of words.
     pub fn release_from<B: Bits>(&self, totals: &Totals, bits: &mut B) -> Vec<f64> {
-        let leaves = leaves(&self.counts_from(totals, bits));
+        let leaves = leaves(&self.counts_from(totals, bits), self.branches);
         let mut sum = 0.0;
         let sums = leaves.iter().map(|leaf| {
             sum += leaf;
