@@ -35,8 +35,8 @@ UP TO questions IS
     'further cost, and the standard deviations and covariances of the noise, as a dp_vector_answer: for intervals, '
     'also of differences of two counts (Lebeda 2024, Corollary 3.1). The budget is in mech: delta= with eps '
     '(approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for eps; for '
-    'laplace it is eps alone. {neighbours_or_replaced} A question of another type: 42804; none of eps and mech may '
-    'depend on the rows: 22023, the same with and without rows.';
+    'knorm and laplace it is eps alone. {neighbours_or_replaced} A question of another type: 42804; none of eps and '
+    'mech may depend on the rows: 22023, the same with and without rows.';
 
 CREATE FUNCTION dp_mean.dp_sums_estimate_final(state dp_mean.dp_state) RETURNS dp_vector_answer
     AS 'MODULE_PATHNAME', 'dp_sums_estimate_final_0_2' LANGUAGE C VOLATILE PARALLEL SAFE;
@@ -47,5 +47,5 @@ UP TO mech IS
     'The sums of dp_sums with the same arguments, the noisy number of rows that the same release gives at no further '
     'cost, and the standard deviations and covariances of the noise, as a dp_vector_answer. The budget is in mech: '
     'delta= with eps (approximate differential privacy), or mu= (Gaussian) or rho= (zero-concentrated), with NULL for '
-    'eps; for laplace it is eps alone. {neighbours_or_replaced} lo < hi finite; none of lo, hi, eps, mech may depend '
-    'on the rows: 22023, the same with and without rows.';
+    'eps; for knorm and laplace it is eps alone. {neighbours_or_replaced} lo < hi finite; none of lo, hi, eps, mech '
+    'may depend on the rows: 22023, the same with and without rows.';

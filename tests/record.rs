@@ -43,6 +43,7 @@ use dp_core::random::{Bits, Generator};
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
 use dp_core::sampler::geometric::Geometric;
 use dp_core::sampler::hourglass::Hourglass;
+use dp_core::sampler::max_norm::MaxNorm;
 use dp_core::sampler::normal::{RoundedNormal, RoundedSums};
 use dp_core::sampler::staircase::{Staircase, best_gamma, core_of};
 use dp_core::sampler::staircase2::{self, Staircase2};
@@ -515,6 +516,10 @@ fn hourglass(eps: f64, words: &mut Generator) -> Vec<i128> {
     vec![x, k * G - x]
 }
 
+fn cube(numbers: usize, steps: u64, words: &mut Generator) -> Vec<i128> {
+    MaxNorm::new(numbers, steps, epsilon(EPS)).draw(words)
+}
+
 fn correlated(unit: f64, words: &mut Generator) -> Vec<i128> {
     // c is 2, whose square is the root of d times 2.
     let sigma = no_less((D as f64 + 4.0).sqrt() * unit);
@@ -553,6 +558,8 @@ fn cases() -> Vec<Case> {
     // A NULL row, a short one, and one with all numbers.
     const SUMS: &str = "dp_sums_estimate(CASE WHEN x IS NULL THEN NULL WHEN y IS NULL THEN \
                         ARRAY[x] ELSE ARRAY[x, y, NULL, -x] END, {lo}, {hi}, {eps}, '{mech}')";
+    const SUMS_AROUND_0: &str = "dp_sums(CASE WHEN x IS NULL THEN NULL WHEN y IS NULL THEN ARRAY[x] \
+                                 ELSE ARRAY[x, y, NULL, -x] END, -2, 2, {eps}, '{mech}')";
     const MEANS: &str = "dp_means(CASE WHEN x IS NULL THEN NULL WHEN y IS NULL THEN ARRAY[x] \
                          ELSE ARRAY[x, y, NULL, -x] END, {lo}, {hi}, {eps}, '{mech}')";
     const HISTOGRAM: &str = "dp_histogram(x, {lo}, {hi}, 7, {eps}, '{mech}')";
@@ -872,6 +879,9 @@ fn cases() -> Vec<Case> {
             Space::Bins(SIDES),
             |words| geometric(SIDES, words),
         ),
+        vector("dp_counts", COUNTS, "knorm", whole(UNIT), |words| {
+            cube(D + 1, UNIT as u64, words)
+        }),
         vector(
             "dp_counts",
             COUNTS,
@@ -903,6 +913,20 @@ fn cases() -> Vec<Case> {
             Space::Few(UNIT, 2),
             |words| ellipse(UNIT as f64, words),
         ),
+        Case {
+            from_0: true,
+            ..vector("dp_sums", SUMS, "knorm(d=4)", whole(G), |words| {
+                cube(D + 1, STEPS, words)
+            })
+        },
+        // Values that count from 0.
+        vector(
+            "dp_sums",
+            SUMS_AROUND_0,
+            "knorm(d=4)",
+            Space::Values(G),
+            |words| cube(D, STEPS, words),
+        ),
         vector(
             "dp_sums",
             SUMS,
@@ -926,6 +950,9 @@ fn cases() -> Vec<Case> {
         ),
         vector("dp_sums", SUMS, "laplace(d=4)", Space::Values(G), |words| {
             laplace(D, D as u64 * STEPS, EPS, words)
+        }),
+        vector("dp_means", MEANS, "knorm(d=4)", whole(G), |words| {
+            cube(D + 1, STEPS, words)
         }),
         vector(
             "dp_means",
@@ -974,6 +1001,15 @@ fn cases() -> Vec<Case> {
             Replace,
             Space::ValuesReplace(1),
             Some(|words| laplace(D, 2 * D as u64, EPS, words)),
+        ),
+        case(
+            "dp_counts",
+            COUNTS,
+            "knorm(relation=replace)",
+            All,
+            Replace,
+            Space::VectorReplace(UNIT),
+            Some(|words| cube(D + 1, 2 * UNIT as u64, words)),
         ),
         case(
             "dp_sums",

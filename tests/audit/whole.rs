@@ -15,6 +15,8 @@
 //! * Of a vector with Gaussian noise the weights are those of `audit::gaussian`. For counts of a row
 //!   of all "yes", with the default `c^2 = sqrt(d)`, they are `2` for each count and `c^2 - d` for the
 //!   total.
+//! * Of noise in the shape of a cube the event is that all numbers are above some number: all of the points in it become
+//!   more likely by `e^eps` with a row that moves all of them up.
 //! * A rank tells most where nearly all places are too high and a row more, at the upper bound, makes them right: the few
 //!   that are too low become too low by as much again, and their probability falls by nearly `e^eps`.
 //! * A walk over bins that stops at the only row in its way does so for that row, and passes the bins before for lack of it.
@@ -251,6 +253,9 @@ fn subjects() -> Vec<Subject> {
     const FROM_ABOVE: &str = "ARRAY[({call}).count * (1 - ({call}).mean)]";
     const NUMBER: &str = "ARRAY[{call}]::float8[]";
     const ESTIMATES: &str = "({call}).value";
+    // The least of the three numbers that have noise, which a row at the upper bound moves up.
+    const CUBE: &str = "ARRAY[least(({call}).total, 2 * ({call}).value[1] - ({call}).total, \
+                        2 * ({call}).value[2] - ({call}).total)]";
     vec![
         mean("hourglass", Pure, vec![probe(MEAN, ADDED)]),
         mean("laplace", Pure, vec![probe(MEAN, ADDED)]),
@@ -346,6 +351,13 @@ fn subjects() -> Vec<Subject> {
              - (({call}).mean * (1 - ({call}).mean) - ({call}).value))]",
             SPREAD,
         ),
+        subject(
+            "dp_counts",
+            "knorm",
+            Pure,
+            "dp_counts_estimate({eps}, '{mech}', x > 0.5, x > 0.5)",
+            vec![probe(CUBE, FIRST)],
+        ),
         counts("correlated(mu={eps})", WITH_TOTAL, CORRELATED),
         counts("gaussian(mu={eps})", ESTIMATES, TOGETHER),
         counts("known_n(mu={eps}, n=3)", ESTIMATES, TOGETHER),
@@ -357,6 +369,13 @@ fn subjects() -> Vec<Subject> {
             vec![probe("{call}", FIRST)],
         ),
         counts("ellipse(mu={eps}, k=2)", ESTIMATES, ELLIPSE),
+        subject(
+            "dp_sums",
+            "knorm(d=2)",
+            Pure,
+            "dp_sums_estimate(ARRAY[x, x], 0, 1, {eps}, '{mech}')",
+            vec![probe(CUBE, FIRST)],
+        ),
         sums("correlated(mu={eps}, d=4)", WITH_TOTAL, CORRELATED),
         sums("gaussian(mu={eps}, d=4)", ESTIMATES, TOGETHER),
         sums("known_n(mu={eps}, n=3, d=4)", ESTIMATES, TOGETHER),
@@ -368,6 +387,13 @@ fn subjects() -> Vec<Subject> {
             vec![probe("{call}", FIRST)],
         ),
         sums("ellipse(mu={eps}, k=2, d=4)", ESTIMATES, ELLIPSE),
+        subject(
+            "dp_means",
+            "knorm(d=1)",
+            Pure,
+            "dp_means(ARRAY[x], 0, 1, {eps}, '{mech}')",
+            vec![probe("{call}", MANY)],
+        ),
         means("correlated(mu={eps}, d=4)"),
         means("known_n(mu={eps}, n=100, d=4)"),
         subject(
@@ -610,13 +636,13 @@ fn forms() -> Vec<Subject> {
             "dp_histogram(x, 0, 1, 2, {eps}, '{mech}')",
             probe("({call})::float8[]", ADDED),
         ),
-        // Two levels; the part below the last point but one, which a row above makes smaller.
+        // Two levels, of 8 branches; the part below the last point but one, which a row above makes smaller.
         form(
             "dp_cdf",
             "tree",
-            "dp_cdf(x, 0, 1, 17, {eps}, '{mech}')",
+            "dp_cdf(x, 0, 1, 57, {eps}, '{mech}')",
             probe(
-                "ARRAY[({call})[16]]::float8[]",
+                "ARRAY[({call})[56]]::float8[]",
                 &[("lows", "lows_and_high")],
             ),
         ),

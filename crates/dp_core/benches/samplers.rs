@@ -14,6 +14,7 @@ use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
 use dp_core::sampler::geometric::Geometric;
 use dp_core::sampler::hourglass::Hourglass;
+use dp_core::sampler::max_norm::MaxNorm;
 use dp_core::sampler::normal::{RoundedNormal, RoundedSums};
 use dp_core::sampler::staircase::{self, Staircase};
 use dp_core::sampler::staircase2::{self, Staircase2};
@@ -118,6 +119,20 @@ fn cases(value: f64) -> Vec<Case> {
             stairs2.draw(generator)
         }),
     ];
+    for (name, length, steps) in [
+        ("cube of 13, one coordinate", 13, 1 << 20),
+        ("cube of 65, one coordinate", 65, 1 << 20),
+        ("cube of 65, of sums", 65, STEPS),
+    ] {
+        let cube = MaxNorm::new(length, steps, epsilon);
+        let calls = DRAWS / length as u32;
+        let run = move |generator: &mut Generator| {
+            for _ in 0..calls {
+                black_box(cube.draw(generator));
+            }
+        };
+        cases.push(case(name, calls * length as u32, run));
+    }
     // These know no epsilon: their columns differ by chance.
     for (name, sigma) in [
         ("rounded normal, sigma 0.3", 0.3),

@@ -148,6 +148,7 @@ pub static SUMS: Registry<Vector> = Registry {
 };
 
 const VECTORS: &[Entry<Vector>] = &[
+    vector::knorm::ENTRY,
     vector::correlated::ENTRY,
     vector::gaussian::ENTRY,
     vector::known_n::ENTRY,
@@ -158,7 +159,11 @@ const VECTORS: &[Entry<Vector>] = &[
 /// The mechanisms of means of vectors: those that know the number of rows.
 pub static MEANS: Registry<Vector> = Registry {
     aggregate: "dp_means",
-    entries: &[vector::correlated::ENTRY, vector::known_n::ENTRY],
+    entries: &[
+        vector::knorm::WITH_ROWS,
+        vector::correlated::ENTRY,
+        vector::known_n::ENTRY,
+    ],
 };
 
 /// The mechanisms of histograms. Answers may be negative.

@@ -22,6 +22,7 @@ mod enclosure;
 pub mod exponential;
 pub mod geometric;
 pub mod hourglass;
+pub mod max_norm;
 pub(crate) mod natural;
 pub mod normal;
 pub mod selection;

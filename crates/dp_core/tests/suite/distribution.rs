@@ -38,6 +38,24 @@ pub fn staircase(x: i64, steps: i64, core: i64, epsilon: f64) -> f64 {
     (-epsilon * level(x.abs(), steps, core) as f64).exp() / all
 }
 
+/// Proportional to `exp(-rate max|x_j|)`, normalised.
+pub fn max_norm(x: &[i64], rate: f64) -> f64 {
+    let points = |r: i64| (2.0 * r as f64 + 1.0).powi(x.len() as i32);
+    let cube = |r: i64| {
+        if r == 0 {
+            1.0
+        } else {
+            points(r) - points(r - 1)
+        }
+    };
+    let weight = |r: i64| (-rate * r as f64).exp();
+    let all: f64 = (0..(60.0 / rate) as i64 + 60)
+        .map(|r| cube(r) * weight(r))
+        .sum();
+    let largest = x.iter().map(|x| x.abs()).max().unwrap_or(0);
+    weight(largest) / all
+}
+
 /// Hourglass pair, normalised.
 pub fn hourglass_pair(x: i64, k: i64, steps: i64, core: i64, epsilon: f64) -> f64 {
     let k0 = signed_level(x, steps, core);

@@ -8,6 +8,7 @@ use dp_core::random::Bits;
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
 use dp_core::sampler::geometric::Geometric;
 use dp_core::sampler::hourglass::Hourglass;
+use dp_core::sampler::max_norm::MaxNorm;
 use dp_core::sampler::staircase::{Staircase, best_gamma, core_of};
 use dp_core::sampler::staircase2::Staircase2;
 use dp_core::sampler::uniform::{below, below_wide};
@@ -367,6 +368,89 @@ fn check_laplace<B: Bits>(steps: u64, epsilon: Epsilon, draws: u64, mut bits: B)
     assert_law(&what, draws, counts.map(|count| (count, p)));
     let what = format!("{what}, modulo 7");
     assert_law(&what, draws, rests.map(|count| (count, 1.0 / 7.0)));
+}
+
+/// All points of `{-reach, ..., reach}^length`.
+fn cube(length: usize, reach: i64) -> Vec<Vec<i64>> {
+    (0..length).fold(vec![Vec::new()], |points, _| {
+        let longer = |point: Vec<i64>| (-reach..=reach).map(move |x| [&point[..], &[x]].concat());
+        points.into_iter().flat_map(longer).collect()
+    })
+}
+
+#[test]
+fn noise_in_the_shape_of_a_cube() {
+    for (seed, (length, steps, value)) in (800..).zip([
+        (1, 1, 0.7),
+        (1, 3, 1.0),
+        (2, 1, 0.9),
+        (2, 1, 4.0),
+        (2, 5, 2.5),
+        (3, 1, 1.5),
+        (3, 2, 7.0),
+    ]) {
+        let epsilon = epsilon(value);
+        let sampler = MaxNorm::new(length, steps, epsilon);
+        let rate = epsilon.value() / steps as f64;
+        let reach = [0, 60, 25, 12][length].min((30.0 / rate) as i64 + 1);
+        let points = || {
+            let law = |point: Vec<i64>| (point.clone(), distribution::max_norm(&point, rate));
+            cube(length, reach).into_iter().map(law)
+        };
+        let what = format!("cube of {length}, {steps} steps, {value}");
+        fn small<B: Bits>(sampler: &MaxNorm, bits: &mut B) -> Vec<i64> {
+            let drawn = sampler.draw(bits).into_iter();
+            drawn.map(|x| i64::try_from(x).unwrap()).collect()
+        }
+        by_point(
+            &what,
+            (DRAWS, Seeded::new(seed)),
+            |bits| small(&sampler, bits),
+            points(),
+        );
+        let narrow = (NARROW_DRAWS, Narrow::<1>(Seeded::new(seed)));
+        by_point(&what, narrow, |bits| small(&sampler, bits), points());
+        let narrow = (NARROW_DRAWS, Narrow::<3>(Seeded::new(seed)));
+        by_point(&what, narrow, |bits| small(&sampler, bits), points());
+    }
+}
+
+/// At the sizes in use: a coordinate, of which what is beyond `t` is `1 - t / R` of the points of a cube of radius `R`,
+/// a gamma variable.
+#[test]
+fn coordinates_of_wide_cubes() {
+    // `P(R > t)` for a gamma variable of `shape`, from its logarithm.
+    let beyond = |shape: usize, t: f64| -> f64 {
+        let mut log = -t;
+        let mut all = log.exp();
+        for k in 1..shape {
+            log += (t / k as f64).ln();
+            all += log.exp();
+        }
+        all
+    };
+    for (seed, (length, steps, value)) in (820..).zip([
+        (1, 1 << 20, 1.0),
+        (3, 1 << 20, 0.1),
+        (13, 1 << 20, 1.0),
+        (65, 1 << 33, 50.0),
+        (2, 1 << 33, Epsilon::MIN),
+    ]) {
+        let epsilon = epsilon(value);
+        let sampler = MaxNorm::new(length, steps, epsilon);
+        let rate = epsilon.value() / steps as f64;
+        let upper = |t: f64| {
+            let t = t * rate;
+            (beyond(length + 1, t) - t / length as f64 * beyond(length, t)) / 2.0
+        };
+        let below = |x: i128| {
+            let x = x as f64 + 0.5;
+            if x < 0.0 { upper(-x) } else { 1.0 - upper(x) }
+        };
+        let what = format!("a coordinate of {length}, {steps} steps, {value}");
+        let draws = (DRAWS / 4, Seeded::new(seed));
+        by_quantile(&what, draws, |bits| sampler.draw(bits)[length - 1], below);
+    }
 }
 
 /// On grids finer than that of one bounded value: 2^50 steps, and quotients up to 2^71.

@@ -8,6 +8,7 @@ use dp_core::privacy::epsilon::Epsilon;
 use dp_core::sampler::branch::Branch;
 use dp_core::sampler::discrete_laplace::DiscreteLaplace;
 use dp_core::sampler::geometric::Geometric;
+use dp_core::sampler::max_norm::MaxNorm;
 use dp_core::sampler::staircase::Staircase;
 use dp_core::sampler::uniform::{below, below_wide};
 
@@ -142,6 +143,19 @@ fn discrete_laplaces() {
             MOST_OPEN,
             distribution,
         );
+    }
+}
+
+#[test]
+fn cubes() {
+    for (length, value) in [(1, 16.0), (1, 6.0)] {
+        let epsilon = Epsilon::new(Some(value)).unwrap();
+        let sampler = MaxNorm::new(length, 1, epsilon);
+        let explored = explore::<1, _>(BITS + 2, |tape| sampler.draw(tape));
+        explored.assert_law(&format!("cube of {length}, {value}"), MOST_OPEN, |point| {
+            let point: Vec<i64> = point.iter().map(|x| *x as i64).collect();
+            distribution::max_norm(&point, epsilon.value())
+        });
     }
 }
 

@@ -340,6 +340,56 @@ fn laplace(kind: Kind, d: usize, relation: Relation, epsilon: f64) -> Subject {
     laplace_of(1.0, kind, d, relation, epsilon)
 }
 
+/// The coordinates and the noise are read off releases and spreads, as those of [`additive`].
+fn knorm_of(factor: f64, kind: Kind, d: usize, relation: Relation, epsilon: f64) -> Subject {
+    let text = format!("knorm(d={d}, relation={})", word(relation));
+    let mechanism = overspent(factor, kind, Some(epsilon), &text);
+    let spread = mechanism.spread();
+    let steps = items(kind, d).steps() as f64;
+    let (numbers, sd) = match spread.total_sd {
+        Some(sd) => (d + 1, sd * steps),
+        None => {
+            let (lo, hi) = kind.expect("counts have a total");
+            (d, spread.sd / lo.abs().max(hi.abs()) * steps)
+        }
+    };
+    let rate = rate_of(numbers, sd);
+    Subject {
+        what: format!("knorm {kind:?} d={d} {relation:?} eps={epsilon}"),
+        rows: all_rows(kind, mechanism.grid(), d),
+        relation,
+        coordinates: Box::new(move |totals| {
+            let answer = mechanism.release(totals, &mut Generator::from_seed(1));
+            let parts = answer.parts.iter();
+            match answer.total.map(|total| total * steps) {
+                Some(rows) => {
+                    let centred = parts.map(|part| whole(part * 2.0 * steps) - whole(rows));
+                    centred.chain([whole(rows)]).collect()
+                }
+                None => parts.map(|part| whole(part * steps)).collect(),
+            }
+        }),
+        cost: Box::new(move |moves| {
+            let moved = moves.iter().map(|moved| moved.abs());
+            moved.fold(0.0, f64::max) * rate
+        }),
+        budget: epsilon,
+        // The rate goes into the variance and out again.
+        rounding: 1e-12,
+    }
+}
+
+/// The rate of noise with this standard deviation of each number: three times its square is
+/// `(D + 1) (D + 2) / rate^2 - 1/4`.
+fn rate_of(numbers: usize, sd: f64) -> f64 {
+    let numbers = numbers as f64;
+    ((numbers + 1.0) * (numbers + 2.0) / (3.0 * sd * sd + 0.25)).sqrt()
+}
+
+fn knorm(kind: Kind, d: usize, relation: Relation, epsilon: f64) -> Subject {
+    knorm_of(1.0, kind, d, relation, epsilon)
+}
+
 /// The weights of the enumeration, the defaults of both relations among them.
 fn weights(d: usize) -> [f64; 4] {
     let root = (d as f64).sqrt();
@@ -393,6 +443,17 @@ fn laplace_is_private_and_tight() {
         for (d, relation) in lengths(kind).flat_map(|d| RELATIONS.map(|r| (d, r))) {
             for epsilon in [0.125, 1.0, 2.5] {
                 laplace(kind, d, relation, epsilon).assert_tight();
+            }
+        }
+    }
+}
+
+#[test]
+fn knorm_is_private_and_tight() {
+    for kind in KINDS.into_iter().chain([Some((-2.0, 2.0))]) {
+        for (d, relation) in lengths(kind).flat_map(|d| RELATIONS.map(|r| (d, r))) {
+            for epsilon in [0.125, 1.0, 2.5] {
+                knorm(kind, d, relation, epsilon).assert_tight();
             }
         }
     }
@@ -467,8 +528,15 @@ fn wrong_laws_are_caught() {
                 ..laplace(kind, d, Relation::AddRemove, mu)
             };
             for_replacing.assert_refused(above);
+            let for_replacing = Subject {
+                relation: Relation::Replace,
+                ..knorm(kind, d, Relation::AddRemove, mu)
+            };
+            for_replacing.assert_refused(above);
             for relation in RELATIONS {
                 laplace_of(1.01, kind, d, relation, mu).assert_refused(above);
+                knorm_of(1.01, kind, d, relation, mu).assert_refused(above);
+                knorm_of(0.99, kind, d, relation, mu).assert_refused(unused);
             }
         }
     }
@@ -540,6 +608,8 @@ fn mechanisms(kind: Kind, d: usize) -> Vec<(Box<Vector>, String)> {
         format!("known_n(d={d}, mu=1.5, n={KNOWN})"),
         format!("laplace(d={d})"),
         format!("laplace(d={d}, relation=replace)"),
+        format!("knorm(d={d})"),
+        format!("knorm(d={d}, relation=replace)"),
         format!("ellipse(d={d}, k=1, mu=1.5)"),
         format!("ellipse(d={d}, k={}, mu=1.5)", d / 2),
     ];
@@ -547,7 +617,10 @@ fn mechanisms(kind: Kind, d: usize) -> Vec<(Box<Vector>, String)> {
         .into_iter()
         .filter(|text| !text.starts_with("ellipse") || from_0 && d > 1);
     let build = |text: String| {
-        let epsilon = text.starts_with("laplace").then_some(1.25);
+        let pure = ["laplace", "knorm"]
+            .iter()
+            .any(|name| text.starts_with(name));
+        let epsilon = pure.then_some(1.25);
         (built(kind, epsilon, &text), text)
     };
     fitting.map(build).collect()
@@ -732,6 +805,25 @@ fn spreads_follow_from_the_noise() {
                 let sources: Vec<_> = alone(variance / (steps * steps), 1.0).collect();
                 assert_spread(&*built(kind, Some(1.25), &text), &sources, &text);
             }
+            for (relation, factor) in RELATIONS.into_iter().zip([1.0, 2.0]) {
+                let text = format!("knorm(d={d}, relation={})", word(relation));
+                let mechanism = built(kind, Some(1.25), &text);
+                let variance = |numbers: f64| {
+                    (factor / 1.25f64).powi(2) * (numbers + 1.0) * (numbers + 2.0) / 3.0
+                };
+                let sources: Vec<_> = match mechanism.spread().total_sd {
+                    Some(_) => {
+                        let common = Source {
+                            variance: variance(length + 1.0),
+                            parts: vec![0.5; d],
+                            total: 1.0,
+                        };
+                        alone(variance(length + 1.0), 0.5).chain([common]).collect()
+                    }
+                    None => alone(variance(length), 1.0).collect(),
+                };
+                assert_spread(&*mechanism, &sources, &text);
+            }
             if kind.is_none_or(|(lo, hi)| lo == 0.0 || hi == 0.0) {
                 for k in 1..=d / 2 {
                     let (along, across) = ellipse_axes(length, k as f64);
@@ -904,6 +996,63 @@ fn replacing_shares_the_noise_of_the_proof() {
             2.0 / square,
             "size and count",
         );
+    }
+}
+
+/// Counts by `knorm`: `(d + 2) (d + 3) / 6`, for `2 d^2` by `laplace`, and twice that for the number of rows.
+#[test]
+fn the_cube_is_smaller_than_its_sides() {
+    for (d, of_a_count) in [
+        (1, 2.0),
+        (2, 20.0 / 6.0),
+        (6, 12.0),
+        (12, 35.0),
+        (64, 737.0),
+    ] {
+        let spread = |name: &str| built(None, Some(1.0), &format!("{name}(d={d})")).spread();
+        let close = |found: f64, expected: f64| {
+            assert!(
+                (found / expected - 1.0).abs() < 1e-9,
+                "{d}: {found}, expected {expected}"
+            );
+        };
+        let found = spread("knorm");
+        close(found.sd.powi(2), of_a_count);
+        close(found.total_sd.unwrap().powi(2), 2.0 * of_a_count);
+        close(2.0 * (found.sd.powi(2) - found.covariance), of_a_count);
+        let laplace = spread("laplace").sd.powi(2);
+        assert!(
+            (laplace / (2.0 * f64::from(d * d)) - 1.0).abs() < 0.1,
+            "{laplace}"
+        );
+    }
+    // Values count from where their noise is least.
+    for (bounds, from_0) in [
+        ((0.0, 1.0), false),
+        ((-1.0, 3.0), false),
+        ((10.0, 20.0), true),
+        ((-2.0, 2.0), true),
+    ] {
+        for d in [1, 5, 40] {
+            let spread = built(Some(bounds), Some(1.0), &format!("knorm(d={d})")).spread();
+            let (lo, hi) = bounds;
+            let (d, largest) = (f64::from(d), f64::max(-lo, hi));
+            let squares = ((hi - lo) / 2.0).powi(2) + ((hi + lo) / 2.0).powi(2);
+            let [lifted, plain] = [
+                squares * (d + 2.0) * (d + 3.0),
+                largest * largest * (d + 1.0) * (d + 2.0),
+            ];
+            let least = lifted.min(plain) / 3.0;
+            assert!(
+                (spread.sd.powi(2) / least - 1.0).abs() < 1e-9,
+                "{bounds:?} {d}"
+            );
+            assert_eq!(
+                spread.total_sd.is_none(),
+                plain < lifted,
+                "{bounds:?} {d} {from_0}"
+            );
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Laplace noise: the only mechanism of vectors with pure differential privacy.
+//! Laplace noise on each of the sums: whole numbers, without a delta.
 //!
 //! The proof: docs/proofs/vector-laplace.md.
 
@@ -14,7 +14,7 @@ use crate::sampler::discrete_laplace::DiscreteLaplace;
 pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "laplace",
-        what: "discrete Laplace noise, the only one here without a delta",
+        what: "discrete Laplace noise on each, for few numbers of which 0 lies in the middle",
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: EITHER,

@@ -20,5 +20,6 @@ pub mod correlated;
 pub mod ellipse;
 pub mod gaussian;
 pub mod items;
+pub mod knorm;
 pub mod known_n;
 pub mod laplace;
