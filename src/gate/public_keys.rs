@@ -73,7 +73,7 @@ impl Public {
         if !self.has_null {
             return format!("{one} {EQUALS} {other}");
         }
-        // A condition that rows can be hashed by: any value stands for NULL.
+        // A condition that rows can be hashed by, with a value in the place of NULL.
         let any = match &self.values {
             Values::Listed(values) => {
                 format!("({})[1]", array(&values[..values.len().min(1)], kind))

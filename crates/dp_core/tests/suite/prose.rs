@@ -73,6 +73,18 @@ fn prose() -> Vec<(String, String)> {
 }
 
 #[test]
+fn no_page_has_marks_of_a_merge() {
+    let mut files = Vec::new();
+    READ.iter()
+        .for_each(|read| collect(&Path::new(ROOT).join(read), &mut files));
+    for file in files {
+        let text = fs::read_to_string(&file).expect("a text");
+        let is_mark = |line: &str| line.starts_with("<<<<<<<") || line.starts_with(">>>>>>>");
+        assert!(!text.lines().any(is_mark), "{}", file.display());
+    }
+}
+
+#[test]
 fn no_word_slows_a_reader_down() {
     let (lines, mut found) = (prose(), Vec::new());
     // A phrase may go on in the next line of the file.
