@@ -122,7 +122,8 @@ pub fn of<'t>(block: &Block<'t>, key: Ref<'t, Node>) -> Option<Public> {
         is_plain: canonical_keys::has_one_form(kind, tree::collation_of(key)),
         ..Found::default()
     };
-    if !found.add(block, key) {
+    // NULL alone is nothing that others could be told from.
+    if !found.add(block, key) || found.values.is_empty() {
         return None;
     }
     found.values.sort();

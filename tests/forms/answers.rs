@@ -568,6 +568,7 @@ fn keys_whose_values_the_query_says_need_no_choice() {
     for sql in [
         "SELECT width_bucket(salary, 0, 1e5, 20000), count(*) FROM moods GROUP BY 1",
         "SELECT extract(year FROM day), count(*) FROM moods GROUP BY 1",
+        "SELECT CASE WHEN sure THEN NULL::text END, count(*) FROM moods GROUP BY 1",
         "SELECT extract(doy FROM day), extract(week FROM day), count(*) FROM moods GROUP BY 1, 2",
     ] {
         let mechanisms = world
