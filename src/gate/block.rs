@@ -12,7 +12,6 @@ use crate::gate::access;
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
-use crate::gate::inputs;
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::public_keys::{self, Public};
 use crate::gate::rejection::{Checked, Reason};
@@ -89,7 +88,7 @@ fn conditions_of(node: Ref<Node>) -> Vec<Ref<Node>> {
         return Vec::new();
     };
     let below = below.into_iter().flatten().flat_map(conditions_of);
-    inputs::conjuncts(own).into_iter().chain(below).collect()
+    tree::conjuncts(own).into_iter().chain(below).collect()
 }
 
 impl<'t> Block<'t> {
@@ -313,8 +312,22 @@ impl<'t> Block<'t> {
             modifier: formed.modifier,
             is_unit: self.is_unit(written),
             reference: clause.tleSortGroupRef(),
-            public: public_keys::of(self, written),
+            public: self.public(written),
         })
+    }
+
+    /// What is public of a key.
+    fn public(&self, key: Ref<'t, Node>) -> Option<Public> {
+        let column = key.cast::<pg_sys::Var>();
+        let column = column.filter(|column| column.varno() == self.index);
+        let declared = column.and_then(|column| self.policy.values(column.varattno()));
+        match declared {
+            Some(values) => Some(Public::declared(values.to_vec())),
+            None => {
+                let key = self.checker.folded(key.copy());
+                public_keys::of(key, &|node| self.is_never_null(node))
+            }
+        }
     }
 
     /// Whether an expression is the column that names the person, as it is or cast to a wider type or to text.

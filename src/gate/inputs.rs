@@ -69,7 +69,7 @@ pub fn sift<'t>(
         return left;
     }
     if let Some(join) = node.cast::<JoinExpr>() {
-        let own = conjuncts(join.quals());
+        let own = tree::conjuncts(join.quals());
         let [Some(left), Some(right)] = [join.larg(), join.rarg()] else {
             return above;
         };
@@ -88,7 +88,7 @@ pub fn sift<'t>(
         return above;
     };
     let parts = from.fromlist().nodes();
-    let (own, above) = sift_both(conjuncts(from.quals()), above, &parts, taken);
+    let (own, above) = sift_both(tree::conjuncts(from.quals()), above, &parts, taken);
     from.set_quals(all_of(own));
     above
 }
@@ -105,23 +105,6 @@ fn sift_both<'t>(
         .iter()
         .fold(all, |left, part| sift(*part, left, taken));
     left.into_iter().partition(|one| own.contains(one))
-}
-
-/// The conditions that are joined by AND.
-pub fn conjuncts(condition: Option<Ref<Node>>) -> Vec<Ref<Node>> {
-    stack::check();
-    let Some(condition) = condition else {
-        return Vec::new();
-    };
-    match condition.cast::<pg_sys::BoolExpr>() {
-        Some(all) if all.boolop() == pg_sys::BoolExprType::AND_EXPR => {
-            let all = all.args();
-            all.into_iter()
-                .flat_map(|one| conjuncts(Some(one)))
-                .collect()
-        }
-        _ => vec![condition],
-    }
 }
 
 pub fn all_of(conditions: Vec<Ref<Node>>) -> Option<Ref<Node>> {

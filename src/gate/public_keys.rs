@@ -3,7 +3,6 @@
 
 use pgrx::pg_sys::{self, Node, Oid};
 
-use crate::gate::block::Block;
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::pg::stack;
@@ -38,6 +37,15 @@ pub struct Public {
 }
 
 impl Public {
+    /// Values that the owner has declared.
+    pub fn declared(values: Vec<String>) -> Self {
+        Self {
+            values: Values::Listed(values),
+            has_null: false,
+            is_declared: true,
+        }
+    }
+
     /// How many groups it makes.
     pub fn count(&self) -> usize {
         let values = match &self.values {
@@ -94,21 +102,13 @@ fn array(values: &[String], kind: &str) -> String {
     format!("'{{{}}}'::{kind}[]", values.join(",").replace('\'', "''"))
 }
 
-/// What is public of a key, as the query has it.
-pub fn of<'t>(block: &Block<'t>, key: Ref<'t, Node>) -> Option<Public> {
-    let column = key.cast::<pg_sys::Var>();
-    let column = column.filter(|column| column.varno() == block.index);
-    let declared = column.and_then(|column| block.policy.values(column.varattno()));
-    if let Some(declared) = declared {
-        return Some(Public {
-            values: Values::Listed(declared.to_vec()),
-            has_null: false,
-            is_declared: true,
-        });
-    }
-    let key = block.checker.folded(key.copy());
+/// Whether an expression is NULL for no row.
+type NeverNull<'a, 't> = &'a dyn Fn(Ref<'t, Node>) -> bool;
+
+/// What is public of a key that nobody has declared, as the query has it, with its constants computed.
+pub fn of<'t>(key: Ref<'t, Node>, is_never_null: NeverNull<'_, 't>) -> Option<Public> {
     let (kind, _) = tree::base_type(tree::type_of(key), -1);
-    let has_null = !block.is_never_null(key);
+    let has_null = !is_never_null(key);
     // SAFETY: a lookup in the catalog, which answers for any number.
     let is_enum = unsafe { pg_sys::get_typtype(kind) } as u8 == pg_sys::TYPTYPE_ENUM;
     if is_enum {
@@ -123,7 +123,7 @@ pub fn of<'t>(block: &Block<'t>, key: Ref<'t, Node>) -> Option<Public> {
         ..Found::default()
     };
     // NULL alone is nothing that others could be told from.
-    if !found.add(block, key) || found.values.is_empty() {
+    if !found.add(key, is_never_null) || found.values.is_empty() {
         return None;
     }
     found.values.sort();
@@ -161,13 +161,13 @@ impl Found {
     }
 
     /// Adds those of an expression; whether they are known.
-    fn add<'t>(&mut self, block: &Block<'t>, node: Ref<'t, Node>) -> bool {
+    fn add<'t>(&mut self, node: Ref<'t, Node>, is_never_null: NeverNull<'_, 't>) -> bool {
         stack::check();
         if self.values.len() > MOST_OF_CASE {
             return false;
         }
         if let Some(same) = node.cast::<pg_sys::RelabelType>() {
-            return same.arg().is_some_and(|arg| self.add(block, arg));
+            return same.arg().is_some_and(|arg| self.add(arg, is_never_null));
         }
         if let Some(constant) = node.cast::<pg_sys::Const>() {
             match constant.constisnull() {
@@ -180,11 +180,11 @@ impl Found {
             let whens = case.args().into_iter().all(|when| {
                 let when = when.cast::<pg_sys::CaseWhen>();
                 let result = when.and_then(|when| when.result());
-                result.is_some_and(|result| self.add(block, result))
+                result.is_some_and(|result| self.add(result, is_never_null))
             });
             return whens
                 && match case.defresult() {
-                    Some(other) => self.add(block, other),
+                    Some(other) => self.add(other, is_never_null),
                     None => {
                         self.has_null = true;
                         true
@@ -194,14 +194,14 @@ impl Found {
         if let Some(first) = node.cast::<pg_sys::CoalesceExpr>() {
             let args = first.args().nodes();
             let is_null_seen = self.has_null;
-            let known = args.iter().all(|arg| self.add(block, *arg));
+            let known = args.iter().all(|arg| self.add(*arg, is_never_null));
             let last = args.last();
-            self.has_null = is_null_seen || !last.is_some_and(|last| block.is_never_null(*last));
+            self.has_null = is_null_seen || !last.is_some_and(|last| is_never_null(*last));
             return known;
         }
         if tree::type_of(node) == pg_sys::BOOLOID {
             self.values.extend(["false", "true"].map(str::to_owned));
-            self.has_null |= !block.is_never_null(node);
+            self.has_null |= !is_never_null(node);
             return true;
         }
         let Some(call) = node.cast::<pg_sys::FuncExpr>() else {
@@ -212,9 +212,9 @@ impl Found {
             // Numbers that are listed are whole, and written alike in all types.
             return arg
                 .filter(|arg| arg.cast::<pg_sys::FuncExpr>().is_some())
-                .is_some_and(|arg| self.add(block, arg));
+                .is_some_and(|arg| self.add(arg, is_never_null));
         }
-        let is_there = |arg: Ref<'t, Node>| block.is_never_null(of_date(arg).unwrap_or(arg));
+        let is_there = |arg: Ref<'t, Node>| is_never_null(of_date(arg).unwrap_or(arg));
         self.has_null |= !call.args().into_iter().all(is_there);
         self.add_results(call)
     }

@@ -13,6 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 use pgrx::pg_sys::{self, Node, NodeTag, Oid, PlanState, Query};
 
+use crate::pg::stack;
+
 mod fields;
 mod node;
 
@@ -571,6 +573,23 @@ pub fn both<'t>(
         [first, second].map(|node| node.map_or(std::ptr::null_mut(), Ref::pointer));
     // SAFETY: two conditions, or NULL.
     unsafe { Ref::of(pg_sys::make_and_qual(first, second)) }
+}
+
+/// The conditions that are joined by AND.
+pub fn conjuncts(condition: Option<Ref<Node>>) -> Vec<Ref<Node>> {
+    stack::check();
+    let Some(condition) = condition else {
+        return Vec::new();
+    };
+    match condition.cast::<pg_sys::BoolExpr>() {
+        Some(all) if all.boolop() == pg_sys::BoolExprType::AND_EXPR => {
+            let all = all.args();
+            all.into_iter()
+                .flat_map(|one| conjuncts(Some(one)))
+                .collect()
+        }
+        _ => vec![condition],
+    }
 }
 
 /// Whether other tables inherit from one.

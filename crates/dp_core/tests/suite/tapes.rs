@@ -152,7 +152,8 @@ fn cubes() {
         let epsilon = Epsilon::new(Some(value)).unwrap();
         let sampler = MaxNorm::new(length, 1, epsilon);
         let explored = explore::<1, _>(BITS + 2, |tape| sampler.draw(tape));
-        explored.assert_law(&format!("cube of {length}, {value}"), MOST_OPEN, |point| {
+        // Two geometric variables, a coin and a point: most tapes end before all of them are drawn.
+        explored.assert_law(&format!("cube of {length}, {value}"), 0.7, |point| {
             let point: Vec<i64> = point.iter().map(|x| *x as i64).collect();
             distribution::max_norm(&point, epsilon.value())
         });

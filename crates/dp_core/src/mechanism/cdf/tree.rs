@@ -36,10 +36,10 @@ pub(crate) const ENTRY: Entry<Cdf> = Entry {
 /// The part of the rows up to each of many points.
 ///
 /// **Why it is private** (pure, epsilon; neighbours by adding or removing one row). The cells are the leaves of a tree
-/// whose nodes have as many children as is best for the number of leaves; a node counts the rows of the leaves below it. A row is in one leaf, and so in one
-/// node of each level: of each level it moves one count by 1. Each level has its share of epsilon, with noise of that
-/// scale on all of its counts, those of empty nodes too; the shares add up. What follows is made of the noisy counts:
-/// they are made consistent and rising, and divided by the last.
+/// whose nodes have as many children as is best for the number of leaves; a node counts the rows of the leaves below
+/// it. A row is in one leaf, and so in one node of each level: of each level it moves one count by 1. Each level has
+/// its share of epsilon, with noise of that scale on all of its counts, those of empty nodes too; the shares add up.
+/// What follows is made of the noisy counts: they are made consistent and rising, and divided by the last.
 #[derive(Clone, Debug)]
 pub struct Cdf {
     cells: Buckets,

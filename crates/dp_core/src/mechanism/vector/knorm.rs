@@ -26,8 +26,8 @@ const fn entry(build: fn(&Request) -> Built<Vector>) -> Entry<Vector> {
     Entry {
         info: Info {
             name: "knorm",
-            what: "noise in the shape of a cube, without a delta: for counts, with the number of rows, about a \
-                   twelfth of the variance of `laplace`",
+            what: "noise in the shape of a cube, without a delta, and the number of rows with it: an eighth of the variance of \
+                   `laplace` for 12 counts",
             guarantee: PURE,
             loss: Loss::Pure,
             neighbours: EITHER,

@@ -14,7 +14,7 @@ use crate::sampler::discrete_laplace::DiscreteLaplace;
 pub(crate) const ENTRY: Entry<Vector> = Entry {
     info: Info {
         name: "laplace",
-        what: "discrete Laplace noise on each, for few numbers of which 0 lies in the middle",
+        what: "discrete Laplace noise on each, without a delta: counts stay whole numbers",
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: EITHER,
