@@ -566,7 +566,7 @@ const ASKED: [&str; 18] = [
     "SELECT day, count(x) FROM {t} WHERE x < 50 GROUP BY day",
     "SELECT count(*) FROM {t} WHERE upper(region) = 'R1' AND day = 3",
     "SELECT count(*) FROM {t} WHERE x > 5000",
-    "SELECT x > 50, count(*) FILTER (WHERE day < 3) FROM {t} GROUP BY 1",
+    "SELECT (x > 50) IS TRUE, count(*) FILTER (WHERE day < 3) FROM {t} GROUP BY 1",
     "SELECT region, day, count(*) FROM {t} GROUP BY ROLLUP (region, day) ORDER BY 1, 2",
     "SELECT chief, count(*) FROM {t} JOIN chiefs USING (region) GROUP BY chief",
     "SELECT chief, avg(x) FROM {t} JOIN here USING (region) GROUP BY chief",
