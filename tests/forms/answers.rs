@@ -441,7 +441,7 @@ fn a_where_on_public_values_applies_to_their_list() {
             2,
             "SELECT note, count(*) FROM visits WHERE region = 'r1' GROUP BY note",
         ),
-        // A public value of which there are no rows stays one.
+        // A public value without rows stays one.
         (
             1,
             "SELECT region, count(*) FROM visits WHERE region = 'r9' GROUP BY region",
@@ -493,7 +493,7 @@ fn keys_whose_values_the_query_says_need_no_choice() {
             2,
             "SELECT salary IS NULL, count(*) FROM moods GROUP BY 1 ORDER BY 1",
         ),
-        // Whoever has no salary is in a group of their own.
+        // People without a salary are a group of their own.
         (
             3,
             "SELECT salary > 50000, count(*) FROM moods GROUP BY 1 ORDER BY 1",

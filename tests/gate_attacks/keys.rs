@@ -113,6 +113,33 @@ fn a_key_is_not_shown_as_a_row_has_it() {
     }
 }
 
+/// Groups of values that the query says itself are there with the person and without: also that of NULL, and those that
+/// a condition on the key leaves.
+#[test]
+fn public_groups_do_not_tell_who_is_in_them() {
+    let mut stage = Stage::new();
+    for key in [
+        "cost > 4000",
+        "region LIKE 'canary%'",
+        "big > 10",
+        "CASE WHEN region = 'canary' THEN 'special' WHEN cost > 4000 THEN 'other' END",
+        "extract(month FROM day)",
+        "sign(big)",
+        "width_bucket(cost, 0, 100, 5)",
+    ] {
+        for condition in ["", "WHERE ({key}) IS NOT NULL"] {
+            let condition = condition.replace("{key}", key);
+            let sql = format!(
+                "SELECT k FROM (SELECT {key} AS k, count(*) FROM visits {condition} GROUP BY 1) s"
+            );
+            let [with, without] = stage.with_and_without("", &sql);
+            assert_eq!(with.error, None, "{sql}");
+            assert_eq!(with, without, "{sql}");
+            assert!(with.shown.lines().count() > 1, "{with:?}: {sql}");
+        }
+    }
+}
+
 /// The same where a person has several rows, and is kept in some groups.
 #[test]
 fn nor_as_one_of_several_rows_has_it() {

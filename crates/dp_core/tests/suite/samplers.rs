@@ -415,7 +415,7 @@ fn noise_in_the_shape_of_a_cube() {
     }
 }
 
-/// At the sizes in use: a coordinate, of which what is beyond `t` is `1 - t / R` of the points of a cube of radius `R`,
+/// At the sizes in use: of the points of a cube of radius `R` the part `1 - t / R` has a coordinate beyond `t`, and `R` is
 /// a gamma variable.
 #[test]
 fn coordinates_of_wide_cubes() {

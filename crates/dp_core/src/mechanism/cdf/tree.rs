@@ -16,7 +16,7 @@ use crate::sampler::staircase::Staircase;
 pub(crate) const ENTRY: Entry<Cdf> = Entry {
     info: Info {
         name: "tree",
-        what: "two-sided geometric noise on the counts of a tree, made consistent; how many branches it has follows from the number of points",
+        what: "two-sided geometric noise on the counts of a tree, made consistent",
         guarantee: PURE,
         loss: Loss::Pure,
         neighbours: ADD_REMOVE,

@@ -147,11 +147,8 @@ impl Correlated {
 
     /// One release from any source of words.
     pub fn release_from<B: Bits>(&self, totals: &Totals, bits: &mut B) -> VectorAnswer {
-        let steps = self.items.steps as f64;
         let (centred, whole) = self.noisy(totals, bits);
-        let part = |number: i128| number.saturating_add(whole) as f64 / (2.0 * steps);
-        let parts = centred.into_iter().map(part);
-        VectorAnswer::new(self.items, Origin::Lower, Some(whole as f64 / steps), parts)
+        VectorAnswer::of_centred(self.items, centred, whole)
     }
 }
 
@@ -174,17 +171,7 @@ impl VectorMechanism for Correlated {
 
     /// A value is `r g + m n`; for counts, Corollary 3.1 of Lebeda 2024.
     fn spread(&self) -> Spread {
-        let (lowest, width) = self.items.scale(Origin::Lower);
-        let half = width / 2.0;
-        let middle = lowest + half;
         let steps = self.items.steps as f64;
-        let (sigma, sigma_whole) = (self.sigma / steps, self.sigma_whole / steps);
-        let shared = middle * sigma_whole;
-        Spread {
-            sd: (half * sigma).hypot(shared),
-            covariance: shared * shared,
-            total_sd: Some(sigma_whole),
-            total_covariance: Some(shared * sigma_whole),
-        }
+        Spread::of_centred(&self.items, self.sigma / steps, self.sigma_whole / steps)
     }
 }

@@ -177,7 +177,31 @@ impl Items {
     }
 }
 
+impl Spread {
+    /// Of values that are half the width times a number `2 S_j - G n` plus the midpoint times the number of rows, with
+    /// noise of these standard deviations, in units of sensitivity, that do not correlate.
+    pub(crate) fn of_centred(items: &Items, sd: f64, sd_whole: f64) -> Self {
+        let (lowest, width) = items.scale(Origin::Lower);
+        let half = width / 2.0;
+        let shared = (lowest + half) * sd_whole;
+        Self {
+            sd: (half * sd).hypot(shared),
+            covariance: shared * shared,
+            total_sd: Some(sd_whole),
+            total_covariance: Some(shared * sd_whole),
+        }
+    }
+}
+
 impl VectorAnswer {
+    /// From the noisy `2 S_j - G n`, and the noisy `G n`.
+    pub(crate) fn of_centred(items: Items, centred: Vec<i128>, whole: i128) -> Self {
+        let steps = items.steps as f64;
+        let part = |number: i128| number.saturating_add(whole) as f64 / (2.0 * steps);
+        let parts = centred.into_iter().map(part);
+        Self::new(items, Origin::Lower, Some(whole as f64 / steps), parts)
+    }
+
     pub(crate) fn new(
         items: Items,
         origin: Origin,

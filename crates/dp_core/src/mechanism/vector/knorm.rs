@@ -26,8 +26,8 @@ const fn entry(build: fn(&Request) -> Built<Vector>) -> Entry<Vector> {
     Entry {
         info: Info {
             name: "knorm",
-            what: "noise in the shape of a cube, without a delta, and the number of rows with it: an eighth of the variance of \
-                   `laplace` for 12 counts",
+            what: "noise in the shape of a cube, without a delta, and the number of rows with it: an eighth of the \
+                   variance of `laplace` for 12 counts",
             guarantee: PURE,
             loss: Loss::Pure,
             neighbours: EITHER,
@@ -92,13 +92,18 @@ pub struct KNorm {
     noise: MaxNorm,
 }
 
+/// How many numbers have noise.
+fn numbers(items: &Items, origin: Origin) -> usize {
+    match origin {
+        Origin::Lower => items.length + 1,
+        Origin::Zero => items.length,
+    }
+}
+
 impl KNorm {
     /// For vectors of these items.
     pub(crate) fn new(items: Items, origin: Origin, relation: Relation, epsilon: Epsilon) -> Self {
-        let numbers = match origin {
-            Origin::Lower => items.length + 1,
-            Origin::Zero => items.length,
-        };
+        let numbers = numbers(&items, origin);
         let moved = match relation {
             Relation::AddRemove => items.steps,
             Relation::Replace => 2 * items.steps,
@@ -118,7 +123,7 @@ impl KNorm {
             Origin::Lower => {
                 let centred = self.items.centred(totals).into_iter();
                 let whole = self.items.whole(totals);
-                memory::vector(self.items.length + 1, centred.chain([whole]))
+                memory::vector(numbers(&self.items, self.origin), centred.chain([whole]))
             }
             Origin::Zero => memory::vector(self.items.length, self.items.sums(totals)),
         }
@@ -136,16 +141,14 @@ impl KNorm {
 
     /// One release from any source of words.
     pub fn release_from<B: Bits>(&self, totals: &Totals, bits: &mut B) -> VectorAnswer {
-        let steps = self.items.steps as f64;
         let mut noisy = self.noisy(totals, bits);
         match self.origin {
             Origin::Lower => {
                 let whole = noisy.pop().unwrap_or(0);
-                let part = |number: i128| number.saturating_add(whole) as f64 / (2.0 * steps);
-                let parts = noisy.into_iter().map(part);
-                VectorAnswer::new(self.items, self.origin, Some(whole as f64 / steps), parts)
+                VectorAnswer::of_centred(self.items, noisy, whole)
             }
             Origin::Zero => {
+                let steps = self.items.steps as f64;
                 let parts = noisy.into_iter().map(|sum| sum as f64 / steps);
                 VectorAnswer::new(self.items, self.origin, None, parts)
             }
@@ -158,10 +161,7 @@ impl KNorm {
     /// `D + 1` at points that are a step apart, which are so close that its square has the same mean, `(D + 1) (D + 2) /
     /// rate^2`.
     fn variance(&self) -> f64 {
-        let numbers = match self.origin {
-            Origin::Lower => self.items.length as f64 + 1.0,
-            Origin::Zero => self.items.length as f64,
-        };
+        let numbers = numbers(&self.items, self.origin) as f64;
         ((numbers + 1.0) * (numbers + 2.0) / (self.rate * self.rate) - 0.25) / 3.0
     }
 }
@@ -184,22 +184,11 @@ impl VectorMechanism for KNorm {
     }
 
     fn spread(&self) -> Spread {
-        let (lowest, width) = self.items.scale(self.origin);
+        let (_, width) = self.items.scale(self.origin);
         let sd = self.variance().sqrt() / self.items.steps as f64;
         match self.origin {
-            // A value is half the width times its number, plus the midpoint times the number of rows. The signs of
-            // the two are fair coins, whatever their size: they do not correlate.
-            Origin::Lower => {
-                let half = width / 2.0;
-                let middle = lowest + half;
-                let shared = middle * sd;
-                Spread {
-                    sd: (half * sd).hypot(shared),
-                    covariance: shared * shared,
-                    total_sd: Some(sd),
-                    total_covariance: Some(shared * sd),
-                }
-            }
+            // The signs of two numbers are fair coins, whatever their size: they do not correlate.
+            Origin::Lower => Spread::of_centred(&self.items, sd, sd),
             Origin::Zero => Spread {
                 sd: width * sd,
                 covariance: 0.0,
