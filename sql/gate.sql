@@ -58,17 +58,20 @@ COMMENT ON FUNCTION dp_mean.answer(dp_mean.block, "any") IS
 CREATE FUNCTION dp_protect(
     relation regclass, unit text, budget text, groups integer DEFAULT 1, rows integer DEFAULT 1,
     query_eps float8 DEFAULT 0.1, query_delta float8 DEFAULT NULL, auto_bounds boolean DEFAULT false,
-    reuse interval DEFAULT '1 day'
+    reuse interval DEFAULT '1 day', min_people integer DEFAULT NULL
 ) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_protect' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION dp_protect(regclass, text, text, integer, integer, float8, float8, boolean, interval) IS
+COMMENT ON FUNCTION dp_protect(
+    regclass, text, text, integer, integer, float8, float8, boolean, interval, integer) IS
     'Protects a table: roles that dp_allow names, and that have no SELECT, may ask about it, and get private answers. '
     'unit is the column that names the person; budget the one that their questions are paid from, which tables about '
     'the same people share. groups and rows say in how many groups of a query a person counts at most, and for how '
-    'many rows in each. query_eps is what an aggregate costs, and a choice of groups, unless the query says another; '
+    'many rows in each. query_eps is what an aggregate costs, and a number of people by which groups are chosen, unless '
+    'the query says another; '
     'query_delta the delta of a choice of groups, by default a thousandth of the budget''s. With auto_bounds, avg, '
     'sum, variance and stddev of what has no public bounds find some, where a row is a person. The same question '
-    'within reuse has the same answer, and costs nothing; 0 switches it off. Again with other arguments changes them. '
+    'within reuse has the same answer, and costs nothing; 0 switches it off. With min_people, a group is shown only if '
+    'the number of its people, as it is released, is at least that. Again with other arguments changes them. '
     'By the owner of both. Errors: 22023, 42501.';
 
 CREATE FUNCTION dp_unprotect(relation regclass) RETURNS void
@@ -138,6 +141,7 @@ SELECT c.oid::pg_catalog.regclass AS relation,
     COALESCE((t.label ->> 'auto_bounds'::text)::boolean, false) AS auto_bounds,
     pg_catalog.justify_hours(pg_catalog.make_interval(
         secs => COALESCE((t.label ->> 'reuse'::text)::float8, 86400::float8))) AS reuse,
+    (t.label ->> 'min_people'::text)::integer AS min_people,
     (SELECT pg_catalog.jsonb_object_agg(a.attname, s.label::pg_catalog.jsonb) FROM pg_catalog.pg_seclabel s
         JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = s.objsubid
         WHERE s.provider = 'dp_mean'::text AND s.classoid = 1259::oid AND s.objoid = c.oid AND s.objsubid > 0
@@ -167,6 +171,8 @@ COMMENT ON COLUMN dp_policies.auto_bounds IS
     'Whether avg, sum, variance and stddev of what has no public bounds find some.';
 COMMENT ON COLUMN dp_policies.reuse IS
     'How long the same question has the same answer, and costs nothing; 0: each answer is a new one.';
+COMMENT ON COLUMN dp_policies.min_people IS
+    'The least number of people, as it is released, of a group that is shown; NULL: none.';
 COMMENT ON COLUMN dp_policies.columns IS
     'For each column that has them: its public bounds, its public values, whether it names the person.';
 COMMENT ON COLUMN dp_policies.allowed IS 'The roles that may ask.';

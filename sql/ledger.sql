@@ -31,6 +31,8 @@ CREATE TABLE dp_mean.budget_limit (
     closed boolean NOT NULL,
     at timestamptz NOT NULL,
     by text NOT NULL,
+    accounting text NOT NULL,
+    failures float8 NOT NULL,
     PRIMARY KEY (budget, role, number)
 );
 COMMENT ON TABLE dp_mean.budget_limit IS
@@ -41,13 +43,18 @@ COMMENT ON COLUMN dp_mean.budget_limit.number IS 'Which one it is of this budget
 COMMENT ON COLUMN dp_mean.budget_limit.epsilon IS 'Epsilon, as it was asked for.';
 COMMENT ON COLUMN dp_mean.budget_limit.delta IS 'Delta, as it was asked for.';
 COMMENT ON COLUMN dp_mean.budget_limit.epsilon_units IS 'The most that the sum of epsilons may be, in units of 2^-50.';
-COMMENT ON COLUMN dp_mean.budget_limit.rho_units IS 'The most that the sum of rhos may be, in units of 2^-50.';
+COMMENT ON COLUMN dp_mean.budget_limit.rho_units IS
+    'The most that the sum of rhos may be, or of mu^2 / 2 where the accounting is gaussian, in units of 2^-50.';
 COMMENT ON COLUMN dp_mean.budget_limit.delta_units IS
-    'The most that the sum of deltas may be, in units of 2^-62: half of delta.';
+    'The most that the sum of deltas may be, in units of 2^-62: the share of delta that is for failures.';
 COMMENT ON COLUMN dp_mean.budget_limit.closed IS 'Whether the budget ends with it.';
 COMMENT ON COLUMN dp_mean.budget_limit.at IS 'When it was made.';
 COMMENT ON COLUMN dp_mean.budget_limit.by IS
     'The name of the role that made it. Not a regrole: a dump could not be restored where that role is missing.';
+COMMENT ON COLUMN dp_mean.budget_limit.accounting IS
+    'gaussian or zcdp: what is added up beside epsilon. The same in all limits of a budget.';
+COMMENT ON COLUMN dp_mean.budget_limit.failures IS
+    'The share of delta that is for failures, from 0 to 1. The same in all limits of a budget.';
 
 CREATE TABLE dp_mean.history (
     budget bigint NOT NULL,
@@ -103,7 +110,8 @@ COMMENT ON TABLE dp_mean.spent IS
 COMMENT ON COLUMN dp_mean.spent.budget IS 'The budget, by its number.';
 COMMENT ON COLUMN dp_mean.spent.epsilon IS
     'The sum of epsilons, in units of 2^-50; 2^63 - 1 once one had no bound.';
-COMMENT ON COLUMN dp_mean.spent.rho IS 'The sum of rhos, in units of 2^-50.';
+COMMENT ON COLUMN dp_mean.spent.rho IS
+    'The sum of rhos, or of mu^2 / 2 where the accounting is gaussian, in units of 2^-50.';
 COMMENT ON COLUMN dp_mean.spent.delta IS 'The sum of deltas, in units of 2^-62.';
 COMMENT ON COLUMN dp_mean.spent.charges IS 'How many charges it has.';
 COMMENT ON COLUMN dp_mean.spent.refused IS 'How many charges of the role were refused for want of budget.';
@@ -134,7 +142,8 @@ COMMENT ON TABLE dp_mean.charge IS
 COMMENT ON COLUMN dp_mean.charge.at IS 'When it was made.';
 COMMENT ON COLUMN dp_mean.charge.budget IS 'The budget, by its number.';
 COMMENT ON COLUMN dp_mean.charge.epsilon IS 'Epsilon, in units of 2^-50; 2^63 - 1 if it has no bound.';
-COMMENT ON COLUMN dp_mean.charge.rho IS 'Rho, in units of 2^-50.';
+COMMENT ON COLUMN dp_mean.charge.rho IS
+    'Rho, or mu^2 / 2 where the accounting is gaussian, in units of 2^-50.';
 COMMENT ON COLUMN dp_mean.charge.delta IS 'Delta, in units of 2^-62.';
 COMMENT ON COLUMN dp_mean.charge.role IS 'The role that was charged.';
 COMMENT ON COLUMN dp_mean.charge.session_role IS 'The role that the session began with.';
@@ -191,24 +200,26 @@ CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.charge
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
 COMMENT ON TRIGGER shut ON dp_mean.charge IS 'What happened is not changed.';
 
-CREATE FUNCTION dp_set_budget(name text, eps float8, delta float8) RETURNS void
+CREATE FUNCTION dp_set_budget(
+    name text, eps float8, delta float8, role regrole DEFAULT 0::oid, accounting text DEFAULT NULL,
+    failures float8 DEFAULT NULL
+) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_set_budget' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION dp_set_budget(text, float8, float8) IS
+COMMENT ON FUNCTION dp_set_budget(text, float8, float8, regrole, text, float8) IS
     'Makes a budget, which the current role then owns, or promises another limit of one that it owns: all that is '
     'spent from it is together (epsilon, delta)-differentially private. '
     'It is a part of the transaction. What was spent stays spent, whatever the limit. '
+    'With a role, it is the limit of what that role spends, beside the limit of the budget. '
+    'accounting says what is added up beside epsilon: gaussian, mu^2 of Gaussian differential privacy, with which '
+    'protected tables answer with Gaussian noise; or zcdp, rho of zero-concentrated differential privacy. failures is '
+    'the share of delta for choices of groups; the rest is for the noise. Both are fixed with the first limit of a '
+    'budget: gaussian and 0.5 unless it says another. '
     'Superusers may call it, and who is granted EXECUTE. '
-    'epsilon > 0 and at most 4096, 0 <= delta < 1, a name of 1 to 63 bytes: else 22023; another''s budget is 42501, a '
-    'closed one 55000.';
-REVOKE EXECUTE ON FUNCTION dp_set_budget(text, float8, float8) FROM PUBLIC;
-
-CREATE FUNCTION dp_set_budget(name text, eps float8, delta float8, role regrole) RETURNS void
-    AS 'MODULE_PATHNAME', 'dp_set_budget' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION dp_set_budget(text, float8, float8, regrole) IS
-    'Promises a limit for what one role spends from a budget, beside the limit of the budget. '
-    'A role without one has the budget''s alone. '
-    'Errors: 22023, 42501 and 55000 as above; a budget or role that is not there is 42704.';
-REVOKE EXECUTE ON FUNCTION dp_set_budget(text, float8, float8, regrole) FROM PUBLIC;
+    'epsilon > 0 and at most 4096, 0 <= delta < 1, 0 <= failures <= 1, a name of 1 to 63 bytes: else 22023; another''s '
+    'budget is 42501, a closed one or one with other terms 55000, a role that is not there, or whose budget is not, '
+    '42704. '
+    'Source: docs/proofs/budget.md.';
+REVOKE EXECUTE ON FUNCTION dp_set_budget(text, float8, float8, regrole, text, float8) FROM PUBLIC;
 
 CREATE FUNCTION dp_close_budget(name text) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_close_budget' LANGUAGE C VOLATILE PARALLEL UNSAFE;
@@ -280,10 +291,12 @@ REVOKE EXECUTE ON FUNCTION dp_charge(text, float8, float8, regrole) FROM PUBLIC;
 -- Views call it with the rights of the role that reads them. It looks at its arguments alone.
 CREATE FUNCTION dp_mean.dp_budget_sums(
     limit_epsilon float8, limit_delta float8, epsilon_units bigint, rho_units bigint, delta_units bigint,
-    epsilon bigint, rho bigint, delta bigint, price float8,
-    OUT total_epsilon float8, OUT total_delta float8, OUT left_epsilon float8, OUT questions_left bigint)
+    epsilon bigint, rho bigint, delta bigint, price float8, accounting text, failures float8,
+    OUT total_epsilon float8, OUT total_delta float8, OUT left_epsilon float8, OUT questions_left bigint,
+    OUT spent_share float8)
     AS 'MODULE_PATHNAME', 'dp_budget_sums' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION dp_mean.dp_budget_sums(float8, float8, bigint, bigint, bigint, bigint, bigint, bigint, float8) IS
+COMMENT ON FUNCTION dp_mean.dp_budget_sums(
+    float8, float8, bigint, bigint, bigint, bigint, bigint, bigint, float8, text, float8) IS
     'what a limit and sums in units mean: totals, and what is left';
 
 -- Roles that own a budget depend on it: DROP ROLE names it.
@@ -310,6 +323,7 @@ spent AS (
 line AS (
     SELECT coalesce(p.budget, s.budget) AS budget, coalesce(p.role::oid, s.role)::regrole AS role,
         p.epsilon AS limit_epsilon, p.delta AS limit_delta, p.epsilon_units, p.rho_units, p.delta_units,
+        p.accounting, p.failures,
         CASE WHEN k.known THEN coalesce(s.epsilon, 0) END AS epsilon,
         CASE WHEN k.known THEN coalesce(s.rho, 0) END AS rho,
         CASE WHEN k.known THEN coalesce(s.delta, 0) END AS delta,
@@ -341,7 +355,9 @@ SELECT b.name AS budget,
     CASE WHEN line.role::oid <> 0::oid THEN line.refused
         ELSE (SELECT coalesce(sum(s.refused), 0::numeric) FROM dp_mean.spent s WHERE s.budget = b.id)::bigint
         END AS refused,
-    line.reused
+    line.reused,
+    whole.accounting,
+    ceil(coalesce(own.spent_share, of_role.spent_share) * 1e9::float8) / 1e9::float8 AS spent_share
 FROM dp_mean.budget_owner b
     JOIN line ON line.budget = b.id
     JOIN promise whole ON whole.budget = b.id AND whole.role::oid = 0::oid
@@ -354,13 +370,13 @@ FROM dp_mean.budget_owner b
     ) price,
     LATERAL dp_mean.dp_budget_sums(
         line.limit_epsilon, line.limit_delta, line.epsilon_units, line.rho_units, line.delta_units,
-        line.epsilon, line.rho, line.delta, price.eps) own,
+        line.epsilon, line.rho, line.delta, price.eps, line.accounting, line.failures) own,
     LATERAL dp_mean.dp_budget_sums(
         whole.epsilon, whole.delta, whole.epsilon_units, whole.rho_units, whole.delta_units,
-        line.epsilon, line.rho, line.delta, price.eps) of_role,
+        line.epsilon, line.rho, line.delta, price.eps, whole.accounting, whole.failures) of_role,
     LATERAL dp_mean.dp_budget_sums(
         whole.epsilon, whole.delta, whole.epsilon_units, whole.rho_units, whole.delta_units,
-        together.epsilon, together.rho, together.delta, price.eps) of_all
+        together.epsilon, together.rho, together.delta, price.eps, whole.accounting, whole.failures) of_all
 WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE')
     OR (line.role::oid <> 0::oid AND pg_catalog.pg_has_role(line.role::oid, 'USAGE'));
 COMMENT ON VIEW dp_budgets IS
@@ -374,7 +390,7 @@ COMMENT ON COLUMN dp_budgets.limit_delta IS 'Delta of the limit.';
 COMMENT ON COLUMN dp_budgets.spent_epsilon IS
     'The sum of what was spent, in epsilon, rounded up to nine decimals; NULL once something was spent that no epsilon '
     'bounds, as by Gaussian noise.';
-COMMENT ON COLUMN dp_budgets.spent_rho IS 'The same in rho.';
+COMMENT ON COLUMN dp_budgets.spent_rho IS 'The same in rho; in mu^2 / 2 where the accounting is gaussian.';
 COMMENT ON COLUMN dp_budgets.spent_delta IS 'The sum of the deltas beside them.';
 COMMENT ON COLUMN dp_budgets.charges IS
     'How many charges it was; NULL, with all sums, where a restored ledger does not know it: see dp_restore_budget.';
@@ -385,10 +401,14 @@ COMMENT ON COLUMN dp_budgets.left_epsilon IS
     'The largest epsilon that one charge may still have, with a delta of 0: by this line''s limit and the budget''s.';
 COMMENT ON COLUMN dp_budgets.questions_left IS
     'How many aggregates can still be paid, at the highest query_eps of the tables that the budget pays for; at 0.1 '
-    'if it pays for none.';
+    'if it pays for none. Where the accounting is gaussian and there is a delta, with Gaussian noise.';
 COMMENT ON COLUMN dp_budgets.closed IS 'Whether the budget is closed.';
 COMMENT ON COLUMN dp_budgets.refused IS 'How many charges were refused for want of budget.';
 COMMENT ON COLUMN dp_budgets.reused IS 'How many answers were given again to the same question, for nothing.';
+COMMENT ON COLUMN dp_budgets.accounting IS 'What is added up beside epsilon: gaussian or zcdp.';
+COMMENT ON COLUMN dp_budgets.spent_share IS
+    'Which part of the limit is spent, from 0 to 1, rounded up to nine decimals: of epsilon, or of what is added up '
+    'beside it, whichever is less. NULL where that is more than all.';
 GRANT SELECT ON dp_budgets TO PUBLIC;
 
 CREATE VIEW dp_ledger WITH (security_barrier) AS
@@ -413,7 +433,7 @@ COMMENT ON COLUMN dp_ledger.relation IS 'The table that was asked; NULL if the c
 COMMENT ON COLUMN dp_ledger.refused IS 'Whether it was refused for want of budget, and nothing spent.';
 COMMENT ON COLUMN dp_ledger.reused IS 'Whether an answer was given again to the same question, and nothing spent.';
 COMMENT ON COLUMN dp_ledger.epsilon IS 'Epsilon; NULL if no epsilon bounds it.';
-COMMENT ON COLUMN dp_ledger.rho IS 'Rho.';
+COMMENT ON COLUMN dp_ledger.rho IS 'Rho; mu^2 / 2 where the accounting of the budget is gaussian.';
 COMMENT ON COLUMN dp_ledger.delta IS 'Delta.';
 COMMENT ON COLUMN dp_ledger.mechanisms IS 'The mechanisms that answered; empty if the charge names none.';
 COMMENT ON COLUMN dp_ledger.query IS 'The text that the client sent, up to 1000 bytes.';
@@ -422,7 +442,7 @@ GRANT SELECT ON dp_ledger TO PUBLIC;
 CREATE VIEW dp_budget_limits WITH (security_barrier) AS
 SELECT b.name AS budget,
     CASE WHEN p.role::oid <> 0::oid THEN p.role END AS role,
-    p.number, p.epsilon, p.delta, p.closed, p.at, p.by
+    p.number, p.epsilon, p.delta, p.closed, p.at, p.by, p.accounting, p.failures
 FROM dp_mean.budget_limit p JOIN dp_mean.budget_owner b ON b.id = p.budget
 WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE')
     OR (p.role::oid <> 0::oid AND pg_catalog.pg_has_role(p.role::oid, 'USAGE'));
@@ -436,6 +456,8 @@ COMMENT ON COLUMN dp_budget_limits.delta IS 'Delta of the limit.';
 COMMENT ON COLUMN dp_budget_limits.closed IS 'Whether the budget ends with it.';
 COMMENT ON COLUMN dp_budget_limits.at IS 'When it was made.';
 COMMENT ON COLUMN dp_budget_limits.by IS 'The role that made it, as it was called then.';
+COMMENT ON COLUMN dp_budget_limits.accounting IS 'What is added up beside epsilon: gaussian or zcdp.';
+COMMENT ON COLUMN dp_budget_limits.failures IS 'The share of delta that is for choices of groups.';
 GRANT SELECT ON dp_budget_limits TO PUBLIC;
 
 CREATE VIEW dp_budget_history WITH (security_barrier) AS

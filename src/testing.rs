@@ -8,7 +8,7 @@ use dp_core::encoding::log_bins::{BinSums, Content, OctaveCounts};
 use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::squares::Squares;
 use dp_core::encoding::sums::{Moments, Sums};
-use dp_core::privacy::spending::Spent;
+use dp_core::privacy::spending::{Accounting, Spent};
 use dp_core::recorder::Record;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum};
@@ -212,7 +212,7 @@ fn reused(call: Call) -> Option<Datum> {
         payer: Payer::Owner,
         role: ledger::session::role(),
         asked: (1.0, 0.0),
-        amount: Spent::of_epsilon(1.0, 0.0).ok()?,
+        amount: Spent::of_epsilon(1.0, 0.0, Accounting::Gaussian).ok()?,
     });
     None
 }

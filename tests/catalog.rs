@@ -37,8 +37,7 @@ const PLANS: &[&str] = &[
 
 /// The functions that keep budgets, which are granted to who may call them.
 const LEDGER: &[&str] = &[
-    "dp_set_budget(text,double precision,double precision)",
-    "dp_set_budget(text,double precision,double precision,regrole)",
+    "dp_set_budget(text,double precision,double precision,regrole,text,double precision)",
     "dp_close_budget(text)",
     "dp_continue_budget(text,double precision,double precision)",
     "dp_set_budget_owner(text,regrole)",
@@ -55,7 +54,7 @@ const GATE: &[&str] = &[
     "dp_declare(regclass,text,text[])",
     "dp_cost(text)",
     "dp_disallow(regclass,regrole)",
-    "dp_protect(regclass,text,text,integer,integer,double precision,double precision,boolean,interval)",
+    "dp_protect(regclass,text,text,integer,integer,double precision,double precision,boolean,interval,integer)",
     "dp_unprotect(regclass)",
     "dp_create_view(regclass,text)",
 ];

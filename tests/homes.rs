@@ -301,7 +301,7 @@ fn a_budget_is_given_to_another_role() {
         &mut client,
         &format!(
             "CREATE ROLE {first} LOGIN; CREATE ROLE {second} LOGIN; CREATE ROLE {third} LOGIN; \
-             GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8), dp_charge(text, float8, float8), \
+             GRANT EXECUTE ON FUNCTION dp_set_budget, dp_charge(text, float8, float8), \
              dp_set_budget_owner(text, regrole) TO {all}; GRANT {third} TO {second}"
         ),
     );
@@ -364,7 +364,7 @@ fn a_role_that_owns_a_budget_is_not_dropped() {
         &mut client,
         &format!(
             "CREATE ROLE {first}; CREATE ROLE {second}; \
-             GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8) TO {first}, {second}; \
+             GRANT EXECUTE ON FUNCTION dp_set_budget TO {first}, {second}; \
              SET ROLE {first}; SELECT dp_set_budget('b', 1, 0), dp_set_budget('c', 1, 0); RESET ROLE; DROP OWNED BY {first}; \
              REASSIGN OWNED BY {first} TO postgres"
         ),
@@ -414,7 +414,7 @@ fn a_role_that_owns_a_budget_is_not_dropped() {
         &mut client,
         &format!(
             "SELECT dp_test_defence('ledger_owner', false); CREATE ROLE {first}; \
-             GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8) TO {first}; \
+             GRANT EXECUTE ON FUNCTION dp_set_budget TO {first}; \
              SET ROLE {first}; SELECT dp_set_budget('b', 1, 0); RESET ROLE; DROP OWNED BY {first}; DROP ROLE {first}"
         ),
     );

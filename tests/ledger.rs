@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dp_core::privacy::spending::{Limit, Spent};
+use dp_core::privacy::spending::{Accounting, HALF, Limit, Spent};
 use dp_mean_tests::{
     Build, Database, PARALLEL, Refusal, Role, assert_plan, explain, refusal, refused, rows, run,
     session, value,
@@ -184,8 +184,8 @@ fn a_cancelled_or_killed_session_gets_nothing_back() {
 fn sessions_together_never_pass_a_limit() {
     for (epsilon, delta, each) in [(1.0, 0.0, 0.0071), (0.5, 1e-6, 0.0131), (3.0, 1e-6, 0.17)] {
         let (database, mut client) = with_budget(epsilon, delta);
-        let limit = Limit::new(epsilon, delta).expect("a limit");
-        let charge = Spent::of_epsilon(each, 0.0).expect("a charge");
+        let limit = Limit::new(epsilon, delta, Accounting::Gaussian, HALF).expect("a limit");
+        let charge = Spent::of_epsilon(each, 0.0, Accounting::Gaussian).expect("a charge");
         let expected = limit.how_many(&Spent::default(), &charge);
         let sessions: Vec<_> = (0..16)
             .map(|_| {
@@ -281,7 +281,8 @@ fn what_is_spent_is_rounded_to_the_private_side() {
     assert_eq!([0, 1, 2].map(|i| row.get::<_, i64>(i)), [1; 3]);
     run(&mut client, "SELECT dp_charge('b', 0.3, 1e-6)");
     let row = client.query_one(sql, &[]).expect("a line");
-    let of = |epsilon, delta| Spent::of_epsilon(epsilon, delta).expect("a charge");
+    let of =
+        |epsilon, delta| Spent::of_epsilon(epsilon, delta, Accounting::Gaussian).expect("a charge");
     let sum = of(0.5f64.powi(51), 0.5f64.powi(63)).plus(&of(0.3, 1e-6));
     let units = [0, 1, 2].map(|i| row.get::<_, i64>(i));
     assert_eq!(units, [sum.epsilon, sum.rho, sum.delta]);
@@ -299,7 +300,7 @@ fn what_is_spent_is_rounded_to_the_private_side() {
     ] {
         let row = client.query_one(sql, &[&name]).expect("a promise");
         let units = [0, 1, 2].map(|i| row.get::<_, i64>(i));
-        let limit = Limit::new(epsilon, delta).expect("a limit");
+        let limit = Limit::new(epsilon, delta, Accounting::Gaussian, HALF).expect("a limit");
         assert_eq!(units, [limit.epsilon, limit.rho, limit.delta], "{name}");
         assert!(
             name == "some" || (units[0], units[2]) == (1, 1),
@@ -354,7 +355,7 @@ fn a_budget_stays_when_its_owner_goes() {
     let (database, mut client) = session(Build::Release);
     let [first, second] = ["first", "second"].map(|name| format!("{}_{name}", database.name()));
     run(&mut client, &format!("CREATE ROLE {first} LOGIN"));
-    let grant = "GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8), dp_charge(text, float8, float8) TO";
+    let grant = "GRANT EXECUTE ON FUNCTION dp_set_budget, dp_charge(text, float8, float8) TO";
     run(&mut client, &format!("{grant} {first}"));
     let mut owner = database.connect_as(&first);
     steps(
@@ -832,8 +833,7 @@ fn nobody_reaches_the_ledger_but_by_its_functions() {
     run(
         &mut client,
         &format!(
-            "GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8), dp_set_budget(text, float8, float8, \
-             regrole), \
+            "GRANT EXECUTE ON FUNCTION dp_set_budget, \
              dp_close_budget(text), dp_charge(text, float8, float8) TO {}",
             role.name()
         ),

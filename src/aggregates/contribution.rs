@@ -76,6 +76,7 @@ impl Factory<ContributionRule> for Rules {
                     epsilon: None,
                     delta: None,
                     rho: 0.0,
+                    half_square: 0.0,
                     failure: 0.0,
                     mu: None,
                 },

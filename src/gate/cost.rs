@@ -1,7 +1,7 @@
 //! What a block costs: the sum of its releases, for all of a person's rows.
 
 use dp_core::error::ParameterError;
-use dp_core::privacy::spending::Spent;
+use dp_core::privacy::spending::{Accounting, Spent};
 use dp_core::registry;
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::request::ranks::Ranks;
@@ -17,7 +17,8 @@ pub struct Call<'a> {
     pub bounds: Bounds,
     /// Of the second of two columns.
     pub x_bounds: Bounds,
-    pub epsilon: f64,
+    /// `None` where the mechanism has a budget of its own.
+    pub epsilon: Option<f64>,
     pub delta: Option<f64>,
     pub length: Option<usize>,
     pub ranks: Option<Ranks<'a>>,
@@ -25,11 +26,11 @@ pub struct Call<'a> {
 }
 
 /// What it costs, and the mechanism's own text.
-pub fn of(call: &Call) -> Checked<(Spent, String)> {
+pub fn of(call: &Call, accounting: Accounting) -> Checked<(Spent, String)> {
     let arguments = Arguments {
         bounds: call.bounds,
         x_bounds: call.x_bounds,
-        epsilon: Some(call.epsilon),
+        epsilon: call.epsilon,
         delta: call.delta.map(Some),
         length: call.length,
         mechanism: MechanismArgument::Given(Some(call.mechanism)),
@@ -49,5 +50,5 @@ pub fn of(call: &Call) -> Checked<(Spent, String)> {
     let made = registry::price(call.aggregate, &arguments);
     let made = made.ok_or_else(|| Reason::new(format!("{} has no price", call.aggregate)))?;
     let spent = made.map_err(refused)?;
-    Ok((Spent::of(&spent.cost), spent.mechanism))
+    Ok((Spent::of(&spent.cost, accounting), spent.mechanism))
 }

@@ -152,7 +152,7 @@ fn seconds(function: &str, call: Call, i: usize, argument: &'static str) -> Resu
     }
 }
 
-/// `dp_protect(relation, unit, budget, groups, rows, query_eps, query_delta, auto_bounds, reuse)`
+/// `dp_protect(relation, unit, budget, groups, rows, query_eps, query_delta, auto_bounds, reuse, min_people)`
 fn protect(call: Call) -> Option<Datum> {
     const FUNCTION: &str = "dp_protect";
     session::refuse_read_only(c"dp_protect()");
@@ -173,6 +173,9 @@ fn protect(call: Call) -> Option<Datum> {
             delta: call.datum(6).map(float8),
             auto_bounds: call.datum(7).is_some_and(|datum| datum.value() as u8 != 0),
             reuse: seconds(FUNCTION, call, 8, "reuse")?,
+            min_people: call
+                .datum(9)
+                .map(|datum| u32::try_from(datum.value() as i32).unwrap_or(0)),
         };
         label.check().map_err(|error| errors::label(&error))?;
         if !expression::is_groupable(kind) {

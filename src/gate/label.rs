@@ -29,6 +29,9 @@ pub struct TableLabel {
     /// Whether means, sums and variances of what has no public bounds find some.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub auto_bounds: bool,
+    /// The least number of people, as it is released, of a group that is shown; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_people: Option<u32>,
     /// For how many seconds an answer is given again to the same question, free; 0: never.
     #[serde(default = "a_day", skip_serializing_if = "is_a_day")]
     pub reuse: u64,
@@ -68,6 +71,9 @@ const MOST_GROUPS: u32 = 1000;
 /// The most rows of a policy.
 const MOST_ROWS: u32 = 1_000_000;
 
+/// The most people that a group can be asked to have.
+const MOST_PEOPLE: u32 = 1_000_000;
+
 /// The longest time that an answer is reused, in seconds: a year.
 const LONGEST_REUSE: u64 = 365 * DAY;
 
@@ -102,6 +108,9 @@ impl TableLabel {
             .is_some_and(|delta| !(delta > 0.0 && delta < 1.0))
         {
             return Err("argument \"query_delta\" must be above 0 and below 1".to_owned());
+        }
+        if let Some(least) = self.min_people {
+            whole("min_people", least, MOST_PEOPLE)?;
         }
         if self.reuse > LONGEST_REUSE {
             return Err("argument \"reuse\" must be from 0 to 1 year".to_owned());

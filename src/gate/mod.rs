@@ -23,6 +23,7 @@ mod message_filter;
 mod normalize;
 mod outer_query;
 mod policy;
+mod price;
 mod public_keys;
 mod rejection;
 mod released;

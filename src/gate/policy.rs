@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
+use dp_core::privacy::spending::Limit;
 use dp_sealing::token::Digest;
 use pgrx::PgRelation;
 use pgrx::pg_sys::{self, Datum, Oid, TransactionId};
@@ -170,16 +171,21 @@ impl Policy {
             .is_some_and(|column| column.not_null)
     }
 
+    /// The limit of the budget that pays; `None` if it is closed, or not there.
+    pub fn limit(&self) -> Checked<Option<Limit>> {
+        let budget = Name::new(Some(self.label.budget.clone().into_bytes()));
+        let budget = budget.map_err(|error| error.to_string())?;
+        let limit = budgets::limit(&budget);
+        Ok(limit.map_err(|refusal| refusal.message().to_owned())?)
+    }
+
     /// The delta of a choice of groups; `None` if the budget has none.
     pub fn keep_delta(&self) -> Checked<Option<f64>> {
         if self.label.delta.is_some() {
             return Ok(self.label.delta);
         }
-        let budget = Name::new(Some(self.label.budget.clone().into_bytes()));
-        let budget = budget.map_err(|error| error.to_string())?;
-        let limit = budgets::limit(&budget).map_err(|refusal| refusal.message().to_owned())?;
-        let delta = limit.map_or(0.0, |limit| limit.asked.1);
-        Ok((delta > 0.0).then_some(delta / 1000.0))
+        let limit = self.limit()?.filter(|limit| limit.delta > 0);
+        Ok(limit.map(|limit| limit.asked.1 / 1000.0))
     }
 
     /// A query that this table answers.

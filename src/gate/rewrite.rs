@@ -12,6 +12,7 @@ use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
 use crate::gate::normalize::{self, Depends, Room};
 use crate::gate::policy::{Policy, quoted_name};
+use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::{self, graft};
 use crate::gate::{access, aggregate_requests, allowance, outer_query};
@@ -199,7 +200,7 @@ impl<'t> Gate<'t> {
     }
 
     fn rewrite(&mut self, query: Ref<'t, Query>, index: i32, policy: Rc<Policy>) -> Checked<()> {
-        let epsilon = self.epsilon(&policy)?;
+        let price = self.price(&policy)?;
         let block = Block::recognise(query, index, policy, self.parameters)?;
         let keys = block.keys()?;
         let asked = aggregate_requests::collect(&block)?;
@@ -214,7 +215,7 @@ impl<'t> Gate<'t> {
             )
             .into());
         }
-        let written = template::write(&block, &keys, &asked, &sets, epsilon)?;
+        let written = template::write(&block, &keys, &asked, &sets, price)?;
         let rewritten = graft::build(&written, &block, &mut self.room)?;
         self.look_up(rewritten.node());
         let (rewritten, parameters) = call::numbered(rewritten);
@@ -252,16 +253,21 @@ impl<'t> Gate<'t> {
     }
 
     /// What an aggregate costs in this session.
-    fn epsilon(&self, policy: &Policy) -> Checked<f64> {
+    fn price(&self, policy: &Policy) -> Checked<Price> {
         let most = policy.label.epsilon;
-        match settings::epsilon() {
-            None => Ok(most),
-            Some(epsilon) if epsilon <= most => Ok(epsilon),
-            Some(epsilon) => Err(Reason::with_hint(
-                format!("dp_mean.epsilon is {epsilon}, above the {most} that the policy allows"),
-                format!("SET dp_mean.epsilon = {most}; or RESET dp_mean.epsilon."),
-            )),
-        }
+        let epsilon = match settings::epsilon() {
+            None => most,
+            Some(epsilon) if epsilon <= most => epsilon,
+            Some(epsilon) => {
+                return Err(Reason::with_hint(
+                    format!(
+                        "dp_mean.epsilon is {epsilon}, above the {most} that the policy allows"
+                    ),
+                    format!("SET dp_mean.epsilon = {most}; or RESET dp_mean.epsilon."),
+                ));
+            }
+        };
+        Ok(Price::of(epsilon, policy.limit()?.as_ref()))
     }
 }
 

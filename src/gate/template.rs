@@ -6,6 +6,7 @@ mod answers;
 pub mod graft;
 
 use dp_core::privacy::spending::Spent;
+use dp_core::registry;
 use pgrx::pg_sys::{self, Node, Oid};
 
 use crate::gate::aggregate_requests::{self, Asked};
@@ -14,6 +15,7 @@ use crate::gate::block::{Block, GroupKey};
 use crate::gate::cost;
 use crate::gate::defence::Defence;
 use crate::gate::policy::quoted_name;
+use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
 use crate::ledger::session;
 use crate::pg::procedure;
@@ -48,6 +50,33 @@ enum Level {
     Groups,
 }
 
+/// A number of people among the answers, with Gaussian noise or other.
+struct People {
+    column: usize,
+    aggregate: &'static str,
+    mechanism: String,
+}
+
+impl People {
+    /// Its number as a column of what is called `o`.
+    fn number(&self) -> String {
+        let column = self.column + 1;
+        match self.aggregate {
+            "dp_mean_and_count" => format!("(o.a{column}).count"),
+            _ => format!("o.a{column}::pg_catalog.float8"),
+        }
+    }
+}
+
+/// Which groups are shown.
+#[derive(Default)]
+struct Shown {
+    /// A condition of HAVING.
+    having: String,
+    /// The number that must be above another, with the column that has it.
+    above: Option<(People, f64)>,
+}
+
 /// A block that is being written.
 pub struct Template<'a, 't> {
     block: &'a Block<'t>,
@@ -59,13 +88,17 @@ pub struct Template<'a, 't> {
     has_person: bool,
     rows: u32,
     groups: u32,
-    epsilon: f64,
+    price: Price,
     /// What represents `$1`, `$2` and so on.
     parameters: Vec<Ref<'t, Node>>,
     /// Columns of the sub-query.
     below: Vec<String>,
     /// The answers.
     answers: Vec<String>,
+    /// Where the number of all people of a group is among them, if it is.
+    people: Option<People>,
+    /// Whether groups are chosen by it.
+    needs_people: bool,
     spent: Spent,
     mechanisms: Vec<String>,
 }
@@ -86,7 +119,7 @@ pub fn write<'t>(
     keys: &[GroupKey<'t>],
     asked: &[Asked<'t>],
     sets: &[Vec<bool>],
-    epsilon: f64,
+    price: Price,
 ) -> Checked<Written<'t>> {
     let rows = block.policy.label.rows;
     let is_row = block.has_one_row_each();
@@ -101,10 +134,12 @@ pub fn write<'t>(
         level: Level::Row,
         rows: if is_row { 1 } else { rows },
         groups: 1,
-        epsilon,
+        price,
         parameters: Vec::new(),
         below: Vec::new(),
         answers: Vec::new(),
+        people: None,
+        needs_people: false,
         spent: Spent::default(),
         mechanisms: Vec::new(),
     };
@@ -118,6 +153,7 @@ pub fn write<'t>(
     for set in sets {
         template.below.clear();
         template.answers.clear();
+        template.people = None;
         let is_grouped = set.contains(&true);
         let mut of_set = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
         let listed = is_grouped && of_set.all(|(key, _)| key.public.is_some());
@@ -136,9 +172,20 @@ pub fn write<'t>(
             // Without it all rows of a person count, at the price of that number.
             template.level = row;
         }
+        template.needs_people = is_grouped
+            && (block.policy.label.min_people.is_some() || !listed && price.is_gaussian());
         answers = template.write_answers(asked)?;
+        let count = template.answers.len();
+        let shown = match is_grouped {
+            true => template.choose(listed)?,
+            false => Shown::default(),
+        };
         is_release |= !(listed && template.answers.is_empty());
-        let part = template.write_set(set, unit, listed)?;
+        let part = template.write_set(set, unit, listed, &shown.having)?;
+        let part = match &shown.above {
+            Some((people, above)) => only_above(&part, keys.len(), count, people, *above),
+            None => part,
+        };
         parts.push(ordered(&part, keys, set));
     }
     let bill = Bill {
@@ -170,7 +217,13 @@ impl<'t> Template<'_, 't> {
     }
 
     /// The block of one set of keys.
-    fn write_set(&mut self, set: &[bool], unit: usize, listed: bool) -> Checked<String> {
+    fn write_set(
+        &mut self,
+        set: &[bool],
+        unit: usize,
+        listed: bool,
+        having: &str,
+    ) -> Checked<String> {
         let keys: Vec<usize> = (1..=set.len()).filter(|i| set[i - 1]).collect();
         let select = |prefix: &str| -> Vec<String> {
             let column = |i: usize| match set[i - 1] {
@@ -197,10 +250,6 @@ impl<'t> Template<'_, 't> {
         if listed {
             return self.write_listed(&keys, unit, &columns("v.k"));
         }
-        let having = match keys.is_empty() || !Defence::Keep.stands() {
-            true => String::new(),
-            false => format!(" HAVING {}", self.write_keep()?),
-        };
         // Keys of rows are named by their place: an expression would be computed again.
         let by = keys.iter().map(|i| match self.level {
             Level::Row => i.to_string(),
@@ -366,25 +415,68 @@ impl<'t> Template<'_, 't> {
         places.collect()
     }
 
-    /// The condition that a group may be shown.
-    fn write_keep(&mut self) -> Checked<String> {
+    /// Which groups are shown: those with enough people that nobody is seen by them, and of as many as the policy asks
+    /// for. Where a number of people is released anyway, with Gaussian noise, it decides.
+    fn choose(&mut self, listed: bool) -> Checked<Shown> {
+        let mut shown = Shown::default();
+        let least = self.block.policy.label.min_people;
+        let mut above = least.map(|least| f64::from(least).next_down());
+        if !listed && Defence::Keep.stands() {
+            let delta = self.keep_delta()?;
+            if self.price.is_gaussian() {
+                let people = self.people()?;
+                let needed = registry::shown_above(people.aggregate, &people.mechanism, delta)
+                    .map_err(|error| Reason::with_hint(error.to_string(), error.hint.clone()))?;
+                self.people = Some(people);
+                above = Some(above.map_or(needed, |above| above.max(needed)));
+                let failures = Spent::missing(0.0, delta, self.price.accounting);
+                let failures =
+                    failures.map_err(|error| Reason::with_hint(error.to_string(), error.hint))?;
+                self.spent = self.spent.plus(&failures);
+                self.mechanisms
+                    .push(format!("groups: above {needed:.1} people, delta={delta:?}"));
+            } else {
+                shown.having = format!(" HAVING {}", self.write_keep(delta)?);
+            }
+        }
+        if let Some(above) = above {
+            shown.above = Some((self.people()?, above));
+        }
+        Ok(shown)
+    }
+
+    /// The number of people of a group, which is asked for if it is not among the answers.
+    fn people(&mut self) -> Checked<People> {
+        match self.people.take() {
+            Some(people) => Ok(people),
+            None => self.write_people(),
+        }
+    }
+
+    /// The delta of a choice of groups.
+    fn keep_delta(&self) -> Checked<f64> {
         let delta = self.block.policy.keep_delta()?;
-        let Some(delta) = delta else {
-            return Err(Reason::with_hint(
+        delta.ok_or_else(|| {
+            Reason::with_hint(
                 "GROUP BY on undeclared values needs a budget with delta > 0",
                 format!(
                     "The owner of {} declares the values of the key by dp_declare(table, column, values), or gives the \
                      budget a delta.",
                     quoted_name(self.block.policy.relation)
                 ),
-            ));
-        };
+            )
+        })
+    }
+
+    /// The condition that a group may be shown, by a choice that pays for itself.
+    fn write_keep(&mut self, delta: f64) -> Checked<String> {
+        let epsilon = self.price.pure();
         let mechanism = self.mechanism("dp_keep", None, 1)?;
         self.charge(&cost::Call {
             aggregate: "dp_keep",
             bounds: None,
             x_bounds: None,
-            epsilon: self.epsilon,
+            epsilon: Some(epsilon),
             delta: Some(delta),
             length: None,
             ranks: None,
@@ -393,11 +485,27 @@ impl<'t> Template<'_, 't> {
         Ok(format!(
             "{}.dp_keep({}, {}, {})",
             self.schema,
-            float(self.epsilon),
+            float(epsilon),
             float(delta),
             self.literal(&mechanism)
         ))
     }
+}
+
+/// The rows of a part in which that number of people is above another, without the columns behind the answers. The part
+/// is materialized: what decides is what is shown, and both are drawn once.
+fn only_above(part: &str, keys: usize, answers: usize, people: &People, above: f64) -> String {
+    let named =
+        |prefix: &'static str, count: usize| (1..=count).map(move |i| format!("o.{prefix}{i}"));
+    let columns = named("k", keys)
+        .chain(named("a", answers))
+        .chain(named("g", keys));
+    format!(
+        "WITH shown AS MATERIALIZED ({part}) SELECT {} FROM shown o WHERE {} OPERATOR(pg_catalog.>) {}",
+        columns.collect::<Vec<_>>().join(", "),
+        people.number(),
+        float(above)
+    )
 }
 
 /// All rows of these queries. Each is one that is materialized, as a parallel plan would give a part of them to

@@ -1,7 +1,7 @@
 //! Budgets and their limits: who promised what to whom. All of it is a part of the transaction that says it.
 
 use dp_core::error::ParameterError;
-use dp_core::privacy::spending::{Limit, Spent};
+use dp_core::privacy::spending::{Accounting, HALF, Limit, Spent};
 use pgrx::pg_sys::Oid;
 
 use crate::ledger::balance::BalanceKey;
@@ -144,10 +144,14 @@ pub struct Promise {
 
 impl Promise {
     fn read(row: &Row) -> Self {
+        let accounting = String::from_utf8_lossy(&row.text(11)).into_owned();
         Self {
             number: row.integer(2),
             limit: Limit {
                 asked: (row.float(3), row.float(4)),
+                // Of a name that is not known, what allows less.
+                accounting: Accounting::named(&accounting).unwrap_or(Accounting::Gaussian),
+                failures: row.float(12),
                 epsilon: row.integer(5),
                 rho: row.integer(6),
                 delta: row.integer(7),
@@ -200,6 +204,8 @@ impl Promise {
             Value::Boolean(closed),
             Value::Time(session::now()),
             Value::Text(session::role_name()),
+            Value::Text(Text::new(limit.accounting.name().as_bytes())),
+            Value::Float(limit.failures),
         ];
         rows::insert(table, &PROMISE, &values);
     }
@@ -213,13 +219,49 @@ fn open_to_add() -> Result<(Table, Table), Refusal> {
     ))
 }
 
+/// What a promise asks for.
+pub struct Asked {
+    pub epsilon: f64,
+    pub delta: f64,
+    /// Of all promises of a budget: that of the first one. `None` where it is not said.
+    pub accounting: Option<Accounting>,
+    /// As above.
+    pub failures: Option<f64>,
+}
+
+impl Asked {
+    /// The limit, in the terms of the budget's first promise, if it has one.
+    fn limit(&self, function: &str, name: &Name, first: Option<Limit>) -> Result<Limit, Refusal> {
+        let (accounting, failures) = match first {
+            Some(first) => {
+                let is_other = self
+                    .accounting
+                    .is_some_and(|asked| asked != first.accounting)
+                    || self.failures.is_some_and(|asked| asked != first.failures);
+                if is_other && Defence::Terms.stands() {
+                    return Err(errors::other_terms(function, &name.text(), &first));
+                }
+                (first.accounting, first.failures)
+            }
+            None => (
+                self.accounting.unwrap_or(Accounting::Gaussian),
+                self.failures.unwrap_or(HALF),
+            ),
+        };
+        Limit::new(self.epsilon, self.delta, accounting, failures)
+            .map_err(|error| errors::parameter(function, &error))
+    }
+}
+
 /// Promises a limit: of a budget, which is made if it is not there, or of a role in a budget that is.
 pub fn promise(
     function: &str,
     name: &Name,
-    limit: &Limit,
+    asked: &Asked,
     role: Option<Oid>,
 ) -> Result<(), Refusal> {
+    // What breaks its rule is refused before anything is made.
+    asked.limit(function, name, None)?;
     let (budgets, promises) = open_to_add()?;
     let found = Budget::find(&budgets, name);
     let id = match (found, role) {
@@ -241,8 +283,22 @@ pub fn promise(
     if of_all.is_some_and(|promise| promise.closed) {
         return Err(errors::budget_closed(function, &name.text()));
     }
-    Promise::add(&promises, key, before, limit, false);
+    let limit = asked.limit(function, name, of_all.map(|promise| promise.limit))?;
+    Promise::add(&promises, key, before, &limit, false);
     Ok(())
+}
+
+/// In which terms the charges of a budget are added up.
+///
+/// # Errors
+/// There is no such budget.
+pub fn accounting(function: &str, name: &Name) -> Result<Accounting, Refusal> {
+    let id = Budget::find(&Table::open(&BUDGET, Lock::Read)?, name);
+    let budget = id.ok_or_else(|| errors::no_budget(function, &name.text()))?;
+    let role = Oid::INVALID;
+    let [promise] = Promise::current([BalanceKey { budget, role }])?;
+    let promise = promise.ok_or_else(|| errors::limit_unknown(&name.text()))?;
+    Ok(promise.limit.accounting)
 }
 
 /// The limit of a budget that holds now; `None` if there is no such budget, or it is closed.

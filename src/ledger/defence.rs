@@ -23,4 +23,6 @@ defences! {
     Indexes = "ledger_indexes",
     /// Nothing is charged into a table that a ROLLBACK would take back.
     Rewrites = "ledger_rewrites",
+    /// How a budget adds up, and what it keeps for failures, is fixed with its first limit.
+    Terms = "ledger_terms",
 }

@@ -1,6 +1,8 @@
 //! The errors of the ledger.
 
-use dp_core::privacy::spending::{DELTA_UNIT, Limit, Spent, UNBOUNDED, UNIT, float_down, float_up};
+use dp_core::privacy::spending::{
+    Accounting, DELTA_UNIT, Limit, Spent, UNBOUNDED, UNIT, float_down, float_up,
+};
 use pgrx::PgSqlErrorCode;
 
 pub use crate::pg::errors::{
@@ -74,6 +76,20 @@ pub fn budget_closed(function: &str, budget: &str) -> Refusal {
     )
 }
 
+/// A budget that adds up in other terms, or keeps another share of delta for failures, since its first limit.
+pub fn other_terms(function: &str, budget: &str, first: &Limit) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!(
+            "{function}: accounting of budget \"{budget}\" is {}, with failures {}, and cannot be changed",
+            first.accounting.name(),
+            first.failures,
+        ),
+        "It is fixed with the first limit of a budget: what was spent is added up in its terms. Leave both arguments \
+         out, or make another budget.",
+    )
+}
+
 /// A limit that may still be taken back.
 pub fn limit_not_committed(function: &str, budget: &str) -> Refusal {
     Refusal::new(
@@ -120,7 +136,15 @@ pub fn over_limit(
         }
         let left = limit.rho.saturating_sub(spent.rho).max(0);
         let (left, of) = (float_down(left, UNIT), float_down(limit.rho, UNIT));
-        ("rho", left, of, float_up(amount.rho, UNIT))
+        let takes = float_up(amount.rho, UNIT);
+        match limit.accounting {
+            Accounting::Zcdp => ("rho", left, of, takes),
+            // As prices, which are shares of epsilon.
+            Accounting::Gaussian => {
+                let price = |part: f64| (part / of * limit.asked.0 * 1e9).round() / 1e9;
+                ("a price of", price(left), limit.asked.0, price(takes))
+            }
+        }
     } else {
         // As the view dp_budgets shows it: what rounding leaves over is nothing.
         let left = (limit.left(spent) * 1e9).floor() / 1e9;

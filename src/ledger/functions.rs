@@ -1,11 +1,11 @@
 //! What SQL calls of the ledger.
 
 use dp_core::error::ParameterError;
-use dp_core::privacy::spending::{Limit, Spent};
+use dp_core::privacy::spending::{Accounting, Limit, Spent};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, Oid};
 
-use crate::ledger::budgets::{self, Name};
+use crate::ledger::budgets::{self, Asked, Name};
 use crate::ledger::charge::{self, Payer, Request};
 use crate::ledger::errors::{self, Refusal};
 use crate::ledger::{restore, rows, session};
@@ -57,20 +57,38 @@ fn role_at(function: &str, call: Call, i: usize) -> Result<Oid, Refusal> {
         .ok_or_else(|| errors::no_role(function))
 }
 
-/// `dp_set_budget(name, eps, delta [, role])`
+/// `dp_set_budget(name, eps, delta, role, accounting, failures)`; 0 as the role is all together, and NULL as one of the
+/// last two that which the budget has.
 fn budget(call: Call) -> Option<Datum> {
     const FUNCTION: &str = "dp_set_budget";
     session::refuse_read_only(c"dp_set_budget()");
     done((|| {
         let name = name(FUNCTION, call)?;
         let (epsilon, delta) = amounts(FUNCTION, call)?;
-        let limit =
-            Limit::new(epsilon, delta).map_err(|error| errors::parameter(FUNCTION, &error))?;
-        budgets::promise(FUNCTION, &name, &limit, role(FUNCTION, call)?)
+        let role = match call.datum(3) {
+            Some(role) if role.value() as u32 == 0 => None,
+            _ => Some(role_at(FUNCTION, call, 3)?),
+        };
+        let accounting = call.datum(4).map(accounting).transpose();
+        let accounting = accounting.map_err(|error| errors::parameter(FUNCTION, &error))?;
+        let asked = Asked {
+            epsilon,
+            delta,
+            accounting,
+            failures: call.datum(5).map(float8),
+        };
+        budgets::promise(FUNCTION, &name, &asked, role)
     })())
 }
 
 sql_function!(dp_set_budget, budget);
+
+/// The accounting of a name that the SQL declarations make a text.
+fn accounting(name: Datum) -> Result<Accounting, ParameterError> {
+    // SAFETY: as the declarations say.
+    let name = unsafe { rows::bytes_of(name) };
+    Accounting::named(&String::from_utf8_lossy(&name))
+}
 
 /// `dp_close_budget(name)`
 fn budget_close(call: Call) -> Option<Datum> {
@@ -100,7 +118,8 @@ fn budget_continue(call: Call) -> Option<Datum> {
     done((|| {
         let budget = name(FUNCTION, call)?;
         let asked = amounts(FUNCTION, call)?;
-        let amount = Spent::missing(asked.0, asked.1)
+        let accounting = budgets::accounting(FUNCTION, &budget)?;
+        let amount = Spent::missing(asked.0, asked.1, accounting)
             .map_err(|error| errors::parameter(FUNCTION, &error))?;
         let request = Request {
             function: FUNCTION,
@@ -125,8 +144,9 @@ fn budget_restore(call: Call) -> Option<Datum> {
     done((|| {
         let name = name(FUNCTION, call)?;
         let (epsilon, delta) = amounts(FUNCTION, call)?;
-        let said =
-            Spent::missing(epsilon, delta).map_err(|error| errors::parameter(FUNCTION, &error))?;
+        let accounting = budgets::accounting(FUNCTION, &name)?;
+        let said = Spent::missing(epsilon, delta, accounting)
+            .map_err(|error| errors::parameter(FUNCTION, &error))?;
         let role = role(FUNCTION, call)?;
         let restore = || restore::restore(FUNCTION, &name, said, role);
         match role {
@@ -145,7 +165,8 @@ fn charge(call: Call) -> Option<Datum> {
     done((|| {
         let budget = name(FUNCTION, call)?;
         let asked = amounts(FUNCTION, call)?;
-        let amount = Spent::of_epsilon(asked.0, asked.1)
+        let accounting = budgets::accounting(FUNCTION, &budget)?;
+        let amount = Spent::of_epsilon(asked.0, asked.1, accounting)
             .map_err(|error| errors::parameter(FUNCTION, &error))?;
         charge::charge(&Request {
             function: FUNCTION,
@@ -161,12 +182,15 @@ fn charge(call: Call) -> Option<Datum> {
 sql_function!(dp_charge, charge);
 
 /// `dp_budget_sums(limit_epsilon, limit_delta, limit_units_epsilon, limit_units_rho, limit_units_delta,
-/// epsilon, rho, delta, price)`: what they mean, and how many charges of the price are left. It looks at nothing else.
+/// epsilon, rho, delta, price, accounting, failures)`: what they mean, and how many charges of the price are left. It
+/// looks at nothing else.
 fn budget_sums(call: Call) -> Option<Datum> {
     let datum = |i: usize| call.datum(i).expect("the function is declared STRICT");
     let units = |i: usize| datum(i).value() as i64;
     let limit = Limit {
         asked: (float8(datum(0)), float8(datum(1))),
+        accounting: accounting(datum(9)).unwrap_or(Accounting::Gaussian),
+        failures: float8(datum(10)),
         epsilon: units(2),
         rho: units(3),
         delta: units(4),
@@ -176,7 +200,7 @@ fn budget_sums(call: Call) -> Option<Datum> {
         rho: units(6),
         delta: units(7),
     };
-    let price = Spent::of_epsilon(float8(datum(8)), 0.0);
+    let price = limit.price(float8(datum(8)));
     let total = limit.total(&spent);
     let columns = [
         total.map(|total| total.0).into_datum(),
@@ -186,8 +210,12 @@ fn budget_sums(call: Call) -> Option<Datum> {
             .ok()
             .map(|price| limit.how_many(&spent, &price))
             .into_datum(),
+        (spent.delta <= limit.delta)
+            .then(|| limit.share(&spent))
+            .filter(|share| share.is_finite())
+            .into_datum(),
     ];
-    // SAFETY: the SQL declaration makes it return (float8, float8, float8, bigint).
+    // SAFETY: the SQL declaration makes it return (float8, float8, float8, bigint, float8).
     Some(unsafe { composite(call, columns) })
 }
 

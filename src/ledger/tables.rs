@@ -63,7 +63,7 @@ pub const BUDGET: Shape = Shape {
 pub const PROMISE: Shape = Shape {
     name: c"budget_limit",
     columns: &[
-        INT8, REGROLE, INT8, FLOAT8, FLOAT8, INT8, INT8, INT8, BOOL, TIME, TEXT,
+        INT8, REGROLE, INT8, FLOAT8, FLOAT8, INT8, INT8, INT8, BOOL, TIME, TEXT, TEXT, FLOAT8,
     ],
     indexes: 1,
 };

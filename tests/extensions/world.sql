@@ -1,7 +1,7 @@
 \set VERBOSITY verbose
 CREATE EXTENSION IF NOT EXISTS dp_mean;
 CREATE ROLE x_owner; CREATE ROLE x_analyst; CREATE ROLE x_other;
-GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8) TO x_owner;
+GRANT EXECUTE ON FUNCTION dp_set_budget TO x_owner;
 GRANT CREATE ON SCHEMA public TO x_owner, x_analyst;
 SET SESSION AUTHORIZATION x_owner;
 CREATE TABLE visits (patient integer NOT NULL, region text, cost float8 NOT NULL);

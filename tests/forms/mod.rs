@@ -40,7 +40,7 @@ impl World {
             analyst,
         };
         let rights = world.with_roles(
-            "GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8), dp_set_budget(text, float8, float8, regrole) \
+            "GRANT EXECUTE ON FUNCTION dp_set_budget \
                  TO {owner};
              GRANT CREATE ON SCHEMA public TO {owner}, {analyst}, {other}",
         );

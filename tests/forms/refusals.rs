@@ -752,7 +752,7 @@ fn a_budget_says_what_it_lacks() {
     for (sql, message) in [
         (
             "SELECT dp_mean(x, 0, 1, 5, 'gaussian(delta=1e-7)') FROM few".to_owned(),
-            "dp_mean: budget \"small\" has rho 0.0",
+            "dp_mean: budget \"small\" has a price of 1 left of 1, and this takes 16.89",
         ),
         (
             "SELECT dp_mean(x, 0, 1, 0.5, 'gaussian(delta=1e-7)') FROM none".to_owned(),

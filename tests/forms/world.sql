@@ -28,7 +28,7 @@ CREATE TABLE regions (region text PRIMARY KEY, country text NOT NULL, factor flo
 INSERT INTO regions SELECT 'r' || i, 'c' || i % 2, 1 + i / 10.0 FROM generate_series(0, 4) i;
 GRANT SELECT ON regions TO {analyst};
 
-SELECT dp_set_budget('all', 4000, 0.5);
+SELECT dp_set_budget('all', 4000, 0.5, accounting => 'zcdp');
 SELECT dp_protect('visits', 'patient', 'all', groups => 2, rows => 2, query_eps => 20, query_delta => 1e-6);
 SELECT dp_protect('people', 'person', 'all', query_eps => 20, query_delta => 1e-6);
 SELECT dp_declare('visits', 'cost', 0, 100), dp_declare('visits', 'age', 0, 100), dp_declare('visits', 'paid', 0, 50),

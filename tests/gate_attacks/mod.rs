@@ -30,7 +30,7 @@ const SECRETS: [&str; 2] = ["canary", "4242.4242"];
 /// Nothing analyses them in the middle of an attack: plans that are kept would be made again.
 const TABLES: &str = "
 CREATE ROLE {o} LOGIN; CREATE ROLE {a} LOGIN; CREATE ROLE {b} LOGIN;
-GRANT EXECUTE ON FUNCTION dp_set_budget(text, float8, float8), dp_set_budget(text, float8, float8, regrole) TO {o}, {b};
+GRANT EXECUTE ON FUNCTION dp_set_budget TO {o}, {b};
 GRANT CREATE ON SCHEMA public TO {o}, {a}, {b};
 GRANT CREATE ON DATABASE {d} TO {a};
 CREATE FUNCTION show(name) RETURNS boolean IMMUTABLE LANGUAGE plpgsql COST 0.0001

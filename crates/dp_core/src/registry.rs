@@ -29,6 +29,7 @@ use crate::mechanism::{
 };
 use crate::privacy::cost::Cost;
 use crate::privacy::delta::Delta;
+use crate::privacy::gdp;
 use crate::request::arguments::{Arguments, MechanismArgument};
 use crate::request::budget::{epsilon_besides, replaces_epsilon};
 use crate::request::checked::{CallDelta, CallEpsilon, Overspent, Request};
@@ -309,6 +310,32 @@ pub fn hides_presence(text: &str) -> Result<bool, ParameterError> {
     Ok(all.all(|(_, _, info)| info.neighbours != REPLACE))
 }
 
+/// Above which number of people, as a release with Gaussian noise tells it, their group may be shown, where nobody may
+/// be seen to be alone in one but with probability `delta`: docs/proofs/keep-threshold.md. Of `dp_count`, or of the
+/// number of rows of `dp_mean_and_count`, by a mechanism `gaussian`.
+///
+/// # Errors
+/// A text that names no mechanism, or one without a budget in Gaussian terms.
+pub fn shown_above(aggregate: &str, mechanism: &str, delta: f64) -> Result<f64, ParameterError> {
+    let choice = parse(mechanism)?;
+    // Beside the sum of a mean the number of rows has more noise: see `mechanism::mean::gaussian`.
+    let spread = match aggregate {
+        "dp_mean_and_count" => std::f64::consts::SQRT_2,
+        _ => 1.0,
+    };
+    let request = Request {
+        bounds: None,
+        x_bounds: None,
+        call_epsilon: None,
+        call_delta: None,
+        ranks: None,
+        length: None,
+        choice: &choice,
+        overspent: Overspent::NOT,
+    };
+    keep::threshold::above(&request, spread, delta)
+}
+
 /// Whether a mechanism's text names one that can show a row, which takes a permission.
 ///
 /// # Errors
@@ -319,16 +346,39 @@ pub fn needs_permission(text: &str) -> Result<bool, ParameterError> {
 
 /// The name of an aggregate's default mechanism; `None` for an aggregate that is not known.
 pub fn default_mechanism(aggregate: &str) -> Option<&'static str> {
-    let family = match aggregate {
+    let family = family(aggregate);
+    let mut all = catalog();
+    all.find(|(known, is_default, _)| *known == family && *is_default)
+        .map(|(_, _, info)| info.name)
+}
+
+/// The aggregate whose mechanisms this one has.
+fn family(aggregate: &str) -> &str {
+    match aggregate {
         "dp_mean_and_count" => "dp_mean",
         "dp_stddev_pop" => "dp_var_pop",
         "dp_regr_intercept" => "dp_regr_slope",
         "dp_regr" => "dp_corr",
         other => other.strip_suffix("_estimate").unwrap_or(other),
+    }
+}
+
+/// The mechanism of an aggregate that spends all of `mu` best, in Gaussian differential privacy: Gaussian noise, or
+/// choices of as much; `None` where it has neither.
+pub fn for_mu(aggregate: &str, mu: f64) -> Option<String> {
+    let family = family(aggregate);
+    let has = |name: &str| {
+        let mut all = catalog();
+        all.any(|(known, _, info)| known == family && info.name == name)
     };
-    let mut all = catalog();
-    all.find(|(known, is_default, _)| *known == family && *is_default)
-        .map(|(_, _, info)| info.name)
+    if has("gaussian") {
+        Some(format!("gaussian(mu={mu:?})"))
+    } else if has("em") {
+        let rho = gdp::rho_of_half_square(mu * mu / 2.0);
+        Some(format!("em(rho={rho:?})"))
+    } else {
+        None
+    }
 }
 
 /// A mechanism's text with these rows and groups of a person in the place of those that it has.

@@ -7,14 +7,17 @@ use pgrx::pg_sys;
 use crate::call::signature::Role;
 use crate::gate::aggregate_requests::{Asked, Own, What};
 use crate::gate::cost;
+use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::template::{Answer, Level, Template, filtered, float};
+use crate::gate::template::{Answer, Level, People, Template, filtered, float};
 use crate::pg::tree::Ref;
 
 /// The public arguments of a call, but for its bounds.
 struct Terms<'a> {
-    epsilon: f64,
-    mechanism: Option<&'a str>,
+    /// `None` where the mechanism has a budget of its own.
+    epsilon: Option<f64>,
+    /// `None` for the default.
+    mechanism: Option<String>,
     buckets: Option<f64>,
     ranks: Option<Ranks<'a>>,
     confidence: Option<f64>,
@@ -23,12 +26,14 @@ struct Terms<'a> {
 }
 
 impl<'a> Terms<'a> {
-    /// Those of an aggregate of PostgreSQL: the policy's price, and the default mechanism.
-    fn usual(epsilon: f64, rows: u32) -> Self {
+    /// Those of an aggregate of PostgreSQL: the policy's price, and the mechanism that it buys of the aggregate that
+    /// answers.
+    fn usual(price: &Price, aggregate: &str, rows: u32) -> Self {
+        let (epsilon, mechanism) = price.buys(aggregate);
         Self {
             epsilon,
             rows,
-            mechanism: None,
+            mechanism,
             buckets: None,
             ranks: None,
             confidence: None,
@@ -36,19 +41,23 @@ impl<'a> Terms<'a> {
     }
 
     /// As above, for a mean, a sum or a variance: the mechanism that finds bounds where nothing bounds the numbers.
-    fn of_numbers(epsilon: f64, rows: u32, asked: &Asked) -> Self {
-        Self {
-            mechanism: asked.bounds.is_none().then_some("auto"),
-            ..Self::usual(epsilon, rows)
+    fn of_numbers(price: &Price, aggregate: &str, rows: u32, asked: &Asked) -> Self {
+        let usual = Self::usual(price, aggregate, rows);
+        match asked.bounds {
+            Some(_) => usual,
+            None => Self {
+                epsilon: Some(price.pure()),
+                mechanism: Some("auto".to_owned()),
+                ..usual
+            },
         }
     }
 
     /// Those of an aggregate of ours, which may ask for fewer rows.
     fn of(own: &'a Own, rows: u32) -> Checked<Self> {
-        let epsilon = own.value(Role::Epsilon);
         Ok(Self {
-            epsilon: epsilon.ok_or("an aggregate has no epsilon")?,
-            mechanism: own.mechanism.as_deref(),
+            epsilon: own.value(Role::Epsilon),
+            mechanism: own.mechanism.clone(),
             buckets: own.value(Role::Buckets),
             ranks: match &own.quantiles {
                 Some(quantiles) => Some(Ranks::Many(quantiles)),
@@ -87,9 +96,15 @@ impl<'t> Template<'_, 't> {
                 .into_iter()
                 .filter(|j| *j == i || is_one(numbers.unwrap_or(one), &asked[*j]))
                 .collect();
-            match (numbers, alike.len()) {
-                (Some(numbers), 2..) => {
+            // A mean that is released with its number of rows costs the same, and may choose groups by it.
+            let least = match one.what {
+                What::Mean if self.needs_people && one.bounds.is_some() => 1,
+                _ => 2,
+            };
+            match numbers.filter(|_| alike.len() >= least) {
+                Some(numbers) => {
                     let column = self.write_pair(numbers)?;
+                    self.note_people(numbers, column, "dp_mean_and_count")?;
                     for j in alike {
                         let answer = match asked[j].what {
                             What::Mean => Answer::Field(column, 1),
@@ -100,8 +115,11 @@ impl<'t> Template<'_, 't> {
                         done[j] = true;
                     }
                 }
-                _ => {
+                None => {
                     let column = self.write_one(one)?;
+                    if matches!(one.what, What::Count | What::People) {
+                        self.note_people(one, column, "dp_count")?;
+                    }
                     for j in alike {
                         answers.push((asked[j].call, Answer::Column(column)));
                         done[j] = true;
@@ -110,6 +128,43 @@ impl<'t> Template<'_, 't> {
             }
         }
         Ok(answers)
+    }
+
+    /// Notes an answer that is the number of all people of a group, at the usual price.
+    fn note_people(
+        &mut self,
+        asked: &Asked<'t>,
+        column: usize,
+        aggregate: &'static str,
+    ) -> Checked<()> {
+        let is_never_null = |argument| self.block.is_never_null(argument);
+        let is_of_all = match asked.what {
+            What::People => true,
+            _ => self.rows == 1 && asked.argument.is_none_or(is_never_null),
+        };
+        // What finds its bounds has other noise.
+        let is_usual = aggregate == "dp_count" || asked.bounds.is_some();
+        if is_of_all && is_usual && asked.filter.is_none() && self.people.is_none() {
+            self.people = Some(self.people_at(column, aggregate)?);
+        }
+        Ok(())
+    }
+
+    /// Asks for the number of people of a group.
+    pub(super) fn write_people(&mut self) -> Checked<People> {
+        let terms = Terms::usual(&self.price, "dp_count", 1);
+        let (x, filter) = self.counted(None, None, 1);
+        let column = self.write_call("dp_count", &x, [None, None], &terms, &filter)?;
+        self.people_at(column, "dp_count")
+    }
+
+    fn people_at(&self, column: usize, aggregate: &'static str) -> Checked<People> {
+        let (_, mechanism) = self.price.buys(aggregate);
+        Ok(People {
+            column,
+            aggregate,
+            mechanism: self.mechanism(aggregate, mechanism.as_deref(), 1)?,
+        })
     }
 
     /// What costs nothing: public bounds. Which aggregates these are.
@@ -151,8 +206,9 @@ impl<'t> Template<'_, 't> {
             let alike: Vec<_> = alike.collect();
             let is_alone = alike.iter().all(|(_, other)| *other == what);
             let alone = what.alone().filter(|_| is_alone);
-            let terms = Terms::usual(self.epsilon, self.rows);
-            let column = self.write_numbers(alone.unwrap_or("dp_regr"), one, &terms)?;
+            let aggregate = alone.unwrap_or("dp_regr");
+            let terms = Terms::usual(&self.price, aggregate, self.rows);
+            let column = self.write_numbers(aggregate, one, &terms)?;
             for (j, what) in alike {
                 let answer = match alone {
                     Some(_) => Answer::Column(column),
@@ -235,6 +291,16 @@ impl<'t> Template<'_, 't> {
     fn rows(&mut self, asked: &Asked<'t>, rows: u32) -> (String, String) {
         let argument = asked.argument.map(|argument| self.parameter(argument));
         let filter = self.filter(asked);
+        self.counted(argument, filter, rows)
+    }
+
+    /// As above, of a parameter and a condition.
+    fn counted(
+        &mut self,
+        argument: Option<usize>,
+        filter: Option<String>,
+        rows: u32,
+    ) -> (String, String) {
         match self.level {
             Level::Row => {
                 let x = argument.map_or("true".to_owned(), |x| format!("${x}"));
@@ -308,7 +374,7 @@ impl<'t> Template<'_, 't> {
 
     /// Adds the price of a call to that of the block.
     pub(super) fn charge(&mut self, call: &cost::Call) -> Checked<()> {
-        let (spent, mechanism) = cost::of(call)?;
+        let (spent, mechanism) = cost::of(call, self.price.accounting)?;
         self.spent = self.spent.plus(&spent);
         self.mechanisms
             .push(format!("{}: {mechanism}", call.aggregate));
@@ -316,35 +382,43 @@ impl<'t> Template<'_, 't> {
     }
 
     fn write_pair(&mut self, numbers: &Asked<'t>) -> Checked<usize> {
-        let terms = Terms::of_numbers(self.epsilon, self.rows, numbers);
-        self.write_numbers("dp_mean_and_count", numbers, &terms)
+        let aggregate = "dp_mean_and_count";
+        let terms = Terms::of_numbers(&self.price, aggregate, self.rows, numbers);
+        self.write_numbers(aggregate, numbers, &terms)
     }
 
     fn write_one(&mut self, asked: &Asked<'t>) -> Checked<usize> {
-        let usual = Terms::usual(self.epsilon, self.rows);
-        let of_numbers = Terms::of_numbers(self.epsilon, self.rows, asked);
+        let (price, rows) = (self.price, self.rows);
+        let of_numbers = |aggregate| Terms::of_numbers(&price, aggregate, rows, asked);
+        let mut numbers = |aggregate| self.write_numbers(aggregate, asked, &of_numbers(aggregate));
         match &asked.what {
-            What::Mean => self.write_numbers("dp_mean", asked, &of_numbers),
-            What::Sum => self.write_numbers("dp_sum", asked, &of_numbers),
-            What::Variance => self.write_numbers("dp_var_pop", asked, &of_numbers),
-            What::Stddev => self.write_numbers("dp_stddev_pop", asked, &of_numbers),
+            What::Mean => numbers("dp_mean"),
+            What::Sum => numbers("dp_sum"),
+            What::Variance => numbers("dp_var_pop"),
+            What::Stddev => numbers("dp_stddev_pop"),
             // Written before.
             What::OfTwo(_) | What::Least | What::Greatest => {
                 Err("an aggregate has no answer of its own".into())
             }
-            What::Count => self.write_count("dp_count", asked, &usual),
-            What::People => self.write_count("dp_count", asked, &Terms { rows: 1, ..usual }),
+            What::Count | What::People => {
+                let rows = match asked.what {
+                    What::People => 1,
+                    _ => rows,
+                };
+                let terms = Terms::usual(&price, "dp_count", rows);
+                self.write_count("dp_count", asked, &terms)
+            }
             What::Quantile(q) => {
                 let terms = Terms {
                     ranks: Some(Ranks::One(Some(*q))),
-                    ..usual
+                    ..Terms::usual(&price, "dp_quantile", rows)
                 };
                 self.write_numbers("dp_quantile", asked, &terms)
             }
             What::Quantiles(quantiles) => {
                 let terms = Terms {
                     ranks: Some(Ranks::Many(quantiles)),
-                    ..usual
+                    ..Terms::usual(&price, "dp_quantiles", rows)
                 };
                 self.write_numbers("dp_quantiles", asked, &terms)
             }
@@ -394,7 +468,7 @@ impl<'t> Template<'_, 't> {
         terms: &Terms,
         filter: &str,
     ) -> Checked<usize> {
-        let mechanism = self.mechanism(aggregate, terms.mechanism, terms.rows)?;
+        let mechanism = self.mechanism(aggregate, terms.mechanism.as_deref(), terms.rows)?;
         self.charge(&cost::Call {
             aggregate,
             bounds,
@@ -414,7 +488,11 @@ impl<'t> Template<'_, 't> {
             x_bounds.map(written),
             buckets,
             terms.ranks.and_then(ranks),
-            Some(float(terms.epsilon)),
+            Some(
+                terms
+                    .epsilon
+                    .map_or("NULL::pg_catalog.float8".to_owned(), float),
+            ),
             Some(self.literal(&mechanism)),
             terms.confidence.map(float),
         ];

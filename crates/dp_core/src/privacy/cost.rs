@@ -3,7 +3,7 @@
 //! More of it: docs/proofs/cost.md.
 
 use crate::error::ParameterError;
-use crate::privacy::{accounting, zcdp};
+use crate::privacy::{accounting, gdp, zcdp};
 
 /// What a release costs a person, in the currencies that budgets are kept in. Every number is rounded up.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,7 +14,9 @@ pub struct Cost {
     pub delta: Option<f64>,
     /// `rho` of zero-concentrated differential privacy, but for `failure`.
     pub rho: f64,
-    /// The probability that `rho` does not cover (`delta`-approximate zCDP); mostly 0.
+    /// `mu^2 / 2` of Gaussian differential privacy, but for `failure`: the least that is known.
+    pub half_square: f64,
+    /// The probability that neither of the two covers (`delta`-approximate zCDP); mostly 0.
     pub failure: f64,
     /// `mu` of Gaussian differential privacy, of Gaussian mechanisms.
     pub mu: Option<f64>,
@@ -77,6 +79,21 @@ impl Loss {
         };
         (one * groups).next_up()
     }
+
+    /// The same in `mu^2 / 2` of Gaussian differential privacy.
+    fn half_square(self, epsilon: f64, squares: f64, groups: u32) -> f64 {
+        let groups = f64::from(groups);
+        let each = (epsilon / groups).next_up();
+        let one = match self {
+            Self::Pure | Self::Approximate | Self::Laplace { .. } => gdp::pure(each),
+            Self::BoundedRange | Self::CountsAndRange => {
+                gdp::bounded_range(each, squares).min(gdp::pure(each))
+            }
+            Self::TwoLaplaces { .. } => 2.0 * gdp::pure((each / 2.0).next_up()),
+            Self::Gaussian => unreachable!("a Gaussian mechanism has a mu"),
+        };
+        (one * groups).next_up()
+    }
 }
 
 impl Cost {
@@ -94,17 +111,19 @@ impl Cost {
             epsilon: Some(epsilon),
             delta: Some(delta),
             rho: loss.rho(epsilon, squares, groups),
+            half_square: loss.half_square(epsilon, squares, groups),
             failure: delta,
             mu: None,
         }
     }
 
-    /// Of a mechanism that spends `rho` in all, and has no other budget.
-    pub(crate) fn of_rho(rho: f64) -> Self {
+    /// Of choices that spend `rho` in all, by the sum of the squares of their ranges, and have no other budget.
+    pub(crate) fn of_choices(rho: f64) -> Self {
         Self {
             epsilon: None,
             delta: None,
             rho,
+            half_square: gdp::bounded_range_of_rho(rho),
             failure: 0.0,
             mu: None,
         }
@@ -116,10 +135,12 @@ impl Cost {
     /// # Errors
     /// A `mu` too large for its `rho` to be finite.
     pub(crate) fn of_mu(mu: f64, asked: Option<(f64, f64)>) -> Result<Self, ParameterError> {
+        let rho = accounting::rho_of_mu(mu)?;
         Ok(Self {
             epsilon: asked.map(|(epsilon, _)| epsilon),
             delta: asked.map(|(_, delta)| delta),
-            rho: accounting::rho_of_mu(mu)?,
+            rho,
+            half_square: rho,
             failure: 0.0,
             mu: Some(mu),
         })

@@ -4,5 +4,6 @@ pub mod accounting;
 pub mod cost;
 pub mod delta;
 pub mod epsilon;
+pub mod gdp;
 pub mod spending;
 pub mod zcdp;

@@ -87,7 +87,7 @@ impl Request<'_> {
         if matches!(loss, Loss::BoundedRange | Loss::CountsAndRange)
             && let Some(rho) = self.choice.get(RHO.name)
         {
-            return Ok(Cost::of_rho(rho));
+            return Ok(Cost::of_choices(rho));
         }
         let epsilon = CallEpsilon::new(epsilon)?.asked();
         let delta = match (loss, self.call_delta, delta) {

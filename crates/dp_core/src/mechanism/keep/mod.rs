@@ -5,3 +5,4 @@
 //! both are 1 unless the call says otherwise.
 
 pub mod optimal;
+pub(crate) mod threshold;
