@@ -116,15 +116,16 @@ COMMENT ON FUNCTION dp_create_view(regclass, text) IS
 
 CREATE FUNCTION dp_cost(
     query text, OUT relation regclass, OUT budget text, OUT epsilon float8, OUT rho float8, OUT delta float8,
-    OUT fits boolean, OUT free boolean, OUT mechanisms text, OUT rewritten text
+    OUT fits boolean, OUT free boolean, OUT mechanisms text, OUT rewritten text, OUT price float8
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'dp_cost' LANGUAGE C VOLATILE STRICT ROWS 1;
 COMMENT ON FUNCTION dp_cost(text) IS
     'What a query about protected tables would cost: for each SELECT about one, the table, the budget, '
     'epsilon (NULL if '
     'none bounds it), rho, delta, whether it could be answered now, whether its answer is kept and costs nothing now, '
-    'the mechanisms, and the SQL that answers it, in which '
-    '$1, $2 stand for its own expressions. It spends nothing, and reads no row. '
+    'the mechanisms, the SQL that answers it, in which $1, $2 stand for its own expressions, and the price: the share of '
+    'the budget''s limit that it takes, times the epsilon of that, so that prices add up. It spends nothing, and reads no '
+    'row. '
     'Errors: 42501 if it has no private answer. Otherwise as the query itself.';
 
 CREATE VIEW dp_policies WITH (security_barrier) AS

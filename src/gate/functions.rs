@@ -361,7 +361,7 @@ fn dp_cost_rows(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it a text, and the function STRICT; the copy lives as long as the call.
     let query = unsafe { CStr::from_ptr(pg_sys::text_to_cstring(call.datum(0)?.cast_mut_ptr())) };
     for row in cost(query).unwrap_or_else(|refusal| refusal.raise()) {
-        let (relation, budget, epsilon, rho, delta, fits, free, mechanisms, rewritten) = row;
+        let (relation, budget, epsilon, rho, delta, fits, free, mechanisms, rewritten, price) = row;
         let values = [
             relation.into_datum(),
             budget.into_datum(),
@@ -372,6 +372,7 @@ fn dp_cost_rows(call: Call) -> Option<Datum> {
             free.into_datum(),
             mechanisms.into_datum(),
             rewritten.into_datum(),
+            price.into_datum(),
         ];
         let mut nulls = values.map(|value| value.is_none());
         let mut values = values.map(|value| value.unwrap_or(Datum::null()));
@@ -393,6 +394,7 @@ type CostRow = (
     bool,
     String,
     String,
+    Option<f64>,
 );
 
 fn cost(query: &CStr) -> Result<Vec<CostRow>, Refusal> {
@@ -431,6 +433,11 @@ fn cost(query: &CStr) -> Result<Vec<CostRow>, Refusal> {
             is_kept,
             bill.mechanisms.clone(),
             block.sql,
+            policy
+                .limit()
+                .ok()
+                .flatten()
+                .map(|limit| limit.price_of(&bill.spent)),
         ));
     }
     Ok(rows)

@@ -233,17 +233,17 @@ impl Asked {
     /// The limit, in the terms of the budget's first promise, if it has one.
     fn limit(&self, function: &str, name: &Name, first: Option<Limit>) -> Result<Limit, Refusal> {
         let (accounting, failures) = match first {
-            Some(first) => {
+            Some(first) if Defence::Terms.stands() => {
                 let is_other = self
                     .accounting
                     .is_some_and(|asked| asked != first.accounting)
                     || self.failures.is_some_and(|asked| asked != first.failures);
-                if is_other && Defence::Terms.stands() {
+                if is_other {
                     return Err(errors::other_terms(function, &name.text(), &first));
                 }
                 (first.accounting, first.failures)
             }
-            None => (
+            _ => (
                 self.accounting.unwrap_or(Accounting::Gaussian),
                 self.failures.unwrap_or(HALF),
             ),

@@ -5,11 +5,16 @@
 //! answers to a question count together: of `GROUP BY`, all groups. The charge is taken away meanwhile, as no budget
 //! pays for that many questions; that it is not forgotten is a test of its own.
 //!
+//! A budget that adds up rhos answers with pure noise, and events tell an epsilon; one in Gaussian terms answers with
+//! Gaussian noise, and events tell a `mu`.
+//!
 //! What tells most of a person in `GROUPS` groups, with `ROWS` rows in each: noisy counts of the groups that they are
 //! kept in, each cut off at 0 and `ROWS`, and added up. For noise with two-sided geometric tails that sum is the
 //! likelihood ratio but for its scale.
 
-use dp_mean_tests::auditing::{bound, bound_beside};
+use dp_core::privacy::spending::{Accounting, HALF, Limit};
+use dp_mean_tests::auditing::{bound, bound_beside, event_bound};
+use dp_mean_tests::statistics::mu_of_event;
 use dp_mean_tests::{Build, Database, run, value};
 use postgres::Client;
 
@@ -110,8 +115,18 @@ impl Question {
     }
 }
 
+/// The budget.
+const ALL: (f64, f64) = (4096.0, 0.5);
+
+/// The most that an answer at the price may tell: its epsilon, or its `mu`.
+fn most(accounting: Accounting) -> f64 {
+    let limit = Limit::new(ALL.0, ALL.1, accounting, HALF).expect("a limit");
+    limit.mu_at(EPSILON).unwrap_or(EPSILON)
+}
+
 /// The tables, and a session of the analyst.
 struct Audit {
+    accounting: Accounting,
     database: Database,
     root: Client,
     analyst: Client,
@@ -119,7 +134,7 @@ struct Audit {
 }
 
 impl Audit {
-    fn new(seed: i64) -> Self {
+    fn new(seed: i64, accounting: Accounting) -> Self {
         let database = Database::new(Build::Testing);
         let mut root = database.connect();
         let analyst_name = format!("{}_analyst", database.name());
@@ -127,7 +142,10 @@ impl Audit {
             &mut root,
             &format!(
                 "CREATE ROLE {analyst_name} LOGIN; GRANT CREATE ON SCHEMA public TO {analyst_name};
-                 SELECT dp_set_budget('all', 4096, 0.5)"
+                 SELECT dp_set_budget('all', {}, {}, accounting => '{}')",
+                ALL.0,
+                ALL.1,
+                accounting.name()
             ),
         );
         for others in OTHERS {
@@ -165,6 +183,7 @@ impl Audit {
             ),
         );
         Self {
+            accounting,
             database,
             root,
             analyst,
@@ -228,19 +247,31 @@ impl Audit {
             }
         });
         let answers = [looked[0].as_slice(), looked[1].as_slice()];
-        match question.look {
-            Look::Shown => bound_beside(DELTA, answers, seen.len()),
-            Look::Sum(_) => bound(answers, 1),
-            Look::Theirs => bound(answers, seen.len()),
-            Look::Together => bound(answers, columns),
+        let (columns, delta) = match question.look {
+            Look::Shown => (seen.len(), DELTA),
+            Look::Sum(_) => (1, 0.0),
+            Look::Theirs => (seen.len(), 0.0),
+            Look::Together => (columns, 0.0),
+        };
+        match (self.accounting, delta) {
+            (Accounting::Gaussian, _) => event_bound(answers, columns, |chance, other| {
+                mu_of_event((chance - delta).max(0.0), other.max(f64::MIN_POSITIVE))
+            }),
+            (Accounting::Zcdp, 0.0) => bound(answers, columns),
+            (Accounting::Zcdp, _) => bound_beside(DELTA, answers, columns),
         }
     }
 
-    /// How much was spent by now.
+    /// Which part of the budget was spent by now.
     fn spent(&mut self) -> f64 {
         value(
             &mut self.root,
-            "SELECT sum(spent_epsilon) FROM dp_budgets WHERE role IS NULL",
+            match self.accounting {
+                Accounting::Zcdp => {
+                    "SELECT spent_epsilon / limit_epsilon FROM dp_budgets WHERE role IS NULL"
+                }
+                Accounting::Gaussian => "SELECT spent_share FROM dp_budgets WHERE role IS NULL",
+            },
         )
     }
 
@@ -261,8 +292,14 @@ fn name(others: usize, special: bool) -> String {
 }
 
 #[test]
-fn no_event_of_plain_sql_tells_more_than_epsilon() {
-    let mut audit = Audit::new(41).without("charge");
+fn no_event_of_plain_sql_tells_more_than_its_price() {
+    for (seed, accounting) in [(41, Accounting::Zcdp), (51, Accounting::Gaussian)] {
+        tells_at_most_its_price(Audit::new(seed, accounting).without("charge"));
+    }
+}
+
+fn tells_at_most_its_price(mut audit: Audit) {
+    let most = most(audit.accounting);
     let seen = audit.seen();
     assert_eq!(seen.len(), GROUPS, "{seen:?}");
     for question in &QUESTIONS {
@@ -274,29 +311,39 @@ fn no_event_of_plain_sql_tells_more_than_epsilon() {
         for others in others {
             let told = audit.told(question, &seen, *others);
             println!(
-                "{}, {others} others: epsilon is at least {told:.3}",
-                question.sql
+                "{}, {others} others, {}: at least {told:.3} of {most:.3}",
+                question.sql,
+                audit.accounting.name()
             );
-            assert!(told <= EPSILON, "{}, {others} others: {told}", question.sql);
+            assert!(told <= most, "{}, {others} others: {told}", question.sql);
         }
     }
     audit.close();
 }
 
-/// That the audit finds more than epsilon in the answers to a question.
+/// That the audit finds more than the price in the answers to a question.
 #[track_caller]
 fn assert_noticed(mut audit: Audit, question: &Question, what: &str) {
     let seen = audit.seen();
     let told = audit.told(question, &seen, 0);
-    println!("{}, {what}: epsilon is at least {told:.3}", question.sql);
-    assert!(told > EPSILON, "{}, {what}: {told}", question.sql);
+    println!("{}, {what}: at least {told:.3}", question.sql);
+    assert!(
+        told > most(audit.accounting),
+        "{}, {what}: {told}",
+        question.sql
+    );
     audit.close();
 }
 
 #[test]
 fn the_audit_of_plain_sql_notices_noise_that_is_too_small_by_half() {
-    for (seed, question) in [(42, COUNT), (43, COUNT_BY)] {
-        let mut audit = Audit::new(seed).without("charge");
+    for (seed, question, accounting) in [
+        (42, COUNT, Accounting::Zcdp),
+        (43, COUNT_BY, Accounting::Zcdp),
+        (52, COUNT, Accounting::Gaussian),
+        (53, COUNT_BY, Accounting::Gaussian),
+    ] {
+        let mut audit = Audit::new(seed, accounting).without("charge");
         run(&mut audit.analyst, "SELECT dp_test_budget_factor(2)");
         assert_noticed(audit, &question, "noise halved");
     }
@@ -304,23 +351,35 @@ fn the_audit_of_plain_sql_notices_noise_that_is_too_small_by_half() {
 
 #[test]
 fn the_audit_of_plain_sql_notices_a_person_in_all_of_their_groups() {
-    let audit = Audit::new(44).without("charge").without("groups");
-    assert_noticed(audit, &COUNT_BY, "groups ignored");
+    for (seed, accounting) in [(44, Accounting::Zcdp), (54, Accounting::Gaussian)] {
+        let audit = Audit::new(seed, accounting)
+            .without("charge")
+            .without("groups");
+        assert_noticed(audit, &COUNT_BY, "groups ignored");
+    }
 }
 
 #[test]
 fn the_audit_of_plain_sql_notices_all_rows_of_a_person() {
-    let audit = Audit::new(45).without("charge").without("rows");
-    assert_noticed(audit, &COUNT, "rows ignored");
+    for (seed, accounting) in [(45, Accounting::Zcdp), (55, Accounting::Gaussian)] {
+        let audit = Audit::new(seed, accounting)
+            .without("charge")
+            .without("rows");
+        assert_noticed(audit, &COUNT, "rows ignored");
+    }
 }
 
 #[test]
 fn the_audit_of_plain_sql_notices_groups_that_are_all_shown() {
-    let audit = Audit::new(46).without("charge").without("keep");
-    assert_noticed(audit, &SHOWN, "all groups shown");
+    for (seed, accounting) in [(46, Accounting::Zcdp), (56, Accounting::Gaussian)] {
+        let audit = Audit::new(seed, accounting)
+            .without("charge")
+            .without("keep");
+        assert_noticed(audit, &SHOWN, "all groups shown");
+    }
 }
 
-/// Whether that many answers were paid: the sum of their prices, by the ledger.
+/// Whether that many answers were paid: the sum of their prices, by the ledger, in shares of the budget.
 fn is_paid(audit: &mut Audit) -> bool {
     let before = audit.spent();
     let mut asked = 0.0;
@@ -333,14 +392,17 @@ fn is_paid(audit: &mut Audit) -> bool {
         audit.draw(question, &name(0, true), times);
         asked += times as f64 * EPSILON;
     }
-    audit.spent() - before >= asked
+    // Epsilons and shares are rounded down a little.
+    audit.spent() - before >= asked / ALL.0 * (1.0 - 1e-9)
 }
 
 #[test]
 fn all_answers_are_paid_and_a_forgotten_charge_is_noticed() {
-    let mut audit = Audit::new(47);
-    assert!(is_paid(&mut audit));
-    let mut audit = audit.without("charge");
-    assert!(!is_paid(&mut audit));
-    audit.close();
+    for (seed, accounting) in [(47, Accounting::Zcdp), (57, Accounting::Gaussian)] {
+        let mut audit = Audit::new(seed, accounting);
+        assert!(is_paid(&mut audit));
+        let mut audit = audit.without("charge");
+        assert!(!is_paid(&mut audit));
+        audit.close();
+    }
 }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod bounding;
+mod gaussian;
 mod queries;
 mod refusals;
 mod statements;

@@ -421,7 +421,7 @@ fn bounds_and_prices_are_public_constants() {
         ),
         (
             "SELECT dp_mean(cost, 0, 100, NULL) FROM visits",
-            "argument \"eps\" of dp_mean is NULL",
+            "argument \"eps\" must not be NULL",
         ),
         ("SELECT dp_mean(cost, 0, 100, -1) FROM visits", "eps"),
     ]);

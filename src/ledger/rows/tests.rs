@@ -8,7 +8,7 @@ use crate::ledger::tables::tests::{open_scratch, scratch};
 use crate::ledger::tables::{BUDGET, Lock, PROMISE, SPENT};
 use crate::pg::test_helpers::{fails, sql};
 
-fn promise(number: i64, closed: bool) -> [Value; 11] {
+fn promise(number: i64, closed: bool) -> [Value; 13] {
     [
         Value::Integer(i64::MIN),
         Value::Role(Oid::from_u32(u32::MAX)),
@@ -21,6 +21,8 @@ fn promise(number: i64, closed: bool) -> [Value; 11] {
         Value::Boolean(closed),
         Value::Time(1),
         Value::Text(Text::new(b"by")),
+        Value::Text(Text::new(b"gaussian")),
+        Value::Float(0.5),
     ]
 }
 
@@ -38,9 +40,10 @@ fn what_is_inserted_is_read() {
             [0.1f64, 5e-324].map(f64::to_bits)
         );
         assert_eq!(
-            (row.oid(1), row.text(10)),
-            (Oid::from_u32(u32::MAX), b"by".to_vec())
+            (row.oid(1), row.text(10), row.text(11)),
+            (Oid::from_u32(u32::MAX), b"by".to_vec(), b"gaussian".to_vec())
         );
+        assert_eq!(row.float(12), 0.5);
         seen.push((integers[1], row.boolean(8)));
     });
     assert_eq!(seen, [(7, true), (8, false)]);
@@ -124,7 +127,7 @@ fn null_in_the_ledger_is_no_value() {
     drop(scratch(&PROMISE, c"scratch_promise"));
     sql(
         "ALTER TABLE dp_mean.scratch_promise ALTER closed DROP NOT NULL;
-         INSERT INTO dp_mean.scratch_promise VALUES (1, 0, 1, 1, 1, 1, 1, 1, NULL, now(), '')",
+         INSERT INTO dp_mean.scratch_promise VALUES (1, 0, 1, 1, 1, 1, 1, 1, NULL, now(), '', 'gaussian', 0.5)",
     );
     let table = open_scratch(&PROMISE, c"scratch_promise", Lock::Read);
     fails(

@@ -53,7 +53,7 @@ fn damaged(shape: &Shape) {
 fn every_table_of_the_ledger_has_its_shape() {
     for (shape, width) in [
         (&BUDGET, 4),
-        (&PROMISE, 11),
+        (&PROMISE, 13),
         (&HISTORY, 13),
         (&SPENT, 10),
         (&CHARGE, 12),

@@ -86,7 +86,7 @@ pub(crate) fn bounded_range(eps: f64, squares: f64) -> f64 {
     up(std::f64::consts::PI / 16.0 * eps * eps * squares)
 }
 
-/// The same of choices that are `rho`-zCDP by the sum of the squares of their ranges.
+/// As above, for choices that are `rho`-zCDP by the sum of the squares of their ranges.
 pub(crate) fn bounded_range_of_rho(rho: f64) -> f64 {
     up(std::f64::consts::FRAC_PI_2 * rho)
 }

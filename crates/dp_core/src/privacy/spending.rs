@@ -251,7 +251,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// A limit of (epsilon, delta), of which a share is for failures; with a delta of 0, the sum of epsilons alone
+    /// A limit of (epsilon, delta), with a share of delta for failures; with a delta of 0, the sum of epsilons alone
     /// counts.
     ///
     /// # Errors
@@ -321,12 +321,18 @@ impl Limit {
 
     /// Which part of all that is allowed so much is, by the sum that has more room.
     pub fn share(&self, spent: &Spent) -> f64 {
-        let part = |spent: i64, all: i64| match (spent, all) {
-            (0, _) => 0.0,
-            (UNBOUNDED, _) | (_, 0) => f64::INFINITY,
-            (spent, all) => spent as f64 / all as f64,
-        };
         part(spent.epsilon, self.epsilon).min(part(spent.rho, self.rho))
+    }
+
+    /// The price of a charge: the share that it takes, times epsilon, by the sum that the budget is meant for. So prices
+    /// add up.
+    pub fn price_of(&self, charge: &Spent) -> f64 {
+        let is_of_rho = self.accounting == Accounting::Gaussian && self.rho > 0;
+        let share = match is_of_rho || charge.epsilon == UNBOUNDED {
+            true => part(charge.rho, self.rho),
+            false => part(charge.epsilon, self.epsilon),
+        };
+        share * self.asked.0
     }
 
     /// Whether so much may have been spent: the deltas are within their half, and the epsilons or the rhos
@@ -407,6 +413,15 @@ fn rest_of_delta(delta: f64, failures: f64) -> f64 {
         rest.next_down()
     } else {
         rest
+    }
+}
+
+/// Which part of all so much is.
+fn part(spent: i64, all: i64) -> f64 {
+    match (spent, all) {
+        (0, _) => 0.0,
+        (UNBOUNDED, _) | (_, 0) => f64::INFINITY,
+        (spent, all) => spent as f64 / all as f64,
     }
 }
 

@@ -5,10 +5,11 @@ use dp_core::encoding::sums::Sums;
 use dp_core::error::ParameterError;
 use dp_core::mechanism::definition::Scalar;
 use dp_core::mechanism::keep::optimal::Optimal;
+use dp_core::privacy::accounting::normal_cdf;
 use dp_core::privacy::delta::Delta;
 use dp_core::privacy::epsilon::Epsilon;
 use dp_core::random::{Bits, Generator};
-use dp_core::registry::KEEP;
+use dp_core::registry::{self, KEEP};
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::sampler::selection::Selection;
 
@@ -375,4 +376,32 @@ fn the_default_is_one_row_in_one_group() {
     }
     assert_eq!(share(Some("keep(rows=3)")), 0.0);
     assert!(share(Some("keep(groups=3)")) < 0.001);
+}
+
+/// Of a person who is alone in all of their groups, the noisy number is above the threshold in any of them with
+/// probability delta at most; and with little less it would not be.
+#[test]
+fn a_person_alone_is_above_the_threshold_as_seldom_as_delta_says() {
+    for (aggregate, spread) in [("dp_count", 1.0), ("dp_mean_and_count", 2f64.sqrt())] {
+        for mu in [0.01, 0.115, 1.0, 7.0] {
+            for (rows, groups) in [(1, 1), (1, 12), (3, 1), (5, 40)] {
+                for delta in [1e-12, 1e-9, 1e-4, 0.05] {
+                    let text = format!("gaussian(mu={mu:?}, rows={rows}, groups={groups})");
+                    let above = registry::shown_above(aggregate, &text, delta).unwrap();
+                    let (rows, groups) = (f64::from(rows), f64::from(groups));
+                    let sd = spread * rows * groups.sqrt() / mu;
+                    // The least noise that carries a number of `rows` above, before it is rounded.
+                    let beyond = |above: f64| normal_cdf(-(above - rows - 0.5) / sd) * groups;
+                    assert!(beyond(above) <= delta, "{text} {delta}: {above}");
+                    assert!(beyond(above - 1e-3 * sd) > delta, "{text} {delta}: {above}");
+                }
+            }
+        }
+    }
+    for bad in ["geometric", "gaussian", "no such", "gaussian(mu=-1)"] {
+        assert!(
+            registry::shown_above("dp_count", bad, 1e-6).is_err(),
+            "{bad}"
+        );
+    }
 }
