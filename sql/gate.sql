@@ -66,9 +66,9 @@ COMMENT ON FUNCTION dp_protect(
     'Protects a table: roles that dp_allow names, and that have no SELECT, may ask about it, and get private answers. '
     'unit is the column that names the person; budget the one that their questions are paid from, which tables about '
     'the same people share. groups and rows say in how many groups of a query a person counts at most, and for how '
-    'many rows in each. query_eps is what an aggregate costs, and a number of people by which groups are chosen, unless '
-    'the query says another; '
-    'query_delta the delta of a choice of groups, by default a thousandth of the budget''s. With auto_bounds, avg, '
+    'many rows in each. query_eps is what an aggregate costs, and a number of people by which groups are chosen, '
+    'unless the query says another; query_delta the delta of a choice of groups, by default a thousandth of the '
+    'budget''s. With auto_bounds, avg, '
     'sum, variance and stddev of what has no public bounds find some, where a row is a person. The same question '
     'within reuse has the same answer, and costs nothing; 0 switches it off. With min_people, a group is shown only if '
     'the number of its people, as it is released, is at least that. Again with other arguments changes them. '
@@ -123,9 +123,9 @@ COMMENT ON FUNCTION dp_cost(text) IS
     'What a query about protected tables would cost: for each SELECT about one, the table, the budget, '
     'epsilon (NULL if '
     'none bounds it), rho, delta, whether it could be answered now, whether its answer is kept and costs nothing now, '
-    'the mechanisms, the SQL that answers it, in which $1, $2 stand for its own expressions, and the price: the share of '
-    'the budget''s limit that it takes, times the epsilon of that, so that prices add up. It spends nothing, and reads no '
-    'row. '
+    'the mechanisms, the SQL that answers it, in which $1, $2 stand for its own expressions, and the price: the share '
+    'of the budget''s limit that it takes, times the epsilon of that, so that prices add up. It spends nothing, and '
+    'reads no row. '
     'Errors: 42501 if it has no private answer. Otherwise as the query itself.';
 
 CREATE VIEW dp_policies WITH (security_barrier) AS

@@ -291,12 +291,12 @@ REVOKE EXECUTE ON FUNCTION dp_charge(text, float8, float8, regrole) FROM PUBLIC;
 -- Views call it with the rights of the role that reads them. It looks at its arguments alone.
 CREATE FUNCTION dp_mean.dp_budget_sums(
     limit_epsilon float8, limit_delta float8, epsilon_units bigint, rho_units bigint, delta_units bigint,
-    epsilon bigint, rho bigint, delta bigint, price float8, accounting text, failures float8,
+    epsilon bigint, rho bigint, delta bigint, price float8, accounting text, failures float8, pure boolean,
     OUT total_epsilon float8, OUT total_delta float8, OUT left_epsilon float8, OUT questions_left bigint,
     OUT spent_share float8)
     AS 'MODULE_PATHNAME', 'dp_budget_sums' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION dp_mean.dp_budget_sums(
-    float8, float8, bigint, bigint, bigint, bigint, bigint, bigint, float8, text, float8) IS
+    float8, float8, bigint, bigint, bigint, bigint, bigint, bigint, float8, text, float8, boolean) IS
     'what a limit and sums in units mean: totals, and what is left';
 
 -- Roles that own a budget depend on it: DROP ROLE names it.
@@ -363,20 +363,22 @@ FROM dp_mean.budget_owner b
     JOIN promise whole ON whole.budget = b.id AND whole.role::oid = 0::oid
     JOIN line together ON together.budget = b.id AND together.role::oid = 0::oid,
     LATERAL (
-        SELECT coalesce(max((s.label::pg_catalog.jsonb ->> 'epsilon'::text)::float8), 0.1::float8) AS eps
+        SELECT coalesce(max((s.label::pg_catalog.jsonb ->> 'epsilon'::text)::float8), 0.1::float8) AS eps,
+            -- A role whose own limit has no delta gets pure noise.
+            coalesce(line.rho_units = 0::bigint, false) AS pure
         FROM pg_catalog.pg_seclabel s
         WHERE s.provider = 'dp_mean'::text AND s.classoid = 1259::oid AND s.objsubid = 0
             AND s.label::pg_catalog.jsonb ->> 'budget'::text = b.name
     ) price,
     LATERAL dp_mean.dp_budget_sums(
         line.limit_epsilon, line.limit_delta, line.epsilon_units, line.rho_units, line.delta_units,
-        line.epsilon, line.rho, line.delta, price.eps, line.accounting, line.failures) own,
+        line.epsilon, line.rho, line.delta, price.eps, line.accounting, line.failures, price.pure) own,
     LATERAL dp_mean.dp_budget_sums(
         whole.epsilon, whole.delta, whole.epsilon_units, whole.rho_units, whole.delta_units,
-        line.epsilon, line.rho, line.delta, price.eps, whole.accounting, whole.failures) of_role,
+        line.epsilon, line.rho, line.delta, price.eps, whole.accounting, whole.failures, price.pure) of_role,
     LATERAL dp_mean.dp_budget_sums(
         whole.epsilon, whole.delta, whole.epsilon_units, whole.rho_units, whole.delta_units,
-        together.epsilon, together.rho, together.delta, price.eps, whole.accounting, whole.failures) of_all
+        together.epsilon, together.rho, together.delta, price.eps, whole.accounting, whole.failures, price.pure) of_all
 WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE')
     OR (line.role::oid <> 0::oid AND pg_catalog.pg_has_role(line.role::oid, 'USAGE'));
 COMMENT ON VIEW dp_budgets IS

@@ -506,7 +506,7 @@ fn the_log_has_each_charge_and_the_client_has_none() {
             "for role \"postgres\": epsilon 0.25, ",
             "; in all epsilon 0.25, ",
         ],
-        [", rho 0.12245933", "; in all epsilon 0.75, "],
+        [", rho 0.1946209", "; in all epsilon 0.75, "],
         [
             "for role \"postgres\": epsilon 0.125, ",
             "; in all epsilon 0.875, ",

@@ -453,9 +453,9 @@ fn a_dump_makes_nobody_owner_by_number() {
          INSERT INTO dp_mean.history SELECT 77, number, 4000000000::oid::regrole, system, timeline, database, ledger,
              backup, epsilon, rho, delta, at, by FROM dp_mean.history;
          INSERT INTO dp_mean.budget_limit SELECT 77, role, number, epsilon, delta, epsilon_units, rho_units, delta_units,
-             closed, at, by FROM dp_mean.budget_limit;
+             closed, at, by, accounting, failures FROM dp_mean.budget_limit;
          INSERT INTO dp_mean.budget_limit SELECT 77, 4000000000::oid::regrole, number, epsilon, delta, epsilon_units,
-             rho_units, delta_units, closed, at, by FROM dp_mean.budget_limit WHERE budget = 77;
+             rho_units, delta_units, closed, at, by, accounting, failures FROM dp_mean.budget_limit WHERE budget = 77;
          INSERT INTO dp_mean.spent VALUES (77, 0, 0, 0, 0, 0, '-infinity', 0, '-infinity', 0)",
     );
     for form in FORMS {

@@ -368,6 +368,14 @@ impl<'t> Block<'t> {
         self.policy.one_row_each.is_some() && !self.joined && !session::keeps_a_snapshot()
     }
 
+    /// The role that is charged: the one that asks, or the owner of the view that names the table.
+    pub fn payer(&self) -> Oid {
+        match self.view_owner {
+            Oid::INVALID => session::role(),
+            owner => owner,
+        }
+    }
+
     /// The person of a row.
     pub fn unit(&self) -> Checked<Ref<'t, Node>> {
         let (mut kind, mut modifier, mut collation) = (Oid::INVALID, 0, Oid::INVALID);

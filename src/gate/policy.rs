@@ -171,12 +171,17 @@ impl Policy {
             .is_some_and(|column| column.not_null)
     }
 
-    /// The limit of the budget that pays; `None` if it is closed, or not there.
-    pub fn limit(&self) -> Checked<Option<Limit>> {
+    /// The limit of the budget that pays, and that of a role in it; `None` if it is closed, or not there.
+    pub fn limits(&self, role: Oid) -> Checked<Option<(Limit, Option<Limit>)>> {
         let budget = Name::new(Some(self.label.budget.clone().into_bytes()));
         let budget = budget.map_err(|error| error.to_string())?;
-        let limit = budgets::limit(&budget);
-        Ok(limit.map_err(|refusal| refusal.message().to_owned())?)
+        let limits = budgets::limits(&budget, role);
+        Ok(limits.map_err(|refusal| refusal.message().to_owned())?)
+    }
+
+    /// The limit of the budget that pays.
+    pub fn limit(&self) -> Checked<Option<Limit>> {
+        Ok(self.limits(Oid::INVALID)?.map(|(limit, _)| limit))
     }
 
     /// The delta of a choice of groups; `None` if the budget has none.

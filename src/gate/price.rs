@@ -7,32 +7,50 @@ use dp_core::registry;
 /// The price of an aggregate, in the terms of the budget that pays.
 #[derive(Clone, Copy)]
 pub struct Price {
-    /// As the policy or the session has it.
+    /// As the policy, the session or the query has it.
     epsilon: f64,
-    /// Of Gaussian noise at this price; `None` where the budget has none to pay it from.
-    mu: Option<f64>,
-    /// In what the budget adds up.
-    pub accounting: Accounting,
+    /// Of the budget; `None` where it is closed, or not there.
+    limit: Option<Limit>,
+    /// Whether the role that pays has a limit of its own that pays no Gaussian noise.
+    pure: bool,
 }
 
 impl Price {
-    /// Of a budget that has this limit; `None` where it is closed, or not there.
-    pub fn of(epsilon: f64, limit: Option<&Limit>) -> Self {
+    /// By the limit of the budget, and that of the role that pays.
+    pub fn of(epsilon: f64, limits: Option<(Limit, Option<Limit>)>) -> Self {
+        let own = limits.and_then(|(_, own)| own);
         Self {
             epsilon,
-            mu: limit.and_then(|limit| limit.mu_at(epsilon)),
-            accounting: limit.map_or(Accounting::Gaussian, |limit| limit.accounting),
+            limit: limits.map(|(all, _)| all),
+            pure: own.is_some_and(|own| own.rho == 0),
         }
+    }
+
+    /// Another price, from the same budget.
+    pub fn at(&self, epsilon: f64) -> Self {
+        Self { epsilon, ..*self }
+    }
+
+    /// In what the budget adds up.
+    pub fn accounting(&self) -> Accounting {
+        let accounting = self.limit.map(|limit| limit.accounting);
+        accounting.unwrap_or(Accounting::Gaussian)
+    }
+
+    /// The `mu` of Gaussian noise at this price; `None` where the budget has none to pay it from.
+    fn mu(&self) -> Option<f64> {
+        let limit = self.limit.filter(|_| !self.pure)?;
+        limit.mu_at(self.epsilon)
     }
 
     /// Whether it buys Gaussian noise.
     pub fn is_gaussian(&self) -> bool {
-        self.mu.is_some()
+        self.mu().is_some()
     }
 
     /// The epsilon of an answer with pure noise.
     pub fn pure(&self) -> f64 {
-        match self.mu {
+        match self.mu() {
             Some(mu) => gdp::eps_of_half_square(mu * mu / 2.0),
             None => self.epsilon,
         }
@@ -41,7 +59,7 @@ impl Price {
     /// The epsilon and the mechanism that answer an aggregate: Gaussian noise where it has such a mechanism, and there
     /// is a budget for it; else its default.
     pub fn buys(&self, aggregate: &str) -> (Option<f64>, Option<String>) {
-        match self.mu.and_then(|mu| registry::for_mu(aggregate, mu)) {
+        match self.mu().and_then(|mu| registry::for_mu(aggregate, mu)) {
             Some(mechanism) => (None, Some(mechanism)),
             None => (Some(self.pure()), None),
         }

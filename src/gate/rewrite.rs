@@ -200,8 +200,9 @@ impl<'t> Gate<'t> {
     }
 
     fn rewrite(&mut self, query: Ref<'t, Query>, index: i32, policy: Rc<Policy>) -> Checked<()> {
-        let price = self.price(&policy)?;
+        let epsilon = self.epsilon(&policy)?;
         let block = Block::recognise(query, index, policy, self.parameters)?;
+        let price = Price::of(epsilon, block.policy.limits(block.payer())?);
         let keys = block.keys()?;
         let asked = aggregate_requests::collect(&block)?;
         if asked.len() > MOST_AGGREGATES {
@@ -253,21 +254,16 @@ impl<'t> Gate<'t> {
     }
 
     /// What an aggregate costs in this session.
-    fn price(&self, policy: &Policy) -> Checked<Price> {
+    fn epsilon(&self, policy: &Policy) -> Checked<f64> {
         let most = policy.label.epsilon;
-        let epsilon = match settings::epsilon() {
-            None => most,
-            Some(epsilon) if epsilon <= most => epsilon,
-            Some(epsilon) => {
-                return Err(Reason::with_hint(
-                    format!(
-                        "dp_mean.epsilon is {epsilon}, above the {most} that the policy allows"
-                    ),
-                    format!("SET dp_mean.epsilon = {most}; or RESET dp_mean.epsilon."),
-                ));
-            }
-        };
-        Ok(Price::of(epsilon, policy.limit()?.as_ref()))
+        match settings::epsilon() {
+            None => Ok(most),
+            Some(epsilon) if epsilon <= most => Ok(epsilon),
+            Some(epsilon) => Err(Reason::with_hint(
+                format!("dp_mean.epsilon is {epsilon}, above the {most} that the policy allows"),
+                format!("SET dp_mean.epsilon = {most}; or RESET dp_mean.epsilon."),
+            )),
+        }
     }
 }
 

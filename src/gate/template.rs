@@ -17,7 +17,6 @@ use crate::gate::defence::Defence;
 use crate::gate::policy::quoted_name;
 use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
-use crate::ledger::session;
 use crate::pg::procedure;
 use crate::pg::tree::{self, Ref, Step};
 
@@ -97,7 +96,7 @@ pub struct Template<'a, 't> {
     answers: Vec<String>,
     /// Where the number of all people of a group is among them, if it is.
     people: Option<People>,
-    /// Whether groups are chosen by it.
+    /// Whether groups may be chosen by it.
     needs_people: bool,
     spent: Spent,
     mechanisms: Vec<String>,
@@ -139,7 +138,9 @@ pub fn write<'t>(
         below: Vec::new(),
         answers: Vec::new(),
         people: None,
-        needs_people: false,
+        // The same in all sets: their rows are put together.
+        needs_people: sets.iter().any(|set| set.contains(&true))
+            && (block.policy.label.min_people.is_some() || price.is_gaussian()),
         spent: Spent::default(),
         mechanisms: Vec::new(),
     };
@@ -172,8 +173,6 @@ pub fn write<'t>(
             // Without it all rows of a person count, at the price of that number.
             template.level = row;
         }
-        template.needs_people = is_grouped
-            && (block.policy.label.min_people.is_some() || !listed && price.is_gaussian());
         answers = template.write_answers(asked)?;
         let count = template.answers.len();
         let shown = match is_grouped {
@@ -190,10 +189,7 @@ pub fn write<'t>(
     }
     let bill = Bill {
         relation: block.policy.relation,
-        payer: match block.view_owner {
-            Oid::INVALID => session::role(),
-            owner => owner,
-        },
+        payer: block.payer(),
         spent: template.spent,
         mechanisms: template.mechanisms.join(", "),
     };
@@ -429,12 +425,13 @@ impl<'t> Template<'_, 't> {
                     .map_err(|error| Reason::with_hint(error.to_string(), error.hint.clone()))?;
                 self.people = Some(people);
                 above = Some(above.map_or(needed, |above| above.max(needed)));
-                let failures = Spent::missing(0.0, delta, self.price.accounting);
+                let failures = Spent::missing(0.0, delta, self.price.accounting());
                 let failures =
                     failures.map_err(|error| Reason::with_hint(error.to_string(), error.hint))?;
                 self.spent = self.spent.plus(&failures);
-                self.mechanisms
-                    .push(format!("groups: above {needed:.1} people, delta={delta:?}"));
+                self.mechanisms.push(format!(
+                    "groups: above {needed:.1} people, delta={delta:.2e}"
+                ));
             } else {
                 shown.having = format!(" HAVING {}", self.write_keep(delta)?);
             }

@@ -301,20 +301,17 @@ pub fn accounting(function: &str, name: &Name) -> Result<Accounting, Refusal> {
     Ok(promise.limit.accounting)
 }
 
-/// The limit of a budget that holds now; `None` if there is no such budget, or it is closed.
-pub fn limit(name: &Name) -> Result<Option<Limit>, Refusal> {
+/// The limit of a budget that holds now, and that of a role in it, if it has one; `None` if there is no such budget, or
+/// it is closed.
+pub fn limits(name: &Name, role: Oid) -> Result<Option<(Limit, Option<Limit>)>, Refusal> {
     let budgets = Table::open(&BUDGET, Lock::Read)?;
     let Some(id) = Budget::find(&budgets, name) else {
         return Ok(None);
     };
-    let key = BalanceKey {
-        budget: id,
-        role: Oid::INVALID,
-    };
-    let [promise] = Promise::current([key])?;
-    Ok(promise
-        .filter(|promise| !promise.closed)
-        .map(|promise| promise.limit))
+    let keys = [Oid::INVALID, role].map(|role| BalanceKey { budget: id, role });
+    let [all, own] = Promise::current(keys)?;
+    let all = all.filter(|promise| !promise.closed);
+    Ok(all.map(|all| (all.limit, own.map(|own| own.limit))))
 }
 
 fn make(budgets: &Table, id: i64, name: &Name) -> Result<(), Refusal> {

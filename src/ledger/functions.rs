@@ -182,8 +182,8 @@ fn charge(call: Call) -> Option<Datum> {
 sql_function!(dp_charge, charge);
 
 /// `dp_budget_sums(limit_epsilon, limit_delta, limit_units_epsilon, limit_units_rho, limit_units_delta,
-/// epsilon, rho, delta, price, accounting, failures)`: what they mean, and how many charges of the price are left. It
-/// looks at nothing else.
+/// epsilon, rho, delta, price, accounting, failures, pure)`: what they mean, and how many charges of the price are
+/// left. It looks at nothing else.
 fn budget_sums(call: Call) -> Option<Datum> {
     let datum = |i: usize| call.datum(i).expect("the function is declared STRICT");
     let units = |i: usize| datum(i).value() as i64;
@@ -200,7 +200,11 @@ fn budget_sums(call: Call) -> Option<Datum> {
         rho: units(6),
         delta: units(7),
     };
-    let price = limit.price(float8(datum(8)));
+    let epsilon = float8(datum(8));
+    let price = match datum(11).value() as u8 {
+        0 => limit.price(epsilon),
+        _ => Spent::of_epsilon(epsilon, 0.0, limit.accounting),
+    };
     let total = limit.total(&spent);
     let columns = [
         total.map(|total| total.0).into_datum(),

@@ -189,13 +189,13 @@ fn groups_are_chosen_by_the_number_that_is_shown() {
         mechanisms.contains(&format!("groups: above {above:.1}")),
         "{mechanisms} {above}"
     );
-    // 40 groups of 200 people: all are shown. Of people alone none is.
+    // 40 groups of 200 people: all are shown. One of a person alone is not.
+    run(
+        &mut world.root,
+        "INSERT INTO people VALUES (8001, 0, 17, 0)",
+    );
     let shown = world.ask(sql);
     assert_eq!(shown.len(), 40, "{shown:?}");
-    let (price, ..) = world
-        .cost("SELECT id, listed, avg(pay) FROM people GROUP BY id, listed")
-        .clone();
-    assert_eq!(price, 0.1);
     // The number that decides is that of the answer: nothing below the threshold is shown.
     let sql = "SELECT pay, count(*) FROM people WHERE id <= 5300 GROUP BY pay";
     let shown = world.ask(sql);
@@ -305,6 +305,19 @@ fn other_budgets_answer_with_pure_noise() {
     }
     let (.., mechanisms) = world.cost("SELECT k, count(*) FROM t0 GROUP BY k");
     assert!(mechanisms.contains("dp_keep"), "{mechanisms}");
+    // A role whose own limit has no delta: the budget has one, and it is not for them.
+    let own = format!("SELECT dp_set_budget('all', 1, 0, '{name}')");
+    run(&mut world.root, &own);
+    let (.., mechanisms) = world.cost("SELECT count(*) FROM people");
+    assert!(
+        mechanisms.starts_with("dp_count: geometric("),
+        "{mechanisms}"
+    );
+    for _ in 0..10 {
+        world.ask("SELECT count(*) FROM people");
+    }
+    let refusal = refused(&mut world.analyst, "SELECT count(*) FROM people");
+    assert_eq!(refusal.code, "53400", "{refusal:?}");
     // A rest of delta is for the noise: with all of it there is less, and no choice of groups.
     run(
         &mut world.root,
@@ -394,7 +407,7 @@ fn a_budget_keeps_the_terms_of_its_first_limit() {
     );
 }
 
-/// Budgets in terms of their own are spelled out, too.
+/// Aggregates by name have a price of their own, or a mechanism with its own budget.
 #[test]
 fn mechanisms_may_have_their_own_budget() {
     let mut world = World::new("");
@@ -411,7 +424,13 @@ fn mechanisms_may_have_their_own_budget() {
             "SELECT dp_quantile(pay, 0, 100, 0.5, NULL, 'em(rho=0.005)') FROM people",
             0.118_8,
         ),
-        ("SELECT dp_count(1, 0.1) FROM people", 0.118_6),
+        ("SELECT dp_count(1, 0.1) FROM people", 0.1),
+        ("SELECT dp_count(1, 0.1, 'geometric') FROM people", 0.118_6),
+        (
+            "SELECT dp_mean_estimate(pay, 0, 100, 0.25) FROM people",
+            0.25,
+        ),
+        ("SELECT dp_histogram(pay, 0, 100, 4, 0.1) FROM people", 0.1),
     ] {
         let (found, ..) = world.cost(sql);
         assert!((found / price - 1.0).abs() < 2e-3, "{sql}: {found}");

@@ -760,7 +760,7 @@ fn a_budget_says_what_it_lacks() {
         ),
         (
             format!("SELECT {} FROM few", many.join(", ")),
-            "dp_mean: budget \"small\" has epsilon 1 left of 1, and this takes more than 8192",
+            "dp_mean: budget \"small\" has a price of 1 left of 1, and this takes 10000",
         ),
     ] {
         let refusal = dp_mean_tests::refused(&mut world.analyst, &sql);

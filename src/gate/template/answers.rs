@@ -53,11 +53,15 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// Those of an aggregate of ours, which may ask for fewer rows.
-    fn of(own: &'a Own, rows: u32) -> Checked<Self> {
+    /// Those of an aggregate of ours, which may ask for fewer rows. Where it names no mechanism, its epsilon is a price.
+    fn of(price: &Price, own: &'a Own, rows: u32) -> Checked<Self> {
+        let (epsilon, mechanism) = match (own.value(Role::Epsilon), &own.mechanism) {
+            (Some(epsilon), None) => price.at(epsilon).buys(own.name),
+            (epsilon, mechanism) => (epsilon, mechanism.clone()),
+        };
         Ok(Self {
-            epsilon: own.value(Role::Epsilon),
-            mechanism: own.mechanism.clone(),
+            epsilon,
+            mechanism,
             buckets: own.value(Role::Buckets),
             ranks: match &own.quantiles {
                 Some(quantiles) => Some(Ranks::Many(quantiles)),
@@ -98,7 +102,7 @@ impl<'t> Template<'_, 't> {
                 .collect();
             // A mean that is released with its number of rows costs the same, and may choose groups by it.
             let least = match one.what {
-                What::Mean if self.needs_people && one.bounds.is_some() => 1,
+                What::Mean if self.needs_people && self.counts_people(one, true) => 1,
                 _ => 2,
             };
             match numbers.filter(|_| alike.len() >= least) {
@@ -137,17 +141,22 @@ impl<'t> Template<'_, 't> {
         column: usize,
         aggregate: &'static str,
     ) -> Checked<()> {
+        let is_pair = aggregate == "dp_mean_and_count";
+        if self.people.is_none() && self.counts_people(asked, is_pair) {
+            self.people = Some(self.people_at(column, aggregate)?);
+        }
+        Ok(())
+    }
+
+    /// Whether what answers this, alone or as a mean with its number of rows, counts all people of a group.
+    fn counts_people(&self, asked: &Asked<'t>, is_pair: bool) -> bool {
         let is_never_null = |argument| self.block.is_never_null(argument);
         let is_of_all = match asked.what {
             What::People => true,
             _ => self.rows == 1 && asked.argument.is_none_or(is_never_null),
         };
         // What finds its bounds has other noise.
-        let is_usual = aggregate == "dp_count" || asked.bounds.is_some();
-        if is_of_all && is_usual && asked.filter.is_none() && self.people.is_none() {
-            self.people = Some(self.people_at(column, aggregate)?);
-        }
-        Ok(())
+        is_of_all && asked.filter.is_none() && (!is_pair || asked.bounds.is_some())
     }
 
     /// Asks for the number of people of a group.
@@ -374,7 +383,7 @@ impl<'t> Template<'_, 't> {
 
     /// Adds the price of a call to that of the block.
     pub(super) fn charge(&mut self, call: &cost::Call) -> Checked<()> {
-        let (spent, mechanism) = cost::of(call, self.price.accounting)?;
+        let (spent, mechanism) = cost::of(call, self.price.accounting())?;
         self.spent = self.spent.plus(&spent);
         self.mechanisms
             .push(format!("{}: {mechanism}", call.aggregate));
@@ -423,7 +432,7 @@ impl<'t> Template<'_, 't> {
                 self.write_numbers("dp_quantiles", asked, &terms)
             }
             What::Own(own) => {
-                let terms = Terms::of(own, self.rows)?;
+                let terms = Terms::of(&price, own, rows)?;
                 match own.name.starts_with("dp_count") {
                     true => self.write_count(own.name, asked, &terms),
                     false => self.write_numbers(own.name, asked, &terms),

@@ -41,7 +41,11 @@ fn what_is_inserted_is_read() {
         );
         assert_eq!(
             (row.oid(1), row.text(10), row.text(11)),
-            (Oid::from_u32(u32::MAX), b"by".to_vec(), b"gaussian".to_vec())
+            (
+                Oid::from_u32(u32::MAX),
+                b"by".to_vec(),
+                b"gaussian".to_vec()
+            )
         );
         assert_eq!(row.float(12), 0.5);
         seen.push((integers[1], row.boolean(8)));
