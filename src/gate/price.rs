@@ -4,6 +4,9 @@ use dp_core::privacy::gdp;
 use dp_core::privacy::spending::{Accounting, Limit};
 use dp_core::registry;
 
+/// The most epsilon of an answer.
+const MOST_EPSILON: f64 = 50.0;
+
 /// The price of an aggregate, in the terms of the budget that pays.
 #[derive(Clone, Copy)]
 pub struct Price {
@@ -53,6 +56,22 @@ impl Price {
         match self.mu() {
             Some(mu) => gdp::eps_of_half_square(mu * mu / 2.0),
             None => self.epsilon,
+        }
+    }
+
+    /// That of many counts in one release, so that each has the noise of one at this price; `None` where it would be more
+    /// than an answer may cost. And how many times this price it is.
+    pub fn of_many(&self, length: usize) -> Option<(f64, Self)> {
+        let times = registry::of_many(length as f64, self.is_gaussian());
+        let price = self.at(self.epsilon * times);
+        (price.epsilon <= MOST_EPSILON).then_some((times, price))
+    }
+
+    /// The epsilon and the mechanism that answer many counts.
+    pub fn buys_many(&self, length: usize) -> (Option<f64>, String) {
+        match self.mu() {
+            Some(mu) => (None, format!("correlated(d={length}, mu={mu:?})")),
+            None => (Some(self.pure()), format!("knorm(d={length})")),
         }
     }
 

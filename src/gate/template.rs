@@ -51,20 +51,10 @@ enum Level {
 
 /// A number of people among the answers, with Gaussian noise or other.
 struct People {
-    column: usize,
+    /// Where it is in the rows of a part, as a `float8`.
+    number: String,
     aggregate: &'static str,
     mechanism: String,
-}
-
-impl People {
-    /// Its number as a column of what is called `o`.
-    fn number(&self) -> String {
-        let column = self.column + 1;
-        match self.aggregate {
-            "dp_mean_and_count" => format!("(o.a{column}).count"),
-            _ => format!("o.a{column}::pg_catalog.float8"),
-        }
-    }
 }
 
 /// Which groups are shown.
@@ -72,7 +62,7 @@ impl People {
 struct Shown {
     /// A condition of HAVING.
     having: String,
-    /// The number that must be above another, with the column that has it.
+    /// The number that must be above another.
     above: Option<(People, f64)>,
 }
 
@@ -92,12 +82,16 @@ pub struct Template<'a, 't> {
     parameters: Vec<Ref<'t, Node>>,
     /// Columns of the sub-query.
     below: Vec<String>,
-    /// The answers.
+    /// The calls that answer.
     answers: Vec<String>,
+    /// The answers, as what is made of the calls: columns of a part.
+    outputs: Vec<String>,
     /// Where the number of all people of a group is among them, if it is.
     people: Option<People>,
     /// Whether groups may be chosen by it.
     needs_people: bool,
+    /// Whether what is written now was paid with another.
+    is_paid: bool,
     spent: Spent,
     mechanisms: Vec<String>,
 }
@@ -137,10 +131,12 @@ pub fn write<'t>(
         parameters: Vec::new(),
         below: Vec::new(),
         answers: Vec::new(),
+        outputs: Vec::new(),
         people: None,
         // The same in all sets: their rows are put together.
         needs_people: sets.iter().any(|set| set.contains(&true))
             && (block.policy.label.min_people.is_some() || price.is_gaussian()),
+        is_paid: false,
         spent: Spent::default(),
         mechanisms: Vec::new(),
     };
@@ -154,6 +150,7 @@ pub fn write<'t>(
     for set in sets {
         template.below.clear();
         template.answers.clear();
+        template.outputs.clear();
         template.people = None;
         let is_grouped = set.contains(&true);
         let mut of_set = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
@@ -174,17 +171,14 @@ pub fn write<'t>(
             template.level = row;
         }
         answers = template.write_answers(asked)?;
-        let count = template.answers.len();
+        let outputs = template.outputs.clone();
         let shown = match is_grouped {
             true => template.choose(listed)?,
             false => Shown::default(),
         };
         is_release |= !(listed && template.answers.is_empty());
         let part = template.write_set(set, unit, listed, &shown.having)?;
-        let part = match &shown.above {
-            Some((people, above)) => only_above(&part, keys.len(), count, people, *above),
-            None => part,
-        };
+        let part = template.write_outputs(&part, &outputs, shown.above);
         parts.push(ordered(&part, keys, set));
     }
     let bill = Bill {
@@ -442,6 +436,31 @@ impl<'t> Template<'_, 't> {
         Ok(shown)
     }
 
+    /// A part with its answers as they are shown: those that came together each for itself, in rows in which a number of
+    /// people is above another. The part is materialized: what is shown and what decides are drawn once.
+    fn write_outputs(
+        &self,
+        part: &str,
+        outputs: &[String],
+        above: Option<(People, f64)>,
+    ) -> String {
+        let own = (1..=self.answers.len()).map(own_column);
+        if above.is_none() && own.eq(outputs.iter().cloned()) {
+            return part.to_owned();
+        }
+        let keys = (1..=self.keys.len()).map(|i| format!("o.k{i}"));
+        let answers = outputs.iter().zip(1..);
+        let answers = answers.map(|(output, i)| format!("{output} AS a{i}"));
+        let grouping = (1..=self.keys.len()).map(|i| format!("o.g{i}"));
+        let columns = keys.chain(answers).chain(grouping);
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        let condition = above.map_or(String::new(), |(people, above)| {
+            let (number, above) = (people.number, float(above));
+            format!(" WHERE {number} OPERATOR(pg_catalog.>) {above}")
+        });
+        format!("WITH shown AS MATERIALIZED ({part}) SELECT {columns} FROM shown o{condition}")
+    }
+
     /// The number of people of a group, which is asked for if it is not among the answers.
     fn people(&mut self) -> Checked<People> {
         match self.people.take() {
@@ -489,22 +508,6 @@ impl<'t> Template<'_, 't> {
     }
 }
 
-/// The rows of a part in which that number of people is above another, without the columns behind the answers. The part
-/// is materialized: what decides is what is shown, and both are drawn once.
-fn only_above(part: &str, keys: usize, answers: usize, people: &People, above: f64) -> String {
-    let named =
-        |prefix: &'static str, count: usize| (1..=count).map(move |i| format!("o.{prefix}{i}"));
-    let columns = named("k", keys)
-        .chain(named("a", answers))
-        .chain(named("g", keys));
-    format!(
-        "WITH shown AS MATERIALIZED ({part}) SELECT {} FROM shown o WHERE {} OPERATOR(pg_catalog.>) {}",
-        columns.collect::<Vec<_>>().join(", "),
-        people.number(),
-        float(above)
-    )
-}
-
 /// All rows of these queries. Each is one that is materialized, as a parallel plan would give a part of them to
 /// workers, which release nothing.
 fn union(parts: &[String]) -> String {
@@ -519,6 +522,11 @@ fn union(parts: &[String]) -> String {
         );
     };
     one.clone()
+}
+
+/// The column of a call that is an answer as it is, from 1.
+fn own_column(call: usize) -> String {
+    format!("o.a{call}")
 }
 
 fn filtered(filter: Option<String>) -> String {

@@ -7,6 +7,7 @@ mod queries;
 mod refusals;
 mod statements;
 mod tables;
+mod together;
 mod tools;
 
 use dp_mean_tests::{Build, Database, Refusal, refused, run, value};

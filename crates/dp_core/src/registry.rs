@@ -22,7 +22,7 @@ use crate::mechanism::quantile::estimate::QuantileEstimator;
 use crate::mechanism::quantile::exponential::RankMechanism;
 use crate::mechanism::sum::inputs::SumMechanism;
 use crate::mechanism::variance::inputs::SomeVariance;
-use crate::mechanism::vector::items::Vector;
+use crate::mechanism::vector::items::{LENGTH, Vector};
 use crate::mechanism::{
     bivariate, bounds, cdf, clamped, count, distinct, histogram, keep, mean, quantile, sum,
     variance, vector,
@@ -285,6 +285,7 @@ pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, Par
         "dp_mean" | "dp_mean_and_count" | "dp_mean_estimate" => of(&MEAN, arguments),
         "dp_sum" | "dp_sum_estimate" => of(&SUM, arguments),
         "dp_count" | "dp_count_estimate" => of(&COUNT, arguments),
+        "dp_counts" => of(&COUNTS, arguments),
         "dp_var_pop" | "dp_stddev_pop" | "dp_var_pop_estimate" => of(&VARIANCE, arguments),
         "dp_histogram" => of(&HISTOGRAM, arguments),
         "dp_cdf" => of(&CDF, arguments),
@@ -310,17 +311,27 @@ pub fn hides_presence(text: &str) -> Result<bool, ParameterError> {
     Ok(all.all(|(_, _, info)| info.neighbours != REPLACE))
 }
 
+/// How many times the price of one count that many cost in one release, for each of them to have the noise of that one:
+/// by correlated Gaussian noise, where prices are of `mu^2`, or by `knorm`, where they are of epsilon.
+pub fn of_many(length: f64, is_gaussian: bool) -> f64 {
+    match is_gaussian {
+        true => ((1.0 + length.sqrt()) / 2.0).powi(2),
+        false => ((length + 2.0) * (length + 3.0) / 12.0).sqrt(),
+    }
+}
+
 /// Above which number of people, as a release with Gaussian noise tells it, their group may be shown, where nobody may
 /// be seen to be alone in one but with probability `delta`: docs/proofs/keep-threshold.md. Of `dp_count`, or of the
-/// number of rows of `dp_mean_and_count`, by a mechanism `gaussian`.
+/// number of rows of `dp_mean_and_count`, by a mechanism `gaussian`; of one of `dp_counts` by `correlated`.
 ///
 /// # Errors
 /// A text that names no mechanism, or one without a budget in Gaussian terms.
 pub fn shown_above(aggregate: &str, mechanism: &str, delta: f64) -> Result<f64, ParameterError> {
     let choice = parse(mechanism)?;
     // Beside the sum of a mean the number of rows has more noise: see `mechanism::mean::gaussian`.
-    let spread = match aggregate {
-        "dp_mean_and_count" => std::f64::consts::SQRT_2,
+    let spread = match (aggregate, choice.get(LENGTH.name)) {
+        ("dp_mean_and_count", _) => std::f64::consts::SQRT_2,
+        ("dp_counts", Some(length)) => of_many(length, true).sqrt(),
         _ => 1.0,
     };
     let request = Request {

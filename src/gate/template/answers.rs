@@ -2,15 +2,18 @@
 
 use dp_core::registry;
 use dp_core::request::ranks::Ranks;
-use pgrx::pg_sys;
+use pgrx::pg_sys::{Aggref, Node};
 
 use crate::call::signature::Role;
 use crate::gate::aggregate_requests::{Asked, Own, What};
 use crate::gate::cost;
 use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::template::{Answer, Level, People, Template, filtered, float};
-use crate::pg::tree::Ref;
+use crate::gate::template::{Answer, Level, People, Template, filtered, float, own_column};
+use crate::pg::tree::{self, Ref};
+
+/// The most counts whose conditions are compared with each other.
+const MOST_COMPARED: usize = 100;
 
 /// The public arguments of a call, but for its bounds.
 struct Terms<'a> {
@@ -78,9 +81,13 @@ impl<'t> Template<'_, 't> {
     pub(super) fn write_answers(
         &mut self,
         asked: &[Asked<'t>],
-    ) -> Checked<Vec<(Ref<'t, pg_sys::Aggref>, Answer)>> {
+    ) -> Checked<Vec<(Ref<'t, Aggref>, Answer)>> {
         let is_pair = |what: &What| what.is_of_numbers() || matches!(what, What::Count);
         let mut answers = Vec::new();
+        let push = |answers: &mut Vec<_>, calls: Vec<Ref<'t, Aggref>>, column| {
+            answers.extend(calls.into_iter().map(|call| (call, Answer::Column(column))));
+        };
+        let mut counts: Vec<(&Asked<'t>, Vec<Ref<'t, Aggref>>)> = Vec::new();
         let mut done = self.write_free(asked, &mut answers);
         self.write_of_two(asked, &mut done, &mut answers)?;
         for (i, one) in asked.iter().enumerate() {
@@ -120,18 +127,122 @@ impl<'t> Template<'_, 't> {
                     }
                 }
                 None => {
-                    let column = self.write_one(one)?;
-                    if matches!(one.what, What::Count | What::People) {
-                        self.note_people(one, column, "dp_count")?;
+                    for j in &alike {
+                        done[*j] = true;
                     }
-                    for j in alike {
-                        answers.push((asked[j].call, Answer::Column(column)));
-                        done[j] = true;
+                    let calls = alike.into_iter().map(|j| asked[j].call).collect();
+                    if matches!(one.what, What::Count) {
+                        counts.push((one, calls));
+                    } else {
+                        let column = self.write_alone(one)?;
+                        push(&mut answers, calls, column);
                     }
                 }
             }
         }
+        let columns = self.write_counts(&counts)?;
+        for ((_, calls), column) in counts.into_iter().zip(columns) {
+            push(&mut answers, calls, column);
+        }
         Ok(answers)
+    }
+
+    /// An answer of its own.
+    fn write_alone(&mut self, asked: &Asked<'t>) -> Checked<usize> {
+        let column = self.write_one(asked)?;
+        if matches!(asked.what, What::Count | What::People) {
+            self.note_people(asked, column, "dp_count")?;
+        }
+        Ok(column)
+    }
+
+    /// Counts of a block, where a row is a person: those of conditions that no row can meet together are as one, since a
+    /// person is in one of them; others are one release where that is cheaper, each with the noise that it had alone.
+    fn write_counts(
+        &mut self,
+        counts: &[(&Asked<'t>, Vec<Ref<'t, Aggref>>)],
+    ) -> Checked<Vec<usize>> {
+        let is_row = matches!(self.level, Level::Row | Level::RowBelow);
+        let asked: Vec<&Asked<'t>> = counts.iter().map(|(asked, _)| *asked).collect();
+        if asked.len() < 2 || !is_row {
+            return asked.into_iter().map(|one| self.write_alone(one)).collect();
+        }
+        let units = units(&asked);
+        let count = units.iter().max().map_or(0, |last| last + 1);
+        match self.price.of_many(asked.len()) {
+            Some((times, price)) if times < count as f64 => self.write_vector(&asked, &price),
+            _ => {
+                let mut paid = vec![false; count];
+                let columns = asked.into_iter().zip(units).map(|(one, unit)| {
+                    self.is_paid = std::mem::replace(&mut paid[unit], true);
+                    let column = self.write_alone(one);
+                    self.is_paid = false;
+                    column
+                });
+                columns.collect()
+            }
+        }
+    }
+
+    /// Counts of one release.
+    fn write_vector(&mut self, asked: &[&Asked<'t>], price: &Price) -> Checked<Vec<usize>> {
+        const AGGREGATE: &str = "dp_counts";
+        let length = asked.len();
+        let (epsilon, mechanism) = price.buys_many(length);
+        let mechanism = self.mechanism(AGGREGATE, Some(&mechanism), 1)?;
+        self.charge(&cost::Call {
+            aggregate: AGGREGATE,
+            bounds: None,
+            x_bounds: None,
+            epsilon,
+            delta: None,
+            length: Some(length),
+            ranks: None,
+            mechanism: &mechanism,
+        })?;
+        let questions: Vec<_> = asked.iter().map(|one| self.question(one)).collect();
+        // Of a listed group without rows there is a row without a person, which is none.
+        let filter = match self.level {
+            Level::RowBelow => " FILTER (WHERE b.u IS NOT NULL)",
+            _ => "",
+        };
+        self.answers.push(format!(
+            "{}.{AGGREGATE}({}, {}, VARIADIC ARRAY[{}]::pg_catalog.bool[]){filter}",
+            self.schema,
+            epsilon.map_or("NULL::pg_catalog.float8".to_owned(), float),
+            self.literal(&mechanism),
+            questions.join(", "),
+        ));
+        let column = own_column(self.answers.len());
+        let first = self.outputs.len();
+        for (one, i) in asked.iter().zip(1..) {
+            let number = format!("({column})[{i}]");
+            if self.people.is_none() && self.counts_people(one, false) {
+                self.people = Some(People {
+                    number: number.clone(),
+                    aggregate: AGGREGATE,
+                    mechanism: mechanism.clone(),
+                });
+            }
+            self.outputs.push(number);
+        }
+        Ok((first..first + length).collect())
+    }
+
+    /// Whether a row is counted, as a question to it.
+    fn question(&mut self, asked: &Asked<'t>) -> String {
+        let argument = asked.argument.map(|argument| self.parameter(argument));
+        let argument = argument.map(|x| format!("${x} IS NOT NULL"));
+        let filter = self.filter(asked).map(|filter| format!("({filter})"));
+        let conditions: Vec<_> = argument.into_iter().chain(filter).collect();
+        let question = match conditions.is_empty() {
+            true => "true".to_owned(),
+            false => conditions.join(" AND "),
+        };
+        match self.level {
+            Level::RowBelow => self.column(question),
+            _ => question,
+        }
     }
 
     /// Notes an answer that is the number of all people of a group, at the usual price.
@@ -169,8 +280,12 @@ impl<'t> Template<'_, 't> {
 
     fn people_at(&self, column: usize, aggregate: &'static str) -> Checked<People> {
         let (_, mechanism) = self.price.buys(aggregate);
+        let output = &self.outputs[column];
         Ok(People {
-            column,
+            number: match aggregate {
+                "dp_mean_and_count" => format!("({output}).count"),
+                _ => format!("{output}::pg_catalog.float8"),
+            },
             aggregate,
             mechanism: self.mechanism(aggregate, mechanism.as_deref(), 1)?,
         })
@@ -180,7 +295,7 @@ impl<'t> Template<'_, 't> {
     fn write_free(
         &self,
         asked: &[Asked<'t>],
-        answers: &mut Vec<(Ref<'t, pg_sys::Aggref>, Answer)>,
+        answers: &mut Vec<(Ref<'t, Aggref>, Answer)>,
     ) -> Vec<bool> {
         let free = asked.iter().map(|one| {
             let answer = match (&one.what, one.bounds) {
@@ -199,7 +314,7 @@ impl<'t> Template<'_, 't> {
         &mut self,
         asked: &[Asked<'t>],
         done: &mut [bool],
-        answers: &mut Vec<(Ref<'t, pg_sys::Aggref>, Answer)>,
+        answers: &mut Vec<(Ref<'t, Aggref>, Answer)>,
     ) -> Checked<()> {
         let of_two = |one: &Asked| match one.what {
             What::OfTwo(what) => Some(what),
@@ -384,6 +499,9 @@ impl<'t> Template<'_, 't> {
     /// Adds the price of a call to that of the block.
     pub(super) fn charge(&mut self, call: &cost::Call) -> Checked<()> {
         let (spent, mechanism) = cost::of(call, self.price.accounting())?;
+        if self.is_paid {
+            return Ok(());
+        }
         self.spent = self.spent.plus(&spent);
         self.mechanisms
             .push(format!("{}: {mechanism}", call.aggregate));
@@ -512,7 +630,8 @@ impl<'t> Template<'_, 't> {
             arguments.join(", ")
         );
         self.answers.push(sql);
-        Ok(self.answers.len() - 1)
+        self.outputs.push(own_column(self.answers.len()));
+        Ok(self.outputs.len() - 1)
     }
 
     pub(super) fn literal(&self, mechanism: &str) -> String {
@@ -522,6 +641,26 @@ impl<'t> Template<'_, 't> {
             self.schema
         )
     }
+}
+
+/// Counts by conditions that no row can meet together, as few sets as are found: the number of its set, for each.
+fn units<'t>(asked: &[&Asked<'t>]) -> Vec<usize> {
+    let mut sets: Vec<Vec<Ref<'t, Node>>> = Vec::new();
+    let found = asked.iter().map(|one| {
+        let filter = one.filter.filter(|_| asked.len() <= MOST_COMPARED);
+        let excludes_all = |set: &Vec<Ref<'t, Node>>| {
+            filter.is_some_and(|filter| {
+                !set.is_empty() && set.iter().all(|other| tree::excludes(*other, filter))
+            })
+        };
+        let unit = sets.iter().position(excludes_all).unwrap_or_else(|| {
+            sets.push(Vec::new());
+            sets.len() - 1
+        });
+        sets[unit].extend(filter);
+        unit
+    });
+    found.collect()
 }
 
 /// The ranks that a call asks for; a NULL among them has been refused before.

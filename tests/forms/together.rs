@@ -1,0 +1,205 @@
+//! Counts of one block: one release, or one price where no row is in two of them.
+
+use dp_mean_tests::{Build, Database, run, value};
+use postgres::Client;
+
+use super::table;
+
+struct World {
+    root: Client,
+    analyst: Client,
+    name: String,
+    _database: Database,
+}
+
+impl World {
+    /// A row for each person, with a budget that pays Gaussian noise, and one that pays pure noise.
+    fn new() -> Self {
+        let database = Database::new(Build::Testing);
+        let mut root = database.connect();
+        let name = format!("{}_analyst", database.name());
+        let mut made = format!(
+            "CREATE ROLE {name} LOGIN; SELECT dp_set_budget('gaussian', 3, 1e-6), dp_set_budget('pure', 3, 0);"
+        );
+        for budget in ["gaussian", "pure"] {
+            made += &format!(
+                "CREATE TABLE {budget} (id int PRIMARY KEY, k int NOT NULL, t text, x float8, listed int NOT NULL);
+                 INSERT INTO {budget} SELECT g, g % 10, 't' || g % 3, CASE WHEN g % 4 > 0 THEN g END, g % 2000
+                     FROM generate_series(1, 6000) g;
+                 SELECT dp_protect('{budget}', 'id', '{budget}'),
+                     dp_declare('{budget}', 'listed', ARRAY(SELECT generate_series(0, 2009)::text)),
+                     dp_declare('{budget}', 'x', 0, 6000), dp_allow('{budget}', '{name}');"
+            );
+        }
+        run(&mut root, &made);
+        let mut analyst = database.connect_as(&name);
+        run(
+            &mut analyst,
+            "SET dp_mean.reuse = off; SELECT dp_test_seed(11)",
+        );
+        Self {
+            root,
+            analyst,
+            name,
+            _database: database,
+        }
+    }
+
+    fn price(&mut self, sql: &str) -> f64 {
+        let sql = format!("SELECT price FROM dp_cost($${sql}$$)");
+        value(&mut self.analyst, &sql)
+    }
+
+    fn mechanisms(&mut self, sql: &str) -> String {
+        let sql = format!("SELECT mechanisms FROM dp_cost($${sql}$$)");
+        value(&mut self.analyst, &sql)
+    }
+}
+
+/// So many conditions that rows may meet together.
+fn overlapping(count: usize) -> String {
+    let counts = (0..count).map(|i| format!("count(*) FILTER (WHERE k > {i})"));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn many_counts_cost_less_than_their_sum() {
+    let mut world = World::new();
+    for (count, gaussian, pure) in [
+        (1, 1.0, 1.0),
+        (2, 1.457, 1.291),
+        (8, 3.664, 3.028),
+        (9, 4.0, 3.317),
+    ] {
+        let sql = format!("SELECT {} FROM ", overlapping(count));
+        let price = world.price(&format!("{sql} gaussian"));
+        assert!((price - 0.1 * gaussian).abs() < 1e-4, "{count}: {price}");
+        let price = world.price(&format!("{sql} pure"));
+        assert!((price - 0.1 * pure).abs() < 1e-4, "{count}: {price}");
+    }
+    let sql = format!("SELECT {} FROM pure", overlapping(3));
+    let mechanisms = world.mechanisms(&sql);
+    assert_eq!(mechanisms, "dp_counts: knorm(d=3, groups=1, rows=1)");
+    let sql = "SELECT count(*), count(x), count(*) FILTER (WHERE x > 3) FROM gaussian";
+    let mechanisms = world.mechanisms(sql);
+    assert!(
+        mechanisms.starts_with("dp_counts: correlated(d=3, groups=1, mu="),
+        "{mechanisms}"
+    );
+    // A mean with its number of rows is a release of its own, as are people who are told apart.
+    let sql = "SELECT avg(x), count(x), count(*), count(DISTINCT id) FROM gaussian";
+    assert!((world.price(sql) - 0.3).abs() < 1e-6);
+}
+
+/// Conditions on one expression with several values, ranges that do not meet, IS NULL and IS NOT NULL.
+#[test]
+fn counts_that_no_row_is_in_together_cost_one() {
+    let mut world = World::new();
+    for (conditions, units) in [
+        ("k = 1; k = 2; k = 3", 1.0),
+        ("t = 'a'; t = 'b'", 1.0),
+        ("x IS NULL; x IS NOT NULL", 1.0),
+        ("k < 3; k >= 3 AND k < 7; k >= 7", 1.0),
+        ("k = 1 AND x > 3; k = 2 AND x > 3", 1.0),
+        ("k IN (1, 2); k IN (3, 4)", 1.0),
+        // Two of them may hold.
+        ("k = 1; t = 'a'", 1.457),
+        ("k <= 3; k >= 3", 1.457),
+        // Two sets of them are cheaper than four in one release.
+        ("k = 1; k = 2; t = 'a'; t = 'b'", 2.0),
+        ("k = 1; k = 2; k = 3; k = 4; k = 5; k = 6; t = 'a'", 2.0),
+    ] {
+        let counts = conditions
+            .split("; ")
+            .map(|condition| format!("count(*) FILTER (WHERE {condition})"));
+        let sql = format!("SELECT {} FROM ", counts.collect::<Vec<_>>().join(", "));
+        let price = world.price(&format!("{sql} gaussian"));
+        assert!((price - 0.1 * units).abs() < 1e-4, "{conditions}: {price}");
+        if units == 1.0 {
+            let price = world.price(&format!("{sql} pure"));
+            assert!((price - 0.1).abs() < 1e-9, "{conditions}: {price}");
+        }
+    }
+}
+
+/// Each of them is the truth but for noise, which is as large as that of one count, in groups with rows and without.
+#[test]
+fn each_count_has_the_noise_of_one() {
+    let mut world = World::new();
+    let reach = 4.9 * (2.0 / 2010.0f64).sqrt();
+    for (budget, variance) in [("gaussian", 75.6), ("pure", 199.8)] {
+        let conditions = [
+            "k >= 0",
+            "x IS NOT NULL",
+            "x > 3000",
+            "id < 0",
+            "k IN (1, 2, 3)",
+        ];
+        let counts: Vec<_> = (1..)
+            .zip(conditions)
+            .map(|(i, condition)| format!("count(*) FILTER (WHERE {condition}) AS c{i}"))
+            .collect();
+        let counts = counts.join(", ");
+        let spread = (1..=5).map(|i| format!("avg(c{i} - t{i}), avg((c{i} - t{i})^2)"));
+        let truth = (1..)
+            .zip(conditions)
+            .map(|(i, condition)| format!("count(*) FILTER (WHERE {condition}) AS t{i}"))
+            .collect::<Vec<_>>()
+            .join(", ");
+        // The owner knows the truth, and looks at the answers.
+        let name = &world.name;
+        run(
+            &mut world.root,
+            &format!("GRANT CREATE ON SCHEMA public TO {name}"),
+        );
+        run(
+            &mut world.analyst,
+            &format!(
+                "CREATE TABLE a_{budget} AS SELECT listed, {counts} FROM {budget} GROUP BY listed"
+            ),
+        );
+        let sql = format!(
+            "SELECT {} FROM a_{budget} JOIN (SELECT l AS listed, t.* FROM generate_series(0, 2009) l, LATERAL \
+             (SELECT {truth} FROM {budget} WHERE listed = l) t) t USING (listed)",
+            spread.collect::<Vec<_>>().join(", ")
+        );
+        let found: Vec<f64> = table(&mut world.root, &sql)[0]
+            .iter()
+            .map(|cell| {
+                cell.as_deref()
+                    .expect("a number")
+                    .parse()
+                    .expect("a number")
+            })
+            .collect();
+        for (i, pair) in found.chunks_exact(2).enumerate() {
+            let off = pair[0] / (variance / 2010.0f64).sqrt();
+            assert!(off.abs() < 4.9, "{budget} {}: {off}", conditions[i]);
+            // Noise that is no normal one has heavier tails: its square varies more.
+            assert!(
+                (pair[1] / variance - 1.0).abs() < 2.5 * reach,
+                "{budget} {}: {}",
+                conditions[i],
+                pair[1]
+            );
+        }
+    }
+}
+
+/// A number of all people among them chooses the groups.
+#[test]
+fn groups_are_chosen_by_one_of_many_counts() {
+    let mut world = World::new();
+    let sql =
+        "SELECT k, count(*), count(x), count(*) FILTER (WHERE x > 100) FROM gaussian GROUP BY k";
+    assert!((world.price(sql) - 0.1866).abs() < 1e-4);
+    let mechanisms = world.mechanisms(sql);
+    // The noise of each is as that of one count, and so is the threshold.
+    assert!(
+        mechanisms.ends_with(", groups: above 53.7 people, delta=1.00e-9"),
+        "{mechanisms}"
+    );
+    assert_eq!(table(&mut world.analyst, sql).len(), 10);
+    let sql = "SELECT k % 2, k, count(*), count(x) FROM gaussian GROUP BY GROUPING SETS ((1), (k), ()) HAVING count(*) > 0";
+    assert_eq!(table(&mut world.analyst, sql).len(), 13);
+}
