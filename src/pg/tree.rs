@@ -592,8 +592,8 @@ pub fn conjuncts(condition: Option<Ref<Node>>) -> Vec<Ref<Node>> {
     }
 }
 
-/// Whether no row can be in both of two conditions, as PostgreSQL proves it: of one column with two values, or ranges that
-/// do not meet.
+/// Whether no row can be in both of two conditions, as PostgreSQL proves it: of one column with two values, or ranges
+/// that do not meet.
 pub fn excludes<'t>(one: Ref<'t, Node>, other: Ref<'t, Node>) -> bool {
     let [one, other] = [one, other].map(|node| list_of(conjuncts(Some(fold(None, node.copy())))));
     // SAFETY: lists of expressions in memory that lives; what is computed of them is of constants.

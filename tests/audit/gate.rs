@@ -13,6 +13,7 @@
 //! likelihood ratio but for its scale.
 
 use dp_core::privacy::spending::{Accounting, HALF, Limit};
+use dp_core::registry;
 use dp_mean_tests::auditing::{bound, bound_beside, event_bound};
 use dp_mean_tests::statistics::mu_of_event;
 use dp_mean_tests::{Build, Database, run, value};
@@ -377,6 +378,67 @@ fn the_audit_of_plain_sql_notices_groups_that_are_all_shown() {
             .without("keep");
         assert_noticed(audit, &SHOWN, "all groups shown");
     }
+}
+
+/// How many conditions the one person meets below.
+const CONDITIONS: usize = 16;
+
+/// What many counts of one release tell of a person who is alone in a listed group, and meets all conditions: their sum.
+fn told_by_many(audit: &mut Audit) -> f64 {
+    let name = &audit.analyst_name;
+    let counts = (0..CONDITIONS).map(|i| format!("count(*) FILTER (WHERE x > -{i})"));
+    let counts = counts.collect::<Vec<_>>().join(" + ");
+    let drawn = [false, true].map(|special| {
+        let table = format!("alone_{special}");
+        run(
+            &mut audit.root,
+            &format!(
+                "CREATE TABLE {table} (person int PRIMARY KEY, listed int NOT NULL, x int NOT NULL);
+                 INSERT INTO {table} SELECT -1, 0, 1 WHERE {special};
+                 SELECT dp_protect('{table}', 'person', 'all', query_eps => {EPSILON}),
+                     dp_declare('{table}', 'listed', ARRAY['0']), dp_allow('{table}', '{name}')"
+            ),
+        );
+        let sql = format!("SELECT ARRAY[({counts})::float8] FROM {table} GROUP BY listed");
+        let drawn = audit
+            .analyst
+            .query(&format!("SELECT draw FROM draw('{sql}', {ANSWERS})"), &[]);
+        let drawn = drawn.unwrap_or_else(|error| panic!("{error:?}: {sql}"));
+        drawn
+            .iter()
+            .map(|row| row.get::<_, Vec<f64>>(0)[0])
+            .collect::<Vec<_>>()
+    });
+    let answers = [drawn[0].as_slice(), drawn[1].as_slice()];
+    match audit.accounting {
+        Accounting::Gaussian => event_bound(answers, 1, |chance, other| {
+            mu_of_event(chance, other.max(f64::MIN_POSITIVE))
+        }),
+        Accounting::Zcdp => bound(answers, 1),
+    }
+}
+
+#[test]
+fn a_release_of_many_counts_tells_no_more_than_its_price() {
+    for (seed, accounting) in [(48, Accounting::Zcdp), (58, Accounting::Gaussian)] {
+        let mut audit = Audit::new(seed, accounting).without("charge");
+        let told = told_by_many(&mut audit);
+        let limit = Limit::new(ALL.0, ALL.1, accounting, HALF).expect("a limit");
+        let is_gaussian = accounting == Accounting::Gaussian;
+        let price = EPSILON * registry::of_many(CONDITIONS as f64, is_gaussian);
+        let most = limit.mu_at(price).unwrap_or(price);
+        println!("{}: at least {told:.3} of {most:.3}", accounting.name());
+        assert!(told <= most, "{}: {told} of {most}", accounting.name());
+        audit.close();
+    }
+    // Halved noise is noticed.
+    let mut audit = Audit::new(59, Accounting::Gaussian).without("charge");
+    run(&mut audit.analyst, "SELECT dp_test_budget_factor(2)");
+    let told = told_by_many(&mut audit);
+    let limit = Limit::new(ALL.0, ALL.1, Accounting::Gaussian, HALF).expect("a limit");
+    let most = limit.mu_at(EPSILON * registry::of_many(CONDITIONS as f64, true));
+    assert!(told > most.expect("a mu"), "{told} of {most:?}");
+    audit.close();
 }
 
 /// Whether that many answers were paid: the sum of their prices, by the ledger, in shares of the budget.
