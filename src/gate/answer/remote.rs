@@ -344,8 +344,10 @@ fn is_plain(node: Ref<Node>) -> bool {
 /// Whether Citus can have a query begun where its rows are: it is an aggregation of ours over one table. Whether it may,
 /// too: it asks for a right of the current role, and the servers for a key.
 fn may_push_down(query: Ref<Query>) -> bool {
+    let tables = query.rtable().into_iter();
+    let tables = tables.filter(|entry| !tree::is_group(*entry));
     let is_whole = query.hasAggs()
-        && query.rtable().into_iter().count() == 1
+        && tables.count() == 1
         && query.cteList().is_empty()
         && query.groupingSets().is_empty()
         && query.setOperations().is_none()
