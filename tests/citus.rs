@@ -429,7 +429,7 @@ impl Gate {
              INSERT INTO plans SELECT 'r' || i, 1000 * i FROM generate_series(0, 2) i;
              GRANT SELECT ON chiefs, here, plans TO asker",
         );
-        let budget = format!("gate {}", std::process::id());
+        let budget = format!("gate {accounting} {}", std::process::id());
         run(
             &mut client,
             &format!(
