@@ -115,17 +115,20 @@ COMMENT ON FUNCTION dp_create_view(regclass, text) IS
     'charged. By the owner of the table. Errors: 22023, 42501, and those of CREATE VIEW.';
 
 CREATE FUNCTION dp_cost(
-    query text, OUT relation regclass, OUT budget text, OUT epsilon float8, OUT rho float8, OUT delta float8,
-    OUT fits boolean, OUT free boolean, OUT mechanisms text, OUT rewritten text, OUT price float8
+    query text, people float8 DEFAULT NULL, OUT relation regclass, OUT budget text, OUT epsilon float8, OUT rho float8, OUT delta float8,
+    OUT fits boolean, OUT free boolean, OUT mechanisms text, OUT rewritten text, OUT price float8, OUT noise float8[],
+    OUT shown_from float8
 ) RETURNS SETOF record
-    AS 'MODULE_PATHNAME', 'dp_cost' LANGUAGE C VOLATILE STRICT ROWS 1;
-COMMENT ON FUNCTION dp_cost(text) IS
+    AS 'MODULE_PATHNAME', 'dp_cost' LANGUAGE C VOLATILE ROWS 1;
+COMMENT ON FUNCTION dp_cost(text, float8) IS
     'What a query about protected tables would cost: for each SELECT about one, the table, the budget, '
     'epsilon (NULL if '
     'none bounds it), rho, delta, whether it could be answered now, whether its answer is kept and costs nothing now, '
     'the mechanisms, the SQL that answers it, in which $1, $2 stand for its own expressions, and the price: the share '
-    'of the budget''s limit that it takes, times the epsilon of that, so that prices add up. It spends nothing, and '
-    'reads no row. '
+    'of the budget''s limit that it takes, times the epsilon of that, so that prices add up. noise has, for each '
+    'mechanism that answers, half of the width of an interval that holds what the answer hides in 95% of releases, in '
+    'its unit: of counts and sums; of means for the number of people that the call says; NULL of others. shown_from is '
+    'the number of people from which on a group is shown in half of all cases. It spends nothing, and reads no row. '
     'Errors: 42501 if it has no private answer. Otherwise as the query itself.';
 
 CREATE VIEW dp_policies WITH (security_barrier) AS

@@ -32,6 +32,7 @@ const PLANS: &[&str] = &[
     "dp_epsilon_for(double precision,double precision,double precision,double precision,dp_mechanism)",
     "dp_mean_error(double precision,double precision,double precision,double precision,dp_mechanism,double precision)",
     "dp_mean_plan(double precision,double precision,double precision,double precision,double precision,double precision,double precision)",
+    "dp_plan(double precision,double precision,double precision,double precision)",
     "dp_trilemma(double precision,double precision,double precision,double precision)",
 ];
 
@@ -52,7 +53,7 @@ const GATE: &[&str] = &[
     "dp_allow(regclass,regrole)",
     "dp_declare(regclass,text,double precision,double precision)",
     "dp_declare(regclass,text,text[])",
-    "dp_cost(text)",
+    "dp_cost(text,double precision)",
     "dp_disallow(regclass,regrole)",
     "dp_protect(regclass,text,text,integer,integer,double precision,double precision,boolean,interval,integer)",
     "dp_unprotect(regclass)",
@@ -163,12 +164,12 @@ fn each_function_says_what_it_is() {
         // A plan may lack numbers, and bounds beside a scale; what may not be NULL is named.
         let plans = ["dp_mean_plan(", "dp_mean_error(", "dp_epsilon_for("];
         let planned = plans.iter().any(|part| name.starts_with(part));
-        let prices = name == "dp_cost(text)";
+        let prices = name == "dp_cost(text,double precision)";
         let part = name.starts_with("dp_part");
-        let sees_null = (aggregate || of_state || planned || writes || part) && !prices;
+        let sees_null = aggregate || of_state || planned || writes || part;
         assert_eq!(strict, !sees_null, "{name}");
         assert!(!row.get::<_, bool>(6) && !row.get::<_, bool>(7), "{name}");
-        let sets = counts || prices || name == ANSWER;
+        let sets = counts || prices || name == ANSWER || name.starts_with("dp_plan(");
         let many = lists_mechanisms || sets || name.starts_with("dp_unnest(");
         assert_eq!(row.get::<_, bool>(8), many, "{name}");
         if aggregate {
@@ -356,6 +357,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         "SELECT count(rmse_bound) > 0 FROM dp_mean_plan(100, 0, 1, 1)",
         "SELECT rmse < half_width FROM dp_mean_error(100, 0, 1, 1)",
         "SELECT dp_epsilon_for(100, 0, 1, 0.01) > 0",
+        "SELECT min(noise) > 0 FROM dp_plan(1000, 10, 1)",
     ] {
         assert!(value::<bool>(&mut nobody, sql), "{sql}");
     }

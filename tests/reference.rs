@@ -80,6 +80,7 @@ pub const PURPOSES: &[(&str, &[&str])] = &[
     (
         "Planning",
         &[
+            "dp_plan",
             "dp_mean_plan",
             "dp_mean_error",
             "dp_epsilon_for",

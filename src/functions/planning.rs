@@ -2,8 +2,8 @@
 //! no data.
 
 use dp_core::error::ParameterError;
-use dp_core::planning;
 use dp_core::request::arguments::{Arguments, MechanismArgument};
+use dp_core::{noise, planning};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 use pgrx::prelude::*;
@@ -11,6 +11,7 @@ use pgrx::prelude::*;
 use crate::pg::composite::composite;
 use crate::pg::errors;
 use crate::pg::fmgr::{Call, float8, sql_function};
+use crate::pg::set::Rows;
 use crate::types::mechanism::text_of;
 
 /// What a function answers, or the ERROR that says what is wrong with an argument of it.
@@ -81,6 +82,29 @@ fn epsilon_for(call: Call) -> Option<Datum> {
 }
 
 sql_function!(dp_epsilon_for, epsilon_for);
+
+/// `dp_plan(people, questions, eps, delta)`
+fn plan(call: Call) -> Option<Datum> {
+    let number = |i: usize| float8(call.datum(i).expect("the function is declared STRICT"));
+    let mut rows = Rows::of(call)?;
+    let plan = noise::plan(number(0), number(1), number(2), number(3));
+    let (price, lines) = answer("dp_plan", plan);
+    for line in lines {
+        let values = [
+            line.answer.into_datum(),
+            line.noise.into_datum(),
+            line.unit.into_datum(),
+            price.into_datum(),
+        ];
+        let mut nulls = values.map(|value| value.is_none());
+        let mut values = values.map(|value| value.unwrap_or(Datum::null()));
+        // SAFETY: the SQL declaration makes it return these columns.
+        unsafe { rows.add(&mut values, &mut nulls) };
+    }
+    None
+}
+
+sql_function!(dp_plan, plan);
 
 /// `dp_mean_plan(n, lo, hi, eps, delta, moment, psi)`
 #[pg_extern(sql = false)]

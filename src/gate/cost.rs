@@ -1,6 +1,7 @@
 //! What a block costs: the sum of its releases, for all of a person's rows.
 
 use dp_core::error::ParameterError;
+use dp_core::noise;
 use dp_core::privacy::spending::{Accounting, Spent};
 use dp_core::registry;
 use dp_core::request::arguments::{Arguments, MechanismArgument};
@@ -23,6 +24,40 @@ pub struct Call<'a> {
     pub length: Option<usize>,
     pub ranks: Option<Ranks<'a>>,
     pub mechanism: &'a str,
+}
+
+/// A call that was priced, for those who ask how far off its answer is.
+pub struct Priced {
+    aggregate: String,
+    bounds: Bounds,
+    epsilon: Option<f64>,
+    length: Option<usize>,
+    mechanism: String,
+}
+
+impl Priced {
+    pub fn of(call: &Call) -> Self {
+        Self {
+            aggregate: call.aggregate.to_owned(),
+            bounds: call.bounds,
+            epsilon: call.epsilon,
+            length: call.length,
+            mechanism: call.mechanism.to_owned(),
+        }
+    }
+
+    /// How far off its answer is, in 95% of releases; of a mean, for that many people.
+    pub fn half_width(&self, people: Option<f64>) -> Option<f64> {
+        let arguments = Arguments {
+            bounds: self.bounds,
+            epsilon: self.epsilon,
+            length: self.length,
+            mechanism: MechanismArgument::Given(Some(&self.mechanism)),
+            ..Arguments::default()
+        };
+        let half_width = noise::half_width(&self.aggregate, &arguments, people);
+        half_width.ok().flatten()
+    }
 }
 
 /// What it costs, and the mechanism's own text.

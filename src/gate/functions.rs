@@ -355,13 +355,27 @@ fn view(call: Call) -> Option<Datum> {
 
 sql_function!(dp_create_view, view);
 
-/// `dp_cost(query)`: a row for each block of a query. It spends nothing.
+/// `dp_cost(query, people)`: a row for each block of a query. It spends nothing.
 fn dp_cost_rows(call: Call) -> Option<Datum> {
     let mut rows = Rows::of(call)?;
-    // SAFETY: the SQL declaration makes it a text, and the function STRICT; the copy lives as long as the call.
+    let people = call.datum(1).map(float8);
+    // SAFETY: the SQL declaration makes it a text; the copy lives as long as the call.
     let query = unsafe { CStr::from_ptr(pg_sys::text_to_cstring(call.datum(0)?.cast_mut_ptr())) };
-    for row in cost(query).unwrap_or_else(|refusal| refusal.raise()) {
-        let (relation, budget, epsilon, rho, delta, fits, free, mechanisms, rewritten, price) = row;
+    for row in cost(query, people).unwrap_or_else(|refusal| refusal.raise()) {
+        let (
+            relation,
+            budget,
+            epsilon,
+            rho,
+            delta,
+            fits,
+            free,
+            mechanisms,
+            rewritten,
+            price,
+            noise,
+            shown_from,
+        ) = row;
         let values = [
             relation.into_datum(),
             budget.into_datum(),
@@ -373,6 +387,8 @@ fn dp_cost_rows(call: Call) -> Option<Datum> {
             mechanisms.into_datum(),
             rewritten.into_datum(),
             price.into_datum(),
+            noise.into_datum(),
+            shown_from.into_datum(),
         ];
         let mut nulls = values.map(|value| value.is_none());
         let mut values = values.map(|value| value.unwrap_or(Datum::null()));
@@ -395,9 +411,11 @@ type CostRow = (
     String,
     String,
     Option<f64>,
+    Vec<Option<f64>>,
+    Option<f64>,
 );
 
-fn cost(query: &CStr) -> Result<Vec<CostRow>, Refusal> {
+fn cost(query: &CStr, people: Option<f64>) -> Result<Vec<CostRow>, Refusal> {
     // SAFETY: the memory of the call of the function, which ends after this.
     let memory = unsafe { tree::Memory::of_call() };
     let mut gate = Gate::new(None);
@@ -438,6 +456,12 @@ fn cost(query: &CStr) -> Result<Vec<CostRow>, Refusal> {
                 .ok()
                 .flatten()
                 .map(|limit| limit.price_of(&bill.spent)),
+            block
+                .priced
+                .iter()
+                .map(|priced| priced.half_width(people))
+                .collect(),
+            block.shown_from,
         ));
     }
     Ok(rows)

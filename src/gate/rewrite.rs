@@ -8,6 +8,7 @@ use crate::gate::answer::call;
 use crate::gate::answer::question::Question;
 use crate::gate::bill::Bill;
 use crate::gate::block::{Block, GroupKey};
+use crate::gate::cost::Priced;
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
 use crate::gate::normalize::{self, Depends, Room};
@@ -55,6 +56,10 @@ pub struct Text {
     pub question: Question,
     /// Whether anything of it is released: public values alone are not.
     pub is_release: bool,
+    /// What was charged, in the order of the mechanisms.
+    pub priced: Vec<Priced>,
+    /// From how many people on a group is shown in half of all cases.
+    pub shown_from: Option<f64>,
 }
 
 impl<'t> Gate<'t> {
@@ -228,6 +233,8 @@ impl<'t> Gate<'t> {
             bill: written.bill,
             question,
             is_release: written.is_release,
+            priced: written.priced,
+            shown_from: written.shown_from,
         });
         Ok(())
     }

@@ -6,13 +6,13 @@ mod answers;
 pub mod graft;
 
 use dp_core::privacy::spending::Spent;
-use dp_core::registry;
+use dp_core::{noise, registry};
 use pgrx::pg_sys::{self, Node, Oid};
 
 use crate::gate::aggregate_requests::{self, Asked};
 use crate::gate::bill::Bill;
 use crate::gate::block::{Block, GroupKey};
-use crate::gate::cost;
+use crate::gate::cost::{self, Priced};
 use crate::gate::defence::Defence;
 use crate::gate::policy::quoted_name;
 use crate::gate::price::Price;
@@ -92,6 +92,12 @@ pub struct Template<'a, 't> {
     needs_people: bool,
     /// Whether what is written now was paid with another.
     is_paid: bool,
+    /// Which counts are paid together, once that is known.
+    units: Option<Vec<usize>>,
+    /// What was charged, in the order of the mechanisms.
+    priced: Vec<Priced>,
+    /// From how many people on a group is shown in half of all cases.
+    shown_from: Option<f64>,
     spent: Spent,
     mechanisms: Vec<String>,
 }
@@ -104,6 +110,10 @@ pub struct Written<'t> {
     pub bill: Bill,
     /// Whether anything is released: public values alone are not.
     pub is_release: bool,
+    /// What was charged, in the order of the mechanisms.
+    pub priced: Vec<Priced>,
+    /// From how many people on a group is shown in half of all cases.
+    pub shown_from: Option<f64>,
 }
 
 /// Writes the block, once for each grouping set.
@@ -137,6 +147,9 @@ pub fn write<'t>(
         needs_people: sets.iter().any(|set| set.contains(&true))
             && (block.policy.label.min_people.is_some() || price.is_gaussian()),
         is_paid: false,
+        units: None,
+        priced: Vec::new(),
+        shown_from: None,
         spent: Spent::default(),
         mechanisms: Vec::new(),
     };
@@ -193,6 +206,8 @@ pub fn write<'t>(
         answers,
         bill,
         is_release,
+        priced: template.priced,
+        shown_from: template.shown_from,
     })
 }
 
@@ -428,9 +443,13 @@ impl<'t> Template<'_, 't> {
                 ));
             } else {
                 shown.having = format!(" HAVING {}", self.write_keep(delta)?);
+                let kept = noise::kept_from(self.price.pure(), delta, self.groups);
+                self.shown_from = kept.ok();
             }
         }
         if let Some(above) = above {
+            // The noise is as often above 0 as below.
+            self.shown_from = Some(self.shown_from.unwrap_or_default().max(above.ceil()));
             shown.above = Some((self.people()?, above));
         }
         Ok(shown)

@@ -604,10 +604,17 @@ pub fn conjuncts(condition: Option<Ref<Node>>) -> Vec<Ref<Node>> {
     }
 }
 
+/// A condition, as PostgreSQL proves what follows from it: computed as far as its constants go, and cut at each AND.
+pub type Condition<'t> = List<'t, Node>;
+
+/// The condition that an expression is.
+pub fn condition(node: Ref<Node>) -> Condition {
+    list_of(conjuncts(Some(fold(None, node.copy()))))
+}
+
 /// Whether no row can be in both of two conditions, as PostgreSQL proves it: of one column with two values, or ranges
 /// that do not meet.
-pub fn excludes<'t>(one: Ref<'t, Node>, other: Ref<'t, Node>) -> bool {
-    let [one, other] = [one, other].map(|node| list_of(conjuncts(Some(fold(None, node.copy())))));
+pub fn excludes(one: Condition, other: Condition) -> bool {
     // SAFETY: lists of expressions in memory that lives; what is computed of them is of constants.
     unsafe { pg_sys::predicate_refuted_by(one.pointer(), other.pointer(), true) }
 }

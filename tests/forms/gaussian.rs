@@ -446,3 +446,144 @@ fn mechanisms_may_have_their_own_budget() {
         assert!(refusal.message.contains("\"eps\""), "{sql}: {refusal:?}");
     }
 }
+
+/// How far off answers will be is said before, and so it is.
+#[test]
+fn the_noise_is_said_before_it_is_drawn() {
+    let mut world = World::new("");
+    let noise = |world: &mut World, sql: &str| -> Vec<Option<f64>> {
+        let sql = format!("SELECT noise FROM dp_cost($${sql}$$, people => 8000)");
+        value(&mut world.analyst, &sql)
+    };
+    // In 95% of releases: 1.96 standard deviations.
+    let sd = VARIANCE.sqrt();
+    for (sql, expected) in [
+        ("SELECT count(*) FROM people", 1.96 * sd),
+        (
+            "SELECT listed, count(*) FROM people GROUP BY listed",
+            1.96 * sd,
+        ),
+        (
+            "SELECT count(*) FILTER (WHERE size > 0), count(*) FILTER (WHERE size > 10) FROM people",
+            1.96 * sd,
+        ),
+        ("SELECT sum(pay) FROM people", 1.96 * 100.0 * sd),
+        // By a noisy sum from the middle, and a noisy number of rows.
+        ("SELECT avg(pay) FROM people", 1.96 * 100.0 * sd / 8000.0),
+        // Three rows in each of two groups.
+        (
+            "SELECT month, count(DISTINCT id) FROM visits GROUP BY month",
+            1.96 * sd * 2f64.sqrt(),
+        ),
+    ] {
+        let found = noise(&mut world, sql);
+        let found = found[0].expect("a number");
+        assert!(
+            (found / expected - 1.0).abs() < 0.05,
+            "{sql}: {found} {expected}"
+        );
+    }
+    let many = noise(
+        &mut world,
+        "SELECT count(*), stddev(pay), sum(pay) FROM people",
+    );
+    assert!(
+        many.len() == 2 && many.iter().filter(|one| one.is_none()).count() == 1,
+        "{many:?}"
+    );
+    let counted = "SELECT 1.0 - avg((abs(n - 2) > 17)::int)::float8 FROM \
+                   (SELECT listed, count(*) AS n FROM people GROUP BY listed) s";
+    let covered: f64 = world.ask(counted)[0][0]
+        .as_deref()
+        .expect("a share")
+        .parse()
+        .expect("a share");
+    assert!(covered > 0.95 && covered < 0.97, "{covered}");
+    let from = "SELECT shown_from FROM dp_cost('SELECT size, count(*) FROM people GROUP BY size')";
+    assert_eq!(value::<f64>(&mut world.analyst, from), 54.0);
+    let none =
+        "SELECT shown_from IS NULL AND (noise)[1] > 0 FROM dp_cost('SELECT count(*) FROM people')";
+    assert!(value::<bool>(&mut world.analyst, none));
+}
+
+/// A plan says what answers of such a budget are like.
+#[test]
+fn a_plan_is_what_comes_out() {
+    let mut world = World::new("");
+    let planned: Vec<(String, f64)> = world
+        .root
+        .query("SELECT answer, noise FROM dp_plan(8000, 30, 3, 1e-6)", &[])
+        .expect("a plan")
+        .iter()
+        .map(|row| (row.get(0), row.get(1)))
+        .collect();
+    let of = |name: &str| {
+        let found = planned.iter().find(|(answer, _)| answer == name);
+        found.expect("a line").1
+    };
+    assert_eq!(of("count"), 17.0);
+    assert!((of("group that is shown in half of all cases") - 53.65).abs() < 0.1);
+    // 200 releases of each, where the truth is known, are within it in 95% of them.
+    run(
+        &mut world.root,
+        "CREATE TABLE even (id int PRIMARY KEY, x float8 NOT NULL, y float8 NOT NULL);
+         INSERT INTO even SELECT i, i % 100 / 99.0, i / 100 / 79.0 FROM generate_series(0, 7999) i;
+         SELECT dp_protect('even', 'id', 'all'), dp_declare('even', 'x', 0, 1), dp_declare('even', 'y', 0, 1)",
+    );
+    let name: String = value(&mut world.analyst, "SELECT current_user::text");
+    run(
+        &mut world.root,
+        &format!("SELECT dp_allow('even', '{name}')"),
+    );
+    run(
+        &mut world.analyst,
+        "SELECT dp_test_defence('charge', false);
+         CREATE FUNCTION pg_temp.within(call text, truth float8, noise float8) RETURNS bigint LANGUAGE plpgsql AS $$
+         DECLARE found float8; inside bigint := 0;
+         BEGIN
+             FOR i IN 1 .. 400 LOOP
+                 EXECUTE format('SELECT %s FROM even', call) INTO found;
+                 inside := inside + (abs(found - truth) <= noise)::int;
+             END LOOP;
+             RETURN inside;
+         END $$",
+    );
+    for (answer, call, truth, unit) in [
+        ("mean", "avg(x)", 0.5, 1.0),
+        ("sum", "sum(x)", 4000.0, 1.0),
+        ("correlation", "corr(y, x)", 0.0, 1.0),
+        ("slope", "regr_slope(y, x)", 0.0, 1.0),
+        // Each value of x has 80 people.
+        (
+            "median",
+            "percentile_cont(0.5) WITHIN GROUP (ORDER BY y)",
+            0.5,
+            1.0 / 8000.0,
+        ),
+    ] {
+        let sql = format!(
+            "SELECT pg_temp.within('{call}', {truth}, {})",
+            of(answer) * unit + 0.007 * f64::from(answer == "median")
+        );
+        let inside: i64 = value(&mut world.analyst, &sql);
+        // 380 of 400 are expected: fewer than 359 or all of them come about once in a million.
+        assert!((359..=400).contains(&inside), "{answer}: {inside}");
+    }
+    for (arguments, message) in [
+        ("0, 30, 3", "\"people\""),
+        ("8000, 0.5, 3", "\"questions\""),
+        ("8000, 30, 0", "\"eps\""),
+        ("8000, 30, 3, 1", "\"delta\""),
+        ("'NaN', 30, 3", "\"people\""),
+        ("8000, 'Infinity', 3", "\"questions\""),
+    ] {
+        let refusal = refused(
+            &mut world.root,
+            &format!("SELECT * FROM dp_plan({arguments})"),
+        );
+        assert_eq!(refusal.code, "22023", "{refusal:?}");
+        assert!(refusal.message.contains(message), "{refusal:?}");
+    }
+    let none = "SELECT count(*) FROM dp_plan(NULL, 30, 3)";
+    assert_eq!(value::<i64>(&mut world.root, none), 0);
+}

@@ -45,6 +45,7 @@ pub mod error;
 pub mod estimate;
 pub mod mechanism;
 pub mod memory;
+pub mod noise;
 pub mod planning;
 pub mod privacy;
 pub mod random;

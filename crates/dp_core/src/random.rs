@@ -86,6 +86,15 @@ impl Generator {
         }
     }
 
+    /// A generator whose words are public, for simulations of what is no data. It gives no privacy.
+    pub(crate) fn simulated() -> Self {
+        Self {
+            stream: ChaCha20Rng::seed_from_u64(0),
+            #[cfg(feature = "testing")]
+            recorder: None,
+        }
+    }
+
     /// A generator with a chosen seed, so that tests repeat. It gives no privacy.
     #[cfg(any(test, feature = "testing"))]
     pub fn from_seed(seed: u64) -> Self {

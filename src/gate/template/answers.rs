@@ -2,15 +2,15 @@
 
 use dp_core::registry;
 use dp_core::request::ranks::Ranks;
-use pgrx::pg_sys::{Aggref, Node};
+use pgrx::pg_sys::Aggref;
 
 use crate::call::signature::Role;
 use crate::gate::aggregate_requests::{Asked, Own, What};
-use crate::gate::cost;
+use crate::gate::cost::{self, Priced};
 use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::{Answer, Level, People, Template, filtered, float, own_column};
-use crate::pg::tree::{self, Ref};
+use crate::pg::tree::{self, Condition, Ref};
 
 /// The most counts whose conditions are compared with each other.
 const MOST_COMPARED: usize = 100;
@@ -167,7 +167,9 @@ impl<'t> Template<'_, 't> {
         if asked.len() < 2 || !is_row {
             return asked.into_iter().map(|one| self.write_alone(one)).collect();
         }
-        let units = units(&asked);
+        // The same in all grouping sets.
+        let units = self.units.take().unwrap_or_else(|| units(&asked));
+        self.units = Some(units.clone());
         let count = units.iter().max().map_or(0, |last| last + 1);
         match self.price.of_many(asked.len()) {
             Some((times, price)) if times < count as f64 => self.write_vector(&asked, &price),
@@ -502,6 +504,7 @@ impl<'t> Template<'_, 't> {
         if self.is_paid {
             return Ok(());
         }
+        self.priced.push(Priced::of(call));
         self.spent = self.spent.plus(&spent);
         self.mechanisms
             .push(format!("{}: {mechanism}", call.aggregate));
@@ -644,20 +647,23 @@ impl<'t> Template<'_, 't> {
 }
 
 /// Counts by conditions that no row can meet together, as few sets as are found: the number of its set, for each.
-fn units<'t>(asked: &[&Asked<'t>]) -> Vec<usize> {
-    let mut sets: Vec<Vec<Ref<'t, Node>>> = Vec::new();
-    let found = asked.iter().map(|one| {
-        let filter = one.filter.filter(|_| asked.len() <= MOST_COMPARED);
-        let excludes_all = |set: &Vec<Ref<'t, Node>>| {
-            filter.is_some_and(|filter| {
-                !set.is_empty() && set.iter().all(|other| tree::excludes(*other, filter))
+fn units(asked: &[&Asked]) -> Vec<usize> {
+    let is_few = asked.len() <= MOST_COMPARED;
+    let conditions = asked
+        .iter()
+        .map(|one| one.filter.filter(|_| is_few).map(tree::condition));
+    let mut sets = Vec::<Vec<Condition>>::new();
+    let found = conditions.map(|condition| {
+        let excludes_all = |set: &Vec<_>| {
+            condition.is_some_and(|condition| {
+                !set.is_empty() && set.iter().all(|other| tree::excludes(*other, condition))
             })
         };
         let unit = sets.iter().position(excludes_all).unwrap_or_else(|| {
             sets.push(Vec::new());
             sets.len() - 1
         });
-        sets[unit].extend(filter);
+        sets[unit].extend(condition);
         unit
     });
     found.collect()

@@ -1,0 +1,277 @@
+//! How far off answers are, before anything is spent: public numbers in, public numbers out.
+//!
+//! All numbers are half of the width of an interval that holds what an answer hides in 95% of releases, over the noise.
+
+use crate::accuracy::interval::Intervals;
+use crate::accuracy::tail::{self, quantile};
+use crate::encoding::grid::PAIR_STEPS;
+use crate::encoding::pairs::PairMoments;
+use crate::error::ParameterError;
+use crate::planning::mean_error;
+use crate::privacy::accounting::check_positive;
+use crate::privacy::delta::Delta;
+use crate::privacy::epsilon::Epsilon;
+use crate::privacy::spending::{Accounting, HALF, Limit};
+use crate::random::Generator;
+use crate::registry::{self, CORRELATION, COUNT, SLOPE, SUM};
+use crate::request::arguments::{Arguments, MechanismArgument};
+use crate::sampler::selection::Selection;
+
+/// The probability with which an interval misses.
+const MISS: f64 = 0.05;
+
+/// How many answers are drawn where no formula says how far off they are.
+const DRAWN: usize = 1000;
+
+/// How far off an answer of an aggregate is with these arguments; for a mean, of that many people. `None` where it depends
+/// on more than that, and for people who are not given.
+///
+/// # Errors
+/// The first argument that breaks its rule.
+pub fn half_width(
+    aggregate: &str,
+    arguments: &Arguments,
+    people: Option<f64>,
+) -> Result<Option<f64>, ParameterError> {
+    /// Of an answer that is far from where an interval would be cut off.
+    fn width<A>(intervals: Option<Intervals<A>>, answer: &A) -> Option<f64> {
+        intervals.map(|of| {
+            let [lower, upper] = of(answer);
+            (upper - lower) / 2.0
+        })
+    }
+    Ok(match (aggregate, arguments.length) {
+        ("dp_count", _) => width(COUNT.build(arguments)?.intervals(MISS), &(1 << 40)),
+        ("dp_counts", Some(length)) => {
+            // Each has the noise of one count at a price so many times smaller: see `of_many`.
+            let count = Arguments {
+                length: None,
+                ..*arguments
+            };
+            of_one(&count, length)?
+        }
+        ("dp_sum", _) => match SUM.build(arguments)?.sums() {
+            Some(sum) => {
+                let (lo, hi) = arguments.bounds.unwrap_or_default();
+                let size = [lo, hi]
+                    .into_iter()
+                    .flatten()
+                    .fold(1.0, |a: f64, b| a.max(b.abs()));
+                width(sum.intervals(MISS), &(size * 1e9))
+            }
+            None => None,
+        },
+        ("dp_mean" | "dp_mean_and_count", _) => match people {
+            Some(people) => mean_error(Some(people.max(1.0).round()), arguments, None)?.half_width,
+            None => None,
+        },
+        _ => None,
+    })
+}
+
+/// How far off each of many counts of one release is.
+fn of_one(arguments: &Arguments, length: usize) -> Result<Option<f64>, ParameterError> {
+    let MechanismArgument::Given(Some(text)) = arguments.mechanism else {
+        return Ok(None);
+    };
+    let choice = registry::parse(text)?;
+    let unit = registry::unit_of(arguments.mechanism);
+    let (rows, groups) = (f64::from(unit.rows), f64::from(unit.groups));
+    let sd = match (choice.get("mu"), arguments.epsilon) {
+        (Some(mu), _) => rows * groups.sqrt() * registry::of_many(length as f64, true).sqrt() / mu,
+        (None, Some(epsilon)) => {
+            let times = registry::of_many(length as f64, false);
+            2f64.sqrt() * rows * groups * times / epsilon
+        }
+        (None, None) => return Ok(None),
+    };
+    // The noise of `knorm` is nearly normal.
+    Ok(Some(quantile(MISS, |t| tail::normal(sd, t))))
+}
+
+/// From how many people on `dp_keep` shows a group in half of all cases.
+///
+/// # Errors
+/// `eps` or `delta` out of its range.
+pub fn kept_from(eps: f64, delta: f64, groups: u32) -> Result<f64, ParameterError> {
+    let groups = f64::from(groups);
+    let epsilon = Epsilon::new(Some(eps / groups))?;
+    let selection = Selection::new(epsilon, Delta::new(Some(delta / groups))?);
+    let (mut hidden, mut shown) = (0, selection.certain_from());
+    while shown - hidden > 1 {
+        let middle = u64::midpoint(hidden, shown);
+        if selection.probability(middle) < 0.5 {
+            hidden = middle;
+        } else {
+            shown = middle;
+        }
+    }
+    Ok(shown as f64)
+}
+
+/// An answer that is planned for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// What is asked.
+    pub answer: &'static str,
+    /// How far off the answer is.
+    pub noise: f64,
+    /// The unit of that.
+    pub unit: &'static str,
+}
+
+/// What a budget of (eps, delta) buys, if it is shared by that many questions about that many people, a row each: the
+/// price of one, and how far off answers are. Of a column that is spread evenly between its bounds; a correlation and a
+/// slope of two that have nothing to do with each other.
+///
+/// # Errors
+/// `people` or `questions` not finite or below 1; `eps` and `delta` as for a budget.
+pub fn plan(
+    people: f64,
+    questions: f64,
+    eps: f64,
+    delta: f64,
+) -> Result<(f64, Vec<Planned>), ParameterError> {
+    const PEOPLE_HINT: &str =
+        "Plan with a public number of people, never with one counted from the data.";
+    for (name, value, hint) in [
+        ("people", people, PEOPLE_HINT),
+        (
+            "questions",
+            questions,
+            "How many answers the budget is to be enough for.",
+        ),
+    ] {
+        check_positive(name, value, hint)?;
+        if value < 1.0 {
+            return Err(ParameterError::new(name, "must be at least 1", hint));
+        }
+    }
+    let limit = Limit::new(eps, delta, Accounting::Gaussian, HALF)?;
+    let price = eps / questions;
+    let mu = limit.mu_at(price);
+    let text = |aggregate: &str| mu.and_then(|mu| registry::for_mu(aggregate, mu));
+    let unit = Some((Some(0.0), Some(1.0)));
+    let people = people.round().min(((1u64 << 53) - 1) as f64);
+    let of = |aggregate: &str, bounds| {
+        let text = text(aggregate);
+        half_width(
+            aggregate,
+            &arguments(text.as_deref(), bounds, None, price),
+            Some(people),
+        )
+    };
+    let count = of("dp_count", None)?.unwrap_or(f64::INFINITY);
+    let mut lines = vec![
+        Planned {
+            answer: "count",
+            noise: count,
+            unit: "people",
+        },
+        Planned {
+            answer: "share",
+            noise: count / people,
+            unit: "of the people",
+        },
+    ];
+    for (answer, aggregate, name) in [
+        ("sum", "dp_sum", "ranges of the column"),
+        ("mean", "dp_mean", "ranges of the column"),
+    ] {
+        if let Some(noise) = of(aggregate, unit)? {
+            lines.push(Planned {
+                answer,
+                noise,
+                unit: name,
+            });
+        }
+    }
+    // A place is chosen with a weight of e^-(epsilon ranks).
+    let epsilon = match mu {
+        Some(mu) => (8.0 * mu * mu / std::f64::consts::PI).sqrt(),
+        None => price,
+    };
+    lines.push(Planned {
+        answer: "median",
+        noise: (1.0 / MISS).ln() / epsilon,
+        unit: "ranks",
+    });
+    for (answer, aggregate, name) in [
+        ("correlation", "dp_corr", "of 2"),
+        ("slope", "dp_regr_slope", "ranges of y over those of x"),
+    ] {
+        let text = text(aggregate);
+        let noise = of_pairs(
+            answer,
+            &arguments(text.as_deref(), unit, unit, price),
+            people,
+        )?;
+        lines.push(Planned {
+            answer,
+            noise,
+            unit: name,
+        });
+    }
+    if limit.delta > 0 {
+        let delta = delta / 1000.0;
+        let noise = match text("dp_count") {
+            Some(text) => registry::shown_above("dp_count", &text, delta)?,
+            None => kept_from(price, delta, 1)?,
+        };
+        lines.push(Planned {
+            answer: "group that is shown in half of all cases",
+            noise,
+            unit: "people",
+        });
+    }
+    Ok((price, lines))
+}
+
+/// The bounds of a column, as a call has them.
+type Ends = Option<(Option<f64>, Option<f64>)>;
+
+/// Those of a call with a mechanism that has its own budget, or of one at the price.
+fn arguments(text: Option<&str>, bounds: Ends, x_bounds: Ends, price: f64) -> Arguments<'_> {
+    Arguments {
+        bounds,
+        x_bounds,
+        epsilon: text.is_none().then_some(price),
+        mechanism: text.map_or(MechanismArgument::Omitted, |text| {
+            MechanismArgument::Given(Some(text))
+        }),
+        ..Arguments::default()
+    }
+}
+
+/// How far off a correlation or a slope is that is 0, of columns that are spread evenly.
+fn of_pairs(answer: &str, arguments: &Arguments, people: f64) -> Result<f64, ParameterError> {
+    let mechanism = match answer {
+        "correlation" => CORRELATION.build(arguments)?,
+        _ => SLOPE.build(arguments)?,
+    };
+    let (n, steps) = (people as i64, i128::from(PAIR_STEPS));
+    let sum = |times: i128, of: i128| i128::from(n) * times / of;
+    let moments = PairMoments {
+        n,
+        y: sum(steps, 2),
+        x: sum(steps, 2),
+        yy: sum(steps * steps, 3),
+        xy: sum(steps * steps, 4),
+        xx: sum(steps * steps, 3),
+    };
+    let mut generator = Generator::simulated();
+    let mut off: Vec<f64> = (0..DRAWN)
+        .map(|_| {
+            let drawn = mechanism.release(&moments, &mut generator);
+            match answer {
+                "correlation" => drawn
+                    .strength
+                    .map_or(f64::NAN, |strength| strength.correlation),
+                _ => drawn.line.map_or(f64::NAN, |line| line.slope),
+            }
+            .abs()
+        })
+        .collect();
+    off.sort_by(f64::total_cmp);
+    Ok(off[(DRAWN as f64 * (1.0 - MISS)) as usize])
+}
