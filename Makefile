@@ -56,6 +56,9 @@ bench-charges:  ## a part of it alone: what a charge costs beside one flush of t
 bench-planning: ## a part of it alone: what the gate costs where few rows are read: RUNS=7
 	@scripts/bench-planning
 
+accountant:     ## the ledger's totals against Google's dp-accounting (from PyPI): they may not be below
+	@scripts/accountant
+
 bench-budget:   ## how far a budget goes: charts of a dashboard until one is refused, before Gaussian accounting and now
 	@scripts/bench-budget
 
@@ -116,4 +119,4 @@ help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
 .PHONY: all demo test test-citus test-crash test-moved test-extensions test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench \
-	bench-charges bench-planning bench-budget bench-citus bench-18 bench-peers audit audit-deps mutations mutants editor docs figures install uninstall package reproducible clean help
+	accountant bench-charges bench-planning bench-budget bench-citus bench-18 bench-peers audit audit-deps mutations mutants editor docs figures install uninstall package reproducible clean help
