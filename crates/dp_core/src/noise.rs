@@ -197,7 +197,7 @@ pub fn plan(
         unit: "ranks",
     });
     for (answer, aggregate, name) in [
-        ("correlation", "dp_corr", "of 2"),
+        ("correlation", "dp_corr", "from -1 to 1"),
         ("slope", "dp_regr_slope", "ranges of y over those of x"),
     ] {
         let text = text(aggregate);
