@@ -59,6 +59,9 @@ bench-planning: ## a part of it alone: what the gate costs where few rows are re
 accountant:     ## the ledger's totals against Google's dp-accounting (from PyPI): they may not be below
 	@scripts/accountant
 
+estimates:      ## 22 estimates of real data (from PyPI) at the price of a hundred questions: how many are useful, before and now
+	@scripts/estimates
+
 bench-budget:   ## how far a budget goes: charts of a dashboard until one is refused, before Gaussian accounting and now
 	@scripts/bench-budget
 
@@ -119,4 +122,4 @@ help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
 .PHONY: all demo test test-citus test-crash test-moved test-extensions test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench \
-	accountant bench-charges bench-planning bench-budget bench-citus bench-18 bench-peers audit audit-deps mutations mutants editor docs figures install uninstall package reproducible clean help
+	accountant estimates bench-charges bench-planning bench-budget bench-citus bench-18 bench-peers audit audit-deps mutations mutants editor docs figures install uninstall package reproducible clean help

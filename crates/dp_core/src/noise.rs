@@ -23,8 +23,8 @@ const MISS: f64 = 0.05;
 /// How many answers are drawn where no formula says how far off they are.
 const DRAWN: usize = 1000;
 
-/// How far off an answer of an aggregate is with these arguments; for a mean, of that many people. `None` where it depends
-/// on more than that, and for people who are not given.
+/// How far off an answer of an aggregate is with these arguments; for a mean, of that many people. `None` where it
+/// depends on more than that, and for people who are not given.
 ///
 /// # Errors
 /// The first argument that breaks its rule.
@@ -43,7 +43,7 @@ pub fn half_width(
     Ok(match (aggregate, arguments.length) {
         ("dp_count", _) => width(COUNT.build(arguments)?.intervals(MISS), &(1 << 40)),
         ("dp_counts", Some(length)) => {
-            // Each has the noise of one count at a price so many times smaller: see `of_many`.
+            // Each has the noise of one count at a smaller price: see `of_many`.
             let count = Arguments {
                 length: None,
                 ..*arguments
