@@ -115,7 +115,8 @@ COMMENT ON FUNCTION dp_create_view(regclass, text) IS
     'charged. By the owner of the table. Errors: 22023, 42501, and those of CREATE VIEW.';
 
 CREATE FUNCTION dp_cost(
-    query text, people float8 DEFAULT NULL, OUT relation regclass, OUT budget text, OUT epsilon float8, OUT rho float8, OUT delta float8,
+    query text, people float8 DEFAULT NULL, OUT relation regclass, OUT budget text, OUT epsilon float8, OUT rho float8,
+    OUT delta float8,
     OUT fits boolean, OUT free boolean, OUT mechanisms text, OUT rewritten text, OUT price float8, OUT noise float8[],
     OUT shown_from float8
 ) RETURNS SETOF record
