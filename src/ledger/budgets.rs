@@ -230,8 +230,16 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The limit, in the terms of the budget's first promise, if it has one.
-    fn limit(&self, function: &str, name: &Name, first: Option<Limit>) -> Result<Limit, Refusal> {
+    /// The limit, in the terms of the budget's first promise, if it has one; else in those that are asked for. Where
+    /// promises were lost, what was spent may be a sum of either kind: that of rhos is at most the other one, so it
+    /// counts as one of rhos, unless the owner knows better.
+    fn limit(
+        &self,
+        function: &str,
+        name: &Name,
+        first: Option<Limit>,
+        usual: Accounting,
+    ) -> Result<Limit, Refusal> {
         let (accounting, failures) = match first {
             Some(first) if Defence::Terms.stands() => {
                 let is_other = self
@@ -244,7 +252,7 @@ impl Asked {
                 (first.accounting, first.failures)
             }
             _ => (
-                self.accounting.unwrap_or(Accounting::Gaussian),
+                self.accounting.unwrap_or(usual),
                 self.failures.unwrap_or(HALF),
             ),
         };
@@ -261,7 +269,7 @@ pub fn promise(
     role: Option<Oid>,
 ) -> Result<(), Refusal> {
     // What breaks its rule is refused before anything is made.
-    asked.limit(function, name, None)?;
+    asked.limit(function, name, None, Accounting::Gaussian)?;
     let (budgets, promises) = open_to_add()?;
     let found = Budget::find(&budgets, name);
     let id = match (found, role) {
@@ -283,12 +291,17 @@ pub fn promise(
     if of_all.is_some_and(|promise| promise.closed) {
         return Err(errors::budget_closed(function, &name.text()));
     }
-    let limit = asked.limit(function, name, of_all.map(|promise| promise.limit))?;
+    let usual = match found {
+        Some(_) => Accounting::Zcdp,
+        None => Accounting::Gaussian,
+    };
+    let first = of_all.map(|promise| promise.limit);
+    let limit = asked.limit(function, name, first, usual)?;
     Promise::add(&promises, key, before, &limit, false);
     Ok(())
 }
 
-/// In which terms the charges of a budget are added up.
+/// In which terms the charges of a budget are added up; where its promises were lost, those in which a charge is more.
 ///
 /// # Errors
 /// There is no such budget.
@@ -297,8 +310,7 @@ pub fn accounting(function: &str, name: &Name) -> Result<Accounting, Refusal> {
     let budget = id.ok_or_else(|| errors::no_budget(function, &name.text()))?;
     let role = Oid::INVALID;
     let [promise] = Promise::current([BalanceKey { budget, role }])?;
-    let promise = promise.ok_or_else(|| errors::limit_unknown(&name.text()))?;
-    Ok(promise.limit.accounting)
+    Ok(promise.map_or(Accounting::Gaussian, |promise| promise.limit.accounting))
 }
 
 /// The limit of a budget that holds now, and that of a role in it, if it has one; `None` if there is no such budget, or
