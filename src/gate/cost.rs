@@ -24,6 +24,8 @@ pub struct Call<'a> {
     pub length: Option<usize>,
     pub ranks: Option<Ranks<'a>>,
     pub mechanism: &'a str,
+    /// What the numbers of the release count, in the unit of the answer: mostly 1.
+    pub unit: f64,
 }
 
 /// A call that was priced, for those who ask how far off its answer is.
@@ -33,6 +35,8 @@ pub struct Priced {
     epsilon: Option<f64>,
     length: Option<usize>,
     mechanism: String,
+    /// What the numbers of the release count, in the unit of the answer.
+    unit: f64,
 }
 
 impl Priced {
@@ -43,6 +47,7 @@ impl Priced {
             epsilon: call.epsilon,
             length: call.length,
             mechanism: call.mechanism.to_owned(),
+            unit: call.unit,
         }
     }
 
@@ -56,7 +61,7 @@ impl Priced {
             ..Arguments::default()
         };
         let half_width = noise::half_width(&self.aggregate, &arguments, people);
-        half_width.ok().flatten()
+        half_width.ok().flatten().map(|width| width * self.unit)
     }
 }
 

@@ -516,6 +516,7 @@ impl<'t> Template<'_, 't> {
             length: None,
             ranks: None,
             mechanism: &mechanism,
+            unit: 1.0,
         })?;
         Ok(format!(
             "{}.dp_keep({}, {}, {})",

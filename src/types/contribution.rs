@@ -112,6 +112,21 @@ impl Sealed {
     }
 }
 
+/// `dp_mean.dp_counted(contribution, k, groups)`: which part of `k` rows it represents, from 0 to 1, for a call that
+/// shares its budget among that many groups. Of what is no such contribution 0, whatever the bytes are.
+fn counted(call: Call) -> Option<Datum> {
+    let whole = |i: usize| call.datum(i).map_or(0, |datum| datum.value() as i64);
+    let (most, groups) = (whole(1).max(1), u32::try_from(whole(2)).unwrap_or(0));
+    let rows = call.datum(0).and_then(|datum| {
+        // SAFETY: the SQL declaration makes it a dp_contribution, which is a varlena.
+        unsafe { Sealed::read(datum, groups) }
+    });
+    let rows = rows.map_or(0, |(_, contribution)| i64::from(contribution.rows()));
+    pgrx::IntoDatum::into_datum(rows.min(most) as f64 / most as f64)
+}
+
+sql_function!(dp_counted, counted);
+
 /// Refuses: see [`errors::no_external_contribution`].
 fn refuse(_: Call) -> Option<Datum> {
     errors::no_external_contribution()

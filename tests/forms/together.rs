@@ -186,6 +186,97 @@ fn each_count_has_the_noise_of_one() {
     }
 }
 
+/// Of people with several rows, in several groups: a person counts for so many rows of each count.
+#[test]
+fn people_with_many_rows_are_counted_together() {
+    let mut world = World::new();
+    let name = world.name.clone();
+    run(
+        &mut world.root,
+        &format!(
+            "CREATE TABLE visits (person int NOT NULL, listed int NOT NULL, k int NOT NULL, x int);
+             INSERT INTO visits SELECT p, (p + g) % 2000, r, CASE WHEN p % 2 = 0 THEN r END
+                 FROM generate_series(1, 2000) p, generate_series(0, 1) g, generate_series(1, 4) r;
+             SELECT dp_protect('visits', 'person', 'gaussian', groups => 2, rows => 3),
+                 dp_declare('visits', 'listed', ARRAY(SELECT generate_series(0, 2009)::text)), dp_allow('visits', '{name}');
+             CREATE TABLE many AS TABLE visits;
+             SELECT dp_protect('many', 'person', 'pure', groups => 2, rows => 3),
+                 dp_declare('many', 'listed', ARRAY(SELECT generate_series(0, 2009)::text)), dp_allow('many', '{name}');
+             GRANT CREATE ON SCHEMA public TO {name}"
+        ),
+    );
+    let counts = "count(*) AS a, count(x) AS b, count(*) FILTER (WHERE k = 1) AS c, count(*) FILTER (WHERE k > 9) AS d";
+    let sql = format!("SELECT {counts} FROM visits");
+    // A person may be in counts of conditions that no row meets together.
+    assert!((world.price(&sql) - 0.225).abs() < 1e-4);
+    assert!(
+        world
+            .mechanisms(&sql)
+            .starts_with("dp_sums: correlated(d=4, groups=1, mu=")
+    );
+    let told = table(&mut world.analyst, &sql);
+    let told: Vec<f64> = told[0]
+        .iter()
+        .map(|cell| {
+            cell.as_deref()
+                .expect("a number")
+                .parse()
+                .expect("a number")
+        })
+        .collect();
+    // 2000 people with 8 rows count for 3; half of them have a value; each has 2 rows with k = 1.
+    for (told, truth) in told.iter().zip([6000.0, 3000.0, 4000.0, 0.0]) {
+        assert!(
+            (told - truth).abs() < 5.0 * 3.0 * 75.6f64.sqrt(),
+            "{told} {truth}"
+        );
+    }
+    // By groups: 2 people in each of 2000, and nobody in 10. Two groups of three rows: the noise of each count is as alone.
+    let reach = 4.9 * (2.0 / 2010.0f64).sqrt();
+    for (table_name, variance) in [("visits", 75.6 * 9.0 * 2.0), ("many", 199.8 * 9.0 * 4.0)] {
+        let sql = format!("SELECT listed, {counts} FROM {table_name} GROUP BY listed");
+        run(
+            &mut world.analyst,
+            &format!("CREATE TABLE t_{table_name} AS {sql}"),
+        );
+        let noise = format!("SELECT (noise)[1] FROM dp_cost('{sql}')");
+        let noise: f64 = value(&mut world.analyst, &noise);
+        assert!(
+            (noise / 1.96 / f64::sqrt(variance) - 1.0).abs() < 0.02,
+            "{table_name}: {noise}"
+        );
+        let sql = format!(
+            "SELECT avg(d), avg(d ^ 2), avg(a) FILTER (WHERE listed < 2000), avg(b) FILTER (WHERE listed < 2000), \
+             avg(c) FILTER (WHERE listed < 2000) FROM t_{table_name}"
+        );
+        let found: Vec<f64> = table(&mut world.root, &sql)[0]
+            .iter()
+            .map(|cell| {
+                cell.as_deref()
+                    .expect("a number")
+                    .parse()
+                    .expect("a number")
+            })
+            .collect();
+        let off = 4.9 * (variance / 2000.0).sqrt();
+        for (found, truth) in [found[0], found[2], found[3], found[4]]
+            .iter()
+            .zip([0.0, 6.0, 3.0, 2.0])
+        {
+            assert!((found - truth).abs() < off, "{table_name}: {found} {truth}");
+        }
+        assert!(
+            (found[1] / variance - 1.0).abs() < 2.5 * reach,
+            "{table_name}: {}",
+            found[1]
+        );
+    }
+    // What is no contribution counts for nothing, and a person may read no more of one.
+    let other =
+        "SELECT dp_mean.dp_counted(dp_contribution(0.5, 0, 1, 3), 3, 1) FROM generate_series(1, 2)";
+    assert!((value::<f64>(&mut world.root, other) - 2.0 / 3.0).abs() < 1e-15);
+}
+
 /// A number of all people among them chooses the groups.
 #[test]
 fn groups_are_chosen_by_one_of_many_counts() {

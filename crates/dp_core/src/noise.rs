@@ -40,17 +40,11 @@ pub fn half_width(
             (upper - lower) / 2.0
         })
     }
-    Ok(match (aggregate, arguments.length) {
-        ("dp_count", _) => width(COUNT.build(arguments)?.intervals(MISS), &(1 << 40)),
-        ("dp_counts", Some(length)) => {
-            // Each has the noise of one count at a smaller price: see `of_many`.
-            let count = Arguments {
-                length: None,
-                ..*arguments
-            };
-            of_one(&count, length)?
-        }
-        ("dp_sum", _) => match SUM.build(arguments)?.sums() {
+    Ok(match aggregate {
+        "dp_count" => width(COUNT.build(arguments)?.intervals(MISS), &(1 << 40)),
+        // Each has the noise of one count at a smaller price: see `of_many`.
+        "dp_counts" | "dp_sums" => of_one(arguments)?,
+        "dp_sum" => match SUM.build(arguments)?.sums() {
             Some(sum) => {
                 let (lo, hi) = arguments.bounds.unwrap_or_default();
                 let size = [lo, hi]
@@ -61,7 +55,7 @@ pub fn half_width(
             }
             None => None,
         },
-        ("dp_mean" | "dp_mean_and_count", _) => match people {
+        "dp_mean" | "dp_mean_and_count" => match people {
             Some(people) => mean_error(Some(people.max(1.0).round()), arguments, None)?.half_width,
             None => None,
         },
@@ -70,17 +64,20 @@ pub fn half_width(
 }
 
 /// How far off each of many counts of one release is.
-fn of_one(arguments: &Arguments, length: usize) -> Result<Option<f64>, ParameterError> {
+fn of_one(arguments: &Arguments) -> Result<Option<f64>, ParameterError> {
     let MechanismArgument::Given(Some(text)) = arguments.mechanism else {
         return Ok(None);
     };
     let choice = registry::parse(text)?;
+    let Some(length) = choice.get("d") else {
+        return Ok(None);
+    };
     let unit = registry::unit_of(arguments.mechanism);
     let (rows, groups) = (f64::from(unit.rows), f64::from(unit.groups));
     let sd = match (choice.get("mu"), arguments.epsilon) {
-        (Some(mu), _) => rows * groups.sqrt() * registry::of_many(length as f64, true).sqrt() / mu,
+        (Some(mu), _) => rows * groups.sqrt() * registry::of_many(length, true).sqrt() / mu,
         (None, Some(epsilon)) => {
-            let times = registry::of_many(length as f64, false);
+            let times = registry::of_many(length, false);
             2f64.sqrt() * rows * groups * times / epsilon
         }
         (None, None) => return Ok(None),

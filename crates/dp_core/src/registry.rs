@@ -286,6 +286,7 @@ pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, Par
         "dp_sum" | "dp_sum_estimate" => of(&SUM, arguments),
         "dp_count" | "dp_count_estimate" => of(&COUNT, arguments),
         "dp_counts" => of(&COUNTS, arguments),
+        "dp_sums" => of(&SUMS, arguments),
         "dp_var_pop" | "dp_stddev_pop" | "dp_var_pop_estimate" => of(&VARIANCE, arguments),
         "dp_histogram" => of(&HISTOGRAM, arguments),
         "dp_cdf" => of(&CDF, arguments),

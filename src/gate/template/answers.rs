@@ -156,19 +156,24 @@ impl<'t> Template<'_, 't> {
         Ok(column)
     }
 
-    /// Counts of a block, where a row is a person: those of conditions that no row can meet together are as one, since a
-    /// person is in one of them; others are one release where that is cheaper, each with the noise that it had alone.
+    /// Counts of a block. Where a row is a person, those of conditions that no row can meet together are as one, since a
+    /// person is in one of them. Others are one release where that is cheaper, each with the noise that it had alone.
     fn write_counts(
         &mut self,
         counts: &[(&Asked<'t>, Vec<Ref<'t, Aggref>>)],
     ) -> Checked<Vec<usize>> {
-        let is_row = matches!(self.level, Level::Row | Level::RowBelow);
         let asked: Vec<&Asked<'t>> = counts.iter().map(|(asked, _)| *asked).collect();
-        if asked.len() < 2 || !is_row {
+        if asked.len() < 2 {
             return asked.into_iter().map(|one| self.write_alone(one)).collect();
         }
         // The same in all grouping sets.
-        let units = self.units.take().unwrap_or_else(|| units(&asked));
+        let units = self
+            .units
+            .take()
+            .unwrap_or_else(|| match self.rows_are_people() {
+                true => units(&asked),
+                false => (0..asked.len()).collect(),
+            });
         self.units = Some(units.clone());
         let count = units.iter().max().map_or(0, |last| last + 1);
         match self.price.of_many(asked.len()) {
@@ -186,43 +191,81 @@ impl<'t> Template<'_, 't> {
         }
     }
 
-    /// Counts of one release.
+    /// Whether each row is a person, so that the aggregates read it.
+    fn rows_are_people(&self) -> bool {
+        matches!(self.level, Level::Row | Level::RowBelow)
+    }
+
+    /// Counts of one release. Where a row is a person they are yes/no questions to it; else a person contributes to each
+    /// a part of the most that they may, and these are added up as numbers from 0 to 1.
     fn write_vector(&mut self, asked: &[&Asked<'t>], price: &Price) -> Checked<Vec<usize>> {
-        const AGGREGATE: &str = "dp_counts";
+        let is_row = self.rows_are_people();
+        let (aggregate, rows) = match is_row {
+            true => ("dp_counts", 1),
+            false => ("dp_sums", self.rows),
+        };
         let length = asked.len();
         let (epsilon, mechanism) = price.buys_many(length);
-        let mechanism = self.mechanism(AGGREGATE, Some(&mechanism), 1)?;
+        let mechanism = self.mechanism(aggregate, Some(&mechanism), 1)?;
         self.charge(&cost::Call {
-            aggregate: AGGREGATE,
-            bounds: None,
+            aggregate,
+            bounds: (!is_row).then_some((Some(0.0), Some(1.0))),
             x_bounds: None,
             epsilon,
             delta: None,
-            length: Some(length),
+            length: is_row.then_some(length),
             ranks: None,
             mechanism: &mechanism,
+            unit: f64::from(rows),
         })?;
-        let questions: Vec<_> = asked.iter().map(|one| self.question(one)).collect();
-        // Of a listed group without rows there is a row without a person, which is none.
-        let filter = match self.level {
-            Level::RowBelow => " FILTER (WHERE b.u IS NOT NULL)",
-            _ => "",
+        let epsilon = epsilon.map_or("NULL::pg_catalog.float8".to_owned(), float);
+        let literal = self.literal(&mechanism);
+        let call = match is_row {
+            true => {
+                let questions: Vec<_> = asked.iter().map(|one| self.question(one)).collect();
+                // Of a listed group without rows there is a row without a person, which is none.
+                let filter = match self.level {
+                    Level::RowBelow => " FILTER (WHERE b.u IS NOT NULL)",
+                    _ => "",
+                };
+                format!(
+                    "{}.{aggregate}({epsilon}, {literal}, VARIADIC ARRAY[{}]::pg_catalog.bool[]){filter}",
+                    self.schema,
+                    questions.join(", ")
+                )
+            }
+            false => {
+                let parts: Vec<_> = asked.iter().map(|one| self.rows(one, rows).0).collect();
+                let is_there = |part: &String| format!("{part} IS NOT NULL");
+                let there = parts.iter().map(is_there).collect::<Vec<_>>().join(" OR ");
+                let groups = self.groups;
+                let part = |part: &String| format!("dp_mean.dp_counted({part}, {rows}, {groups})");
+                let parts = parts.iter().map(part).collect::<Vec<_>>().join(", ");
+                // Who has nothing to count is no row of the release, nor is the row of a listed group without any.
+                format!(
+                    "{}.{aggregate}(ARRAY[{parts}]::pg_catalog.float8[], {}, {}, {epsilon}, {literal}) \
+                     FILTER (WHERE {there})",
+                    self.schema,
+                    float(0.0),
+                    float(1.0),
+                )
+            }
         };
-        self.answers.push(format!(
-            "{}.{AGGREGATE}({}, {}, VARIADIC ARRAY[{}]::pg_catalog.bool[]){filter}",
-            self.schema,
-            epsilon.map_or("NULL::pg_catalog.float8".to_owned(), float),
-            self.literal(&mechanism),
-            questions.join(", "),
-        ));
+        self.answers.push(call);
         let column = own_column(self.answers.len());
         let first = self.outputs.len();
         for (one, i) in asked.iter().zip(1..) {
-            let number = format!("({column})[{i}]");
+            let number = match rows {
+                1 => format!("({column})[{i}]"),
+                _ => format!(
+                    "(({column})[{i}] OPERATOR(pg_catalog.*) {})",
+                    float(f64::from(rows))
+                ),
+            };
             if self.people.is_none() && self.counts_people(one, false) {
                 self.people = Some(People {
                     number: number.clone(),
-                    aggregate: AGGREGATE,
+                    aggregate: "dp_counts",
                     mechanism: mechanism.clone(),
                 });
             }
@@ -608,6 +651,7 @@ impl<'t> Template<'_, 't> {
             length: terms.buckets.map(|buckets| buckets as usize),
             ranks: terms.ranks,
             mechanism: &mechanism,
+            unit: 1.0,
         })?;
         let bound = |bound: Option<f64>| bound.map_or("NULL".to_owned(), float);
         let written = |(lo, hi)| format!("{}, {}", bound(lo), bound(hi));
