@@ -383,23 +383,30 @@ fn the_audit_of_plain_sql_notices_groups_that_are_all_shown() {
 /// How many conditions the one person meets below.
 const CONDITIONS: usize = 16;
 
-/// What many counts of one release tell of a person who is alone in a listed group, and meets all conditions: their sum.
-fn told_by_many(audit: &mut Audit) -> f64 {
+/// What many counts of one release tell of a person who is alone in two listed groups, and meets all conditions: their
+/// sum. The person is a row of one of the groups, or has many rows in both.
+fn told_by_many(audit: &mut Audit, many_rows: bool) -> f64 {
     let name = &audit.analyst_name;
     let counts = (0..CONDITIONS).map(|i| format!("count(*) FILTER (WHERE x > -{i})"));
     let counts = counts.collect::<Vec<_>>().join(" + ");
     let drawn = [false, true].map(|special| {
-        let table = format!("alone_{special}");
+        let table = format!("alone_{many_rows}_{special}");
+        let (key, times, policy) = match many_rows {
+            true => ("NOT NULL", 20, format!(", groups => {GROUPS}, rows => {ROWS}")),
+            false => ("PRIMARY KEY", 1, String::new()),
+        };
         run(
             &mut audit.root,
             &format!(
-                "CREATE TABLE {table} (person int PRIMARY KEY, listed int NOT NULL, x int NOT NULL);
-                 INSERT INTO {table} SELECT -1, 0, 1 WHERE {special};
-                 SELECT dp_protect('{table}', 'person', 'all', query_eps => {EPSILON}),
-                     dp_declare('{table}', 'listed', ARRAY['0']), dp_allow('{table}', '{name}')"
+                "CREATE TABLE {table} (person int {key}, listed int NOT NULL, x int NOT NULL);
+                 INSERT INTO {table} SELECT -1, i % 2, 1 FROM generate_series(1, {times}) i WHERE {special};
+                 SELECT dp_protect('{table}', 'person', 'all', query_eps => {EPSILON}{policy}),
+                     dp_declare('{table}', 'listed', ARRAY['0', '1']), dp_allow('{table}', '{name}')"
             ),
         );
-        let sql = format!("SELECT ARRAY[({counts})::float8] FROM {table} GROUP BY listed");
+        let sql = format!(
+            "SELECT ARRAY[sum(c)] FROM (SELECT listed, ({counts})::float8 AS c FROM {table} GROUP BY listed) q"
+        );
         let drawn = audit
             .analyst
             .query(&format!("SELECT draw FROM draw('{sql}', {ANSWERS})"), &[]);
@@ -422,23 +429,28 @@ fn told_by_many(audit: &mut Audit) -> f64 {
 fn a_release_of_many_counts_tells_no_more_than_its_price() {
     for (seed, accounting) in [(48, Accounting::Zcdp), (58, Accounting::Gaussian)] {
         let mut audit = Audit::new(seed, accounting).without("charge");
-        let told = told_by_many(&mut audit);
         let limit = Limit::new(ALL.0, ALL.1, accounting, HALF).expect("a limit");
         let is_gaussian = accounting == Accounting::Gaussian;
         let price = EPSILON * registry::of_many(CONDITIONS as f64, is_gaussian);
         let most = limit.mu_at(price).unwrap_or(price);
-        println!("{}: at least {told:.3} of {most:.3}", accounting.name());
-        assert!(told <= most, "{}: {told} of {most}", accounting.name());
+        for many_rows in [false, true] {
+            let told = told_by_many(&mut audit, many_rows);
+            let what = format!("{}, many rows: {many_rows}", accounting.name());
+            println!("{what}: at least {told:.3} of {most:.3}");
+            assert!(told <= most, "{what}: {told} of {most}");
+        }
         audit.close();
     }
     // Halved noise is noticed.
-    let mut audit = Audit::new(59, Accounting::Gaussian).without("charge");
-    run(&mut audit.analyst, "SELECT dp_test_budget_factor(2)");
-    let told = told_by_many(&mut audit);
     let limit = Limit::new(ALL.0, ALL.1, Accounting::Gaussian, HALF).expect("a limit");
     let most = limit.mu_at(EPSILON * registry::of_many(CONDITIONS as f64, true));
-    assert!(told > most.expect("a mu"), "{told} of {most:?}");
-    audit.close();
+    for (seed, many_rows) in [(59, false), (60, true)] {
+        let mut audit = Audit::new(seed, Accounting::Gaussian).without("charge");
+        run(&mut audit.analyst, "SELECT dp_test_budget_factor(2)");
+        let told = told_by_many(&mut audit, many_rows);
+        assert!(told > most.expect("a mu"), "{told} of {most:?}");
+        audit.close();
+    }
 }
 
 /// Whether that many answers were paid: the sum of their prices, by the ledger, in shares of the budget.
