@@ -1,13 +1,15 @@
 """What a rival is to the runner. It imports nothing heavy, so that the memory of a rival is its own."""
 
 import importlib
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Callable
 
 LIBRARIES = ["ours", "google", "opendp", "diffprivlib", "smartnoise", "pipelinedp", "qrlew"]
 DELTA = 1e-6
-QUESTIONS = 64
+# A number of yes/no questions to a row.
+QUESTIONS = int(os.environ.get("QUESTIONS", "64"))
 ADD_REMOVE = "add or remove a row"
 REPLACE = "replace a row; n is public"
 

@@ -30,6 +30,6 @@ def query(answers):
 
 CONTENDERS = [
     Contender("Qrlew `AVG`", "mean", "approximate", ADD_REMOVE, "sql", query("avg(x) AS m"), patience=2),
-    Contender("Qrlew 64 `COUNT`", "counts", "approximate", ADD_REMOVE, "sql",
+    Contender(f"Qrlew {QUESTIONS} `COUNT`", "counts", "approximate", ADD_REMOVE, "sql",
               query(", ".join(f"count(CASE WHEN q{i} THEN 1 END) AS a{i}" for i in range(QUESTIONS))), patience=2, timed=False),
 ]

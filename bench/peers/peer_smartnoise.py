@@ -74,7 +74,7 @@ def counts(delta):
 
 CONTENDERS = [
     Contender("SmartNoise `AVG`", "mean", "pure", ADD_REMOVE, "sql", mean, batch=200, patience=2),
-    Contender("SmartNoise 64 `SUM`, its composition", "counts", "approximate", ADD_REMOVE, "sql",
+    Contender(f"SmartNoise {QUESTIONS} `SUM`, its composition", "counts", "approximate", ADD_REMOVE, "sql",
               counts(DELTA), batch=200),
-    Contender("SmartNoise 64 `SUM`", "counts", "pure", ADD_REMOVE, "sql", counts(0), batch=200, timed=False),
+    Contender(f"SmartNoise {QUESTIONS} `SUM`", "counts", "pure", ADD_REMOVE, "sql", counts(0), batch=200, timed=False),
 ]

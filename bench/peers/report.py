@@ -5,6 +5,8 @@ import json
 import re
 from pathlib import Path
 
+from peer import QUESTIONS
+
 EPSILONS = [0.1, 1.0, 4.0, 8.0]
 PURE, REPLACED, APPROXIMATE = "eps", "eps, n is public", "eps and delta = 1e-6"
 
@@ -85,13 +87,13 @@ class Results:
     def counts(self):
         rows = []
         for privacy in ["approximate", "pure"]:
-            ours = "`dp_counts`" if privacy == "approximate" else "`dp_counts`, `laplace`"
+            ours = "`dp_counts`" if privacy == "approximate" else "`dp_counts`, `knorm`"
             least = self.errors[ours, "counts", 1.0]["mse"]
             for each in self.of("counts", privacy):
                 error = self.errors[each["name"], "counts", 1.0]
                 rows.append([each["name"], each["neighbours"], "1, 1e-6" if privacy == "approximate" else "1, 0",
                              f"{error['mse']:,.0f} {percent(error['se'])}", digits(error["mse"] / least)])
-        return table(["64 counts", "neighbours", "eps, delta", "variance of a count", "over ours"], rows)
+        return table([f"{QUESTIONS} counts", "neighbours", "eps, delta", "variance of a count", "over ours"], rows)
 
     def quantiles(self):
         cases = [(table, q, epsilon) for table in ["mean_01", "mean_05"] for q in [0.6, 0.99] for epsilon in [0.1, 1.0]]
@@ -144,7 +146,7 @@ class Results:
                 f"**{digits(from_table['over_ours'])}**", f"{1000 * from_table['set_up']:,.0f}",
                 f"{memory['peak']:,.0f}", f"{from_table['peak']:,.0f}" if from_frame else "",
                 f"{from_table['backend']:,.0f}"])
-        name = "mean" if task == "mean" else "64 counts"
+        name = "mean" if task == "mean" else f"{QUESTIONS} counts"
         return table([name, "ms, from a DataFrame", "ms, from PostgreSQL", "over ours", "set-up in that, ms",
                       "MB, Python", "MB, Python, reading too", "MB, PostgreSQL"], rows)
 
