@@ -42,9 +42,9 @@ CREATE TYPE dp_mean.dp_contribution (
 REVOKE USAGE ON TYPE dp_mean.dp_contribution FROM PUBLIC;
 
 CREATE FUNCTION dp_mean.dp_counted(part dp_mean.dp_contribution, k bigint, groups bigint) RETURNS float8
-    AS 'MODULE_PATHNAME', 'dp_counted' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+    AS 'MODULE_PATHNAME', 'dp_counted' LANGUAGE C IMMUTABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION dp_mean.dp_counted(dp_mean.dp_contribution, bigint, bigint) IS
-    'which part of k rows a contribution represents, for plain SQL about protected tables';
+    'which part of k rows a contribution represents, within a private query of a protected table; 42501 anywhere else';
 
 AGGREGATE dp_contribution(x float8, lo float8, hi float8, [k bigint]) RETURNS dp_mean.dp_contribution SPACE 80 EXACT;
 UP TO hi IS

@@ -317,6 +317,15 @@ pub fn no_external_contribution() -> ! {
     )
 }
 
+/// Something that would look into a contribution outside of a private query.
+pub fn contribution_is_shut() -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        "dp_counted looks into contributions, and works in private queries of protected tables alone".into(),
+        "Ask for dp_count of the contributions: that is an answer with noise.",
+    )
+}
+
 /// A text or a binary form that should become a `dp_groups`.
 pub fn no_external_groups() -> ! {
     raise(

@@ -343,6 +343,32 @@ impl Drop for Uncounted {
     }
 }
 
+thread_local! {
+    /// How many runs of private queries are under way.
+    static RUNNING: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A private query is run until this goes: what may work in one alone looks for it.
+pub struct Running;
+
+impl Running {
+    pub fn begin() -> Self {
+        RUNNING.set(RUNNING.get() + 1);
+        Self
+    }
+
+    /// Whether one is run.
+    pub fn is_under_way() -> bool {
+        RUNNING.get() > 0
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.set(RUNNING.get() - 1);
+    }
+}
+
 /// Settings that hold until this goes.
 pub struct Settings(i32);
 

@@ -9,6 +9,7 @@ use dp_core::encoding::grid::Bounds;
 use pgrx::pg_sys::{self, Datum};
 
 use crate::pg::errors;
+use crate::pg::execution::Running;
 use crate::pg::fmgr::{Call, sql_function};
 use crate::pg::varlena::length_word;
 
@@ -113,8 +114,12 @@ impl Sealed {
 }
 
 /// `dp_mean.dp_counted(contribution, k, groups)`: which part of `k` rows it represents, from 0 to 1, for a call that
-/// shares its budget among that many groups. Of what is no such contribution 0, whatever the bytes are.
+/// shares its budget among that many groups. Of what is no such contribution 0, whatever the bytes are. Contributions
+/// tell nobody what is in them: it refuses all callers but the run of a private query, which only the gate writes.
 fn counted(call: Call) -> Option<Datum> {
+    if !Running::is_under_way() {
+        errors::contribution_is_shut();
+    }
     let whole = |i: usize| call.datum(i).map_or(0, |datum| datum.value() as i64);
     let (most, groups) = (whole(1).max(1), u32::try_from(whole(2)).unwrap_or(0));
     let rows = call.datum(0).and_then(|datum| {

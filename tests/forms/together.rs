@@ -1,6 +1,6 @@
 //! Counts of one block: one release, or one price where no row is in two of them.
 
-use dp_mean_tests::{Build, Database, run, value};
+use dp_mean_tests::{Build, Database, refused, run, value};
 use postgres::Client;
 
 use super::table;
@@ -271,10 +271,17 @@ fn people_with_many_rows_are_counted_together() {
             found[1]
         );
     }
-    // What is no contribution counts for nothing, and a person may read no more of one.
-    let other =
-        "SELECT dp_mean.dp_counted(dp_contribution(0.5, 0, 1, 3), 3, 1) FROM generate_series(1, 2)";
-    assert!((value::<f64>(&mut world.root, other) - 2.0 / 3.0).abs() < 1e-15);
+    // Nobody else looks into contributions: not who may read the table, and not the analyst.
+    for call in [
+        "SELECT dp_mean.dp_counted(dp_contribution(0.5, 0, 1, 3), 3, 1) FROM generate_series(1, 2)",
+        "SELECT dp_mean.dp_counted(dp_contribution(k, 0, 10, 3), 3, 1) FROM visits GROUP BY person",
+    ] {
+        let refusal = refused(&mut world.root, call);
+        assert_eq!(refusal.code, "42501", "{refusal:?}");
+    }
+    let call = "SELECT sum(dp_mean.dp_counted(c, 3, 1)) FROM (SELECT dp_contribution(k, 0, 10, 3) AS c FROM visits \
+                GROUP BY person) p";
+    assert_eq!(refused(&mut world.analyst, call).code, "42501");
 }
 
 /// A number of all people among them chooses the groups.

@@ -14,7 +14,7 @@ use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::{inputs, message_filter};
 use crate::ledger::{charge as ledger, rows, session};
 use crate::pg::counters::{Event, count};
-use crate::pg::execution::{self, Active, AsRole, Memory, Settings, Started, Uncounted};
+use crate::pg::execution::{self, Active, AsRole, Memory, Running, Settings, Started, Uncounted};
 use crate::pg::fmgr::{Call, sql_function};
 use crate::pg::set::Rows;
 use crate::pg::settings;
@@ -113,7 +113,9 @@ fn run<'t>(
     if let Some(remote) = &mut remote {
         remote.read();
     }
+    let running = Running::begin();
     started.run();
+    drop(running);
     drop(remote);
     drop(settings);
     if let Some(kept) = kept
