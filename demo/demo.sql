@@ -26,7 +26,8 @@ SELECT to_char(clock_timestamp(), 'HH24:MI:SS.US') AS now \gset
 \echo
 \set ECHO queries
 \o /dev/null
-SELECT dp_set_budget(:'budget', 2, 1e-6), dp_protect('person', 'person', :'budget', auto_bounds => true);
+SELECT dp_set_budget(:'budget', 2, 1e-6, accounting => 'zcdp'); -- few questions: pure noise is less then
+SELECT dp_protect('person', 'person', :'budget', auto_bounds => true);
 SELECT dp_declare('person', 'doctor_visits', 0, 52), dp_declare('person', 'age', 0, 100),
        dp_declare('person', 'coinsurance', '{0,25,50,95,100}'), dp_declare('person', 'site', '{5,6,7}');
 CREATE ROLE :role;
