@@ -452,10 +452,10 @@ fn cost(query: &CStr, people: Option<f64>) -> Result<Vec<CostRow>, Refusal> {
             bill.mechanisms.clone(),
             block.sql,
             policy
-                .limit()
+                .limits(bill.payer)
                 .ok()
                 .flatten()
-                .map(|limit| limit.price_of(&bill.spent)),
+                .map(|(all, own)| own.unwrap_or(all).price_of(&bill.spent)),
             block
                 .priced
                 .iter()

@@ -14,18 +14,17 @@ pub struct Price {
     epsilon: f64,
     /// Of the budget; `None` where it is closed, or not there.
     limit: Option<Limit>,
-    /// Whether the role that pays has a limit of its own that pays no Gaussian noise.
-    pure: bool,
+    /// That of the role that pays, if it has one.
+    own: Option<Limit>,
 }
 
 impl Price {
     /// By the limit of the budget, and that of the role that pays.
     pub fn of(epsilon: f64, limits: Option<(Limit, Option<Limit>)>) -> Self {
-        let own = limits.and_then(|(_, own)| own);
         Self {
             epsilon,
             limit: limits.map(|(all, _)| all),
-            pure: own.is_some_and(|own| own.rho == 0),
+            own: limits.and_then(|(_, own)| own),
         }
     }
 
@@ -40,10 +39,14 @@ impl Price {
         accounting.unwrap_or(Accounting::Gaussian)
     }
 
-    /// The `mu` of Gaussian noise at this price; `None` where the budget has none to pay it from.
+    /// The `mu` of Gaussian noise at this price: a share of the budget, and of what the role may spend of it, whichever
+    /// is less. `None` where one of them has none to pay it from.
     fn mu(&self) -> Option<f64> {
-        let limit = self.limit.filter(|_| !self.pure)?;
-        limit.mu_at(self.epsilon)
+        let all = self.limit?.mu_at(self.epsilon)?;
+        match self.own {
+            Some(own) => Some(all.min(own.mu_at(self.epsilon)?)),
+            None => Some(all),
+        }
     }
 
     /// Whether it buys Gaussian noise.

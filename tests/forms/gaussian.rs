@@ -318,6 +318,26 @@ fn other_budgets_answer_with_pure_noise() {
     }
     let refusal = refused(&mut world.analyst, "SELECT count(*) FROM people");
     assert_eq!(refusal.code, "53400", "{refusal:?}");
+    // With a delta it is a share of their own limit, where that is less: 10 answers at 0.1 are all of 1.
+    run(&mut world.root, "CREATE TABLE u (id int PRIMARY KEY)");
+    let own = format!(
+        "SELECT dp_set_budget('shared', 3, 1e-6), dp_set_budget('shared', 1, 1e-6, '{name}');
+         SELECT dp_protect('u', 'id', 'shared'), dp_allow('u', '{name}')"
+    );
+    run(&mut world.root, &own);
+    let (price, _, mechanisms) = world.cost("SELECT count(*) FROM u");
+    assert!(mechanisms.contains("mu=0.0724"), "{mechanisms}");
+    assert_eq!(price, 0.1);
+    let left = "SELECT questions_left FROM dp_budgets WHERE budget = 'shared' AND role = current_user::regrole";
+    for asked in 0..10 {
+        world.ask("SELECT count(*) FROM u");
+        assert_eq!(value::<i64>(&mut world.analyst, left), 9 - asked);
+    }
+    let refusal = refused(&mut world.analyst, "SELECT count(*) FROM u");
+    assert!(
+        refusal.message.contains("role ") && refusal.message.contains("left of 1,"),
+        "{refusal:?}"
+    );
     // A rest of delta is for the noise: with all of it there is less, and no choice of groups.
     run(
         &mut world.root,
