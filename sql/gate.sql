@@ -122,14 +122,15 @@ CREATE FUNCTION dp_cost(
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'dp_cost' LANGUAGE C VOLATILE ROWS 1;
 COMMENT ON FUNCTION dp_cost(text, float8) IS
-    'What a query about protected tables would cost: for each SELECT about one, the table, the budget, '
-    'epsilon (NULL if none bounds it), rho, delta, whether it could be answered now, whether its answer is kept and costs nothing now, '
-    'the mechanisms, the SQL that answers it, in which $1, $2 stand for its own expressions, and the price: the share '
-    'that it takes of the budget''s limit, or of the role''s own in it, times the epsilon of that, so that prices add '
-    'up. noise has, for each mechanism that answers, half of the width of an interval that holds what the answer hides in 95% of releases, in '
-    'its unit: of counts and sums; of means for the number of people that the call says; NULL of others. shown_from is '
-    'the number of people from which on a group is shown in half of all cases. It spends nothing, and reads no row. '
-    'Errors: 42501 if it has no private answer. Otherwise as the query itself.';
+    'What a query about protected tables would cost: for each SELECT about one, the table, the budget, epsilon (NULL '
+    'if none bounds it), rho, delta, whether it could be answered now, whether its answer is kept and costs nothing '
+    'now, the mechanisms, the SQL that answers it, in which $1, $2 stand for its own expressions, and the price: the '
+    'share that it takes of the budget''s limit, or of the role''s own in it, times the epsilon of that, so that '
+    'prices add up. noise has, for each mechanism that answers, half of the width of an interval that holds what the '
+    'answer hides in 95% of releases, in its unit: of counts and sums; of means for the number of people that the '
+    'call says; NULL of others. shown_from is the number of people from which on a group is shown in half of all '
+    'cases. It spends nothing, and reads no row. Errors: 42501 if it has no private answer. Otherwise as the query '
+    'itself.';
 
 CREATE VIEW dp_policies WITH (security_barrier) AS
 SELECT c.oid::pg_catalog.regclass AS relation,
