@@ -522,18 +522,6 @@ pub fn flatten_groups<'t>(query: Ref<'t, Query>) {
     let _ = query;
 }
 
-/// Whether an entry of a range table is no table, but the keys of GROUP BY, as PostgreSQL 18 keeps them.
-pub fn is_group(entry: Ref<pg_sys::RangeTblEntry>) -> bool {
-    #[cfg(feature = "pg18")]
-    let is_group = entry.rtekind() == pg_sys::RTEKind::RTE_GROUP;
-    #[cfg(not(feature = "pg18"))]
-    let is_group = {
-        let _ = entry;
-        false
-    };
-    is_group
-}
-
 /// The sets of keys that GROUPING SETS, ROLLUP and CUBE of a query stand for, by the numbers of their keys; `None` if
 /// there are more than `most`.
 pub fn grouping_sets(query: Ref<Query>, most: i32) -> Option<Vec<Vec<i32>>> {

@@ -201,6 +201,7 @@ impl<'t> Remote<'t> {
         let columns = inputs::shown(query);
         let whole = query.copy();
         count_by_filter(whole);
+        whole.set_rtable(tree::list_of(without_empty_places(whole)));
         inputs::forget_names(whole.node());
         query.overwrite(make_scan(&name, &columns, GROUPS, query.memory()));
         // SAFETY: the caller guarantees it.
@@ -341,13 +342,25 @@ fn is_plain(node: Ref<Node>) -> bool {
     function.is_none_or(procedure::is_pinned) && node.cast::<pg_sys::Param>().is_none()
 }
 
+/// The range table of a query, but for what stands behind all tables and is none: the keys of GROUP BY, which
+/// PostgreSQL 18 keeps there, leave an empty place.
+fn without_empty_places(query: Ref<Query>) -> Vec<Ref<RangeTblEntry>> {
+    let mut entries = query.rtable().nodes();
+    while entries.len() > 1
+        && entries
+            .last()
+            .is_some_and(|entry| entry.rtekind() == RTEKind::RTE_RESULT)
+    {
+        entries.pop();
+    }
+    entries
+}
+
 /// Whether Citus can have a query begun where its rows are: it is an aggregation of ours over one table. Whether it may,
 /// too: it asks for a right of the current role, and the servers for a key.
 fn may_push_down(query: Ref<Query>) -> bool {
-    let tables = query.rtable().into_iter();
-    let tables = tables.filter(|entry| !tree::is_group(*entry));
     let is_whole = query.hasAggs()
-        && tables.count() == 1
+        && without_empty_places(query).len() == 1
         && query.cteList().is_empty()
         && query.groupingSets().is_empty()
         && query.setOperations().is_none()
