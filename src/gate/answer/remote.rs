@@ -359,8 +359,14 @@ fn without_empty_places(query: Ref<Query>) -> Vec<Ref<RangeTblEntry>> {
 /// Whether Citus can have a query begun where its rows are: it is an aggregation of ours over one table. Whether it may,
 /// too: it asks for a right of the current role, and the servers for a key.
 fn may_push_down(query: Ref<Query>) -> bool {
+    let from = query.jointree().expect("a query has FROM");
+    let is_other = |node: Ref<Node>| {
+        node.cast::<pg_sys::RangeTblRef>()
+            .is_some_and(|place| place.rtindex() != 1)
+    };
     let is_whole = query.hasAggs()
         && without_empty_places(query).len() == 1
+        && !tree::any(from.node(), is_other)
         && query.cteList().is_empty()
         && query.groupingSets().is_empty()
         && query.setOperations().is_none()
