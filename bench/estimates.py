@@ -1,8 +1,8 @@
 """Twenty-two estimates of real data, at the price of a hundred questions on a budget of (3, 1e-6): how many are useful?
 
 An estimate is useful if the standard deviation of its noise is at most the standard error that the data have themselves.
-Before: pure noise at epsilon 0.06, of which rho allows a hundred. Now: Gaussian noise at the price 0.03, of which the
-budget is a hundred. scripts/estimates runs it on a testing build, and prints Markdown.
+Before: pure noise at epsilon 0.06; rho allows a hundred such releases. Now: Gaussian noise at the price 0.03; the budget
+allows a hundred. scripts/estimates runs it on a testing build, and prints Markdown.
 """
 
 import argparse

@@ -339,8 +339,9 @@ fn mechanisms(client: &mut Client) -> Vec<Mechanism> {
 
 fn write_mechanisms(page: &mut String, mechanisms: &[Mechanism]) {
     page.push_str(
-        "What `mech` may be, by aggregate: `dp_mechanisms()`. An estimate has the mechanisms of the aggregate that it is one of \
-         (`dp_mean_and_count`: those of `dp_mean`; `dp_stddev_pop`: those of `dp_var_pop`; `dp_counts_estimate`: those of `dp_counts`; \
+        "What `mech` may be, by aggregate: `dp_mechanisms()`. An estimate has the mechanisms of the aggregate that it \
+         is one of (`dp_mean_and_count`: those of `dp_mean`; `dp_stddev_pop`: those of `dp_var_pop`; \
+         `dp_counts_estimate`: those of `dp_counts`; \
          `dp_regr_intercept`: those of `dp_regr_slope`; `dp_regr`: those of `dp_corr`; `dp_quantile_estimate`: those of `dp_quantiles`).\n\n",
     );
     let mut aggregate = "";

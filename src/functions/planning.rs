@@ -96,10 +96,8 @@ fn plan(call: Call) -> Option<Datum> {
             line.unit.into_datum(),
             price.into_datum(),
         ];
-        let mut nulls = values.map(|value| value.is_none());
-        let mut values = values.map(|value| value.unwrap_or(Datum::null()));
         // SAFETY: the SQL declaration makes it return these columns.
-        unsafe { rows.add(&mut values, &mut nulls) };
+        unsafe { rows.add_row(values) };
     }
     None
 }

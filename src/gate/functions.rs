@@ -390,10 +390,8 @@ fn dp_cost_rows(call: Call) -> Option<Datum> {
             noise.into_datum(),
             shown_from.into_datum(),
         ];
-        let mut nulls = values.map(|value| value.is_none());
-        let mut values = values.map(|value| value.unwrap_or(Datum::null()));
         // SAFETY: the SQL declaration makes it return these columns.
-        unsafe { rows.add(&mut values, &mut nulls) };
+        unsafe { rows.add_row(values) };
     }
     None
 }

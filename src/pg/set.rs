@@ -160,6 +160,17 @@ impl Rows {
         }
     }
 
+    /// Adds a row; `None` is NULL.
+    ///
+    /// # Safety
+    /// As many values as there are columns, of their types.
+    pub unsafe fn add_row<const N: usize>(&mut self, values: [Option<Datum>; N]) {
+        let mut nulls = values.map(|value| value.is_none());
+        let mut values = values.map(|value| value.unwrap_or(Datum::null()));
+        // SAFETY: the caller guarantees it; there is a mark for each value.
+        unsafe { self.add(&mut values, &mut nulls) };
+    }
+
     /// Adds rows, one after the other, all under one guard.
     ///
     /// # Safety

@@ -56,7 +56,7 @@ impl World {
     }
 }
 
-/// So many conditions that rows may meet together.
+/// Counts of `count` conditions. A row may meet several of them.
 fn overlapping(count: usize) -> String {
     let counts = (0..count).map(|i| format!("count(*) FILTER (WHERE k > {i})"));
     counts.collect::<Vec<_>>().join(", ")
@@ -186,7 +186,7 @@ fn each_count_has_the_noise_of_one() {
     }
 }
 
-/// Of people with several rows, in several groups: a person counts for so many rows of each count.
+/// Of people with several rows, in several groups: a person counts for at most `rows` rows of each count.
 #[test]
 fn people_with_many_rows_are_counted_together() {
     let mut world = World::new();

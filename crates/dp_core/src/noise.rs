@@ -7,6 +7,7 @@ use crate::accuracy::tail::{self, quantile};
 use crate::encoding::grid::PAIR_STEPS;
 use crate::encoding::pairs::PairMoments;
 use crate::error::ParameterError;
+use crate::mechanism::bivariate::sums::{PairAnswer, PairMechanism};
 use crate::planning::mean_error;
 use crate::privacy::accounting::check_positive;
 use crate::privacy::delta::Delta;
@@ -193,16 +194,16 @@ pub fn plan(
         noise: (1.0 / MISS).ln() / epsilon,
         unit: "ranks",
     });
-    for (answer, aggregate, name) in [
-        ("correlation", "dp_corr", "from -1 to 1"),
-        ("slope", "dp_regr_slope", "ranges of y over those of x"),
-    ] {
-        let text = text(aggregate);
-        let noise = of_pairs(
-            answer,
-            &arguments(text.as_deref(), unit, unit, price),
-            people,
-        )?;
+    let correlation: Read = |drawn| drawn.strength.map(|strength| strength.correlation);
+    let slope: Read = |drawn| drawn.line.map(|line| line.slope);
+    let pairs = [
+        ("correlation", &CORRELATION, correlation, "from -1 to 1"),
+        ("slope", &SLOPE, slope, "ranges of y over those of x"),
+    ];
+    for (answer, registry, read, name) in pairs {
+        let text = text(registry.aggregate);
+        let mechanism = registry.build(&arguments(text.as_deref(), unit, unit, price))?;
+        let noise = of_pairs(&*mechanism, read, people);
         lines.push(Planned {
             answer,
             noise,
@@ -240,12 +241,11 @@ fn arguments(text: Option<&str>, bounds: Ends, x_bounds: Ends, price: f64) -> Ar
     }
 }
 
+/// Reads a number out of an answer about pairs.
+type Read = fn(PairAnswer) -> Option<f64>;
+
 /// How far off a correlation or a slope is that is 0, of columns that are spread evenly.
-fn of_pairs(answer: &str, arguments: &Arguments, people: f64) -> Result<f64, ParameterError> {
-    let mechanism = match answer {
-        "correlation" => CORRELATION.build(arguments)?,
-        _ => SLOPE.build(arguments)?,
-    };
+fn of_pairs(mechanism: &PairMechanism, read: Read, people: f64) -> f64 {
     let (n, steps) = (people as i64, i128::from(PAIR_STEPS));
     let sum = |times: i128, of: i128| i128::from(n) * times / of;
     let moments = PairMoments {
@@ -260,15 +260,9 @@ fn of_pairs(answer: &str, arguments: &Arguments, people: f64) -> Result<f64, Par
     let mut off: Vec<f64> = (0..DRAWN)
         .map(|_| {
             let drawn = mechanism.release(&moments, &mut generator);
-            match answer {
-                "correlation" => drawn
-                    .strength
-                    .map_or(f64::NAN, |strength| strength.correlation),
-                _ => drawn.line.map_or(f64::NAN, |line| line.slope),
-            }
-            .abs()
+            read(drawn).map_or(f64::NAN, f64::abs)
         })
         .collect();
     off.sort_by(f64::total_cmp);
-    Ok(off[(DRAWN as f64 * (1.0 - MISS)) as usize])
+    off[(DRAWN as f64 * (1.0 - MISS)) as usize]
 }

@@ -61,7 +61,8 @@ pub(crate) fn pure(eps: f64) -> f64 {
 fn quantile_of_logistic(eps: f64) -> f64 {
     let tail = (-eps).exp() / (1.0 + (-eps).exp());
     let log = tail.ln();
-    // The logarithm of the tail is concave: each step of Newton's method ends at or below the solution, but for roundings.
+    // The logarithm of the tail is concave: each step of Newton's method ends at or below the solution, but for
+    // roundings.
     let mut x = eps.min((2.0 * eps).sqrt());
     for _ in 0..40 {
         let step = (normal_cdf(-x).ln() - log) * mills(x);

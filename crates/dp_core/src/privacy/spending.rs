@@ -59,15 +59,17 @@ pub enum Accounting {
 
 impl Accounting {
     /// Each with its name.
-    const NAMED: [(Self, &str); 2] = [(Self::Zcdp, "zcdp"), (Self::Gaussian, "gaussian")];
+    const ALL: [Self; 2] = [Self::Zcdp, Self::Gaussian];
 
     /// By its name.
     ///
     /// # Errors
     /// Another name.
     pub fn named(name: &str) -> Result<Self, ParameterError> {
-        let found = Self::NAMED.iter().find(|(_, known)| *known == name);
-        found.map(|(accounting, _)| *accounting).ok_or_else(|| {
+        let found = Self::ALL
+            .into_iter()
+            .find(|accounting| accounting.name() == name);
+        found.ok_or_else(|| {
             let hint = "gaussian is right for new budgets; zcdp is that of older ones.";
             ParameterError::new("accounting", "must be gaussian or zcdp", hint)
         })
@@ -335,8 +337,8 @@ impl Limit {
         share * self.asked.0
     }
 
-    /// Whether so much may have been spent: the deltas are within their half, and the epsilons or the rhos
-    /// within theirs.
+    /// Whether so much may have been spent: the deltas are within their share of delta, and the epsilons or
+    /// the rhos within theirs.
     pub fn allows(&self, spent: &Spent) -> bool {
         spent.delta <= self.delta && (spent.epsilon <= self.epsilon || spent.rho <= self.rho)
     }

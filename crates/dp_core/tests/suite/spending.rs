@@ -30,8 +30,8 @@ impl Release {
         }
     }
 
-    /// Gaussian noise, of which only that is seen in which cell it is: cells are chosen so that their losses are whole
-    /// steps. So the analyst sees a little less than the noise shows; and beyond the last cells the loss counts for less
+    /// Gaussian noise, cut into cells. The analyst sees only which cell it falls in; cells are chosen so that their
+    /// losses are whole steps. So the analyst sees a little less than the noise shows; and beyond the last cells the loss counts for less
     /// than it is.
     fn gaussian(mu: f64) -> Self {
         let between = |low: f64, high: f64, shift: f64| {
