@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dp_mean_tests::{run, value};
 
-use super::{Stage, down, version};
+use super::{End, Stage, down, version};
 
 /// Joins by nested loops alone, that run their inner side again for each row of the outer one.
 const LOOPS: &str = "SET enable_material = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
@@ -119,6 +119,21 @@ fn workers_compute_no_answer() {
     assert_eq!(stage.spent().1, 1);
 }
 
+/// How a statement ends with the person and without, tried again while the two differ. Sessions lose their catalog caches
+/// when others change the catalog much, and planning then reads more catalog pages, once. What a person makes it read
+/// differs in every pair.
+fn pair_alike(stage: &mut Stage, before: &str, sql: &str) -> [End; 2] {
+    const TRIES: usize = 5;
+    let mut pair = stage.with_and_without(before, sql);
+    for _ in 1..TRIES {
+        if pair[0] == pair[1] {
+            break;
+        }
+        pair = stage.with_and_without(before, sql);
+    }
+    pair
+}
+
 /// EXPLAIN shows a call, whose costs and rows are constants: in all variants, of plans that are kept, within functions.
 #[test]
 fn explain_shows_a_call() {
@@ -154,7 +169,7 @@ fn explain_shows_a_call() {
         "SET dp_mean.previews = empty; EXPLAIN SELECT * FROM visits",
     ] {
         let sql = said(sql);
-        let [with, without] = stage.with_and_without(functions, &sql);
+        let [with, without] = pair_alike(&mut stage, functions, &sql);
         assert_eq!(with.error, None, "{sql}");
         assert_eq!(with, without, "the person is seen by: {sql}");
         assert!(!with.tells_but(&sql), "{with:?}: {sql}");
