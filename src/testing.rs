@@ -406,7 +406,7 @@ fn known_range(call: Call) -> Option<Datum> {
     let node = first(call);
     // SAFETY: the expressions are the plan's.
     let (known, of_variant) = unsafe {
-        let known = range(node, &column);
+        let known = range(node, &column, &|_| None);
         let of_variant = written(node).map(|written| {
             let (kind, collations) = (
                 pg_sys::exprType(node),
@@ -414,12 +414,13 @@ fn known_range(call: Call) -> Option<Datum> {
             );
             let (function, arguments) = (written.function, written.arguments);
             let variant = variant(function, arguments, kind, collations.0, collations.1);
-            variant.map_or(known, |variant| range(variant, &column))
+            variant.map_or(known, |variant| range(variant, &column, &|_| None))
         });
         (known, of_variant)
     };
     assert!(of_variant.is_none_or(|of_variant| of_variant == known));
-    let (lo, hi) = known?;
+    let (lo, hi) = known;
+    (lo.is_finite() && hi.is_finite()).then_some(())?;
     format!("{lo:?} {hi:?}").into_datum()
 }
 

@@ -280,7 +280,7 @@ fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
             .first()
             .and_then(|first| first.cast::<pg_sys::Var>());
         let is_unit = unit.is_some_and(|unit| {
-            unit.varno() == block.index && unit.varattno() == block.policy.unit
+            unit.varlevelsup() == 0 && block.from.is_person((unit.varno(), unit.varattno()))
         });
         if !(is_builtin && name == "count" && is_unit) {
             return Err(Reason::with_hint(

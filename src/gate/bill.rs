@@ -14,6 +14,8 @@ use crate::ledger::charge::{Payer, Request};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bill {
     pub relation: Oid,
+    /// Other tables that are read with it, from the same budget.
+    pub others: Vec<Oid>,
     /// The role that is charged: the one that asks, or the owner of the view that names the table.
     pub payer: Oid,
     pub spent: Spent,
@@ -26,10 +28,19 @@ impl Bill {
         self.spent == Spent::default()
     }
 
+    /// The protected tables that are read.
+    pub fn relations(&self) -> impl Iterator<Item = Oid> {
+        std::iter::once(self.relation).chain(self.others.iter().copied())
+    }
+
     /// The charge, from the budget of the table's policy. Who may ask is looked at again: the plan may be old.
     pub fn request(&self, policy: &Policy) -> Result<Request, Refusal> {
-        if Defence::Again.stands() && !allowance::is_allowed(self.relation, self.payer)? {
-            return Err(errors::not_allowed(&quoted_name(self.relation)));
+        if Defence::Again.stands() {
+            for relation in self.relations() {
+                if !allowance::is_allowed(relation, self.payer)? {
+                    return Err(errors::not_allowed(&quoted_name(relation)));
+                }
+            }
         }
         let budget = Name::new(Some(policy.label.budget.clone().into_bytes()));
         let Spent {

@@ -1,21 +1,20 @@
-//! A block: one SELECT with aggregates, GROUP BY or DISTINCT over one protected table. Here it is recognised, and what
-//! is not proven private is refused.
+//! A block: one SELECT with aggregates, GROUP BY or DISTINCT over private rows. Here it is recognised, and what is not
+//! proven private is refused.
 
 use std::rc::Rc;
 
 use pgrx::pg_sys::{
-    self, FromExpr, JoinExpr, JoinType, Node, NodeTag, Oid, Query, RTEKind, RangeTblRef,
-    SortGroupClause,
+    self, FromExpr, JoinExpr, JoinType, Node, NodeTag, Oid, Query, SortGroupClause,
 };
 
-use crate::gate::access;
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
-use crate::gate::policy::{Policy, quoted_name};
+use crate::gate::policy::Policy;
+use crate::gate::private_relation::from::From;
+use crate::gate::private_relation::{self, Around, OneRow, Shared};
 use crate::gate::public_keys::{self, Public};
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::released;
 use crate::ledger::session;
 use crate::pg::procedure;
 use crate::pg::stack;
@@ -39,18 +38,13 @@ const WIDENING: [u32; 8] = [
 /// A block, as far as it was checked.
 pub struct Block<'t> {
     pub query: Ref<'t, Query>,
-    /// The number of the protected table.
-    pub index: i32,
+    /// The private rows that its FROM has.
+    pub from: Rc<From<'t>>,
+    /// What holds for all protected tables that these come from.
     pub policy: Rc<Policy>,
-    /// The owner of the view that names the table; invalid: the current role asks.
+    /// The owner of the view that names them; invalid: the current role asks.
     pub view_owner: Oid,
     pub checker: Checker<'t>,
-    /// Whether other tables are joined, so that a row may be there several times.
-    pub joined: bool,
-    /// The numbers of the plain tables among them.
-    pub inputs: Vec<i32>,
-    /// The numbers of the answers among them.
-    pub answers: Vec<i32>,
 }
 
 /// A key of GROUP BY.
@@ -93,17 +87,8 @@ fn conditions_of(node: Ref<Node>) -> Vec<Ref<Node>> {
 
 impl<'t> Block<'t> {
     /// Checks the shape of the query, and all of FROM and WHERE.
-    pub fn recognise(
-        query: Ref<'t, Query>,
-        index: i32,
-        policy: Rc<Policy>,
-        parameters: Parameters<'t>,
-    ) -> Checked<Self> {
-        let entry = tree::entry(query, index);
-        if query.commandType() != pg_sys::CmdType::CMD_SELECT
-            || !query.rowMarks().is_empty()
-            || !access::is_only_read(query, entry)
-        {
+    pub fn recognise(query: Ref<'t, Query>, parameters: Parameters<'t>) -> Checked<Self> {
+        if query.commandType() != pg_sys::CmdType::CMD_SELECT || !query.rowMarks().is_empty() {
             return Err("protected tables can only be read, without row locks".into());
         }
         let is_distinct = !query.hasAggs()
@@ -119,149 +104,23 @@ impl<'t> Block<'t> {
         if !query.hasAggs() && query.groupClause().is_empty() && query.groupingSets().is_empty() {
             return Err("the query has no aggregate".into());
         }
-        let root = tree::planning(query, parameters);
-        let checker = Checker {
-            query: Some(query),
-            root,
-        };
-        let mut block = Self {
-            query,
-            index,
-            view_owner: access::view_owner(query, entry).unwrap_or(Oid::INVALID),
-            policy,
-            checker,
-            joined: false,
-            inputs: Vec::new(),
-            answers: Vec::new(),
-        };
-        let from = query.jointree().expect("a query has FROM");
-        if !block.is_below(from.node()) {
-            return Err("the table is not in FROM".into());
-        }
-        for other in query.rtable() {
-            if other != entry && access::is_denied(query, other) {
-                let name = quoted_name(other.relid());
-                return Err(Reason::with_hint(
-                    format!("it is joined with {name}, which you may not read"),
-                    "A query can read one protected table. Join the results of two queries.",
-                ));
-            }
-        }
         // Before the columns of joins: keys may name these.
         tree::flatten_groups(query);
         let flat = |node: Ref<'t, Node>| tree::flatten_joins(query, node);
         query.set_targetList(List::of_tree(query.targetList().node().map(flat)));
         query.set_havingQual(query.havingQual().map(flat));
-        block.check_from(from.node())?;
-        Ok(block)
-    }
-
-    /// Whether the protected table stands below a part of FROM.
-    fn is_below(&self, node: Ref<'t, Node>) -> bool {
-        stack::check();
-        if let Some(reference) = node.cast::<RangeTblRef>() {
-            return reference.rtindex() == self.index;
-        }
-        if let Some(join) = node.cast::<JoinExpr>() {
-            let sides = [join.larg(), join.rarg()];
-            return sides.into_iter().flatten().any(|side| self.is_below(side));
-        }
-        let from = node.cast::<FromExpr>();
-        from.is_some_and(|from| {
-            let parts = from.fromlist();
-            parts.into_iter().any(|part| self.is_below(part))
+        let origins = private_relation::origins(query)?;
+        let from = Rc::new(From::of(query, &Shared::of_block(parameters))?);
+        let checker = from.checker(Some(Around::of_block(&from)));
+        from.check_conditions(&checker)?;
+        let (policy, view_owner) = origins.ok_or("the table is not in FROM")?;
+        Ok(Self {
+            query,
+            from,
+            policy,
+            view_owner,
+            checker,
         })
-    }
-
-    /// Checks a part of FROM, and puts its conditions into their safe form.
-    fn check_from(&mut self, node: Ref<'t, Node>) -> Checked<()> {
-        stack::check();
-        if let Some(reference) = node.cast::<RangeTblRef>() {
-            return self.check_table(reference.rtindex());
-        }
-        if let Some(join) = node.cast::<JoinExpr>() {
-            let right = join.rarg().expect("a join has two sides");
-            let left = join.larg().expect("a join has two sides");
-            let is_kept = match join.jointype() {
-                JoinType::JOIN_INNER => true,
-                JoinType::JOIN_LEFT => !self.is_below(right),
-                JoinType::JOIN_RIGHT => !self.is_below(left),
-                _ => false,
-            };
-            if !is_kept {
-                return Err("the table is on the nullable side of an outer join".into());
-            }
-            self.check_from(left)?;
-            self.check_from(right)?;
-            join.set_quals(self.safe_condition(join.quals())?);
-            return Ok(());
-        }
-        let Some(from) = node.cast::<FromExpr>() else {
-            return Err("unsupported item in FROM".into());
-        };
-        for part in from.fromlist() {
-            self.check_from(part)?;
-        }
-        from.set_quals(self.safe_condition(from.quals())?);
-        Ok(())
-    }
-
-    fn safe_condition(&self, condition: Option<Ref<'t, Node>>) -> Checked<Option<Ref<'t, Node>>> {
-        let flat = condition.map(|condition| tree::flatten_joins(self.query, condition));
-        self.checker.safe_if(flat)
-    }
-
-    fn check_table(&mut self, index: i32) -> Checked<()> {
-        let entry = tree::entry(self.query, index);
-        if entry.tablesample().is_some() {
-            return Err("TABLESAMPLE cannot be used".into());
-        }
-        if index == self.index {
-            let conditions: Checked<Vec<_>> = entry
-                .securityQuals()
-                .into_iter()
-                .map(|condition| self.checker.safe(condition))
-                .collect();
-            entry.set_securityQuals(tree::list_of(conditions?));
-            return match entry.lateral() {
-                false => Ok(()),
-                true => Err("LATERAL cannot be used".into()),
-            };
-        }
-        // Whether it has rows at all or many for one, a person may then count for more rows.
-        self.joined = true;
-        match entry.rtekind() {
-            RTEKind::RTE_RELATION => {
-                let kind = entry.relkind() as u8;
-                let has_children = tree::has_subclass(entry.relid());
-                let is_plain = kind == pg_sys::RELKIND_RELATION || kind == pg_sys::RELKIND_MATVIEW;
-                if !is_plain || has_children || entry.lateral() || !entry.securityQuals().is_empty()
-                {
-                    return Err(Reason::with_hint(
-                        format!(
-                            "{} is joined, which is not a plain table",
-                            quoted_name(entry.relid())
-                        ),
-                        "Join plain tables that you may read, or join the result of the query.",
-                    ));
-                }
-                if access::is_asked(self.query, entry) && !access::is_only_read(self.query, entry) {
-                    return Err("a joined table is locked".into());
-                }
-                self.inputs.push(index);
-                Ok(())
-            }
-            RTEKind::RTE_SUBQUERY if !entry.lateral() => {
-                let released = entry.subquery().ok_or("an empty sub-query is joined")?;
-                released::check_released(released, &self.checker)?;
-                self.answers.push(index);
-                Ok(())
-            }
-            _ => Err(Reason::with_hint(
-                "a joined item is not a plain table",
-                "Join plain tables that you may read, or join the result of the query.",
-            )),
-        }
     }
 
     /// The conditions that all rows meet: those of WHERE and of inner joins.
@@ -319,8 +178,9 @@ impl<'t> Block<'t> {
     /// What is public of a key.
     fn public(&self, key: Ref<'t, Node>) -> Option<Public> {
         let column = key.cast::<pg_sys::Var>();
-        let column = column.filter(|column| column.varno() == self.index);
-        let declared = column.and_then(|column| self.policy.values(column.varattno()));
+        let column = column.filter(|column| column.varlevelsup() == 0);
+        let declared =
+            column.and_then(|column| self.from.values((column.varno(), column.varattno())));
         match declared {
             Some(values) => Some(Public::declared(values.to_vec())),
             None => {
@@ -333,7 +193,8 @@ impl<'t> Block<'t> {
     /// Whether an expression is the column that names the person, as it is or cast to a wider type or to text.
     fn is_unit(&self, node: Ref<'t, Node>) -> bool {
         if let Some(column) = node.cast::<pg_sys::Var>() {
-            return column.varno() == self.index && column.varattno() == self.policy.unit;
+            let place = (column.varno(), column.varattno());
+            return column.varlevelsup() == 0 && self.from.is_person(place);
         }
         let below = if let Some(same) = node.cast::<pg_sys::RelabelType>() {
             same.arg()
@@ -365,7 +226,11 @@ impl<'t> Block<'t> {
 
     /// Whether a row is a person: a snapshot that was there before may be older than the unique index that says so.
     pub fn has_one_row_each(&self) -> bool {
-        self.policy.one_row_each.is_some() && !self.joined && !session::keeps_a_snapshot()
+        match self.from.one_row() {
+            OneRow::No => false,
+            OneRow::Indexed => !session::keeps_a_snapshot(),
+            OneRow::Always => true,
+        }
     }
 
     /// The role that is charged: the one that asks, or the owner of the view that names the table.
@@ -378,29 +243,15 @@ impl<'t> Block<'t> {
 
     /// The person of a row.
     pub fn unit(&self) -> Checked<Ref<'t, Node>> {
-        let (mut kind, mut modifier, mut collation) = (Oid::INVALID, 0, Oid::INVALID);
-        let column = self.policy.unit;
-        // SAFETY: a lookup in the catalog, into three variables.
-        unsafe {
-            pg_sys::get_atttypetypmodcoll(
-                self.policy.relation,
-                column,
-                &raw mut kind,
-                &raw mut modifier,
-                &raw mut collation,
-            );
-        }
-        if !expression::is_groupable(kind) {
+        let [(entry, column), ..] = self.from.persons[..] else {
+            return Err("the table is not in FROM".into());
+        };
+        let unit = tree::column(self.query, entry, column).ok_or("a person has no column")?;
+        if !expression::is_groupable(tree::type_of(unit)) {
             return Err("the type of the unit column cannot be grouped by".into());
         }
-        let unit = self.checker.safe(tree::var(
-            self.query.memory(),
-            self.index,
-            column,
-            kind,
-            modifier,
-            collation,
-        ))?;
+        let collation = tree::collation_of(unit);
+        let unit = self.checker.safe(unit)?;
         expression::check_key(unit)?;
         if collation != Oid::INVALID && !procedure::is_deterministic(collation) {
             return Err("the unit column has a nondeterministic collation".into());
@@ -408,12 +259,15 @@ impl<'t> Block<'t> {
         Ok(unit)
     }
 
+    /// Whether the first column that names the person is NULL in no row, so that PostgreSQL need not look.
+    pub fn has_person(&self) -> bool {
+        let first = self.from.persons.first();
+        first.is_some_and(|first| self.from.is_not_null(*first))
+    }
+
     /// The public range of an expression.
     pub fn range(&self, node: Ref<'t, Node>) -> Option<(f64, f64)> {
-        let bounds = |relation: i32, column: i16| match relation == self.index {
-            true => self.policy.bounds(column),
-            false => None,
-        };
+        let bounds = |entry: i32, column: i16| self.from.bounds((entry, column));
         expression::range(node, &bounds)
     }
 
@@ -421,7 +275,8 @@ impl<'t> Block<'t> {
     pub fn is_never_null(&self, node: Ref<'t, Node>) -> bool {
         stack::check();
         if let Some(column) = node.cast::<pg_sys::Var>() {
-            return column.varno() == self.index && self.policy.is_not_null(column.varattno());
+            let place = (column.varno(), column.varattno());
+            return column.varlevelsup() == 0 && self.from.is_not_null(place);
         }
         if let Some(value) = tree::constant(node) {
             return value.is_some();

@@ -67,4 +67,14 @@ defences! {
     Sent = "sent",
     /// What is copied into a query is bounded.
     Copies = "copies",
+    /// Private rows are joined by the person.
+    Persons = "persons",
+    /// Aggregates and DISTINCT below a block are of one person's rows.
+    PerPerson = "per_person",
+    /// So are windows, in an order that is theirs alone.
+    Windows = "windows",
+    /// Sub-queries in expressions are about the person of the row, and of one row where one is taken.
+    Links = "links",
+    /// Aggregates of one person's rows raise nothing.
+    Calls = "calls",
 }

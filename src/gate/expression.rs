@@ -4,6 +4,8 @@
 //! What may be used is listed; all else is refused. Functions are judged by [`judged`]: some stay, some are replaced by
 //! a variant that answers NULL where the function would raise.
 
+use std::rc::Rc;
+
 use pgrx::pg_sys::{self, ArrayExpr, Node, NodeTag, Oid, Query, SubLinkType};
 
 use crate::gate::defence::Defence;
@@ -24,12 +26,30 @@ fn is_simple(kind: Oid) -> bool {
     texts.contains(&kind) || judged::output_ok(kind)
 }
 
+/// What may stand in an expression besides columns and functions, as the query around it decides.
+pub trait Surroundings<'t> {
+    /// Whether it may name a column of a query that many levels above.
+    fn sees(&self, levels: u32) -> bool;
+
+    /// A sub-query that is not an expression alone, in its safe form.
+    fn sublink(
+        &self,
+        checker: &Checker<'t>,
+        link: Ref<'t, pg_sys::SubLink>,
+    ) -> Checked<Ref<'t, Node>>;
+
+    /// A call of an aggregate or a window function, in its safe form.
+    fn call(&self, checker: &Checker<'t>, node: Ref<'t, Node>) -> Checked<Ref<'t, Node>>;
+}
+
 /// Checks expressions over the rows of one query.
 pub struct Checker<'t> {
     /// The query whose columns they name; absent: one that has none of private rows.
     pub query: Option<Ref<'t, Query>>,
     /// For computing constants, with the parameters of this execution.
     pub root: Ref<'t, pg_sys::PlannerInfo>,
+    /// Absent: columns and functions alone.
+    pub around: Option<Rc<dyn Surroundings<'t> + 't>>,
 }
 
 impl<'t> Checker<'t> {
@@ -112,6 +132,11 @@ impl<'t> Checker<'t> {
                 check_collation(expr.inputcollid(), expr.args())?;
             }
             NodeTag::T_SubLink => return self.check_sublink(node),
+            // Of rows of one person, as the query around it says.
+            NodeTag::T_Aggref | NodeTag::T_WindowFunc => match &self.around {
+                Some(around) => return around.call(self, node),
+                None => return Err(unknown_kind(&tag_name(node))),
+            },
             NodeTag::T_CoerceViaIO => return self.check_text(node),
             // Its elements stay as they are: the same bytes are of another type.
             NodeTag::T_ArrayCoerceExpr => {
@@ -183,11 +208,17 @@ impl<'t> Checker<'t> {
 
     fn check_var(&self, node: Ref<'t, Node>) -> Checked<()> {
         let var = node.cast::<pg_sys::Var>().expect("its tag");
-        if var.varlevelsup() != 0 {
-            return Err(correlated("a column"));
-        }
         if var.varattno() <= 0 {
             return Err("system columns and whole rows cannot be used".into());
+        }
+        let levels = var.varlevelsup();
+        if levels != 0 {
+            // Which is checked where that query is.
+            let around = self.around.as_ref();
+            return match around.is_some_and(|around| around.sees(levels)) {
+                true => Ok(()),
+                false => Err(correlated("a column")),
+            };
         }
         if let Some(query) = self.query {
             let entry = tree::entry(query, var.varno());
@@ -275,7 +306,10 @@ impl<'t> Checker<'t> {
                 let expr = target.expr().ok_or_else(refused)?;
                 self.check(self.folded(expr.copy()))
             }
-            _ => Err(refused()),
+            _ => match &self.around {
+                Some(around) => around.sublink(self, link),
+                None => Err(refused()),
+            },
         }
     }
 
@@ -341,7 +375,8 @@ fn variant(
     Ok(node.expect("a call"))
 }
 
-fn check_collation(collation: Oid, arguments: List<Node>) -> Checked<()> {
+/// Checks that a function has a collation that its arguments can be compared by.
+pub fn check_collation(collation: Oid, arguments: List<Node>) -> Checked<()> {
     if !Defence::Collation.stands() {
         return Ok(());
     }
@@ -381,8 +416,19 @@ fn tag_name(node: Ref<Node>) -> String {
     format!("an expression of kind {name}")
 }
 
+/// Whether an operator answers always, and raises nothing.
+pub fn is_total_call(operator: Ref<pg_sys::OpExpr>) -> bool {
+    // SAFETY: it fills in a field of a node that lives.
+    unsafe { pg_sys::set_opfuncid(operator.pointer()) };
+    check_collation(operator.inputcollid(), operator.args()).is_ok()
+        && matches!(
+            judge(operator.opfuncid(), operator.args()),
+            Judgement::Total
+        )
+}
+
 /// Whether values of a type are compared by a total function.
-fn is_comparable(kind: Oid) -> bool {
+pub fn is_comparable(kind: Oid) -> bool {
     if kind.to_u32() >= FIRST_OF_OTHERS {
         return false;
     }
@@ -454,8 +500,18 @@ pub fn range(
     node: Ref<Node>,
     bounds: &dyn Fn(i32, i16) -> Option<(f64, f64)>,
 ) -> Option<(f64, f64)> {
+    let (lo, hi) = limits(node, bounds, &|_| None);
+    (lo.is_finite() && hi.is_finite()).then_some((lo, hi))
+}
+
+/// As above, also from those of calls of aggregates; an end is infinite where nothing bounds the number.
+pub fn limits(
+    node: Ref<Node>,
+    bounds: &dyn Fn(i32, i16) -> Option<(f64, f64)>,
+    call: &dyn Fn(*mut Node) -> Option<(f64, f64)>,
+) -> (f64, f64) {
     // SAFETY: an expression that lives.
-    unsafe { ranges::range(node.pointer(), bounds) }
+    unsafe { ranges::range(node.pointer(), bounds, call) }
 }
 
 /// Checks that a key or a person has a collation that rows can be grouped by.

@@ -11,7 +11,7 @@ use pgrx::{FromDatum, IntoDatum, PgRelation};
 use crate::gate::answer::run;
 use crate::gate::errors::{self, Refusal};
 use crate::gate::label::{self, ColumnLabel, TableLabel};
-use crate::gate::policy::{self, Policy, quoted, quoted_name};
+use crate::gate::policy::{self, quoted, quoted_name};
 use crate::gate::rewrite::Gate;
 use crate::gate::{allowance, expression, message_filter};
 use crate::ledger::budgets::{Budget, Name};
@@ -424,8 +424,7 @@ fn cost(query: &CStr, people: Option<f64>) -> Result<Vec<CostRow>, Refusal> {
     let mut rows = Vec::new();
     for block in gate.written.into_iter().filter(|block| block.is_release) {
         let bill = &block.bill;
-        let policy = Policy::of(bill.relation);
-        let policy = policy.ok_or_else(|| errors::not_allowed(&quoted_name(bill.relation)))?;
+        let policy = run::policy(&block.question)?;
         let payment = bill.request(&policy)?;
         let is_kept = run::is_kept(&block.question)?;
         let fits = match ledger::check(&payment) {

@@ -156,7 +156,7 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
         let relations: Vec<_> = gate
             .written
             .iter()
-            .map(|block| block.bill.relation)
+            .flat_map(|block| block.bill.relations())
             .collect();
         Passed {
             blocks: asked,

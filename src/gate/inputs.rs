@@ -13,7 +13,7 @@ use pgrx::pg_sys::{
 use crate::gate::access;
 use crate::gate::block::Block;
 use crate::gate::defence::Defence;
-use crate::pg::tree::{self, List, Memory, Ref, Step};
+use crate::pg::tree::{self, Memory, Ref, Step};
 use crate::pg::{cte, stack};
 
 /// The conditions on each joined table alone, by the number of the table.
@@ -41,7 +41,7 @@ impl Column {
 
 /// Takes the conditions on one joined table alone out of FROM and WHERE: they hold for what is read of it.
 pub fn take_conditions<'t>(block: &Block<'t>) -> Conditions<'t> {
-    let mut taken: Conditions = block.inputs.iter().map(|i| (*i, Vec::new())).collect();
+    let mut taken: Conditions = block.from.inputs.iter().map(|i| (*i, Vec::new())).collect();
     if Defence::Inputs.stands()
         && let Some(from) = block.query.jointree()
     {
@@ -64,7 +64,7 @@ pub fn sift<'t>(
         };
         let (found, left) = above
             .into_iter()
-            .partition(|condition| tables_of(*condition) == BTreeSet::from([table.rtindex()]));
+            .partition(|condition| is_about(*condition, table.rtindex()));
         own.extend::<Vec<_>>(found);
         return left;
     }
@@ -112,18 +112,30 @@ pub fn all_of(conditions: Vec<Ref<Node>>) -> Option<Ref<Node>> {
     conditions.fold(None, tree::both)
 }
 
-/// The tables whose columns an expression names.
-fn tables_of(node: Ref<Node>) -> BTreeSet<i32> {
-    let mut tables = BTreeSet::new();
-    each_column(node, &mut |column| {
-        tables.insert(column.varno());
+/// Whether a condition is about the columns of one table alone, and of no query around it.
+fn is_about(condition: Ref<Node>, index: i32) -> bool {
+    if tree::has_sublinks(condition) {
+        return false;
+    }
+    let (mut names_it, mut names_other) = (false, false);
+    tree::search(condition, &mut |node, _| {
+        if let Some(column) = node.cast::<Var>() {
+            let is_it = column.varno() == index && column.varlevelsup() == 0;
+            names_it |= is_it;
+            names_other |= !is_it;
+        }
+        Step::Below
     });
-    tables
+    names_it && !names_other
 }
 
+/// Calls `visit` for each column of a query itself in an expression of it, also from within the sub-queries there.
 fn each_column<'t>(node: Ref<'t, Node>, visit: &mut dyn FnMut(Ref<'t, Var>)) {
-    tree::search(node, &mut |node, _| {
-        if let Some(column) = node.cast::<Var>() {
+    tree::search(node, &mut |node, level| {
+        if let Some(column) = node
+            .cast::<Var>()
+            .filter(|column| column.varlevelsup() == level)
+        {
             visit(column);
         }
         Step::Below
@@ -137,11 +149,15 @@ pub fn read_first<'t>(
     innermost: &[(Ref<'t, Query>, u32)],
     conditions: Conditions<'t>,
     answers: &[i32],
+    lifted: &[Ref<'t, CommonTableExpr>],
 ) {
     let Some((first, _)) = innermost.first() else {
         return;
     };
-    let mut withs = List::EMPTY;
+    for (query, depth) in innermost {
+        deepen(*query, *depth);
+    }
+    let mut withs = tree::list_of(lifted.iter().copied());
     for index in answers {
         let below = tree::entry(*first, *index).subquery();
         let below = below.expect("a joined answer");
@@ -174,6 +190,173 @@ pub fn read_first<'t>(
         }
     }
     query.set_cteList(withs.concat(query.cteList()));
+}
+
+/// Puts WITHs in the place of what is public in FROM of a query below the block, that many queries below it.
+pub fn lift<'t>(
+    query: Ref<'t, Query>,
+    tables: &[i32],
+    answers: &[i32],
+    level: u32,
+    lifted: &mut Vec<Ref<'t, CommonTableExpr>>,
+) {
+    for index in answers {
+        let entry = tree::entry(query, *index);
+        let below = entry.subquery().expect("a joined sub-query");
+        entry.set_subquery(Some(lift_query(below, level + 1, lifted)));
+    }
+    let mut conditions: Conditions = tables.iter().map(|i| (*i, Vec::new())).collect();
+    if let Some(from) = query.jointree() {
+        sift(from.node(), Vec::new(), &mut conditions);
+    }
+    for (index, conditions) in conditions {
+        let entry = tree::entry(query, index);
+        let columns = columns(entry, &used(query, index));
+        let body = make_query(query, entry, index, &columns, conditions);
+        let with = lifted_with(entry.relid(), &columns, body, lifted);
+        access::forget(entry);
+        replace(entry, &with.ctename(), level, with);
+    }
+}
+
+/// Puts a WITH in the place of a public sub-query, which is that many queries below the block.
+pub fn lift_query<'t>(
+    query: Ref<'t, Query>,
+    level: u32,
+    lifted: &mut Vec<Ref<'t, CommonTableExpr>>,
+) -> Ref<'t, Query> {
+    let columns = shown(query);
+    let with = lifted_with(Oid::INVALID, &columns, query, lifted);
+    all_of_with(&with.ctename(), level, with, &columns)
+}
+
+/// The WITH of a table or sub-query below a block: the same for the same.
+fn lifted_with<'t>(
+    relation: Oid,
+    columns: &[Column],
+    body: Ref<'t, Query>,
+    lifted: &mut Vec<Ref<'t, CommonTableExpr>>,
+) -> Ref<'t, CommonTableExpr> {
+    let is_it = |known: &&Ref<'t, CommonTableExpr>| {
+        known
+            .ctequery()
+            .is_some_and(|known| known.same(body.node()))
+    };
+    let with = lifted.iter().find(is_it).copied();
+    let with = with.unwrap_or_else(|| {
+        let number = LIFTED + i32::try_from(lifted.len()).expect("few sub-queries");
+        let with = make_with(body.memory(), &name(number, relation), columns);
+        with.set_ctequery(Some(body.node()));
+        lifted.push(with);
+        with
+    });
+    with.set_cterefcount(with.cterefcount() + 1);
+    with
+}
+
+/// The numbers of WITHs that queries below the block name: no entry of a range table has such a number.
+const LIFTED: i32 = 1_000_000;
+
+/// Moves the names of lifted WITHs in the queries below one that is itself that many queries below where the WITHs are.
+pub fn deepen(query: Ref<Query>, depth: u32) {
+    tree::search(query.node(), &mut |node, _| {
+        if let Some(query) = node.cast::<Query>() {
+            for entry in query.rtable() {
+                if relation_of(entry).is_some() {
+                    entry.set_ctelevelsup(entry.ctelevelsup() + depth);
+                }
+            }
+        }
+        Step::Below
+    });
+}
+
+/// `SELECT` of all columns of a function or of VALUES in FROM, as a sub-query in its place.
+pub fn select_all<'t>(query: Ref<'t, Query>, index: i32) -> Ref<'t, Query> {
+    let memory = query.memory();
+    let entry = tree::entry(query, index).copy();
+    let kinds = used_flat(query, index);
+    let names = entry.eref().map(|names| names.colnames().nodes().len());
+    let most = i16::try_from(names.unwrap_or_default()).expect("few columns");
+    let targets = (1..=most).map(|number| {
+        let value = match kinds.get(&number) {
+            Some(column) => {
+                let own = column.copy();
+                own.set_varlevelsup(0);
+                own.set_varno(1);
+                own.node()
+            }
+            // Nobody reads it.
+            None => tree::null(memory, pg_sys::INT4OID, -1, Oid::INVALID),
+        };
+        tree::target(value, number, "")
+    });
+    let below = memory.make::<Query>();
+    below.set_commandType(pg_sys::CmdType::CMD_SELECT);
+    below.set_canSetTag(true);
+    below.set_targetList(tree::list_of(targets));
+    below.set_rtable(tree::list_of([entry]));
+    below.set_jointree(Some(from_first(memory, None)));
+    forget_names(below.node());
+    below
+}
+
+/// The columns of an entry that a query uses, also by the names that its joins have for them.
+pub fn used_flat<'t>(query: Ref<'t, Query>, index: i32) -> BTreeMap<i16, Ref<'t, Var>> {
+    let mut found = BTreeMap::new();
+    let parts = [
+        query.targetList().node(),
+        query.jointree().map(Ref::node),
+        query.havingQual(),
+    ];
+    for part in parts.into_iter().flatten() {
+        each_column(tree::flatten_joins(query, part), &mut |column| {
+            if column.varno() == index {
+                found.insert(column.varattno(), column);
+            }
+        });
+    }
+    found
+}
+
+/// Leaves out of a sub-query what the query around it does not use.
+pub fn forget_unused<'t>(query: Ref<'t, Query>, used: &BTreeMap<i16, Ref<'t, Var>>) {
+    // A whole row is all of them.
+    if query.setOperations().is_some() || used.keys().any(|column| *column <= 0) {
+        return;
+    }
+    for target in query.targetList() {
+        let is_free = target.ressortgroupref() == 0 && !target.resjunk();
+        if let Some(value) = target
+            .expr()
+            .filter(|_| is_free && !used.contains_key(&target.resno()))
+        {
+            let (kind, modifier) = (tree::type_of(value), tree::modifier_of(value));
+            let null = tree::null(query.memory(), kind, modifier, tree::collation_of(value));
+            target.set_expr(Some(null));
+        }
+    }
+}
+
+/// Gives a sub-query in FROM a name for each of its columns, where some were added.
+pub fn add_column_names<'t>(entry: Ref<'t, RangeTblEntry>, query: Ref<'t, Query>) {
+    let Some(names) = entry.eref() else {
+        return;
+    };
+    let known = names.colnames().nodes().len();
+    let shown = shown(query);
+    if shown.len() > known {
+        let added = shown.iter().skip(known).map(|column| column.name.as_str());
+        let added = query.memory().strings(added);
+        names.set_colnames(names.colnames().concat(added));
+    }
+}
+
+/// Whether an entry is a table whose rows are where it says: no view, no partition, not on another server.
+pub fn is_plain(entry: Ref<RangeTblEntry>) -> bool {
+    let kind = entry.relkind() as u8;
+    (kind == pg_sys::RELKIND_RELATION || kind == pg_sys::RELKIND_MATVIEW)
+        && !tree::has_subclass(entry.relid())
 }
 
 /// What the names of these WITHs begin with. All other WITHs of a private query have the template's names.
@@ -261,7 +444,7 @@ pub fn used(query: Ref<Query>, index: i32) -> BTreeSet<i16> {
     ];
     for part in parts.into_iter().flatten() {
         each_column(part, &mut |column| {
-            if column.varno() == index && column.varlevelsup() == 0 {
+            if column.varno() == index {
                 used.insert(column.varattno());
             }
         });

@@ -122,6 +122,26 @@ impl TableLabel {
     }
 }
 
+impl TableLabel {
+    /// What holds where another table is read with this one.
+    pub fn with(self, other: &Self) -> Self {
+        let least = |one: Option<f64>, other: Option<f64>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        Self {
+            budget: self.budget,
+            groups: self.groups.max(other.groups),
+            rows: self.rows.max(other.rows),
+            epsilon: self.epsilon.min(other.epsilon),
+            delta: least(self.delta, other.delta),
+            auto_bounds: self.auto_bounds && other.auto_bounds,
+            min_people: self.min_people.max(other.min_people),
+            reuse: self.reuse.min(other.reuse),
+        }
+    }
+}
+
 impl ColumnLabel {
     /// # Errors
     /// Why the label is none.

@@ -24,6 +24,7 @@ mod normalize;
 mod outer_query;
 mod policy;
 mod price;
+mod private_relation;
 mod public_keys;
 mod rejection;
 mod released;

@@ -3,10 +3,11 @@
 
 use pgrx::pg_sys::{self, CommonTableExpr, Query, RTEKind, RangeTblEntry};
 
-use crate::gate::access;
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
 use crate::gate::policy::Policy;
+use crate::gate::{access, private_relation, released};
+
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref, Step};
 
@@ -138,20 +139,27 @@ fn inline_in<'t>(
 /// Puts a WITH where it is used: everywhere, if it only passes rows of a protected table on; else where rows of one are
 /// joined with the result of it, if it is used nowhere else.
 pub fn unwrap_withs(query: Ref<Query>, room: &mut Room) -> Result<(), Refusal> {
-    for with in query.cteList() {
+    // The last one first: what it names is in its place then.
+    for with in query.cteList().into_iter().rev() {
         let body = with.ctequery().and_then(|body| body.cast::<Query>());
         let Some(body) = body.filter(|_| !with.cterecursive()) else {
             continue;
         };
-        let uses = if passes_on(body) {
+        let uses = if !is_concerned(body) {
+            match released::check_read_first(body, u32::MAX) {
+                Ok(()) => uses_beside_private(query, with),
+                Err(_) => continue,
+            }
+        } else if passes_on(body) || private_relation::is_relation(body) {
             uses_everywhere(query, with)
         } else if with.cterefcount() == 1 && reads(query) && is_concerned(body) {
             uses(query, with, 0)
         } else {
             continue;
         };
-        // The last use has the body itself.
-        let copies = uses.len().saturating_sub(1);
+        // The last use has the body itself, if there is no other.
+        let is_all = i32::try_from(uses.len()).is_ok_and(|uses| uses == with.cterefcount());
+        let copies = uses.len().saturating_sub(usize::from(is_all));
         if copies > 0 {
             room.take(tree::size(body.node()), copies).ok_or_else(|| {
                 errors::too_large(
@@ -202,6 +210,25 @@ fn uses_everywhere<'t>(query: Ref<'t, Query>, with: Ref<'t, CommonTableExpr>) ->
     found
 }
 
+/// As above, for queries with private rows, and all below them.
+fn uses_beside_private<'t>(query: Ref<'t, Query>, with: Ref<'t, CommonTableExpr>) -> Vec<Use<'t>> {
+    let mut found = Vec::new();
+    // Of each query around the current one, whether private rows are in its FROM.
+    let mut around: Vec<bool> = Vec::new();
+    tree::search(query.node(), &mut |node, depth| {
+        if let Some(query) = node.cast::<Query>() {
+            around.truncate(usize::try_from(depth).expect("few levels"));
+            let is_beside = around.contains(&true) || private_relation::has_private(query);
+            around.push(is_beside);
+            if is_beside {
+                found.extend(uses(query, with, depth));
+            }
+        }
+        Step::Below
+    });
+    found
+}
+
 /// Puts the body of a WITH where it is named.
 fn put<'t>(entry: Ref<'t, RangeTblEntry>, body: Ref<'t, Query>, depth: u32) {
     let depth = i32::try_from(depth).expect("few levels");
@@ -217,16 +244,26 @@ fn put<'t>(entry: Ref<'t, RangeTblEntry>, body: Ref<'t, Query>, depth: u32) {
     entry.set_colcollations(List::EMPTY);
 }
 
+/// Whether a query takes rows together.
+pub fn is_block(query: Ref<Query>) -> bool {
+    query.hasAggs()
+        || !query.groupClause().is_empty()
+        || !query.groupingSets().is_empty()
+        || !query.distinctClause().is_empty()
+}
+
 /// Puts what only passes rows of a protected table on to the aggregates of this query into the query itself. Whether
 /// the query can still be looked at: a UNION ALL beside it would be pulled up too, and leaves no query.
 pub fn flatten(query: Ref<Query>) -> bool {
-    let is_block =
-        query.hasAggs() || !query.groupClause().is_empty() || !query.distinctClause().is_empty();
     let any = query
         .rtable()
         .into_iter()
         .any(|entry| entry.rtekind() == RTEKind::RTE_SUBQUERY);
-    if query.commandType() != pg_sys::CmdType::CMD_SELECT || !is_block || !any || !reads(query) {
+    if query.commandType() != pg_sys::CmdType::CMD_SELECT
+        || !is_block(query)
+        || !any
+        || !reads(query)
+    {
         return true;
     }
     // PostgreSQL 18 keeps the keys of GROUP BY apart, which pulling up would not follow.

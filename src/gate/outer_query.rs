@@ -11,7 +11,7 @@ use crate::gate::defence::Defence;
 use crate::gate::policy::quoted_name;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::Answer;
-use crate::pg::tree::{self, List, Memory, Ref, Step};
+use crate::pg::tree::{self, List, Memory, Ref};
 
 /// What the columns of the rewritten block stand for.
 struct Columns<'a, 't> {
@@ -109,24 +109,6 @@ pub fn outputs(query: Ref<Query>) -> impl Iterator<Item = Ref<Node>> {
     ]
     .into_iter()
     .flatten()
-}
-
-/// Whether a query names something of a query around it.
-fn names_outer(query: Ref<Node>) -> bool {
-    tree::search(query, &mut |node, level| {
-        let above = if let Some(column) = node.cast::<pg_sys::Var>() {
-            Some(column.varlevelsup())
-        } else if let Some(call) = node.cast::<Aggref>() {
-            Some(call.agglevelsup())
-        } else {
-            let grouping = node.cast::<GroupingFunc>();
-            grouping.map(|grouping| grouping.agglevelsup())
-        };
-        match above.is_some_and(|above| above >= level) {
-            true => Step::Stop,
-            false => Step::Below,
-        }
-    })
 }
 
 /// The columns of the rewritten block, without those that it is only ordered by.
@@ -228,7 +210,7 @@ impl<'t> Columns<'_, 't> {
     /// A sub-query among the answers: one that could stand alone.
     fn sublink(&mut self, link: Ref<'t, pg_sys::SubLink>) -> Ref<'t, Node> {
         let link = link.copy();
-        if link.subselect().is_some_and(names_outer) {
+        if link.subselect().is_some_and(tree::names_outer) {
             self.refuse(Reason::with_hint(
                 "a sub-query in the select list uses an outer column",
                 "Put the query into a WITH or a sub-query in FROM, and the other one around it.",

@@ -11,7 +11,7 @@ use pgrx::PgRelation;
 use pgrx::pg_sys::{self, Datum, Oid, TransactionId};
 
 use crate::gate::label::{self, ColumnLabel, TableLabel};
-use crate::gate::rejection::Checked;
+use crate::gate::rejection::{Checked, Reason};
 use crate::ledger::budgets::{self, Name};
 use crate::pg::nodes;
 use crate::pg::tree::text_of;
@@ -28,6 +28,8 @@ pub struct Policy {
     columns: BTreeMap<i16, Column>,
     /// Of all of it: another policy has another one.
     pub digest: [u8; 32],
+    /// Those of other tables that are read with it.
+    pub others: Vec<Rc<Policy>>,
 }
 
 /// A column.
@@ -150,7 +152,73 @@ impl Policy {
             label,
             columns,
             digest,
+            others: Vec::new(),
         })
+    }
+
+    /// The policy of tables that are read together: the limits of the strictest, and the most rows and groups.
+    pub fn together(first: &Rc<Self>, others: &[Rc<Self>]) -> Checked<Rc<Self>> {
+        let mut all: Vec<Rc<Self>> = Vec::new();
+        for policy in others {
+            let is_known = |known: &Rc<Self>| known.relation == policy.relation;
+            if policy.relation == first.relation || all.iter().any(is_known) {
+                continue;
+            }
+            if (policy.owner, &policy.label.budget) != (first.owner, &first.label.budget) {
+                return Err(Reason::with_hint(
+                    format!(
+                        "{} and {} are not of one owner and one budget",
+                        quoted_name(first.relation),
+                        quoted_name(policy.relation)
+                    ),
+                    "Tables about the same people that are asked together are protected with the same budget.",
+                ));
+            }
+            all.push(policy.clone());
+        }
+        if all.is_empty() {
+            return Ok(first.clone());
+        }
+        let label = all
+            .iter()
+            .fold(first.label.clone(), |label, other| label.with(&other.label));
+        let mut digest = Digest::default();
+        digest.add(&first.digest);
+        for policy in &all {
+            digest.add(&policy.digest);
+        }
+        Ok(Rc::new(Self {
+            relation: first.relation,
+            owner: first.owner,
+            unit: first.unit,
+            one_row_each: first.one_row_each,
+            label,
+            columns: BTreeMap::new(),
+            digest: digest.finish(),
+            others: all,
+        }))
+    }
+
+    /// As above, of tables as they are now; `None` if one is no longer protected.
+    pub fn of_all(relation: Oid, others: &[Oid]) -> Option<Checked<Rc<Self>>> {
+        let first = Self::of(relation)?;
+        let others: Option<Vec<_>> = others.iter().map(|other| Self::of(*other)).collect();
+        Some(Self::together(&first, &others?))
+    }
+
+    /// That of one of the tables.
+    pub fn of_table(&self, relation: Oid) -> Option<&Self> {
+        if relation == self.relation {
+            return Some(self);
+        }
+        let others = self.others.iter().map(Rc::as_ref);
+        others.into_iter().find(|other| other.relation == relation)
+    }
+
+    /// The transactions since which no two rows of a table have the same person, of tables where that is so.
+    pub fn indexes(&self) -> impl Iterator<Item = TransactionId> {
+        let others = self.others.iter().map(|other| other.one_row_each);
+        std::iter::once(self.one_row_each).chain(others).flatten()
     }
 
     /// The public bounds of a column.

@@ -1,16 +1,101 @@
 //! What was released already, in a query: a call that the gate made. It may be joined with private rows, as anything
 //! that is public.
 
-use pgrx::pg_sys::{self, Query};
+use pgrx::pg_sys::{self, Node, NodeTag, Query, RTEKind, RangeTblEntry};
 
 use crate::gate::answer::call;
 use crate::gate::expression::Checker;
 use crate::gate::rejection::{Checked, Reason};
-use crate::pg::tree::Ref;
+use crate::pg::procedure;
+use crate::pg::tree::{self, Ref, Step};
+
+/// Checks a sub-query that is read beside private rows, before the first of them: an answer, or one over tables that the
+/// role may read.
+pub fn check<'t>(query: Ref<'t, Query>, checker: &Checker<'t>) -> Checked<()> {
+    match tree::any(query.node(), is_call) {
+        true => check_released(query, checker),
+        false => check_public(query),
+    }
+}
+
+/// Whether a query names an answer.
+fn is_call(node: Ref<Node>) -> bool {
+    let entries = node.cast::<Query>().map(|query| query.rtable().nodes());
+    entries.unwrap_or_default().into_iter().any(call::is_answer)
+}
+
+/// Checks a sub-query over public tables. It may raise an error, or be slow, before the first private row, and no code
+/// of others runs in it.
+pub fn check_public(query: Ref<Query>) -> Checked<()> {
+    check_read_first(query, 0)?;
+    match tree::names_outer(query) {
+        false => Ok(()),
+        true => Err("LATERAL cannot be used".into()),
+    }
+}
+
+/// As above, of the body of a WITH, which may name others that are up to so many queries above it.
+pub fn check_read_first(query: Ref<Query>, above: u32) -> Checked<()> {
+    let has_code_of_others = tree::any(query.node(), |node| {
+        let function = if let Some(call) = node.cast::<pg_sys::FuncExpr>() {
+            call.funcid()
+        } else if let Some(call) = node.cast::<pg_sys::Aggref>() {
+            call.aggfnoid()
+        } else if let Some(call) = node.cast::<pg_sys::WindowFunc>() {
+            call.winfnoid()
+        } else if let Some(call) = node.operator() {
+            // SAFETY: a lookup in the catalog, into a field of a node that lives.
+            unsafe { pg_sys::set_opfuncid(call.pointer()) };
+            call.opfuncid()
+        } else {
+            return false;
+        };
+        !procedure::is_pinned(function)
+    });
+    let is_other = tree::search(query.node(), &mut |node, level| {
+        let is_plain = node.cast::<Query>().is_none_or(|query| {
+            let mut entries = query.rtable().into_iter();
+            query.commandType() == pg_sys::CmdType::CMD_SELECT
+                && query.rowMarks().is_empty()
+                && entries.all(|entry| is_public_entry(entry, level.saturating_add(above)))
+        });
+        // The conditions of a domain are its owner's code.
+        match is_plain && node.tag() != NodeTag::T_CoerceToDomain {
+            true => Step::Below,
+            false => Step::Stop,
+        }
+    });
+    if has_code_of_others || is_other || tree::is_volatile(query.node()) {
+        return Err(Reason::with_hint(
+            "a joined sub-query has functions or tables that cannot be read before the private rows",
+            "Use plain tables and functions of PostgreSQL that are not volatile; or join the result of the query.",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether an entry is read where it is, or in a WITH that is at most so many queries above its own.
+fn is_public_entry(entry: Ref<RangeTblEntry>, level: u32) -> bool {
+    match entry.rtekind() {
+        RTEKind::RTE_RELATION => {
+            let kind = entry.relkind() as u8;
+            [
+                pg_sys::RELKIND_RELATION,
+                pg_sys::RELKIND_MATVIEW,
+                pg_sys::RELKIND_PARTITIONED_TABLE,
+                pg_sys::RELKIND_VIEW,
+            ]
+            .contains(&kind)
+        }
+        RTEKind::RTE_CTE => entry.ctelevelsup() <= level,
+        RTEKind::RTE_TABLEFUNC | RTEKind::RTE_NAMEDTUPLESTORE => false,
+        _ => true,
+    }
+}
 
 /// Checks a sub-query that is joined inside of a block: what was released may be, with harmless expressions around it.
 /// They run beside private rows, so they must be total too.
-pub fn check_released<'t>(query: Ref<'t, Query>, checker: &Checker<'t>) -> Checked<()> {
+fn check_released<'t>(query: Ref<'t, Query>, checker: &Checker<'t>) -> Checked<()> {
     let entries = query.rtable().nodes();
     let is_released = query.commandType() == pg_sys::CmdType::CMD_SELECT
         && query.setOperations().is_none()
@@ -32,6 +117,7 @@ pub fn check_released<'t>(query: Ref<'t, Query>, checker: &Checker<'t>) -> Check
     let checker = Checker {
         query: None,
         root: checker.root,
+        around: None,
     };
     for target in query.targetList() {
         let expr = target.expr().expect("a target has an expression");

@@ -16,7 +16,7 @@ use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::{self, graft};
-use crate::gate::{access, aggregate_requests, allowance, outer_query};
+use crate::gate::{access, aggregate_requests, allowance, outer_query, private_relation};
 use crate::ledger::session;
 use crate::pg::extension;
 use crate::pg::procedure;
@@ -90,38 +90,17 @@ impl<'t> Gate<'t> {
         if self.around.len() == 1 {
             normalize::inline_functions(query, &mut self.depends, &mut self.room)?;
         }
-        normalize::unwrap_withs(query, &mut self.room)?;
-        if !normalize::flatten(query) {
-            return Err(errors::gated(
-                "in a sub-query",
-                "the table is in a UNION ALL",
-                "Put the UNION ALL into a WITH of its own, or ask about the table alone.",
-            ));
-        }
-        let entries = query.rtable().nodes();
-        let mut found = None;
-        for (i, entry) in entries.iter().enumerate() {
-            if entry.rtekind() != RTEKind::RTE_RELATION || !access::is_asked(query, *entry) {
-                continue;
-            }
-            let Some(policy) = Policy::of(entry.relid()) else {
-                continue;
-            };
-            self.touched = true;
-            if found.is_none() && access::is_denied(query, *entry) && may_ask(query, *entry)? {
-                found = Some((i32::try_from(i + 1).expect("few tables"), policy));
-            }
-        }
-        let Some((index, policy)) = found else {
+        let found = self.find(query)?;
+        let Some(policy) = found else {
             return self.pass_below(query);
         };
-        if self.is_preview(query, tree::entry(query, index)) {
-            for entry in entries {
-                if access::is_denied(query, entry)
-                    && Policy::of(entry.relid()).is_some()
-                    && access::is_only_read(query, entry)
-                    && may_ask(query, entry)?
-                {
+        let denied = self.denied(query)?;
+        if let Some(index) = denied.first()
+            && self.is_preview(query, tree::entry(query, *index))
+        {
+            for index in denied {
+                let entry = tree::entry(query, index);
+                if access::is_only_read(query, entry) {
                     make_empty(entry);
                 }
             }
@@ -130,26 +109,14 @@ impl<'t> Gate<'t> {
             from.set_quals(Some(tree::boolean(query.memory(), Some(false))));
             return self.pass_below(query);
         }
-        // What is joined may be a block of its own, and is one before this one is looked at.
-        for entry in entries
-            .iter()
-            .filter(|entry| entry.rtekind() == RTEKind::RTE_SUBQUERY)
-        {
-            if let Some(below) = entry.subquery() {
-                self.pass(below)?;
-            }
-        }
-        for with in query.cteList() {
-            if let Some(below) = with.ctequery().and_then(|query| query.cast()) {
-                self.pass(below)?;
-            }
-        }
+        self.prepare(query)?;
         let relation = policy.relation;
         let example = policy.example();
-        let (owner, unit) = (policy.owner, policy.unit);
-        let rewritten = self.rewrite(query, index, policy);
+        let rewritten = self.rewrite(query);
         if rewritten.is_err() && !Defence::Refuse.stands() {
-            access::lend(query, tree::entry(query, index), owner, unit);
+            for index in self.denied(query)? {
+                access::lend(query, tree::entry(query, index), policy.owner, policy.unit);
+            }
             return Ok(());
         }
         rewritten.map_err(|reason| {
@@ -162,6 +129,129 @@ impl<'t> Gate<'t> {
         // Sub-queries among its answers stand beside it now.
         let mut below = outer_query::outputs(query).flat_map(tree::queries_at);
         below.try_for_each(|below| self.pass(below))
+    }
+
+    /// Brings a query into its shape, and looks for the first protected table in it that the role may only ask about; if
+    /// it is a block, also in the private relations of its FROM.
+    fn find(&mut self, query: Ref<'t, Query>) -> Result<Option<Rc<Policy>>, Refusal> {
+        self.shape(query)?;
+        for entry in query.rtable() {
+            let is_table = entry.rtekind() == RTEKind::RTE_RELATION;
+            self.touched |=
+                is_table && access::is_asked(query, entry) && Policy::of(entry.relid()).is_some();
+        }
+        let denied = self.denied(query)?;
+        if let Some(index) = denied.first() {
+            return Ok(Policy::of(tree::entry(query, *index).relid()));
+        }
+        if !normalize::is_block(query) {
+            return Ok(None);
+        }
+        for entry in query.rtable() {
+            let below = entry
+                .subquery()
+                .filter(|_| entry.rtekind() == RTEKind::RTE_SUBQUERY);
+            if let Some(below) = below.filter(|below| private_relation::is_relation(*below)) {
+                let first = self.first_policy(below)?;
+                if first.is_some() {
+                    return Ok(first);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The policy of the first table that a private relation reads.
+    fn first_policy(&mut self, query: Ref<'t, Query>) -> Result<Option<Rc<Policy>>, Refusal> {
+        stack::check();
+        if let Some(index) = self.denied(query)?.first() {
+            return Ok(Policy::of(tree::entry(query, *index).relid()));
+        }
+        for entry in query.rtable() {
+            if let Some(below) = entry
+                .subquery()
+                .filter(|_| entry.rtekind() == RTEKind::RTE_SUBQUERY)
+                && let Some(first) = self.first_policy(below)?
+            {
+                return Ok(Some(first));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What views, tools and WITH put around tables is taken away.
+    fn shape(&mut self, query: Ref<'t, Query>) -> Result<(), Refusal> {
+        normalize::unwrap_withs(query, &mut self.room)?;
+        match normalize::flatten(query) {
+            true => Ok(()),
+            false => Err(errors::gated(
+                "in a sub-query",
+                "the table is in a UNION ALL",
+                "Put the UNION ALL into a WITH of its own, or ask about the table alone.",
+            )),
+        }
+    }
+
+    /// The protected tables of a query that the role may ask about, and not read.
+    fn denied(&self, query: Ref<'t, Query>) -> Result<Vec<i32>, Refusal> {
+        let mut found = Vec::new();
+        for (entry, index) in query.rtable().into_iter().zip(1..) {
+            if entry.rtekind() == RTEKind::RTE_RELATION
+                && Policy::of(entry.relid()).is_some()
+                && access::is_denied(query, entry)
+                && may_ask(query, entry)?
+            {
+                found.push(index);
+            }
+        }
+        Ok(found)
+    }
+
+    /// What stands in a query over private rows may be a block of its own, and is one before the query is looked at; or
+    /// it is a private relation, of which the same holds.
+    fn prepare(&mut self, query: Ref<'t, Query>) -> Result<(), Refusal> {
+        stack::check();
+        for entry in query.rtable() {
+            let below = entry
+                .subquery()
+                .filter(|_| entry.rtekind() == RTEKind::RTE_SUBQUERY);
+            let Some(below) = below else {
+                continue;
+            };
+            match private_relation::is_relation(below) {
+                true => self.prepare_below(below)?,
+                false => self.pass(below)?,
+            }
+        }
+        for with in query.cteList() {
+            if let Some(below) = with.ctequery().and_then(|query| query.cast()) {
+                self.pass(below)?;
+            }
+        }
+        let parts = [
+            query.targetList().node(),
+            query.jointree().map(Ref::node),
+            query.havingQual(),
+        ];
+        for below in parts.into_iter().flatten().flat_map(tree::queries_at) {
+            // An answer that names nothing of the rows around it is one for all of them.
+            let is_answer = normalize::is_block(below)
+                && !tree::names_outer(below)
+                && !private_relation::is_relation(below);
+            match is_answer {
+                true => self.pass(below)?,
+                false => self.prepare_below(below)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// As above, of a query below one that is prepared.
+    fn prepare_below(&mut self, query: Ref<'t, Query>) -> Result<(), Refusal> {
+        self.around.push((query, None));
+        let prepared = self.shape(query).and_then(|()| self.prepare(query));
+        self.around.pop();
+        prepared
     }
 
     /// Looks at everything below a query that is no block itself.
@@ -204,9 +294,9 @@ impl<'t> Gate<'t> {
             .any(|(query, known)| *known.get_or_insert_with(|| has_no_rows(*query)))
     }
 
-    fn rewrite(&mut self, query: Ref<'t, Query>, index: i32, policy: Rc<Policy>) -> Checked<()> {
-        let epsilon = self.epsilon(&policy)?;
-        let block = Block::recognise(query, index, policy, self.parameters)?;
+    fn rewrite(&mut self, query: Ref<'t, Query>) -> Checked<()> {
+        let block = Block::recognise(query, self.parameters)?;
+        let epsilon = self.epsilon(&block.policy)?;
         let price = Price::of(epsilon, block.policy.limits(block.payer())?);
         let keys = block.keys()?;
         let asked = aggregate_requests::collect(&block)?;

@@ -128,7 +128,7 @@ pub fn write<'t>(
     let is_row = block.has_one_row_each();
     let groups = aggregate_requests::groups(block, asked)?;
     // A table with an index over all of it has no other below it in which the column could be NULL.
-    let has_person = is_row && block.policy.is_not_null(block.policy.unit);
+    let has_person = is_row && block.has_person();
     let mut template = Template {
         block,
         has_person,
@@ -196,6 +196,12 @@ pub fn write<'t>(
     }
     let bill = Bill {
         relation: block.policy.relation,
+        others: block
+            .policy
+            .others
+            .iter()
+            .map(|other| other.relation)
+            .collect(),
         payer: block.payer(),
         spent: template.spent,
         mechanisms: template.mechanisms.join(", "),

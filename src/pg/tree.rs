@@ -233,6 +233,7 @@ unsafe extern "C-unwind" {
         limit: i32,
     ) -> *mut pg_sys::List;
     fn contain_mutable_functions(node: *mut Node) -> bool;
+    fn contain_volatile_functions(node: *mut Node) -> bool;
     fn setup_parse_fixed_parameters(state: *mut pg_sys::ParseState, types: *const Oid, count: i32);
 }
 
@@ -552,10 +553,123 @@ pub fn sort_group_target<'t>(
     target.expect("a clause has a target")
 }
 
+/// A clause that sorts by a target of a query, which gets a number if it has none; `None` if its type has no order.
+pub fn sort_by<'t>(
+    target: Ref<'t, pg_sys::TargetEntry>,
+    targets: List<'t, pg_sys::TargetEntry>,
+) -> Option<Ref<'t, pg_sys::SortGroupClause>> {
+    let kind = type_of(target.expr()?);
+    let wanted = pg_sys::TYPECACHE_LT_OPR | pg_sys::TYPECACHE_EQ_OPR;
+    // SAFETY: a lookup in the catalog, whose entry stays for good.
+    let (less, equal) = unsafe {
+        let entry = pg_sys::lookup_type_cache(kind, wanted as i32);
+        ((*entry).lt_opr, (*entry).eq_opr)
+    };
+    if less == Oid::INVALID || equal == Oid::INVALID {
+        return None;
+    }
+    if target.ressortgroupref() == 0 {
+        let numbers = targets.into_iter().map(|target| target.ressortgroupref());
+        target.set_ressortgroupref(numbers.max().unwrap_or_default() + 1);
+    }
+    let number = target.ressortgroupref();
+    let clause = target.memory().make::<pg_sys::SortGroupClause>();
+    clause.set_tleSortGroupRef(number);
+    clause.set_eqop(equal);
+    clause.set_sortop(less);
+    clause.set_hashable(false);
+    Some(clause)
+}
+
+/// A column of an entry of FROM; `None` if it has no such column.
+pub fn column<'t>(query: Ref<'t, Query>, index: i32, number: i16) -> Option<Ref<'t, Node>> {
+    let entry = entry(query, index);
+    let memory = query.memory();
+    if let Some(below) = entry.subquery() {
+        let mut targets = below.targetList().into_iter();
+        let target = targets.find(|target| target.resno() == number)?;
+        let value = target.expr()?;
+        let (kind, modifier) = (type_of(value), modifier_of(value));
+        return Some(var(
+            memory,
+            index,
+            number,
+            kind,
+            modifier,
+            collation_of(value),
+        ));
+    }
+    let (mut kind, mut modifier, mut collation) = (Oid::INVALID, 0, Oid::INVALID);
+    // SAFETY: a lookup in the catalog, into three variables.
+    unsafe {
+        pg_sys::get_atttypetypmodcoll(
+            entry.relid(),
+            number,
+            &raw mut kind,
+            &raw mut modifier,
+            &raw mut collation,
+        );
+    }
+    Some(var(memory, index, number, kind, modifier, collation))
+}
+
+/// The condition that a value is there.
+pub fn is_not_null(value: Ref<Node>) -> Ref<Node> {
+    let test = value.memory().make::<pg_sys::NullTest>();
+    test.set_arg(Some(value));
+    test.set_nulltesttype(pg_sys::NullTestType::IS_NOT_NULL);
+    test.set_location(-1);
+    test.node()
+}
+
+/// The key of GROUP BY that an expression represents, on servers where one does; else the expression.
+pub fn ungrouped<'t>(query: Ref<'t, Query>, node: Ref<'t, Node>) -> Ref<'t, Node> {
+    #[cfg(feature = "pg18")]
+    if let Some(column) = node.cast::<pg_sys::Var>()
+        && column.varlevelsup() == 0
+    {
+        let entry = entry(query, column.varno());
+        if entry.rtekind() == pg_sys::RTEKind::RTE_GROUP {
+            let place = usize::try_from(column.varattno() - 1).ok();
+            let keys = entry.groupexprs().nodes();
+            return place
+                .and_then(|place| keys.get(place).copied())
+                .unwrap_or(node);
+        }
+    }
+    #[cfg(not(feature = "pg18"))]
+    let _ = query;
+    node
+}
+
 /// Whether there is a sub-query in an expression.
 pub fn has_sublinks(node: Ref<Node>) -> bool {
     // SAFETY: an expression that lives.
     unsafe { pg_sys::checkExprHasSubLink(node.pointer()) }
+}
+
+/// Whether a query names something of a query around it.
+pub fn names_outer<T: node::Tagged>(query: Ref<T>) -> bool {
+    search(query.node(), &mut |node, level| {
+        let above = if let Some(column) = node.cast::<pg_sys::Var>() {
+            Some(column.varlevelsup())
+        } else if let Some(call) = node.cast::<pg_sys::Aggref>() {
+            Some(call.agglevelsup())
+        } else {
+            let grouping = node.cast::<pg_sys::GroupingFunc>();
+            grouping.map(|grouping| grouping.agglevelsup())
+        };
+        match above.is_some_and(|above| above >= level) {
+            true => Step::Stop,
+            false => Step::Below,
+        }
+    })
+}
+
+/// Whether an expression, or a query, has a function that may answer differently each time.
+pub fn is_volatile(node: Ref<Node>) -> bool {
+    // SAFETY: an expression or a query that lives.
+    unsafe { pg_guard_ffi_boundary(|| contain_volatile_functions(node.pointer())) }
 }
 
 /// Whether an expression depends on more than its values: on settings, the time, the role.

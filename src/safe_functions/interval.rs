@@ -45,6 +45,11 @@ impl Interval {
         (self.lo.is_finite() && self.hi.is_finite()).then_some((self.lo, self.hi))
     }
 
+    /// Both ends, which may be infinite.
+    pub fn limits(self) -> (f64, f64) {
+        (self.lo, self.hi)
+    }
+
     fn is_nowhere(self) -> bool {
         self.lo > self.hi
     }

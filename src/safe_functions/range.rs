@@ -13,49 +13,59 @@ use crate::pg::stack;
 use crate::safe_functions::interval::Interval;
 use crate::safe_functions::wrap;
 
+/// What is known of the leaves of an expression.
+type Known<'a> = (Column<'a>, Call<'a>);
+
 /// Where a column lies: the number of its table in the query, and its own.
 type Column<'a> = &'a dyn Fn(i32, i16) -> Option<(f64, f64)>;
 
-/// The least and the greatest value of an expression, if they are known.
+/// Where the answer of an aggregate or a window function lies.
+type Call<'a> = &'a dyn Fn(*mut Node) -> Option<(f64, f64)>;
+
+/// The least and the greatest value of an expression; infinite, where nothing bounds it.
 ///
 /// # Safety
 /// An expression of a tree that lives, with constants folded. The caller is below a guard.
-pub unsafe fn range(expression: *mut Node, column: Column) -> Option<(f64, f64)> {
+pub unsafe fn range(expression: *mut Node, column: Column, call: Call) -> (f64, f64) {
     // SAFETY: the caller guarantees it.
-    unsafe { of(expression, column) }.ends()
+    unsafe { of(expression, (column, call)) }.limits()
 }
 
 /// # Safety
 /// As [`range`].
-unsafe fn of(expression: *mut Node, column: Column) -> Interval {
+unsafe fn of(expression: *mut Node, known: Known) -> Interval {
     if expression.is_null() {
         return Interval::ANYWHERE;
     }
     // SAFETY: the caller guarantees it; each cast follows a look at the tag.
     unsafe {
         stack::check();
-        let all = |list| elements::<Node>(list).map(|node| of(node, column));
+        let all = |list| elements::<Node>(list).map(|node| of(node, known));
         match (*expression).type_ {
             NodeTag::T_Const => constant(expression),
             NodeTag::T_Var => {
                 let var = expression.cast::<pg_sys::Var>();
-                let known =
-                    ((*var).varlevelsup == 0).then(|| column((*var).varno, (*var).varattno));
-                let known = known.flatten();
-                known.map_or(Interval::ANYWHERE, |(lo, hi)| Interval::new(lo, hi))
+                let bounds =
+                    ((*var).varlevelsup == 0).then(|| known.0((*var).varno, (*var).varattno));
+                let bounds = bounds.flatten();
+                bounds.map_or(Interval::ANYWHERE, |(lo, hi)| Interval::new(lo, hi))
+            }
+            NodeTag::T_Aggref | NodeTag::T_WindowFunc => {
+                let bounds = known.1(expression);
+                bounds.map_or(Interval::ANYWHERE, |(lo, hi)| Interval::new(lo, hi))
             }
             NodeTag::T_RelabelType => of(
                 (*expression.cast::<pg_sys::RelabelType>()).arg.cast(),
-                column,
+                known,
             ),
             NodeTag::T_CaseExpr => {
                 let case = expression.cast::<pg_sys::CaseExpr>();
                 let results = elements::<pg_sys::CaseWhen>((*case).args)
-                    .map(|when| of((*when).result.cast(), column));
+                    .map(|when| of((*when).result.cast(), known));
                 let otherwise = if (*case).defresult.is_null() {
                     Interval::NOWHERE
                 } else {
-                    of((*case).defresult.cast(), column)
+                    of((*case).defresult.cast(), known)
                 };
                 results.fold(otherwise, Interval::hull)
             }
@@ -65,7 +75,7 @@ unsafe fn of(expression: *mut Node, column: Column) -> Interval {
             }
             NodeTag::T_NullIfExpr => {
                 let first = elements::<Node>((*expression.cast::<pg_sys::OpExpr>()).args).next();
-                first.map_or(Interval::ANYWHERE, |first| of(first, column))
+                first.map_or(Interval::ANYWHERE, |first| of(first, known))
             }
             NodeTag::T_MinMaxExpr => {
                 let choice = expression.cast::<pg_sys::MinMaxExpr>();
@@ -88,13 +98,13 @@ unsafe fn of(expression: *mut Node, column: Column) -> Interval {
                     pg_sys::InvalidOid => pg_sys::get_opcode((*call).opno),
                     known => known,
                 };
-                called(function, &arguments((*call).args), column)
+                called(function, &arguments((*call).args), known)
             }
             NodeTag::T_FuncExpr => match wrap::original(expression) {
-                Some((function, arguments)) => called(function, &arguments, column),
+                Some((function, arguments)) => called(function, &arguments, known),
                 None => {
                     let call = expression.cast::<pg_sys::FuncExpr>();
-                    called((*call).funcid, &arguments((*call).args), column)
+                    called((*call).funcid, &arguments((*call).args), known)
                 }
             },
             _ => Interval::ANYWHERE,
@@ -205,10 +215,10 @@ unsafe fn whole(expression: *mut Node) -> Option<i32> {
 ///
 /// # Safety
 /// Expressions of a tree that lives.
-unsafe fn called(function: Oid, arguments: &[*mut Node], column: Column) -> Interval {
+unsafe fn called(function: Oid, arguments: &[*mut Node], known: Known) -> Interval {
     let at = |i: usize| match arguments.get(i) {
         // SAFETY: the caller guarantees it.
-        Some(node) => unsafe { of(*node, column) },
+        Some(node) => unsafe { of(*node, known) },
         None => Interval::ANYWHERE,
     };
     // SAFETY: the same.

@@ -3,6 +3,7 @@
 mod answers;
 mod bounding;
 mod gaussian;
+mod own_rows;
 mod queries;
 mod refusals;
 mod statements;

@@ -42,7 +42,10 @@ pub fn key(question: &Question, settled: Ref<Query>) -> Key {
     digest.add(&pg_sys::PG_VERSION_NUM.to_le_bytes());
     // SAFETY: a number of this process.
     let database = unsafe { pg_sys::MyDatabaseId };
-    for number in [database, reader, question.bill.relation] {
+    for number in [database, reader]
+        .into_iter()
+        .chain(question.bill.relations())
+    {
         digest.add(&number.to_u32().to_le_bytes());
     }
     digest.add(&question.policy);

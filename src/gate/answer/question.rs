@@ -17,7 +17,7 @@ use crate::pg::tree::{self, Ref, Step};
 use crate::pg::tree_text;
 
 /// The version of the form below, and of what is in it.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 thread_local! {
     /// The secret of this process, with its number: a process that forks has another.
@@ -76,8 +76,12 @@ impl Question {
         ] {
             payload.extend_from_slice(&number.to_le_bytes());
         }
-        for number in [epsilon, rho, delta, mechanisms.len() as i64] {
+        let (length, others) = (mechanisms.len() as i64, &self.bill.others);
+        for number in [epsilon, rho, delta, length, others.len() as i64] {
             payload.extend_from_slice(&number.to_le_bytes());
+        }
+        for other in others {
+            payload.extend_from_slice(&other.to_u32().to_le_bytes());
         }
         payload.extend_from_slice(&self.policy);
         payload.extend_from_slice(mechanisms);
@@ -97,11 +101,16 @@ impl Question {
             *number = u32::from_le_bytes(*take(&mut rest)?);
         }
         let [version, reader, relation, payer] = numbers;
-        let mut amounts = [0; 4];
+        let mut amounts = [0; 5];
         for amount in &mut amounts {
             *amount = i64::from_le_bytes(*take(&mut rest)?);
         }
-        let [epsilon, rho, delta, length] = amounts;
+        let [epsilon, rho, delta, length, others] = amounts;
+        let others = (0..others).map(|_| {
+            let other = u32::from_le_bytes(*take(&mut rest)?);
+            Some(Oid::from_u32(other))
+        });
+        let others = others.collect::<Option<Vec<_>>>()?;
         let policy = *take::<32>(&mut rest)?;
         let (mechanisms, tree) = rest.split_at_checked(usize::try_from(length).ok()?)?;
         (version == VERSION).then(|| Self {
@@ -109,6 +118,7 @@ impl Question {
             policy,
             bill: Bill {
                 relation: Oid::from_u32(relation),
+                others,
                 payer: Oid::from_u32(payer),
                 spent: Spent {
                     epsilon,

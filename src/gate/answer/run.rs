@@ -136,12 +136,15 @@ fn read<'t>(memory: tree::Memory<'t>, question: &Question) -> Result<Ref<'t, Que
 }
 
 /// The policy, if it still is what the question was written for.
-fn policy(question: &Question) -> Result<std::rc::Rc<Policy>, Refusal> {
-    let relation = question.bill.relation;
-    let policy = Policy::of(relation).ok_or_else(|| errors::not_allowed(&quoted_name(relation)))?;
+pub fn policy(question: &Question) -> Result<std::rc::Rc<Policy>, Refusal> {
+    let bill = &question.bill;
+    let name = quoted_name(bill.relation);
+    let policy = Policy::of_all(bill.relation, &bill.others);
+    let policy = policy.ok_or_else(|| errors::not_allowed(&name))?;
+    let policy = policy.map_err(|_| errors::policy_changed(&name))?;
     match policy.digest == question.policy || !Defence::Again.stands() {
         true => Ok(policy),
-        false => Err(errors::policy_changed(&quoted_name(relation))),
+        false => Err(errors::policy_changed(&name)),
     }
 }
 
@@ -167,9 +170,8 @@ impl Keeping {
 /// STABLE, a cursor and COPY have the snapshot of a statement that may have waited for long. A transaction that keeps
 /// its snapshot has plans that look for no index.
 fn is_older_than_its_index(policy: &Policy, snapshot: Snapshot) -> bool {
-    policy
-        .one_row_each
-        .is_some_and(|since| !session::keeps_a_snapshot() && !session::is_seen(since, snapshot))
+    let is_new = |since| !session::is_seen(since, snapshot);
+    !session::keeps_a_snapshot() && policy.indexes().any(is_new)
 }
 
 /// Whether the answer of a question without parameters is kept now, so that it costs nothing.

@@ -8,6 +8,7 @@ use crate::gate::block::Block;
 use crate::gate::defence::Defence;
 use crate::gate::inputs;
 use crate::gate::normalize::Room;
+use crate::gate::policy::Policy;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::Written;
 use crate::pg::tree::{self, Ref, Step};
@@ -74,7 +75,9 @@ pub fn build<'t>(
         }
     }
     if Defence::Inputs.stands() {
-        inputs::read_first(query, &innermost, conditions, &block.answers);
+        let from = &block.from;
+        let lifted = from.shared().lifted.borrow();
+        inputs::read_first(query, &innermost, conditions, &from.answers, &lifted);
     }
     Ok(query)
 }
@@ -126,8 +129,24 @@ fn graft<'t>(source: Ref<'t, Query>, query: Ref<'t, Query>, block: &Block<'t>) {
     own.set_fromlist(from.fromlist());
     own.set_quals(tree::both(from.quals(), own.quals()));
     query.set_hasRowSecurity(source.hasRowSecurity());
-    let entry = tree::entry(query, block.index);
-    access::lend(query, entry, block.policy.owner, block.policy.unit);
+    query.set_hasSubLinks(source.hasSubLinks());
+    lend(query, &block.policy);
+}
+
+/// Lends the protected tables of a block to the query that reads them, and to those below it.
+fn lend(query: Ref<Query>, policy: &Policy) {
+    tree::search(query.node(), &mut |node, _| {
+        let Some(query) = node.cast::<Query>() else {
+            return Step::Below;
+        };
+        for entry in query.rtable() {
+            let found = policy.of_table(entry.relid());
+            if let Some(found) = found.filter(|_| access::is_denied(query, entry)) {
+                access::lend(query, entry, found.owner, found.unit);
+            }
+        }
+        Step::Below
+    });
 }
 
 /// Runs with the rights of the extension's schema, in which the analyst has none. Where it ends by an ERROR, the

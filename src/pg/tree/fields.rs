@@ -111,8 +111,9 @@ fields! {
         value groupDistinct / set_groupDistinct: bool,
         list groupingSets / set_groupingSets: pg_sys::GroupingSet,
         node havingQual / set_havingQual: Node,
-        list windowClause: Node,
+        list windowClause / set_windowClause: pg_sys::WindowClause,
         list distinctClause / set_distinctClause: pg_sys::SortGroupClause,
+        list sortClause / set_sortClause: pg_sys::SortGroupClause,
         node limitOffset / set_limitOffset: Node,
         node limitCount / set_limitCount: Node,
         list rowMarks: Node,
@@ -142,7 +143,7 @@ fields! {
         list coltypes (set_coltypes): Oid,
         list coltypmods (set_coltypmods): i32,
         list colcollations (set_colcollations): Oid,
-        #[cfg(feature = "pg18")] list groupexprs (set_groupexprs): Node,
+        #[cfg(feature = "pg18")] list groupexprs / set_groupexprs: Node,
         node alias / set_alias: pg_sys::Alias,
         node eref / set_eref: pg_sys::Alias,
         value lateral: bool,
@@ -177,23 +178,42 @@ fields! {
     }
     TargetEntry {
         node expr / set_expr: Node,
-        value resno: pg_sys::AttrNumber,
-        text resname,
-        value resjunk: bool,
+        value resno / set_resno: pg_sys::AttrNumber,
+        text resname / set_resname,
+        value ressortgroupref / set_ressortgroupref: u32,
+        value resjunk / set_resjunk: bool,
         value resorigtbl (set_resorigtbl): Oid,
         value resorigcol (set_resorigcol): pg_sys::AttrNumber,
     }
     SortGroupClause {
-        value tleSortGroupRef: u32,
-        value eqop: Oid,
-        value sortop: Oid,
+        value tleSortGroupRef / set_tleSortGroupRef: u32,
+        value eqop / set_eqop: Oid,
+        value sortop / set_sortop: Oid,
+        value hashable (set_hashable): bool,
+    }
+    WindowClause {
+        list partitionClause: pg_sys::SortGroupClause,
+        list orderClause / set_orderClause: pg_sys::SortGroupClause,
+        value frameOptions: i32,
+        node startOffset / set_startOffset: Node,
+        node endOffset / set_endOffset: Node,
+        value winref / set_winref: u32,
+        value copiedOrder (set_copiedOrder): bool,
+    }
+    SetOperationStmt {
+        node larg: Node,
+        node rarg: Node,
+        list groupClauses: pg_sys::SortGroupClause,
+    }
+    Alias {
+        list colnames / set_colnames: pg_sys::String,
     }
 
     // Expressions.
     Var {
         value varno / set_varno: i32,
         value varattno: pg_sys::AttrNumber,
-        value varlevelsup: u32,
+        value varlevelsup / set_varlevelsup: u32,
         value varnosyn (set_varnosyn): u32,
         value varattnosyn (set_varattnosyn): pg_sys::AttrNumber,
     }
@@ -210,10 +230,11 @@ fields! {
     Aggref {
         value aggfnoid / set_aggfnoid: Oid,
         list aggargtypes (set_aggargtypes): Oid,
-        value aggtype: Oid,
-        list aggdirectargs: Node,
+        value aggtype / set_aggtype: Oid,
+        value inputcollid: Oid,
+        list aggdirectargs / set_aggdirectargs: Node,
         list args / set_args: pg_sys::TargetEntry,
-        list aggorder: pg_sys::SortGroupClause,
+        list aggorder / set_aggorder: pg_sys::SortGroupClause,
         list aggdistinct: pg_sys::SortGroupClause,
         node aggfilter / set_aggfilter: Node,
         value aggvariadic: bool,
@@ -225,7 +246,13 @@ fields! {
         value agglevelsup: u32,
     }
     WindowFunc {
-        value winfnoid: Oid,
+        value winfnoid / set_winfnoid: Oid,
+        value wintype / set_wintype: Oid,
+        value inputcollid: Oid,
+        list args / set_args: Node,
+        node aggfilter / set_aggfilter: Node,
+        value winref / set_winref: u32,
+        value winagg: bool,
     }
     FuncExpr {
         value funcid: Oid,
@@ -248,8 +275,10 @@ fields! {
         list args / set_args: Node,
     }
     MinMaxExpr {
-        value minmaxtype: Oid,
+        value minmaxtype / set_minmaxtype: Oid,
         value inputcollid: Oid,
+        value op (set_op): pg_sys::MinMaxOp::Type,
+        value location (set_location): i32,
         list args / set_args: Node,
     }
     BoolExpr {
@@ -260,11 +289,14 @@ fields! {
         list args / set_args: Node,
     }
     CaseExpr {
+        value casetype (set_casetype): Oid,
+        value location (set_location): i32,
         node arg / set_arg: Node,
         list args / set_args: Node,
         node defresult / set_defresult: Node,
     }
     CaseWhen {
+        value location (set_location): i32,
         node expr / set_expr: Node,
         node result / set_result: Node,
     }
@@ -302,7 +334,7 @@ fields! {
     SubLink {
         value subLinkType: pg_sys::SubLinkType::Type,
         node testexpr / set_testexpr: Node,
-        node subselect: Node,
+        node subselect / set_subselect: Node,
     }
     SQLValueFunction {
         value op: pg_sys::SQLValueFunctionOp::Type,

@@ -86,8 +86,9 @@ kinds! {
     PlanInvalItem T_PlanInvalItem, PlannedStmt T_PlannedStmt, PlannerGlobal T_PlannerGlobal,
     PlannerInfo T_PlannerInfo, Query T_Query, RangeTblEntry T_RangeTblEntry, RangeTblFunction T_RangeTblFunction,
     RangeTblRef T_RangeTblRef, RawStmt T_RawStmt, RelabelType T_RelabelType,
-    ScalarArrayOpExpr T_ScalarArrayOpExpr, SortGroupClause T_SortGroupClause, SQLValueFunction T_SQLValueFunction,
-    String T_String, SubLink T_SubLink, TargetEntry T_TargetEntry, Var T_Var, WindowFunc T_WindowFunc,
+    ScalarArrayOpExpr T_ScalarArrayOpExpr, SetOperationStmt T_SetOperationStmt, SortGroupClause T_SortGroupClause,
+    SQLValueFunction T_SQLValueFunction, String T_String, SubLink T_SubLink, TargetEntry T_TargetEntry, Var T_Var,
+    WindowClause T_WindowClause, WindowFunc T_WindowFunc,
 }
 
 #[cfg(not(feature = "pg15"))]

@@ -1,0 +1,92 @@
+//! What is public of the columns of private rows.
+
+use std::rc::Rc;
+
+use crate::gate::policy::Policy;
+
+/// What is public of a column.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    /// Its bounds; an end may be infinite.
+    pub bounds: Option<(f64, f64)>,
+    pub is_never_null: bool,
+    /// The list of its values.
+    pub values: Option<Rc<[String]>>,
+}
+
+impl Facts {
+    /// What holds of a column that has values of both.
+    pub fn or(self, other: Self) -> Self {
+        let hull = |one: (f64, f64), other: (f64, f64)| (one.0.min(other.0), one.1.max(other.1));
+        Self {
+            bounds: self
+                .bounds
+                .zip(other.bounds)
+                .map(|(one, other)| hull(one, other)),
+            is_never_null: self.is_never_null && other.is_never_null,
+            values: self.values.filter(|_| false),
+        }
+    }
+}
+
+/// Whether no two rows have the same person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OneRow {
+    /// Several may have.
+    No,
+    /// As a unique index says, which a snapshot may be older than.
+    Indexed,
+    /// As the query says.
+    Always,
+}
+
+/// An entry of FROM whose rows are private.
+pub struct Source {
+    pub rows: Rows,
+    /// The column that names the person.
+    pub person: i16,
+    pub one_row: OneRow,
+    /// Whether it may be missing, in an outer join.
+    pub is_nullable: bool,
+}
+
+/// What the rows of a source are.
+pub enum Rows {
+    Table(Rc<Policy>),
+    /// Of a sub-query, with what is known of its columns.
+    Query(Vec<Facts>),
+}
+
+impl Source {
+    fn facts(&self, column: i16) -> Option<&Facts> {
+        let Rows::Query(facts) = &self.rows else {
+            return None;
+        };
+        facts.get(usize::try_from(column).ok()?.checked_sub(1)?)
+    }
+
+    /// The public bounds of a column.
+    pub fn bounds(&self, column: i16) -> Option<(f64, f64)> {
+        match &self.rows {
+            Rows::Table(policy) => policy.bounds(column),
+            Rows::Query(_) => self.facts(column)?.bounds,
+        }
+    }
+
+    /// The public list of a column's values.
+    pub fn values(&self, column: i16) -> Option<&[String]> {
+        match &self.rows {
+            Rows::Table(policy) => policy.values(column),
+            Rows::Query(_) => self.facts(column)?.values.as_deref(),
+        }
+    }
+
+    /// Whether a column is NULL in no row.
+    pub fn is_not_null(&self, column: i16) -> bool {
+        let is = match &self.rows {
+            Rows::Table(policy) => policy.is_not_null(column),
+            Rows::Query(_) => self.facts(column).is_some_and(|facts| facts.is_never_null),
+        };
+        is && !self.is_nullable
+    }
+}

@@ -1,0 +1,399 @@
+//! FROM and WHERE of a query over private rows: protected tables, private relations below, and what is public. Rows of
+//! several people must not meet in one row, so everything private is joined by the person.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use pgrx::pg_sys::{
+    FromExpr, JoinExpr, JoinType, Node, Query, RTEKind, RangeTblEntry, RangeTblRef,
+};
+
+use crate::gate::defence::Defence;
+use crate::gate::expression::{Checker, Surroundings};
+use crate::gate::policy::{Policy, quoted_name};
+use crate::gate::private_relation::columns::{OneRow, Rows, Source};
+use crate::gate::private_relation::person::{self, Column};
+use crate::gate::private_relation::{Shared, sub_query};
+use crate::gate::rejection::{Checked, Reason};
+use crate::gate::{access, allowance, inputs, released};
+use crate::ledger::session;
+use crate::pg::stack;
+use crate::pg::tree::{self, Ref};
+
+/// The rows of FROM.
+pub struct From<'t> {
+    pub query: Ref<'t, Query>,
+    /// The entries with private rows, by their numbers.
+    pub sources: BTreeMap<i32, Source>,
+    /// The columns that name the person of a row: all say the same. None, where nothing is private.
+    pub persons: Vec<Column>,
+    /// The numbers of the plain tables that are joined.
+    pub inputs: Vec<i32>,
+    /// The numbers of public sub-queries and answers that are.
+    pub answers: Vec<i32>,
+    /// Whether anything public is joined, so that a row may be there several times.
+    pub has_public: bool,
+    shared: Shared<'t>,
+}
+
+/// Columns that are equal in all rows of a part of FROM, as its conditions say.
+type Equalities = Vec<[Column; 2]>;
+
+/// A part of FROM: the columns that name its person, and whether it is private at all.
+type Part = Option<Vec<Column>>;
+
+impl<'t> From<'t> {
+    /// Looks at all of FROM. Its conditions are not checked yet.
+    pub fn of(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Self> {
+        let mut found = Self {
+            query,
+            sources: BTreeMap::new(),
+            persons: Vec::new(),
+            inputs: Vec::new(),
+            answers: Vec::new(),
+            has_public: false,
+            shared: shared.clone(),
+        };
+        let from = query.jointree().expect("a query has FROM");
+        let part = found.inner(&[from.node()], Vec::new())?;
+        found.persons = part.unwrap_or_default();
+        for (entry, index) in query.rtable().into_iter().zip(1..) {
+            if access::is_denied(query, entry) && !found.sources.contains_key(&index) {
+                return Err(not_readable(entry));
+            }
+        }
+        Ok(found)
+    }
+
+    /// A part of FROM that is no inner join: a table, or an outer join. `above` are the conditions on its rows.
+    fn part(&mut self, node: Ref<'t, Node>, above: &Equalities) -> Checked<Part> {
+        stack::check();
+        if let Some(reference) = node.cast::<RangeTblRef>() {
+            return self.entry(reference.rtindex());
+        }
+        let Some(join) = node.cast::<JoinExpr>() else {
+            return Err("unsupported item in FROM".into());
+        };
+        let right = join.rarg().expect("a join has two sides");
+        let left = join.larg().expect("a join has two sides");
+        let (kept, other) = match join.jointype() {
+            JoinType::JOIN_LEFT => (left, right),
+            JoinType::JOIN_RIGHT => (right, left),
+            JoinType::JOIN_FULL if self.is_private(left) && self.is_private(right) => {
+                return Err(Reason::with_hint(
+                    "FULL JOIN of private rows has no column that names the person of each row",
+                    "Use LEFT JOIN from the table that has all people.",
+                ));
+            }
+            _ => return Err(nullable()),
+        };
+        let kept_part = self.inner(&[kept], above.clone())?;
+        let before: Vec<i32> = self.sources.keys().copied().collect();
+        let other_part = self.inner(&[other], Vec::new())?;
+        for (index, source) in &mut self.sources {
+            source.is_nullable |= !before.contains(index);
+        }
+        match (kept_part, other_part) {
+            (Some(kept), Some(other)) => {
+                match are_same(&kept, &other, &self.equalities(join.quals())) {
+                    true => Ok(Some(kept)),
+                    false => Err(not_joined()),
+                }
+            }
+            (None, Some(_)) => Err(nullable()),
+            (kept, None) => Ok(kept),
+        }
+    }
+
+    /// The rows of several parts that are joined by conditions which all of them meet.
+    fn inner(&mut self, parts: &[Ref<'t, Node>], above: Equalities) -> Checked<Part> {
+        let mut equalities = above;
+        let mut leaves = Vec::new();
+        let mut open: Vec<_> = parts.iter().rev().copied().collect();
+        while let Some(node) = open.pop() {
+            if let Some(from) = node.cast::<FromExpr>() {
+                equalities.extend(self.equalities(from.quals()));
+                open.extend(from.fromlist().nodes().into_iter().rev());
+            } else if let Some(join) = node.cast::<JoinExpr>()
+                && join.jointype() == JoinType::JOIN_INNER
+            {
+                equalities.extend(self.equalities(join.quals()));
+                open.extend([join.rarg(), join.larg()].into_iter().flatten());
+            } else {
+                leaves.push(node);
+            }
+        }
+        // The private parts, put together as far as they are of the same person.
+        let mut groups: Vec<Vec<Column>> = Vec::new();
+        for leaf in leaves {
+            groups.extend(self.part(leaf, &equalities)?);
+        }
+        while let Some(last) = groups.pop() {
+            if groups.is_empty() {
+                return Ok(Some(last));
+            }
+            let joined = groups
+                .iter()
+                .position(|group| are_same(group, &last, &equalities));
+            groups[joined.ok_or_else(not_joined)?].extend(last);
+        }
+        Ok(None)
+    }
+
+    /// The columns that a condition says are equal.
+    fn equalities(&self, condition: Option<Ref<'t, Node>>) -> Equalities {
+        let flat = condition.map(|condition| tree::flatten_joins(self.query, condition));
+        let all = tree::conjuncts(flat).into_iter();
+        all.filter_map(person::equality).collect()
+    }
+
+    fn is_private(&self, node: Ref<'t, Node>) -> bool {
+        !person::private_entries(self.query, node).is_empty()
+    }
+
+    /// A table, a sub-query or something else that FROM names.
+    fn entry(&mut self, index: i32) -> Checked<Part> {
+        let entry = tree::entry(self.query, index);
+        if entry.tablesample().is_some() {
+            return Err("TABLESAMPLE cannot be used".into());
+        }
+        if access::is_denied(self.query, entry) {
+            return self.table(index).map(Some);
+        }
+        match entry.rtekind() {
+            RTEKind::RTE_SUBQUERY if entry.lateral() => Err(lateral()),
+            RTEKind::RTE_SUBQUERY => {
+                let below = entry.subquery().ok_or("an empty sub-query is joined")?;
+                if person::is_relation(below) {
+                    return self.sub_query(index, below).map(Some);
+                }
+                self.public_query(index, below)?;
+                Ok(None)
+            }
+            RTEKind::RTE_RELATION => {
+                self.public_table(index)?;
+                Ok(None)
+            }
+            RTEKind::RTE_FUNCTION | RTEKind::RTE_VALUES if !entry.lateral() => {
+                let below = inputs::select_all(self.query, index);
+                released::check_public(below)?;
+                entry.set_rtekind(RTEKind::RTE_SUBQUERY);
+                entry.set_functions(tree::List::EMPTY);
+                entry.set_subquery(Some(below));
+                self.has_public = true;
+                self.answers.push(index);
+                Ok(None)
+            }
+            _ => Err(not_public()),
+        }
+    }
+
+    /// Base: a protected table. The person of a row is the one that its column names.
+    fn table(&mut self, index: i32) -> Checked<Vec<Column>> {
+        let entry = tree::entry(self.query, index);
+        let asker = access::view_owner(self.query, entry).unwrap_or_else(session::role);
+        let policy = Policy::of(entry.relid());
+        let is_allowed = policy.is_some()
+            && allowance::is_allowed(entry.relid(), asker)
+                .map_err(|refusal| refusal.message().to_owned())?;
+        let Some(policy) = policy.filter(|_| is_allowed) else {
+            return Err(not_readable(entry));
+        };
+        if !access::is_only_read(self.query, entry) {
+            return Err("protected tables can only be read, without row locks".into());
+        }
+        if entry.lateral() {
+            return Err(lateral());
+        }
+        let one_row = match policy.one_row_each {
+            Some(_) => OneRow::Indexed,
+            None => OneRow::No,
+        };
+        let person = policy.unit;
+        let source = Source {
+            rows: Rows::Table(policy),
+            person,
+            one_row,
+            is_nullable: false,
+        };
+        self.sources.insert(index, source);
+        Ok(vec![(index, person)])
+    }
+
+    /// A sub-query that is a private relation itself.
+    fn sub_query(&mut self, index: i32, below: Ref<'t, Query>) -> Checked<Vec<Column>> {
+        inputs::forget_unused(below, &inputs::used_flat(self.query, index));
+        let relation = sub_query::check(below, &self.shared.below())?;
+        inputs::add_column_names(tree::entry(self.query, index), below);
+        let source = Source {
+            rows: Rows::Query(relation.facts),
+            person: relation.person,
+            one_row: relation.one_row,
+            is_nullable: false,
+        };
+        let person = (index, source.person);
+        self.sources.insert(index, source);
+        Ok(vec![person])
+    }
+
+    /// A table that the role may read.
+    fn public_table(&mut self, index: i32) -> Checked<()> {
+        let entry = tree::entry(self.query, index);
+        self.has_public = true;
+        if !inputs::is_plain(entry) || entry.lateral() || !entry.securityQuals().is_empty() {
+            return Err(Reason::with_hint(
+                format!(
+                    "{} is joined, which is not a plain table",
+                    quoted_name(entry.relid())
+                ),
+                "Join plain tables that you may read, or join the result of the query.",
+            ));
+        }
+        if access::is_asked(self.query, entry) && !access::is_only_read(self.query, entry) {
+            return Err("a joined table is locked".into());
+        }
+        self.inputs.push(index);
+        Ok(())
+    }
+
+    /// A sub-query over public tables, or an answer.
+    fn public_query(&mut self, index: i32, below: Ref<'t, Query>) -> Checked<()> {
+        self.has_public = true;
+        released::check(below, &self.checker(None))?;
+        self.answers.push(index);
+        Ok(())
+    }
+
+    /// A checker of expressions over these rows.
+    pub fn checker(&self, around: Option<Rc<dyn Surroundings<'t> + 't>>) -> Checker<'t> {
+        Checker {
+            query: Some(self.query),
+            root: tree::planning(self.query, self.shared.parameters),
+            around,
+        }
+    }
+
+    /// Puts the conditions of FROM and WHERE into their safe form.
+    pub fn check_conditions(&self, checker: &Checker<'t>) -> Checked<()> {
+        for index in self.sources.keys() {
+            let entry = tree::entry(self.query, *index);
+            let conditions = entry.securityQuals().into_iter();
+            let safe: Checked<Vec<_>> = conditions.map(|one| checker.safe(one)).collect();
+            entry.set_securityQuals(tree::list_of(safe?));
+        }
+        let from = self.query.jointree().expect("a query has FROM");
+        self.check_below(from.node(), checker)
+    }
+
+    fn check_below(&self, node: Ref<'t, Node>, checker: &Checker<'t>) -> Checked<()> {
+        stack::check();
+        let safe = |condition: Option<Ref<'t, Node>>| {
+            let flat = condition.map(|condition| tree::flatten_joins(self.query, condition));
+            checker.safe_if(flat)
+        };
+        if let Some(join) = node.cast::<JoinExpr>() {
+            for side in [join.larg(), join.rarg()].into_iter().flatten() {
+                self.check_below(side, checker)?;
+            }
+            join.set_quals(safe(join.quals())?);
+        } else if let Some(from) = node.cast::<FromExpr>() {
+            for part in from.fromlist() {
+                self.check_below(part, checker)?;
+            }
+            from.set_quals(safe(from.quals())?);
+        }
+        Ok(())
+    }
+
+    /// Has the public tables and sub-queries of FROM read before the first private row, in WITHs of the block.
+    pub fn lift_inputs(&self) {
+        if !Defence::Inputs.stands() {
+            return;
+        }
+        let mut lifted = self.shared.lifted.borrow_mut();
+        inputs::lift(
+            self.query,
+            &self.inputs,
+            &self.answers,
+            self.shared.level,
+            &mut lifted,
+        );
+    }
+
+    pub fn shared(&self) -> &Shared<'t> {
+        &self.shared
+    }
+
+    /// Whether a column names the person of a row.
+    pub fn is_person(&self, column: Column) -> bool {
+        self.persons.contains(&column)
+    }
+
+    /// Whether no two rows have the same person.
+    pub fn one_row(&self) -> OneRow {
+        match self.has_public {
+            true => OneRow::No,
+            false => {
+                let rows = self.sources.values().map(|source| source.one_row);
+                rows.min().unwrap_or(OneRow::No)
+            }
+        }
+    }
+
+    /// The public list of a column's values.
+    pub fn values(&self, (entry, column): Column) -> Option<&[String]> {
+        self.sources.get(&entry)?.values(column)
+    }
+
+    /// The public bounds of a column.
+    pub fn bounds(&self, (entry, column): Column) -> Option<(f64, f64)> {
+        self.sources.get(&entry)?.bounds(column)
+    }
+
+    /// Whether a column is NULL in no row.
+    pub fn is_not_null(&self, (entry, column): Column) -> bool {
+        let source = self.sources.get(&entry);
+        source.is_some_and(|source| source.is_not_null(column))
+    }
+}
+
+/// Whether it follows that both are of the same person.
+fn are_same(one: &[Column], other: &[Column], equalities: &Equalities) -> bool {
+    let joins = |[a, b]: &[Column; 2]| {
+        one.contains(a) && other.contains(b) || one.contains(b) && other.contains(a)
+    };
+    !Defence::Persons.stands() || equalities.iter().any(joins)
+}
+
+fn not_readable(entry: Ref<RangeTblEntry>) -> Reason {
+    Reason::with_hint(
+        format!(
+            "it is joined with {}, which you may not read",
+            quoted_name(entry.relid())
+        ),
+        "Ask the owner of that table to allow you to ask about it, by dp_allow(table, role); or join the results of two \
+         queries.",
+    )
+}
+
+fn not_joined() -> Reason {
+    Reason::with_hint(
+        "protected tables are joined by something else than the person, so that a row would be about two people",
+        "Add the equality of the columns that name the person to ON or WHERE, as in visits.patient = patients.id.",
+    )
+}
+
+fn nullable() -> Reason {
+    "the table is on the nullable side of an outer join".into()
+}
+
+fn lateral() -> Reason {
+    "LATERAL cannot be used".into()
+}
+
+fn not_public() -> Reason {
+    Reason::with_hint(
+        "a joined item is not a plain table",
+        "Join plain tables that you may read, or join the result of the query.",
+    )
+}

@@ -1,0 +1,322 @@
+//! Sub-queries in expressions over private rows: about the same person, or about what is public.
+
+use std::rc::Rc;
+
+use pgrx::pg_sys::{
+    self, Aggref, Node, OpExpr, Param, ParamKind, Query, SubLink, SubLinkType, WindowFunc,
+};
+
+use crate::gate::defence::Defence;
+use crate::gate::expression::{Checker, Surroundings};
+use crate::gate::private_relation::from::From;
+use crate::gate::private_relation::{Shared, calls, person, windows};
+use crate::gate::rejection::{Checked, Reason};
+use crate::gate::{expression, inputs, normalize, released};
+use crate::pg::stack;
+use crate::pg::tree::{self, List, Ref};
+
+/// The private rows around an expression, and whether it is in a sub-query of an expression itself.
+pub struct Around<'t> {
+    from: Rc<From<'t>>,
+    /// The rows of the query around, whose columns may be named.
+    outer: Option<Rc<From<'t>>>,
+    /// Whether aggregates and window functions may be in it.
+    has_calls: bool,
+}
+
+impl<'t> Around<'t> {
+    /// Of a sub-query in FROM.
+    pub fn of(from: &Rc<From<'t>>) -> Rc<Self> {
+        Rc::new(Self {
+            from: from.clone(),
+            outer: None,
+            has_calls: true,
+        })
+    }
+
+    /// Of the block itself, whose aggregates are no part of its rows.
+    pub fn of_block(from: &Rc<From<'t>>) -> Rc<Self> {
+        Rc::new(Self {
+            from: from.clone(),
+            outer: None,
+            has_calls: false,
+        })
+    }
+}
+
+impl<'t> Surroundings<'t> for Around<'t> {
+    fn sees(&self, levels: u32) -> bool {
+        levels == 1 && self.outer.is_some()
+    }
+
+    fn call(&self, checker: &Checker<'t>, node: Ref<'t, Node>) -> Checked<Ref<'t, Node>> {
+        if self.has_calls {
+            if let Some(call) = node.cast::<Aggref>() {
+                return calls::aggregate(checker, call);
+            }
+            if let Some(call) = node.cast::<WindowFunc>() {
+                return windows::call(checker, call);
+            }
+        }
+        Err("an aggregate cannot be used on its rows".into())
+    }
+
+    fn sublink(&self, checker: &Checker<'t>, link: Ref<'t, SubLink>) -> Checked<Ref<'t, Node>> {
+        stack::check();
+        let query = link.subselect().and_then(|query| query.cast::<Query>());
+        let query = query.ok_or_else(refused)?;
+        let shared = self.from.shared().below();
+        let test = Test::of(checker, link)?;
+        if !normalize::is_concerned(query) && !tree::names_outer(query) {
+            public(query, link, checker, &shared)?;
+        } else {
+            self.private(query, link, &test, &shared)?;
+        }
+        Ok(link.node())
+    }
+}
+
+/// What IN compares: the expressions of the query around, each with the column of the sub-query that it is compared with.
+struct Test<'t>(Vec<(Ref<'t, OpExpr>, Ref<'t, Node>, i32)>);
+
+impl<'t> Test<'t> {
+    /// The test of IN and ANY, whose operators must be total.
+    fn of(checker: &Checker<'t>, link: Ref<'t, SubLink>) -> Checked<Self> {
+        let mut found = Vec::new();
+        let Some(test) = link.testexpr() else {
+            return Ok(Self(found));
+        };
+        let all = tree::conjuncts(Some(test));
+        for one in &all {
+            let (operator, [value, parameter]) = person::comparison(*one).ok_or_else(refused)?;
+            let is_of_sublink = |node: Ref<'t, Node>| {
+                let inner = node
+                    .cast::<pg_sys::RelabelType>()
+                    .and_then(|same| same.arg())
+                    .unwrap_or(node);
+                let parameter = inner.cast::<Param>()?;
+                (parameter.paramkind() == ParamKind::PARAM_SUBLINK).then(|| parameter.paramid())
+            };
+            let place = is_of_sublink(parameter).ok_or_else(refused)?;
+            let value = checker.safe(value)?;
+            if !expression::is_total_call(operator) {
+                return Err(refused());
+            }
+            operator.set_args(tree::list_of([value, parameter]));
+            found.push((operator, value, place));
+        }
+        Ok(Self(found))
+    }
+}
+
+impl<'t> Around<'t> {
+    /// Semi-join and scalar: a sub-query whose rows are of the person of the row around it, or public ones that are
+    /// compared with it.
+    fn private(
+        &self,
+        query: Ref<'t, Query>,
+        link: Ref<'t, SubLink>,
+        test: &Test<'t>,
+        shared: &Shared<'t>,
+    ) -> Checked<()> {
+        let kind = link.subLinkType();
+        let is_known = [
+            SubLinkType::EXISTS_SUBLINK,
+            SubLinkType::ANY_SUBLINK,
+            SubLinkType::EXPR_SUBLINK,
+        ];
+        if !is_known.contains(&kind)
+            || query.setOperations().is_some()
+            || !query.groupingSets().is_empty()
+            || query.hasTargetSRFs()
+            || query.hasWindowFuncs()
+            || !query.rowMarks().is_empty()
+            || !query.cteList().is_empty()
+            || self.outer.is_some()
+        {
+            return Err(refused());
+        }
+        tree::flatten_groups(query);
+        let from = Rc::new(From::of(query, shared)?);
+        let around = Rc::new(Self {
+            from: from.clone(),
+            outer: Some(self.from.clone()),
+            has_calls: true,
+        });
+        let same = match from.persons.is_empty() || !Defence::Links.stands() {
+            // Of public rows all may be looked at.
+            true => Same::AllRows,
+            false => self.same_person(query, &from, test),
+        };
+        check_same(query, &from, same)?;
+        let checker = from.checker(Some(around));
+        from.check_conditions(&checker)?;
+        // Rows of nobody are in no answer about a person.
+        for (entry, column) in from.persons.iter().take(1) {
+            let person = tree::column(query, *entry, *column).ok_or_else(refused)?;
+            let from = query.jointree().expect("a query has FROM");
+            from.set_quals(tree::both(from.quals(), Some(tree::is_not_null(person))));
+        }
+        let flat = |node: Ref<'t, Node>| tree::flatten_joins(query, node);
+        query.set_targetList(List::of_tree(query.targetList().node().map(flat)));
+        query.set_havingQual(query.havingQual().map(flat));
+        calls::check_clauses(
+            query
+                .groupClause()
+                .into_iter()
+                .chain(query.distinctClause()),
+        )?;
+        let is_one = query.hasAggs() && query.groupClause().is_empty();
+        self.check_number(query, kind, is_one, &checker)?;
+        for target in query.targetList() {
+            let expr = target.expr().expect("a target has an expression");
+            target.set_expr(Some(checker.safe(expr)?));
+        }
+        query.set_havingQual(checker.safe_if(query.havingQual())?);
+        if query.limitCount().is_some() {
+            let order = query.sortClause().nodes();
+            query.set_sortClause(tree::list_of(windows::in_order(query, order)?));
+        } else if !query.hasDistinctOn() {
+            query.set_sortClause(List::EMPTY);
+        }
+        from.lift_inputs();
+        Ok(())
+    }
+
+    /// That a sub-query of one value has one row at most: another number is an error.
+    fn check_number(
+        &self,
+        query: Ref<'t, Query>,
+        kind: SubLinkType::Type,
+        is_one: bool,
+        checker: &Checker<'t>,
+    ) -> Checked<()> {
+        let value = |node: Option<Ref<'t, Node>>| {
+            let node = node.map(|node| checker.folded(node.copy()));
+            node.and_then(tree::constant)
+                .flatten()
+                .map(|value| value.value() as i64)
+        };
+        let (limit, offset) = (query.limitCount(), query.limitOffset());
+        if offset.is_some() || query.hasDistinctOn() {
+            return Err(refused());
+        }
+        if let Some(limit) = limit {
+            let count = value(Some(limit))
+                .filter(|count| *count >= 0)
+                .ok_or_else(refused)?;
+            let is_fixed = count <= 1 || kind != SubLinkType::EXPR_SUBLINK;
+            return is_fixed.then_some(()).ok_or_else(refused);
+        }
+        match kind != SubLinkType::EXPR_SUBLINK || is_one || !Defence::Links.stands() {
+            true => Ok(()),
+            false => Err(Reason::with_hint(
+                "a sub-query of one value may have several rows",
+                "Take an aggregate, as in (SELECT max(day) FROM ...); or end it with ORDER BY ... LIMIT 1.",
+            )),
+        }
+    }
+
+    /// Which rows of the sub-query are of the person of the row around it.
+    fn same_person(&self, query: Ref<'t, Query>, from: &From<'t>, test: &Test<'t>) -> Same {
+        let conditions = query.jointree().and_then(|from| from.quals());
+        let conditions = conditions.map(|all| tree::flatten_joins(query, all));
+        let is_by_condition = tree::conjuncts(conditions).into_iter().any(|condition| {
+            let Some((operator, [one, other])) = person::comparison(condition) else {
+                return false;
+            };
+            person::is_equality(operator, tree::type_of(one), tree::type_of(other))
+                && (self.are_persons(from, one, other) || self.are_persons(from, other, one))
+        });
+        if is_by_condition {
+            return Same::AllRows;
+        }
+        let is_by_test = test.0.iter().any(|(operator, value, place)| {
+            let mut targets = query.targetList().into_iter();
+            let target = targets.find(|target| i32::from(target.resno()) == *place);
+            let Some(inner) = target.and_then(|target| target.expr()) else {
+                return false;
+            };
+            let inner = tree::flatten_joins(query, inner);
+            let is_inner = person::own_column(inner).is_some_and(|column| from.is_person(column));
+            let is_outer =
+                person::own_column(*value).is_some_and(|column| self.from.is_person(column));
+            let kinds = [*value, inner].map(tree::type_of);
+            is_inner && is_outer && person::is_equality(*operator, kinds[0], kinds[1])
+        });
+        match is_by_test {
+            true => Same::ComparedRows,
+            false => Same::No,
+        }
+    }
+
+    /// Whether one is the person of the sub-query's rows, and the other that of the row around it.
+    fn are_persons(&self, from: &From<'t>, inner: Ref<'t, Node>, outer: Ref<'t, Node>) -> bool {
+        let is_inner = person::own_column(inner).is_some_and(|column| from.is_person(column));
+        let outer = person::column_of(outer).filter(|column| column.varlevelsup() == 1);
+        let outer = outer.map(|column| (column.varno(), column.varattno()));
+        is_inner && outer.is_some_and(|column| self.from.is_person(column))
+    }
+}
+
+/// Which rows of a sub-query are of the person of the row around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Same {
+    /// All that its conditions leave.
+    AllRows,
+    /// Those that IN compares with that row, by the person.
+    ComparedRows,
+    No,
+}
+
+/// That nothing of a sub-query is of other people than the one of the row around it.
+fn check_same<'t>(query: Ref<'t, Query>, from: &From<'t>, same: Same) -> Checked<()> {
+    let is_of_person = match same {
+        Same::AllRows => true,
+        Same::ComparedRows => {
+            // What is grouped or chosen before it is compared, is of all people.
+            let is_grouped = query.hasAggs() || !query.groupClause().is_empty();
+            let mut keys = query.groupClause().into_iter();
+            let has_person = keys.any(|key| {
+                let target = tree::sort_group_target(key, query.targetList());
+                let key = target.expr().map(|expr| tree::flatten_joins(query, expr));
+                let column = key.and_then(person::own_column);
+                column.is_some_and(|column| from.is_person(column))
+            });
+            query.limitCount().is_none() && (!is_grouped || has_person)
+        }
+        Same::No => false,
+    };
+    match is_of_person {
+        true => Ok(()),
+        false => Err(Reason::with_hint(
+            "a sub-query is about the rows of other people than the one of the row",
+            "Compare the columns that name the person in it, as in WHERE v.patient = p.id; or join its result.",
+        )),
+    }
+}
+
+/// A sub-query about public tables alone that names nothing of the query around it: it is read before the first private
+/// row.
+fn public<'t>(
+    query: Ref<'t, Query>,
+    link: Ref<'t, SubLink>,
+    checker: &Checker<'t>,
+    shared: &Shared<'t>,
+) -> Checked<()> {
+    released::check(query, checker)?;
+    if Defence::Inputs.stands() {
+        let mut lifted = shared.lifted.borrow_mut();
+        let all = inputs::lift_query(query, shared.level, &mut lifted);
+        link.set_subselect(Some(all.node()));
+    }
+    Ok(())
+}
+
+fn refused() -> Reason {
+    Reason::with_hint(
+        "sub-queries cannot be used on its rows",
+        "Use EXISTS, IN or an aggregate of rows of the same person, or of tables that you may read; or join the result of \
+         a query.",
+    )
+}

@@ -1,0 +1,189 @@
+//! Which column names the person of a row, and when two rows are known to be of the same one.
+
+use pgrx::pg_sys::{
+    self, JoinExpr, Node, NodeTag, Oid, OpExpr, Query, RTEKind, RangeTblRef, SortGroupClause, Var,
+};
+
+use crate::gate::policy::Policy;
+use crate::gate::{access, expression};
+use crate::pg::procedure;
+use crate::pg::stack;
+use crate::pg::tree::{self, List, Ref};
+
+/// A column: the number of its entry in FROM, and its own.
+pub type Column = (i32, i16);
+
+/// Equality of integers of different widths, which keeps all of them apart.
+const INTEGERS: [u32; 6] = [
+    pg_sys::F_INT24EQ,
+    pg_sys::F_INT42EQ,
+    pg_sys::F_INT28EQ,
+    pg_sys::F_INT82EQ,
+    pg_sys::F_INT48EQ,
+    pg_sys::F_INT84EQ,
+];
+
+/// The column that an expression is: as it is, or a `varchar` as the text that it is. Any other cast could make two
+/// persons equal.
+pub fn column_of<'t>(node: Ref<'t, Node>) -> Option<Ref<'t, Var>> {
+    if let Some(column) = node.cast::<Var>() {
+        return Some(column);
+    }
+    let same = node.cast::<pg_sys::RelabelType>()?;
+    let column = same.arg()?.cast::<Var>()?;
+    let kinds = (tree::type_of(column.node()), tree::type_of(node));
+    let is_text = kinds == (pg_sys::VARCHAROID, pg_sys::TEXTOID);
+    is_text.then_some(column)
+}
+
+/// The two columns that a condition says are equal, as their types compare them; `None` of any other condition.
+pub fn equality(condition: Ref<Node>) -> Option<[Column; 2]> {
+    let (operator, [one, other]) = comparison(condition)?;
+    let columns = [own_column(one)?, own_column(other)?];
+    is_equality(operator, tree::type_of(one), tree::type_of(other)).then_some(columns)
+}
+
+/// An operator with two sides.
+pub fn comparison<'t>(node: Ref<'t, Node>) -> Option<(Ref<'t, OpExpr>, [Ref<'t, Node>; 2])> {
+    let operator = node
+        .operator()
+        .filter(|_| node.tag() == NodeTag::T_OpExpr)?;
+    let [one, other] = operator.args().nodes()[..] else {
+        return None;
+    };
+    Some((operator, [one, other]))
+}
+
+/// The column of this query that an expression is.
+pub fn own_column(node: Ref<Node>) -> Option<Column> {
+    let column = column_of(node).filter(|column| column.varlevelsup() == 0)?;
+    Some((column.varno(), column.varattno()))
+}
+
+/// Whether an operator says that two values of these types are the same one.
+pub fn is_equality(operator: Ref<OpExpr>, one: Oid, other: Oid) -> bool {
+    if !expression::is_comparison(operator) {
+        return false;
+    }
+    let function = operator.opfuncid().to_u32();
+    if one != other {
+        return INTEGERS.contains(&function);
+    }
+    let (kind, _) = tree::base_type(one, -1);
+    let collation = operator.inputcollid();
+    // SAFETY: a lookup in the catalog; the entry stays for good.
+    let equal = unsafe {
+        let entry = pg_sys::lookup_type_cache(kind, pg_sys::TYPECACHE_EQ_OPR as i32);
+        pg_sys::get_opcode((*entry).eq_opr)
+    };
+    equal.to_u32() == function
+        && (collation == Oid::INVALID || procedure::is_deterministic(collation))
+}
+
+/// Whether a query only is a private relation: its rows are those of people, and not an answer. Nothing of it is
+/// checked yet.
+pub fn is_relation<'t>(query: Ref<'t, Query>) -> bool {
+    stack::check();
+    if query.commandType() != pg_sys::CmdType::CMD_SELECT {
+        return false;
+    }
+    if query.setOperations().is_some() {
+        let mut arms = query
+            .rtable()
+            .into_iter()
+            .filter_map(|entry| entry.subquery());
+        return arms.any(is_relation);
+    }
+    if !has_private(query) {
+        return false;
+    }
+    let names_person = |clauses: List<'t, SortGroupClause>| {
+        clauses.into_iter().any(|clause| {
+            let target = tree::sort_group_target(clause, query.targetList());
+            target.expr().is_some_and(|expr| names_person(query, expr))
+        })
+    };
+    if query.hasAggs() || !query.groupClause().is_empty() || !query.groupingSets().is_empty() {
+        return names_person(query.groupClause());
+    }
+    let is_distinct = !query.distinctClause().is_empty() && !query.hasDistinctOn();
+    !is_distinct || names_person(query.distinctClause())
+}
+
+/// Whether FROM has private rows: a protected table that the role may not read, or a sub-query that is a private
+/// relation.
+pub fn has_private(query: Ref<Query>) -> bool {
+    let from = query.jointree();
+    from.is_some_and(|from| !private_entries(query, from.node()).is_empty())
+}
+
+/// The entries below a part of FROM that have private rows.
+pub fn private_entries<'t>(query: Ref<'t, Query>, node: Ref<'t, Node>) -> Vec<i32> {
+    stack::check();
+    if let Some(reference) = node.cast::<RangeTblRef>() {
+        let index = reference.rtindex();
+        return match is_private(query, index) {
+            true => vec![index],
+            false => Vec::new(),
+        };
+    }
+    let parts = if let Some(join) = node.cast::<JoinExpr>() {
+        [join.larg(), join.rarg()].into_iter().flatten().collect()
+    } else if let Some(from) = node.cast::<pg_sys::FromExpr>() {
+        from.fromlist().nodes()
+    } else {
+        Vec::new()
+    };
+    let parts = parts.into_iter();
+    parts
+        .flat_map(|part| private_entries(query, part))
+        .collect()
+}
+
+fn is_private(query: Ref<Query>, index: i32) -> bool {
+    let entry = tree::entry(query, index);
+    match entry.rtekind() {
+        RTEKind::RTE_RELATION => {
+            access::is_denied(query, entry) && Policy::of(entry.relid()).is_some()
+        }
+        RTEKind::RTE_SUBQUERY => entry.subquery().is_some_and(is_relation),
+        _ => false,
+    }
+}
+
+/// Whether an expression is a column that names the person of a row, wherever it comes from.
+fn names_person<'t>(query: Ref<'t, Query>, node: Ref<'t, Node>) -> bool {
+    stack::check();
+    let node = tree::ungrouped(query, node);
+    let node = tree::flatten_joins(query, node);
+    let Some(column) = column_of(node).filter(|column| column.varlevelsup() == 0) else {
+        return false;
+    };
+    let entry = tree::entry(query, column.varno());
+    match entry.rtekind() {
+        RTEKind::RTE_RELATION => {
+            access::is_denied(query, entry)
+                && Policy::of(entry.relid()).is_some_and(|policy| policy.unit == column.varattno())
+        }
+        RTEKind::RTE_SUBQUERY => entry
+            .subquery()
+            .is_some_and(|below| shows_person(below, column.varattno())),
+        _ => false,
+    }
+}
+
+/// Whether a column of a private relation names the person of a row.
+fn shows_person(query: Ref<Query>, column: i16) -> bool {
+    if query.setOperations().is_some() {
+        let arms = query
+            .rtable()
+            .into_iter()
+            .filter_map(|entry| entry.subquery());
+        let mut arms = arms.peekable();
+        return arms.peek().is_some() && arms.all(|arm| shows_person(arm, column));
+    }
+    let mut targets = query.targetList().into_iter();
+    let target = targets.find(|target| target.resno() == column && !target.resjunk());
+    let expr = target.and_then(|target| target.expr());
+    expr.is_some_and(|expr| names_person(query, expr))
+}

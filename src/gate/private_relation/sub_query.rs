@@ -1,0 +1,301 @@
+//! A sub-query that is a private relation: rows of people, filtered, projected, put together for each person, numbered
+//! within their windows, or made distinct.
+
+use std::rc::Rc;
+
+use pgrx::pg_sys::{self, Aggref, Node, NodeTag, Query, SortGroupClause, TargetEntry, WindowFunc};
+
+use crate::gate::defence::Defence;
+use crate::gate::expression::{self, Checker};
+use crate::gate::private_relation::columns::{Facts, OneRow};
+use crate::gate::private_relation::from::From;
+use crate::gate::private_relation::{Around, Shared, calls, person, set_operation, windows};
+use crate::gate::rejection::{Checked, Reason};
+use crate::pg::stack;
+use crate::pg::tree::{self, List, Ref};
+
+/// The name of the column that is added where a sub-query does not show its person.
+const PERSON: &str = "person of the row";
+
+/// A private relation, checked and in its safe form.
+pub struct Relation {
+    pub facts: Vec<Facts>,
+    /// The column that names the person.
+    pub person: i16,
+    /// All columns that do.
+    pub persons: Vec<i16>,
+    pub one_row: OneRow,
+}
+
+/// Checks a sub-query in FROM.
+pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation> {
+    stack::check();
+    check_shape(query)?;
+    if query.setOperations().is_some() {
+        return set_operation::check(query, shared);
+    }
+    tree::flatten_groups(query);
+    let from = Rc::new(From::of(query, shared)?);
+    let checker = from.checker(Some(Around::of(&from)));
+    from.check_conditions(&checker)?;
+    let person = show_person(query, &from)?;
+    let is_person = |node: Ref<'t, Node>| is_person(&from, query, node);
+    let one_row = match is_grouped(query) {
+        true => per_person(query, &is_person)?,
+        false => from.one_row(),
+    };
+    let one_row = one_row.max(distinct(query, &is_person)?);
+    // Of what was written: in their safe form, calls have arguments that hide their bounds.
+    let facts = facts(query, &from, &checker);
+    check_targets(query, &checker)?;
+    if query.hasWindowFuncs() {
+        windows::check(query, &checker, &is_person)?;
+    }
+    if query.hasDistinctOn() {
+        query.set_sortClause(tree::list_of(distinct_order(query)?));
+    }
+    let shown = query
+        .targetList()
+        .into_iter()
+        .filter(|target| !target.resjunk());
+    let persons = shown
+        .filter(|target| target.expr().is_some_and(is_person))
+        .map(|target| target.resno());
+    let persons = persons.collect();
+    from.lift_inputs();
+    Ok(Relation {
+        facts,
+        person,
+        persons,
+        one_row,
+    })
+}
+
+/// What no private relation can have, as it chooses among the rows of several people, or makes more of them.
+fn check_shape(query: Ref<Query>) -> Checked<()> {
+    if query.limitCount().is_some() || query.limitOffset().is_some() {
+        return Err(Reason::with_hint(
+            "LIMIT or OFFSET in a sub-query chooses among the rows of all people",
+            "Choose among each person's rows: number them by row_number() OVER (PARTITION BY the person ORDER BY ...), \
+             and put a condition on that number around it.",
+        ));
+    }
+    if !query.groupingSets().is_empty() {
+        return Err(Reason::with_hint(
+            "GROUPING SETS in a sub-query of one row for each person",
+            "Use GROUP BY there, and GROUPING SETS in the query around it.",
+        ));
+    }
+    if query.hasTargetSRFs() || !query.rowMarks().is_empty() || !query.cteList().is_empty() {
+        return Err(Reason::with_hint(
+            "a sub-query over protected rows has set-returning functions, row locks or a WITH of its own",
+            "Leave them out, or put them around the query.",
+        ));
+    }
+    Ok(())
+}
+
+fn is_grouped(query: Ref<Query>) -> bool {
+    query.hasAggs() || !query.groupClause().is_empty()
+}
+
+/// Whether an expression is a column that names the person of a row.
+fn is_person<'t>(from: &From<'t>, query: Ref<'t, Query>, node: Ref<'t, Node>) -> bool {
+    let node = tree::flatten_joins(query, node);
+    person::own_column(node).is_some_and(|column| from.is_person(column))
+}
+
+/// The number of the column that names the person: one that is shown, or a new one.
+fn show_person<'t>(query: Ref<'t, Query>, from: &From<'t>) -> Checked<i16> {
+    let flat = |node: Ref<'t, Node>| tree::flatten_joins(query, node);
+    query.set_targetList(List::of_tree(query.targetList().node().map(flat)));
+    query.set_havingQual(query.havingQual().map(flat));
+    let mut targets = query.targetList().into_iter();
+    // As it is: another type could have fewer values.
+    let shown = targets.find(|target| {
+        let column = target.expr().and_then(|expr| expr.cast::<pg_sys::Var>());
+        let column = column.filter(|column| column.varlevelsup() == 0 && !target.resjunk());
+        column.is_some_and(|column| from.is_person((column.varno(), column.varattno())))
+    });
+    if let Some(shown) = shown {
+        return Ok(shown.resno());
+    }
+    // A column of GROUP BY or DISTINCT ON is there, and hidden.
+    let mut hidden = query.targetList().into_iter();
+    let hidden = hidden.find(|target| {
+        target.resjunk()
+            && target
+                .expr()
+                .is_some_and(|expr| is_person(from, query, expr))
+    });
+    let target = match hidden {
+        Some(target) => target,
+        None => {
+            let (entry, column) = *from
+                .persons
+                .first()
+                .ok_or("a sub-query has no private rows")?;
+            let value = tree::column(query, entry, column).ok_or("a person has no column")?;
+            tree::target(value, 0, PERSON)
+        }
+    };
+    target.set_resjunk(false);
+    target.set_resname(Some(PERSON));
+    let all = query.targetList().nodes();
+    let (junk, shown): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .filter(|known| *known != target)
+        .partition(|target| target.resjunk());
+    let number = i16::try_from(shown.len() + 1).map_err(|_| "a sub-query has too many columns")?;
+    let all = shown.into_iter().chain([target]).chain(junk);
+    let all: Vec<Ref<TargetEntry>> = all.collect();
+    for (target, number) in all.iter().zip(1..) {
+        target.set_resno(number);
+    }
+    query.set_targetList(tree::list_of(all));
+    Ok(number)
+}
+
+/// Per person: GROUP BY names the person, so a group is of one person's rows.
+fn per_person<'t>(
+    query: Ref<'t, Query>,
+    is_person: &dyn Fn(Ref<'t, Node>) -> bool,
+) -> Checked<OneRow> {
+    let clauses = query.groupClause().nodes();
+    check_grouping(&clauses)?;
+    if !has_person(query, &clauses, is_person) && Defence::PerPerson.stands() {
+        return Err(Reason::with_hint(
+            "an aggregate in a sub-query takes the rows of several people together",
+            "Add the column that names the person to its GROUP BY.",
+        ));
+    }
+    Ok(match clauses.len() {
+        1 => OneRow::Always,
+        _ => OneRow::No,
+    })
+}
+
+/// DISTINCT: rows of one person are compared with each other, as the person is among what is compared.
+fn distinct<'t>(
+    query: Ref<'t, Query>,
+    is_person: &dyn Fn(Ref<'t, Node>) -> bool,
+) -> Checked<OneRow> {
+    let clauses = query.distinctClause().nodes();
+    if clauses.is_empty() {
+        return Ok(OneRow::No);
+    }
+    check_grouping(&clauses)?;
+    if !has_person(query, &clauses, is_person) && Defence::PerPerson.stands() {
+        return Err(Reason::with_hint(
+            "DISTINCT in a sub-query compares the rows of several people",
+            "Add the column that names the person, as in DISTINCT ON (patient).",
+        ));
+    }
+    Ok(match clauses.len() {
+        1 => OneRow::Always,
+        _ => OneRow::No,
+    })
+}
+
+fn has_person<'t>(
+    query: Ref<'t, Query>,
+    clauses: &[Ref<'t, SortGroupClause>],
+    is_person: &dyn Fn(Ref<'t, Node>) -> bool,
+) -> bool {
+    let mut targets = clauses
+        .iter()
+        .map(|clause| tree::sort_group_target(*clause, query.targetList()));
+    targets.any(|target| target.expr().is_some_and(is_person))
+}
+
+/// That rows can be grouped without an error, whatever they are.
+fn check_grouping<'t>(clauses: &[Ref<'t, SortGroupClause>]) -> Checked<()> {
+    calls::check_clauses(clauses.iter().copied())
+}
+
+/// The order of DISTINCT ON: behind what is asked for all else, so that the row that stays is one and the same.
+fn distinct_order<'t>(query: Ref<'t, Query>) -> Checked<Vec<Ref<'t, SortGroupClause>>> {
+    let mut clauses = query.sortClause().nodes();
+    // PostgreSQL sorts by the expressions of ON first.
+    for clause in query.distinctClause() {
+        let number = clause.tleSortGroupRef();
+        if !clauses
+            .iter()
+            .any(|known| known.tleSortGroupRef() == number)
+        {
+            clauses.push(clause);
+        }
+    }
+    windows::in_order(query, clauses)
+}
+
+/// Puts all that the query computes into its safe form. What it is ordered by alone is left out.
+fn check_targets<'t>(query: Ref<'t, Query>, checker: &Checker<'t>) -> Checked<()> {
+    if !query.hasDistinctOn() {
+        query.set_sortClause(List::EMPTY);
+    }
+    for target in query.targetList() {
+        let expr = target.expr().expect("a target has an expression");
+        target.set_expr(Some(checker.safe(expr)?));
+    }
+    query.set_havingQual(checker.safe_if(query.havingQual())?);
+    Ok(())
+}
+
+/// What is public of the columns that are shown.
+fn facts<'t>(query: Ref<'t, Query>, from: &From<'t>, checker: &Checker<'t>) -> Vec<Facts> {
+    let shown = query
+        .targetList()
+        .into_iter()
+        .filter(|target| !target.resjunk());
+    let facts = shown.map(|target| {
+        let expr = target.expr().expect("a target has an expression");
+        let expr = checker.folded(expr.copy());
+        let column = expr.cast::<pg_sys::Var>();
+        let column = column.filter(|column| column.varlevelsup() == 0);
+        match column.map(|column| (column.varno(), column.varattno())) {
+            Some(column) => Facts {
+                bounds: from.bounds(column),
+                is_never_null: from.is_not_null(column),
+                values: from.values(column).map(Rc::from),
+            },
+            None => Facts {
+                bounds: Some(limits(from, expr)),
+                is_never_null: is_count(expr),
+                values: None,
+            },
+        }
+    });
+    facts.collect()
+}
+
+fn is_count(expr: Ref<Node>) -> bool {
+    let call = expr.cast::<Aggref>();
+    let function = call.map(|call| call.aggfnoid().to_u32());
+    function.is_some_and(|function| [pg_sys::F_COUNT_, pg_sys::F_COUNT_ANY].contains(&function))
+}
+
+/// Between which bounds an expression lies, by those of columns and of aggregates of them.
+pub fn limits<'t>(from: &From<'t>, expr: Ref<'t, Node>) -> (f64, f64) {
+    let bounds = |entry: i32, column: i16| from.bounds((entry, column));
+    let call = |node: *mut Node| {
+        // SAFETY: a node of an expression that lives.
+        let node: Ref<'t, Node> = unsafe { Ref::of(node) }?;
+        let (function, arguments) = match node.tag() {
+            NodeTag::T_Aggref => {
+                let call = node.cast::<Aggref>()?;
+                let arguments = call.args().into_iter();
+                let arguments = arguments.filter_map(|target| target.expr());
+                (call.aggfnoid(), arguments.collect::<Vec<_>>())
+            }
+            _ => {
+                let call = node.cast::<WindowFunc>()?;
+                (call.winfnoid(), call.args().nodes())
+            }
+        };
+        let of_arguments = arguments.into_iter().map(|argument| limits(from, argument));
+        calls::limits(function, &of_arguments.collect::<Vec<_>>())
+    };
+    stack::check();
+    expression::limits(expr, &bounds, &call)
+}
