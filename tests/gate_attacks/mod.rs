@@ -12,6 +12,7 @@ mod joins;
 mod keys;
 mod messages;
 mod names;
+mod own_rows;
 mod plans;
 mod random;
 mod roles;

@@ -305,11 +305,21 @@ fn public<'t>(
     shared: &Shared<'t>,
 ) -> Checked<()> {
     released::check(query, checker)?;
-    if Defence::Inputs.stands() {
-        let mut lifted = shared.lifted.borrow_mut();
-        let all = inputs::lift_query(query, shared.level, &mut lifted);
-        link.set_subselect(Some(all.node()));
+    if !Defence::Inputs.stands() {
+        return Ok(());
     }
+    let read = match link.subLinkType() {
+        SubLinkType::EXISTS_SUBLINK | SubLinkType::ANY_SUBLINK | SubLinkType::ALL_SUBLINK => query,
+        // One value, or an error, as it is read: a private row that needs it would raise the error else.
+        SubLinkType::EXPR_SUBLINK | SubLinkType::ARRAY_SUBLINK => inputs::select_value(link.copy()),
+        _ => return Err(refused()),
+    };
+    if link.subLinkType() == SubLinkType::ARRAY_SUBLINK {
+        link.set_subLinkType(SubLinkType::EXPR_SUBLINK);
+    }
+    let mut lifted = shared.lifted.borrow_mut();
+    let all = inputs::lift_query(read, shared.level, &mut lifted);
+    link.set_subselect(Some(all.node()));
     Ok(())
 }
 

@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use pgrx::pg_sys::{self, Aggref, Node, NodeTag, Query, SortGroupClause, TargetEntry, WindowFunc};
 
-use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
 use crate::gate::private_relation::columns::{Facts, OneRow};
 use crate::gate::private_relation::from::From;
@@ -86,9 +85,12 @@ fn check_shape(query: Ref<Query>) -> Checked<()> {
             "Use GROUP BY there, and GROUPING SETS in the query around it.",
         ));
     }
-    if query.hasTargetSRFs() || !query.rowMarks().is_empty() || !query.cteList().is_empty() {
+    if !query.rowMarks().is_empty() {
+        return Err("protected tables can only be read, without row locks".into());
+    }
+    if query.hasTargetSRFs() || !query.cteList().is_empty() {
         return Err(Reason::with_hint(
-            "a sub-query over protected rows has set-returning functions, row locks or a WITH of its own",
+            "a sub-query over protected rows has set-returning functions, or a WITH that is no plain query",
             "Leave them out, or put them around the query.",
         ));
     }
@@ -163,7 +165,7 @@ fn per_person<'t>(
 ) -> Checked<OneRow> {
     let clauses = query.groupClause().nodes();
     check_grouping(&clauses)?;
-    if !has_person(query, &clauses, is_person) && Defence::PerPerson.stands() {
+    if !has_person(query, &clauses, is_person) {
         return Err(Reason::with_hint(
             "an aggregate in a sub-query takes the rows of several people together",
             "Add the column that names the person to its GROUP BY.",
@@ -185,7 +187,7 @@ fn distinct<'t>(
         return Ok(OneRow::No);
     }
     check_grouping(&clauses)?;
-    if !has_person(query, &clauses, is_person) && Defence::PerPerson.stands() {
+    if !has_person(query, &clauses, is_person) {
         return Err(Reason::with_hint(
             "DISTINCT in a sub-query compares the rows of several people",
             "Add the column that names the person, as in DISTINCT ON (patient).",

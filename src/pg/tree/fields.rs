@@ -332,7 +332,7 @@ fields! {
         value resulttypmod (set_resulttypmod): i32,
     }
     SubLink {
-        value subLinkType: pg_sys::SubLinkType::Type,
+        value subLinkType / set_subLinkType: pg_sys::SubLinkType::Type,
         node testexpr / set_testexpr: Node,
         node subselect / set_subselect: Node,
     }
