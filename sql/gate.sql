@@ -56,13 +56,14 @@ COMMENT ON FUNCTION dp_mean.answer(dp_mean.block, "any") IS
     'asks it.';
 
 CREATE FUNCTION dp_protect(
-    relation regclass, unit text, budget text, groups integer DEFAULT 1, rows integer DEFAULT 1,
-    query_eps float8 DEFAULT 0.1, query_delta float8 DEFAULT NULL, auto_bounds boolean DEFAULT false,
-    reuse interval DEFAULT '1 day', min_people integer DEFAULT NULL
+    relation regclass, unit text DEFAULT NULL, budget text DEFAULT NULL, groups integer DEFAULT 1,
+    rows integer DEFAULT 1, query_eps float8 DEFAULT 0.1, query_delta float8 DEFAULT NULL,
+    auto_bounds boolean DEFAULT false, reuse interval DEFAULT '1 day', min_people integer DEFAULT NULL,
+    via text DEFAULT NULL
 ) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_protect' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION dp_protect(
-    regclass, text, text, integer, integer, float8, float8, boolean, interval, integer) IS
+    regclass, text, text, integer, integer, float8, float8, boolean, interval, integer, text) IS
     'Protects a table: roles that dp_allow names, and that have no SELECT, may ask about it, and get private answers. '
     'unit is the column that names the person; budget the one that their questions are paid from, which tables about '
     'the same people share. groups and rows say in how many groups of a query a person counts at most, and for how '
@@ -71,7 +72,8 @@ COMMENT ON FUNCTION dp_protect(
     'budget''s. With auto_bounds, avg, '
     'sum, variance and stddev of what has no public bounds find some, where a row is a person. The same question '
     'within reuse has the same answer, and costs nothing; 0 switches it off. With min_people, a group is shown only if '
-    'the number of its people, as it is released, is at least that. Again with other arguments changes them. '
+    'the number of its people, as it is released, is at least that. Instead of unit and budget, via is a column with '
+    'a foreign key to another protected table: that one says whose a row is. Again with other arguments changes them. '
     'By the owner of both. Errors: 22023, 42501.';
 
 CREATE FUNCTION dp_unprotect(relation regclass) RETURNS void

@@ -55,7 +55,7 @@ const GATE: &[&str] = &[
     "dp_declare(regclass,text,text[])",
     "dp_cost(text,double precision)",
     "dp_disallow(regclass,regrole)",
-    "dp_protect(regclass,text,text,integer,integer,double precision,double precision,boolean,interval,integer)",
+    "dp_protect(regclass,text,text,integer,integer,double precision,double precision,boolean,interval,integer,text)",
     "dp_unprotect(regclass)",
     "dp_create_view(regclass,text)",
 ];

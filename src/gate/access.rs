@@ -202,6 +202,13 @@ pub fn lend<'t>(query: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>, owner: Oid
     holder.add_selected(column);
 }
 
+/// Has an entry ask with the rights of another role.
+pub fn ask_as<'t>(query: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>, role: Oid) {
+    if let Some(holder) = holder(query, entry) {
+        holder.set_checkAsUser(role);
+    }
+}
+
 /// Takes the question for rights away from an entry that no longer represents a table.
 pub fn forget(entry: Ref<RangeTblEntry>) {
     #[cfg(feature = "pg15")]

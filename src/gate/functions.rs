@@ -152,15 +152,67 @@ fn seconds(function: &str, call: Call, i: usize, argument: &'static str) -> Resu
     }
 }
 
-/// `dp_protect(relation, unit, budget, groups, rows, query_eps, query_delta, auto_bounds, reuse, min_people)`
+/// The budget of the protected table that a column refers to by a foreign key.
+fn budget_of_reference(
+    function: &'static str,
+    call: Call,
+    table: &PgRelation,
+    column: i16,
+) -> Result<String, Refusal> {
+    let hint = "Give a column with a foreign key to one column of a protected table of yours, as in \
+                dp_protect('item', via => 'visit').";
+    if call.datum(1).is_some() {
+        let hint = "Leave unit out: the table that via refers to says whose the rows are.";
+        return Err(wrong(
+            function,
+            "unit",
+            "must not be given beside via",
+            hint,
+        ));
+    }
+    let reference = policy::reference(table, column);
+    let reference = reference
+        .ok_or_else(|| wrong(function, "via", "has no foreign key to one column", hint))?;
+    let other = policy::Policy::of(reference.relation);
+    let other = other
+        .filter(|other| other.relation != table.oid())
+        .ok_or_else(|| {
+            wrong(
+                function,
+                "via",
+                "refers to a table that is not protected",
+                hint,
+            )
+        })?;
+    let budget = other.label.budget.clone();
+    match call.datum(2) {
+        Some(_) if text(function, call, 2, "budget")? != budget => {
+            let hint = "Leave budget out: it is that of the table that via refers to.";
+            Err(wrong(
+                function,
+                "budget",
+                "is not that of the table that via refers to",
+                hint,
+            ))
+        }
+        _ => Ok(budget),
+    }
+}
+
+/// `dp_protect(relation, unit, budget, groups, rows, query_eps, query_delta, auto_bounds, reuse, min_people, via)`
 fn protect(call: Call) -> Option<Datum> {
     const FUNCTION: &str = "dp_protect";
     session::refuse_read_only(c"dp_protect()");
     done((|| {
         let table = owned_table(FUNCTION, call)?;
         let relation = table.oid();
-        let (unit, kind) = column_of(FUNCTION, &table, &text(FUNCTION, call, 1, "unit")?)?;
-        let budget = text(FUNCTION, call, 2, "budget")?;
+        let via = call.datum(10).is_some();
+        let (place, argument) = if via { (10, "via") } else { (1, "unit") };
+        let (unit, kind) = column_of(FUNCTION, &table, &text(FUNCTION, call, place, argument)?)?;
+        let budget = match via {
+            true => budget_of_reference(FUNCTION, call, &table, unit)?,
+            false => text(FUNCTION, call, 2, "budget")?,
+        };
         let name = Name::new(Some(budget.clone().into_bytes()))
             .map_err(|error| errors::parameter(FUNCTION, &error))?;
         Budget::owned(FUNCTION, &name)?;
@@ -196,8 +248,9 @@ fn protect(call: Call) -> Option<Datum> {
             .filter(|column| !column.attisdropped)
         {
             let mut label = column_label(relation, column.attnum);
-            if label.unit != (column.attnum == unit) {
-                label.unit = column.attnum == unit;
+            let marks = (column.attnum == unit && !via, column.attnum == unit && via);
+            if (label.unit, label.via) != marks {
+                (label.unit, label.via) = marks;
                 set_column_label(relation, column.attnum, &label);
             }
         }

@@ -57,6 +57,9 @@ pub struct ColumnLabel {
     /// Whether the column names the person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unit: bool,
+    /// Whether the column refers to a row of another protected table, which is about the person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub via: bool,
     /// The public bounds of its values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<(f64, f64)>,

@@ -20,8 +20,10 @@ use crate::pg::tree::text_of;
 pub struct Policy {
     pub relation: Oid,
     pub owner: Oid,
-    /// The column that names the person.
+    /// The column that names the person, or refers to a row that is about them.
     pub unit: i16,
+    /// What it refers to, if it does.
+    pub reference: Option<Reference>,
     /// The transaction since which no two rows have the same person; `None` where several may.
     pub one_row_each: Option<TransactionId>,
     pub label: TableLabel,
@@ -30,6 +32,16 @@ pub struct Policy {
     pub digest: [u8; 32],
     /// Those of other tables that are read with it.
     pub others: Vec<Rc<Policy>>,
+}
+
+/// What a column refers to: a row of another protected table, which names the person, or refers to one itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reference {
+    pub relation: Oid,
+    /// The column that says which row it is.
+    pub key: i16,
+    /// The transaction since which no two rows have the same.
+    pub since: TransactionId,
 }
 
 /// A column.
@@ -131,7 +143,9 @@ impl Policy {
             };
             columns.insert(attribute.attnum, column);
         }
-        let is_unit = |column: &Column| column.label.as_ref().is_some_and(|label| label.unit);
+        let is =
+            |column: &Column, is: fn(&ColumnLabel) -> bool| column.label.as_ref().is_some_and(is);
+        let is_unit = |column: &Column| is(column, |label| label.unit || label.via);
         let units: Vec<i16> = columns
             .iter()
             .filter(|(_, column)| is_unit(column))
@@ -140,14 +154,26 @@ impl Policy {
         let [unit] = units[..] else {
             return None;
         };
+        let reference = match is(&columns[&unit], |label| label.via) {
+            // Without its foreign key nothing says whose a row is.
+            true => Some(reference(&table, unit)?),
+            false => None,
+        };
         // SAFETY: an open relation has its row of pg_class.
         let owner = unsafe { (*table.rd_rel).relowner };
-        let one_row_each = unique_since(&table, unit);
-        let digest = digest(relation, owner, one_row_each.is_some(), &label, &columns);
+        let one_row_each = unique_since(&table, unit).filter(|_| reference.is_none());
+        let digest = digest(
+            [relation, owner],
+            one_row_each.is_some(),
+            reference.map(|reference| (reference.relation, reference.key)),
+            &label,
+            &columns,
+        );
         Some(Self {
             relation,
             owner,
             unit,
+            reference,
             one_row_each,
             label,
             columns,
@@ -191,6 +217,7 @@ impl Policy {
             relation: first.relation,
             owner: first.owner,
             unit: first.unit,
+            reference: first.reference,
             one_row_each: first.one_row_each,
             label,
             columns: BTreeMap::new(),
@@ -215,10 +242,19 @@ impl Policy {
         others.into_iter().find(|other| other.relation == relation)
     }
 
-    /// The transactions since which no two rows of a table have the same person, of tables where that is so.
+    /// The transactions since which no two rows of a table have the same person, or the same key that others refer to,
+    /// where that is so.
     pub fn indexes(&self) -> impl Iterator<Item = TransactionId> {
-        let others = self.others.iter().map(|other| other.one_row_each);
-        std::iter::once(self.one_row_each).chain(others).flatten()
+        let all = std::iter::once(self).chain(self.others.iter().map(Rc::as_ref));
+        all.flat_map(|policy| {
+            let reference = policy.reference.map(|reference| reference.since);
+            policy.one_row_each.into_iter().chain(reference)
+        })
+    }
+
+    /// Whether the table has a column of this number: one may have been dropped.
+    pub fn has_column(&self, column: i16) -> bool {
+        self.columns.contains_key(&column)
     }
 
     /// The public bounds of a column.
@@ -299,9 +335,9 @@ impl Policy {
 
 /// The digest of a policy, and of what it counts on.
 fn digest(
-    relation: Oid,
-    owner: Oid,
+    [relation, owner]: [Oid; 2],
     one_row_each: bool,
+    reference: Option<(Oid, i16)>,
     label: &TableLabel,
     columns: &BTreeMap<i16, Column>,
 ) -> [u8; 32] {
@@ -310,6 +346,10 @@ fn digest(
         digest.add(&number.to_u32().to_le_bytes());
     }
     digest.add(&[u8::from(one_row_each)]);
+    if let Some((relation, key)) = reference {
+        digest.add(&relation.to_u32().to_le_bytes());
+        digest.add(&key.to_le_bytes());
+    }
     digest.add(&serde_json::to_vec(label).expect("a label is JSON"));
     for (number, column) in columns {
         digest.add(&number.to_le_bytes());
@@ -374,9 +414,47 @@ fn unique_since(table: &PgRelation, column: i16) -> Option<TransactionId> {
     }
 }
 
+/// What a foreign key of one column says that a column refers to, where no two rows can have the same key.
+pub fn reference(table: &PgRelation, column: i16) -> Option<Reference> {
+    // SAFETY: an open relation, whose foreign keys are listed.
+    let keys = unsafe {
+        let keys = pg_sys::RelationGetFKeyList(table.as_ptr());
+        nodes::elements::<pg_sys::ForeignKeyCacheInfo>(keys)
+    };
+    keys.filter_map(|key| {
+        // SAFETY: an element of that list.
+        let key = unsafe { &*key };
+        let is_it = key.nkeys == 1 && key.conkey[0] == column;
+        is_it.then_some((key.confrelid, key.confkey[0]))
+    })
+    .find_map(|(relation, key)| {
+        // SAFETY: a table that a foreign key refers to cannot be dropped; the lock is kept until the transaction ends.
+        let other = unsafe {
+            pg_sys::LockRelationOid(relation, pg_sys::AccessShareLock as i32);
+            PgRelation::open(relation)
+        };
+        let since = unique_since(&other, key)?;
+        Some(Reference {
+            relation,
+            key,
+            since,
+        })
+    })
+}
+
 /// A name as SQL writes it.
 pub fn quoted(name: &str) -> String {
     pgrx::spi::quote_identifier(name)
+}
+
+/// The name of a table with its schema.
+pub fn full_name(relation: Oid) -> String {
+    // SAFETY: lookups in the catalog, of a table that is locked.
+    let (name, schema) = unsafe {
+        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation));
+        (text_of(pg_sys::get_rel_name(relation)), text_of(schema))
+    };
+    format!("{}.{}", quoted(&schema), quoted(&name))
 }
 
 /// The name of a table with its schema where the search path does not find it.

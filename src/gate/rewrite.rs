@@ -147,15 +147,10 @@ impl<'t> Gate<'t> {
         if !normalize::is_block(query) {
             return Ok(None);
         }
-        for entry in query.rtable() {
-            let below = entry
-                .subquery()
-                .filter(|_| entry.rtekind() == RTEKind::RTE_SUBQUERY);
-            if let Some(below) = below.filter(|below| private_relation::is_relation(*below)) {
-                let first = self.first_policy(below)?;
-                if first.is_some() {
-                    return Ok(first);
-                }
+        for below in subqueries(query).filter(|below| private_relation::is_relation(*below)) {
+            let first = self.first_policy(below)?;
+            if first.is_some() {
+                return Ok(first);
             }
         }
         Ok(None)
@@ -167,13 +162,10 @@ impl<'t> Gate<'t> {
         if let Some(index) = self.denied(query)?.first() {
             return Ok(Policy::of(tree::entry(query, *index).relid()));
         }
-        for entry in query.rtable() {
-            if let Some(below) = entry
-                .subquery()
-                .filter(|_| entry.rtekind() == RTEKind::RTE_SUBQUERY)
-                && let Some(first) = self.first_policy(below)?
-            {
-                return Ok(Some(first));
+        for below in subqueries(query) {
+            let first = self.first_policy(below)?;
+            if first.is_some() {
+                return Ok(first);
             }
         }
         Ok(None)
@@ -211,13 +203,12 @@ impl<'t> Gate<'t> {
     /// it is a private relation, of which the same holds.
     fn prepare(&mut self, query: Ref<'t, Query>) -> Result<(), Refusal> {
         stack::check();
-        for entry in query.rtable() {
-            let below = entry
-                .subquery()
-                .filter(|_| entry.rtekind() == RTEKind::RTE_SUBQUERY);
-            let Some(below) = below else {
-                continue;
-            };
+        let subqueries: Vec<_> = subqueries(query).collect();
+        // What is put in the place of these is as it should be.
+        for index in self.denied(query)? {
+            private_relation::reference::follow(query, index);
+        }
+        for below in subqueries {
             match private_relation::is_relation(below) {
                 true => self.prepare_below(below)?,
                 false => self.pass(below)?,
@@ -362,6 +353,13 @@ impl<'t> Gate<'t> {
             )),
         }
     }
+}
+
+/// The sub-queries in FROM.
+fn subqueries<'t>(query: Ref<'t, Query>) -> impl Iterator<Item = Ref<'t, Query>> {
+    let entries = query.rtable().into_iter();
+    let entries = entries.filter(|entry| entry.rtekind() == RTEKind::RTE_SUBQUERY);
+    entries.filter_map(|entry| entry.subquery())
 }
 
 /// Whether a query does nothing with the rows of one in its FROM but to choose some, and columns of them.

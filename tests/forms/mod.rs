@@ -5,6 +5,7 @@ mod bounding;
 mod gaussian;
 mod own_rows;
 mod queries;
+mod references;
 mod refusals;
 mod statements;
 mod tables;

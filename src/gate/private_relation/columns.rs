@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use pgrx::pg_sys::Oid;
+
 use crate::gate::policy::Policy;
 
 /// What is public of a column.
@@ -12,6 +14,17 @@ pub struct Facts {
     pub is_never_null: bool,
     /// The list of its values.
     pub values: Option<Rc<[String]>>,
+    /// The row that its value says, if it comes from a table unchanged.
+    pub row: Option<Row>,
+    /// Whether a foreign key says so.
+    pub refers: bool,
+}
+
+/// Which row of a protected table a value says: where two values are equal, it is the same row, and the same person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub relation: Oid,
+    pub key: i16,
 }
 
 impl Facts {
@@ -24,7 +37,9 @@ impl Facts {
                 .zip(other.bounds)
                 .map(|(one, other)| hull(one, other)),
             is_never_null: self.is_never_null && other.is_never_null,
-            values: self.values.filter(|_| false),
+            values: None,
+            row: self.row.filter(|row| other.row == Some(*row)),
+            refers: self.refers && other.refers,
         }
     }
 }
@@ -43,8 +58,6 @@ pub enum OneRow {
 /// An entry of FROM whose rows are private.
 pub struct Source {
     pub rows: Rows,
-    /// The column that names the person.
-    pub person: i16,
     pub one_row: OneRow,
     /// Whether it may be missing, in an outer join.
     pub is_nullable: bool,
@@ -70,6 +83,47 @@ impl Source {
         match &self.rows {
             Rows::Table(policy) => policy.bounds(column),
             Rows::Query(_) => self.facts(column)?.bounds,
+        }
+    }
+
+    /// Which row a column says. A column that nothing refers to says none.
+    pub fn row(&self, column: i16) -> Option<Row> {
+        let policy = match &self.rows {
+            Rows::Table(policy) => policy,
+            Rows::Query(_) => return self.facts(column)?.row,
+        };
+        let reference = policy.reference.filter(|_| policy.unit == column);
+        Some(match reference {
+            Some(reference) => Row {
+                relation: reference.relation,
+                key: reference.key,
+            },
+            None => Row {
+                relation: policy.relation,
+                key: column,
+            },
+        })
+    }
+
+    /// Whether a column is a foreign key to rows by this key, of which no two are the same then.
+    pub fn refers_to(&self, row: Row) -> bool {
+        match &self.rows {
+            Rows::Table(policy) => {
+                let reference = policy.reference;
+                reference
+                    .is_some_and(|known| (known.relation, known.key) == (row.relation, row.key))
+            }
+            Rows::Query(facts) => facts
+                .iter()
+                .any(|facts| facts.refers && facts.row == Some(row)),
+        }
+    }
+
+    /// Whether a column is one.
+    pub fn refers(&self, column: i16) -> bool {
+        match &self.rows {
+            Rows::Table(policy) => policy.reference.is_some() && policy.unit == column,
+            Rows::Query(_) => self.facts(column).is_some_and(|facts| facts.refers),
         }
     }
 

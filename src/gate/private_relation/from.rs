@@ -11,7 +11,7 @@ use pgrx::pg_sys::{
 use crate::gate::defence::Defence;
 use crate::gate::expression::{Checker, Surroundings};
 use crate::gate::policy::{Policy, quoted_name};
-use crate::gate::private_relation::columns::{OneRow, Rows, Source};
+use crate::gate::private_relation::columns::{OneRow, Row, Rows, Source};
 use crate::gate::private_relation::person::{self, Column};
 use crate::gate::private_relation::{Shared, sub_query};
 use crate::gate::rejection::{Checked, Reason};
@@ -39,8 +39,20 @@ pub struct From<'t> {
 /// Columns that are equal in all rows of a part of FROM, as its conditions say.
 type Equalities = Vec<[Column; 2]>;
 
-/// A part of FROM: the columns that name its person, and whether it is private at all.
-type Part = Option<Vec<Column>>;
+/// A private part of FROM.
+#[derive(Clone, Default)]
+struct Part {
+    entries: Vec<i32>,
+    /// The columns that name the person of a row; none, if another part has to say who it is.
+    persons: Vec<Column>,
+}
+
+impl Part {
+    fn add(&mut self, other: Self) {
+        self.entries.extend(other.entries);
+        self.persons.extend(other.persons);
+    }
+}
 
 impl<'t> From<'t> {
     /// Looks at all of FROM. Its conditions are not checked yet.
@@ -56,7 +68,10 @@ impl<'t> From<'t> {
         };
         let from = query.jointree().expect("a query has FROM");
         let part = found.inner(&[from.node()], Vec::new())?;
-        found.persons = part.unwrap_or_default();
+        found.persons = part.unwrap_or_default().persons;
+        if found.persons.is_empty() && !found.sources.is_empty() {
+            return Err(not_found());
+        }
         for (entry, index) in query.rtable().into_iter().zip(1..) {
             if access::is_denied(query, entry) && !found.sources.contains_key(&index) {
                 return Err(not_readable(entry));
@@ -66,7 +81,7 @@ impl<'t> From<'t> {
     }
 
     /// A part of FROM that is no inner join: a table, or an outer join. `above` are the conditions on its rows.
-    fn part(&mut self, node: Ref<'t, Node>, above: &Equalities) -> Checked<Part> {
+    fn part(&mut self, node: Ref<'t, Node>, above: &Equalities) -> Checked<Option<Part>> {
         stack::check();
         if let Some(reference) = node.cast::<RangeTblRef>() {
             return self.entry(reference.rtindex());
@@ -95,7 +110,7 @@ impl<'t> From<'t> {
         }
         match (kept_part, other_part) {
             (Some(kept), Some(other)) => {
-                match are_same(&kept, &other, &self.equalities(join.quals())) {
+                match self.are_same(&kept, &other, &self.equalities(join.quals())) {
                     true => Ok(Some(kept)),
                     false => Err(not_joined()),
                 }
@@ -106,7 +121,7 @@ impl<'t> From<'t> {
     }
 
     /// The rows of several parts that are joined by conditions which all of them meet.
-    fn inner(&mut self, parts: &[Ref<'t, Node>], above: Equalities) -> Checked<Part> {
+    fn inner(&mut self, parts: &[Ref<'t, Node>], above: Equalities) -> Checked<Option<Part>> {
         let mut equalities = above;
         let mut leaves = Vec::new();
         let mut open: Vec<_> = parts.iter().rev().copied().collect();
@@ -124,7 +139,7 @@ impl<'t> From<'t> {
             }
         }
         // The private parts, put together as far as they are of the same person.
-        let mut groups: Vec<Vec<Column>> = Vec::new();
+        let mut groups: Vec<Part> = Vec::new();
         for leaf in leaves {
             groups.extend(self.part(leaf, &equalities)?);
         }
@@ -134,8 +149,8 @@ impl<'t> From<'t> {
             }
             let joined = groups
                 .iter()
-                .position(|group| are_same(group, &last, &equalities));
-            groups[joined.ok_or_else(not_joined)?].extend(last);
+                .position(|group| self.are_same(group, &last, &equalities));
+            groups[joined.ok_or_else(not_joined)?].add(last);
         }
         Ok(None)
     }
@@ -147,12 +162,47 @@ impl<'t> From<'t> {
         all.filter_map(person::equality).collect()
     }
 
+    /// Whether it follows that both are of the same person: they name the same one, or the same row of a table.
+    fn are_same(&self, one: &Part, other: &Part, equalities: &Equalities) -> bool {
+        let joins = |a: Column, b: Column| {
+            if one.persons.contains(&a) && other.persons.contains(&b) {
+                return true;
+            }
+            let is_between = one.entries.contains(&a.0) && other.entries.contains(&b.0);
+            let (row, same) = (self.row(a), self.row(b));
+            is_between && row.is_some_and(|row| same == Some(row) && self.is_referred_to(row))
+        };
+        let mut equalities = equalities.iter();
+        !Defence::Persons.stands() || equalities.any(|[a, b]| joins(*a, *b) || joins(*b, *a))
+    }
+
+    /// Whether a table in FROM refers to rows by this key, so that no two rows have the same.
+    fn is_referred_to(&self, row: Row) -> bool {
+        let mut sources = self.sources.values();
+        sources.any(|source| source.refers_to(row))
+    }
+
+    /// Whether two columns that are equal, one of these rows and one of others, are of the same person.
+    pub fn are_of_one_person(&self, own: Column, others: &Self, other: Column) -> bool {
+        if self.is_person(own) && others.is_person(other) {
+            return true;
+        }
+        let (row, same) = (self.row(own), others.row(other));
+        let is_one = |row| self.is_referred_to(row) || others.is_referred_to(row);
+        row.is_some_and(|row| same == Some(row) && is_one(row))
+    }
+
+    /// Whether rows with equal values of a column are of one person.
+    pub fn says_person(&self, column: Column) -> bool {
+        self.is_person(column) || self.row(column).is_some_and(|row| self.is_referred_to(row))
+    }
+
     fn is_private(&self, node: Ref<'t, Node>) -> bool {
         !person::private_entries(self.query, node).is_empty()
     }
 
     /// A table, a sub-query or something else that FROM names.
-    fn entry(&mut self, index: i32) -> Checked<Part> {
+    fn entry(&mut self, index: i32) -> Checked<Option<Part>> {
         let entry = tree::entry(self.query, index);
         if entry.tablesample().is_some() {
             return Err("TABLESAMPLE cannot be used".into());
@@ -189,7 +239,7 @@ impl<'t> From<'t> {
     }
 
     /// Base: a protected table. The person of a row is the one that its column names.
-    fn table(&mut self, index: i32) -> Checked<Vec<Column>> {
+    fn table(&mut self, index: i32) -> Checked<Part> {
         let entry = tree::entry(self.query, index);
         let asker = access::view_owner(self.query, entry).unwrap_or_else(session::role);
         let policy = Policy::of(entry.relid());
@@ -209,31 +259,36 @@ impl<'t> From<'t> {
             Some(_) => OneRow::Indexed,
             None => OneRow::No,
         };
-        let person = policy.unit;
+        // Where it refers to a row of another table, that one says who it is.
+        let person = policy.reference.is_none().then_some((index, policy.unit));
         let source = Source {
             rows: Rows::Table(policy),
-            person,
             one_row,
             is_nullable: false,
         };
         self.sources.insert(index, source);
-        Ok(vec![(index, person)])
+        Ok(Part {
+            entries: vec![index],
+            persons: Vec::from_iter(person),
+        })
     }
 
     /// A sub-query that is a private relation itself.
-    fn sub_query(&mut self, index: i32, below: Ref<'t, Query>) -> Checked<Vec<Column>> {
+    fn sub_query(&mut self, index: i32, below: Ref<'t, Query>) -> Checked<Part> {
         inputs::forget_unused(below, &inputs::used_flat(self.query, index));
         let relation = sub_query::check(below, &self.shared.below())?;
         inputs::add_column_names(tree::entry(self.query, index), below);
         let source = Source {
             rows: Rows::Query(relation.facts),
-            person: relation.person,
             one_row: relation.one_row,
             is_nullable: false,
         };
-        let person = (index, source.person);
         self.sources.insert(index, source);
-        Ok(vec![person])
+        let persons = relation.persons.iter().map(|person| (index, *person));
+        Ok(Part {
+            entries: vec![index],
+            persons: persons.collect(),
+        })
     }
 
     /// A table that the role may read.
@@ -345,6 +400,17 @@ impl<'t> From<'t> {
         self.sources.get(&entry)?.values(column)
     }
 
+    /// Whether a column is a foreign key that says whose its row is.
+    pub fn refers(&self, (entry, column): Column) -> bool {
+        let source = self.sources.get(&entry);
+        source.is_some_and(|source| source.refers(column))
+    }
+
+    /// The row of a protected table that a column says.
+    pub fn row(&self, (entry, column): Column) -> Option<Row> {
+        self.sources.get(&entry)?.row(column)
+    }
+
     /// The public bounds of a column.
     pub fn bounds(&self, (entry, column): Column) -> Option<(f64, f64)> {
         self.sources.get(&entry)?.bounds(column)
@@ -355,14 +421,6 @@ impl<'t> From<'t> {
         let source = self.sources.get(&entry);
         source.is_some_and(|source| source.is_not_null(column))
     }
-}
-
-/// Whether it follows that both are of the same person.
-fn are_same(one: &[Column], other: &[Column], equalities: &Equalities) -> bool {
-    let joins = |[a, b]: &[Column; 2]| {
-        one.contains(a) && other.contains(b) || one.contains(b) && other.contains(a)
-    };
-    !Defence::Persons.stands() || equalities.iter().any(joins)
 }
 
 fn not_readable(entry: Ref<RangeTblEntry>) -> Reason {
@@ -380,6 +438,13 @@ fn not_joined() -> Reason {
     Reason::with_hint(
         "protected tables are joined by something else than the person, so that a row would be about two people",
         "Add the equality of the columns that name the person to ON or WHERE, as in visits.patient = patients.id.",
+    )
+}
+
+fn not_found() -> Reason {
+    Reason::with_hint(
+        "the table refers to another one that says whose its rows are, and that one is not joined",
+        "Ask its owner to allow you to ask about both tables, by dp_allow(table, role).",
     )
 }
 

@@ -238,11 +238,11 @@ impl<'t> Around<'t> {
                 return false;
             };
             let inner = tree::flatten_joins(query, inner);
-            let is_inner = person::own_column(inner).is_some_and(|column| from.is_person(column));
-            let is_outer =
-                person::own_column(*value).is_some_and(|column| self.from.is_person(column));
+            let columns = person::own_column(inner).zip(person::own_column(*value));
+            let is_one = columns
+                .is_some_and(|(inner, outer)| from.are_of_one_person(inner, &self.from, outer));
             let kinds = [*value, inner].map(tree::type_of);
-            is_inner && is_outer && person::is_equality(*operator, kinds[0], kinds[1])
+            is_one && person::is_equality(*operator, kinds[0], kinds[1])
         });
         match is_by_test {
             true => Same::ComparedRows,
@@ -252,10 +252,10 @@ impl<'t> Around<'t> {
 
     /// Whether one is the person of the sub-query's rows, and the other that of the row around it.
     fn are_persons(&self, from: &From<'t>, inner: Ref<'t, Node>, outer: Ref<'t, Node>) -> bool {
-        let is_inner = person::own_column(inner).is_some_and(|column| from.is_person(column));
         let outer = person::column_of(outer).filter(|column| column.varlevelsup() == 1);
         let outer = outer.map(|column| (column.varno(), column.varattno()));
-        is_inner && outer.is_some_and(|column| self.from.is_person(column))
+        let columns = person::own_column(inner).zip(outer);
+        columns.is_some_and(|(inner, outer)| from.are_of_one_person(inner, &self.from, outer))
     }
 }
 
@@ -281,7 +281,7 @@ fn check_same<'t>(query: Ref<'t, Query>, from: &From<'t>, same: Same) -> Checked
                 let target = tree::sort_group_target(key, query.targetList());
                 let key = target.expr().map(|expr| tree::flatten_joins(query, expr));
                 let column = key.and_then(person::own_column);
-                column.is_some_and(|column| from.is_person(column))
+                column.is_some_and(|column| from.says_person(column))
             });
             query.limitCount().is_none() && (!is_grouped || has_person)
         }

@@ -10,6 +10,7 @@ mod columns;
 pub mod from;
 mod links;
 mod person;
+pub mod reference;
 mod set_operation;
 mod sub_query;
 mod windows;

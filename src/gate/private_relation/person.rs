@@ -163,7 +163,9 @@ fn names_person<'t>(query: Ref<'t, Query>, node: Ref<'t, Node>) -> bool {
     match entry.rtekind() {
         RTEKind::RTE_RELATION => {
             access::is_denied(query, entry)
-                && Policy::of(entry.relid()).is_some_and(|policy| policy.unit == column.varattno())
+                && Policy::of(entry.relid()).is_some_and(|policy| {
+                    policy.unit == column.varattno() && policy.reference.is_none()
+                })
         }
         RTEKind::RTE_SUBQUERY => entry
             .subquery()

@@ -3,7 +3,6 @@
 
 use pgrx::pg_sys::{self, Node, Query, RangeTblRef, SetOperationStmt};
 
-use crate::gate::defence::Defence;
 use crate::gate::private_relation::columns::{Facts, OneRow};
 use crate::gate::private_relation::sub_query::{self, Relation};
 use crate::gate::private_relation::{Shared, calls, person};
@@ -25,9 +24,6 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
             let i = usize::try_from(*place - 1).expect("a column");
             arm.persons.contains(place) && kinds.get(i) == other.get(i) && kinds.get(i).is_some()
         });
-        if !Defence::Persons.stands() && all.persons.is_empty() {
-            all.persons.push(all.person);
-        }
         let facts = std::mem::take(&mut all.facts).into_iter().zip(arm.facts);
         all.facts = facts
             .map(|(one, other)| one.or(other))
@@ -41,13 +37,12 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
     all.facts.truncate(shown);
     all.persons
         .retain(|place| usize::try_from(*place).is_ok_and(|place| place <= shown));
-    let person = all.persons.first().copied();
-    all.person = person.ok_or_else(|| {
-        Reason::with_hint(
+    if all.persons.is_empty() {
+        return Err(Reason::with_hint(
             "the parts of a set operation do not name the person in the same column",
             "Select the column that names the person in each of them, at the same place and of the same type.",
-        )
-    })?;
+        ));
+    }
     all.one_row = OneRow::No;
     query.set_sortClause(List::EMPTY);
     Ok(all)

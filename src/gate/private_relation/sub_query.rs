@@ -19,9 +19,7 @@ const PERSON: &str = "person of the row";
 /// A private relation, checked and in its safe form.
 pub struct Relation {
     pub facts: Vec<Facts>,
-    /// The column that names the person.
-    pub person: i16,
-    /// All columns that do.
+    /// The columns that name the person.
     pub persons: Vec<i16>,
     pub one_row: OneRow,
 }
@@ -37,7 +35,7 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
     let from = Rc::new(From::of(query, shared)?);
     let checker = from.checker(Some(Around::of(&from)));
     from.check_conditions(&checker)?;
-    let person = show_person(query, &from)?;
+    show_person(query, &from)?;
     let is_person = |node: Ref<'t, Node>| is_person(&from, query, node);
     let one_row = match is_grouped(query) {
         true => per_person(query, &is_person)?,
@@ -64,7 +62,6 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
     from.lift_inputs();
     Ok(Relation {
         facts,
-        person,
         persons,
         one_row,
     })
@@ -107,20 +104,20 @@ fn is_person<'t>(from: &From<'t>, query: Ref<'t, Query>, node: Ref<'t, Node>) ->
     person::own_column(node).is_some_and(|column| from.is_person(column))
 }
 
-/// The number of the column that names the person: one that is shown, or a new one.
-fn show_person<'t>(query: Ref<'t, Query>, from: &From<'t>) -> Checked<i16> {
+/// Shows a column that names the person, if none is.
+fn show_person<'t>(query: Ref<'t, Query>, from: &From<'t>) -> Checked<()> {
     let flat = |node: Ref<'t, Node>| tree::flatten_joins(query, node);
     query.set_targetList(List::of_tree(query.targetList().node().map(flat)));
     query.set_havingQual(query.havingQual().map(flat));
     let mut targets = query.targetList().into_iter();
     // As it is: another type could have fewer values.
-    let shown = targets.find(|target| {
+    let is_shown = targets.any(|target| {
         let column = target.expr().and_then(|expr| expr.cast::<pg_sys::Var>());
         let column = column.filter(|column| column.varlevelsup() == 0 && !target.resjunk());
         column.is_some_and(|column| from.is_person((column.varno(), column.varattno())))
     });
-    if let Some(shown) = shown {
-        return Ok(shown.resno());
+    if is_shown {
+        return Ok(());
     }
     // A column of GROUP BY or DISTINCT ON is there, and hidden.
     let mut hidden = query.targetList().into_iter();
@@ -148,14 +145,13 @@ fn show_person<'t>(query: Ref<'t, Query>, from: &From<'t>) -> Checked<i16> {
         .into_iter()
         .filter(|known| *known != target)
         .partition(|target| target.resjunk());
-    let number = i16::try_from(shown.len() + 1).map_err(|_| "a sub-query has too many columns")?;
     let all = shown.into_iter().chain([target]).chain(junk);
     let all: Vec<Ref<TargetEntry>> = all.collect();
     for (target, number) in all.iter().zip(1..) {
         target.set_resno(number);
     }
     query.set_targetList(tree::list_of(all));
-    Ok(number)
+    Ok(())
 }
 
 /// Per person: GROUP BY names the person, so a group is of one person's rows.
@@ -260,11 +256,15 @@ fn facts<'t>(query: Ref<'t, Query>, from: &From<'t>, checker: &Checker<'t>) -> V
                 bounds: from.bounds(column),
                 is_never_null: from.is_not_null(column),
                 values: from.values(column).map(Rc::from),
+                row: from.row(column),
+                refers: from.refers(column),
             },
             None => Facts {
                 bounds: Some(limits(from, expr)),
                 is_never_null: is_count(expr),
                 values: None,
+                row: None,
+                refers: false,
             },
         }
     });
