@@ -34,7 +34,7 @@ pub fn check_public(query: Ref<Query>) -> Checked<()> {
     }
 }
 
-/// As above, of the body of a WITH, which may name others that are up to so many queries above it.
+/// As above, of the body of a WITH, which may name others, at most `above` queries above it.
 pub fn check_read_first(query: Ref<Query>, above: u32) -> Checked<()> {
     let has_code_of_others = tree::any(query.node(), |node| {
         let function = if let Some(call) = node.cast::<pg_sys::FuncExpr>() {
@@ -74,7 +74,7 @@ pub fn check_read_first(query: Ref<Query>, above: u32) -> Checked<()> {
     Ok(())
 }
 
-/// Whether an entry is read where it is, or in a WITH that is at most so many queries above its own.
+/// Whether an entry is read where it is, or in a WITH at most `level` queries above its own.
 fn is_public_entry(entry: Ref<RangeTblEntry>, level: u32) -> bool {
     match entry.rtekind() {
         RTEKind::RTE_RELATION => {

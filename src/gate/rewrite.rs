@@ -199,8 +199,8 @@ impl<'t> Gate<'t> {
         Ok(found)
     }
 
-    /// What stands in a query over private rows may be a block of its own, and is one before the query is looked at; or
-    /// it is a private relation, of which the same holds.
+    /// Looks at the queries within one over private rows first: each is a block of its own, or a private relation, which
+    /// is prepared in the same way.
     fn prepare(&mut self, query: Ref<'t, Query>) -> Result<(), Refusal> {
         stack::check();
         let subqueries: Vec<_> = subqueries(query).collect();

@@ -15,7 +15,7 @@ const FIRST_OF_OTHERS: u32 = 10_000;
 /// The largest number that is added up; what is beyond counts as it. Sums and squares of such numbers are no overflow.
 const LARGEST: f64 = 1e100;
 
-/// The same of `real`.
+/// The same, for `real`.
 const LARGEST_REAL: f64 = 1e30;
 
 /// Sums and the like of `numeric`, and those of `real` and `double precision`, by OID. Numbers of a fixed precision are
@@ -293,6 +293,12 @@ pub fn limits(function: Oid, arguments: &[(f64, f64)]) -> Option<(f64, f64)> {
             let (lo, hi) = first?;
             Some((lo.min(default.0), hi.max(default.1)))
         }
+        // Of numbers of one sign none makes a sum smaller than it is.
+        "sum" => match first? {
+            (lo, _) if lo >= 0.0 => Some((lo, ANY)),
+            (_, hi) if hi <= 0.0 => Some((-ANY, hi)),
+            _ => None,
+        },
         // No deviation is larger than that of two values at the ends.
         "stddev" | "stddev_samp" | "stddev_pop" => Some((0.0, width?)),
         "variance" | "var_samp" | "var_pop" => Some((0.0, width? * width?)),

@@ -105,7 +105,7 @@ impl Source {
         })
     }
 
-    /// Whether a column is a foreign key to rows by this key, of which no two are the same then.
+    /// Whether a column is a foreign key to rows by this key: it is unique then.
     pub fn refers_to(&self, row: Row) -> bool {
         match &self.rows {
             Rows::Table(policy) => {
