@@ -172,7 +172,6 @@ impl<'t> Asked<'t> {
 /// The most groups that a person is kept in: those of the policy, or fewer where an aggregate asks for that. What is
 /// more than the policy's is refused, as what the noise is for must be what a person counts for.
 pub fn groups<'t>(block: &Block<'t>, asked: &[Asked<'t>]) -> Checked<u32> {
-    let label = &block.policy.label;
     let mut least: Option<u32> = None;
     for own in asked.iter().filter_map(|asked| match &asked.what {
         What::Own(own) => Some(own),
@@ -180,8 +179,8 @@ pub fn groups<'t>(block: &Block<'t>, asked: &[Asked<'t>]) -> Checked<u32> {
     }) {
         let given = own.given()?;
         for (name, given, most) in [
-            ("rows", given.rows, label.rows),
-            ("groups", given.groups, label.groups),
+            ("rows", given.rows, block.most_rows),
+            ("groups", given.groups, block.most_groups),
         ] {
             if let Some(given) = given.filter(|given| *given > most) {
                 return Err(Reason::with_hint(
@@ -206,7 +205,7 @@ pub fn groups<'t>(block: &Block<'t>, asked: &[Asked<'t>]) -> Checked<u32> {
             (_, groups) => least = least.or(groups),
         }
     }
-    Ok(least.unwrap_or(label.groups))
+    Ok(least.unwrap_or(block.most_groups))
 }
 
 /// Whether both are absent, or say the same.

@@ -17,6 +17,7 @@ use crate::gate::public_keys::{self, Public};
 use crate::gate::rejection::{Checked, Reason};
 use crate::ledger::session;
 use crate::pg::procedure;
+use crate::pg::settings;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Parameters, Ref};
 
@@ -45,6 +46,9 @@ pub struct Block<'t> {
     /// The owner of the view that names them; invalid: the current role asks.
     pub view_owner: Oid,
     pub checker: Checker<'t>,
+    /// For how many rows, and in how many groups, a person counts at most.
+    pub most_rows: u32,
+    pub most_groups: u32,
 }
 
 /// A key of GROUP BY.
@@ -85,6 +89,18 @@ fn conditions_of(node: Ref<Node>) -> Vec<Ref<Node>> {
     tree::conjuncts(own).into_iter().chain(below).collect()
 }
 
+/// What a session asks for, if it is no more than the policy has.
+fn at_most(name: &str, asked: Option<u32>, most: u32) -> Checked<u32> {
+    match asked {
+        Some(asked) if asked > most => Err(Reason::with_hint(
+            format!("dp_mean.{name} is {asked}, above the {most} that the policy allows"),
+            format!("SET dp_mean.{name} = {most}; or RESET dp_mean.{name}."),
+        )),
+        Some(asked) => Ok(asked),
+        None => Ok(most),
+    }
+}
+
 impl<'t> Block<'t> {
     /// Checks the shape of the query, and all of FROM and WHERE.
     pub fn recognise(query: Ref<'t, Query>, parameters: Parameters<'t>) -> Checked<Self> {
@@ -114,12 +130,15 @@ impl<'t> Block<'t> {
         let checker = from.checker(Some(Around::of_block(&from)));
         from.check_conditions(&checker)?;
         let (policy, view_owner) = origins.ok_or("the table is not in FROM")?;
+        let label = &policy.label;
         Ok(Self {
             query,
             from,
-            policy,
             view_owner,
             checker,
+            most_rows: at_most("rows", settings::rows(), label.rows)?,
+            most_groups: at_most("groups", settings::groups(), label.groups)?,
+            policy,
         })
     }
 

@@ -124,7 +124,7 @@ pub fn write<'t>(
     sets: &[Vec<bool>],
     price: Price,
 ) -> Checked<Written<'t>> {
-    let rows = block.policy.label.rows;
+    let rows = block.most_rows;
     let is_row = block.has_one_row_each();
     let groups = aggregate_requests::groups(block, asked)?;
     // A table with an index over all of it has no other below it in which the column could be NULL.

@@ -23,6 +23,22 @@ enum Previews {
     Empty,
 }
 
+/// The most rows and groups that a person counts for in a query; 0 is what its owner says.
+static ROWS: GucSetting<i32> = GucSetting::<i32>::new(0);
+static GROUPS: GucSetting<i32> = GucSetting::<i32>::new(0);
+
+/// For how many rows a person counts in a group, if the session says it.
+pub fn rows() -> Option<u32> {
+    u32::try_from(ROWS.get()).ok().filter(|rows| *rows > 0)
+}
+
+/// In how many groups a person counts, if the session says it.
+pub fn groups() -> Option<u32> {
+    u32::try_from(GROUPS.get())
+        .ok()
+        .filter(|groups| *groups > 0)
+}
+
 static PREVIEWS: GucSetting<Previews> = GucSetting::<Previews>::new(Previews::Error);
 
 /// What an aggregate of a query about a protected table costs, if the session says it.
@@ -87,6 +103,26 @@ pub fn define() {
         &EPSILON,
         0.0,
         50.0,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_int_guc(
+        c"dp_mean.rows",
+        c"For how many rows a person counts in a group of a query about a protected table.",
+        c"At most what the owner of the table says, which 0 stands for. Fewer rows have less noise.",
+        &ROWS,
+        0,
+        1_000_000,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_int_guc(
+        c"dp_mean.groups",
+        c"In how many groups of a query about a protected table a person counts.",
+        c"At most what the owner of the table says, which 0 stands for. Fewer groups have less noise.",
+        &GROUPS,
+        0,
+        1000,
         GucContext::Userset,
         GucFlags::default(),
     );

@@ -384,3 +384,32 @@ fn a_snapshot_that_waited_has_no_new_index() {
         world.counts_persons("many", 10, "the next question");
     }
 }
+
+/// A session may count fewer rows and groups of a person than the owner allows, for less noise.
+#[test]
+fn a_session_may_ask_for_fewer_rows_and_groups() {
+    let mut world = World::new();
+    // Each patient has two visits, which may be in two regions.
+    world.ask("SET dp_mean.rows = 1; SET dp_mean.groups = 1");
+    let few: i64 = world.asked("SELECT count(*) FROM visits");
+    assert!((19_900..20_100).contains(&few), "{few}");
+    let few: i64 =
+        world.asked("SELECT sum(n)::bigint FROM (SELECT count(*) AS n FROM visits GROUP BY day) s");
+    assert!((19_000..21_000).contains(&few), "{few}");
+    world.ask("RESET dp_mean.rows; RESET dp_mean.groups");
+    let all: i64 = world.asked("SELECT count(*) FROM visits");
+    assert!((39_900..40_100).contains(&all), "{all}");
+    for (name, most) in [("rows", 2), ("groups", 2)] {
+        world.ask(&format!("SET dp_mean.{name} = 3"));
+        let refusal = world.refused("SELECT count(*) FROM visits");
+        let said = format!("dp_mean.{name} is 3, above the {most}");
+        assert!(refusal.message.contains(&said), "{refusal:?}");
+        assert!(
+            refusal
+                .hint
+                .contains(&format!("SET dp_mean.{name} = {most}")),
+            "{refusal:?}"
+        );
+        world.ask(&format!("RESET dp_mean.{name}"));
+    }
+}
