@@ -15,6 +15,7 @@ mod names;
 mod own_rows;
 mod plans;
 mod random;
+mod relations;
 mod roles;
 
 use std::sync::{Arc, Mutex};

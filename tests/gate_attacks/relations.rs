@@ -1,0 +1,255 @@
+//! Random private relations: of those that the gate takes, no row of others changes with a person. Rows are those that
+//! the owner's own query has; what it would answer is a matter of noise.
+
+use dp_mean_tests::run;
+use postgres::{Client, SimpleQueryMessage};
+
+use super::Stage;
+use super::random::Dice;
+
+/// How many there are.
+const RELATIONS: usize = 600;
+
+/// A relation with the columns p, an integer that names the person, k, a text, x, a float8, and i, an integer.
+fn relation(dice: &mut Dice, depth: usize) -> String {
+    let kinds = if depth == 0 { 3 } else { 9 };
+    match dice.roll(kinds) {
+        0..=2 => plain(dice, depth),
+        3 | 4 => grouped(dice, depth),
+        5 | 6 => windowed(dice, depth),
+        7 => distinct(dice, depth),
+        _ => combined(dice, depth),
+    }
+}
+
+/// An entry of FROM with these columns.
+fn source(dice: &mut Dice, depth: usize) -> String {
+    match dice.roll(if depth == 0 { 3 } else { 6 }) {
+        0 | 1 => "(SELECT patient AS p, region AS k, cost AS x, tall AS i FROM visits)".to_owned(),
+        2 => "(SELECT person AS p, dept AS k, salary AS x, 1 AS i FROM people)".to_owned(),
+        _ => format!("({})", relation(dice, depth - 1)),
+    }
+}
+
+/// FROM, and the entry in it whose p is taken.
+fn from(dice: &mut Dice, depth: usize) -> (String, &'static str) {
+    let one = source(dice, depth);
+    match dice.roll(7) {
+        0..=2 => (format!("{one} a"), "a"),
+        3 => {
+            let public = dice.one(&[
+                "own",
+                "(VALUES (1, 'r1'), (3, 'd2')) AS",
+                "(SELECT DISTINCT x, y FROM own) AS",
+            ]);
+            let join = dice.one(&["JOIN", "LEFT JOIN"]);
+            (
+                format!("{one} a {join} {public} o (x, y) ON a.i = o.x"),
+                "a",
+            )
+        }
+        _ => {
+            let other = source(dice, depth);
+            let join = dice.one(&["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN"]);
+            let condition = dice.one(&[
+                "a.p = b.p",
+                "a.p = b.p",
+                "b.p = a.p AND a.x > b.i",
+                "a.p = b.p AND a.k < b.k",
+                "a.k = b.k",
+                "a.p < b.p AND b.p > 600",
+                "a.i = b.p",
+                "a.p = b.p OR b.p = 666",
+                "a.p + 0 = b.p",
+            ]);
+            let kept = match join {
+                "RIGHT JOIN" => "b",
+                "JOIN" => dice.one(&["a", "b"]),
+                _ => dice.one(&["a", "a", "b"]),
+            };
+            let kept = if kept == "a" { "a" } else { "b" };
+            (format!("{one} a {join} {other} b ON {condition}"), kept)
+        }
+    }
+}
+
+fn condition(dice: &mut Dice, depth: usize, of: &str) -> String {
+    let other = source(dice, depth.saturating_sub(1));
+    match dice.roll(8) {
+        0 => format!("{of}.x > 1000"),
+        1 => format!("{of}.k < 'r2' OR {of}.i IS NULL"),
+        2 => {
+            let test = dice.one(&["=", "=", "<=", "<>"]);
+            let not = dice.one(&["", "NOT "]);
+            format!("{not}EXISTS (SELECT FROM {other} e WHERE e.p {test} {of}.p AND e.x > 40)")
+        }
+        3 => {
+            let (column, not) = (dice.one(&["p", "p", "i"]), dice.one(&["", "NOT "]));
+            format!("{of}.{column} {not}IN (SELECT e.p FROM {other} e WHERE e.x > 60)")
+        }
+        4 => {
+            let test = dice.one(&["=", "=", ">="]);
+            let value = dice.one(&["max(e.x)", "count(*)", "sum(e.i)"]);
+            format!("(SELECT {value} FROM {other} e WHERE e.p {test} {of}.p) > 2")
+        }
+        5 => format!("{of}.i IN (SELECT x FROM own)"),
+        6 => format!("{of}.x > (SELECT min(x) FROM own)"),
+        _ => "true".to_owned(),
+    }
+}
+
+fn plain(dice: &mut Dice, depth: usize) -> String {
+    let (from, of) = from(dice, depth);
+    let condition = condition(dice, depth, of);
+    let x = dice
+        .one(&["x", "x * 2", "least(x, 50)", "abs(x - i)"])
+        .replace('x', &format!("{of}.x"));
+    let x = x.replace(" i", &format!(" {of}.i"));
+    format!("SELECT {of}.p, {of}.k, {x} AS x, {of}.i FROM {from} WHERE {condition}")
+}
+
+fn grouped(dice: &mut Dice, depth: usize) -> String {
+    let (from, of) = from(dice, depth);
+    let condition = condition(dice, depth, of);
+    let value = dice.one(&[
+        "sum",
+        "avg",
+        "max",
+        "min",
+        "count",
+        "stddev_pop",
+        "mode() WITHIN GROUP",
+    ]);
+    let value = match value {
+        "mode() WITHIN GROUP" => format!("{value} (ORDER BY {of}.x)"),
+        _ => format!("{value}({of}.x)"),
+    };
+    let having = dice.one(&["", "", " HAVING count(*) > 1"]);
+    let (key, keys) = match dice.roll(5) {
+        0..=2 => (format!("min({of}.k)"), format!("{of}.p")),
+        3 => (format!("{of}.k"), format!("{of}.k, {of}.p")),
+        // A person of each group, and not the person of the group.
+        _ => {
+            return format!(
+                "SELECT max({of}.p) AS p, {of}.k, {value}::float8 AS x, count(*)::int AS i FROM {from} WHERE {condition} \
+                 GROUP BY {of}.k{having}"
+            );
+        }
+    };
+    format!(
+        "SELECT {of}.p, {key} AS k, {value}::float8 AS x, count(*)::int AS i FROM {from} WHERE {condition} \
+         GROUP BY {keys}{having}"
+    )
+}
+
+fn windowed(dice: &mut Dice, depth: usize) -> String {
+    let one = source(dice, depth);
+    let partition = dice.one(&["a.p", "a.p", "a.p, a.k", "a.k", "a.p > 600"]);
+    let window = format!("OVER (PARTITION BY {partition} ORDER BY a.x, a.k, a.i)");
+    let value = dice.one(&[
+        "row_number()",
+        "rank()",
+        "lag(a.x)",
+        "lead(a.x, 2, 0)",
+        "first_value(a.x)",
+        "sum(a.i)",
+        "max(a.x)",
+        "count(*)",
+    ]);
+    format!("SELECT a.p, a.k, ({value} {window})::float8 AS x, a.i FROM {one} a")
+}
+
+fn distinct(dice: &mut Dice, depth: usize) -> String {
+    let one = source(dice, depth);
+    match dice.roll(3) {
+        0 => format!("SELECT DISTINCT a.p, a.k, a.x, a.i FROM {one} a"),
+        1 => format!(
+            "SELECT DISTINCT ON (a.p) a.p, a.k, a.x, a.i FROM {one} a ORDER BY a.p, a.x, a.k, a.i"
+        ),
+        _ => format!(
+            "SELECT DISTINCT ON (a.k) a.p, a.k, a.x, a.i FROM {one} a ORDER BY a.k, a.p DESC, a.x, a.i"
+        ),
+    }
+}
+
+fn combined(dice: &mut Dice, depth: usize) -> String {
+    let (one, other) = (relation(dice, depth - 1), relation(dice, depth - 1));
+    let operator = dice.one(&["UNION ALL", "UNION", "EXCEPT", "INTERSECT"]);
+    // The first arm may have the person elsewhere.
+    match dice.roll(6) {
+        0 => format!(
+            "SELECT p, k, x, i FROM ({one}) a {operator} SELECT i, k, x, p FROM ({other}) b"
+        ),
+        _ => format!(
+            "SELECT p, k, x, i FROM ({one}) a {operator} SELECT p, k, x, i FROM ({other}) b"
+        ),
+    }
+}
+
+/// The rows of all but the special person, as one number; or that the query fails.
+fn rows_of_others(client: &mut Client, relation: &str) -> Option<String> {
+    let sql = format!(
+        "SELECT md5(string_agg(t, ' ' ORDER BY t COLLATE \"C\")) FROM (SELECT ROW(p, k, round(x::numeric, 3), i)::text AS t \
+         FROM ({relation}) s WHERE p <> 666) q"
+    );
+    let messages = client.simple_query(&sql).ok()?;
+    messages.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("none").to_owned()),
+        _ => None,
+    })
+}
+
+fn try_all(count: usize, seed: u64) {
+    let mut stage = Stage::new();
+    let mut dice = Dice(seed);
+    let relations: Vec<String> = (0..count).map(|_| relation(&mut dice, 2)).collect();
+    let mut client = stage.analyst();
+    let mut taken = Vec::new();
+    for relation in &relations {
+        let question = format!("SELECT count(*) FROM ({relation}) s");
+        let sql = format!("SELECT budget FROM dp_cost($q${question}$q$)");
+        taken.push(client.simple_query(&sql).is_ok());
+    }
+    let rows = [true, false].map(|person| {
+        stage.set_person(person);
+        run(&mut stage.root, "SET work_mem = '64MB'");
+        let rows = relations.iter();
+        rows.map(|relation| rows_of_others(&mut stage.root, relation))
+            .collect::<Vec<_>>()
+    });
+    let [with, without] = rows;
+    let (mut accepted, mut hidden) = (0, 0);
+    for (i, relation) in relations.iter().enumerate() {
+        let changes = with[i] != without[i];
+        if taken[i] {
+            accepted += 1;
+            assert!(!changes, "a person changes the rows of others: {relation}");
+        } else if changes {
+            hidden += 1;
+        }
+    }
+    println!(
+        "of {count} relations {accepted} are answered, {hidden} refused in which a person changes others"
+    );
+    assert!(accepted > count / 5, "{accepted}");
+    // Those that are refused are not all harmless.
+    assert!(hidden > count / 100, "{hidden}");
+}
+
+#[test]
+fn no_person_changes_the_rows_of_others() {
+    try_all(RELATIONS, 31);
+}
+
+/// By `make test-fuzz`.
+#[test]
+#[ignore = "takes minutes"]
+fn no_person_changes_the_rows_of_others_in_many() {
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .and_then(|value| value.parse().ok())
+    };
+    let count = number("DP_MEAN_RELATIONS").unwrap_or(10_000);
+    try_all(count, number("DP_MEAN_SEED").unwrap_or(1) as u64);
+}
