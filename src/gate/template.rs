@@ -3,6 +3,7 @@
 //! Every name in it is one of ours or of PostgreSQL, with its schema, and every operator too.
 
 mod answers;
+mod counts;
 pub mod graft;
 
 use dp_core::privacy::spending::Spent;

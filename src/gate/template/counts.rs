@@ -1,0 +1,172 @@
+//! The counts of a block: one release, or one price where no row is in two of them.
+
+use pgrx::pg_sys::Aggref;
+
+use crate::gate::aggregate_requests::Asked;
+use crate::gate::cost;
+use crate::gate::price::Price;
+use crate::gate::rejection::Checked;
+use crate::gate::template::{Level, People, Template, float, own_column};
+use crate::pg::tree::{self, Condition, Ref};
+
+/// The most counts whose conditions are compared with each other.
+const MOST_COMPARED: usize = 100;
+
+impl<'t> Template<'_, 't> {
+    /// Counts of a block. Where a row is a person, those of conditions that no row can meet together are as one, since a
+    /// person is in one of them. Others are one release where that is cheaper, each with the noise that it had alone.
+    pub(super) fn write_counts(
+        &mut self,
+        counts: &[(&Asked<'t>, Vec<Ref<'t, Aggref>>)],
+    ) -> Checked<Vec<usize>> {
+        let asked: Vec<&Asked<'t>> = counts.iter().map(|(asked, _)| *asked).collect();
+        if asked.len() < 2 {
+            return asked.into_iter().map(|one| self.write_alone(one)).collect();
+        }
+        // The same in all grouping sets.
+        let units = self
+            .units
+            .take()
+            .unwrap_or_else(|| match self.rows_are_people() {
+                true => units(&asked),
+                false => (0..asked.len()).collect(),
+            });
+        self.units = Some(units.clone());
+        let count = units.iter().max().map_or(0, |last| last + 1);
+        match self.price.of_many(asked.len()) {
+            Some((times, price)) if times < count as f64 => self.write_vector(&asked, &price),
+            _ => {
+                let mut paid = vec![false; count];
+                let columns = asked.into_iter().zip(units).map(|(one, unit)| {
+                    self.is_paid = std::mem::replace(&mut paid[unit], true);
+                    let column = self.write_alone(one);
+                    self.is_paid = false;
+                    column
+                });
+                columns.collect()
+            }
+        }
+    }
+
+    /// Whether each row is a person, so that the aggregates read it.
+    pub(super) fn rows_are_people(&self) -> bool {
+        matches!(self.level, Level::Row | Level::RowBelow)
+    }
+
+    /// Counts of one release. Where a row is a person they are yes/no questions to it; else a person contributes to each
+    /// a part of the most that they may, and these are added up as numbers from 0 to 1.
+    fn write_vector(&mut self, asked: &[&Asked<'t>], price: &Price) -> Checked<Vec<usize>> {
+        let is_row = self.rows_are_people();
+        let (aggregate, rows) = match is_row {
+            true => ("dp_counts", 1),
+            false => ("dp_sums", self.rows),
+        };
+        let length = asked.len();
+        let (epsilon, mechanism) = price.buys_many(length);
+        let mechanism = self.mechanism(aggregate, Some(&mechanism), 1)?;
+        self.charge(&cost::Call {
+            aggregate,
+            bounds: (!is_row).then_some((Some(0.0), Some(1.0))),
+            x_bounds: None,
+            epsilon,
+            delta: None,
+            length: is_row.then_some(length),
+            ranks: None,
+            mechanism: &mechanism,
+            unit: f64::from(rows),
+        })?;
+        let epsilon = epsilon.map_or("NULL::pg_catalog.float8".to_owned(), float);
+        let literal = self.literal(&mechanism);
+        let call = match is_row {
+            true => {
+                let questions: Vec<_> = asked.iter().map(|one| self.question(one)).collect();
+                // Of a listed group without rows there is a row without a person, which is none.
+                let filter = match self.level {
+                    Level::RowBelow => " FILTER (WHERE b.u IS NOT NULL)",
+                    _ => "",
+                };
+                format!(
+                    "{}.{aggregate}({epsilon}, {literal}, VARIADIC ARRAY[{}]::pg_catalog.bool[]){filter}",
+                    self.schema,
+                    questions.join(", ")
+                )
+            }
+            false => {
+                let parts: Vec<_> = asked.iter().map(|one| self.rows(one, rows).0).collect();
+                let is_there = |part: &String| format!("{part} IS NOT NULL");
+                let there = parts.iter().map(is_there).collect::<Vec<_>>().join(" OR ");
+                let groups = self.groups;
+                let part = |part: &String| format!("dp_mean.dp_counted({part}, {rows}, {groups})");
+                let parts = parts.iter().map(part).collect::<Vec<_>>().join(", ");
+                // Who has nothing to count is no row of the release, nor is the row of a listed group without any.
+                format!(
+                    "{}.{aggregate}(ARRAY[{parts}]::pg_catalog.float8[], {}, {}, {epsilon}, {literal}) \
+                     FILTER (WHERE {there})",
+                    self.schema,
+                    float(0.0),
+                    float(1.0),
+                )
+            }
+        };
+        self.answers.push(call);
+        let column = own_column(self.answers.len());
+        let first = self.outputs.len();
+        for (one, i) in asked.iter().zip(1..) {
+            let number = match rows {
+                1 => format!("({column})[{i}]"),
+                _ => format!(
+                    "(({column})[{i}] OPERATOR(pg_catalog.*) {})",
+                    float(f64::from(rows))
+                ),
+            };
+            if self.people.is_none() && self.counts_people(one, false) {
+                self.people = Some(People {
+                    number: number.clone(),
+                    aggregate: "dp_counts",
+                    mechanism: mechanism.clone(),
+                });
+            }
+            self.outputs.push(number);
+        }
+        Ok((first..first + length).collect())
+    }
+
+    /// Whether a row is counted, as a question to it.
+    fn question(&mut self, asked: &Asked<'t>) -> String {
+        let argument = asked.argument.map(|argument| self.parameter(argument));
+        let argument = argument.map(|x| format!("${x} IS NOT NULL"));
+        let filter = self.filter(asked).map(|filter| format!("({filter})"));
+        let conditions: Vec<_> = argument.into_iter().chain(filter).collect();
+        let question = match conditions.is_empty() {
+            true => "true".to_owned(),
+            false => conditions.join(" AND "),
+        };
+        match self.level {
+            Level::RowBelow => self.column(question),
+            _ => question,
+        }
+    }
+}
+
+/// Counts by conditions that no row can meet together, as few sets as are found: the number of its set, for each.
+fn units(asked: &[&Asked]) -> Vec<usize> {
+    let is_few = asked.len() <= MOST_COMPARED;
+    let conditions = asked
+        .iter()
+        .map(|one| one.filter.filter(|_| is_few).map(tree::condition));
+    let mut sets = Vec::<Vec<Condition>>::new();
+    let found = conditions.map(|condition| {
+        let excludes_all = |set: &Vec<_>| {
+            condition.is_some_and(|condition| {
+                !set.is_empty() && set.iter().all(|other| tree::excludes(*other, condition))
+            })
+        };
+        let unit = sets.iter().position(excludes_all).unwrap_or_else(|| {
+            sets.push(Vec::new());
+            sets.len() - 1
+        });
+        sets[unit].extend(condition);
+        unit
+    });
+    found.collect()
+}
