@@ -46,6 +46,12 @@ CREATE FUNCTION dp_mean.dp_counted(part dp_mean.dp_contribution, k bigint, group
 COMMENT ON FUNCTION dp_mean.dp_counted(dp_mean.dp_contribution, bigint, bigint) IS
     'which part of k rows a contribution represents, within a private query of a protected table; 42501 anywhere else';
 
+CREATE FUNCTION dp_mean.dp_centred(part dp_mean.dp_contribution, k bigint, groups bigint) RETURNS float8
+    AS 'MODULE_PATHNAME', 'dp_centred' LANGUAGE C IMMUTABLE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION dp_mean.dp_centred(dp_mean.dp_contribution, bigint, bigint) IS
+    'the sum of a contribution''s rows over k, each from -1 at lo to 1 at hi, within a private query of a protected '
+    'table; 42501 anywhere else';
+
 AGGREGATE dp_contribution(x float8, lo float8, hi float8, [k bigint]) RETURNS dp_mean.dp_contribution SPACE 80 EXACT;
 UP TO hi IS
     'What a person with these rows contributes: one row, their mean; NULL without rows. For a sub-select with GROUP '

@@ -209,7 +209,7 @@ pub fn groups<'t>(block: &Block<'t>, asked: &[Asked<'t>]) -> Checked<u32> {
 }
 
 /// Whether both are absent, or say the same.
-fn same<'t>(one: Option<Ref<'t, Node>>, other: Option<Ref<'t, Node>>) -> bool {
+pub fn same<'t>(one: Option<Ref<'t, Node>>, other: Option<Ref<'t, Node>>) -> bool {
     match (one, other) {
         (None, None) => true,
         (Some(one), Some(other)) => one.same(other),

@@ -66,14 +66,36 @@ impl Price {
     /// than an answer may cost. And how many times this price it is.
     pub fn of_many(&self, length: usize) -> Option<(f64, Self)> {
         let times = registry::of_many(length as f64, self.is_gaussian());
+        Some((times, self.times(times)?))
+    }
+
+    /// So many times this price; `None` where that is more than an answer may cost.
+    pub fn times(&self, times: f64) -> Option<Self> {
         let price = self.at(self.epsilon * times);
-        (price.epsilon <= MOST_EPSILON).then_some((times, price))
+        (price.epsilon <= MOST_EPSILON).then_some(price)
+    }
+
+    /// Of how many answers at this price the budget would pay one at so many times the price: pure noise takes more than
+    /// its share where the budget adds up squares.
+    pub fn answers(&self, times: f64) -> f64 {
+        match self.accounting() {
+            Accounting::Zcdp => times * times,
+            Accounting::Gaussian => times,
+        }
     }
 
     /// The epsilon and the mechanism that answer many counts.
     pub fn buys_many(&self, length: usize) -> (Option<f64>, String) {
         match self.mu() {
             Some(mu) => (None, format!("correlated(d={length}, mu={mu:?})")),
+            None => (Some(self.pure()), format!("knorm(d={length})")),
+        }
+    }
+
+    /// The epsilon and the mechanism that release many numbers, each of which a person moves by 1 at most.
+    pub fn buys_sums(&self, length: usize) -> (Option<f64>, String) {
+        match self.mu() {
+            Some(mu) => (None, format!("gaussian(d={length}, mu={mu:?})")),
             None => (Some(self.pure()), format!("knorm(d={length})")),
         }
     }

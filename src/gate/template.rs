@@ -5,6 +5,7 @@
 mod answers;
 mod counts;
 pub mod graft;
+mod vector;
 
 use dp_core::privacy::spending::Spent;
 use dp_core::{noise, registry};

@@ -321,8 +321,8 @@ pub fn no_external_contribution() -> ! {
 pub fn contribution_is_shut() -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        "dp_counted looks into contributions, and works in private queries of protected tables alone".into(),
-        "Ask for dp_count of the contributions: that is an answer with noise.",
+        "contributions are looked into by private queries of protected tables alone".into(),
+        "Ask for dp_count or dp_sum of the contributions: these are answers with noise.",
     )
 }
 

@@ -5,7 +5,7 @@
 //! what it says to where contributions are, see [`Contribution::read`].
 
 use dp_core::encoding::contribution::Contribution;
-use dp_core::encoding::grid::Bounds;
+use dp_core::encoding::grid::{Bounds, STEPS};
 use pgrx::pg_sys::{self, Datum};
 
 use crate::pg::errors;
@@ -114,23 +114,45 @@ impl Sealed {
 }
 
 /// `dp_mean.dp_counted(contribution, k, groups)`: which part of `k` rows it represents, from 0 to 1, for a call that
-/// shares its budget among that many groups. Of what is no such contribution 0, whatever the bytes are. Contributions
-/// tell nobody what is in them: it refuses all callers but the run of a private query, which only the gate writes.
+/// shares its budget among that many groups. Of what is no such contribution 0, whatever the bytes are.
 fn counted(call: Call) -> Option<Datum> {
-    if !Running::is_under_way() {
-        errors::contribution_is_shut();
-    }
-    let whole = |i: usize| call.datum(i).map_or(0, |datum| datum.value() as i64);
-    let (most, groups) = (whole(1).max(1), u32::try_from(whole(2)).unwrap_or(0));
-    let rows = call.datum(0).and_then(|datum| {
-        // SAFETY: the SQL declaration makes it a dp_contribution, which is a varlena.
-        unsafe { Sealed::read(datum, groups) }
-    });
-    let rows = rows.map_or(0, |(_, contribution)| i64::from(contribution.rows()));
-    pgrx::IntoDatum::into_datum(rows.min(most) as f64 / most as f64)
+    let (most, contribution) = looked_into(call);
+    let rows = contribution.map_or(0, |contribution| contribution.rows().min(most));
+    pgrx::IntoDatum::into_datum(f64::from(rows) / f64::from(most))
 }
 
 sql_function!(dp_counted, counted);
+
+/// `dp_mean.dp_centred(contribution, k, groups)`: the sum of its rows over `k`, each from -1 at the lower bound to 1 at
+/// the upper one. Of what is no such contribution 0, whatever the bytes are.
+fn centred(call: Call) -> Option<Datum> {
+    let (most, contribution) = looked_into(call);
+    let sum = contribution.map_or(0, |contribution| {
+        2 * i128::from(contribution.sum()) - i128::from(STEPS) * i128::from(contribution.rows())
+    });
+    let sum = sum as f64 / STEPS as f64 / f64::from(most);
+    pgrx::IntoDatum::into_datum(sum.clamp(-1.0, 1.0))
+}
+
+sql_function!(dp_centred, centred);
+
+/// The most rows that a call says, and the contribution. These tell nobody what is in them: it refuses all callers but
+/// the run of a private query, which only the gate writes.
+fn looked_into(call: Call) -> (u32, Option<Contribution>) {
+    if !Running::is_under_way() {
+        errors::contribution_is_shut();
+    }
+    let whole = |i: usize| {
+        let number = call.datum(i).map(|datum| datum.value() as i64);
+        number.and_then(|number| u32::try_from(number).ok())
+    };
+    let (most, groups) = (whole(1).unwrap_or(0).max(1), whole(2).unwrap_or(0));
+    let read = call.datum(0).and_then(|datum| {
+        // SAFETY: the SQL declaration makes it a dp_contribution, which is a varlena.
+        unsafe { Sealed::read(datum, groups) }
+    });
+    (most, read.map(|(_, contribution)| contribution))
+}
 
 /// Refuses: see [`errors::no_external_contribution`].
 fn refuse(_: Call) -> Option<Datum> {

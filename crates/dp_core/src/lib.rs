@@ -54,3 +54,4 @@ pub mod recorder;
 pub mod registry;
 pub mod request;
 pub mod sampler;
+pub mod together;

@@ -323,7 +323,8 @@ pub fn of_many(length: f64, is_gaussian: bool) -> f64 {
 
 /// Above which number of people, as a release with Gaussian noise tells it, their group may be shown, where nobody may
 /// be seen to be alone in one but with probability `delta`: docs/proofs/keep-threshold.md. Of `dp_count`, or of the
-/// number of rows of `dp_mean_and_count`, by a mechanism `gaussian`; of one of `dp_counts` by `correlated`.
+/// number of rows of `dp_mean_and_count`, by a mechanism `gaussian`; of one of `dp_counts` by `correlated`; of one of
+/// `dp_sums` by `gaussian`, where each row has one between -1 and 1.
 ///
 /// # Errors
 /// A text that names no mechanism, or one without a budget in Gaussian terms.
@@ -333,6 +334,7 @@ pub fn shown_above(aggregate: &str, mechanism: &str, delta: f64) -> Result<f64, 
     let spread = match (aggregate, choice.get(LENGTH.name)) {
         ("dp_mean_and_count", _) => std::f64::consts::SQRT_2,
         ("dp_counts", Some(length)) => of_many(length, true).sqrt(),
+        ("dp_sums", Some(length)) => length.sqrt(),
         _ => 1.0,
     };
     let request = Request {

@@ -9,6 +9,7 @@ use crate::gate::aggregate_requests::{Asked, Own, What};
 use crate::gate::cost::{self, Priced};
 use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
+use crate::gate::template::vector::Release;
 use crate::gate::template::{Answer, Level, People, Template, filtered, float, own_column};
 use crate::pg::tree::Ref;
 
@@ -79,14 +80,46 @@ impl<'t> Template<'_, 't> {
         &mut self,
         asked: &[Asked<'t>],
     ) -> Checked<Vec<(Ref<'t, Aggref>, Answer)>> {
-        let is_pair = |what: &What| what.is_of_numbers() || matches!(what, What::Count);
         let mut answers = Vec::new();
-        let push = |answers: &mut Vec<_>, calls: Vec<Ref<'t, Aggref>>, column| {
-            answers.extend(calls.into_iter().map(|call| (call, Answer::Column(column))));
-        };
-        let mut counts: Vec<(&Asked<'t>, Vec<Ref<'t, Aggref>>)> = Vec::new();
         let mut done = self.write_free(asked, &mut answers);
         self.write_of_two(asked, &mut done, &mut answers)?;
+        let mut releases = self.releases(asked, &mut done);
+        self.write_together(&mut releases, &mut answers)?;
+        let mut counts: Vec<(&Asked<'t>, Vec<Ref<'t, Aggref>>)> = Vec::new();
+        for release in releases {
+            let one = release.asked;
+            if release.is_pair {
+                let column = self.write_pair(one)?;
+                self.note_people(one, column, "dp_mean_and_count")?;
+                answers.extend(release.answers.into_iter().map(|other| {
+                    let answer = match other.what {
+                        What::Mean => Answer::Field(column, 1),
+                        What::Count => Answer::Field(column, 2),
+                        _ => Answer::Product(column),
+                    };
+                    (other.call, answer)
+                }));
+                continue;
+            }
+            let calls: Vec<_> = release.answers.iter().map(|other| other.call).collect();
+            if matches!(one.what, What::Count) {
+                counts.push((one, calls));
+            } else {
+                let column = self.write_alone(one)?;
+                answers.extend(calls.into_iter().map(|call| (call, Answer::Column(column))));
+            }
+        }
+        let columns = self.write_counts(&counts)?;
+        for ((_, calls), column) in counts.into_iter().zip(columns) {
+            answers.extend(calls.into_iter().map(|call| (call, Answer::Column(column))));
+        }
+        Ok(answers)
+    }
+
+    /// What is one release, of what is not done.
+    fn releases<'a>(&self, asked: &'a [Asked<'t>], done: &mut [bool]) -> Vec<Release<'a, 't>> {
+        let is_pair = |what: &What| what.is_of_numbers() || matches!(what, What::Count);
+        let mut releases = Vec::new();
         for (i, one) in asked.iter().enumerate() {
             if done[i] {
                 continue;
@@ -109,39 +142,17 @@ impl<'t> Template<'_, 't> {
                 What::Mean if self.needs_people && self.counts_people(one, true) => 1,
                 _ => 2,
             };
-            match numbers.filter(|_| alike.len() >= least) {
-                Some(numbers) => {
-                    let column = self.write_pair(numbers)?;
-                    self.note_people(numbers, column, "dp_mean_and_count")?;
-                    for j in alike {
-                        let answer = match asked[j].what {
-                            What::Mean => Answer::Field(column, 1),
-                            What::Count => Answer::Field(column, 2),
-                            _ => Answer::Product(column),
-                        };
-                        answers.push((asked[j].call, answer));
-                        done[j] = true;
-                    }
-                }
-                None => {
-                    for j in &alike {
-                        done[*j] = true;
-                    }
-                    let calls = alike.into_iter().map(|j| asked[j].call).collect();
-                    if matches!(one.what, What::Count) {
-                        counts.push((one, calls));
-                    } else {
-                        let column = self.write_alone(one)?;
-                        push(&mut answers, calls, column);
-                    }
-                }
+            let numbers = numbers.filter(|_| alike.len() >= least);
+            for j in &alike {
+                done[*j] = true;
             }
+            releases.push(Release {
+                asked: numbers.unwrap_or(one),
+                is_pair: numbers.is_some(),
+                answers: alike.into_iter().map(|j| &asked[j]).collect(),
+            });
         }
-        let columns = self.write_counts(&counts)?;
-        for ((_, calls), column) in counts.into_iter().zip(columns) {
-            push(&mut answers, calls, column);
-        }
-        Ok(answers)
+        releases
     }
 
     /// An answer of its own.
@@ -276,7 +287,7 @@ impl<'t> Template<'_, 't> {
     }
 
     /// What represents the numbers of each row, and the filter of the aggregate that reads them.
-    fn numbers(&mut self, asked: &Asked<'t>, rows: u32) -> Checked<(String, String)> {
+    pub(super) fn numbers(&mut self, asked: &Asked<'t>, rows: u32) -> Checked<(String, String)> {
         let argument = asked.argument.ok_or("an aggregate is about nothing")?;
         let number = format!("${}", self.parameter(argument));
         let mut filter = self.filter(asked);
@@ -327,7 +338,7 @@ impl<'t> Template<'_, 't> {
     }
 
     /// As above, of a parameter and a condition.
-    fn counted(
+    pub(super) fn counted(
         &mut self,
         argument: Option<usize>,
         filter: Option<String>,
@@ -404,13 +415,21 @@ impl<'t> Template<'_, 't> {
             .map_err(|error| Reason::with_hint(error.to_string(), error.hint.clone()))
     }
 
-    /// Adds the price of a call to that of the block.
+    /// Adds the price of a call to that of the block, and how far off its answer is.
     pub(super) fn charge(&mut self, call: &cost::Call) -> Checked<()> {
+        self.pay(call)?;
+        if !self.is_paid {
+            self.priced.push(Priced::of(call));
+        }
+        Ok(())
+    }
+
+    /// Adds the price of a call to that of the block.
+    pub(super) fn pay(&mut self, call: &cost::Call) -> Checked<()> {
         let (spent, mechanism) = cost::of(call, self.price.accounting())?;
         if self.is_paid {
             return Ok(());
         }
-        self.priced.push(Priced::of(call));
         self.spent = self.spent.plus(&spent);
         self.mechanisms
             .push(format!("{}: {mechanism}", call.aggregate));

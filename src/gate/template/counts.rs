@@ -23,18 +23,10 @@ impl<'t> Template<'_, 't> {
         if asked.len() < 2 {
             return asked.into_iter().map(|one| self.write_alone(one)).collect();
         }
-        // The same in all grouping sets.
-        let units = self
-            .units
-            .take()
-            .unwrap_or_else(|| match self.rows_are_people() {
-                true => units(&asked),
-                false => (0..asked.len()).collect(),
-            });
-        self.units = Some(units.clone());
-        let count = units.iter().max().map_or(0, |last| last + 1);
+        let units = self.units_of_counts(&asked);
+        let count = number_of(&units);
         match self.price.of_many(asked.len()) {
-            Some((times, price)) if times < count as f64 => self.write_vector(&asked, &price),
+            Some((times, price)) if times < count as f64 => self.write_many(&asked, &price),
             _ => {
                 let mut paid = vec![false; count];
                 let columns = asked.into_iter().zip(units).map(|(one, unit)| {
@@ -48,6 +40,28 @@ impl<'t> Template<'_, 't> {
         }
     }
 
+    /// How many times the price of one these counts cost, where nothing is drawn with them.
+    pub(super) fn price_of_counts(&mut self, asked: &[&Asked<'t>]) -> f64 {
+        if asked.len() < 2 {
+            return asked.len() as f64;
+        }
+        let count = number_of(&self.units_of_counts(asked)) as f64;
+        match self.price.of_many(asked.len()) {
+            Some((times, _)) if times < count => times,
+            _ => count,
+        }
+    }
+
+    /// Which counts are paid together: the same in all grouping sets.
+    fn units_of_counts(&mut self, asked: &[&Asked<'t>]) -> Vec<usize> {
+        let is_row = self.rows_are_people();
+        let units = self.units.get_or_insert_with(|| match is_row {
+            true => units(asked),
+            false => (0..asked.len()).collect(),
+        });
+        units.clone()
+    }
+
     /// Whether each row is a person, so that the aggregates read it.
     pub(super) fn rows_are_people(&self) -> bool {
         matches!(self.level, Level::Row | Level::RowBelow)
@@ -55,7 +69,7 @@ impl<'t> Template<'_, 't> {
 
     /// Counts of one release. Where a row is a person they are yes/no questions to it; else a person contributes to each
     /// a part of the most that they may, and these are added up as numbers from 0 to 1.
-    fn write_vector(&mut self, asked: &[&Asked<'t>], price: &Price) -> Checked<Vec<usize>> {
+    fn write_many(&mut self, asked: &[&Asked<'t>], price: &Price) -> Checked<Vec<usize>> {
         let is_row = self.rows_are_people();
         let (aggregate, rows) = match is_row {
             true => ("dp_counts", 1),
@@ -146,6 +160,11 @@ impl<'t> Template<'_, 't> {
             _ => question,
         }
     }
+}
+
+/// How many sets these are.
+fn number_of(units: &[usize]) -> usize {
+    units.iter().max().map_or(0, |last| last + 1)
 }
 
 /// Counts by conditions that no row can meet together, as few sets as are found: the number of its set, for each.
