@@ -128,10 +128,11 @@ COMMENT ON FUNCTION dp_cost(text, float8) IS
     'if none bounds it), rho, delta, whether it could be answered now, whether its answer is kept and costs nothing '
     'now, the mechanisms, the SQL that answers it, in which $1, $2 stand for its own expressions, and the price: the '
     'share that it takes of the budget''s limit, or of the role''s own in it, times the epsilon of that, so that '
-    'prices add up. noise has, for each mechanism that answers, half of the width of an interval that holds what the '
-    'answer hides in 95% of releases, in its unit: of counts and sums; of means for the number of people that the '
-    'call says; NULL of others. shown_from is the number of people from which on a group is shown in half of all '
-    'cases. It spends nothing, and reads no row. Errors: 42501 if it has no private answer. Otherwise as the query '
+    'prices add up. noise has, for each mechanism that answers, and for each answer of those that are drawn together, '
+    'half of the width of an interval that holds what the answer hides in 95% of releases, in its unit: of counts and '
+    'sums; of means for the number of people that the call says; NULL of others. shown_from is the number of people '
+    'from which on a group is shown in half of all cases. It spends nothing, and reads no row. Errors: 42501 if it has '
+    'no private answer. Otherwise as the query '
     'itself.';
 
 CREATE VIEW dp_policies WITH (security_barrier) AS

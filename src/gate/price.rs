@@ -69,13 +69,13 @@ impl Price {
         Some((times, self.times(times)?))
     }
 
-    /// So many times this price; `None` where that is more than an answer may cost.
+    /// This price, times a number; `None` where that is more than an answer may cost.
     pub fn times(&self, times: f64) -> Option<Self> {
         let price = self.at(self.epsilon * times);
         (price.epsilon <= MOST_EPSILON).then_some(price)
     }
 
-    /// Of how many answers at this price the budget would pay one at so many times the price: pure noise takes more than
+    /// How many answers at this price take as much of the budget as one at `times` the price: pure noise takes more than
     /// its share where the budget adds up squares.
     pub fn answers(&self, times: f64) -> f64 {
         match self.accounting() {
@@ -92,7 +92,7 @@ impl Price {
         }
     }
 
-    /// The epsilon and the mechanism that release many numbers, each of which a person moves by 1 at most.
+    /// The epsilon and the mechanism that release many numbers, if a person moves each by 1 at most.
     pub fn buys_sums(&self, length: usize) -> (Option<f64>, String) {
         match self.mu() {
             Some(mu) => (None, format!("gaussian(d={length}, mu={mu:?})")),

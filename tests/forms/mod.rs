@@ -13,7 +13,6 @@ mod together;
 mod tools;
 mod vector;
 
-use dp_core::together::price_of_cube;
 use dp_mean_tests::{Build, Database, Refusal, refused, run, value};
 use postgres::{Client, SimpleQueryMessage};
 
@@ -104,25 +103,22 @@ impl World {
     }
 
     /// That the analyst gets what the owner does but for noise, for that many releases.
-    pub fn same(&mut self, sql: &str, releases: impl Into<f64>) {
+    pub fn same(&mut self, sql: &str, releases: u32) {
         self.same_as(sql, sql, releases);
     }
 
     /// The same, where the owner asks another query.
-    pub fn same_as(&mut self, sql: &str, plain: &str, releases: impl Into<f64>) {
-        let releases = releases.into();
+    pub fn same_as(&mut self, sql: &str, plain: &str, releases: u32) {
         let truth = table(&mut self.owner, plain);
         let mut answer = Vec::new();
         let (paid, charges) = self.price(|world| answer = table(&mut world.analyst, sql));
         assert_alike(&answer, &truth, sql);
-        assert!(
-            (paid - releases).abs() < 2e-6,
-            "{paid} for {releases}: {sql}"
-        );
+        assert_eq!(paid, f64::from(releases), "{sql}");
         // Each block has a charge of its own, of one release or more.
-        let least = i64::from(releases > 0.0);
+        let charges = u32::try_from(charges).expect("charges");
+        let least = u32::from(releases > 0);
         assert!(
-            (least..=releases as i64).contains(&charges),
+            (least..=releases).contains(&charges),
             "{charges} charges: {sql}"
         );
     }
@@ -135,11 +131,6 @@ impl World {
         assert_eq!(self.spent(), before, "{sql}");
         refusal
     }
-}
-
-/// How many times the price of one answer so many numbers cost that are drawn together without a delta.
-pub fn cube(numbers: usize) -> f64 {
-    price_of_cube(numbers)
 }
 
 /// The rows of a query, as text. The query goes as it is, in the simple protocol.

@@ -2,7 +2,7 @@
 
 use dp_mean_tests::rows;
 
-use super::{World, cube};
+use super::World;
 
 #[test]
 fn sub_selects_and_views_are_looked_through() {
@@ -148,36 +148,36 @@ fn chains_of_withs_are_looked_through() {
 fn blocks_stand_beside_others() {
     let mut world = World::new();
     for (releases, sql) in [
-        (2.0, "SELECT 'visits', count(*) FROM visits UNION ALL SELECT 'people', count(*) FROM people ORDER BY 1"),
-        (2.0, "SELECT region, count(*) FROM visits GROUP BY 1 UNION SELECT country, 3 FROM regions ORDER BY 1"),
-        (1.0, "SELECT region FROM regions INTERSECT SELECT region FROM visits GROUP BY 1 ORDER BY 1"),
+        (2, "SELECT 'visits', count(*) FROM visits UNION ALL SELECT 'people', count(*) FROM people ORDER BY 1"),
+        (2, "SELECT region, count(*) FROM visits GROUP BY 1 UNION SELECT country, 3 FROM regions ORDER BY 1"),
+        (1, "SELECT region FROM regions INTERSECT SELECT region FROM visits GROUP BY 1 ORDER BY 1"),
         (
-            3.0,
+            3,
             "SELECT v.region, v.n, p.n FROM (SELECT region, count(*) AS n FROM visits GROUP BY region) v,
              (SELECT count(*) AS n FROM people) p ORDER BY 1",
         ),
         (
-            4.0,
+            4,
             "SELECT * FROM (SELECT region, avg(cost) FROM visits WHERE age < 50 GROUP BY region) a
              FULL JOIN (SELECT region, avg(cost) FROM visits WHERE age >= 50 GROUP BY region) b USING (region) ORDER BY 1",
         ),
-        (2.0, "SELECT country, n FROM regions JOIN (SELECT region, count(*) AS n FROM visits GROUP BY 1) v USING (region) \
+        (2, "SELECT country, n FROM regions JOIN (SELECT region, count(*) AS n FROM visits GROUP BY 1) v USING (region) \
              ORDER BY region"),
-        (cube(3), "SELECT i, n FROM generate_series(1, 3) i LEFT JOIN (SELECT avg(cost) AS n, count(note) FROM visits) v ON true"),
-        (2.0, "SELECT region FROM regions WHERE region IN (SELECT region FROM visits GROUP BY 1 HAVING avg(cost) > 50.5) \
+        (2, "SELECT i, n FROM generate_series(1, 3) i LEFT JOIN (SELECT avg(cost) AS n, count(note) FROM visits) v ON true"),
+        (2, "SELECT region FROM regions WHERE region IN (SELECT region FROM visits GROUP BY 1 HAVING avg(cost) > 50.5) \
              ORDER BY 1"),
-        (1.0, "SELECT region FROM regions WHERE factor * 30 < (SELECT avg(cost) FROM visits) ORDER BY region"),
-        (1.0, "SELECT EXISTS (SELECT count(*) FROM visits HAVING count(*) > 10)"),
-        (2.0, "SELECT ARRAY(SELECT count(*) / 100 > 14 FROM visits GROUP BY region)"),
-        (2.0, "SELECT string_agg(region, ',' ORDER BY region), percentile_cont(0.5) WITHIN GROUP (ORDER BY n) \
+        (1, "SELECT region FROM regions WHERE factor * 30 < (SELECT avg(cost) FROM visits) ORDER BY region"),
+        (1, "SELECT EXISTS (SELECT count(*) FROM visits HAVING count(*) > 10)"),
+        (2, "SELECT ARRAY(SELECT count(*) / 100 > 14 FROM visits GROUP BY region)"),
+        (2, "SELECT string_agg(region, ',' ORDER BY region), percentile_cont(0.5) WITHIN GROUP (ORDER BY n) \
              FROM (SELECT region, count(*) AS n FROM visits GROUP BY region) s"),
-        (2.0, "SELECT count(*), (SELECT count(*) FROM people) FROM visits"),
-        (3.0, "SELECT region, avg(cost) - (SELECT avg(cost) FROM visits WHERE age > 50) > 0 FROM visits GROUP BY region ORDER BY 1"),
-        (3.0, "SELECT region, count(*) FROM visits GROUP BY region \
+        (2, "SELECT count(*), (SELECT count(*) FROM people) FROM visits"),
+        (3, "SELECT region, avg(cost) - (SELECT avg(cost) FROM visits WHERE age > 50) > 0 FROM visits GROUP BY region ORDER BY 1"),
+        (3, "SELECT region, count(*) FROM visits GROUP BY region \
              HAVING count(*) > (SELECT count(*) / 10 FROM visits) ORDER BY 1 LIMIT (SELECT 3)"),
-        (2.0, "SELECT region, count(*) FROM visits GROUP BY region \
+        (2, "SELECT region, count(*) FROM visits GROUP BY region \
              HAVING region IN (SELECT region FROM regions WHERE factor > 1.1) ORDER BY 1"),
-        (2.0, "WITH RECURSIVE r AS (SELECT count(*) / 1000 AS n FROM visits UNION ALL SELECT n - 1 FROM r WHERE n > 1), \
+        (2, "WITH RECURSIVE r AS (SELECT count(*) / 1000 AS n FROM visits UNION ALL SELECT n - 1 FROM r WHERE n > 1), \
              p AS (SELECT count(*) AS n FROM people) SELECT count(*) > 4, (SELECT n FROM p) FROM r"),
     ] {
         world.same(sql, releases);
@@ -231,41 +231,41 @@ fn tables_that_the_role_may_read_are_joined() {
     assert_eq!(price, (2.0, 1));
     for (releases, sql) in [
         (
-            1.0 + cube(3),
+            3,
             "SELECT country, avg(cost), count(note) FROM visits JOIN regions USING (region) GROUP BY country ORDER BY 1",
         ),
         (
-            2.0,
+            2,
             "SELECT r.country, count(*) FROM visits v LEFT JOIN regions r ON r.region = v.region AND r.factor > 1.05 \
              GROUP BY 1 ORDER BY 1",
         ),
         (
-            2.0,
+            2,
             "SELECT country, count(*) FROM regions RIGHT JOIN visits USING (region) GROUP BY 1 ORDER BY 1",
         ),
         (
-            2.0,
+            2,
             "SELECT country, count(*) FROM visits NATURAL JOIN regions GROUP BY 1 ORDER BY 1",
         ),
         (
-            2.0,
+            2,
             "SELECT country, count(*) FROM visits v, regions r WHERE v.region = r.region AND factor < 1.2 GROUP BY 1 ORDER BY 1",
         ),
         (
-            2.0,
+            2,
             "SELECT country, count(*) FROM visits JOIN places USING (region) GROUP BY 1 ORDER BY 1",
         ),
         (
-            2.0,
+            2,
             "SELECT country, count(*) FROM visits JOIN kept USING (region) GROUP BY 1 ORDER BY 1",
         ),
         (
-            2.0,
+            2,
             "SELECT country, count(*) FROM visits JOIN (SELECT * FROM regions WHERE factor > 1) r USING (region) \
              GROUP BY 1 ORDER BY 1",
         ),
         (
-            2.0,
+            2,
             "SELECT a.country, b.country, count(*) FROM visits v JOIN regions a ON a.region = v.region \
              JOIN regions b ON b.factor = a.factor GROUP BY 1, 2 ORDER BY 1",
         ),

@@ -209,7 +209,8 @@ fn people_with_many_rows_are_counted_together() {
     let sql = format!("SELECT {counts} FROM visits");
     // A person may be in counts of conditions that no row meets together.
     assert!((world.price(&sql) - 0.2).abs() < 1e-4);
-    let some = "SELECT count(x), count(*) FILTER (WHERE k = 1), count(*) FILTER (WHERE k > 9) FROM visits";
+    let some =
+        "SELECT count(x), count(*) FILTER (WHERE k = 1), count(*) FILTER (WHERE k > 9) FROM visits";
     assert!((world.price(some) - 0.1866).abs() < 1e-4);
     assert!(
         world

@@ -1,10 +1,11 @@
 //! Means, sums and counts of one block that are drawn together: less than the sum of their prices, no more noise.
 
 use dp_core::privacy::spending::{Accounting, HALF, Limit};
+use dp_core::together::price_of_cube;
 use dp_mean_tests::{Build, Database, run, value};
 use postgres::Client;
 
-use super::{cube, table};
+use super::table;
 
 /// The promise of the budget that pays Gaussian noise, and the usual price.
 const BUDGET: (f64, f64) = (3.0, 1e-6);
@@ -25,6 +26,11 @@ const TABLES: [(&str, &str, &str); 2] = [
     ("gaussian", "people", "visits"),
     ("pure", "others", "calls"),
 ];
+
+/// How many times the price of one answer so many numbers cost without a delta, at the usual price.
+fn cube(numbers: usize) -> f64 {
+    price_of_cube(numbers, PRICE)
+}
 
 struct World {
     root: Client,
@@ -324,7 +330,7 @@ fn people_with_many_rows_are_in_a_vector() {
         let (price, mechanisms) = world.cost(&sql);
         let expected = match budget {
             "gaussian" => 3.899802,
-            _ => 10.0 * cube(9),
+            _ => price_of_cube(9, 1.0 / 3.0) / PRICE,
         };
         assert!((price - expected).abs() < 1e-4, "{price}: {mechanisms}");
         // How far off each is, as it would be alone.

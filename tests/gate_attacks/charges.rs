@@ -225,13 +225,13 @@ fn the_audit_names_the_mechanisms() {
         one.starts_with("dp_count: gaussian(groups=1, mu=") && one.ends_with(", rows=2)"),
         "{one}"
     );
-    let means: Vec<_> = (0..200).map(|i| format!("avg(cost + {i})")).collect();
+    let spreads: Vec<_> = (0..200).map(|i| format!("stddev(cost + {i})")).collect();
     run(
         &mut client,
-        &format!("SELECT {} FROM visits", means.join(", ")),
+        &format!("SELECT {} FROM visits", spreads.join(", ")),
     );
     let many: String = value(&mut client, last);
-    let one = one.replace("dp_count:", "dp_mean:");
+    let one = one.replace("dp_count:", "dp_stddev_pop:");
     assert_eq!(many, vec![one; 200].join(", ")[..1000]);
 }
 

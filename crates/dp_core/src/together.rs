@@ -4,9 +4,9 @@
 //!
 //! A person is a row of numbers from -1 to 1, and each number is released with noise. With Gaussian noise of variance
 //! `v / mu^2` a number costs `1 / v` of `mu^2`; the costs add up. In the shape of a cube, `D` numbers with the variance
-//! `4 / eps^2` cost `sqrt((D + 1) (D + 2) / 12)` of `eps` together.
+//! `v / eps^2` cost `sqrt((D + 1) (D + 2) / (3 v))` of `eps` together.
 
-use crate::registry;
+use crate::sampler::staircase::least_variance;
 
 /// The most noise that a number of the vector may have for its answer, in variances of a count alone:
 /// `own - shared u` where the number of all rows, which the answer needs too, has the variance `u`.
@@ -90,7 +90,17 @@ pub fn price_of_gaussian(rooms: &[Room], shared: Option<f64>) -> f64 {
     numbers.sum::<f64>() + shared.map_or(0.0, f64::recip)
 }
 
-/// How many times the epsilon of one count so many numbers cost in the shape of a cube, each of variance `4 / eps^2`.
-pub fn price_of_cube(numbers: usize) -> f64 {
-    registry::of_many(numbers as f64 - 1.0, false)
+/// How many times the epsilon of one answer these numbers cost in the shape of a cube, for none to have more noise than
+/// an answer has alone at `epsilon`, for a person's row.
+///
+/// A count is half of the sum of two numbers, and so is a sum between 0 and a bound. A mean is a number over a number of
+/// rows, which alone are those of `hourglass`: in the middle its noise is half of that of `x1 - x2`, whose variance is
+/// `4 s - 2 c` where that of a sum alone is `s` and that of a count alone `c`.
+pub fn price_of_cube(numbers: usize, epsilon: f64) -> f64 {
+    let tail = (-epsilon).exp();
+    let count = 2.0 * tail / (-epsilon).exp_m1().powi(2);
+    let sum = least_variance(epsilon);
+    let room = (2.0 * count).min(2.0 * sum).min(4.0 * sum - 2.0 * count);
+    let numbers = numbers as f64;
+    ((numbers + 1.0) * (numbers + 2.0) / (3.0 * room)).sqrt() / epsilon
 }

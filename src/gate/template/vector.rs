@@ -50,7 +50,7 @@ struct Member {
 /// Releases that are drawn together.
 struct Vector<'a, 't> {
     members: Vec<Member>,
-    /// With the variance of each, in that of a count alone; without Gaussian noise it is the same of all.
+    /// With the variance of each, in that of a count alone; without Gaussian noise all have the same.
     numbers: Vec<(Number<'a, 't>, f64)>,
     /// Whether means count their rows from half of all.
     is_lifted: bool,
@@ -221,7 +221,11 @@ impl<'t> Template<'_, 't> {
         let shared = is_lifted.then(|| together::best_shared(&rooms, most));
         let times = match is_gaussian {
             true => together::price_of_gaussian(&rooms, shared),
-            false => together::price_of_cube(rooms.len() + usize::from(has_all)),
+            // The same in all grouping sets, so of a person in one group: in more each answer has more noise.
+            false => {
+                let epsilon = self.price.pure() / f64::from(self.rows);
+                together::price_of_cube(rooms.len() + usize::from(has_all), epsilon)
+            }
         };
         let u = shared.unwrap_or_default();
         let numbers = numbers.into_iter().map(|(number, room)| match is_gaussian {

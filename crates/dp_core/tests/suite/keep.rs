@@ -382,11 +382,15 @@ fn the_default_is_one_row_in_one_group() {
 /// probability delta at most; and with little less it would not be.
 #[test]
 fn a_person_alone_is_above_the_threshold_as_seldom_as_delta_says() {
-    for (aggregate, spread) in [("dp_count", 1.0), ("dp_mean_and_count", 2f64.sqrt())] {
+    for (aggregate, length, spread) in [
+        ("dp_count", "", 1.0),
+        ("dp_mean_and_count", "", 2f64.sqrt()),
+        ("dp_sums", "d=5, ", 5f64.sqrt()),
+    ] {
         for mu in [0.01, 0.115, 1.0, 7.0] {
             for (rows, groups) in [(1, 1), (1, 12), (3, 1), (5, 40)] {
                 for delta in [1e-12, 1e-9, 1e-4, 0.05] {
-                    let text = format!("gaussian(mu={mu:?}, rows={rows}, groups={groups})");
+                    let text = format!("gaussian({length}mu={mu:?}, rows={rows}, groups={groups})");
                     let above = registry::shown_above(aggregate, &text, delta).unwrap();
                     let (rows, groups) = (f64::from(rows), f64::from(groups));
                     let sd = spread * rows * groups.sqrt() / mu;

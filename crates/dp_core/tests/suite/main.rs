@@ -52,6 +52,7 @@ mod spread;
 mod stats;
 mod symmetric;
 mod tapes;
+mod together;
 mod unbiased;
 #[cfg(feature = "testing")]
 mod unit;
