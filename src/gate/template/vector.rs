@@ -10,7 +10,7 @@ use crate::gate::aggregate_requests::{self, Asked, What};
 use crate::gate::cost::{self, Priced};
 use crate::gate::price::Price;
 use crate::gate::rejection::Checked;
-use crate::gate::template::{Answer, Level, People, Template, float, own_column};
+use crate::gate::template::{Answer, Level, MOST_PARTS, People, Template, float, own_column};
 use crate::pg::tree::Ref;
 
 /// Prices that differ by less are the same.
@@ -98,6 +98,10 @@ impl<'t> Template<'_, 't> {
 
     /// The releases that cost less together than each for itself, with the counts or without.
     fn cheapest<'a>(&mut self, releases: &[Release<'a, 't>]) -> Option<Vector<'a, 't>> {
+        // A number of all rows would be one part more of what a person contributes.
+        if !self.rows_are_people() && self.keys.len() + releases.len() >= MOST_PARTS {
+            return None;
+        }
         let is_count = |i: &usize| matches!(releases[*i].asked.what, What::Count);
         let may = |release: &Release| self.may_be_together(release);
         let all: Vec<usize> = (0..releases.len()).filter(|i| may(&releases[*i])).collect();
