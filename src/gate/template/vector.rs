@@ -168,7 +168,7 @@ impl<'t> Template<'_, 't> {
         // Means of rows that are not all, and which of them are of the same.
         let mut some = Vec::<(&'a Asked<'t>, Vec<usize>)>::new();
         // The most noise that the number of all rows may have.
-        let mut most = needs_people.then_some(2.0);
+        let mut most = needs_people.then_some(1.0);
         let mut is_counted_from = false;
         for release in of {
             let Release { asked, is_pair, .. } = releases[*release];
