@@ -10,6 +10,7 @@ use pgrx::pg_sys::{
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
+use crate::gate::key_ranges;
 use crate::gate::policy::Policy;
 use crate::gate::private_relation::from::From;
 use crate::gate::private_relation::{self, Around, OneRow, Shared};
@@ -66,7 +67,7 @@ pub struct GroupKey<'t> {
     /// Its number in GROUPING SETS.
     pub reference: u32,
     /// What is public of its values.
-    pub public: Option<Public>,
+    pub public: Option<Public<'t>>,
 }
 
 /// The conditions that all rows meet which come of a part of FROM.
@@ -160,7 +161,7 @@ impl<'t> Block<'t> {
         let keys = clauses.into_iter().map(|clause| self.key(clause));
         let mut keys = keys.collect::<Checked<Vec<_>>>()?;
         let groups = keys.iter().filter_map(|key| key.public.as_ref());
-        let groups = groups.fold(1, |all: usize, key| all.saturating_mul(key.count()));
+        let groups = groups.fold(1, |all: usize, key| all.saturating_mul(key.count().max(1)));
         if groups > public_keys::MOST_GROUPS {
             for key in &mut keys {
                 key.public = key.public.take().filter(|public| public.is_declared);
@@ -190,12 +191,12 @@ impl<'t> Block<'t> {
             modifier: formed.modifier,
             is_unit: self.is_unit(written),
             reference: clause.tleSortGroupRef(),
-            public: self.public(written),
+            public: self.public(written, formed.node),
         })
     }
 
     /// What is public of a key.
-    fn public(&self, key: Ref<'t, Node>) -> Option<Public> {
+    fn public(&self, key: Ref<'t, Node>, shown: Ref<'t, Node>) -> Option<Public<'t>> {
         let column = key.cast::<pg_sys::Var>();
         let column = column.filter(|column| column.varlevelsup() == 0);
         let declared =
@@ -203,10 +204,20 @@ impl<'t> Block<'t> {
         match declared {
             Some(values) => Some(Public::declared(values.to_vec())),
             None => {
-                let key = self.checker.folded(key.copy());
-                public_keys::of(key, &|node| self.is_never_null(node))
+                let folded = self.checker.folded(key.copy());
+                let said = public_keys::of(folded, &|node| self.is_never_null(node));
+                said.or_else(|| self.between_ends(key, shown))
             }
         }
+    }
+
+    /// The values of a key between constant ends of its column. Groups of one person each are none to be shown.
+    fn between_ends(&self, key: Ref<'t, Node>, shown: Ref<'t, Node>) -> Option<Public<'t>> {
+        if self.is_unit(key) {
+            return None;
+        }
+        let folded = |node| self.checker.folded(node);
+        key_ranges::of(key, shown, &self.conditions(), &folded).map(Public::between)
     }
 
     /// Whether an expression is the column that names the person, as it is or cast to a wider type or to text.

@@ -18,6 +18,7 @@ mod expression;
 mod functions;
 mod hooks;
 mod inputs;
+mod key_ranges;
 mod label;
 mod message_filter;
 mod normalize;

@@ -5,6 +5,7 @@ use pgrx::pg_sys::{self, Node, Oid};
 
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
+use crate::gate::key_ranges::Range;
 use crate::pg::stack;
 use crate::pg::tree::{self, Ref};
 
@@ -18,25 +19,27 @@ const MOST_OF_CASE: usize = 1000;
 const OF_ENUM: usize = 100;
 
 /// The values of a key, but NULL.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Values {
+#[derive(Clone)]
+pub enum Values<'t> {
     /// As texts of the key's type.
     Listed(Vec<String>),
     /// Those of its type, an enum.
     Enum,
+    /// Those between two ends.
+    Range(Range<'t>),
 }
 
 /// What is public of a key.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Public {
-    pub values: Values,
+#[derive(Clone)]
+pub struct Public<'t> {
+    pub values: Values<'t>,
     /// Whether NULL is a value of it, too.
     pub has_null: bool,
     /// Whether the owner has declared them.
     pub is_declared: bool,
 }
 
-impl Public {
+impl<'t> Public<'t> {
     /// Values that the owner has declared.
     pub fn declared(values: Vec<String>) -> Self {
         Self {
@@ -46,18 +49,41 @@ impl Public {
         }
     }
 
+    /// Values between two ends; NULL is one of them where the key is NULL of one.
+    pub fn between(range: Range<'t>) -> Self {
+        Self {
+            values: Values::Range(range),
+            has_null: false,
+            is_declared: false,
+        }
+    }
+
     /// How many groups it makes.
     pub fn count(&self) -> usize {
         let values = match &self.values {
             Values::Listed(values) => values.len(),
             Values::Enum => OF_ENUM,
+            Values::Range(range) => range.count(),
         };
         values + usize::from(self.has_null)
     }
 
-    /// The values in FROM, as the column `k{i}` of type `kind`.
-    pub fn set(&self, i: usize, kind: &str) -> String {
+    /// The values in FROM, as the column `k{i}` of type `kind`; `parameter` is the number of an expression in it.
+    pub fn set(
+        &self,
+        i: usize,
+        kind: &str,
+        parameter: &mut dyn FnMut(Ref<'t, Node>) -> usize,
+    ) -> String {
         let values = match &self.values {
+            Values::Range(range) => {
+                let key = parameter(range.key);
+                let conditions = range.conditions.iter();
+                let conditions = conditions.map(|one| format!("${}", parameter(*one)));
+                let conditions = conditions.collect::<Vec<_>>().join(" AND ");
+                let series = range.series();
+                return format!("SELECT DISTINCT ${key} AS k{i} FROM {series} WHERE {conditions}");
+            }
             Values::Listed(values) => format!("pg_catalog.unnest({})", array(values, kind)),
             Values::Enum => {
                 format!("pg_catalog.unnest(pg_catalog.enum_range(NULL::{kind}))")
@@ -78,7 +104,8 @@ impl Public {
     /// The condition that two keys of type `kind` are the same.
     pub fn same(&self, one: &str, other: &str, kind: &str) -> String {
         const EQUALS: &str = "OPERATOR(pg_catalog.=)";
-        if !self.has_null {
+        let may_be_null = self.has_null || matches!(self.values, Values::Range(_));
+        if !may_be_null {
             return format!("{one} {EQUALS} {other}");
         }
         // A condition that rows can be hashed by, with a value in the place of NULL.
@@ -87,6 +114,7 @@ impl Public {
                 format!("({})[1]", array(&values[..values.len().min(1)], kind))
             }
             Values::Enum => format!("pg_catalog.enum_first(NULL::{kind})"),
+            Values::Range(range) => format!("'{}'::{kind}", range.any),
         };
         format!(
             "COALESCE({one}, {any}) {EQUALS} COALESCE({other}, {any}) AND ({one} IS NULL) {EQUALS} ({other} IS NULL)"
@@ -106,7 +134,7 @@ fn array(values: &[String], kind: &str) -> String {
 type NeverNull<'a, 't> = &'a dyn Fn(Ref<'t, Node>) -> bool;
 
 /// What is public of a key that nobody has declared, as the query has it, with its constants computed.
-pub fn of<'t>(key: Ref<'t, Node>, is_never_null: NeverNull<'_, 't>) -> Option<Public> {
+pub fn of<'t>(key: Ref<'t, Node>, is_never_null: NeverNull<'_, 't>) -> Option<Public<'t>> {
     let (kind, _) = tree::base_type(tree::type_of(key), -1);
     let has_null = !is_never_null(key);
     // SAFETY: a lookup in the catalog, which answers for any number.

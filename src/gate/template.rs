@@ -347,17 +347,20 @@ impl<'t> Template<'_, 't> {
 
     /// A group for each combination of public values, with rows or without.
     fn write_listed(&mut self, keys: &[usize], unit: usize, columns: &str) -> Checked<String> {
+        let all_keys = self.keys;
         let lists = keys.iter().filter_map(|i| {
-            let key = &self.keys[i - 1];
-            let set = key.public.as_ref()?.set(*i, &base_type_name(key));
+            let key = &all_keys[i - 1];
+            let mut parameter = |node| self.parameter(node);
+            let set = key.public.as_ref()?;
+            let set = set.set(*i, &base_type_name(key), &mut parameter);
             Some(format!("({set}) v{i}"))
         });
+        let lists = lists.collect::<Vec<_>>().join(" CROSS JOIN ");
         let named = keys
             .iter()
             .map(|i| format!("v{i}.k{i}"))
             .collect::<Vec<_>>()
             .join(", ");
-        let lists = lists.collect::<Vec<_>>().join(" CROSS JOIN ");
         let all = format!("SELECT {named} FROM {lists}");
         let all = match self.conditions_on(keys).as_slice() {
             [] => format!("({all}) v"),

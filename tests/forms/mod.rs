@@ -3,6 +3,7 @@
 mod answers;
 mod bounding;
 mod gaussian;
+mod key_ranges;
 mod own_rows;
 mod queries;
 mod references;

@@ -263,6 +263,7 @@ fields! {
         list args / set_args: Node,
     }
     OpExpr {
+        value opno: Oid,
         value opfuncid: Oid,
         value opresulttype: Oid,
         value opcollid: Oid,

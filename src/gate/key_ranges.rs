@@ -1,0 +1,212 @@
+//! Keys that are made of one column of integers or dates, where WHERE has constant ends for it: their values are those
+//! of the key over all values between the ends, with rows or without. No row has another value.
+
+use pgrx::pg_sys::{self, Node, NodeTag, Oid};
+
+use crate::gate::public_keys::MOST_GROUPS;
+use crate::pg::tree::{self, Ref, Step};
+
+/// The families of operators that compare integers with each other, and dates with times.
+const INTEGERS: Oid = Oid::from_u32(1976);
+const TIMES: Oid = Oid::from_u32(434);
+
+/// Microseconds of a day.
+const DAY: i128 = 86_400_000_000;
+
+/// Dates and times without an end.
+const ENDLESS: [i64; 4] = [i64::MIN, i64::MAX, i32::MIN as i64, i32::MAX as i64];
+
+/// The types of keys, each with a value in the place of NULL.
+const KINDS: [(Oid, &str); 8] = [
+    (pg_sys::INT2OID, "0"),
+    (pg_sys::INT4OID, "0"),
+    (pg_sys::INT8OID, "0"),
+    (pg_sys::NUMERICOID, "0"),
+    (pg_sys::FLOAT8OID, "0"),
+    (pg_sys::DATEOID, "2000-01-01"),
+    (pg_sys::TIMESTAMPOID, "2000-01-01"),
+    (pg_sys::TIMESTAMPTZOID, "2000-01-01"),
+];
+
+/// The values of a key between two ends of its column.
+#[derive(Clone)]
+pub struct Range<'t> {
+    /// The key as it is computed of a row, and the conditions on its column alone; the column is the only one of the
+    /// only entry in FROM.
+    pub key: Ref<'t, Node>,
+    pub conditions: Vec<Ref<'t, Node>>,
+    kind: Oid,
+    least: i128,
+    greatest: i128,
+    /// A value in the place of NULL.
+    pub any: &'static str,
+}
+
+impl Range<'_> {
+    /// The most values that there are.
+    pub fn count(&self) -> usize {
+        usize::try_from(self.greatest - self.least + 1).unwrap_or(0)
+    }
+
+    /// The values of the column in FROM.
+    pub fn series(&self) -> String {
+        // Without a value the ends are 1 and 0, which any type can have.
+        let (least, greatest) = match self.count() {
+            0 => (1, 0),
+            _ => (self.least, self.greatest),
+        };
+        let series = format!(
+            "pg_catalog.generate_series(({least})::pg_catalog.int8, ({greatest})::pg_catalog.int8) AS n"
+        );
+        let value = match self.kind {
+            pg_sys::INT2OID => "n::pg_catalog.int2",
+            pg_sys::INT4OID => "n::pg_catalog.int4",
+            pg_sys::INT8OID => "n",
+            _ => "('2000-01-01'::pg_catalog.date OPERATOR(pg_catalog.+) n::pg_catalog.int4)",
+        };
+        format!("(SELECT {value} AS x FROM {series}) s")
+    }
+}
+
+/// The values of a key, as it is written and as it is computed of a row, if the conditions that all rows meet have ends
+/// for its column. `folded` computes constants.
+pub fn of<'t>(
+    written: Ref<'t, Node>,
+    computed: Ref<'t, Node>,
+    conditions: &[Ref<'t, Node>],
+    folded: &dyn Fn(Ref<'t, Node>) -> Ref<'t, Node>,
+) -> Option<Range<'t>> {
+    let kind = tree::type_of(written);
+    let (_, any) = KINDS.into_iter().find(|(known, _)| *known == kind)?;
+    let written = folded(written.copy());
+    // No parameter of a plan, and nothing that reads a table.
+    let is_plain = !tree::any(written, |node| {
+        ![
+            NodeTag::T_Var,
+            NodeTag::T_Const,
+            NodeTag::T_FuncExpr,
+            NodeTag::T_OpExpr,
+            NodeTag::T_NullIfExpr,
+            NodeTag::T_BoolExpr,
+            NodeTag::T_CaseExpr,
+            NodeTag::T_CaseWhen,
+            NodeTag::T_CoalesceExpr,
+            NodeTag::T_RelabelType,
+            NodeTag::T_List,
+        ]
+        .contains(&node.tag())
+    });
+    let column = column_of(written).filter(|_| is_plain)?;
+    let kind = tree::type_of(column.node());
+    let is_column = |node| is_same(node, column);
+    let (mut least, mut greatest) = (None::<i128>, None::<i128>);
+    for condition in conditions {
+        let condition = folded(condition.copy());
+        let Some((from, to)) = ends(condition, kind, &is_column) else {
+            continue;
+        };
+        least = from.into_iter().chain(least).max();
+        greatest = to.into_iter().chain(greatest).min();
+    }
+    let value = |node: Ref<'t, Node>| {
+        is_column(node).then(|| tree::var(node.memory(), 1, 1, kind, -1, Oid::INVALID))
+    };
+    let of_value = |node: Ref<'t, Node>| tree::change(node.copy(), &mut |node| value(node));
+    let on_column = conditions.iter().filter(|condition| {
+        !tree::has_sublinks(**condition)
+            && column_of(**condition).is_some_and(|one| is_column(one.node()))
+    });
+    let (lowest, highest) = match kind {
+        pg_sys::INT2OID => (i128::from(i16::MIN), i128::from(i16::MAX)),
+        pg_sys::INT8OID => (i128::from(i64::MIN), i128::from(i64::MAX)),
+        _ => (i128::from(i32::MIN), i128::from(i32::MAX)),
+    };
+    let range = Range {
+        key: of_value(computed),
+        conditions: on_column.map(|condition| of_value(*condition)).collect(),
+        kind,
+        least: least?.max(lowest),
+        greatest: greatest?.min(highest),
+        any,
+    };
+    (range.greatest - range.least < MOST_GROUPS as i128).then_some(range)
+}
+
+/// The only column in an expression, if it is of integers or dates.
+fn column_of<'t>(node: Ref<'t, Node>) -> Option<Ref<'t, pg_sys::Var>> {
+    let mut found: Option<Ref<'t, pg_sys::Var>> = None;
+    let is_other = tree::search(node, &mut |node, level| {
+        let Some(column) = node.cast::<pg_sys::Var>() else {
+            return Step::Below;
+        };
+        let is_other = found.is_some_and(|known| !is_same(node, known));
+        found = Some(column);
+        match is_other || level > 0 || column.varlevelsup() > 0 {
+            true => Step::Stop,
+            false => Step::Below,
+        }
+    });
+    let kinds = [
+        pg_sys::INT2OID,
+        pg_sys::INT4OID,
+        pg_sys::INT8OID,
+        pg_sys::DATEOID,
+    ];
+    found.filter(|column| !is_other && kinds.contains(&tree::type_of(column.node())))
+}
+
+/// Whether a node is a column.
+fn is_same(node: Ref<Node>, column: Ref<pg_sys::Var>) -> bool {
+    let place =
+        |column: Ref<pg_sys::Var>| (column.varno(), column.varattno(), column.varlevelsup());
+    let node = node.cast::<pg_sys::Var>();
+    node.is_some_and(|node| place(node) == place(column))
+}
+
+/// The least and the greatest value that a comparison of a column of type `kind` with a constant leaves.
+fn ends<'t>(
+    condition: Ref<'t, Node>,
+    kind: Oid,
+    is_column: &dyn Fn(Ref<'t, Node>) -> bool,
+) -> Option<(Option<i128>, Option<i128>)> {
+    let comparison = condition.operator();
+    let comparison = comparison.filter(|_| condition.tag() == NodeTag::T_OpExpr)?;
+    let [one, other] = comparison.args().nodes()[..] else {
+        return None;
+    };
+    let (constant, is_left) = match (is_column(one), is_column(other)) {
+        (true, false) => (other, true),
+        (false, true) => (one, false),
+        _ => return None,
+    };
+    let value = tree::constant(constant).flatten()?.value() as i64;
+    let (family, value) = match (kind, tree::type_of(constant)) {
+        (pg_sys::DATEOID, pg_sys::DATEOID) if !ENDLESS.contains(&i64::from(value as i32)) => {
+            (TIMES, i128::from(value as i32) * DAY)
+        }
+        (pg_sys::DATEOID, pg_sys::TIMESTAMPOID) if !ENDLESS.contains(&value) => {
+            (TIMES, i128::from(value))
+        }
+        (pg_sys::DATEOID, _) => return None,
+        (_, pg_sys::INT2OID) => (INTEGERS, i128::from(value as i16)),
+        (_, pg_sys::INT4OID) => (INTEGERS, i128::from(value as i32)),
+        (_, pg_sys::INT8OID) => (INTEGERS, i128::from(value)),
+        _ => return None,
+    };
+    // SAFETY: a lookup in the catalog, which answers for any numbers.
+    let strategy = unsafe { pg_sys::get_op_opfamily_strategy(comparison.opno(), family) } as u32;
+    let strategy = match is_left {
+        true => strategy,
+        false => pg_sys::BTMaxStrategyNumber + 1 - strategy,
+    };
+    let step = if family == TIMES { DAY } else { 1 };
+    let (below, above) = (value.div_euclid(step), -(-value).div_euclid(step));
+    Some(match strategy {
+        pg_sys::BTLessStrategyNumber => (None, Some(above - 1)),
+        pg_sys::BTLessEqualStrategyNumber => (None, Some(below)),
+        pg_sys::BTEqualStrategyNumber => (Some(above), Some(below)),
+        pg_sys::BTGreaterEqualStrategyNumber => (Some(above), None),
+        pg_sys::BTGreaterStrategyNumber => (Some(below + 1), None),
+        _ => return None,
+    })
+}

@@ -1,0 +1,189 @@
+//! Keys whose values follow from the ends that WHERE has for their column.
+
+use super::{World, table};
+
+/// Each query, with its groups; `true` where rows are in all of them.
+const BETWEEN: [(usize, bool, &str); 16] = [
+    (
+        31,
+        true,
+        "SELECT day, count(*) FROM visits WHERE day BETWEEN '2025-01-01' AND '2025-01-31' GROUP BY day ORDER BY day",
+    ),
+    // The year ends on day 360 of the table.
+    (
+        10,
+        false,
+        "SELECT day, count(*) FROM visits WHERE day > '2025-12-24' AND day <= '2026-01-03' GROUP BY day ORDER BY day",
+    ),
+    (
+        14,
+        false,
+        "SELECT date_trunc('month', day), count(*) FROM visits WHERE day >= '2025-01-01' AND day < '2026-03-01' \
+         GROUP BY 1 ORDER BY 1",
+    ),
+    (
+        6,
+        true,
+        "SELECT date_trunc('week', day), count(*) FROM visits WHERE '2025-03-03' <= day AND '2025-04-10' >= day \
+         GROUP BY 1 ORDER BY 1",
+    ),
+    (
+        2,
+        false,
+        "SELECT extract(year FROM day), count(*) FROM visits WHERE day >= '2025-06-01' AND day < '2026-06-01' \
+         GROUP BY 1 ORDER BY 1",
+    ),
+    (
+        30,
+        true,
+        "SELECT day, count(*) FROM visits WHERE day >= '2025-06-01' \
+         AND day < '2025-06-01'::date + interval '1 month' GROUP BY day ORDER BY day",
+    ),
+    (
+        1,
+        true,
+        "SELECT day, count(*) FROM visits WHERE day = '2025-02-03' GROUP BY day",
+    ),
+    (
+        48,
+        true,
+        "SELECT age, count(*) FROM visits WHERE age BETWEEN 20 AND 67 GROUP BY age ORDER BY age",
+    ),
+    (
+        5,
+        false,
+        "SELECT age, count(*) FROM visits WHERE age BETWEEN 78 AND 82 GROUP BY age ORDER BY age",
+    ),
+    (
+        10,
+        false,
+        "SELECT age / 10, count(*) FROM visits WHERE age >= 0 AND age < 100 GROUP BY 1 ORDER BY 1",
+    ),
+    (
+        10,
+        false,
+        "SELECT floor(age / 10.0) * 10, avg(cost) > 0, count(*) FROM visits WHERE age >= 0 AND age < 100 \
+         GROUP BY 1 ORDER BY 1",
+    ),
+    (
+        7,
+        true,
+        "SELECT ceil((age - 20) / 10.0), count(*) FROM visits WHERE age BETWEEN 20 AND 79 GROUP BY 1 ORDER BY 1",
+    ),
+    // A value of no number is a group, too: that of an age of 25.
+    (
+        3,
+        true,
+        "SELECT 4 / nullif(age - 25, 0), count(*) FROM visits WHERE age BETWEEN 24 AND 26 AND age > 23::bigint \
+         GROUP BY 1 ORDER BY 1",
+    ),
+    // Other conditions on the column leave out values.
+    (
+        2,
+        true,
+        "SELECT age, count(*) FROM visits WHERE age BETWEEN 20 AND 30 AND age % 10 = 0 AND region <> 'r9' \
+         GROUP BY age HAVING age < 40 ORDER BY age",
+    ),
+    // The ends are the wrong way round, or no value of the type.
+    (
+        0,
+        false,
+        "SELECT age, count(*) FROM visits WHERE age BETWEEN 30 AND 20 GROUP BY age",
+    ),
+    (
+        0,
+        false,
+        "SELECT age, count(*) FROM visits WHERE age = 3000000000 GROUP BY age",
+    ),
+];
+
+/// A person here has two rows, in two groups: people are bounded as ever, and no groups are chosen.
+#[test]
+fn ends_of_a_column_are_ends_of_its_groups() {
+    let mut world = World::new();
+    for (groups, is_full, sql) in BETWEEN {
+        let truth = table(&mut world.owner, sql);
+        let mut answer = Vec::new();
+        let charge = world.price(|world| answer = table(&mut world.analyst, sql));
+        assert_eq!(answer.len(), groups, "{sql}: {answer:?}");
+        assert!(charge.1 >= 1, "{sql}");
+        if is_full {
+            super::assert_alike(&answer, &truth, sql);
+        } else {
+            let keys: Vec<_> = answer.iter().map(|row| row[0].clone()).collect();
+            assert!(
+                truth.iter().all(|row| keys.contains(&row[0])),
+                "{sql}: {answer:?}"
+            );
+        }
+        assert!(!mechanisms(&mut world, sql).contains("dp_keep"), "{sql}");
+    }
+}
+
+/// What is not surely public is chosen as before.
+#[test]
+fn without_ends_groups_are_chosen() {
+    let mut world = World::new();
+    for sql in [
+        "SELECT day, count(*) FROM visits GROUP BY day",
+        "SELECT day, count(*) FROM visits WHERE day >= '2025-01-01' GROUP BY day",
+        "SELECT day, count(*) FROM visits WHERE day BETWEEN '2025-01-01' AND 'infinity' GROUP BY day",
+        "SELECT day, count(*) FROM visits WHERE day BETWEEN '1900-01-01' AND '2025-01-01' GROUP BY day",
+        "SELECT age, count(*) FROM visits WHERE age BETWEEN 20 AND 30 OR age > 70 GROUP BY age",
+        "SELECT age, count(*) FROM visits WHERE NOT age BETWEEN 20 AND 30 GROUP BY age",
+        "SELECT age, count(*) FROM visits WHERE points BETWEEN 20 AND 30 GROUP BY age",
+        "SELECT age, count(*) FROM visits WHERE age BETWEEN points AND 30 GROUP BY age",
+        "SELECT age + points, count(*) FROM visits WHERE age BETWEEN 20 AND 30 GROUP BY 1",
+        // Declared bounds leave out no row.
+        "SELECT age, count(*) FROM visits GROUP BY age",
+        // 101 times 101 of them.
+        "SELECT age, points, count(*) FROM visits WHERE age BETWEEN 0 AND 100 AND points BETWEEN 0 AND 100 \
+         GROUP BY 1, 2",
+    ] {
+        let mechanisms = mechanisms(&mut world, sql);
+        assert!(mechanisms.contains("dp_keep"), "{mechanisms}: {sql}");
+    }
+    let refusal = world.refused(
+        "SELECT patient, count(*) FROM visits WHERE patient BETWEEN 1 AND 9 GROUP BY patient",
+    );
+    assert!(refusal.message.contains("single persons"), "{refusal:?}");
+}
+
+/// Parameters are ends where the plan is made for them; in a plan for any parameters groups are chosen.
+#[test]
+fn parameters_are_ends_in_plans_of_their_own() {
+    let mut world = World::new();
+    world.ask(
+        "PREPARE ages(int, int) AS SELECT age, count(*) FROM visits WHERE age BETWEEN $1 AND $2 GROUP BY age",
+    );
+    world.ask("SET plan_cache_mode = 'force_custom_plan'");
+    for (sql, groups) in [("EXECUTE ages(78, 83)", 6), ("EXECUTE ages(90, 92)", 3)] {
+        assert_eq!(table(&mut world.analyst, sql).len(), groups, "{sql}");
+    }
+    world.ask("SET plan_cache_mode = 'force_generic_plan'");
+    assert!(table(&mut world.analyst, "EXECUTE ages(93, 99)").is_empty());
+}
+
+/// Groups without rows answer in each time zone as groups with rows do.
+#[test]
+fn days_are_cut_in_the_time_zone_of_the_session() {
+    let mut world = World::new();
+    for zone in ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"] {
+        let set = format!("SET TimeZone = '{zone}'");
+        world.own(&set);
+        world.ask(&set);
+        world.same(
+            "SELECT date_trunc('day', day), count(*) FROM visits WHERE day BETWEEN '2025-03-20' AND '2025-04-10' \
+             GROUP BY 1 ORDER BY 1",
+            1,
+        );
+    }
+}
+
+/// What a query is to be charged for.
+fn mechanisms(world: &mut World, sql: &str) -> String {
+    let row = world
+        .analyst
+        .query_one("SELECT mechanisms FROM dp_cost($1)", &[&sql]);
+    row.expect("a price").get(0)
+}
