@@ -3,6 +3,7 @@
 use pgrx::pg_sys::{self, Oid, Query, RTEKind, RangeTblEntry};
 
 use crate::gate::defence::Defence;
+use crate::gate::policy::Policy;
 use crate::ledger::session;
 use crate::pg::tree::{self, List, Ref, Step};
 
@@ -137,6 +138,18 @@ fn is_denied_with_hooks<'t>(query: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>
             !pg_sys::ExecCheckPermissions(entries.pointer(), records.pointer(), false)
         }
     }
+}
+
+/// Whether a query, or one below it, reads a protected table that the role may not read.
+pub fn is_concerned(query: Ref<Query>) -> bool {
+    tree::any(query.node(), |node| {
+        node.cast::<Query>().is_some_and(|query| {
+            let entries = query.rtable();
+            entries
+                .into_iter()
+                .any(|entry| is_denied(query, entry) && Policy::of(entry.relid()).is_some())
+        })
+    })
 }
 
 /// Raises PostgreSQL's own ERROR where the current role may not read a table of a query, or of one below it.

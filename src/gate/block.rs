@@ -13,7 +13,7 @@ use crate::gate::expression::{self, Checker};
 use crate::gate::key_ranges;
 use crate::gate::policy::Policy;
 use crate::gate::private_relation::from::From;
-use crate::gate::private_relation::{self, Around, OneRow, Shared};
+use crate::gate::private_relation::{self, Around, OneRow, Shared, check_sub_query};
 use crate::gate::public_keys::{self, Public};
 use crate::gate::rejection::{Checked, Reason};
 use crate::ledger::session;
@@ -127,7 +127,10 @@ impl<'t> Block<'t> {
         query.set_targetList(List::of_tree(query.targetList().node().map(flat)));
         query.set_havingQual(query.havingQual().map(flat));
         let origins = private_relation::origins(query)?;
-        let from = Rc::new(From::of(query, &Shared::of_block(parameters))?);
+        let from = Rc::new(From::of(
+            query,
+            &Shared::of_block(parameters, check_sub_query),
+        )?);
         let checker = from.checker(Some(Around::of_block(&from)));
         from.check_conditions(&checker)?;
         let (policy, view_owner) = origins.ok_or("the table is not in FROM")?;
@@ -162,7 +165,7 @@ impl<'t> Block<'t> {
         let mut keys = keys.collect::<Checked<Vec<_>>>()?;
         let groups = keys.iter().filter_map(|key| key.public.as_ref());
         let groups = groups.fold(1, |all: usize, key| all.saturating_mul(key.count().max(1)));
-        if groups > public_keys::MOST_GROUPS {
+        if groups > key_ranges::MOST_GROUPS {
             for key in &mut keys {
                 key.public = key.public.take().filter(|public| public.is_declared);
             }

@@ -14,9 +14,8 @@ use pgrx::pg_sys::{
 use crate::gate::answer::remote;
 #[cfg(any(feature = "pg15", feature = "pg16"))]
 use crate::gate::inputs;
-use crate::gate::normalize;
 use crate::gate::rewrite::{self, Gate};
-use crate::gate::{label, message_filter, policy};
+use crate::gate::{access, label, message_filter, policy};
 use crate::pg::execution;
 use crate::pg::fmgr::guarded;
 use crate::pg::transaction::{self, Ends};
@@ -132,7 +131,7 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
         let spare = parameters.is_null()
             && !is_generic
             && has_parameters(query.node())
-            && normalize::is_concerned(query);
+            && access::is_concerned(query);
         let spare = spare.then(|| query.copy());
         let mut waits = false;
         if let Err(refusal) = gate.pass(query) {

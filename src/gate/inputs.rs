@@ -11,7 +11,6 @@ use pgrx::pg_sys::{
 };
 
 use crate::gate::access;
-use crate::gate::block::Block;
 use crate::gate::defence::Defence;
 use crate::pg::tree::{self, Memory, Ref, Step};
 use crate::pg::{cte, stack};
@@ -40,10 +39,10 @@ impl Column {
 }
 
 /// Takes the conditions on one joined table alone out of FROM and WHERE: they hold for what is read of it.
-pub fn take_conditions<'t>(block: &Block<'t>) -> Conditions<'t> {
-    let mut taken: Conditions = block.from.inputs.iter().map(|i| (*i, Vec::new())).collect();
+pub fn take_conditions<'t>(query: Ref<'t, Query>, tables: &[i32]) -> Conditions<'t> {
+    let mut taken: Conditions = tables.iter().map(|i| (*i, Vec::new())).collect();
     if Defence::Inputs.stands()
-        && let Some(from) = block.query.jointree()
+        && let Some(from) = query.jointree()
     {
         sift(from.node(), Vec::new(), &mut taken);
     }

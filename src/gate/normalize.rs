@@ -71,18 +71,6 @@ fn reads(query: Ref<Query>) -> bool {
         })
 }
 
-/// Whether a query, or one below it, reads a protected table that the role may not read.
-pub fn is_concerned(query: Ref<Query>) -> bool {
-    tree::any(query.node(), |node| {
-        node.cast::<Query>().is_some_and(|query| {
-            let entries = query.rtable();
-            entries
-                .into_iter()
-                .any(|entry| access::is_denied(query, entry) && Policy::of(entry.relid()).is_some())
-        })
-    })
-}
-
 /// Puts the bodies of SQL functions in FROM in their places, in a query and all below it, as far as they read protected
 /// tables: all before the first query is pulled up, where PostgreSQL would do it without a limit.
 pub fn inline_functions<'t>(
@@ -115,7 +103,7 @@ fn inline_in<'t>(
             let (root, entry) = (root.pointer(), entry.pointer());
             Ref::of(pg_sys::inline_set_returning_function(root, entry))
         };
-        let Some(body) = body.filter(|body| is_concerned(*body)) else {
+        let Some(body) = body.filter(|body| access::is_concerned(*body)) else {
             continue;
         };
         let size = tree::size(body.node()).max(LEAST_INLINED);
@@ -141,7 +129,7 @@ fn inline_in<'t>(
 /// their own.
 pub fn unwrap_withs(query: Ref<Query>, room: &mut Room) -> Result<(), Refusal> {
     for with in query.cteList() {
-        let Some(body) = body_of(with).filter(|body| is_concerned(*body)) else {
+        let Some(body) = body_of(with).filter(|body| access::is_concerned(*body)) else {
             continue;
         };
         if passes_on(body) || private_relation::is_relation(body) {
@@ -152,7 +140,7 @@ pub fn unwrap_withs(query: Ref<Query>, room: &mut Room) -> Result<(), Refusal> {
     }
     // The last one first: what it names is in its place then.
     for with in query.cteList().into_iter().rev() {
-        let body = body_of(with).filter(|body| !is_concerned(*body));
+        let body = body_of(with).filter(|body| !access::is_concerned(*body));
         let body = body.filter(|body| released::check_read_first(*body, u32::MAX).is_ok());
         if let Some(body) = body {
             unwrap(query, with, body, uses_beside_private(query, with), room)?;

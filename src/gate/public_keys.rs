@@ -9,9 +9,6 @@ use crate::gate::key_ranges::Range;
 use crate::pg::stack;
 use crate::pg::tree::{self, Ref};
 
-/// The most groups of values that the query says itself.
-pub const MOST_GROUPS: usize = 10_000;
-
 /// The most values of CASE.
 const MOST_OF_CASE: usize = 1000;
 

@@ -55,6 +55,14 @@ pub enum OneRow {
     Always,
 }
 
+/// A private relation, checked and in its safe form.
+pub struct Relation {
+    pub facts: Vec<Facts>,
+    /// The columns that name the person.
+    pub persons: Vec<i16>,
+    pub one_row: OneRow,
+}
+
 /// An entry of FROM whose rows are private.
 pub struct Source {
     pub rows: Rows,

@@ -13,7 +13,7 @@ use crate::gate::expression::{Checker, Surroundings};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::private_relation::columns::{OneRow, Row, Rows, Source};
 use crate::gate::private_relation::person::{self, Column};
-use crate::gate::private_relation::{Shared, sub_query};
+use crate::gate::private_relation::shared::Shared;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::{access, allowance, inputs, released};
 use crate::ledger::session;
@@ -276,7 +276,7 @@ impl<'t> From<'t> {
     /// A sub-query that is a private relation itself.
     fn sub_query(&mut self, index: i32, below: Ref<'t, Query>) -> Checked<Part> {
         inputs::forget_unused(below, &inputs::used_flat(self.query, index));
-        let relation = sub_query::check(below, &self.shared.below())?;
+        let relation = (self.shared.check_sub_query)(below, &self.shared.below())?;
         inputs::add_column_names(tree::entry(self.query, index), below);
         let source = Source {
             rows: Rows::Query(relation.facts),

@@ -9,9 +9,10 @@ use pgrx::pg_sys::{
 use crate::gate::defence::Defence;
 use crate::gate::expression::{Checker, Surroundings};
 use crate::gate::private_relation::from::From;
-use crate::gate::private_relation::{Shared, calls, person, windows};
+use crate::gate::private_relation::shared::Shared;
+use crate::gate::private_relation::{calls, person, windows};
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::{expression, inputs, normalize, released};
+use crate::gate::{access, expression, inputs, released};
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
 
@@ -67,7 +68,7 @@ impl<'t> Surroundings<'t> for Around<'t> {
         let query = query.ok_or_else(refused)?;
         let shared = self.from.shared().below();
         let test = Test::of(checker, link)?;
-        if !normalize::is_concerned(query) && !tree::names_outer(query) {
+        if !access::is_concerned(query) && !tree::names_outer(query) {
             public(query, link, checker, &shared)?;
         } else {
             self.private(query, link, &test, &shared)?;

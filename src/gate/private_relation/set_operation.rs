@@ -3,9 +3,9 @@
 
 use pgrx::pg_sys::{self, Node, Query, RangeTblRef, SetOperationStmt};
 
-use crate::gate::private_relation::columns::{Facts, OneRow};
-use crate::gate::private_relation::sub_query::{self, Relation};
-use crate::gate::private_relation::{Shared, calls, person};
+use crate::gate::private_relation::columns::{Facts, OneRow, Relation};
+use crate::gate::private_relation::shared::Shared;
+use crate::gate::private_relation::{calls, person};
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
@@ -84,7 +84,7 @@ fn collect<'t>(
     };
     // A column that is added is none of the operation's.
     let before = kinds(below).len();
-    let mut relation = sub_query::check(below, &shared.below())?;
+    let mut relation = (shared.check_sub_query)(below, &shared.below())?;
     if kinds(below).len() > before {
         remove_last(below);
         relation
@@ -98,11 +98,11 @@ fn collect<'t>(
 
 /// Hides the last column that is shown.
 fn remove_last(query: Ref<Query>) {
-    let shown = query
+    let mut shown = query
         .targetList()
         .into_iter()
         .filter(|target| !target.resjunk());
-    if let Some(last) = shown.last() {
+    if let Some(last) = shown.next_back() {
         last.set_resjunk(true);
     }
 }

@@ -6,23 +6,17 @@ use std::rc::Rc;
 use pgrx::pg_sys::{self, Aggref, Node, NodeTag, Query, SortGroupClause, TargetEntry, WindowFunc};
 
 use crate::gate::expression::{self, Checker};
-use crate::gate::private_relation::columns::{Facts, OneRow};
+use crate::gate::private_relation::columns::{Facts, OneRow, Relation};
 use crate::gate::private_relation::from::From;
-use crate::gate::private_relation::{Around, Shared, calls, person, set_operation, windows};
+use crate::gate::private_relation::links::Around;
+use crate::gate::private_relation::shared::Shared;
+use crate::gate::private_relation::{calls, person, set_operation, windows};
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
 
 /// The name of the column that is added where a sub-query does not show its person.
 const PERSON: &str = "person of the row";
-
-/// A private relation, checked and in its safe form.
-pub struct Relation {
-    pub facts: Vec<Facts>,
-    /// The columns that name the person.
-    pub persons: Vec<i16>,
-    pub one_row: OneRow,
-}
 
 /// Checks a sub-query in FROM.
 pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation> {

@@ -121,7 +121,7 @@ pub fn call<'t>(checker: &Checker<'t>, call: Ref<'t, WindowFunc>) -> Checked<Ref
             .copied()
             .and_then(tree::constant)
             .flatten();
-        if !value.is_some_and(|value| value.value() as i32 > 0) && Defence::Windows.stands() {
+        if value.is_none_or(|value| value.value() as i32 <= 0) && Defence::Windows.stands() {
             return Err(Reason::with_hint(
                 format!("the argument of {name} is not a positive constant"),
                 "Write a number from 1 on.",

@@ -66,7 +66,7 @@ pub fn build<'t>(
     let query = spliced.cast::<Query>().expect("a query stays one");
     let innermost = innermost(query);
     let source = block.query;
-    let conditions = inputs::take_conditions(block);
+    let conditions = inputs::take_conditions(source, &block.from.inputs);
     let mut copies: Vec<_> = innermost.iter().skip(1).map(|_| source.copy()).collect();
     for (innermost, _) in &innermost {
         match copies.pop() {
