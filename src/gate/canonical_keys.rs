@@ -53,6 +53,25 @@ pub fn formed<'t>(
     })
 }
 
+/// A column in the one form that equal values of it have, where these may look different.
+pub fn one_form<'t>(query: Ref<'t, Query>, column: Ref<'t, Node>) -> Ref<'t, Node> {
+    let (kind, modifier) = tree::base_type(tree::type_of(column), tree::modifier_of(column));
+    let is_trimmed = matches!(
+        equality(kind, tree::collation_of(column)),
+        Ok(Equality::Trimmed)
+    );
+    match is_trimmed && !(modifier >= 0 && is_padded(query, column)) {
+        true => put_around(column, kind, true),
+        false => column,
+    }
+}
+
+/// Whether equal values of a type are the same bytes, or can be made so.
+pub fn can_have_one_form(node: Ref<Node>) -> bool {
+    let (kind, _) = tree::base_type(tree::type_of(node), -1);
+    equality(kind, tree::collation_of(node)).is_ok()
+}
+
 /// Whether equal values of a type are the same bytes.
 pub fn has_one_form(kind: Oid, collation: Oid) -> bool {
     matches!(equality(kind, collation), Ok(Equality::Bytes))

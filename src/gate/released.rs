@@ -3,6 +3,7 @@
 
 use pgrx::pg_sys::{self, Node, NodeTag, Query, RTEKind, RangeTblEntry};
 
+use crate::gate::access;
 use crate::gate::answer::call;
 use crate::gate::expression::Checker;
 use crate::gate::rejection::{Checked, Reason};
@@ -12,6 +13,12 @@ use crate::pg::tree::{self, Ref, Step};
 /// Checks a sub-query that is read beside private rows, before the first of them: an answer, or one over tables that the
 /// role may read.
 pub fn check<'t>(query: Ref<'t, Query>, checker: &Checker<'t>) -> Checked<()> {
+    if access::is_concerned(query) {
+        return Err(Reason::with_hint(
+            "a joined sub-query reads a protected table that you may not read",
+            "Ask the owner of that table to allow you to ask about it, by dp_allow(table, role).",
+        ));
+    }
     match tree::any(query.node(), is_call) {
         true => check_released(query, checker),
         false => check_public(query),

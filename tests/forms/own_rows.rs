@@ -153,6 +153,40 @@ fn windows_are_of_one_person() {
     ]);
 }
 
+/// Types whose equal values look different, and those that no sort or group can choose from.
+#[test]
+fn values_have_one_form() {
+    check_all(&[
+        (
+            1,
+            "SELECT avg(m) FROM (SELECT patient, min(paid) AS m FROM visits GROUP BY patient) s",
+        ),
+        (
+            1,
+            "SELECT avg(m) FROM (SELECT patient, max(paid * 1.0) AS m, mode() WITHIN GROUP (ORDER BY rate) AS r FROM visits \
+             GROUP BY patient, paid) s WHERE r >= 0",
+        ),
+        (
+            1,
+            "SELECT avg(paid) FROM (SELECT DISTINCT ON (patient) patient, paid, rate FROM visits ORDER BY patient, paid, id) s",
+        ),
+        (
+            1,
+            "SELECT avg(rate) FROM (SELECT rate, row_number() OVER (PARTITION BY patient ORDER BY rate, id) AS i FROM visits) s \
+             WHERE i = 1",
+        ),
+    ]);
+    let mut world = World::new();
+    for sql in [
+        "SELECT count(*) FROM (SELECT patient, min(at - day::timestamptz) AS m FROM visits GROUP BY patient) s WHERE m IS NULL",
+        "SELECT count(*) FROM (SELECT patient, extra FROM visits GROUP BY patient, extra) s WHERE extra IS NULL",
+        "SELECT count(*) FROM (SELECT extra, row_number() OVER (PARTITION BY patient ORDER BY id) AS i FROM visits) s \
+         WHERE extra IS NULL AND i = 1",
+    ] {
+        assert_eq!(world.refused(sql).code, "42501", "{sql}");
+    }
+}
+
 #[test]
 fn set_operations_name_the_person() {
     check_all(&[

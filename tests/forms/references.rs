@@ -80,6 +80,14 @@ fn rows_are_those_of_whom_they_refer_to() {
             .replace("JOIN items i", &format!("JOIN {OF_SOMEBODY} i"));
         world.same_as(sql, &plain, releases);
     }
+    // A NULL in the list would make NOT IN one for all.
+    let list =
+        "SELECT v.id FROM people p LEFT JOIN visits v ON v.patient = p.person AND v.cost > 50";
+    let sql = format!("SELECT count(*) FROM items i WHERE i.visit NOT IN ({list})");
+    let plain = format!(
+        "SELECT count(*) FROM {OF_SOMEBODY} i WHERE i.visit NOT IN ({list} WHERE v.id IS NOT NULL)"
+    );
+    world.same_as(&sql, &plain, 1);
     let plain = format!("SELECT count(*) FROM parts r JOIN {OF_SOMEBODY} i USING (item)");
     world.same_as("SELECT count(*) FROM parts", &plain, 1);
 }

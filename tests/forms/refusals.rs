@@ -702,7 +702,7 @@ fn what_is_computed_of_rows_is_no_preview() {
         ),
         (
             "SELECT count(*) FROM (SELECT region FROM visits INTERSECT SELECT region FROM regions) s",
-            "private rows and others",
+            "do not name the person",
         ),
         (
             "SELECT count(*) FROM (SELECT region FROM visits UNION ALL SELECT region FROM visits) s",

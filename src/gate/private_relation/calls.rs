@@ -3,6 +3,7 @@
 
 use pgrx::pg_sys::{self, Aggref, Datum, MinMaxExpr, Node, Oid, SortGroupClause};
 
+use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
 use crate::gate::rejection::{Checked, Reason};
@@ -95,8 +96,11 @@ pub fn aggregate<'t>(checker: &Checker<'t>, call: Ref<'t, Aggref>) -> Checked<Re
         What::Count | What::Condition => {}
         What::OneOf => {
             let first = call.args().into_iter().next();
-            let kind = first.and_then(|first| first.expr()).map(tree::type_of);
-            check_comparable(kind, function)?;
+            let first = first.and_then(|first| first.expr());
+            if !first.is_some_and(canonical_keys::can_have_one_form) {
+                return Err(refused(function));
+            }
+            check_comparable(first.map(tree::type_of), function)?;
         }
         What::Sum | What::Average | What::Variance | What::Deviation | What::Between => {
             for argument in call.args() {

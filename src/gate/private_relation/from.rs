@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use pgrx::pg_sys::{
-    FromExpr, JoinExpr, JoinType, Node, Query, RTEKind, RangeTblEntry, RangeTblRef,
+    self, FromExpr, JoinExpr, JoinType, Node, Query, RTEKind, RangeTblEntry, RangeTblRef,
 };
 
 use crate::gate::defence::Defence;
@@ -15,10 +15,10 @@ use crate::gate::private_relation::columns::{OneRow, Row, Rows, Source};
 use crate::gate::private_relation::person::{self, Column};
 use crate::gate::private_relation::shared::Shared;
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::{access, allowance, inputs, released};
+use crate::gate::{access, allowance, canonical_keys, inputs, released};
 use crate::ledger::session;
 use crate::pg::stack;
-use crate::pg::tree::{self, Ref};
+use crate::pg::tree::{self, List, Ref};
 
 /// The rows of FROM.
 pub struct From<'t> {
@@ -228,7 +228,7 @@ impl<'t> From<'t> {
                 let below = inputs::select_all(self.query, index);
                 released::check_public(below)?;
                 entry.set_rtekind(RTEKind::RTE_SUBQUERY);
-                entry.set_functions(tree::List::EMPTY);
+                entry.set_functions(List::EMPTY);
                 entry.set_subquery(Some(below));
                 self.has_public = true;
                 self.answers.push(index);
@@ -358,6 +358,23 @@ impl<'t> From<'t> {
             from.set_quals(safe(from.quals())?);
         }
         Ok(())
+    }
+
+    /// Puts the columns that the query computes with into one form: of values that are equal and look different, which one
+    /// a sort or a group has would depend on all of its rows.
+    pub fn put_in_one_form(&self) {
+        let query = self.query;
+        let change = |node: Ref<'t, Node>| {
+            tree::change(node, &mut |node| {
+                let column = node.cast::<pg_sys::Var>()?;
+                let place = (column.varno(), column.varattno());
+                // Who a row is about is compared, and not looked at.
+                let is_own = column.varlevelsup() == 0 && place.1 > 0 && !self.is_person(place);
+                is_own.then(|| canonical_keys::one_form(query, node))
+            })
+        };
+        query.set_targetList(List::of_tree(query.targetList().node().map(change)));
+        query.set_havingQual(query.havingQual().map(change));
     }
 
     /// Has the public tables and sub-queries of FROM read before the first private row, in WITHs of the block.

@@ -149,12 +149,16 @@ impl<'t> Around<'t> {
             true => Same::AllRows,
             false => self.same_person(query, &from, test),
         };
-        check_same(query, &from, same)?;
+        check_same(query, &from, &same)?;
         let checker = from.checker(Some(around));
         from.check_conditions(&checker)?;
-        // Rows of nobody are in no answer about a person.
-        for (entry, column) in from.persons.iter().take(1) {
-            let person = tree::column(query, *entry, *column).ok_or_else(refused)?;
+        // Rows of nobody are in no answer about a person: in a list, a NULL would make NOT IN one for all.
+        let person = from.persons.first().copied();
+        let person = match &same {
+            Same::ComparedRows(column) => Some(*column),
+            _ => person.and_then(|(entry, column)| tree::column(query, entry, column)),
+        };
+        if let Some(person) = person {
             let from = query.jointree().expect("a query has FROM");
             from.set_quals(tree::both(from.quals(), Some(tree::is_not_null(person))));
         }
@@ -174,6 +178,7 @@ impl<'t> Around<'t> {
             target.set_expr(Some(checker.safe(expr)?));
         }
         query.set_havingQual(checker.safe_if(query.havingQual())?);
+        from.put_in_one_form();
         if query.limitCount().is_some() {
             let order = query.sortClause().nodes();
             query.set_sortClause(tree::list_of(windows::in_order(query, order)?));
@@ -219,7 +224,7 @@ impl<'t> Around<'t> {
     }
 
     /// Which rows of the sub-query are of the person of the row around it.
-    fn same_person(&self, query: Ref<'t, Query>, from: &From<'t>, test: &Test<'t>) -> Same {
+    fn same_person(&self, query: Ref<'t, Query>, from: &From<'t>, test: &Test<'t>) -> Same<'t> {
         let conditions = query.jointree().and_then(|from| from.quals());
         let conditions = conditions.map(|all| tree::flatten_joins(query, all));
         let is_by_condition = tree::conjuncts(conditions).into_iter().any(|condition| {
@@ -232,23 +237,17 @@ impl<'t> Around<'t> {
         if is_by_condition {
             return Same::AllRows;
         }
-        let is_by_test = test.0.iter().any(|(operator, value, place)| {
+        let by_test = test.0.iter().find_map(|(operator, value, place)| {
             let mut targets = query.targetList().into_iter();
-            let target = targets.find(|target| i32::from(target.resno()) == *place);
-            let Some(inner) = target.and_then(|target| target.expr()) else {
-                return false;
-            };
-            let inner = tree::flatten_joins(query, inner);
-            let columns = person::own_column(inner).zip(person::own_column(*value));
-            let is_one = columns
-                .is_some_and(|(inner, outer)| from.are_of_one_person(inner, &self.from, outer));
+            let target = targets.find(|target| i32::from(target.resno()) == *place)?;
+            let inner = tree::flatten_joins(query, target.expr()?);
+            let (own, outer) = (person::own_column(inner)?, person::own_column(*value)?);
             let kinds = [*value, inner].map(tree::type_of);
-            is_one && person::is_equality(*operator, kinds[0], kinds[1])
+            let is_one = from.are_of_one_person(own, &self.from, outer)
+                && person::is_equality(*operator, kinds[0], kinds[1]);
+            is_one.then_some(inner)
         });
-        match is_by_test {
-            true => Same::ComparedRows,
-            false => Same::No,
-        }
+        by_test.map_or(Same::No, Same::ComparedRows)
     }
 
     /// Whether one is the person of the sub-query's rows, and the other that of the row around it.
@@ -261,20 +260,19 @@ impl<'t> Around<'t> {
 }
 
 /// Which rows of a sub-query are of the person of the row around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Same {
+enum Same<'t> {
     /// All that its conditions leave.
     AllRows,
-    /// Those that IN compares with that row, by the person.
-    ComparedRows,
+    /// Those that IN compares with that row, by this column.
+    ComparedRows(Ref<'t, Node>),
     No,
 }
 
 /// That nothing of a sub-query is of other people than the one of the row around it.
-fn check_same<'t>(query: Ref<'t, Query>, from: &From<'t>, same: Same) -> Checked<()> {
+fn check_same<'t>(query: Ref<'t, Query>, from: &From<'t>, same: &Same<'t>) -> Checked<()> {
     let is_of_person = match same {
         Same::AllRows => true,
-        Same::ComparedRows => {
+        Same::ComparedRows(_) => {
             // What is grouped or chosen before it is compared, is of all people.
             let is_grouped = query.hasAggs() || !query.groupClause().is_empty();
             let mut keys = query.groupClause().into_iter();

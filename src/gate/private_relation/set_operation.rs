@@ -38,10 +38,7 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
     all.persons
         .retain(|place| usize::try_from(*place).is_ok_and(|place| place <= shown));
     if all.persons.is_empty() {
-        return Err(Reason::with_hint(
-            "the parts of a set operation do not name the person in the same column",
-            "Select the column that names the person in each of them, at the same place and of the same type.",
-        ));
+        return Err(no_place());
     }
     all.one_row = OneRow::No;
     query.set_sortClause(List::EMPTY);
@@ -82,27 +79,19 @@ fn collect<'t>(
         let kinds = shown.map(|target| target.expr().map_or(pg_sys::InvalidOid, tree::type_of));
         kinds.collect::<Vec<_>>()
     };
-    // A column that is added is none of the operation's.
     let before = kinds(below).len();
-    let mut relation = (shared.check_sub_query)(below, &shared.below())?;
+    let relation = (shared.check_sub_query)(below, &shared.below())?;
+    // A column that was added is none of the operation's.
     if kinds(below).len() > before {
-        remove_last(below);
-        relation
-            .persons
-            .retain(|place| usize::try_from(*place).is_ok_and(|place| place <= before));
-        relation.facts.truncate(before);
+        return Err(no_place());
     }
     arms.push((relation, kinds(below)));
     Ok(())
 }
 
-/// Hides the last column that is shown.
-fn remove_last(query: Ref<Query>) {
-    let mut shown = query
-        .targetList()
-        .into_iter()
-        .filter(|target| !target.resjunk());
-    if let Some(last) = shown.next_back() {
-        last.set_resjunk(true);
-    }
+fn no_place() -> Reason {
+    Reason::with_hint(
+        "the parts of a set operation do not name the person in the same column",
+        "Select the column that names the person in each of them, at the same place and of the same type.",
+    )
 }

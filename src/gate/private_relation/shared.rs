@@ -9,6 +9,7 @@ use crate::gate::access;
 use crate::gate::policy::Policy;
 use crate::gate::private_relation::columns::Relation;
 use crate::gate::rejection::{Checked, Reason};
+use crate::ledger::session;
 use crate::pg::tree::{self, Parameters, Ref, Step};
 
 /// What checks a sub-query in FROM: the rules for it stand on those for FROM, and these call it.
@@ -56,7 +57,9 @@ pub fn origins<'t>(query: Ref<'t, Query>) -> Checked<Option<(Rc<Policy>, Oid)>> 
                     && let Some(policy) = Policy::of(entry.relid())
                 {
                     policies.push(policy);
-                    view_owners.push(access::view_owner(query, entry).unwrap_or(Oid::INVALID));
+                    let owner = access::view_owner(query, entry);
+                    let owner = owner.filter(|owner| *owner != session::role());
+                    view_owners.push(owner.unwrap_or(Oid::INVALID));
                 }
             }
         }

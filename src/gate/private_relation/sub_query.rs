@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use pgrx::pg_sys::{self, Aggref, Node, NodeTag, Query, SortGroupClause, TargetEntry, WindowFunc};
 
+use crate::gate::canonical_keys;
 use crate::gate::expression::{self, Checker};
 use crate::gate::private_relation::columns::{Facts, OneRow, Relation};
 use crate::gate::private_relation::from::From;
@@ -39,6 +40,7 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
     // Of what was written: in their safe form, calls have arguments that hide their bounds.
     let facts = facts(query, &from, &checker);
     check_targets(query, &checker)?;
+    from.put_in_one_form();
     if query.hasWindowFuncs() {
         windows::check(query, &checker, &is_person)?;
     }
@@ -154,7 +156,7 @@ fn per_person<'t>(
     is_person: &dyn Fn(Ref<'t, Node>) -> bool,
 ) -> Checked<OneRow> {
     let clauses = query.groupClause().nodes();
-    check_grouping(&clauses)?;
+    check_grouping(query, &clauses)?;
     if !has_person(query, &clauses, is_person) {
         return Err(Reason::with_hint(
             "an aggregate in a sub-query takes the rows of several people together",
@@ -176,7 +178,7 @@ fn distinct<'t>(
     if clauses.is_empty() {
         return Ok(OneRow::No);
     }
-    check_grouping(&clauses)?;
+    check_grouping(query, &clauses)?;
     if !has_person(query, &clauses, is_person) {
         return Err(Reason::with_hint(
             "DISTINCT in a sub-query compares the rows of several people",
@@ -201,8 +203,15 @@ fn has_person<'t>(
 }
 
 /// That rows can be grouped without an error, whatever they are.
-fn check_grouping<'t>(clauses: &[Ref<'t, SortGroupClause>]) -> Checked<()> {
-    calls::check_clauses(clauses.iter().copied())
+fn check_grouping<'t>(query: Ref<'t, Query>, clauses: &[Ref<'t, SortGroupClause>]) -> Checked<()> {
+    calls::check_clauses(clauses.iter().copied())?;
+    let mut keys = clauses
+        .iter()
+        .map(|clause| tree::sort_group_target(*clause, query.targetList()));
+    match keys.all(|key| key.expr().is_some_and(canonical_keys::can_have_one_form)) {
+        true => Ok(()),
+        false => Err("cannot group by values of this type".into()),
+    }
 }
 
 /// The order of DISTINCT ON: behind what is asked for all else, so that the row that stays is one and the same.

@@ -7,6 +7,7 @@ use pgrx::pg_sys::{
     self, Node, Oid, Query, SortGroupClause, TargetEntry, Var, WindowClause, WindowFunc,
 };
 
+use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
 use crate::gate::private_relation::calls;
@@ -142,9 +143,10 @@ fn aggregate<'t>(
     let name = unsafe { tree::text_of(pg_sys::get_func_name(function)) };
     let is_known = ["count", "bool_and", "bool_or", "every", "min", "max"].contains(&name.as_str());
     let is_comparable = !["min", "max"].contains(&name.as_str())
-        || arguments
-            .iter()
-            .all(|argument| expression::is_comparable(tree::type_of(*argument)));
+        || arguments.iter().all(|argument| {
+            expression::is_comparable(tree::type_of(*argument))
+                && canonical_keys::can_have_one_form(*argument)
+        });
     if is_known && is_comparable && name_of(function).is_some() {
         call.set_args(tree::list_of(arguments));
         return Ok(call.node());
@@ -300,6 +302,9 @@ pub fn in_order<'t>(
     for column in columns {
         let own = column.copy();
         own.set_varlevelsup(0);
+        if !canonical_keys::can_have_one_form(own.node()) {
+            return Err(unsortable());
+        }
         let targets = query.targetList();
         let found = targets
             .into_iter()
