@@ -275,9 +275,12 @@ fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
         x: None,
     };
     if !call.aggdistinct().is_empty() {
-        let unit = arguments
-            .first()
-            .and_then(|first| first.cast::<pg_sys::Var>());
+        let first = arguments.first().copied();
+        let (unit, condition) = match first.and_then(only_where) {
+            Some((condition, value)) => (Some(value), Some(condition)),
+            None => (first, None),
+        };
+        let unit = unit.and_then(|unit| unit.cast::<pg_sys::Var>());
         let is_unit = unit.is_some_and(|unit| {
             unit.varlevelsup() == 0 && block.from.is_person((unit.varno(), unit.varattno()))
         });
@@ -287,6 +290,8 @@ fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
                 "count(DISTINCT ...) of the column that names the person counts people.",
             ));
         }
+        let condition = block.checker.safe_if(condition)?;
+        asked.filter = tree::both(asked.filter, condition);
         asked.what = What::People;
         return Ok(asked);
     }
@@ -344,6 +349,19 @@ fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
         asked.bounds = Some(numbers.bounds);
     }
     Ok(asked)
+}
+
+/// The condition and the value of `CASE WHEN condition THEN value END`.
+fn only_where(node: Ref<Node>) -> Option<(Ref<Node>, Ref<Node>)> {
+    let case = node.cast::<pg_sys::CaseExpr>()?;
+    let [when] = case.args().nodes()[..] else {
+        return None;
+    };
+    let other = case.defresult();
+    let has_other = other.is_some_and(|other| tree::constant(other) != Some(None));
+    let when = when.cast::<pg_sys::CaseWhen>()?;
+    let is_plain = case.arg().is_none() && !has_other;
+    is_plain.then(|| when.expr().zip(when.result())).flatten()
 }
 
 /// An expression as the numbers that the aggregate `name` is about, with its public bounds.

@@ -28,8 +28,8 @@ fn is_simple(kind: Oid) -> bool {
 
 /// What may stand in an expression besides columns and functions, as the query around it decides.
 pub trait Surroundings<'t> {
-    /// Whether it may name a column of a query that many levels above.
-    fn sees(&self, levels: u32) -> bool;
+    /// The query around whose column it may name, if it may.
+    fn sees(&self, column: Ref<'t, pg_sys::Var>) -> Option<Ref<'t, Query>>;
 
     /// A sub-query that is not an expression alone, in its safe form.
     fn sublink(
@@ -211,16 +211,15 @@ impl<'t> Checker<'t> {
         if var.varattno() <= 0 {
             return Err("system columns and whole rows cannot be used".into());
         }
-        let levels = var.varlevelsup();
-        if levels != 0 {
-            // Which is checked where that query is.
-            let around = self.around.as_ref();
-            return match around.is_some_and(|around| around.sees(levels)) {
-                true => Ok(()),
-                false => Err(correlated("a column")),
-            };
-        }
-        if let Some(query) = self.query {
+        let query = match var.varlevelsup() {
+            0 => self.query,
+            _ => {
+                let around = self.around.as_ref();
+                let outer = around.and_then(|around| around.sees(var));
+                Some(outer.ok_or_else(|| correlated("a column"))?)
+            }
+        };
+        if let Some(query) = query {
             let entry = tree::entry(query, var.varno());
             if entry.rtekind() == pg_sys::RTEKind::RTE_RELATION {
                 // SAFETY: a lookup in the catalog.

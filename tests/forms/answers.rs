@@ -13,6 +13,10 @@ fn aggregates_have_the_values_of_plain_sql() {
         (1, "SELECT count(1), count(id), count('x') FROM visits"),
         (1, "SELECT count(note) FROM visits"),
         (1, "SELECT count(DISTINCT patient) FROM visits"),
+        (
+            1,
+            "SELECT count(DISTINCT CASE WHEN region = 'r1' AND age > 30 THEN patient END) FROM visits WHERE cost > 5",
+        ),
         (1, "SELECT avg(cost) FROM visits"),
         (1, "SELECT sum(cost) FROM visits"),
         (1, "SELECT avg(age), sum(age) FROM visits"),

@@ -46,8 +46,9 @@ impl<'t> Around<'t> {
 }
 
 impl<'t> Surroundings<'t> for Around<'t> {
-    fn sees(&self, levels: u32) -> bool {
-        levels == 1 && self.outer.is_some()
+    fn sees(&self, column: Ref<'t, pg_sys::Var>) -> Option<Ref<'t, Query>> {
+        let outer = self.outer.as_ref().filter(|_| column.varlevelsup() == 1);
+        outer.map(|outer| outer.query)
     }
 
     fn call(&self, checker: &Checker<'t>, node: Ref<'t, Node>) -> Checked<Ref<'t, Node>> {
