@@ -1,5 +1,7 @@
 //! Who may read a table of a query: PostgreSQL's own answer, and the place where it is changed.
 
+use std::rc::Rc;
+
 use pgrx::pg_sys::{self, Oid, Query, RTEKind, RangeTblEntry};
 
 use crate::gate::defence::Defence;
@@ -140,14 +142,23 @@ fn is_denied_with_hooks<'t>(query: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>
     }
 }
 
+/// The policy of an entry that is a protected table, and that the role may not read.
+pub fn denied_policy<'t>(
+    query: Ref<'t, Query>,
+    entry: Ref<'t, RangeTblEntry>,
+) -> Option<Rc<Policy>> {
+    // What holds for a table is kept; rights are looked up.
+    let is_table = entry.rtekind() == RTEKind::RTE_RELATION;
+    let policy = is_table.then(|| Policy::of(entry.relid())).flatten()?;
+    is_denied(query, entry).then_some(policy)
+}
+
 /// Whether a query, or one below it, reads a protected table that the role may not read.
 pub fn is_concerned(query: Ref<Query>) -> bool {
     tree::any(query.node(), |node| {
         node.cast::<Query>().is_some_and(|query| {
-            let entries = query.rtable();
-            entries
-                .into_iter()
-                .any(|entry| is_denied(query, entry) && Policy::of(entry.relid()).is_some())
+            let mut entries = query.rtable().into_iter();
+            entries.any(|entry| denied_policy(query, entry).is_some())
         })
     })
 }

@@ -5,7 +5,6 @@ use pgrx::pg_sys::{self, CommonTableExpr, Query, RTEKind, RangeTblEntry};
 
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
-use crate::gate::policy::Policy;
 use crate::gate::{access, private_relation, released};
 
 use crate::pg::stack;
@@ -64,9 +63,7 @@ fn reads(query: Ref<Query>) -> bool {
         .into_iter()
         .any(|entry| match entry.rtekind() {
             RTEKind::RTE_SUBQUERY => entry.subquery().is_some_and(passes_on),
-            RTEKind::RTE_RELATION => {
-                access::is_denied(query, entry) && Policy::of(entry.relid()).is_some()
-            }
+            RTEKind::RTE_RELATION => access::denied_policy(query, entry).is_some(),
             _ => false,
         })
 }
@@ -128,6 +125,9 @@ fn inline_in<'t>(
 /// result of it, if it is used nowhere else. What is public goes where private rows are read, which become a query of
 /// their own.
 pub fn unwrap_withs(query: Ref<Query>, room: &mut Room) -> Result<(), Refusal> {
+    if query.cteList().is_empty() || !access::is_concerned(query) {
+        return Ok(());
+    }
     for with in query.cteList() {
         let Some(body) = body_of(with).filter(|body| access::is_concerned(*body)) else {
             continue;

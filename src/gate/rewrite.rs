@@ -188,11 +188,7 @@ impl<'t> Gate<'t> {
     fn denied(&self, query: Ref<'t, Query>) -> Result<Vec<i32>, Refusal> {
         let mut found = Vec::new();
         for (entry, index) in query.rtable().into_iter().zip(1..) {
-            if entry.rtekind() == RTEKind::RTE_RELATION
-                && Policy::of(entry.relid()).is_some()
-                && access::is_denied(query, entry)
-                && may_ask(query, entry)?
-            {
+            if access::denied_policy(query, entry).is_some() && may_ask(query, entry)? {
                 found.push(index);
             }
         }

@@ -4,7 +4,6 @@ use pgrx::pg_sys::{
     self, JoinExpr, Node, NodeTag, Oid, OpExpr, Query, RTEKind, RangeTblRef, SortGroupClause, Var,
 };
 
-use crate::gate::policy::Policy;
 use crate::gate::{access, expression};
 use crate::pg::procedure;
 use crate::pg::stack;
@@ -143,9 +142,7 @@ pub fn private_entries<'t>(query: Ref<'t, Query>, node: Ref<'t, Node>) -> Vec<i3
 fn is_private(query: Ref<Query>, index: i32) -> bool {
     let entry = tree::entry(query, index);
     match entry.rtekind() {
-        RTEKind::RTE_RELATION => {
-            access::is_denied(query, entry) && Policy::of(entry.relid()).is_some()
-        }
+        RTEKind::RTE_RELATION => access::denied_policy(query, entry).is_some(),
         RTEKind::RTE_SUBQUERY => entry.subquery().is_some_and(is_relation),
         _ => false,
     }
@@ -162,10 +159,10 @@ fn names_person<'t>(query: Ref<'t, Query>, node: Ref<'t, Node>) -> bool {
     let entry = tree::entry(query, column.varno());
     match entry.rtekind() {
         RTEKind::RTE_RELATION => {
-            access::is_denied(query, entry)
-                && Policy::of(entry.relid()).is_some_and(|policy| {
-                    policy.unit == column.varattno() && policy.reference.is_none()
-                })
+            let policy = access::denied_policy(query, entry);
+            policy.is_some_and(|policy| {
+                policy.unit == column.varattno() && policy.reference.is_none()
+            })
         }
         RTEKind::RTE_SUBQUERY => entry
             .subquery()

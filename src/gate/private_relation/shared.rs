@@ -53,9 +53,7 @@ pub fn origins<'t>(query: Ref<'t, Query>) -> Checked<Option<(Rc<Policy>, Oid)>> 
     tree::search(query.node(), &mut |node, _| {
         if let Some(query) = node.cast::<Query>() {
             for entry in query.rtable() {
-                if access::is_denied(query, entry)
-                    && let Some(policy) = Policy::of(entry.relid())
-                {
+                if let Some(policy) = access::denied_policy(query, entry) {
                     policies.push(policy);
                     let owner = access::view_owner(query, entry);
                     let owner = owner.filter(|owner| *owner != session::role());
