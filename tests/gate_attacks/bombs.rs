@@ -333,7 +333,9 @@ fn work_of_the_gate_can_be_cancelled() {
 /// Hooks of other extensions are asked once, where the plan starts, and not before.
 #[test]
 fn rights_are_looked_up_without_the_hooks_of_others() {
-    let stage = Stage::new();
+    let mut stage = Stage::new();
+    // PostgreSQL asks the hooks about tables that it lets read.
+    stage.as_owner("GRANT SELECT ON visits, people TO {a}");
     let mut client = analyst(&stage);
     let count = "SELECT dp_test_permission_checks()";
     value::<i64>(&mut client, count);
@@ -344,8 +346,8 @@ fn rights_are_looked_up_without_the_hooks_of_others() {
         value::<i64>(client, count) - 1
     };
     let queries = [
-        "SELECT count(*) FROM (SELECT * FROM own) o",
-        "SELECT count(*) FROM (SELECT * FROM dp_budgets) b",
+        "SELECT count(*) FROM (SELECT * FROM visits) v",
+        "SELECT count(*) FROM (SELECT * FROM people) p",
     ];
     let before = queries.map(|sql| asked(&mut client, sql));
     run(&mut client, &down("hooks"));
