@@ -43,7 +43,7 @@ INSERT INTO contenders VALUES
     (1, 'the same by an analyst',
      'SELECT count(a) FROM (SELECT avg(most) AS a FROM (SELECT patient, max(cost) AS most FROM bench_visits GROUP BY patient) s) q',
      1.15, 'bench_analyst'),
-    (2, 'the same of sums, by an analyst: these are exact numbers',
+    (2, 'sums of each person, by an analyst: these are exact numbers',
      'SELECT count(a) FROM (SELECT avg(least(most, 10)) AS a FROM (SELECT patient, sum(cost) AS most FROM bench_visits
       GROUP BY patient) s) q', NULL, 'bench_analyst');
 CALL take_turns('a row for each person', jits => '{f}', checked => false);

@@ -27,7 +27,7 @@ const TABLES: [(&str, &str, &str); 2] = [
     ("pure", "others", "calls"),
 ];
 
-/// How many times the price of one answer so many numbers cost without a delta, at the usual price.
+/// What that many numbers cost without a delta, in the price of one answer, at the usual price.
 fn cube(numbers: usize) -> f64 {
     price_of_cube(numbers, PRICE)
 }
@@ -49,7 +49,7 @@ fn of_count(budget: &str) -> f64 {
 
 impl World {
     /// `a` is in the middle of its bounds and `b` above it; `x` and `y` are NULL in half of the rows each; the sums of
-    /// `s` have both signs. A person has 4 visits in each of 2 groups, of which 3 count.
+    /// `s` have both signs. A person has 4 visits in each of 2 groups; 3 of them count.
     fn new() -> Self {
         let database = Database::new(Build::Testing);
         let mut root = database.connect();
@@ -71,7 +71,8 @@ impl World {
                      b float8 NOT NULL, x float8, y float8, s float8 NOT NULL);
                  INSERT INTO {rows} SELECT g, l, g % 10, CASE g % 2 WHEN 0 THEN 20 ELSE 80 END, 75,
                          CASE WHEN g % 2 = 0 THEN 50 END,
-                         CASE g % 4 WHEN 0 THEN 25 WHEN 1 THEN 'infinity'::float8 WHEN 2 THEN 'nan' END, CASE g % 2 WHEN 0 THEN -10 ELSE 30 END
+                         CASE g % 4 WHEN 0 THEN 25 WHEN 1 THEN 'infinity'::float8 WHEN 2 THEN 'nan' END,
+                         CASE g % 2 WHEN 0 THEN -10 ELSE 30 END
                      FROM (SELECT g, g / {PEOPLE} AS l FROM generate_series(0, {people} - 1) g) g;
                  CREATE TABLE {visits} (id int NOT NULL, listed int NOT NULL, k int NOT NULL, a float8 NOT NULL,
                      b float8 NOT NULL, x float8);
@@ -161,7 +162,7 @@ struct Told {
     bent: f64,
 }
 
-/// How a count or a sum is told.
+/// What to expect of a count or a sum.
 fn told(answer: &'static str, truth: f64, variance: f64) -> Told {
     Told {
         answer,
