@@ -940,7 +940,10 @@ fn a_state_has_no_first_value_in_sql() {
              STYPE = dp_mean.dp_state, INITCOND = 'anything', FINALFUNC = dp_mean.dp_mean_final)",
     );
     assert_eq!(refusal.code, "0A000", "{refusal:?}");
-    assert_eq!(refusal.message, "dp_state has no text and no binary form");
+    assert_eq!(
+        refusal.message,
+        "dp_state has no text but what servers of Citus seal for each other, and no binary form"
+    );
 }
 
 /// A `dp_mechanism` in its binary form, whatever the bytes.

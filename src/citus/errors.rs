@@ -10,7 +10,8 @@ pub use crate::pg::errors::{no_randomness, out_of_memory};
 pub fn no_external_state() -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        "dp_state has no text and no binary form".into(),
+        "dp_state has no text but what servers of Citus seal for each other, and no binary form"
+            .into(),
         "A state holds the true sum and count; only the aggregates of dp_mean read it.",
     )
 }
