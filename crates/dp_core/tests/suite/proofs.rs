@@ -1,5 +1,5 @@
 //! Every mechanism has a page with its proof, the page has its parts, the source names the page, and
-//! the tests that a page rests on exist.
+//! the tests that a page rests on exist. So do those that pages for reviewers name.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use dp_core::registry::catalog;
 
+/// Pages for reviewers, which name tests too.
+const CROSSWALKS: [&str; 2] = ["nist-800-226.md", "w3c-review.md"];
 /// The parts of a mechanism's page, in this order.
 const HEADINGS: [&str; 6] = [
     "Query",
@@ -145,6 +147,22 @@ fn the_tests_that_pages_name_exist() {
                 let some = named.iter().any(|(file, _)| file.starts_with(folder));
                 assert!(some, "docs/proofs/{page} names no test in {folder}");
             }
+        }
+    }
+}
+
+#[test]
+fn the_tests_that_crosswalks_name_exist() {
+    for page in CROSSWALKS {
+        let text = read(&repository().join("docs").join(page));
+        let named = named_tests(&text);
+        assert!(named.len() > 10, "docs/{page} names {} tests", named.len());
+        for (file, name) in named {
+            let code = read(&repository().join(format!("{file}.rs")));
+            assert!(
+                has_test(&code, name),
+                "docs/{page}: {file}.rs has no test {name}"
+            );
         }
     }
 }
