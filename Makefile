@@ -2,7 +2,7 @@
 #
 # PG_CONFIG=/path/to/pg_config, or PG=15, chooses the PostgreSQL; otherwise the newest one installed.
 
-export PG PG_CONFIG DESTDIR TESTS ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED STATEMENTS STATES
+export PG PG_CONFIG DESTDIR TESTS ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED STATEMENTS STATES SCALE
 
 all:            ## build the library (the default)
 	@scripts/build
@@ -65,6 +65,9 @@ estimates:      ## 22 estimates of real data (from PyPI) at the price of a hundr
 bench-budget:   ## how far a budget goes: charts of a dashboard until one is refused, before Gaussian accounting and now
 	@scripts/bench-budget
 
+bench-tpch:     ## the 22 queries of TPC-H through the gate (data from PyPI): answers, errors and times: SCALE=0.1 RUNS=9
+	@scripts/bench-tpch
+
 bench-citus:    ## dp_mean pushed down by Citus against avg and against aggregates that do nothing: ROWS=2000000 RUNS=5
 	@scripts/bench-citus
 
@@ -122,4 +125,4 @@ help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
 .PHONY: all demo test test-citus test-crash test-moved test-extensions test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench \
-	accountant estimates bench-charges bench-planning bench-budget bench-citus bench-18 bench-peers audit audit-deps mutations mutants editor docs figures install uninstall package reproducible clean help
+	accountant estimates bench-charges bench-planning bench-budget bench-tpch bench-citus bench-18 bench-peers audit audit-deps mutations mutants editor docs figures install uninstall package reproducible clean help

@@ -205,7 +205,7 @@ impl<'t> Block<'t> {
         let declared =
             column.and_then(|column| self.from.values((column.varno(), column.varattno())));
         match declared {
-            Some(values) => Some(Public::declared(values.to_vec())),
+            Some(values) => Some(Public::declared(values)),
             None => {
                 let folded = self.checker.folded(key.copy());
                 let said = public_keys::of(folded, &|node| self.is_never_null(node));

@@ -279,6 +279,40 @@ fn sub_queries_are_about_the_same_person() {
     ]);
 }
 
+/// The planner would make joins of them that no query can be written with.
+#[test]
+fn conditions_with_sub_queries_may_stand_within_from() {
+    check_all(&[
+        (
+            1,
+            "SELECT count(*) FROM (SELECT * FROM people p WHERE NOT EXISTS \
+             (SELECT FROM visits v WHERE v.patient = p.person AND cost > 60)) s",
+        ),
+        (
+            1,
+            "SELECT avg(salary) FROM (SELECT dept, salary FROM (SELECT * FROM people WHERE person IN \
+             (SELECT patient FROM visits WHERE cost > 60)) r WHERE born > 1945) s",
+        ),
+        (
+            1,
+            "WITH few AS (SELECT * FROM visits WHERE region IN (SELECT region FROM regions WHERE country = 'c1') \
+             AND (SELECT max(factor) FROM regions) > 1) SELECT avg(cost) FROM few",
+        ),
+        (
+            2,
+            "SELECT region, count(*) FROM (SELECT region FROM visits v WHERE cost > (SELECT avg(cost) FROM visits) \
+             AND EXISTS (SELECT FROM people p WHERE p.person = v.patient AND born > 1960)) s \
+             GROUP BY region ORDER BY region",
+        ),
+        // Below a query that stays a query of its own.
+        (
+            1,
+            "SELECT count(*) FROM (SELECT DISTINCT person FROM (SELECT * FROM people p WHERE EXISTS \
+             (SELECT FROM visits v WHERE v.patient = p.person AND cost > 60)) r) s",
+        ),
+    ]);
+}
+
 #[test]
 fn what_is_public_may_stand_anywhere() {
     check_all(&[

@@ -305,3 +305,44 @@ fn people_have_a_collation_that_tells_them_apart() {
         "{refusal:?}"
     );
 }
+
+/// The owner of a public table says of its columns what a query may say itself, and need not say what is true.
+#[test]
+fn columns_of_joined_tables_have_public_bounds_and_values() {
+    const SUM: &str = "SELECT sum(factor) FROM visits JOIN regions USING (region)";
+    const PRODUCT: &str = "SELECT sum(cost * factor) FROM visits JOIN regions USING (region)";
+    const GROUPS: &str =
+        "SELECT country, count(*) FROM visits JOIN regions USING (region) GROUP BY country ORDER BY country";
+    let mut world = World::new();
+    let refusal = world.refused(SUM);
+    assert!(refusal.message.contains("no public bounds"), "{refusal:?}");
+    world.own("SELECT dp_declare('regions', 'factor', 0, 2)");
+    world.same(SUM, 1);
+    world.same(PRODUCT, 1);
+    world.same(
+        "SELECT avg(most) FROM (SELECT patient, max(factor) AS most FROM visits v JOIN regions USING (region) \
+         GROUP BY patient) s",
+        1,
+    );
+    world.own("SELECT dp_declare('regions', 'country', ARRAY['c1', 'c7'])");
+    world.same_as(
+        GROUPS,
+        "SELECT k, count(country) FROM (VALUES ('c1'), ('c7')) AS v (k) LEFT JOIN (visits JOIN regions USING (region)) \
+         ON country = k GROUP BY k ORDER BY k",
+        1,
+    );
+    // As it was, once that is taken back.
+    world.own("SELECT dp_declare('regions', 'factor', NULL::float8, NULL), dp_declare('regions', 'country', NULL)");
+    assert_eq!(world.refused(PRODUCT).code, "42501");
+    world.same(GROUPS, 2);
+    // An analyst may say it of a table of their own: what is beyond the bounds is clamped.
+    world.ask(
+        "CREATE TABLE mine (region text, factor float8); INSERT INTO mine SELECT 'r' || g, 1e9 FROM generate_series(0, 4) g;
+         SELECT dp_declare('mine', 'factor', 0, 1)",
+    );
+    world.same_as(
+        "SELECT sum(factor) FROM visits JOIN mine USING (region)",
+        "SELECT 1.0 * count(*) FROM visits",
+        1,
+    );
+}

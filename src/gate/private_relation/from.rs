@@ -10,6 +10,7 @@ use pgrx::pg_sys::{
 
 use crate::gate::defence::Defence;
 use crate::gate::expression::{Checker, Surroundings};
+use crate::gate::label::{self, ColumnLabel};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::private_relation::columns::{OneRow, Row, Rows, Source};
 use crate::gate::private_relation::person::{self, Column};
@@ -413,8 +414,11 @@ impl<'t> From<'t> {
     }
 
     /// The public list of a column's values.
-    pub fn values(&self, (entry, column): Column) -> Option<&[String]> {
-        self.sources.get(&entry)?.values(column)
+    pub fn values(&self, (entry, column): Column) -> Option<Vec<String>> {
+        match self.sources.get(&entry) {
+            Some(source) => source.values(column).map(<[String]>::to_vec),
+            None => self.declared((entry, column))?.values,
+        }
     }
 
     /// Whether a column is a foreign key that says whose its row is.
@@ -430,7 +434,20 @@ impl<'t> From<'t> {
 
     /// The public bounds of a column.
     pub fn bounds(&self, (entry, column): Column) -> Option<(f64, f64)> {
-        self.sources.get(&entry)?.bounds(column)
+        match self.sources.get(&entry) {
+            Some(source) => source.bounds(column),
+            None => self.declared((entry, column))?.bounds,
+        }
+    }
+
+    /// What is declared of a column of a joined public table. Whoever says it, and be it wrong, it is no more than what a
+    /// query may say itself: bounds clamp, and rows with another value are in no group.
+    fn declared(&self, (entry, column): Column) -> Option<ColumnLabel> {
+        if !self.inputs.contains(&entry) {
+            return None;
+        }
+        let relation = tree::entry(self.query, entry).relid();
+        ColumnLabel::read(&label::get(relation, column)?).ok()
     }
 
     /// Whether a column is NULL in no row.

@@ -1,0 +1,3 @@
+-- rows: 112
+-- groups: 1
+SELECT count(*) FROM orders, lineitem WHERE o_orderkey = l_orderkey
