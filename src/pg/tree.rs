@@ -488,13 +488,14 @@ fn all_in_from<'t>(query: Ref<'t, Query>) -> Vec<Ref<'t, Query>> {
 
 /// Whether a sub-query stands in an expression of a query itself.
 fn has_own_sublinks(query: Ref<Query>) -> bool {
-    search(query.node(), &mut |node, level| {
-        match (node.tag() == NodeTag::T_SubLink, level) {
+    search(
+        query.node(),
+        &mut |node, level| match (node.tag() == NodeTag::T_SubLink, level) {
             (true, 1) => Step::Stop,
             (_, 0 | 1) => Step::Below,
             _ => Step::Past,
-        }
-    })
+        },
+    )
 }
 
 /// The query of an SQL text with parameters `$1`, `$2` of these types. The text is ours.

@@ -299,7 +299,7 @@ fn conditions_with_sub_queries_may_stand_within_from() {
              AND (SELECT max(factor) FROM regions) > 1) SELECT avg(cost) FROM few",
         ),
         (
-            2,
+            3,
             "SELECT region, count(*) FROM (SELECT region FROM visits v WHERE cost > (SELECT avg(cost) FROM visits) \
              AND EXISTS (SELECT FROM people p WHERE p.person = v.patient AND born > 1960)) s \
              GROUP BY region ORDER BY region",
