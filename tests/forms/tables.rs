@@ -311,8 +311,7 @@ fn people_have_a_collation_that_tells_them_apart() {
 fn columns_of_joined_tables_have_public_bounds_and_values() {
     const SUM: &str = "SELECT sum(factor) FROM visits JOIN regions USING (region)";
     const PRODUCT: &str = "SELECT sum(cost * factor) FROM visits JOIN regions USING (region)";
-    const GROUPS: &str =
-        "SELECT country, count(*) FROM visits JOIN regions USING (region) GROUP BY country ORDER BY country";
+    const GROUPS: &str = "SELECT country, count(*) FROM visits JOIN regions USING (region) GROUP BY country ORDER BY country";
     let mut world = World::new();
     let refusal = world.refused(SUM);
     assert!(refusal.message.contains("no public bounds"), "{refusal:?}");
