@@ -201,9 +201,7 @@ impl<'t> Gate<'t> {
         stack::check();
         let subqueries: Vec<_> = subqueries(query).collect();
         // What is put in the place of these is as it should be.
-        for index in self.denied(query)? {
-            private_relation::reference::follow(query, index);
-        }
+        private_relation::reference::follow_all(query, &self.denied(query)?);
         for below in subqueries {
             match private_relation::is_relation(below) {
                 true => self.prepare_below(below)?,

@@ -68,6 +68,21 @@ fn rows_are_those_of_whom_they_refer_to() {
             "SELECT count(*) FROM (SELECT v.patient, count(*) AS n FROM items i JOIN visits v ON i.visit = v.id \
              GROUP BY v.patient HAVING count(*) > 3) s",
         ),
+        // An outer join that keeps what it refers to, or has it on the side that may be missing.
+        (
+            1,
+            "SELECT count(*), count(i.price) FROM visits v LEFT JOIN items i ON i.visit = v.id AND price > 50",
+        ),
+        (
+            1,
+            "SELECT count(*) FROM (people p LEFT JOIN visits v ON v.patient = p.person AND v.cost > 50) JOIN items i \
+             ON i.visit = v.id",
+        ),
+        // A chain, in another order than that of FROM.
+        (
+            1,
+            "SELECT avg(weight) FROM parts r, visits v, items i WHERE v.id = i.visit AND i.item = r.item AND v.cost > 50",
+        ),
         // Two rows that refer to the same one.
         (
             1,

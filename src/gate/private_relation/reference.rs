@@ -3,16 +3,85 @@
 
 use std::collections::BTreeSet;
 
-use pgrx::pg_sys::{self, Oid, Query, RTEKind, RangeTblEntry};
+use pgrx::pg_sys::{
+    self, FromExpr, JoinExpr, JoinType, Oid, Query, RTEKind, RangeTblEntry, RangeTblRef,
+};
 
 use crate::gate::policy::{Policy, Reference, full_name, quoted};
+use crate::gate::private_relation::person::{self, Column};
 use crate::gate::{access, inputs};
 use crate::pg::execution::AsRole;
 use crate::pg::tree::{self, List, Ref};
 
+/// Does the same for all of these tables, but for those that the query itself joins with what they refer to.
+pub fn follow_all<'t>(query: Ref<'t, Query>, tables: &[i32]) {
+    let joined = Joined::of(query);
+    let open = tables.iter().filter(|index| !joined.has(query, **index));
+    for index in open.collect::<Vec<_>>() {
+        follow(query, *index);
+    }
+}
+
+/// The entries of FROM that inner joins alone put together, and the columns that are equal in all of its rows.
+#[derive(Default)]
+struct Joined {
+    entries: Vec<i32>,
+    equalities: Vec<[Column; 2]>,
+}
+
+impl Joined {
+    fn of(query: Ref<Query>) -> Self {
+        let mut found = Self::default();
+        let mut open: Vec<_> = query.jointree().map(Ref::node).into_iter().collect();
+        while let Some(node) = open.pop() {
+            let condition = if let Some(entry) = node.cast::<RangeTblRef>() {
+                found.entries.push(entry.rtindex());
+                None
+            } else if let Some(from) = node.cast::<FromExpr>() {
+                open.extend(from.fromlist());
+                from.quals()
+            } else if let Some(join) = node.cast::<JoinExpr>()
+                && join.jointype() == JoinType::JOIN_INNER
+            {
+                open.extend([join.larg(), join.rarg()].into_iter().flatten());
+                join.quals()
+            } else {
+                None
+            };
+            let flat = condition.map(|condition| tree::flatten_joins(query, condition));
+            let all = tree::conjuncts(flat).into_iter();
+            found.equalities.extend(all.filter_map(person::equality));
+        }
+        found
+    }
+
+    /// Whether a table is joined with the row that it refers to, which says then whose its rows are.
+    fn has(&self, query: Ref<Query>, index: i32) -> bool {
+        let policy = Policy::of(tree::entry(query, index).relid());
+        let Some((policy, reference)) = policy.and_then(|policy| {
+            let reference = policy.reference?;
+            Some((policy, reference))
+        }) else {
+            return false;
+        };
+        let own = (index, policy.unit);
+        let is_other = |(entry, column): Column| {
+            let other = tree::entry(query, entry);
+            (self.entries.contains(&entry) && entry != index)
+                && column == reference.key
+                && other.rtekind() == RTEKind::RTE_RELATION
+                && other.relid() == reference.relation
+                && access::is_denied(query, other)
+        };
+        let mut equalities = self.equalities.iter();
+        self.entries.contains(&index)
+            && equalities.any(|[a, b]| (*a == own && is_other(*b)) || (*b == own && is_other(*a)))
+    }
+}
+
 /// Puts a sub-query in the place of such a table in FROM: its rows, each with the person that the table which it refers
 /// to names. Nothing is done with any other table.
-pub fn follow<'t>(query: Ref<'t, Query>, index: i32) {
+fn follow<'t>(query: Ref<'t, Query>, index: i32) {
     let entry = tree::entry(query, index);
     let Some(policy) = Policy::of(entry.relid()) else {
         return;
