@@ -769,6 +769,33 @@ fn unknown_functions_are_refused() {
     }
 }
 
+/// Those of few digits are not made by PostgreSQL, and all of them are the same.
+#[test]
+fn floats_of_numerics_are_the_nearest() {
+    let (_database, mut client) = session(Build::Testing);
+    make_variant(&mut client, "float8");
+    run(
+        &mut client,
+        "CREATE TABLE t AS SELECT sign * round((random() * 10 ^ power)::numeric, scale) AS x \
+         FROM generate_series(-12, 12, 0.25) AS p (power), generate_series(-3, 16) AS s (scale), \
+             unnest('{-1, 1}'::int[]) AS sign, generate_series(1, 40); \
+         INSERT INTO t SELECT (whole + step)::numeric * sign * 10::numeric ^ power \
+         FROM unnest('{0, 1, 9999, 10000, 99999999, 9007199254740992, 9999999999999999}'::bigint[]) AS whole, \
+             generate_series(-3, 3) AS step, unnest('{-1, 1}'::int[]) AS sign, generate_series(-40, 40) AS power; \
+         INSERT INTO t VALUES ('NaN'), ('Infinity'), ('-Infinity'), ('0.000'), (('1' || repeat('0', 300))::numeric), (NULL)",
+    );
+    // As a table has them, and as they are computed.
+    for x in ["x", "x + 0", "x::numeric(60, 20)"] {
+        let sql = format!(
+            "SELECT count(*) FROM t WHERE scale(x) < 45 AND abs(x) < 1e30 AND \
+             float8send(variant(1746, {x})) IS DISTINCT FROM float8send(({x})::float8)"
+        );
+        assert_eq!(value::<i64>(&mut client, &sql), 0, "{x}");
+    }
+    let sql = "SELECT count(*) FROM t WHERE variant(1746, x) IS DISTINCT FROM x::float8";
+    assert_eq!(value::<i64>(&mut client, sql), 0);
+}
+
 #[test]
 fn called_by_hand_it_refuses() {
     let (database, mut client) = session(Build::Testing);

@@ -8,6 +8,7 @@ use pgrx::pg_sys::{self, Aggref, Node, NodeTag, Oid};
 use crate::aggregates::SIGNATURES;
 use crate::call::signature::Role;
 use crate::gate::block::Block;
+use crate::gate::floats;
 use crate::gate::policy::quoted;
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::array::row_of_numbers;
@@ -433,8 +434,7 @@ fn number<'t>(block: &Block<'t>, argument: Ref<'t, Node>) -> Checked<Ref<'t, Nod
     if !NUMBERS.contains(&tree::type_of(argument)) {
         return Err("aggregate argument is not numeric".into());
     }
-    let float = tree::cast(argument.copy(), pg_sys::FLOAT8OID);
-    let float = float.ok_or("aggregate argument is not numeric")?;
+    let float = floats::float(argument).ok_or("aggregate argument is not numeric")?;
     block.checker.safe(float)
 }
 

@@ -15,6 +15,7 @@ mod cost;
 mod defence;
 mod errors;
 mod expression;
+mod floats;
 mod functions;
 mod hooks;
 mod inputs;

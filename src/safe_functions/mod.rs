@@ -8,6 +8,7 @@ pub mod classify;
 pub mod defence;
 mod interval;
 pub mod null_on_error;
+mod numeric;
 pub mod range;
 pub mod work;
 pub mod wrap;

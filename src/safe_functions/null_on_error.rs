@@ -13,9 +13,10 @@ use crate::pg::fmgr::{Call, sql_function};
 use crate::pg::nodes::{Fixed, elements, fixed, text_bytes};
 use crate::pg::{catch_error, procedure, sql_type};
 use crate::safe_functions::allowlist::{self, Growth, Rule};
-use crate::safe_functions::arithmetic::Native;
+use crate::safe_functions::arithmetic::{Native, Number};
 use crate::safe_functions::classify::{self, Judgement};
 use crate::safe_functions::defence::Defence;
+use crate::safe_functions::numeric;
 use crate::safe_functions::work::{self, LONGEST, Pattern, Work};
 
 /// Most arguments that a function of the list has.
@@ -36,6 +37,8 @@ struct Function {
 enum Way {
     Native(Native),
     Behind(unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> Datum),
+    /// A `numeric` as a float, which is called where that is not easy.
+    Float(unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> Datum),
 }
 
 /// What PostgreSQL passes to a function: the head, and behind it the arguments.
@@ -141,6 +144,12 @@ impl Function {
             }
             _ => (behind(), Growth::None),
         };
+        let way = match way {
+            Way::Behind(function) if record.fn_oid.to_u32() == pg_sys::F_FLOAT8_NUMERIC => {
+                Way::Float(function)
+            }
+            way => way,
+        };
         let mut varlena = [false; ARGUMENTS];
         for (i, kind) in types.iter().enumerate() {
             varlena[i] = sql_type::is_varlena(*kind);
@@ -241,7 +250,7 @@ impl Function {
 
     /// Calls it behind the net.
     fn called(&mut self, call: Call) -> Option<Datum> {
-        let Way::Behind(function) = self.way else {
+        let (Way::Behind(function) | Way::Float(function)) = self.way else {
             return None;
         };
         if !self.is_short(call)? {
@@ -297,6 +306,11 @@ fn total(call: Call) -> Option<Datum> {
         Way::Native(native) => {
             let second = (call.len() > 2).then(|| call.datum(2));
             native(call.datum(1)?, second.unwrap_or(Some(Datum::null()))?)
+        }
+        Way::Float(_) => {
+            // SAFETY: the function takes a numeric, and the types were compared.
+            let float = unsafe { numeric::float(call.datum(1)?) };
+            float.map(f64::datum).or_else(|| function.called(call))
         }
         Way::Behind(_) => function.called(call),
     }

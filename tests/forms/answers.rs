@@ -39,6 +39,13 @@ fn aggregates_have_the_values_of_plain_sql() {
         (1, "SELECT avg(extract(month FROM day)) FROM visits"),
         (1, "SELECT avg(greatest(cost, 50)) FROM visits"),
         (1, "SELECT avg(2020 - born) FROM people"),
+        // Numerics below an aggregate are computed as floats.
+        (
+            1,
+            "SELECT avg(paid * (1.5 - paid / 100) + points) FROM visits",
+        ),
+        (1, "SELECT sum(paid * age - round(paid, 1) * 2) FROM visits"),
+        (1, "SELECT avg(paid * 3), count(paid * 3) FROM visits"),
     ] {
         world.same(sql, releases);
     }

@@ -50,6 +50,17 @@ fn no_error_depends_on_a_row() {
     }
 }
 
+/// What aggregates are about is computed as floats.
+#[test]
+fn no_error_depends_on_an_argument() {
+    let mut stage = Stage::new();
+    for argument in ["big * big", "big * 2 - big", "(big + 1) * cost::numeric"] {
+        let sql = format!("SELECT dp_sum({argument}, 0, 1, 0.1) FROM visits");
+        stage.assert_tells_nothing("", &sql);
+        stage.assert_tells_without(&["total", "warnings"], "", &sql);
+    }
+}
+
 #[test]
 fn without_total_functions_each_of_them_is_an_error() {
     let mut stage = Stage::new();
