@@ -1,6 +1,6 @@
 -- about: pricing summary
 -- keys: 2
--- rows: 70
+-- rows: 120
 -- groups: 4
 SELECT l_returnflag, l_linestatus,
        sum(l_quantity) AS sum_qty,

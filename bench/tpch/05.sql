@@ -1,6 +1,6 @@
 -- about: revenue by nation
 -- keys: 1
--- rows: 3
+-- rows: 2
 -- groups: 1
 SELECT n_name, sum(l_extendedprice * (1 - l_discount)) AS revenue
 FROM customer, orders, lineitem, supplier, nation, region

@@ -1,6 +1,6 @@
 -- about: revenue of discounts
 -- keys: 0
--- rows: 6
+-- rows: 5
 -- groups: 1
 SELECT sum(l_extendedprice * l_discount) AS revenue
 FROM lineitem

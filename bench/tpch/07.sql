@@ -1,6 +1,6 @@
 -- about: revenue between two nations
 -- keys: 3
--- rows: 3
+-- rows: 2
 -- groups: 2
 SELECT supp_nation, cust_nation, l_year, sum(volume) AS revenue
 FROM (

@@ -1,7 +1,7 @@
 -- about: market share
 -- keys: 1
--- rows: 1
--- groups: 2
+-- rows: 2
+-- groups: 1
 SELECT o_year, sum(CASE WHEN nation = 'BRAZIL' THEN volume ELSE 0 END) / sum(volume) AS mkt_share
 FROM (
     SELECT extract(year FROM o_orderdate) AS o_year, l_extendedprice * (1 - l_discount) AS volume, n2.n_name AS nation

@@ -1,7 +1,7 @@
 -- about: profit by nation and year
 -- keys: 2
--- rows: 1
--- groups: 10
+-- rows: 2
+-- groups: 14
 SELECT nation, o_year, sum(amount) AS sum_profit
 FROM (
     SELECT n_name AS nation, extract(year FROM o_orderdate) AS o_year,

@@ -1,7 +1,5 @@
 -- about: customers by their orders
 -- keys: 1
--- rows: 1
--- groups: 1
 SELECT c_count, count(*) AS custdist
 FROM (
     SELECT c_custkey, count(o_orderkey)

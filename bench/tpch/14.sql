@@ -1,6 +1,6 @@
 -- about: share of promotions
 -- keys: 0
--- rows: 5
+-- rows: 3
 -- groups: 1
 SELECT 100.00 * sum(CASE WHEN p_type LIKE 'PROMO%' THEN l_extendedprice * (1 - l_discount) ELSE 0 END)
        / sum(l_extendedprice * (1 - l_discount)) AS promo_revenue

@@ -1,7 +1,7 @@
 -- about: best supplier
 -- keys: 4
--- rows: 1
--- groups: 10
+-- rows: 2
+-- groups: 9
 WITH revenue (supplier_no, total_revenue) AS (
     SELECT l_suppkey, sum(l_extendedprice * (1 - l_discount))
     FROM lineitem

@@ -1,6 +1,6 @@
 -- about: small quantities
 -- keys: 0
--- rows: 1
+-- rows: 2
 -- groups: 1
 SELECT sum(l_extendedprice) / 7.0 AS avg_yearly
 FROM lineitem, part

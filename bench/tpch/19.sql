@@ -1,6 +1,6 @@
 -- about: revenue of some discounts
 -- keys: 0
--- rows: 1
+-- rows: 2
 -- groups: 1
 SELECT sum(l_extendedprice * (1 - l_discount)) AS revenue
 FROM lineitem, part

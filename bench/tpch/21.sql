@@ -1,6 +1,6 @@
 -- about: suppliers who were late
 -- keys: 1
--- rows: 1
+-- rows: 2
 -- groups: 1
 SELECT s_name, count(*) AS numwait
 FROM supplier, lineitem l1, orders, nation

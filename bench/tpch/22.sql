@@ -1,7 +1,5 @@
 -- about: customers without orders
 -- keys: 1
--- rows: 1
--- groups: 1
 SELECT cntrycode, count(*) AS numcust, sum(c_acctbal) AS totacctbal
 FROM (
     SELECT substring(c_phone FROM 1 FOR 2) AS cntrycode, c_acctbal

@@ -71,7 +71,7 @@ fn rows_are_those_of_whom_they_refer_to() {
         // An outer join that keeps what it refers to, or has it on the side that may be missing.
         (
             1,
-            "SELECT count(*), count(i.price) FROM visits v LEFT JOIN items i ON i.visit = v.id AND price > 50",
+            "SELECT count(i.price) FROM visits v LEFT JOIN items i ON i.visit = v.id AND price > 50",
         ),
         (
             1,

@@ -1,4 +1,4 @@
--- rows: 70
+-- rows: 116
 -- groups: 1
 SELECT count(*)
 FROM customer, orders, lineitem
