@@ -42,6 +42,9 @@ pub struct Reference {
     pub key: i16,
     /// The transaction since which no two rows have the same.
     pub since: TransactionId,
+    /// Whether that column names the person, so that the value alone says who it is. Where row-level security may hide the
+    /// other row, it does not.
+    pub names_person: bool,
 }
 
 /// A column.
@@ -165,7 +168,7 @@ impl Policy {
         let digest = digest(
             [relation, owner],
             one_row_each.is_some(),
-            reference.map(|reference| (reference.relation, reference.key)),
+            reference,
             &label,
             &columns,
         );
@@ -257,6 +260,18 @@ impl Policy {
         self.columns.contains_key(&column)
     }
 
+    /// The table that its rows refer to, where that one alone says who they are about.
+    pub fn refers_to_person(&self) -> Option<Oid> {
+        let reference = self.reference.filter(|reference| reference.names_person);
+        reference.map(|reference| reference.relation)
+    }
+
+    /// Whether its own column names the person.
+    pub fn names_person(&self) -> bool {
+        self.reference
+            .is_none_or(|reference| reference.names_person)
+    }
+
     /// The public bounds of a column.
     pub fn bounds(&self, column: i16) -> Option<(f64, f64)> {
         self.columns.get(&column)?.label.as_ref()?.bounds
@@ -337,7 +352,7 @@ impl Policy {
 fn digest(
     [relation, owner]: [Oid; 2],
     one_row_each: bool,
-    reference: Option<(Oid, i16)>,
+    reference: Option<Reference>,
     label: &TableLabel,
     columns: &BTreeMap<i16, Column>,
 ) -> [u8; 32] {
@@ -346,9 +361,10 @@ fn digest(
         digest.add(&number.to_u32().to_le_bytes());
     }
     digest.add(&[u8::from(one_row_each)]);
-    if let Some((relation, key)) = reference {
-        digest.add(&relation.to_u32().to_le_bytes());
-        digest.add(&key.to_le_bytes());
+    if let Some(reference) = reference {
+        digest.add(&reference.relation.to_u32().to_le_bytes());
+        digest.add(&reference.key.to_le_bytes());
+        digest.add(&[u8::from(reference.names_person)]);
     }
     digest.add(&serde_json::to_vec(label).expect("a label is JSON"));
     for (number, column) in columns {
@@ -438,8 +454,26 @@ pub fn reference(table: &PgRelation, column: i16) -> Option<Reference> {
             relation,
             key,
             since,
+            names_person: names_person(&other, key, kind_of(table, column)),
         })
     })
+}
+
+/// The type of a column, and its collation.
+fn kind_of(table: &PgRelation, column: i16) -> Option<(Oid, Oid)> {
+    let columns = table.tuple_desc();
+    let mut columns = columns.iter();
+    let column = columns.find(|attribute| attribute.attnum == column)?;
+    Some((column.atttypid, column.attcollation))
+}
+
+/// Whether values of a type that refer to a column of a protected table are names of persons as that table has them.
+fn names_person(table: &PgRelation, column: i16, kind: Option<(Oid, Oid)>) -> bool {
+    let label = label::get(table.oid(), column).map(|label| ColumnLabel::read(&label));
+    let is_unit = matches!(label, Some(Ok(label)) if label.unit);
+    // SAFETY: an open relation has its row of pg_class.
+    let hides_rows = unsafe { (*table.rd_rel).relrowsecurity };
+    is_unit && !hides_rows && kind.is_some() && kind == kind_of(table, column)
 }
 
 /// A name as SQL writes it.

@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use pgrx::pg_sys::{
-    self, FromExpr, JoinExpr, JoinType, Node, Query, RTEKind, RangeTblEntry, RangeTblRef,
-};
+use pgrx::pg_sys::{self, FromExpr, JoinExpr, JoinType, Node, Oid, Query, RTEKind, RangeTblRef};
 
 use crate::gate::defence::Defence;
 use crate::gate::expression::{Checker, Surroundings};
@@ -75,7 +73,7 @@ impl<'t> From<'t> {
         }
         for (entry, index) in query.rtable().into_iter().zip(1..) {
             if access::is_denied(query, entry) && !found.sources.contains_key(&index) {
-                return Err(not_readable(entry));
+                return Err(not_readable(entry.relid()));
             }
         }
         Ok(found)
@@ -243,13 +241,15 @@ impl<'t> From<'t> {
     fn table(&mut self, index: i32) -> Checked<Part> {
         let entry = tree::entry(self.query, index);
         let asker = access::view_owner(self.query, entry).unwrap_or_else(session::role);
-        let policy = Policy::of(entry.relid());
-        let is_allowed = policy.is_some()
-            && allowance::is_allowed(entry.relid(), asker)
-                .map_err(|refusal| refusal.message().to_owned())?;
-        let Some(policy) = policy.filter(|_| is_allowed) else {
-            return Err(not_readable(entry));
+        let asked = |relation: Oid| -> Checked<Option<Rc<Policy>>> {
+            let is_allowed = allowance::is_allowed(relation, asker);
+            let is_allowed = is_allowed.map_err(|refusal| refusal.message().to_owned())?;
+            Ok(Policy::of(relation).filter(|_| is_allowed))
         };
+        let policy = asked(entry.relid())?.ok_or_else(|| not_readable(entry.relid()))?;
+        if let Some(other) = policy.refers_to_person() {
+            asked(other)?.ok_or_else(|| not_readable(other))?;
+        }
         if !access::is_only_read(self.query, entry) {
             return Err("protected tables can only be read, without row locks".into());
         }
@@ -261,7 +261,7 @@ impl<'t> From<'t> {
             None => OneRow::No,
         };
         // Where it refers to a row of another table, that one says who it is.
-        let person = policy.reference.is_none().then_some((index, policy.unit));
+        let person = policy.names_person().then_some((index, policy.unit));
         let source = Source {
             rows: Rows::Table(policy),
             one_row,
@@ -457,11 +457,11 @@ impl<'t> From<'t> {
     }
 }
 
-fn not_readable(entry: Ref<RangeTblEntry>) -> Reason {
+fn not_readable(relation: Oid) -> Reason {
     Reason::with_hint(
         format!(
             "it is joined with {}, which you may not read",
-            quoted_name(entry.relid())
+            quoted_name(relation)
         ),
         "Ask the owner of that table to allow you to ask about it, by dp_allow(table, role); or join the results of two \
          queries.",

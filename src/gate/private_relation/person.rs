@@ -160,9 +160,7 @@ fn names_person<'t>(query: Ref<'t, Query>, node: Ref<'t, Node>) -> bool {
     match entry.rtekind() {
         RTEKind::RTE_RELATION => {
             let policy = access::denied_policy(query, entry);
-            policy.is_some_and(|policy| {
-                policy.unit == column.varattno() && policy.reference.is_none()
-            })
+            policy.is_some_and(|policy| policy.unit == column.varattno() && policy.names_person())
         }
         RTEKind::RTE_SUBQUERY => entry
             .subquery()

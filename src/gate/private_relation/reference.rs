@@ -80,13 +80,13 @@ impl Joined {
 }
 
 /// Puts a sub-query in the place of such a table in FROM: its rows, each with the person that the table which it refers
-/// to names. Nothing is done with any other table.
+/// to names. Nothing is done with any other table, nor with one whose own column has the person's name.
 fn follow<'t>(query: Ref<'t, Query>, index: i32) {
     let entry = tree::entry(query, index);
     let Some(policy) = Policy::of(entry.relid()) else {
         return;
     };
-    let Some(reference) = policy.reference else {
+    let Some(reference) = policy.reference.filter(|_| !policy.names_person()) else {
         return;
     };
     let Some(other) = Policy::of(reference.relation) else {

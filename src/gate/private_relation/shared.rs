@@ -54,10 +54,13 @@ pub fn origins<'t>(query: Ref<'t, Query>) -> Checked<Option<(Rc<Policy>, Oid)>> 
         if let Some(query) = node.cast::<Query>() {
             for entry in query.rtable() {
                 if let Some(policy) = access::denied_policy(query, entry) {
-                    policies.push(policy);
                     let owner = access::view_owner(query, entry);
                     let owner = owner.filter(|owner| *owner != session::role());
                     view_owners.push(owner.unwrap_or(Oid::INVALID));
+                    // What it refers to is not read, and asked about as well.
+                    let other = policy.refers_to_person().and_then(Policy::of);
+                    policies.push(policy);
+                    policies.extend(other);
                 }
             }
         }
