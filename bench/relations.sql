@@ -30,7 +30,10 @@ INSERT INTO contenders VALUES
      NULL, NULL),
     (1, 'the same by an analyst',
      'SELECT count(a) FROM (SELECT avg(cost) AS a FROM bench_visits v JOIN bench_patients p ON p.id = v.patient WHERE weight > 0.1) q',
-     1.15, 'bench_analyst');
+     1.15, 'bench_analyst'),
+    (2, '`avg` of a mean of each person in the join, by the owner',
+     'SELECT count(a) FROM (SELECT avg(m) AS a FROM (SELECT avg(cost) AS m FROM bench_visits v JOIN bench_patients p
+      ON p.id = v.patient WHERE weight > 0.1 GROUP BY p.id) s) q', NULL, NULL);
 CALL take_turns('a join by the person', jits => '{f}', checked => false);
 SELECT * FROM ratios();
 

@@ -486,7 +486,7 @@ fn all_in_from<'t>(query: Ref<'t, Query>) -> Vec<Ref<'t, Query>> {
     found
 }
 
-/// Whether a sub-query stands in an expression of a query itself.
+/// Whether an expression of a query itself has a sub-query.
 fn has_own_sublinks(query: Ref<Query>) -> bool {
     search(
         query.node(),

@@ -440,8 +440,8 @@ impl<'t> From<'t> {
         }
     }
 
-    /// What is declared of a column of a joined public table. Whoever says it, and be it wrong, it is no more than what a
-    /// query may say itself: bounds clamp, and rows with another value are in no group.
+    /// What is declared of a column of a joined public table. It need not be true, and is no more than what a query may say
+    /// itself: bounds clamp, and rows with another value are in no group.
     fn declared(&self, (entry, column): Column) -> Option<ColumnLabel> {
         if !self.inputs.contains(&entry) {
             return None;
