@@ -86,7 +86,7 @@ CREATE FUNCTION dp_declare(relation regclass, column_name text, lo float8, hi fl
     AS 'MODULE_PATHNAME', 'dp_column_bounds' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION dp_declare(regclass, text, float8, float8) IS
     'Declares public bounds of a column of a protected table, for avg, sum and their like: values outside are '
-    'clamped. '
+    'clamped. Of a column of a public table they hold where that is joined with one. '
     'NULL takes them away. They must not be looked up in the table. lo < hi, from -1e100 to 1e100. By its owner. '
     'Errors: 22023, 42501.';
 
@@ -95,7 +95,8 @@ CREATE FUNCTION dp_declare(relation regclass, column_name text, allowed_values t
 COMMENT ON FUNCTION dp_declare(regclass, text, text[]) IS
     'Declares the values of a column of a protected table as public: GROUP BY shows each of them, with rows '
     'or without, '
-    'and rows with others are in no group. NULL takes them away. They must not be looked up in the table. By '
+    'and rows with others are in no group. Of a column of a public table they hold where that is joined with a protected '
+    'one. NULL takes them away. They must not be looked up in the table. By '
     'its owner. '
     'Errors: 22023, 42501.';
 
