@@ -59,11 +59,11 @@ CREATE FUNCTION dp_protect(
     relation regclass, unit text DEFAULT NULL, budget text DEFAULT NULL, groups integer DEFAULT 1,
     rows integer DEFAULT 1, query_eps float8 DEFAULT 0.1, query_delta float8 DEFAULT NULL,
     auto_bounds boolean DEFAULT false, reuse interval DEFAULT '1 day', min_people integer DEFAULT NULL,
-    via text DEFAULT NULL
+    via text DEFAULT NULL, period text DEFAULT NULL, every interval DEFAULT NULL, since date DEFAULT NULL
 ) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_protect' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION dp_protect(
-    regclass, text, text, integer, integer, float8, float8, boolean, interval, integer, text) IS
+    regclass, text, text, integer, integer, float8, float8, boolean, interval, integer, text, text, interval, date) IS
     'Protects a table: roles that dp_allow names, and that have no SELECT, may ask about it, and get private answers. '
     'unit is the column that names the person; budget the one that their questions are paid from, which tables about '
     'the same people share. groups and rows say in how many groups of a query a person counts at most, and for how '
@@ -73,7 +73,12 @@ COMMENT ON FUNCTION dp_protect(
     'sum, variance and stddev of what has no public bounds find some, where a row is a person. The same question '
     'within reuse has the same answer, and costs nothing; 0 switches it off. With min_people, a group is shown only if '
     'the number of its people, as it is released, is at least that. Instead of unit and budget, via is a column with '
-    'a foreign key to another protected table: that one says whose a row is. Again with other arguments changes them. '
+    'a foreign key to another protected table: that one says whose a row is. '
+    'With period, a column of type date, timestamp or timestamptz, the privacy unit is a person''s rows of one period, '
+    'the person-period (person-month, where every is 1 month): each period, every so many months or days since a day, '
+    'in UTC, has the whole limit of the budget, and a query pays those that its rows can be in. Rows of no period, '
+    'before since or of the future, are left out. What all of a person''s rows may lose is the sum over the periods: '
+    'see dp_budget_periods. Again with other arguments changes them. '
     'By the owner of both. Errors: 22023, 42501.';
 
 CREATE FUNCTION dp_unprotect(relation regclass) RETURNS void
@@ -121,7 +126,7 @@ CREATE FUNCTION dp_cost(
     query text, people float8 DEFAULT NULL, OUT relation regclass, OUT budget text, OUT epsilon float8, OUT rho float8,
     OUT delta float8,
     OUT fits boolean, OUT free boolean, OUT mechanisms text, OUT rewritten text, OUT price float8, OUT noise float8[],
-    OUT shown_from float8
+    OUT shown_from float8, OUT unit text, OUT periods bigint
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'dp_cost' LANGUAGE C VOLATILE ROWS 1;
 COMMENT ON FUNCTION dp_cost(text, float8) IS
@@ -132,7 +137,8 @@ COMMENT ON FUNCTION dp_cost(text, float8) IS
     'prices add up. noise has, for each mechanism that answers, and for each answer of those that are drawn together, '
     'half of the width of an interval that holds what the answer hides in 95% of releases, in its unit: of counts and '
     'sums; of means for the number of people that the call says; NULL of others. shown_from is the number of people '
-    'from which on a group is shown in half of all cases. It spends nothing, and reads no row. Errors: 42501 if it has '
+    'from which on a group is shown in half of all cases. unit is what the budget protects: person, or person-month and '
+    'the like, a person''s rows of one period, where the price is paid by each of so many periods. It spends nothing, and reads no row. Errors: 42501 if it has '
     'no private answer. Otherwise as the query '
     'itself.';
 
@@ -151,6 +157,14 @@ SELECT c.oid::pg_catalog.regclass AS relation,
     pg_catalog.justify_hours(pg_catalog.make_interval(
         secs => COALESCE((t.label ->> 'reuse'::text)::float8, 86400::float8))) AS reuse,
     (t.label ->> 'min_people'::text)::integer AS min_people,
+    (SELECT a.attname::text FROM pg_catalog.pg_seclabel s
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = s.objsubid
+        WHERE s.provider = 'dp_mean'::text AND s.classoid = 1259::oid AND s.objoid = c.oid AND s.objsubid > 0
+            AND (s.label::pg_catalog.jsonb ->> 'period'::text) = 'true'::text) AS period,
+    pg_catalog.make_interval(
+        months => (t.label #>> '{period,months}'::text[])::integer,
+        days => (t.label #>> '{period,days}'::text[])::integer) AS every,
+    (t.label #>> '{period,since}'::text[])::date AS since,
     (SELECT pg_catalog.jsonb_object_agg(a.attname, s.label::pg_catalog.jsonb) FROM pg_catalog.pg_seclabel s
         JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = s.objsubid
         WHERE s.provider = 'dp_mean'::text AND s.classoid = 1259::oid AND s.objoid = c.oid AND s.objsubid > 0
@@ -182,6 +196,10 @@ COMMENT ON COLUMN dp_policies.reuse IS
     'How long the same question has the same answer, and costs nothing; 0: each answer is a new one.';
 COMMENT ON COLUMN dp_policies.min_people IS
     'The least number of people, as it is released, of a group that is shown; NULL: none.';
+COMMENT ON COLUMN dp_policies.period IS
+    'The column that says in which period a row is; NULL: the privacy unit is a person with all of their rows.';
+COMMENT ON COLUMN dp_policies.every IS 'How long a period is.';
+COMMENT ON COLUMN dp_policies.since IS 'The first day of the first one, in UTC.';
 COMMENT ON COLUMN dp_policies.columns IS
     'For each column that has them: its public bounds, its public values, whether it names the person.';
 COMMENT ON COLUMN dp_policies.allowed IS 'The roles that may ask.';

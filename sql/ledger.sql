@@ -134,7 +134,9 @@ CREATE TABLE dp_mean.charge (
     refused boolean NOT NULL,
     reused boolean NOT NULL,
     mechanisms text NOT NULL,
-    query text NOT NULL
+    query text NOT NULL,
+    periods bigint NOT NULL,
+    first_day date NOT NULL
 );
 COMMENT ON TABLE dp_mean.charge IS
     'A row for each charge, and for one a minute of those of a budget and role that were refused for want of budget, '
@@ -152,6 +154,51 @@ COMMENT ON COLUMN dp_mean.charge.refused IS 'Whether it was refused, and nothing
 COMMENT ON COLUMN dp_mean.charge.reused IS 'Whether an answer was given again, and nothing spent.';
 COMMENT ON COLUMN dp_mean.charge.mechanisms IS 'The mechanisms that answered; empty if the charge names none.';
 COMMENT ON COLUMN dp_mean.charge.query IS 'The text that the client sent, up to 1000 bytes.';
+COMMENT ON COLUMN dp_mean.charge.periods IS
+    'How many periods it was charged to, all of it to each; 0 of a budget that has none.';
+COMMENT ON COLUMN dp_mean.charge.first_day IS 'The first day of the first one; 2000-01-01 if there is none.';
+
+CREATE TABLE dp_mean.budget_period (
+    budget bigint NOT NULL,
+    charges bigint NOT NULL,
+    months bigint NOT NULL,
+    days bigint NOT NULL,
+    at timestamptz NOT NULL,
+    since date NOT NULL
+);
+COMMENT ON TABLE dp_mean.budget_period IS
+    'A row for each budget that is cut into periods: a person''s rows of one period are a privacy unit of their own, '
+    'the person-period. Charges change it in place, outside of transactions.';
+COMMENT ON COLUMN dp_mean.budget_period.budget IS 'The budget, by its number.';
+COMMENT ON COLUMN dp_mean.budget_period.charges IS
+    'How many charges all lines of dp_mean.period_spent for all together have: fewer say that lines were lost.';
+COMMENT ON COLUMN dp_mean.budget_period.months IS 'How many months a period has; 0 if it has days.';
+COMMENT ON COLUMN dp_mean.budget_period.days IS 'How many days a period has; 0 if it has months.';
+COMMENT ON COLUMN dp_mean.budget_period.at IS 'When it was cut.';
+COMMENT ON COLUMN dp_mean.budget_period.since IS 'The first day of the first period, in UTC.';
+
+CREATE TABLE dp_mean.period_spent (
+    budget bigint NOT NULL,
+    epsilon bigint NOT NULL,
+    rho bigint NOT NULL,
+    delta bigint NOT NULL,
+    charges bigint NOT NULL,
+    role regrole NOT NULL,
+    first_day date NOT NULL
+);
+COMMENT ON TABLE dp_mean.period_spent IS
+    'A row for each period that something was spent of, and for each role that spent it. Made at the first charge; '
+    'charges change it in place, outside of transactions. What dp_mean.spent has of the budget counts in each period '
+    'beside it.';
+COMMENT ON COLUMN dp_mean.period_spent.budget IS 'The budget, by its number.';
+COMMENT ON COLUMN dp_mean.period_spent.epsilon IS
+    'The sum of epsilons, in units of 2^-50; 2^63 - 1 once one had no bound.';
+COMMENT ON COLUMN dp_mean.period_spent.rho IS
+    'The sum of rhos, or of mu^2 / 2 where the accounting is gaussian, in units of 2^-50.';
+COMMENT ON COLUMN dp_mean.period_spent.delta IS 'The sum of deltas, in units of 2^-62.';
+COMMENT ON COLUMN dp_mean.period_spent.charges IS 'How many charges it has.';
+COMMENT ON COLUMN dp_mean.period_spent.role IS 'The role that spent it; 0 for all together.';
+COMMENT ON COLUMN dp_mean.period_spent.first_day IS 'The first day of the period, in UTC.';
 
 -- A dump has them, so that a restore does not give back what was spent. A role that is gone is a number in it, which
 -- may be another role's where the dump is restored: nobody owns its budgets there, and it has no limits.
@@ -174,6 +221,8 @@ SELECT pg_catalog.pg_extension_config_dump(
 );
 SELECT pg_catalog.pg_extension_config_dump('dp_mean.spent', '');
 SELECT pg_catalog.pg_extension_config_dump('dp_mean.charge', '');
+SELECT pg_catalog.pg_extension_config_dump('dp_mean.budget_period', '');
+SELECT pg_catalog.pg_extension_config_dump('dp_mean.period_spent', '');
 
 CREATE FUNCTION dp_mean.dp_ledger_refuse() RETURNS trigger
     AS 'MODULE_PATHNAME', 'dp_ledger_refuse' LANGUAGE C;
@@ -199,6 +248,14 @@ COMMENT ON TRIGGER shut ON dp_mean.spent IS 'An UPDATE could undo a charge that 
 CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.charge
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
 COMMENT ON TRIGGER shut ON dp_mean.charge IS 'What happened is not changed.';
+
+CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.budget_period
+    FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
+COMMENT ON TRIGGER shut ON dp_mean.budget_period IS 'How a budget is cut into periods is fixed.';
+
+CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.period_spent
+    FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
+COMMENT ON TRIGGER shut ON dp_mean.period_spent IS 'An UPDATE could undo a charge that is made meanwhile.';
 
 CREATE FUNCTION dp_set_budget(
     name text, eps float8, delta float8, role regrole DEFAULT 0::oid, accounting text DEFAULT NULL,
@@ -346,9 +403,11 @@ SELECT b.name AS budget,
     ceil(coalesce(own.total_epsilon, of_role.total_epsilon) * 1e9::float8) / 1e9::float8 AS total_epsilon,
     coalesce(own.total_delta, of_role.total_delta) AS total_delta,
     CASE WHEN whole.closed THEN 0::float8
+        WHEN division.budget IS NOT NULL THEN NULL
         WHEN line.charges IS NOT NULL AND together.charges IS NOT NULL
         THEN floor(least(own.left_epsilon, of_all.left_epsilon) * 1e9::float8) / 1e9::float8 END AS left_epsilon,
     CASE WHEN whole.closed THEN 0::bigint
+        WHEN division.budget IS NOT NULL THEN NULL
         WHEN line.charges IS NOT NULL AND together.charges IS NOT NULL
         THEN least(own.questions_left, of_all.questions_left) END AS questions_left,
     whole.closed,
@@ -361,7 +420,8 @@ SELECT b.name AS budget,
 FROM dp_mean.budget_owner b
     JOIN line ON line.budget = b.id
     JOIN promise whole ON whole.budget = b.id AND whole.role::oid = 0::oid
-    JOIN line together ON together.budget = b.id AND together.role::oid = 0::oid,
+    JOIN line together ON together.budget = b.id AND together.role::oid = 0::oid
+    LEFT JOIN (SELECT DISTINCT p.budget FROM dp_mean.budget_period p) division ON division.budget = b.id,
     LATERAL (
         SELECT coalesce(max((s.label::pg_catalog.jsonb ->> 'epsilon'::text)::float8), 0.1::float8) AS eps,
             -- A role whose own limit has no delta gets pure noise.
@@ -383,7 +443,8 @@ WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE')
     OR (line.role::oid <> 0::oid AND pg_catalog.pg_has_role(line.role::oid, 'USAGE'));
 COMMENT ON VIEW dp_budgets IS
     'What was spent of each budget, in all and by each role, and what is left. One''s own lines, and for the owner of '
-    'a budget all of its lines.';
+    'a budget all of its lines. Of a budget that is cut into periods it is what counts in each of them; what was spent '
+    'of one period, and what is left of it, is in dp_budget_periods.';
 COMMENT ON COLUMN dp_budgets.budget IS 'The name of the budget.';
 COMMENT ON COLUMN dp_budgets.role IS 'The role that the line is about; NULL for all together.';
 COMMENT ON COLUMN dp_budgets.owner IS 'The role that owns the budget.';
@@ -400,10 +461,11 @@ COMMENT ON COLUMN dp_budgets.total_epsilon IS
     'Epsilon of all that was spent, together: the least limit that would have allowed it.';
 COMMENT ON COLUMN dp_budgets.total_delta IS 'The delta that goes with total_epsilon.';
 COMMENT ON COLUMN dp_budgets.left_epsilon IS
-    'The largest epsilon that one charge may still have, with a delta of 0: by this line''s limit and the budget''s.';
+    'The largest epsilon that one charge may still have, with a delta of 0: by this line''s limit and the budget''s. '
+    'NULL of a budget that is cut into periods: see dp_budget_periods.';
 COMMENT ON COLUMN dp_budgets.questions_left IS
     'How many aggregates can still be paid, at the highest query_eps of the tables that the budget pays for; at 0.1 '
-    'if it pays for none. Where the accounting is gaussian and there is a delta, with Gaussian noise.';
+    'if it pays for none. Where the accounting is gaussian and there is a delta, with Gaussian noise. NULL as above.';
 COMMENT ON COLUMN dp_budgets.closed IS 'Whether the budget is closed.';
 COMMENT ON COLUMN dp_budgets.refused IS 'How many charges were refused for want of budget.';
 COMMENT ON COLUMN dp_budgets.reused IS 'How many answers were given again to the same question, for nothing.';
@@ -413,6 +475,113 @@ COMMENT ON COLUMN dp_budgets.spent_share IS
     'beside it, whichever is less. NULL where that is more than all.';
 GRANT SELECT ON dp_budgets TO PUBLIC;
 
+CREATE VIEW dp_budget_periods WITH (security_barrier) AS
+WITH promise AS (
+    SELECT DISTINCT ON (p.budget, p.role) p.* FROM dp_mean.budget_limit p ORDER BY p.budget, p.role, p.number DESC
+),
+beside AS (
+    SELECT s.budget, s.role::oid AS role, max(s.epsilon) AS epsilon, max(s.rho) AS rho, max(s.delta) AS delta
+    FROM dp_mean.spent s GROUP BY s.budget, s.role::oid
+),
+division AS (
+    SELECT p.budget, max(p.since) AS since,
+        pg_catalog.make_interval(months => max(p.months)::integer, days => max(p.days)::integer) AS every,
+        CASE WHEN max(p.months) > 0::bigint THEN
+            (12::float8 * (extract(year FROM pg_catalog.timezone('UTC'::text, pg_catalog.now()))
+                    - extract(year FROM max(p.since)))::float8
+                + (extract(month FROM pg_catalog.timezone('UTC'::text, pg_catalog.now()))
+                    - extract(month FROM max(p.since)))::float8) / max(p.months)::float8
+            ELSE (pg_catalog.timezone('UTC'::text, pg_catalog.now())::date - max(p.since))::float8
+                / nullif(max(p.days), 0::bigint)::float8
+        END AS length
+    FROM dp_mean.budget_period p GROUP BY p.budget
+),
+line AS (
+    SELECT s.budget, s.role::oid AS role, s.first_day, max(s.epsilon) AS epsilon, max(s.rho) AS rho,
+        max(s.delta) AS delta, max(s.charges) AS charges
+    FROM dp_mean.period_spent s GROUP BY s.budget, s.role::oid, s.first_day
+)
+SELECT b.name AS budget,
+    CASE WHEN line.role <> 0::oid THEN line.role::regrole END AS role,
+    line.first_day,
+    (line.first_day::timestamp + d.every)::date - 1 AS last_day,
+    own.epsilon AS limit_epsilon,
+    own.delta AS limit_delta,
+    CASE WHEN sums.epsilon < 9223372036854775807::numeric
+        THEN ceil(sums.epsilon::float8 / 1125899906842624::float8 * 1e9::float8) / 1e9::float8 END AS spent_epsilon,
+    sums.rho::float8 / 1125899906842624::float8 AS spent_rho,
+    sums.delta::float8 / 4611686018427387904::float8 AS spent_delta,
+    line.charges,
+    ceil(of_line.total_epsilon * 1e9::float8) / 1e9::float8 AS total_epsilon,
+    of_line.total_delta,
+    CASE WHEN whole.closed THEN 0::float8
+        ELSE floor(of_line.left_epsilon * 1e9::float8) / 1e9::float8 END AS left_epsilon,
+    CASE WHEN whole.closed THEN 0::bigint ELSE of_line.questions_left END AS questions_left,
+    ceil(of_line.spent_share * 1e9::float8) / 1e9::float8 AS spent_share,
+    greatest(floor(d.length)::bigint + 1::bigint, 0::bigint) AS periods,
+    own.epsilon * greatest(floor(d.length) + 1::float8, 0::float8) AS lifetime_epsilon
+FROM dp_mean.budget_owner b
+    JOIN division d ON d.budget = b.id
+    JOIN line ON line.budget = b.id
+    JOIN promise whole ON whole.budget = b.id AND whole.role::oid = 0::oid
+    LEFT JOIN promise of_role ON of_role.budget = b.id AND of_role.role::oid = line.role
+    LEFT JOIN beside ON beside.budget = b.id AND beside.role = line.role,
+    LATERAL (
+        SELECT coalesce(of_role.epsilon, whole.epsilon) AS epsilon, coalesce(of_role.delta, whole.delta) AS delta,
+            coalesce(of_role.epsilon_units, whole.epsilon_units) AS epsilon_units,
+            coalesce(of_role.rho_units, whole.rho_units) AS rho_units,
+            coalesce(of_role.delta_units, whole.delta_units) AS delta_units
+    ) own,
+    -- Sums stop at the largest number, as those of charges do.
+    LATERAL (
+        SELECT least(line.epsilon::numeric + coalesce(beside.epsilon, 0::bigint)::numeric, 9223372036854775807::numeric)
+                AS epsilon,
+            least(line.rho::numeric + coalesce(beside.rho, 0::bigint)::numeric, 9223372036854775807::numeric) AS rho,
+            least(line.delta::numeric + coalesce(beside.delta, 0::bigint)::numeric, 9223372036854775807::numeric) AS delta
+    ) sums,
+    LATERAL (
+        SELECT coalesce(max((s.label::pg_catalog.jsonb ->> 'epsilon'::text)::float8), 0.1::float8) AS eps
+        FROM pg_catalog.pg_seclabel s
+        WHERE s.provider = 'dp_mean'::text AND s.classoid = 1259::oid AND s.objsubid = 0
+            AND s.label::pg_catalog.jsonb ->> 'budget'::text = b.name
+    ) price,
+    LATERAL dp_mean.dp_budget_sums(
+        own.epsilon, own.delta, own.epsilon_units, own.rho_units, own.delta_units,
+        sums.epsilon::bigint, sums.rho::bigint, sums.delta::bigint, price.eps, whole.accounting, whole.failures,
+        own.rho_units = 0::bigint) of_line
+WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE')
+    OR (line.role <> 0::oid AND pg_catalog.pg_has_role(line.role, 'USAGE'));
+COMMENT ON VIEW dp_budget_periods IS
+    'What was spent of each period of a budget that is cut into periods, in all and by each role, and what is left: '
+    'the limit holds for a person''s rows of one period, the person-period (person-month, where every is 1 month). '
+    'A period that nothing was spent of has no line, and the whole limit. One''s own lines, and for the owner of a '
+    'budget all of its lines. '
+    'Source: docs/proofs/periods.md.';
+COMMENT ON COLUMN dp_budget_periods.budget IS 'The name of the budget.';
+COMMENT ON COLUMN dp_budget_periods.role IS 'The role that the line is about; NULL for all together.';
+COMMENT ON COLUMN dp_budget_periods.first_day IS 'The first day of the period, in UTC.';
+COMMENT ON COLUMN dp_budget_periods.last_day IS 'Its last day.';
+COMMENT ON COLUMN dp_budget_periods.limit_epsilon IS
+    'Epsilon of the limit, for a person''s rows of this one period: the role''s own, or that of the budget.';
+COMMENT ON COLUMN dp_budget_periods.limit_delta IS 'Delta of the limit.';
+COMMENT ON COLUMN dp_budget_periods.spent_epsilon IS
+    'The sum of what was spent of the period, and of the budget itself, in epsilon; NULL once something was spent that '
+    'no epsilon bounds.';
+COMMENT ON COLUMN dp_budget_periods.spent_rho IS 'The same in rho; in mu^2 / 2 where the accounting is gaussian.';
+COMMENT ON COLUMN dp_budget_periods.spent_delta IS 'The sum of the deltas beside them.';
+COMMENT ON COLUMN dp_budget_periods.charges IS 'How many charges the period has.';
+COMMENT ON COLUMN dp_budget_periods.total_epsilon IS 'Epsilon of all that was spent of the period, together.';
+COMMENT ON COLUMN dp_budget_periods.total_delta IS 'The delta that goes with total_epsilon.';
+COMMENT ON COLUMN dp_budget_periods.left_epsilon IS
+    'The largest epsilon that one charge of the period may still have by this line''s limit, with a delta of 0.';
+COMMENT ON COLUMN dp_budget_periods.questions_left IS
+    'How many aggregates about the period can still be paid by this line''s limit, as in dp_budgets.';
+COMMENT ON COLUMN dp_budget_periods.spent_share IS 'Which part of the limit is spent, from 0 to 1, as in dp_budgets.';
+COMMENT ON COLUMN dp_budget_periods.periods IS 'How many periods there are by now, from since to today.';
+COMMENT ON COLUMN dp_budget_periods.lifetime_epsilon IS
+    'What all rows of a person who is in each of these periods may lose at most: the sum of their limits.';
+GRANT SELECT ON dp_budget_periods TO PUBLIC;
+
 CREATE VIEW dp_ledger WITH (security_barrier) AS
 SELECT c.at, b.name AS budget, c.role, c.session_role,
     CASE WHEN c.relation::oid <> 0::oid THEN c.relation END AS relation,
@@ -421,7 +590,9 @@ SELECT c.at, b.name AS budget, c.role, c.session_role,
         THEN ceil(c.epsilon::float8 / 1125899906842624::float8 * 1e9::float8) / 1e9::float8 END AS epsilon,
     c.rho::float8 / 1125899906842624::float8 AS rho,
     c.delta::float8 / 4611686018427387904::float8 AS delta,
-    c.mechanisms, c.query
+    c.mechanisms, c.query,
+    CASE WHEN c.periods > 0::bigint THEN c.periods END AS periods,
+    CASE WHEN c.periods > 0::bigint THEN c.first_day END AS first_day
 FROM dp_mean.charge c JOIN dp_mean.budget_owner b ON b.id = c.budget
 WHERE pg_catalog.pg_has_role(b.owner::oid, 'USAGE') OR pg_catalog.pg_has_role(c.role::oid, 'USAGE');
 COMMENT ON VIEW dp_ledger IS
@@ -439,6 +610,9 @@ COMMENT ON COLUMN dp_ledger.rho IS 'Rho; mu^2 / 2 where the accounting of the bu
 COMMENT ON COLUMN dp_ledger.delta IS 'Delta.';
 COMMENT ON COLUMN dp_ledger.mechanisms IS 'The mechanisms that answered; empty if the charge names none.';
 COMMENT ON COLUMN dp_ledger.query IS 'The text that the client sent, up to 1000 bytes.';
+COMMENT ON COLUMN dp_ledger.periods IS
+    'How many periods were charged, each with all of it; NULL of a budget that is not cut into periods.';
+COMMENT ON COLUMN dp_ledger.first_day IS 'The first day of the first one.';
 GRANT SELECT ON dp_ledger TO PUBLIC;
 
 CREATE VIEW dp_budget_limits WITH (security_barrier) AS

@@ -213,6 +213,7 @@ fn reused(call: Call) -> Option<Datum> {
         role: ledger::session::role(),
         asked: (1.0, 0.0),
         amount: Spent::of_epsilon(1.0, 0.0, Accounting::Gaussian).ok()?,
+        charged: None,
     });
     None
 }

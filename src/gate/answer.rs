@@ -7,6 +7,7 @@
 
 pub mod call;
 mod identity;
+mod paid_periods;
 pub mod question;
 pub mod remote;
 pub mod run;

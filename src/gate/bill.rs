@@ -20,6 +20,8 @@ pub struct Bill {
     pub payer: Oid,
     pub spent: Spent,
     pub mechanisms: String,
+    /// Whether it is about people, or groups that are chosen by their number, which are of one period.
+    pub is_of_one_period: bool,
 }
 
 impl Bill {
@@ -68,6 +70,7 @@ impl Bill {
                 float_up(delta, DELTA_UNIT),
             ),
             amount: self.spent,
+            charged: None,
         })
     }
 }

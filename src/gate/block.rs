@@ -11,7 +11,8 @@ use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
 use crate::gate::key_ranges;
-use crate::gate::policy::Policy;
+use crate::gate::periods;
+use crate::gate::policy::{Period, Policy};
 use crate::gate::private_relation::from::From;
 use crate::gate::private_relation::{self, Around, OneRow, Shared, check_sub_query};
 use crate::gate::public_keys::{self, Public};
@@ -127,6 +128,9 @@ impl<'t> Block<'t> {
         query.set_targetList(List::of_tree(query.targetList().node().map(flat)));
         query.set_havingQual(query.havingQual().map(flat));
         let origins = private_relation::origins(query)?;
+        if let Some((policy, _)) = &origins {
+            periods::check_plain(query, policy)?;
+        }
         let from = Rc::new(From::of(
             query,
             &Shared::of_block(parameters, check_sub_query),
@@ -291,6 +295,28 @@ impl<'t> Block<'t> {
             return Err("the unit column has a nondeterministic collation".into());
         }
         Ok(unit)
+    }
+
+    /// What says in which period a row is, and its column, where a person's rows of one period are the privacy unit.
+    pub fn period(&self) -> Checked<Option<(Period, Ref<'t, Node>)>> {
+        let (Some(period), Some((entry, _))) = (self.policy.period, self.from.persons.first())
+        else {
+            return Ok(None);
+        };
+        let column =
+            tree::column(self.query, *entry, period.column).ok_or("a period has no column")?;
+        Ok(Some((period, self.checker.safe(column)?)))
+    }
+
+    /// Whether rows with the same value of a key are of one period.
+    pub fn is_of_one_period(&self, key: &GroupKey<'t>, period: &Period) -> bool {
+        let entries: Vec<i32> = self.from.sources.keys().copied().collect();
+        let is_column = |column: Ref<'t, pg_sys::Var>| {
+            let is_it = entries.contains(&column.varno()) && column.varattno() == period.column;
+            is_it && column.varlevelsup() == 0
+        };
+        periods::is_of_one(key.written, period, &is_column)
+            || periods::is_of_one(key.computed, period, &is_column)
     }
 
     /// Whether the first column that names the person is NULL in no row, so that PostgreSQL need not look.

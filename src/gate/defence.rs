@@ -75,4 +75,12 @@ defences! {
     Links = "links",
     /// Aggregates of one person's rows raise nothing.
     Calls = "calls",
+    /// Only rows of periods that are paid are read.
+    PeriodRows = "period_rows",
+    /// A table by period is asked alone.
+    PeriodAlone = "period_alone",
+    /// People are counted, and chosen groups shown, of one period.
+    PeriodOne = "period_one",
+    /// Periods begin in UTC, whatever the zone of the session.
+    PeriodZone = "period_zone",
 }

@@ -110,6 +110,17 @@ pub fn policy_changed(table: &str) -> Refusal {
     )
 }
 
+/// A question about people, or about groups that are chosen by their number, of several periods: each person would
+/// count once for each of them.
+pub fn of_one_period(table: &str) -> Refusal {
+    gated(
+        table,
+        "it counts people, or has groups of undeclared values, and is about several periods",
+        "Ask about one period by WHERE, or GROUP BY the period too, as in date_trunc('month', day); the owner can \
+         declare the values of a key by dp_declare(table, column, values).",
+    )
+}
+
 /// A query about a protected table that has no private answer.
 pub fn gated(table: &str, why: &str, hint: &str) -> Refusal {
     Refusal::new(

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, CString};
 
 use dp_core::error::ParameterError;
+use dp_core::privacy::periods::{Every, Periods};
 use dp_core::privacy::spending::{DELTA_UNIT, Spent, UNIT, float_up};
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
@@ -10,12 +11,12 @@ use pgrx::{FromDatum, IntoDatum, PgRelation};
 
 use crate::gate::answer::run;
 use crate::gate::errors::{self, Refusal};
-use crate::gate::label::{self, ColumnLabel, TableLabel};
-use crate::gate::policy::{self, quoted, quoted_name};
+use crate::gate::label::{self, ColumnLabel, PeriodLabel, TableLabel};
+use crate::gate::policy::{self, PERIOD_KINDS, quoted, quoted_name};
 use crate::gate::rewrite::Gate;
 use crate::gate::{allowance, expression, message_filter};
 use crate::ledger::budgets::{Budget, Name};
-use crate::ledger::{charge as ledger, session};
+use crate::ledger::{charge as ledger, division, session};
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::pg::set::Rows;
 use crate::pg::tree;
@@ -199,7 +200,54 @@ fn budget_of_reference(
     }
 }
 
-/// `dp_protect(relation, unit, budget, groups, rows, query_eps, query_delta, auto_bounds, reuse, min_people, via)`
+/// Arguments 11 to 13: the column that says in which period a row is, how long a period is, and since when there are
+/// some.
+fn period_of(
+    function: &'static str,
+    call: Call,
+    table: &PgRelation,
+    via: bool,
+) -> Result<Option<(i16, Periods)>, Refusal> {
+    let wrong = |argument, message: &str, hint: &str| Err(wrong(function, argument, message, hint));
+    let hint = "Give all three, as in period => 'day', every => '1 month', since => '2025-01-01'.";
+    if call.datum(11).is_none() {
+        return match (call.datum(12), call.datum(13)) {
+            (None, None) => Ok(None),
+            (Some(_), _) => wrong("every", "is given without period", hint),
+            (_, Some(_)) => wrong("since", "is given without period", hint),
+        };
+    }
+    if via {
+        let hint = "Leave it out: a table by period is asked alone.";
+        return wrong("period", "must not be given beside via", hint);
+    }
+    let (column, kind) = column_of(function, table, &text(function, call, 11, "period")?)?;
+    if !PERIOD_KINDS.contains(&kind) {
+        let hint = "Use a column of type date, timestamp or timestamptz.";
+        return wrong("period", "is of a type that says no day", hint);
+    }
+    let Some(every) = call.datum(12) else {
+        return wrong("every", "must not be NULL beside period", hint);
+    };
+    let Some(since) = call.datum(13) else {
+        return wrong("since", "must not be NULL beside period", hint);
+    };
+    // SAFETY: the SQL declaration makes it an interval.
+    let every = unsafe { *every.cast_mut_ptr::<pg_sys::Interval>() };
+    let positive = |number: i32| u32::try_from(number).unwrap_or(0);
+    let every = match (every.month, every.day, every.time) {
+        (months, 0, 0) if months != 0 => Every::Months(positive(months)),
+        (0, days, 0) => Every::Days(positive(days)),
+        // Months and days together are no length.
+        _ => Every::Days(0),
+    };
+    let periods = Periods::new(every, i64::from(since.value() as i32));
+    let periods = periods.map_err(|error| errors::parameter(function, &error))?;
+    Ok(Some((column, periods)))
+}
+
+/// `dp_protect(relation, unit, budget, groups, rows, query_eps, query_delta, auto_bounds, reuse, min_people, via, period,
+/// every, since)`
 fn protect(call: Call) -> Option<Datum> {
     const FUNCTION: &str = "dp_protect";
     session::refuse_read_only(c"dp_protect()");
@@ -217,6 +265,7 @@ fn protect(call: Call) -> Option<Datum> {
             .map_err(|error| errors::parameter(FUNCTION, &error))?;
         Budget::owned(FUNCTION, &name)?;
         let whole = |i: usize| call.datum(i).map_or(1, |datum| datum.value() as i32);
+        let period = period_of(FUNCTION, call, &table, via)?;
         let label = TableLabel {
             budget,
             groups: u32::try_from(whole(3)).unwrap_or(0),
@@ -228,6 +277,7 @@ fn protect(call: Call) -> Option<Datum> {
             min_people: call
                 .datum(9)
                 .map(|datum| u32::try_from(datum.value() as i32).unwrap_or(0)),
+            period: period.as_ref().map(|(_, periods)| PeriodLabel::of(periods)),
         };
         label.check().map_err(|error| errors::label(&error))?;
         if !expression::is_groupable(kind) {
@@ -237,6 +287,9 @@ fn protect(call: Call) -> Option<Datum> {
                 "is of a type that cannot identify a person",
                 "Use a column of an integer type, text or uuid.",
             ));
+        }
+        if !via {
+            division::divide(FUNCTION, &name, period.as_ref().map(|(_, periods)| periods))?;
         }
         // What was allowed of a table that had this OID before, and was dropped, is not allowed of this one.
         if policy::Policy::of(relation).is_none() {
@@ -248,9 +301,13 @@ fn protect(call: Call) -> Option<Datum> {
             .filter(|column| !column.attisdropped)
         {
             let mut label = column_label(relation, column.attnum);
-            let marks = (column.attnum == unit && !via, column.attnum == unit && via);
-            if (label.unit, label.via) != marks {
-                (label.unit, label.via) = marks;
+            let is_unit = column.attnum == unit;
+            let is_period = period
+                .as_ref()
+                .is_some_and(|(period, _)| *period == column.attnum);
+            let marks = (is_unit && !via, is_unit && via, is_period);
+            if (label.unit, label.via, label.period) != marks {
+                (label.unit, label.via, label.period) = marks;
                 set_column_label(relation, column.attnum, &label);
             }
         }
@@ -428,6 +485,8 @@ fn dp_cost_rows(call: Call) -> Option<Datum> {
             price,
             noise,
             shown_from,
+            unit,
+            periods,
         ) = row;
         let values = [
             relation.into_datum(),
@@ -442,6 +501,8 @@ fn dp_cost_rows(call: Call) -> Option<Datum> {
             price.into_datum(),
             noise.into_datum(),
             shown_from.into_datum(),
+            unit.into_datum(),
+            periods.into_datum(),
         ];
         // SAFETY: the SQL declaration makes it return these columns.
         unsafe { rows.add_row(values) };
@@ -464,6 +525,8 @@ type CostRow = (
     Option<f64>,
     Vec<Option<f64>>,
     Option<f64>,
+    String,
+    Option<i64>,
 );
 
 fn cost(query: &CStr, people: Option<f64>) -> Result<Vec<CostRow>, Refusal> {
@@ -478,8 +541,9 @@ fn cost(query: &CStr, people: Option<f64>) -> Result<Vec<CostRow>, Refusal> {
     for block in gate.written.into_iter().filter(|block| block.is_release) {
         let bill = &block.bill;
         let policy = run::policy(&block.question)?;
-        let payment = bill.request(&policy)?;
-        let is_kept = run::is_kept(&block.question)?;
+        let mut payment = bill.request(&policy)?;
+        let is_kept;
+        (is_kept, payment.charged) = run::is_kept(&block.question)?;
         let fits = match ledger::check(&payment) {
             Ok(()) => true,
             Err(refusal) if refusal.is_over_limit() => false,
@@ -512,6 +576,11 @@ fn cost(query: &CStr, people: Option<f64>) -> Result<Vec<CostRow>, Refusal> {
                 .map(|priced| priced.half_width(people))
                 .collect(),
             block.shown_from,
+            match &policy.period {
+                Some(period) => period.periods.unit(),
+                None => "person".to_owned(),
+            },
+            payment.charged.map(|charged| charged.count()),
         ));
     }
     Ok(rows)

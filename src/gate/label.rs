@@ -3,6 +3,7 @@
 
 use std::ffi::{CStr, CString};
 
+use dp_core::privacy::periods::{Every, Periods, day_of, text_of};
 use pgrx::pg_sys::{self, ObjectAddress, Oid};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,46 @@ pub struct TableLabel {
     /// For how many seconds an answer is given again to the same question, free; 0: never.
     #[serde(default = "a_day", skip_serializing_if = "is_a_day")]
     pub reuse: u64,
+    /// The periods that a person's rows are cut into; absent: all of a person's rows are one privacy unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<PeriodLabel>,
+}
+
+/// The periods of a table, as its label has them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PeriodLabel {
+    /// How many months a period has, or how many days; the other one is 0.
+    months: u32,
+    days: u32,
+    /// The first day of the first one.
+    since: String,
+}
+
+impl PeriodLabel {
+    pub fn of(periods: &Periods) -> Self {
+        let (months, days) = match periods.every() {
+            Every::Months(months) => (months, 0),
+            Every::Days(days) => (0, days),
+        };
+        Self {
+            months,
+            days,
+            since: text_of(periods.since()),
+        }
+    }
+
+    /// # Errors
+    /// They are none.
+    pub fn read(&self) -> Result<Periods, String> {
+        let every = match (self.months, self.days) {
+            (months, 0) => Every::Months(months),
+            (0, days) => Every::Days(days),
+            _ => return Err("a period has months or days".to_owned()),
+        };
+        let since = day_of(&self.since).ok_or("argument \"since\" is no date")?;
+        Periods::new(every, since).map_err(|error| error.to_string())
+    }
 }
 
 /// How long answers are reused where an owner says nothing.
@@ -60,6 +101,9 @@ pub struct ColumnLabel {
     /// Whether the column refers to a row of another protected table, which is about the person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub via: bool,
+    /// Whether the column says in which period a row is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub period: bool,
     /// The public bounds of its values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<(f64, f64)>,
@@ -121,6 +165,14 @@ impl TableLabel {
         if self.budget.is_empty() {
             return Err("argument \"budget\" must not be empty".to_owned());
         }
+        if let Some(period) = &self.period {
+            period.read()?;
+            if self.min_people.is_some() {
+                return Err(
+                    "argument \"min_people\" counts people, and not with \"period\"".to_owned(),
+                );
+            }
+        }
         Ok(())
     }
 }
@@ -141,6 +193,7 @@ impl TableLabel {
             auto_bounds: self.auto_bounds && other.auto_bounds,
             min_people: self.min_people.max(other.min_people),
             reuse: self.reuse.min(other.reuse),
+            period: self.period,
         }
     }
 }

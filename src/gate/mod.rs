@@ -24,6 +24,8 @@ mod label;
 mod message_filter;
 mod normalize;
 mod outer_query;
+mod period_ends;
+mod periods;
 mod policy;
 mod price;
 mod private_relation;

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
+use dp_core::privacy::periods::Periods;
 use dp_core::privacy::spending::Limit;
 use dp_sealing::token::Digest;
 use pgrx::PgRelation;
@@ -27,12 +28,30 @@ pub struct Policy {
     /// The transaction since which no two rows have the same person; `None` where several may.
     pub one_row_each: Option<TransactionId>,
     pub label: TableLabel,
+    /// The column that says in which period a row is, where a person's rows of one period are the privacy unit.
+    pub period: Option<Period>,
     columns: BTreeMap<i16, Column>,
     /// Of all of it: another policy has another one.
     pub digest: [u8; 32],
     /// Those of other tables that are read with it.
     pub others: Vec<Rc<Policy>>,
 }
+
+/// The column that says in which period a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    pub column: i16,
+    /// Its type: `date`, `timestamp` or `timestamptz`.
+    pub kind: Oid,
+    pub periods: Periods,
+}
+
+/// The types of columns that say it.
+pub const PERIOD_KINDS: [Oid; 3] = [
+    pg_sys::DATEOID,
+    pg_sys::TIMESTAMPOID,
+    pg_sys::TIMESTAMPTZOID,
+];
 
 /// What a column refers to: a row of another protected table, which names the person, or refers to one itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +181,22 @@ impl Policy {
             true => Some(reference(&table, unit)?),
             false => None,
         };
+        let marked = columns
+            .iter()
+            .filter(|(_, column)| is(column, |label| label.period));
+        let marked: Vec<(i16, Oid)> = marked
+            .map(|(number, column)| (*number, column.kind))
+            .collect();
+        let period = match (&label.period, &marked[..]) {
+            (None, []) => None,
+            (Some(period), [(column, kind)]) if PERIOD_KINDS.contains(kind) => Some(Period {
+                column: *column,
+                kind: *kind,
+                periods: period.read().ok()?,
+            }),
+            // Without its column nothing says in which period a row is.
+            _ => return None,
+        };
         // SAFETY: an open relation has its row of pg_class.
         let owner = unsafe { (*table.rd_rel).relowner };
         let one_row_each = unique_since(&table, unit).filter(|_| reference.is_none());
@@ -179,6 +214,7 @@ impl Policy {
             reference,
             one_row_each,
             label,
+            period,
             columns,
             digest,
             others: Vec::new(),
@@ -208,6 +244,9 @@ impl Policy {
         if all.is_empty() {
             return Ok(first.clone());
         }
+        if first.period.is_some() || all.iter().any(|policy| policy.period.is_some()) {
+            return Err(not_by_period());
+        }
         let label = all
             .iter()
             .fold(first.label.clone(), |label, other| label.with(&other.label));
@@ -223,6 +262,7 @@ impl Policy {
             reference: first.reference,
             one_row_each: first.one_row_each,
             label,
+            period: None,
             columns: BTreeMap::new(),
             digest: digest.finish(),
             others: all,
@@ -346,6 +386,15 @@ impl Policy {
             None => format!("SELECT {average}count(*) FROM {table}"),
         }
     }
+}
+
+/// Why a table by period is asked alone.
+pub fn not_by_period() -> Reason {
+    Reason::with_hint(
+        "a table by period is asked alone: joins with protected tables, sub-queries and windows over a person's rows \
+         would put rows of several periods together",
+        "Ask about the table itself, joined with public tables; an aggregate of its answers may be in an outer query.",
+    )
 }
 
 /// The digest of a policy, and of what it counts on.

@@ -11,11 +11,12 @@ use dp_core::privacy::spending::Spent;
 use dp_core::{noise, registry};
 use pgrx::pg_sys::{self, Node, Oid};
 
-use crate::gate::aggregate_requests::{self, Asked};
+use crate::gate::aggregate_requests::{self, Asked, What};
 use crate::gate::bill::Bill;
 use crate::gate::block::{Block, GroupKey};
 use crate::gate::cost::{self, Priced};
 use crate::gate::defence::Defence;
+use crate::gate::periods;
 use crate::gate::policy::quoted_name;
 use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
@@ -74,6 +75,8 @@ pub struct Template<'a, 't> {
     keys: &'a [GroupKey<'t>],
     /// The schema of the public aggregates.
     schema: String,
+    /// The number of the period of a row, where a person's rows of one period are the privacy unit.
+    period: Option<String>,
     level: Level,
     /// Whether each row is known to be somebody's, so that PostgreSQL need not look at it.
     has_person: bool,
@@ -136,6 +139,7 @@ pub fn write<'t>(
         has_person,
         keys,
         schema: aggregate_requests::schema()?,
+        period: None,
         level: Level::Row,
         rows: if is_row { 1 } else { rows },
         groups: 1,
@@ -159,6 +163,17 @@ pub fn write<'t>(
     template.parameters.extend(keys.iter().map(|key| key.safe));
     let unit = block.unit()?;
     let unit = template.parameter(unit);
+    let period = match block.period()? {
+        // A row is a person, and of one period.
+        Some((period, column)) if !is_row => {
+            let column = format!("${}", template.parameter(column));
+            template.period = Some(periods::number_sql(&period, &column));
+            Some(period)
+        }
+        _ => None,
+    };
+    let counts_people = asked.iter().any(|asked| matches!(asked.what, What::People));
+    let mut is_of_one_period = false;
     let mut parts = Vec::new();
     let mut answers = Vec::new();
     let mut is_release = false;
@@ -170,6 +185,12 @@ pub fn write<'t>(
         let is_grouped = set.contains(&true);
         let mut of_set = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
         let listed = is_grouped && of_set.all(|(key, _)| key.public.is_some());
+        if let Some(period) = &period {
+            let mut of_set = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
+            let is_chosen = is_grouped && !listed;
+            is_of_one_period |= (is_chosen || counts_people)
+                && !of_set.any(|(key, _)| block.is_of_one_period(key, period));
+        }
         let row = match listed {
             true => Level::RowBelow,
             false => Level::Row,
@@ -207,6 +228,7 @@ pub fn write<'t>(
         payer: block.payer(),
         spent: template.spent,
         mechanisms: template.mechanisms.join(", "),
+        is_of_one_period,
     };
     Ok(Written {
         sql: union(&parts),
@@ -307,11 +329,14 @@ impl<'t> Template<'_, 't> {
             .map(|i| format!(", ${i} AS k{i}"))
             .collect::<String>();
         let person = self.somebody(unit);
-        let rows = format!("SELECT ${unit} AS u{named}{columns} WHERE {person}");
+        let period = self.period.as_ref().filter(|_| self.level == Level::Person);
+        let of_period = period.map_or(String::new(), |period| format!(", {period} AS p"));
+        let rows = format!("SELECT ${unit} AS u{of_period}{named}{columns} WHERE {person}");
         match self.level {
             Level::Groups => self.write_groups(keys, unit),
             Level::Person => {
-                let places = (1..=keys.len() + 1).map(|place| place.to_string());
+                let units = 1 + usize::from(period.is_some());
+                let places = (1..=keys.len() + units).map(|place| place.to_string());
                 let places = places.collect::<Vec<_>>().join(", ");
                 Ok(format!("({rows} GROUP BY {places}) b"))
             }
@@ -338,8 +363,11 @@ impl<'t> Template<'_, 't> {
             .map(|i| format!("k{i} {}", type_name(&self.keys[i - 1])))
             .chain((1..=self.below.len()).map(|i| format!("c{i} {schema}.dp_contribution")));
         let columns = columns.collect::<Vec<_>>().join(", ");
+        let period = self.period.as_ref();
+        let of_period = period.map_or(String::new(), |period| format!(", {period}"));
         Ok(format!(
-            "((SELECT {schema}.dp_groups({}, ${unit}{parts}) AS g WHERE ${unit} IS NOT NULL GROUP BY ${unit}) p \
+            "((SELECT {schema}.dp_groups({}, ${unit}{parts}) AS g WHERE ${unit} IS NOT NULL \
+             GROUP BY ${unit}{of_period}) p \
              CROSS JOIN LATERAL {schema}.dp_unnest(p.g) AS b({columns}))",
             self.groups
         ))

@@ -7,8 +7,10 @@ use crate::ledger::balance::{Balance, BalanceKey};
 use crate::ledger::balances;
 use crate::ledger::budgets::{self, Budget, Name, Promise};
 use crate::ledger::defence::Defence;
+use crate::ledger::division::{self, Charged};
 use crate::ledger::errors::{self, Refusal};
 use crate::ledger::pages::{self, Change, Locked, RowPlace, Tuple};
+use crate::ledger::period_lines::{self, Lines, Places};
 use crate::ledger::rows::{Text, Value};
 use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
 use crate::ledger::{flush, replication, session};
@@ -58,13 +60,18 @@ pub struct Request {
     /// What is asked for, for messages.
     pub asked: (f64, f64),
     pub amount: Spent,
+    /// The periods that pay it, each all of it; `None` of a budget that has none.
+    pub charged: Option<Charged>,
 }
 
 impl Request {
     /// The same with what others before it take from the same accounts.
     fn after(&self, others: &[Self]) -> Self {
-        let is_same =
-            |other: &&Self| other.budget.text() == self.budget.text() && other.role == self.role;
+        let is_same = |other: &&Self| {
+            other.budget.text() == self.budget.text()
+                && other.role == self.role
+                && other.charged == self.charged
+        };
         let mut sum = self.clone();
         for other in others.iter().filter(is_same) {
             sum.amount = sum.amount.plus(&other.amount);
@@ -102,6 +109,9 @@ fn accounts(request: &Request) -> Result<[Account; 2], Refusal> {
         Payer::Owner | Payer::Elsewhere => Budget::owned(function, name)?,
         Payer::Table { owner, .. } => Budget::of_table(name, *owner)?,
     };
+    if !matches!(payer, Payer::Elsewhere) {
+        division::check(function, name, budget.id, request.charged.as_ref())?;
+    }
     let keys = [Oid::INVALID, request.role].map(|role| BalanceKey {
         budget: budget.id,
         role,
@@ -161,14 +171,57 @@ pub fn check(request: &Request) -> Result<(), Refusal> {
     let spent = Table::open(&SPENT, Lock::Change)?;
     places(request, &accounts, &spent)?;
     check_home(request, &accounts)?;
+    if let Some(charged) = &request.charged {
+        let now = |account: &Account| beside(&used(&spent, account.key));
+        let all = [&accounts[0], &accounts[1]];
+        let all = all.map(|account| (account.key.role, now(account), account.promise.as_ref()));
+        let (name, budget) = (request.budget.text(), accounts[0].key.budget);
+        let none = period_lines::without_room(&name, budget, charged, &request.amount, all)?;
+        return match none {
+            None => Ok(()),
+            Some(none) => Err(without_room(request, &accounts, &spent, none.into())),
+        };
+    }
     for (i, account) in accounts.iter().enumerate() {
         let sum = used(&spent, account.key).plus(&request.amount);
         let fits = |promise: &Promise| promise.limit.allows(&sum);
         if !account.promise.as_ref().is_none_or(fits) {
-            return Err(without_room(request, &accounts, &spent, i));
+            return Err(without_room(request, &accounts, &spent, i.into()));
         }
     }
     Ok(())
+}
+
+/// What of the line of a budget itself counts in each period: all of it.
+fn beside(spent: &Spent) -> Spent {
+    match Defence::Beside.stands() {
+        true => *spent,
+        false => Spent::default(),
+    }
+}
+
+/// An account that has no room: the first of all together or that of the role, and of which period, by its first day.
+struct Full {
+    account: usize,
+    first_day: Option<i32>,
+}
+
+impl From<usize> for Full {
+    fn from(account: usize) -> Self {
+        Self {
+            account,
+            first_day: None,
+        }
+    }
+}
+
+impl From<(usize, i32)> for Full {
+    fn from((account, first_day): (usize, i32)) -> Self {
+        Self {
+            account,
+            first_day: Some(first_day),
+        }
+    }
 }
 
 /// Where the lines of the accounts are.
@@ -212,19 +265,30 @@ fn spend(
         entry(request, budget, audit, Kind::Charged, text)
     });
     let entries = Vec::from_iter(entries);
+    let is_by_period = requests.iter().any(|request| request.charged.is_some());
+    let tables = is_by_period.then(period_lines::Tables::open).transpose()?;
     for _ in 0..TRIES {
         let mut parts = Vec::with_capacity(requests.len());
         for (request, accounts) in charges.clone() {
+            let of_periods = request.charged.as_ref().zip(tables.as_ref());
+            let of_periods = of_periods.map(|(charged, tables)| {
+                let (name, budget) = (request.budget.text(), accounts[0].key.budget);
+                period_lines::places(tables, &name, budget, request.role, charged)
+            });
             parts.push(Part {
                 request,
                 accounts,
                 places: places(request, accounts, spent)?,
+                of_periods: of_periods.transpose()?,
             });
             check_home(request, accounts)?;
         }
-        let Some(result) = try_at(&parts, spent, audit, &entries) else {
+        let of_periods = parts.iter().filter_map(|part| part.of_periods.as_ref());
+        let mut lines = Lines::of(tables.as_ref(), of_periods)?;
+        let Some(result) = try_at(&parts, spent, audit, &entries, &mut lines) else {
             continue;
         };
+        drop(lines);
         return match result {
             Ok(written) => {
                 requests.iter().for_each(|_| count(Event::Charge));
@@ -234,9 +298,9 @@ fn spend(
                 }
                 replication::wait(written)
             }
-            Err((i, line)) => {
+            Err((i, full)) => {
                 let refused = requests[i].after(&requests[..i]);
-                Err(refuse(&refused, &accounts[i], spent, audit, line))
+                Err(refuse(&refused, &accounts[i], spent, audit, full))
             }
         };
     }
@@ -248,6 +312,8 @@ struct Part<'a> {
     request: &'a Request,
     accounts: &'a [Account; 2],
     places: [RowPlace; 2],
+    /// The lines of the periods, where these pay.
+    of_periods: Option<Places>,
 }
 
 /// Makes the charges with all of their lines locked, and adds the rows of the audit: `None` if a line has moved; which
@@ -257,7 +323,8 @@ fn try_at(
     spent: &Table,
     audit: &Table,
     entries: &[Tuple],
-) -> Option<Result<pages::Written, (usize, usize)>> {
+    of_periods: &mut Lines,
+) -> Option<Result<pages::Written, (usize, Full)>> {
     // Each line once, in the order of the pages' numbers.
     let mut lines: Vec<(RowPlace, Balance)> = Vec::with_capacity(2 * parts.len());
     for part in parts {
@@ -270,7 +337,7 @@ fn try_at(
     lines.sort_unstable_by_key(|(place, _)| place.block);
     let mut pages: Vec<Locked> = Vec::with_capacity(lines.len());
     let mut data = Vec::with_capacity(lines.len());
-    let mut changes = Vec::with_capacity(entries.len() + lines.len());
+    let mut changes = Vec::with_capacity(entries.len() + lines.len() + of_periods.len());
     // From here on nothing takes memory.
     let last = Locked::lock_to_append_all(audit, entries);
     for (place, line) in &mut lines {
@@ -280,14 +347,25 @@ fn try_at(
         let found = pages.last()?.row(spent, *place).and_then(Balance::read);
         *line = found.filter(|found| found.key == line.key)?;
     }
+    of_periods.lock()?;
     for (i, part) in parts.iter().enumerate() {
         for (j, account) in part.accounts.iter().enumerate() {
             let line = lines.iter_mut().map(|(_, line)| line);
             let line = { line }.find(|line| line.key == account.key)?;
+            if let Some(places) = &part.of_periods {
+                let (beside, amount) = (beside(&line.spent), &part.request.amount);
+                let promise = account.promise.as_ref();
+                let added = of_periods.add(places, j == 1, [&beside, amount], promise);
+                if let Err(first_day) = added {
+                    return Some(Err((i, (j, first_day).into())));
+                }
+                line.charges = line.charges.saturating_add(1);
+                continue;
+            }
             let sum = line.spent.plus(&part.request.amount);
             let fits = |promise: &Promise| promise.limit.allows(&sum);
             if !account.promise.as_ref().is_none_or(fits) {
-                return Some(Err((i, j)));
+                return Some(Err((i, j.into())));
             }
             line.spent = sum;
             line.charges = line.charges.saturating_add(1);
@@ -299,6 +377,8 @@ fn try_at(
         let page = pages.iter().find(|page| page.block == place.block)?;
         changes.push(Change::Overwrite(page, *place, bytes));
     }
+    of_periods.finish();
+    changes.extend(of_periods.changes());
     Some(Ok(pages::write(spent, &changes)))
 }
 
@@ -347,6 +427,8 @@ fn entry(request: &Request, budget: i64, audit: &Table, kind: Kind, text: usize)
         Value::Boolean(kind == Kind::Reused),
         Value::Text(Text::new(mechanisms)),
         Value::Text(session::query(text)),
+        Value::Integer(request.charged.as_ref().map_or(0, Charged::count)),
+        Value::Day(request.charged.as_ref().map_or(0, Charged::first_day)),
     ];
     Tuple::new(audit, &CHARGE, &values)
 }
@@ -357,10 +439,10 @@ fn refuse(
     accounts: &[Account; 2],
     spent: &Table,
     audit: &Table,
-    without_room: usize,
+    full: Full,
 ) -> Refusal {
     note(request, accounts[1].key, spent, audit);
-    self::without_room(request, accounts, spent, without_room)
+    without_room(request, accounts, spent, full)
 }
 
 /// Counts a charge that was refused in the line of its role. Few have a row of the audit, so that a role that goes on
@@ -482,19 +564,28 @@ fn log(request: &Request, spent: &Table, all: BalanceKey) {
 }
 
 /// The message for a charge that an account has no room for.
-fn without_room(request: &Request, accounts: &[Account; 2], spent: &Table, i: usize) -> Refusal {
-    let account = &accounts[i];
-    let used = used(spent, account.key);
+fn without_room(request: &Request, accounts: &[Account; 2], spent: &Table, full: Full) -> Refusal {
+    let account = &accounts[full.account];
+    let mut used = used(spent, account.key);
     let Some(promise) = account.promise else {
         return errors::ledger_damaged();
     };
-    let role = (i == 1).then(|| {
-        session::name_of(request.role).unwrap_or_else(|| request.role.to_u32().to_string())
-    });
+    let mut who = format!("budget \"{}\"", request.budget.text());
+    if full.account == 1 {
+        let role = session::name_of(request.role);
+        let role = role.unwrap_or_else(|| request.role.to_u32().to_string());
+        who = format!("role \"{role}\" in {who}");
+    }
+    if let Some(first_day) = full.first_day {
+        who = format!("{}{who}", division::named(first_day));
+        match period_lines::spent(account.key.budget, first_day, account.key.role) {
+            Ok(spent) => used = used.plus(&spent),
+            Err(refusal) => return refusal,
+        }
+    }
     errors::over_limit(
         request.function,
-        &request.budget.text(),
-        role.as_deref(),
+        &who,
         &promise.limit,
         &used,
         request.asked,

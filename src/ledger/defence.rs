@@ -25,4 +25,8 @@ defences! {
     Rewrites = "ledger_rewrites",
     /// How a budget adds up, and what it keeps for failures, is fixed with its first limit.
     Terms = "ledger_terms",
+    /// A budget that is cut into periods is charged by these alone.
+    Periods = "ledger_periods",
+    /// What was spent of the budget itself counts in each period.
+    Beside = "ledger_beside",
 }

@@ -1,5 +1,6 @@
 //! The errors of the ledger.
 
+use dp_core::privacy::periods::Periods;
 use dp_core::privacy::spending::{
     Accounting, DELTA_UNIT, Limit, Spent, UNBOUNDED, UNIT, float_down, float_up,
 };
@@ -90,6 +91,52 @@ pub fn other_terms(function: &str, budget: &str, first: &Limit) -> Refusal {
     )
 }
 
+/// A budget that is cut into periods, and a charge or a table that names none.
+pub fn by_period(function: &str, budget: &str, periods: &Periods) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!(
+            "{function}: budget \"{budget}\" has a limit for each period, {}, and this is of no period",
+            periods.text()
+        ),
+        "Protect the table with period, every and since as the others of this budget, or with a budget of its own. \
+         dp_charge charges no budget by period.",
+    )
+}
+
+/// A budget that is cut into other periods.
+pub fn other_periods(function: &str, budget: &str, periods: &Periods) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!(
+            "{function}: periods of budget \"{budget}\" are {}, and cannot be changed",
+            periods.text()
+        ),
+        "They are fixed with the first table that is protected by period. Give the same every and since, or make \
+         another budget.",
+    )
+}
+
+/// A budget whose periods were lost, or are there twice.
+pub fn periods_unknown(budget: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("dp_mean: periods of budget \"{budget}\" are unknown after a restore"),
+        "Nothing was spent. The database was restored without all rows of dp_mean.budget_period, or with some of them \
+         twice. The owner of the budget says what was spent by dp_restore_budget(name, eps, delta), and protects its \
+         tables again by dp_protect.",
+    )
+}
+
+/// Periods that may still be taken back.
+pub fn periods_not_committed(function: &str, budget: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("{function}: periods of budget \"{budget}\" were set in this transaction"),
+        "COMMIT first: a charge is for good, and periods that may be rolled back do not count yet.",
+    )
+}
+
 /// A limit that may still be taken back.
 pub fn limit_not_committed(function: &str, budget: &str) -> Refusal {
     Refusal::new(
@@ -102,17 +149,12 @@ pub fn limit_not_committed(function: &str, budget: &str) -> Refusal {
 /// A charge that would pass a limit: of the budget, or of a role in it.
 pub fn over_limit(
     function: &str,
-    budget: &str,
-    role: Option<&str>,
+    who: &str,
     limit: &Limit,
     spent: &Spent,
     asked: (f64, f64),
     amount: &Spent,
 ) -> Refusal {
-    let who = match role {
-        Some(role) => format!("role \"{role}\" in budget \"{budget}\""),
-        None => format!("budget \"{budget}\""),
-    };
     const HINT: &str = "Nothing was spent. The view dp_budgets shows what was spent and what is left; only the \
      owner of the \
                         budget can raise the limit, with dp_set_budget.";

@@ -128,6 +128,7 @@ fn budget_continue(call: Call) -> Option<Datum> {
             role: session::role(),
             asked,
             amount,
+            charged: None,
         };
         budgets::go_on(FUNCTION, &request.budget, &amount, || {
             charge::charge(&request)
@@ -175,6 +176,7 @@ fn charge(call: Call) -> Option<Datum> {
             role: role(FUNCTION, call)?.unwrap_or_else(session::role),
             asked,
             amount,
+            charged: None,
         })
     })())
 }

@@ -9,6 +9,7 @@ mod balances;
 pub mod budgets;
 pub mod charge;
 pub mod defence;
+pub mod division;
 mod errors;
 pub mod flush;
 mod functions;
@@ -17,6 +18,7 @@ mod home;
 #[cfg(feature = "pg_test")]
 mod lock_order;
 pub mod pages;
+mod period_lines;
 mod replication;
 mod restore;
 pub mod rows;

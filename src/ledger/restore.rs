@@ -12,6 +12,7 @@ use crate::ledger::balances;
 use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::charge::TEXT_BYTES;
 use crate::ledger::errors::{self, Refusal};
+use crate::ledger::period_lines;
 use crate::ledger::rows::{self, Row, Text, Value};
 use crate::ledger::session;
 use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
@@ -53,7 +54,9 @@ impl Known {
         let mut audited: BTreeMap<u32, Balance> = BTreeMap::new();
         let mut seen = HashSet::<u64, BuildHasherDefault<DefaultHasher>>::default();
         rows::each(audit, &CHARGE, |row| {
-            if row.integer(1) != budget || row.boolean(8) || row.boolean(9) {
+            // What periods paid is in lines of their own.
+            let is_of_periods = row.integer(12) != 0;
+            if row.integer(1) != budget || row.boolean(8) || row.boolean(9) || is_of_periods {
                 return;
             }
             let role = row.oid(5);
@@ -143,6 +146,14 @@ pub fn restore(
     let audit = Table::open(&CHARGE, Lock::Add)?;
     let mut known = Known::read(budget, &spent, &audit);
     let payer = role.unwrap_or_else(session::role);
+    // What was spent of periods of which nobody knows any more counts in all of them.
+    for (role, spent) in period_lines::restore(budget, session::role())? {
+        let line = known.line(role, spent, 0);
+        match role {
+            Oid::INVALID => known.all = Some(known.all.map_or(line, |all| all.plus(&line))),
+            role => known.charge(role, spent),
+        }
+    }
     let rest = match role {
         Some(role) => {
             let before = known.roles.get(&role.to_u32()).map(|line| line.spent);
@@ -169,7 +180,7 @@ pub fn restore(
 }
 
 /// The row of the audit.
-fn entry(budget: i64, role: Oid, rest: &Spent) -> [Value; 12] {
+fn entry(budget: i64, role: Oid, rest: &Spent) -> [Value; 14] {
     [
         Value::Time(session::now()),
         Value::Integer(budget),
@@ -183,5 +194,7 @@ fn entry(budget: i64, role: Oid, rest: &Spent) -> [Value; 12] {
         Value::Boolean(false),
         Value::Text(Text::new(b"")),
         Value::Text(session::query(TEXT_BYTES)),
+        Value::Integer(0),
+        Value::Day(0),
     ]
 }

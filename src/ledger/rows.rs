@@ -37,6 +37,11 @@ impl Row<'_> {
         Oid::from_u32(self.values[i].value() as u32)
     }
 
+    /// A day, as PostgreSQL numbers them.
+    pub fn day(&self, i: usize) -> i32 {
+        self.values[i].value() as i32
+    }
+
     /// The text of a column that is declared so.
     pub fn text(&self, i: usize) -> Vec<u8> {
         // SAFETY: `Table::open` has checked the types of the columns, and callers name a text.
@@ -77,6 +82,8 @@ pub enum Value {
     Relation(Oid),
     /// Microseconds, as PostgreSQL counts them.
     Time(i64),
+    /// A day, as PostgreSQL numbers them.
+    Day(i32),
     Text(Text),
 }
 
@@ -90,6 +97,7 @@ impl Value {
             Self::Role(_) => pg_sys::REGROLEOID,
             Self::Relation(_) => pg_sys::REGCLASSOID,
             Self::Time(_) => pg_sys::TIMESTAMPTZOID,
+            Self::Day(_) => pg_sys::DATEOID,
             Self::Text(_) => pg_sys::TEXTOID,
         }
     }
@@ -97,6 +105,7 @@ impl Value {
     fn datum(&self) -> Datum {
         match self {
             Self::Integer(number) | Self::Time(number) => Datum::from(*number),
+            Self::Day(number) => Datum::from(*number),
             Self::Float(number) => Datum::from(number.to_bits()),
             Self::Boolean(is) => Datum::from(*is),
             Self::Role(number) | Self::Relation(number) => Datum::from(*number),

@@ -48,8 +48,8 @@ impl Shape {
 }
 
 use pg_sys::{
-    BOOLOID as BOOL, FLOAT8OID as FLOAT8, INT8OID as INT8, REGCLASSOID as REGCLASS,
-    REGROLEOID as REGROLE, TEXTOID as TEXT, TIMESTAMPTZOID as TIME,
+    BOOLOID as BOOL, DATEOID as DATE, FLOAT8OID as FLOAT8, INT8OID as INT8,
+    REGCLASSOID as REGCLASS, REGROLEOID as REGROLE, TEXTOID as TEXT, TIMESTAMPTZOID as TIME,
 };
 
 /// A row for each budget.
@@ -90,8 +90,23 @@ pub const SPENT: Shape = Shape {
 pub const CHARGE: Shape = Shape {
     name: c"charge",
     columns: &[
-        TIME, INT8, INT8, INT8, INT8, REGROLE, REGROLE, REGCLASS, BOOL, BOOL, TEXT, TEXT,
+        TIME, INT8, INT8, INT8, INT8, REGROLE, REGROLE, REGCLASS, BOOL, BOOL, TEXT, TEXT, INT8,
+        DATE,
     ],
+    indexes: 0,
+};
+
+/// A row for each budget that is cut into periods: see [`Division`](super::division::Division).
+pub const DIVISION: Shape = Shape {
+    name: c"budget_period",
+    columns: &[INT8, INT8, INT8, INT8, TIME, DATE],
+    indexes: 0,
+};
+
+/// The lines of periods: see [`Line`](super::period_lines::Line).
+pub const PERIOD_SPENT: Shape = Shape {
+    name: c"period_spent",
+    columns: &[INT8, INT8, INT8, INT8, INT8, REGROLE, DATE],
     indexes: 0,
 };
 

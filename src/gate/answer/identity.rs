@@ -6,6 +6,7 @@ use pgrx::pg_sys::{self, Oid, Query, RangeTblEntry};
 
 use crate::gate::answer::call;
 use crate::gate::answer::question::{self, Question};
+use crate::ledger::division::Charged;
 use crate::ledger::rows;
 use crate::pg::execution;
 use crate::pg::tree::{self, List, Ref, Step};
@@ -30,7 +31,7 @@ const SETTINGS: [&std::ffi::CStr; 12] = [
 
 /// The key of a question whose values are known. All functions that see its rows are PostgreSQL's, and stable: those
 /// that look at the current role are computed by now, and those that look at settings do so at these.
-pub fn key(question: &Question, settled: Ref<Query>) -> Key {
+pub fn key(question: &Question, settled: Ref<Query>, charged: Option<&Charged>) -> Key {
     // What row-level security shows is what this role sees.
     let is_secured = |entry: &Ref<RangeTblEntry>| !entry.securityQuals().is_empty();
     let reader = match entries(settled).iter().any(is_secured) {
@@ -52,6 +53,11 @@ pub fn key(question: &Question, settled: Ref<Query>) -> Key {
     let spent = &question.bill.spent;
     for amount in [spent.epsilon, spent.rho, spent.delta] {
         digest.add(&amount.to_le_bytes());
+    }
+    if let Some(charged) = charged {
+        for day in [charged.numbers.start, charged.numbers.end] {
+            digest.add(&charged.periods.first_day(day).to_le_bytes());
+        }
     }
     for name in SETTINGS {
         digest.add(&execution::setting(name));

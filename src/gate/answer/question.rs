@@ -17,7 +17,7 @@ use crate::pg::tree::{self, Ref, Step};
 use crate::pg::tree_text;
 
 /// The version of the form below, and of what is in it.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 thread_local! {
     /// The secret of this process, with its number: a process that forks has another.
@@ -73,6 +73,7 @@ impl Question {
             self.reader.to_u32(),
             self.bill.relation.to_u32(),
             self.bill.payer.to_u32(),
+            u32::from(self.bill.is_of_one_period),
         ] {
             payload.extend_from_slice(&number.to_le_bytes());
         }
@@ -96,11 +97,11 @@ impl Question {
             false => token.get(TAG..)?,
         };
         let mut rest = payload;
-        let mut numbers = [0; 4];
+        let mut numbers = [0; 5];
         for number in &mut numbers {
             *number = u32::from_le_bytes(*take(&mut rest)?);
         }
-        let [version, reader, relation, payer] = numbers;
+        let [version, reader, relation, payer, is_of_one_period] = numbers;
         let mut amounts = [0; 5];
         for amount in &mut amounts {
             *amount = i64::from_le_bytes(*take(&mut rest)?);
@@ -126,6 +127,7 @@ impl Question {
                     delta,
                 },
                 mechanisms: String::from_utf8_lossy(mechanisms).into_owned(),
+                is_of_one_period: is_of_one_period != 0,
             },
             tree: tree.to_vec(),
         })

@@ -7,11 +7,12 @@ use pgrx::pg_sys::{CteScanState, Datum, Query, Snapshot};
 use crate::gate::access;
 use crate::gate::answer::question::Question;
 use crate::gate::answer::remote::Remote;
-use crate::gate::answer::{identity, settle};
+use crate::gate::answer::{identity, paid_periods, settle};
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::{inputs, message_filter};
+use crate::ledger::division::Charged;
 use crate::ledger::{charge as ledger, rows, session};
 use crate::pg::counters::{Event, count};
 use crate::pg::execution::{self, Active, AsRole, Memory, Running, Settings, Started, Uncounted};
@@ -66,9 +67,13 @@ fn run<'t>(
     let _active = unsafe { Active::push(snapshot) };
     let query = read(memory.nodes(), question)?;
     let policy = policy(question)?;
-    let request = question.bill.request(&policy)?;
+    let mut request = question.bill.request(&policy)?;
     let settled = settle::settle(query, parameters);
-    let kept = Keeping::of(question, &policy, settled);
+    request.charged = paid_periods::charged(settled, &policy, question.bill.is_of_one_period)?;
+    let kept = Keeping::of(question, &policy, settled, request.charged.as_ref());
+    if let Some(charged) = &request.charged {
+        paid_periods::limit_rows(settled, &policy, charged);
+    }
     // From here on, others who ask the same wait until the answer is kept.
     let _asking = kept.as_ref().and_then(|kept| store::lock(&kept.key));
     if let Some(kept) = &kept
@@ -156,12 +161,17 @@ struct Keeping {
 
 impl Keeping {
     /// `None` where an answer is not to be kept.
-    fn of(question: &Question, policy: &Policy, settled: Ref<Query>) -> Option<Self> {
+    fn of(
+        question: &Question,
+        policy: &Policy,
+        settled: Ref<Query>,
+        charged: Option<&Charged>,
+    ) -> Option<Self> {
         let lifetime = Duration::from_secs(policy.label.reuse);
         if lifetime.is_zero() || question.bill.is_free() || !settings::reuses() {
             return None;
         }
-        let key = identity::key(question, settled);
+        let key = identity::key(question, settled, charged);
         Some(Self { key, lifetime })
     }
 }
@@ -174,14 +184,15 @@ fn is_older_than_its_index(policy: &Policy, snapshot: Snapshot) -> bool {
     !session::keeps_a_snapshot() && policy.indexes().any(is_new)
 }
 
-/// Whether the answer of a question without parameters is kept now, so that it costs nothing.
-pub fn is_kept(question: &Question) -> Result<bool, Refusal> {
+/// Whether the answer of a question without parameters is kept now, so that it costs nothing; and the periods that pay it
+/// else.
+pub fn is_kept(question: &Question) -> Result<(bool, Option<Charged>), Refusal> {
     let memory = Memory::enter();
     let query = read(memory.nodes(), question)?;
     let policy = policy(question)?;
     let settled = settle::settle(query, None);
-    let Some(kept) = Keeping::of(question, &policy, settled) else {
-        return Ok(false);
-    };
-    Ok(store::find(&kept.key).is_some())
+    let charged = paid_periods::charged(settled, &policy, question.bill.is_of_one_period)?;
+    let kept = Keeping::of(question, &policy, settled, charged.as_ref());
+    let is_kept = kept.is_some_and(|kept| store::find(&kept.key).is_some());
+    Ok((is_kept, charged))
 }

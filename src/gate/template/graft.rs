@@ -143,6 +143,9 @@ fn lend(query: Ref<Query>, policy: &Policy) {
             let found = policy.of_table(entry.relid());
             if let Some(found) = found.filter(|_| access::is_denied(query, entry)) {
                 access::lend(query, entry, found.owner, found.unit);
+                if let Some(period) = &found.period {
+                    access::lend(query, entry, found.owner, period.column);
+                }
             }
         }
         Step::Below

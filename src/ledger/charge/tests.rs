@@ -11,6 +11,7 @@ use crate::ledger::charge::{Account, Kind, Part, Payer, Request, entry, room_for
 use crate::ledger::lock_order;
 use crate::ledger::pages::tests::{line_of, two_pages};
 use crate::ledger::pages::{Locked, RowPlace};
+use crate::ledger::period_lines::Lines;
 use crate::ledger::tables::tests::scratch;
 use crate::ledger::tables::{CHARGE, SPENT, Table};
 
@@ -27,6 +28,7 @@ fn request(name: &Name) -> Request {
             rho: 3,
             delta: 2,
         },
+        charged: None,
     }
 }
 
@@ -75,10 +77,12 @@ fn charge_all(
         request: &request,
         accounts,
         places: *places,
+        of_periods: None,
     });
     let parts = Vec::from_iter(parts);
     lock_order::noted();
-    let result = try_at(&parts, spent, audit, &entries);
+    let mut lines = Lines::of(None, std::iter::empty()).unwrap_or_else(|_| panic!("no lines"));
+    let result = try_at(&parts, spent, audit, &entries, &mut lines);
     let locked = lock_order::noted();
     assert!(result?.is_ok(), "nothing limits it");
     Some(locked)

@@ -5,5 +5,6 @@ pub mod cost;
 pub mod delta;
 pub mod epsilon;
 pub mod gdp;
+pub mod periods;
 pub mod spending;
 pub mod zcdp;

@@ -4,8 +4,8 @@
 //! promise (`unbiased`, `symmetric`, `pathological`), which groups are shown (`keep`), variances (`variance`), two columns (`columns`),
 //! distinct ids (`distinct`), quantiles (`quantile`), means, sums and variances that find their bounds (`auto`,
 //! `auto_sum`, `auto_variance`), what every mechanism spends on a row of a person (`shares`), forecasts against releases
-//! (`planning`), what intervals cover (`intervals`, `spread`), budgets against the best analyst (`spending`), behaviour at
-//! the edges (`order`, `parsing`, `extremes`), that every mechanism has a page with its proof (`proofs`), that no file
+//! (`planning`), what intervals cover (`intervals`, `spread`), budgets against the best analyst (`spending`), periods of a
+//! budget (`periods`), behaviour at the edges (`order`, `parsing`, `extremes`), that every mechanism has a page with its proof (`proofs`), that no file
 //! imports itself through others (`imports`), that pages and comments are easy to read (`prose`), and that mutations fit
 //! the sources (`mutations`).
 
@@ -34,6 +34,7 @@ mod normal;
 mod order;
 mod parsing;
 mod pathological;
+mod periods;
 mod planning;
 mod privacy;
 mod proofs;
