@@ -34,6 +34,7 @@ mod order;
 mod package;
 mod pathological;
 mod people;
+mod periods;
 mod planning;
 mod plans;
 mod privileges;

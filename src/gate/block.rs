@@ -72,7 +72,7 @@ pub struct GroupKey<'t> {
 }
 
 /// The conditions that all rows meet which come of a part of FROM.
-fn conditions_of(node: Ref<Node>) -> Vec<Ref<Node>> {
+pub fn conditions_of(node: Ref<Node>) -> Vec<Ref<Node>> {
     stack::check();
     let (own, below) = if let Some(join) = node.cast::<JoinExpr>() {
         match join.jointype() {
@@ -305,6 +305,10 @@ impl<'t> Block<'t> {
         };
         let column =
             tree::column(self.query, *entry, period.column).ok_or("a period has no column")?;
+        let unit = tree::column(self.query, *entry, self.policy.unit);
+        if !unit.is_some_and(|unit| periods::is_unit_type(tree::type_of(unit))) {
+            return Err("the unit column of a table by period is no integer, text or uuid".into());
+        }
         Ok(Some((period, self.checker.safe(column)?)))
     }
 

@@ -14,7 +14,7 @@ use crate::gate::errors::{self, Refusal};
 use crate::gate::label::{self, ColumnLabel, PeriodLabel, TableLabel};
 use crate::gate::policy::{self, PERIOD_KINDS, quoted, quoted_name};
 use crate::gate::rewrite::Gate;
-use crate::gate::{allowance, expression, message_filter};
+use crate::gate::{allowance, expression, message_filter, periods};
 use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::{charge as ledger, division, session};
 use crate::pg::fmgr::{Call, float8, sql_function};
@@ -290,6 +290,14 @@ fn protect(call: Call) -> Option<Datum> {
         }
         if !via {
             division::divide(FUNCTION, &name, period.as_ref().map(|(_, periods)| periods))?;
+        }
+        if period.is_some() && !periods::is_unit_type(kind) {
+            return Err(wrong(
+                FUNCTION,
+                "unit",
+                "is of a type that cannot be part of a person-period",
+                "Use a column of an integer type, text or uuid.",
+            ));
         }
         // What was allowed of a table that had this OID before, and was dropped, is not allowed of this one.
         if policy::Policy::of(relation).is_none() {

@@ -1,7 +1,7 @@
 //! Tables by period: the privacy unit is a person's rows of one period, and takes the place of the person everywhere. What
 //! puts rows of several periods together is refused.
 
-use pgrx::pg_sys::{self, FuncExpr, Node, Query, Var};
+use pgrx::pg_sys::{self, FuncExpr, Node, Oid, Query, Var};
 
 use dp_core::privacy::periods::{Every, date_of, text_of};
 
@@ -33,8 +33,8 @@ pub fn check_plain<'t>(query: Ref<'t, Query>, policy: &Policy) -> Checked<()> {
     }
 }
 
-/// The number of the period of a row, as SQL over its column: any two rows of one period have the same. The rows are those
-/// of the periods that are paid, so nothing of it fails.
+/// The number of the period of a row, as SQL over its column. The rows are those of the periods that are paid, so nothing
+/// of it fails.
 pub fn number_sql(period: &Period, column: &str) -> String {
     let day = match period.kind {
         pg_sys::DATEOID => column.to_owned(),
@@ -47,11 +47,6 @@ pub fn number_sql(period: &Period, column: &str) -> String {
             let since = text_of(periods.since());
             format!(
                 "(({day} OPERATOR(pg_catalog.-) '{since}'::pg_catalog.date) OPERATOR(pg_catalog./) {days})"
-            )
-        }
-        Every::Months(1) => {
-            format!(
-                "pg_catalog.date_trunc('month'::pg_catalog.text, ({day})::pg_catalog.timestamp)"
             )
         }
         Every::Months(months) => {
@@ -70,6 +65,27 @@ pub fn number_sql(period: &Period, column: &str) -> String {
             )
         }
     }
+}
+
+/// A person and a period as one text, as SQL: no two pairs have the same.
+pub fn pair_sql(number: &str, person: &str) -> String {
+    format!(
+        "((({number})::pg_catalog.int8)::pg_catalog.text OPERATOR(pg_catalog.||) ' '::pg_catalog.text \
+         OPERATOR(pg_catalog.||) ({person})::pg_catalog.text)"
+    )
+}
+
+/// Whether equal values of a type have one text, so that a person has one too.
+pub fn is_unit_type(kind: Oid) -> bool {
+    [
+        pg_sys::INT2OID,
+        pg_sys::INT4OID,
+        pg_sys::INT8OID,
+        pg_sys::TEXTOID,
+        pg_sys::VARCHAROID,
+        pg_sys::UUIDOID,
+    ]
+    .contains(&kind)
 }
 
 /// Whether rows with the same value of a key are of one period: it is the column, or the start of its day, or of its month

@@ -229,6 +229,9 @@ impl Policy {
             if policy.relation == first.relation || all.iter().any(is_known) {
                 continue;
             }
+            if first.period.is_some() || policy.period.is_some() {
+                return Err(not_by_period());
+            }
             if (policy.owner, &policy.label.budget) != (first.owner, &first.label.budget) {
                 return Err(Reason::with_hint(
                     format!(
@@ -243,9 +246,6 @@ impl Policy {
         }
         if all.is_empty() {
             return Ok(first.clone());
-        }
-        if first.period.is_some() || all.iter().any(|policy| policy.period.is_some()) {
-            return Err(not_by_period());
         }
         let label = all
             .iter()

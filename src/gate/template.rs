@@ -363,11 +363,13 @@ impl<'t> Template<'_, 't> {
             .map(|i| format!("k{i} {}", type_name(&self.keys[i - 1])))
             .chain((1..=self.below.len()).map(|i| format!("c{i} {schema}.dp_contribution")));
         let columns = columns.collect::<Vec<_>>().join(", ");
-        let period = self.period.as_ref();
-        let of_period = period.map_or(String::new(), |period| format!(", {period}"));
+        // The call groups by its one person, which may be a pair with a period.
+        let person = match &self.period {
+            Some(period) => periods::pair_sql(period, &format!("${unit}")),
+            None => format!("${unit}"),
+        };
         Ok(format!(
-            "((SELECT {schema}.dp_groups({}, ${unit}{parts}) AS g WHERE ${unit} IS NOT NULL \
-             GROUP BY ${unit}{of_period}) p \
+            "((SELECT {schema}.dp_groups({}, {person}{parts}) AS g WHERE ${unit} IS NOT NULL GROUP BY {person}) p \
              CROSS JOIN LATERAL {schema}.dp_unnest(p.g) AS b({columns}))",
             self.groups
         ))

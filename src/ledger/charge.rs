@@ -553,13 +553,16 @@ fn log(request: &Request, spent: &Table, all: BalanceKey) {
         let (rho, delta) = (float_up(spent.rho, UNIT), float_up(spent.delta, DELTA_UNIT));
         format!("epsilon {epsilon}, rho {rho}, delta {delta}")
     };
+    let whole = match &request.charged {
+        None => format!("in all {}", numbers(&used(spent, all))),
+        Some(charged) => format!("in each of {}", charged.text()),
+    };
     errors::log(format!(
-        "dp_mean: charged budget \"{}\" of database \"{}\" for role \"{}\": {}; in all {}",
+        "dp_mean: charged budget \"{}\" of database \"{}\" for role \"{}\": {}; {whole}",
         request.budget.text(),
         session::database(),
         session::name_of(request.role).unwrap_or_else(|| request.role.to_u32().to_string()),
         numbers(&request.amount),
-        numbers(&used(spent, all)),
     ));
 }
 

@@ -43,6 +43,12 @@ impl Charged {
         self.periods.first_day(self.numbers.start) as i32
     }
 
+    /// How many there are, and since when, for the server's log.
+    pub fn text(&self) -> String {
+        let first = text_of(i64::from(self.first_day()));
+        format!("{} periods from {first}", self.count())
+    }
+
     /// How many there are.
     pub fn count(&self) -> i64 {
         self.numbers.end - self.numbers.start

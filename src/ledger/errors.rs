@@ -155,9 +155,8 @@ pub fn over_limit(
     asked: (f64, f64),
     amount: &Spent,
 ) -> Refusal {
-    const HINT: &str = "Nothing was spent. The view dp_budgets shows what was spent and what is left; only the \
-     owner of the \
-                        budget can raise the limit, with dp_set_budget.";
+    const HINT: &str = "Nothing was spent. The views dp_budgets and dp_budget_periods show what was spent and what is \
+                        left; only the owner of the budget can raise the limit, with dp_set_budget.";
     let left = limit.delta.saturating_sub(spent.delta).max(0);
     let delta_left = float_down(left, DELTA_UNIT);
     let (what, left, of, takes) = if asked.1 > delta_left {

@@ -13,6 +13,7 @@ mod keys;
 mod messages;
 mod names;
 mod own_rows;
+mod periods;
 mod plans;
 mod random;
 mod relations;

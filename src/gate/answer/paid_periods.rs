@@ -4,14 +4,14 @@
 use std::ops::Range;
 
 use dp_core::privacy::periods::text_of;
-use pgrx::pg_sys::{self, FromExpr, JoinExpr, JoinType, Node, Query, RTEKind, RangeTblEntry};
+use pgrx::pg_sys::{self, Query, RTEKind, RangeTblEntry};
 
+use crate::gate::block::conditions_of;
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
 use crate::gate::period_ends::{self, DAY};
 use crate::gate::policy::{Period, Policy, quoted_name};
 use crate::ledger::division::Charged;
-use crate::pg::stack;
 use crate::pg::tree::{self, Ref, Step};
 
 /// The periods that pay a question; `None` of a table that has none.
@@ -59,29 +59,15 @@ fn numbers_of(query: Ref<Query>, index: i32, period: &Period) -> Range<i64> {
     let now = i128::from(unsafe { pg_sys::GetCurrentTransactionStartTimestamp() });
     let current = periods.number_of(day(now));
     let last = periods.first_day(current + 1) - 1;
-    let first = ends.least.map_or(periods.since(), day).max(periods.since());
+    // A date is the beginning of its day.
+    let first_day = |least: i128| match period.kind {
+        pg_sys::DATEOID => day(least + DAY - 1),
+        _ => day(least),
+    };
+    let first = ends.least.map_or(periods.since(), first_day);
+    let first = first.max(periods.since());
     let last = ends.below.map_or(last, |below| day(below - 1)).min(last);
     periods.between(first, last)
-}
-
-/// The conditions that all rows of a query meet.
-fn conditions_of(node: Ref<Node>) -> Vec<Ref<Node>> {
-    stack::check();
-    let (own, below) = if let Some(join) = node.cast::<JoinExpr>() {
-        match join.jointype() {
-            JoinType::JOIN_INNER => (join.quals(), vec![join.larg(), join.rarg()]),
-            JoinType::JOIN_LEFT => (None, vec![join.larg()]),
-            JoinType::JOIN_RIGHT => (None, vec![join.rarg()]),
-            _ => (None, Vec::new()),
-        }
-    } else if let Some(from) = node.cast::<FromExpr>() {
-        let parts = from.fromlist().into_iter().map(Some);
-        (from.quals(), parts.collect())
-    } else {
-        return Vec::new();
-    };
-    let below = below.into_iter().flatten().flat_map(conditions_of);
-    tree::conjuncts(own).into_iter().chain(below).collect()
 }
 
 /// Leaves out all rows of other periods, and of none, before anything else looks at them.

@@ -1,0 +1,617 @@
+//! Budgets by period: what the unit of a table by period is, which periods a question pays, and that each has a limit of
+//! its own.
+
+use std::thread;
+
+use dp_mean_tests::{
+    Build, Database, Role, drop_roles, refusal, refused, rows, run, session, value,
+};
+use postgres::Client;
+
+/// Visits of 50 patients, two of each in each month of 2025 from January to June, at two sites; and rows of no period.
+/// An answer of epsilon 20 is exact in all cases that matter.
+const VISITS: &str = "
+CREATE TABLE visit (patient int NOT NULL, day date, at timestamp, moment timestamptz, cost float8 NOT NULL, site text);
+INSERT INTO visit SELECT p, d, d, d::timestamp AT TIME ZONE 'UTC', p, 's' || p % 2
+    FROM generate_series(1, 50) p, generate_series(1, 6) m, (VALUES (5), (20)) days(n), make_date(2025, m, n) d;
+INSERT INTO visit SELECT p, d, d, d::timestamp AT TIME ZONE 'UTC', 0, 's0' FROM generate_series(1, 50) p,
+    unnest(ARRAY['2024-12-31', '2999-01-01', '-infinity', 'infinity', NULL]::date[]) d;
+SELECT dp_set_budget('patients', 100, 0);
+SELECT dp_protect('visit', 'patient', 'patients', query_eps => 20, reuse => '0',
+    period => '{column}', every => '{every}', since => '2025-01-01');
+SELECT dp_declare('visit', 'cost', 0, 100);
+SELECT dp_declare('visit', 'site', ARRAY['s0', 's1']);
+SELECT dp_allow('visit', '{role}');
+ALTER ROLE {role} SET session_preload_libraries = 'dp_mean'";
+
+/// A database with these, by this column and length of a period.
+fn by(database: &Database, column: &str, every: &str, role: &Role) -> Client {
+    let mut owner = database.connect();
+    let sql = VISITS.replace("{column}", column).replace("{every}", every);
+    run(&mut owner, &sql.replace("{role}", role.name()));
+    owner
+}
+
+/// The periods that a query pays, and from which day on; and those that it has paid, once it was asked.
+fn paid(analyst: &mut Client, condition: &str) -> (i64, Option<String>) {
+    let query = format!("SELECT count(*) FROM visit {condition}");
+    let sql = format!("SELECT periods FROM dp_cost($q${query}$q$)");
+    let periods: i64 = value(analyst, &sql);
+    let charged = "SELECT first_day::text FROM dp_ledger ORDER BY at DESC LIMIT 1";
+    run(analyst, &query);
+    let first: Option<String> = value(analyst, charged);
+    let count: i64 = value(
+        analyst,
+        "SELECT coalesce(periods, 0) FROM dp_ledger ORDER BY at DESC LIMIT 1",
+    );
+    assert_eq!(count, periods, "{condition}");
+    (periods, first)
+}
+
+/// How many months there are from January 2025 to now, in UTC.
+const ALL: &str = "SELECT (12 * (extract(year FROM now() AT TIME ZONE 'UTC') - 2025)
+    + extract(month FROM now() AT TIME ZONE 'UTC'))::bigint";
+
+#[test]
+fn a_person_counts_in_each_period() {
+    let (database, _client) = session(Build::Release);
+    let role = Role::new(&database);
+    let mut owner = by(&database, "day", "1 month", &role);
+    let mut analyst = role.connect();
+    // Each person with one row in each month, though they have two.
+    for (sql, expected) in [
+        ("SELECT count(*) FROM visit", 300),
+        ("SELECT count(*) FROM visit WHERE day < '2025-03-01'", 100),
+        (
+            "SELECT count(*) FROM visit WHERE day BETWEEN '2025-02-20' AND '2025-02-28'",
+            50,
+        ),
+        (
+            "SELECT count(DISTINCT patient) FROM visit WHERE day >= '2025-06-01' AND day < '2025-07-01'",
+            50,
+        ),
+    ] {
+        assert_eq!(value::<i64>(&mut analyst, sql), expected, "{sql}");
+    }
+    let sql = "SELECT string_agg(month::date || ' ' || n, ', ' ORDER BY month) FROM (SELECT date_trunc('month', day) AS month, \
+               count(*) AS n FROM visit WHERE day BETWEEN '2025-04-01' AND '2025-05-31' GROUP BY 1) s";
+    let months: String = value(&mut analyst, sql);
+    assert_eq!(months, "2025-04-01 50, 2025-05-01 50");
+    let sql = "SELECT string_agg(site || ' ' || n, ', ' ORDER BY site) FROM (SELECT site, count(*) AS n FROM visit \
+               WHERE day < '2025-03-01' GROUP BY site) s";
+    let sites: String = value(&mut analyst, sql);
+    assert_eq!(sites, "s0 50, s1 50");
+    // By weeks, each row is of a period of its own.
+    run(&mut owner, "SELECT dp_set_budget('weeks', 100, 0)");
+    run(
+        &mut owner,
+        "SELECT dp_protect('visit', 'patient', 'weeks', query_eps => 20, period => 'day', every => '7 days', \
+         since => '2025-01-01')",
+    );
+    assert_eq!(
+        value::<i64>(
+            &mut analyst,
+            "SELECT count(*) FROM visit WHERE day < '2025-03-01'"
+        ),
+        200
+    );
+    let units = "SELECT string_agg(unit || ' ' || periods, ', ') FROM dp_cost('SELECT count(*) FROM visit \
+                 WHERE day < ''2025-01-09''')";
+    assert_eq!(value::<String>(&mut analyst, units), "person-week 2");
+}
+
+#[test]
+fn a_question_pays_the_periods_that_its_rows_can_be_in() {
+    let (database, _client) = session(Build::Release);
+    let role = Role::new(&database);
+    let mut owner = by(&database, "day", "1 month", &role);
+    run(&mut owner, "SELECT dp_set_budget('patients', 4000, 0)");
+    let mut analyst = role.connect();
+    let all: i64 = value(&mut analyst, ALL);
+    for (condition, periods, first) in [
+        ("", all, "2025-01-01"),
+        (
+            "WHERE day >= '2025-03-05' AND day < '2025-06-01'",
+            3,
+            "2025-03-01",
+        ),
+        (
+            "WHERE day BETWEEN '2025-03-01' AND '2025-06-01'",
+            4,
+            "2025-03-01",
+        ),
+        ("WHERE day = '2025-03-31'", 1, "2025-03-01"),
+        ("WHERE '2025-03-31' = day AND site = 's0'", 1, "2025-03-01"),
+        (
+            "WHERE day > '2025-02-28' AND '2025-04-01' > day",
+            1,
+            "2025-03-01",
+        ),
+        ("WHERE day < '2025-02-01'::timestamp", 1, "2025-01-01"),
+        (
+            "WHERE day < '2025-02-01 00:00:01'::timestamp",
+            2,
+            "2025-01-01",
+        ),
+        (
+            "WHERE date_trunc('month', day) = '2025-02-01'",
+            1,
+            "2025-02-01",
+        ),
+        (
+            "WHERE date_trunc('quarter', day) = '2025-04-01'",
+            3,
+            "2025-04-01",
+        ),
+        (
+            "WHERE date_trunc('year', day) <= '2025-01-01'",
+            12,
+            "2025-01-01",
+        ),
+        (
+            "WHERE date_trunc('month', day) > '2025-02-03' AND day < '2025-05-01'",
+            2,
+            "2025-03-01",
+        ),
+        (
+            "WHERE day < '2025-02-01' AND day >= '1990-01-01'",
+            1,
+            "2025-01-01",
+        ),
+        // Conditions that do not hold for all rows, or that are none on the column itself.
+        ("WHERE day < '2025-02-01' OR site = 's0'", all, "2025-01-01"),
+        ("WHERE NOT day >= '2025-02-01'", 1, "2025-01-01"),
+        ("WHERE day + 1 < '2025-02-01'", all, "2025-01-01"),
+        ("WHERE day::text < '2025-02-01'", all, "2025-01-01"),
+        ("WHERE extract(month FROM day) = 1", all, "2025-01-01"),
+        ("WHERE day IN ('2025-02-01')", 1, "2025-02-01"),
+    ] {
+        let found = paid(&mut analyst, condition);
+        assert_eq!(found, (periods, Some(first.to_owned())), "{condition}");
+    }
+    for condition in [
+        "WHERE day < '2025-01-01'",
+        "WHERE day >= '2999-01-01'",
+        "WHERE day > '2025-03-01' AND day < '2025-02-01'",
+    ] {
+        assert_eq!(paid(&mut analyst, condition), (0, None), "{condition}");
+    }
+    // What is stable is what it is now.
+    let (periods, _) = paid(
+        &mut analyst,
+        "WHERE day >= date_trunc('month', now() AT TIME ZONE 'UTC') - interval '2 months'",
+    );
+    assert_eq!(periods, 3);
+    let (periods, _) = paid(&mut analyst, "WHERE day >= current_date - 0");
+    assert!(periods <= 2, "{periods}");
+    // Parameters have their values, in a plan for any of them too.
+    run(&mut analyst, "SET plan_cache_mode = force_generic_plan");
+    run(
+        &mut analyst,
+        "PREPARE asked (date, date) AS SELECT count(*) FROM visit WHERE day >= $1 AND day < $2",
+    );
+    for (to, periods) in [("2025-02-01", 1), ("2025-04-01", 3)] {
+        let sql = format!("EXECUTE asked ('2025-01-01', '{to}')");
+        assert_eq!(value::<i64>(&mut analyst, &sql), 50 * periods);
+        let last =
+            "SELECT concat_ws(' ', first_day, periods) FROM dp_ledger ORDER BY at DESC LIMIT 1";
+        let last: String = value(&mut analyst, last);
+        assert_eq!(last, format!("2025-01-01 {periods}"));
+    }
+}
+
+#[test]
+fn periods_begin_in_utc() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    for column in ["moment", "at"] {
+        let mut owner = by(&database, column, "1 month", &role);
+        run(&mut owner, "SELECT dp_set_budget('patients', 4000, 0)");
+        // The last hour of January in UTC, which is in February in Tokyo.
+        run(
+            &mut owner,
+            "INSERT INTO visit SELECT p, NULL, '2025-01-31 23:00', '2025-01-31 23:00+00', 0, 's0' \
+             FROM generate_series(101, 110) p",
+        );
+        let mut analyst = role.connect();
+        for zone in ["UTC", "Asia/Tokyo", "America/New_York"] {
+            run(&mut analyst, &format!("SET TimeZone = '{zone}'"));
+            let sql =
+                format!("SELECT count(*) FROM visit WHERE {column} < '2025-02-01 00:00:00+00'");
+            assert_eq!(value::<i64>(&mut analyst, &sql), 60, "{zone} {column}");
+            let sql = format!(
+                "SELECT periods FROM dp_cost('SELECT count(*) FROM visit WHERE {column} < ''2025-02-01 00:00:00+00''')"
+            );
+            assert_eq!(value::<i64>(&mut analyst, &sql), 1, "{zone} {column}");
+            // All of what the session calls February, of both months.
+            let sql = format!(
+                "SELECT count(*) FROM visit WHERE {column} >= '2025-02-01' AND {column} < '2025-03-01'"
+            );
+            let expected = match (zone, column) {
+                ("Asia/Tokyo", "moment") => 60,
+                _ => 50,
+            };
+            assert_eq!(
+                value::<i64>(&mut analyst, &sql),
+                expected,
+                "{zone} {column}"
+            );
+        }
+        run(&mut owner, "DROP TABLE visit");
+        let fresh = "SELECT dp_set_budget('patients', 4000, 0)";
+        run(&mut client, fresh);
+    }
+}
+
+#[test]
+fn each_period_has_the_whole_limit() {
+    let (database, _client) = session(Build::Release);
+    let role = Role::new(&database);
+    let mut owner = by(&database, "day", "1 month", &role);
+    let mut analyst = role.connect();
+    let ask = |from: &str, to: &str| {
+        format!("SELECT count(*) FROM visit WHERE day >= '{from}' AND day < '{to}'")
+    };
+    let february = ask("2025-02-01", "2025-03-01");
+    for _ in 0..5 {
+        assert_eq!(value::<i64>(&mut analyst, &february), 50);
+    }
+    let full = refused(&mut analyst, &february);
+    assert_eq!(full.code, "53400");
+    assert!(
+        full.message
+            .contains("the period from 2025-02-01 of budget"),
+        "{full:?}"
+    );
+    // All or none: what has room for January alone is not charged.
+    let lines = "SELECT string_agg(concat_ws(' ', role, first_day, last_day, spent_epsilon, charges, left_epsilon, \
+                 round(spent_share::numeric, 2), limit_epsilon), E'\\n' ORDER BY role, first_day) \
+                 FROM dp_budget_periods";
+    let before: String = value(&mut owner, lines);
+    assert_eq!(
+        refused(&mut analyst, &ask("2025-01-01", "2025-04-01")).code,
+        "53400"
+    );
+    let fits = "SELECT fits FROM dp_cost('SELECT count(*) FROM visit WHERE day < ''2025-03-01''')";
+    assert!(!value::<bool>(&mut analyst, fits));
+    let after: String = value(&mut owner, lines);
+    let of_february = |lines: &str| {
+        let found = lines.lines().filter(|line| line.contains("2025-02-01"));
+        found.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(of_february(&before), of_february(&after));
+    let expected = [
+        format!("{} 2025-02-01 2025-02-28 100 5 0 1.00 100", role.name()),
+        "2025-02-01 2025-02-28 100 5 0 1.00 100".to_owned(),
+    ];
+    assert_eq!(of_february(&after), expected);
+    let spent = "SELECT coalesce(sum(spent_epsilon), 0)::float8 FROM dp_budget_periods WHERE first_day <> '2025-02-01'";
+    assert!(value::<f64>(&mut owner, spent) < 1e-9);
+    // Other months are as they were.
+    assert_eq!(
+        value::<i64>(&mut analyst, &ask("2025-03-01", "2025-07-01")),
+        200
+    );
+    assert_eq!(
+        value::<i64>(&mut analyst, &ask("2025-01-01", "2025-02-01")),
+        50
+    );
+    // The sum over all periods is what a life may lose.
+    let all: i64 = value(&mut owner, ALL);
+    let lifetime = "SELECT DISTINCT lifetime_epsilon FROM dp_budget_periods";
+    assert!((value::<f64>(&mut owner, lifetime) - 100.0 * all as f64).abs() < 1e-6);
+    assert_eq!(
+        value::<i64>(&mut owner, "SELECT DISTINCT periods FROM dp_budget_periods"),
+        all
+    );
+    // A role of its own limit.
+    run(
+        &mut owner,
+        &format!("SELECT dp_set_budget('patients', 40, 0, '{}')", role.name()),
+    );
+    assert_eq!(
+        value::<i64>(&mut analyst, &ask("2025-03-01", "2025-04-01")),
+        50
+    );
+    let full = refused(&mut analyst, &ask("2025-03-01", "2025-04-01"));
+    assert!(full.message.contains("of role"), "{full:?}");
+    assert_eq!(full.code, "53400");
+}
+
+#[test]
+fn what_is_of_no_period_counts_in_each() {
+    let (database, _client) = session(Build::Release);
+    let role = Role::new(&database);
+    let mut owner = by(&database, "day", "1 month", &role);
+    let mut analyst = role.connect();
+    let february = "SELECT count(*) FROM visit WHERE day >= '2025-02-01' AND day < '2025-03-01'";
+    run(&mut analyst, february);
+    // A charge of no period, and a table of none, are refused.
+    let refusal = refused(&mut owner, "SELECT dp_charge('patients', 1, 0)");
+    assert_eq!(refusal.code, "55000");
+    assert!(
+        refusal
+            .message
+            .contains("a limit for each period, every 1 month since 2025-01-01"),
+        "{refusal:?}"
+    );
+    run(&mut owner, "CREATE TABLE people (id int PRIMARY KEY)");
+    for (sql, code) in [
+        ("SELECT dp_protect('people', 'id', 'patients')", "55000"),
+        (
+            "SELECT dp_protect('visit', 'patient', 'patients', period => 'day', every => '1 day', since => '2025-01-01')",
+            "55000",
+        ),
+        (
+            "SELECT dp_protect('visit', 'patient', 'patients', period => 'day', every => '1 month', since => '2025-02-01')",
+            "55000",
+        ),
+        (
+            "SELECT dp_protect('visit', 'patient', 'patients', period => 'day', since => '2025-02-01')",
+            "22023",
+        ),
+        (
+            "SELECT dp_protect('visit', 'patient', 'patients', period => 'day', every => '1 month')",
+            "22023",
+        ),
+        (
+            "SELECT dp_protect('visit', 'patient', 'patients', every => '1 month')",
+            "22023",
+        ),
+        (
+            "SELECT dp_protect('visit', 'patient', 'patients', since => '2025-01-01')",
+            "22023",
+        ),
+        (
+            "SELECT dp_protect('visit', 'patient', 'patients', period => 'site', every => '1 month', since => '2025-01-01')",
+            "22023",
+        ),
+        (
+            "SELECT dp_protect('visit', 'patient', 'patients', period => 'day', every => '1 month 1 day', since => '2025-01-01')",
+            "22023",
+        ),
+        (
+            "SELECT dp_protect('visit', 'patient', 'patients', period => 'day', every => '-1 month', since => '2025-01-01')",
+            "22023",
+        ),
+        (
+            "SELECT dp_protect('visit', 'patient', 'patients', period => 'day', every => '1 hour', since => '2025-01-01')",
+            "22023",
+        ),
+        (
+            "SELECT dp_protect('visit', 'patient', 'patients', period => 'day', every => '1 month', since => '2025-01-02')",
+            "22023",
+        ),
+        (
+            "SELECT dp_protect('visit', 'patient', 'patients', period => 'day', every => '1 month', since => 'infinity')",
+            "22023",
+        ),
+        (
+            "SELECT dp_protect('visit', 'patient', 'patients', min_people => 5, period => 'day', every => '1 month', since => '2025-01-01')",
+            "22023",
+        ),
+    ] {
+        assert_eq!(refused(&mut owner, sql).code, code, "{sql}");
+    }
+    // Charges that are missing are past all limits, in all periods.
+    run(&mut owner, "SELECT dp_continue_budget('patients', 70, 0)");
+    let spent = "SELECT spent_epsilon FROM dp_budget_periods WHERE role IS NULL AND first_day = '2025-02-01'";
+    assert!((value::<f64>(&mut owner, spent) - 90.0).abs() < 1e-6);
+    assert_eq!(refused(&mut analyst, february).code, "53400");
+    let march = "SELECT count(*) FROM visit WHERE day >= '2025-03-01' AND day < '2025-04-01'";
+    run(&mut analyst, march);
+    assert_eq!(refused(&mut analyst, march).code, "53400");
+}
+
+#[test]
+fn what_puts_periods_together_is_refused() {
+    let (database, _client) = session(Build::Release);
+    let role = Role::new(&database);
+    let mut owner = by(&database, "day", "1 month", &role);
+    run(
+        &mut owner,
+        &format!(
+            "CREATE TABLE person (id int PRIMARY KEY, born int); INSERT INTO person SELECT g, g FROM generate_series(1, 50) g; \
+             SELECT dp_set_budget('other', 100, 0); SELECT dp_protect('person', 'id', 'other'); \
+             SELECT dp_allow('person', '{0}'); \
+             CREATE TABLE site (name text PRIMARY KEY, town text); INSERT INTO site VALUES ('s0', 'a'), ('s1', 'b'); \
+             GRANT SELECT ON site TO {0}",
+            role.name()
+        ),
+    );
+    let mut analyst = role.connect();
+    for sql in [
+        "SELECT count(*) FROM visit a JOIN visit b USING (patient)",
+        "SELECT count(*) FROM visit a JOIN visit b ON a.patient = b.patient AND a.day = b.day",
+        "SELECT count(*) FROM visit v JOIN person p ON v.patient = p.id",
+        "SELECT avg(n) FROM (SELECT patient, count(*) AS n FROM visit GROUP BY patient) s",
+        "SELECT avg(n) FROM (SELECT patient, date_trunc('month', day), count(*) AS n FROM visit GROUP BY 1, 2) s",
+        "SELECT count(*) FROM (SELECT patient, row_number() OVER (PARTITION BY patient ORDER BY day) AS i FROM visit) s WHERE i = 1",
+        "SELECT count(*) FROM visit v WHERE EXISTS (SELECT FROM visit w WHERE w.patient = v.patient AND w.day > v.day)",
+        "SELECT count(*) FROM visit v WHERE cost > (SELECT avg(cost) FROM visit w WHERE w.patient = v.patient)",
+        "SELECT count(*) FROM visit v WHERE patient IN (SELECT id FROM person)",
+        "SELECT count(*) FROM (SELECT patient FROM visit UNION SELECT patient FROM visit) s",
+        "SELECT count(*) FROM (SELECT DISTINCT patient FROM visit) s",
+    ] {
+        let refusal = refused(&mut analyst, sql);
+        assert_eq!(refusal.code, "42501", "{sql}");
+        assert!(
+            refusal.message.contains("a table by period is asked alone"),
+            "{sql}: {refusal:?}"
+        );
+    }
+    // People, and groups that are chosen by their number, are of one period.
+    for sql in [
+        "SELECT count(DISTINCT patient) FROM visit",
+        "SELECT count(DISTINCT patient) FROM visit WHERE day < '2025-03-01'",
+        "SELECT site, count(DISTINCT patient) FROM visit WHERE day < '2025-03-01' GROUP BY site",
+        "SELECT date_trunc('year', day), count(DISTINCT patient) FROM visit WHERE day BETWEEN '2025-01-01' AND '2025-02-28' GROUP BY 1",
+    ] {
+        let refusal = refused(&mut analyst, sql);
+        assert_eq!(refusal.code, "42501", "{sql}");
+        assert!(
+            refusal.message.contains("is about several periods"),
+            "{sql}: {refusal:?}"
+        );
+        let cost = format!("SELECT * FROM dp_cost($q${sql}$q$)");
+        assert_eq!(refused(&mut analyst, &cost).code, "42501", "{sql}");
+    }
+    let sql = "SELECT string_agg(n::text, ' ') FROM (SELECT date_trunc('month', day), count(DISTINCT patient) AS n \
+               FROM visit WHERE day BETWEEN '2025-01-01' AND '2025-02-28' GROUP BY 1) s";
+    assert_eq!(value::<String>(&mut analyst, sql), "50 50");
+    // Public tables are joined, and an outer query does what it wants.
+    let sql = "SELECT count(*) FROM visit JOIN site ON site = name WHERE town = 'a' AND day < '2025-02-01'";
+    assert_eq!(value::<i64>(&mut analyst, sql), 25);
+    assert_eq!(
+        rows(&mut analyst, "SELECT * FROM dp_budget_periods").is_empty(),
+        false
+    );
+}
+
+#[test]
+fn periods_that_may_be_rolled_back_are_not_charged() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    let sql = VISITS
+        .replace("{column}", "day")
+        .replace("{every}", "1 month");
+    run(&mut client, "BEGIN");
+    run(&mut client, &sql.replace("{role}", role.name()));
+    run(&mut client, "SAVEPOINT s");
+    let question = format!("SET ROLE {}; SELECT count(*) FROM visit", role.name());
+    let refusal = refused(&mut client, &question);
+    assert_eq!(refusal.code, "55000", "{refusal:?}");
+    run(&mut client, "ROLLBACK");
+    assert_eq!(
+        value::<i64>(&mut client, "SELECT count(*) FROM dp_mean.budget_period"),
+        0
+    );
+}
+
+/// Sessions of two roles ask about months that overlap, in any order: nothing waits for ever, nothing is lost, and nothing
+/// passes a limit.
+#[test]
+fn sessions_charge_the_same_periods_at_once() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    let mut owner = by(&database, "day", "1 month", &role);
+    let second = format!("{}_second", database.name());
+    run(
+        &mut owner,
+        &format!(
+            "CREATE ROLE {second} LOGIN; SELECT dp_allow('visit', '{second}'); \
+             ALTER ROLE {second} SET session_preload_libraries = 'dp_mean'; \
+             SELECT dp_set_budget('patients', 200, 0)"
+        ),
+    );
+    let asked: usize = thread::scope(|scope| {
+        let sessions: Vec<_> = (0..6)
+            .map(|session| {
+                let name = if session % 2 == 0 {
+                    role.name()
+                } else {
+                    &second
+                };
+                let mut client = database.connect_as(name);
+                scope.spawn(move || {
+                    let mut answered = 0;
+                    for i in 0..12 {
+                        let first = 1 + (i * (session + 1)) % 6;
+                        let last = (first + 1 + (i + session) % 7).min(12);
+                        let sql = format!(
+                            "SELECT count(*) FROM visit \
+                             WHERE day >= '2025-{first:02}-01' AND day < '2025-{last:02}-01'"
+                        );
+                        match client.batch_execute(&sql) {
+                            Ok(()) => answered += 1,
+                            Err(error) => {
+                                let full = refusal(&error, &sql);
+                                assert_eq!(full.code, "53400", "{full:?}");
+                            }
+                        }
+                    }
+                    answered
+                })
+            })
+            .collect();
+        let answers = sessions
+            .into_iter()
+            .map(|session| session.join().expect("a session"));
+        answers.sum()
+    });
+    let charges: i64 = value(
+        &mut owner,
+        "SELECT count(*) FROM dp_ledger WHERE NOT refused",
+    );
+    assert_eq!(charges, asked as i64);
+    // The lines have what the audit has, in each month: 10 charges of 20 fit.
+    let differs = "WITH audit AS (
+            SELECT l.role, (l.first_day + make_interval(months => i::int))::date AS first_day, count(*) AS n
+            FROM dp_ledger l, generate_series(0, l.periods - 1) i WHERE NOT l.refused GROUP BY 1, 2),
+        sums AS (SELECT * FROM audit UNION ALL SELECT NULL, first_day, sum(n)::bigint FROM audit GROUP BY first_day)
+        SELECT count(*) FROM sums FULL JOIN dp_budget_periods p
+            ON p.first_day = sums.first_day AND coalesce(p.role, 0) = coalesce(sums.role, 0)
+        WHERE sums.n IS DISTINCT FROM nullif(p.charges, 0) OR p.spent_epsilon > 200
+            OR abs(p.spent_epsilon - 20 * coalesce(sums.n, 0)) > 1e-6";
+    assert_eq!(value::<i64>(&mut owner, differs), 0);
+    let full = "SELECT count(*) FROM dp_budget_periods WHERE role IS NULL AND charges = 10";
+    assert!(
+        value::<i64>(&mut owner, full) > 0,
+        "no month was spent to its end"
+    );
+    let tally = "SELECT charges = (SELECT sum(charges) FROM dp_mean.period_spent WHERE role::oid = 0) \
+                 FROM dp_mean.budget_period";
+    assert!(value::<bool>(&mut owner, tally));
+    drop_roles(&mut client, &second).expect("the role can go");
+}
+
+/// Rows of the ledger that a restore has lost, or brought twice, are noticed; the owner says what was spent.
+#[test]
+fn lines_that_are_lost_are_noticed() {
+    const FEBRUARY: &str = "first_day = '2025-02-01'";
+    let lost = |what: &str| format!("DELETE FROM dp_mean.period_spent WHERE {FEBRUARY} AND {what}");
+    let twice = |table: &str| format!("INSERT INTO dp_mean.{table} SELECT * FROM dp_mean.{table}");
+    // Each with what the owner says was spent of what is unknown.
+    for (damage, message, said) in [
+        (lost("role::oid = 0"), "spending of budget", 0),
+        (lost("role::oid <> 0"), "spending of budget", 0),
+        (lost("true"), "spending of budget", 20),
+        (twice("period_spent"), "spending of budget", 0),
+        (twice("budget_period"), "periods of budget", 0),
+        (
+            "DELETE FROM dp_mean.budget_period".to_owned(),
+            "periods of budget",
+            0,
+        ),
+    ] {
+        let (database, _client) = session(Build::Release);
+        let role = Role::new(&database);
+        let mut owner = by(&database, "day", "1 month", &role);
+        let mut analyst = role.connect();
+        let ask = "SELECT count(*) FROM visit WHERE day >= '2025-02-01' AND day < '2025-04-01'";
+        run(&mut analyst, ask);
+        run(&mut owner, "SET session_replication_role = replica");
+        run(&mut owner, &damage);
+        run(&mut owner, "RESET session_replication_role");
+        let refusal = refused(&mut analyst, ask);
+        assert_eq!(refusal.code, "55000", "{damage}");
+        assert!(refusal.message.contains(message), "{damage}: {refusal:?}");
+        run(
+            &mut owner,
+            &format!("SELECT dp_restore_budget('patients', {said}, 0)"),
+        );
+        if damage.contains("DELETE FROM dp_mean.budget_period") {
+            // What was spent of any period counts in all of them now.
+            assert_eq!(refused(&mut analyst, ask).code, "55000");
+            run(
+                &mut owner,
+                "SELECT dp_protect('visit', 'patient', 'patients', query_eps => 20, reuse => '0', \
+                 period => 'day', every => '1 month', since => '2025-01-01')",
+            );
+        }
+        run(&mut analyst, ask);
+        let spent = "SELECT spent_epsilon FROM dp_budget_periods WHERE role IS NULL AND first_day = '2025-02-01'";
+        let spent: f64 = value(&mut owner, spent);
+        assert!((spent - 40.0).abs() < 1e-6, "{damage}: {spent}");
+    }
+}
