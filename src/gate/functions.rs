@@ -16,7 +16,7 @@ use crate::gate::policy::{self, PERIOD_KINDS, quoted, quoted_name};
 use crate::gate::rewrite::Gate;
 use crate::gate::{allowance, expression, message_filter, periods};
 use crate::ledger::budgets::{Budget, Name};
-use crate::ledger::{charge as ledger, division, session};
+use crate::ledger::{charge as ledger, periods as ledger_periods, session};
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::pg::set::Rows;
 use crate::pg::tree;
@@ -289,7 +289,7 @@ fn protect(call: Call) -> Option<Datum> {
             ));
         }
         if !via {
-            division::divide(FUNCTION, &name, period.as_ref().map(|(_, periods)| periods))?;
+            ledger_periods::divide(FUNCTION, &name, period.as_ref().map(|(_, periods)| periods))?;
         }
         if period.is_some() && !periods::is_unit_type(kind) {
             return Err(wrong(

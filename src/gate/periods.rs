@@ -104,7 +104,7 @@ pub fn is_of_one<'t>(
     };
     let is_local = period.kind == pg_sys::TIMESTAMPTZOID;
     match function {
-        // In the zone of the session, of which the days of a timestamptz are no days of a period.
+        // In the zone of the session a timestamptz has other days than its period.
         pg_sys::F_DATE_TRUNC_TEXT_TIMESTAMP | pg_sys::F_DATE_TRUNC_TEXT_TIMESTAMPTZ => {
             let is_known = unit_of(arguments[0]).is_some_and(|unit| match period.periods.every() {
                 Every::Months(_) => ["day", "month"].contains(&unit.as_str()),

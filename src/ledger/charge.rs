@@ -7,10 +7,11 @@ use crate::ledger::balance::{Balance, BalanceKey};
 use crate::ledger::balances;
 use crate::ledger::budgets::{self, Budget, Name, Promise};
 use crate::ledger::defence::Defence;
-use crate::ledger::division::{self, Charged};
+use crate::ledger::division::Charged;
 use crate::ledger::errors::{self, Refusal};
 use crate::ledger::pages::{self, Change, Locked, RowPlace, Tuple};
 use crate::ledger::period_lines::{self, Lines, Places};
+use crate::ledger::periods;
 use crate::ledger::rows::{Text, Value};
 use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
 use crate::ledger::{flush, replication, session};
@@ -110,7 +111,7 @@ fn accounts(request: &Request) -> Result<[Account; 2], Refusal> {
         Payer::Table { owner, .. } => Budget::of_table(name, *owner)?,
     };
     if !matches!(payer, Payer::Elsewhere) {
-        division::check(function, name, budget.id, request.charged.as_ref())?;
+        periods::check(function, name, budget.id, request.charged.as_ref())?;
     }
     let keys = [Oid::INVALID, request.role].map(|role| BalanceKey {
         budget: budget.id,
@@ -176,7 +177,7 @@ pub fn check(request: &Request) -> Result<(), Refusal> {
         let all = [&accounts[0], &accounts[1]];
         let all = all.map(|account| (account.key.role, now(account), account.promise.as_ref()));
         let (name, budget) = (request.budget.text(), accounts[0].key.budget);
-        let none = period_lines::without_room(&name, budget, charged, &request.amount, all)?;
+        let none = periods::without_room(&name, budget, charged, &request.amount, all)?;
         return match none {
             None => Ok(()),
             Some(none) => Err(without_room(request, &accounts, &spent, none.into())),
@@ -200,7 +201,7 @@ fn beside(spent: &Spent) -> Spent {
     }
 }
 
-/// An account that has no room: the first of all together or that of the role, and of which period, by its first day.
+/// An account that has no room: the first of all together or that of the role; and its period, by the first day.
 struct Full {
     account: usize,
     first_day: Option<i32>,
@@ -580,8 +581,8 @@ fn without_room(request: &Request, accounts: &[Account; 2], spent: &Table, full:
         who = format!("role \"{role}\" in {who}");
     }
     if let Some(first_day) = full.first_day {
-        who = format!("{}{who}", division::named(first_day));
-        match period_lines::spent(account.key.budget, first_day, account.key.role) {
+        who = format!("{}{who}", periods::named(first_day));
+        match periods::spent(account.key.budget, first_day, account.key.role) {
             Ok(spent) => used = used.plus(&spent),
             Err(refusal) => return refusal,
         }

@@ -7,20 +7,13 @@
 
 use dp_core::privacy::periods::{Every, Periods, text_of};
 
-use crate::ledger::budgets::{Budget, Name};
-use crate::ledger::defence::Defence;
-use crate::ledger::errors::{self, Refusal};
+use crate::ledger::errors::Refusal;
 use crate::ledger::pages::{self, RowPlace};
-use crate::ledger::period_lines;
 use crate::ledger::rows::{self, Value};
-use crate::ledger::session;
-use crate::ledger::tables::{DIVISION, Lock, PERIOD_SPENT, SPENT, Table};
+use crate::ledger::tables::{DIVISION, Lock, Table};
 
 /// How many bytes a division has in its row.
 pub const BYTES: usize = 44;
-
-/// The most periods that one charge is for: with those of a role their lines lie on few pages.
-pub const MOST_PERIODS: i64 = 400;
 
 /// The periods that a charge is for: each of them pays it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +60,7 @@ pub struct Division {
 }
 
 impl Division {
-    /// One of which nothing is known yet.
+    /// One that nothing is known of yet.
     pub fn none(budget: i64) -> Self {
         Self {
             budget,
@@ -75,6 +68,19 @@ impl Division {
             every: [0; 2],
             at: 0,
             since: 0,
+        }
+    }
+
+    /// A new one.
+    pub fn new(budget: i64, periods: &Periods, at: i64) -> Self {
+        Self {
+            every: match periods.every() {
+                Every::Months(months) => [i64::from(months), 0],
+                Every::Days(days) => [0, i64::from(days)],
+            },
+            at,
+            since: periods.since() as i32,
+            ..Self::none(budget)
         }
     }
 
@@ -122,7 +128,7 @@ impl Division {
         Periods::new(every, i64::from(self.since)).ok()
     }
 
-    fn values(&self) -> [Value; 6] {
+    pub fn values(&self) -> [Value; 6] {
         let [months, days] = self.every;
         [
             Value::Integer(self.budget),
@@ -141,9 +147,9 @@ pub struct FoundDivision {
     pub place: RowPlace,
     pub division: Division,
     /// This transaction made it, and may still take it back.
-    uncommitted: bool,
+    pub uncommitted: bool,
     /// A load of a dump has brought it again.
-    is_twice: bool,
+    pub is_twice: bool,
 }
 
 /// The division of a budget, if it has one.
@@ -165,100 +171,6 @@ pub fn find(table: &Table, budget: i64) -> Option<FoundDivision> {
     found
 }
 
-/// That a charge is for what the budget is cut into, or for a budget that is not cut.
-///
-/// # Errors
-/// It is not, or nobody knows, or this transaction may still take the division back.
-pub fn check(
-    function: &str,
-    name: &Name,
-    budget: i64,
-    charged: Option<&Charged>,
-) -> Result<(), Refusal> {
-    let name = name.text();
-    let found = find(&Table::open(&DIVISION, Lock::Read)?, budget);
-    let Some(found) = found else {
-        let lines = Table::open(&PERIOD_SPENT, Lock::Read)?;
-        return match charged.is_some() || period_lines::has_lines(&lines, budget) {
-            true => Err(errors::periods_unknown(&name)),
-            false => Ok(()),
-        };
-    };
-    if found.is_twice && Defence::Lines.stands() {
-        return Err(errors::periods_unknown(&name));
-    }
-    if found.uncommitted && Defence::Committed.stands() {
-        return Err(errors::periods_not_committed(function, &name));
-    }
-    let Some(periods) = found.division.periods() else {
-        return Err(errors::periods_unknown(&name));
-    };
-    match charged {
-        _ if !Defence::Periods.stands() => Ok(()),
-        None => Err(errors::by_period(function, &name, &periods)),
-        Some(charged) if charged.periods != periods => {
-            Err(errors::other_periods(function, &name, &periods))
-        }
-        Some(charged) if charged.count() > MOST_PERIODS => Err(errors::too_large(
-            &format!(
-                "{function}: the query is about {} periods, and {MOST_PERIODS} is the most",
-                charged.count()
-            ),
-            "Nothing was spent. Ask about a shorter time, as in WHERE day >= '2026-01-01' AND day < '2026-04-01'.",
-        )),
-        Some(_) => Ok(()),
-    }
-}
-
-/// Cuts a budget into periods, from now on; `None`: that it is not cut. It is a part of the transaction, and nothing is
-/// charged until that ends.
-///
-/// # Errors
-/// It is cut otherwise, or nobody knows what was spent of its periods.
-pub fn divide(
-    function: &'static str,
-    name: &Name,
-    periods: Option<&Periods>,
-) -> Result<(), Refusal> {
-    let budget = Budget::owned(function, name)?.id;
-    let known = find(&Table::open(&DIVISION, Lock::Read)?, budget);
-    let is = known.map(|known| known.division.periods());
-    match (is, periods) {
-        (None, None) => return Ok(()),
-        (Some(Some(is)), Some(periods)) if is == *periods => return Ok(()),
-        (Some(Some(is)), None) => return Err(errors::by_period(function, &name.text(), &is)),
-        (Some(Some(is)), Some(_)) => {
-            return Err(errors::other_periods(function, &name.text(), &is));
-        }
-        (Some(None), _) => return Err(errors::periods_unknown(&name.text())),
-        (None, Some(_)) => {}
-    }
-    let periods = periods.expect("it was looked at");
-    // Nobody charges until this transaction ends: what is charged then sees the row.
-    let spent = Table::open(&SPENT, Lock::Alone)?;
-    let table = Table::open(&DIVISION, Lock::Alone)?;
-    if find(&table, budget).is_some() {
-        return Err(errors::ledger_locked());
-    }
-    let lines = Table::open(&PERIOD_SPENT, Lock::Read)?;
-    if period_lines::has_lines(&lines, budget) {
-        return Err(errors::spent_unknown(&name.text()));
-    }
-    drop(spent);
-    let division = Division {
-        budget,
-        charges: 0,
-        every: match periods.every() {
-            Every::Months(months) => [i64::from(months), 0],
-            Every::Days(days) => [0, i64::from(days)],
-        },
-        at: session::now(),
-        since: periods.since() as i32,
-    };
-    rows::insert(&table, &DIVISION, &division.values());
-    Ok(())
-}
-
 /// Puts the division of a budget in order, where rows were lost or loaded twice: one row, with as many charges as the
 /// lines that are there. `false` if it is not cut into periods, as far as anyone knows.
 pub fn restore(budget: i64, charges: i64) -> Result<bool, Refusal> {
@@ -273,9 +185,4 @@ pub fn restore(budget: i64, charges: i64) -> Result<bool, Refusal> {
     };
     rows::insert(&table, &DIVISION, &division.values());
     Ok(true)
-}
-
-/// What stands in a message for the period that has no room.
-pub fn named(first_day: i32) -> String {
-    format!("the period from {} of ", text_of(i64::from(first_day)))
 }

@@ -19,6 +19,7 @@ mod home;
 mod lock_order;
 pub mod pages;
 mod period_lines;
+pub mod periods;
 mod replication;
 mod restore;
 pub mod rows;

@@ -1,7 +1,7 @@
 //! The lines of a budget that is cut into periods: what was spent of each period, by one role or by all together. They
 //! are made at the first charge of a period, changed in place, and locked behind those of the budget itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::Oid;
@@ -11,7 +11,7 @@ use crate::ledger::defence::Defence;
 use crate::ledger::division::{self, Charged, Division};
 use crate::ledger::errors::{self, Refusal};
 use crate::ledger::pages::{self, Change, Extending, Locked, RowPlace, Tuple};
-use crate::ledger::rows::{self, Value};
+use crate::ledger::rows::Value;
 use crate::ledger::tables::{DIVISION, Lock, PERIOD_SPENT, Table};
 
 /// How many bytes a line has in its row.
@@ -20,7 +20,7 @@ const BYTES: usize = 48;
 /// The most pages of lines that one charge changes: a record of the WAL has some more.
 const MOST_PAGES: usize = 24;
 
-/// Whose line it is, and of which period.
+/// Whose line it is, and for what period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LineKey {
     pub budget: i64,
@@ -38,7 +38,7 @@ pub struct Line {
 }
 
 impl Line {
-    fn new(key: LineKey) -> Self {
+    pub fn new(key: LineKey) -> Self {
         Self {
             key,
             spent: Spent::default(),
@@ -91,7 +91,7 @@ impl Line {
         bytes
     }
 
-    fn values(&self) -> [Value; 7] {
+    pub fn values(&self) -> [Value; 7] {
         [
             Value::Integer(self.key.budget),
             Value::Integer(self.spent.epsilon),
@@ -103,7 +103,7 @@ impl Line {
         ]
     }
 
-    fn plus(&self, spent: &Spent, charges: i64) -> Self {
+    pub fn plus(&self, spent: &Spent, charges: i64) -> Self {
         Self {
             key: self.key,
             spent: self.spent.plus(spent),
@@ -150,7 +150,7 @@ impl Tables {
 }
 
 /// What one look at all lines of a budget finds.
-struct Found {
+pub struct Found {
     /// The charges of its division, which are looked at first.
     charges: i64,
     lines: BTreeMap<LineKey, (RowPlace, Line)>,
@@ -160,7 +160,7 @@ struct Found {
 }
 
 impl Found {
-    fn look(tables: &Tables, budget: i64) -> Self {
+    pub fn look(tables: &Tables, budget: i64) -> Self {
         let division = division::find(&tables.divisions, budget);
         let mut found = Self {
             charges: division.map_or(0, |found| found.division.charges),
@@ -196,7 +196,7 @@ impl Found {
         charges < self.charges || !all.all(|(_, line)| roles[&line.key.first_day].covers(line))
     }
 
-    fn line(&self, key: LineKey) -> Line {
+    pub fn line(&self, key: LineKey) -> Line {
         self.lines
             .get(&key)
             .map_or(Line::new(key), |(_, line)| *line)
@@ -228,7 +228,7 @@ fn keys(budget: i64, role: Oid, charged: &Charged) -> Vec<LineKey> {
 ///
 /// # Errors
 /// The ledger does not know what was spent.
-fn looked_at(
+pub fn looked_at(
     tables: &Tables,
     name: &str,
     budget: i64,
@@ -463,109 +463,4 @@ impl<'a> Lines<'a> {
         let lines = lines.map(move |(page, place, bytes)| change(*page, *place, bytes));
         divisions.chain(lines)
     }
-}
-
-/// What was spent of a period, by all together or by a role.
-pub fn spent(budget: i64, first_day: i32, role: Oid) -> Result<Spent, Refusal> {
-    let tables = Tables::open()?;
-    let key = LineKey {
-        budget,
-        first_day,
-        role: role.to_u32(),
-    };
-    Ok(Found::look(&tables, budget).line(key).spent)
-}
-
-/// The first period that has no room for an amount, for all together or for the role, beside what was spent of the budget
-/// itself. Nothing is locked, and no line is made.
-pub fn without_room(
-    name: &str,
-    budget: i64,
-    charged: &Charged,
-    amount: &Spent,
-    accounts: [(Oid, Spent, Option<&Promise>); 2],
-) -> Result<Option<(usize, i32)>, Refusal> {
-    let tables = Tables::open()?;
-    let found = looked_at(&tables, name, budget, charged)?;
-    for first_day in charged.first_days() {
-        for (i, (role, beside, promise)) in accounts.iter().enumerate() {
-            let key = LineKey {
-                budget,
-                first_day,
-                role: role.to_u32(),
-            };
-            let sum = found.line(key).spent.plus(beside).plus(amount);
-            if promise.is_some_and(|promise| !promise.limit.allows(&sum)) {
-                return Ok(Some((i, first_day)));
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// Puts the lines of a budget in order, where rows were lost or loaded twice: each once, with the largest numbers that
-/// are known; what no role is known to have spent is the payer's. Where nobody knows how the budget was cut, they go. What
-/// they come to at most then, by all together and by each role.
-pub fn restore(budget: i64, payer: Oid) -> Result<Vec<(Oid, Spent)>, Refusal> {
-    let table = Table::open(&PERIOD_SPENT, Lock::Alone)?;
-    let mut lines: BTreeMap<LineKey, Line> = BTreeMap::new();
-    rows::each(&table, &PERIOD_SPENT, |row| {
-        if row.integer(0) != budget {
-            return;
-        }
-        let key = LineKey {
-            budget,
-            first_day: row.day(6),
-            role: row.oid(5).to_u32(),
-        };
-        let spent = Spent {
-            epsilon: row.integer(1),
-            rho: row.integer(2),
-            delta: row.integer(3),
-        };
-        let line = lines.entry(key).or_insert(Line::new(key));
-        line.spent = line.spent.at_least(&spent);
-        line.charges = line.charges.max(row.integer(4));
-    });
-    // The line of all together, and those of the roles, come to the same.
-    let days: BTreeSet<i32> = lines.keys().map(|key| key.first_day).collect();
-    for first_day in days {
-        let key = |role| LineKey {
-            budget,
-            first_day,
-            role,
-        };
-        let (first, last) = (key(1), key(u32::MAX));
-        let mut roles = Line::new(key(0));
-        for (_, line) in lines.range(first..=last) {
-            roles = roles.plus(&line.spent, line.charges);
-        }
-        let all = lines.entry(key(0)).or_insert(roles);
-        all.spent = all.spent.at_least(&roles.spent);
-        all.charges = all.charges.max(roles.charges);
-        let (rest, charges) = (roles.spent.rest_of(&all.spent), all.charges - roles.charges);
-        if rest != Spent::default() || charges > 0 {
-            let key = key(payer.to_u32());
-            let line = lines.entry(key).or_insert(Line::new(key));
-            *line = line.plus(&rest, charges);
-        }
-    }
-    let charges = lines.values().filter(|line| line.key.role == 0);
-    let charges = charges.fold(0_i64, |sum, line| sum.saturating_add(line.charges));
-    rows::delete(&table, &PERIOD_SPENT, |row| row.integer(0) == budget);
-    if division::restore(budget, charges)? {
-        for line in lines.values() {
-            rows::insert(&table, &PERIOD_SPENT, &line.values());
-        }
-        return Ok(Vec::new());
-    }
-    let mut most: BTreeMap<u32, Spent> = BTreeMap::new();
-    for line in lines.values() {
-        let held = most.entry(line.key.role).or_default();
-        *held = held.at_least(&line.spent);
-    }
-    let most = most.into_iter();
-    Ok(most
-        .map(|(role, spent)| (Oid::from_u32(role), spent))
-        .collect())
 }

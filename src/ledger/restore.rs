@@ -12,7 +12,7 @@ use crate::ledger::balances;
 use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::charge::TEXT_BYTES;
 use crate::ledger::errors::{self, Refusal};
-use crate::ledger::period_lines;
+use crate::ledger::periods;
 use crate::ledger::rows::{self, Row, Text, Value};
 use crate::ledger::session;
 use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
@@ -146,8 +146,8 @@ pub fn restore(
     let audit = Table::open(&CHARGE, Lock::Add)?;
     let mut known = Known::read(budget, &spent, &audit);
     let payer = role.unwrap_or_else(session::role);
-    // What was spent of periods of which nobody knows any more counts in all of them.
-    for (role, spent) in period_lines::restore(budget, session::role())? {
+    // What was spent of periods that nobody knows any more counts in all of them.
+    for (role, spent) in periods::restore(budget, session::role())? {
         let line = known.line(role, spent, 0);
         match role {
             Oid::INVALID => known.all = Some(known.all.map_or(line, |all| all.plus(&line))),
