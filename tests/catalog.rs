@@ -55,7 +55,8 @@ const GATE: &[&str] = &[
     "dp_declare(regclass,text,text[])",
     "dp_cost(text,double precision)",
     "dp_disallow(regclass,regrole)",
-    "dp_protect(regclass,text,text,integer,integer,double precision,double precision,boolean,interval,integer,text)",
+    "dp_protect(regclass,text,text,integer,integer,double precision,double precision,boolean,interval,integer,text,\
+     text,interval,date)",
     "dp_unprotect(regclass)",
     "dp_create_view(regclass,text)",
 ];

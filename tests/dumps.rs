@@ -131,6 +131,53 @@ fn a_dump_keeps_what_was_spent() {
     run(&mut client, &format!("DROP DATABASE {copy}"));
 }
 
+/// What was spent of periods, how the budget is cut, and the policy of the table: all goes on where it was.
+#[test]
+fn a_dump_keeps_what_was_spent_of_periods() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    run(
+        &mut client,
+        &format!(
+            "CREATE TABLE visit (patient int NOT NULL, day date); \
+             INSERT INTO visit SELECT p, '2025-02-03' FROM generate_series(1, 50) p; \
+             SELECT dp_set_budget('b', 60, 0); \
+             SELECT dp_protect('visit', 'patient', 'b', query_eps => 20, reuse => '0', \
+                 period => 'day', every => '1 month', since => '2025-01-01'); \
+             SELECT dp_allow('visit', '{0}'); ALTER ROLE {0} SET session_preload_libraries = 'dp_mean'",
+            role.name()
+        ),
+    );
+    let ask = "SELECT count(*) FROM visit WHERE day >= '2025-02-01' AND day < '2025-04-01'";
+    for _ in 0..2 {
+        run(&mut role.connect(), ask);
+    }
+    let (copy, mut restored) = restore(&mut client, &database);
+    for view in [
+        "dp_budget_periods",
+        "dp_ledger",
+        "dp_budgets",
+        "dp_policies",
+    ] {
+        let sql = format!(
+            "SELECT coalesce(string_agg((to_jsonb(v) - 'columns')::text, E'\\n' ORDER BY v::text), '') FROM {view} v"
+        );
+        let (before, after): (String, String) =
+            (value(&mut client, &sql), value(&mut restored, &sql));
+        assert!(before.contains("2025-0") || view == "dp_budgets", "{view}");
+        assert_eq!(before, after, "{view}");
+    }
+    run(&mut restored, "SELECT dp_continue_budget('b', 0, 0)");
+    let asked = format!("SET ROLE {}; {ask}", role.name());
+    run(&mut restored, &asked);
+    past_limit(&refused(&mut restored, &asked));
+    run(&mut restored, "RESET ROLE");
+    let charged = "SELECT charges FROM dp_mean.budget_period";
+    assert_eq!(value::<i64>(&mut restored, charged), 6);
+    drop(restored);
+    run(&mut client, &format!("DROP DATABASE {copy}"));
+}
+
 /// Where a dump is restored, tables and roles have other numbers, and may have those of some that are gone here.
 #[test]
 fn a_dump_keeps_policies_and_no_permission_of_what_is_gone() {
