@@ -62,6 +62,9 @@ accountant:     ## the ledger's totals against Google's dp-accounting (from PyPI
 estimates:      ## 22 estimates of real data (from PyPI) at the price of a hundred questions: how many are useful, before and now
 	@scripts/estimates
 
+bench-period:  ## a dashboard that slides over 24 months, with a budget for each and with one for all
+	@scripts/bench-period
+
 bench-budget:   ## how far a budget goes: charts of a dashboard until one is refused, before Gaussian accounting and now
 	@scripts/bench-budget
 

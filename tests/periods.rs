@@ -468,6 +468,54 @@ fn what_puts_periods_together_is_refused() {
     );
 }
 
+/// The same question has the same answer, and costs nothing; one about other periods is another question. A view asks the
+/// same, on the account of who reads it.
+#[test]
+fn an_answer_is_given_again_for_the_same_periods() {
+    let (database, _client) = session(Build::Release);
+    let role = Role::new(&database);
+    let mut owner = by(&database, "day", "1 month", &role);
+    run(
+        &mut owner,
+        "SELECT dp_protect('visit', 'patient', 'patients', query_eps => 0.5, period => 'day', every => '1 month', \
+         since => '2025-01-01'); SELECT dp_create_view('visit', 'shown')",
+    );
+    let mut analyst = role.connect();
+    let charges = "SELECT coalesce(sum(charges), 0)::bigint FROM dp_budgets WHERE role IS NULL";
+    let asks = [
+        "SELECT count(*) FROM visit WHERE day >= '2025-02-01' AND day < '2025-03-01'",
+        "SELECT count(*) AS n FROM shown v WHERE v.day >= '2025-02-01' AND v.day < '2025-03-01'",
+        "SELECT count(*) FROM visit WHERE day BETWEEN '2025-02-01' AND '2025-03-01'",
+    ];
+    let first: i64 = value(&mut analyst, asks[0]);
+    assert_eq!(value::<i64>(&mut owner, charges), 1);
+    for _ in 0..3 {
+        assert_eq!(value::<i64>(&mut analyst, asks[0]), first);
+    }
+    let free =
+        |sql: &str| format!("SELECT concat_ws(' ', free, periods, unit) FROM dp_cost($q${sql}$q$)");
+    assert_eq!(
+        value::<String>(&mut analyst, &free(asks[0])),
+        "t 1 person-month"
+    );
+    assert_eq!(
+        value::<String>(&mut analyst, &free(asks[2])),
+        "f 2 person-month"
+    );
+    run(&mut analyst, asks[1]);
+    assert_eq!(
+        value::<String>(&mut analyst, &free(asks[1])),
+        "t 1 person-month"
+    );
+    run(&mut analyst, asks[2]);
+    assert_eq!(value::<i64>(&mut owner, charges), 2);
+    let policy = "SELECT concat_ws(' ', unit, period, every, since) FROM dp_policies";
+    assert_eq!(
+        value::<String>(&mut analyst, policy),
+        "patient day 1 mon 2025-01-01"
+    );
+}
+
 #[test]
 fn periods_that_may_be_rolled_back_are_not_charged() {
     let (database, mut client) = session(Build::Release);

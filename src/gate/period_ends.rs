@@ -1,5 +1,5 @@
-//! The time that the rows of a query can be in, as constant conditions of WHERE on the column of the period say. Nothing is
-//! private that depends on it: rows outside of what is paid for are left out. It only says what has to be paid.
+//! The time that the rows of a query can be in, as constant conditions of WHERE on the column of the period say. It says
+//! what has to be paid, and no more: rows outside of what is paid are left out, whatever the conditions are.
 
 use dp_core::privacy::periods::{Every, Periods};
 use pgrx::pg_sys::{self, Datum, Node, NodeTag, Oid, Var};

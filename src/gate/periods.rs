@@ -1,5 +1,5 @@
-//! Tables by period: the privacy unit is a person's rows of one period, and takes the place of the person everywhere. What
-//! puts rows of several periods together is refused.
+//! Tables by period: the privacy unit is a person's rows of one period, and takes the place of the person everywhere.
+//! What puts rows of several periods together is refused.
 
 use pgrx::pg_sys::{self, FuncExpr, Node, Oid, Query, Var};
 
@@ -88,8 +88,8 @@ pub fn is_unit_type(kind: Oid) -> bool {
     .contains(&kind)
 }
 
-/// Whether rows with the same value of a key are of one period: it is the column, or the start of its day, or of its month
-/// where periods are months.
+/// Whether rows with the same value of a key are of one period: it is the column, or the start of its day, or of its
+/// month where periods are months.
 pub fn is_of_one<'t>(
     key: Ref<'t, Node>,
     period: &Period,
