@@ -128,4 +128,4 @@ help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
 .PHONY: all demo test test-citus test-crash test-moved test-extensions test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench \
-	accountant estimates bench-charges bench-planning bench-budget bench-tpch bench-citus bench-18 bench-peers audit audit-deps mutations mutants editor docs figures install uninstall package reproducible clean help
+	accountant estimates bench-charges bench-planning bench-budget bench-period bench-tpch bench-citus bench-18 bench-peers audit audit-deps mutations mutants editor docs figures install uninstall package reproducible clean help
