@@ -14,6 +14,9 @@ use crate::ledger::pages::{self, Change, Extending, Locked, RowPlace, Tuple};
 use crate::ledger::rows::Value;
 use crate::ledger::tables::{DIVISION, Lock, PERIOD_SPENT, Table};
 
+#[cfg(feature = "pg_test")]
+pub mod tests;
+
 /// How many bytes a line has in its row.
 const BYTES: usize = 48;
 

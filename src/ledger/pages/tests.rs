@@ -50,6 +50,8 @@ pub fn entry_tuple(table: &Table, query: usize) -> Tuple {
         Value::Boolean(false),
         Value::Text(Text::new(b"")),
         Value::Text(Text::new(&vec![b'q'; query])),
+        Value::Integer(0),
+        Value::Day(0),
     ];
     Tuple::new(table, &CHARGE, &values)
 }
@@ -108,12 +110,15 @@ fn a_tuple_takes_what_its_columns_take() {
     let spent = scratch(&SPENT, c"scratch_spent");
     assert_eq!(line_tuple(&spent, 1, 2).size(), HEAD + BYTES);
     let audit = scratch(&CHARGE, c"scratch_charge");
-    // Numbers, the flags, an empty text. A text of more than 126 bytes has a head of 4 bytes at a multiple of 4.
-    for query in [0, 1, 126] {
-        assert_eq!(entry_tuple(&audit, query).size(), HEAD + 54 + 1 + 1 + query);
+    // Numbers, the flags, an empty text. A text of more than 126 bytes has a head of 4 bytes at a multiple of 4. Behind
+    // the texts a number at a multiple of 8, and a day.
+    for query in [0_usize, 1, 126] {
+        let texts = (54 + 1 + 1 + query).next_multiple_of(8);
+        assert_eq!(entry_tuple(&audit, query).size(), HEAD + texts + 12);
     }
-    for query in [127, 500, 1000] {
-        assert_eq!(entry_tuple(&audit, query).size(), HEAD + 56 + 4 + query);
+    for query in [127_usize, 500, 1000] {
+        let texts = (56 + 4 + query).next_multiple_of(8);
+        assert_eq!(entry_tuple(&audit, query).size(), HEAD + texts + 12);
     }
 }
 
@@ -169,18 +174,18 @@ fn a_full_page_is_followed_by_a_new_one() {
 #[pg_test]
 fn the_last_bytes_of_a_page_are_used() {
     let audit = scratch(&CHARGE, c"scratch_charge");
-    // Seven entries of 1088 bytes, with 4 for each, leave 524: an entry of 520 fits, and one of 528 does not.
+    // Seven entries of 1104 bytes, with 4 for each, leave 412: an entry of 408 fits, and one of 416 does not.
     let size = |tuple: &Tuple| tuple.size().next_multiple_of(8);
     let long = entry_tuple(&audit, 1000);
-    assert_eq!(size(&long), 1088);
+    assert_eq!(size(&long), 1104);
     for _ in 0..7 {
         assert_eq!(append(&audit, &long), 0);
     }
-    let over = entry_tuple(&audit, 437);
-    assert_eq!(size(&over), 528);
+    let over = entry_tuple(&audit, 309);
+    assert_eq!(size(&over), 416);
     assert!(Locked::with_room(&audit, std::slice::from_ref(&over)).is_none());
-    let fits = entry_tuple(&audit, 436);
-    assert_eq!(size(&fits), 520);
+    let fits = entry_tuple(&audit, 308);
+    assert_eq!(size(&fits), 408);
     assert_eq!(append(&audit, &fits), 0);
     assert_eq!(append(&audit, &over), 1);
     assert_eq!(value("SELECT count(*) FROM dp_mean.scratch_charge"), 9);

@@ -5,7 +5,9 @@ use std::ffi::CStr;
 
 use pgrx::pg_sys::{self, LOCKMODE};
 
-use crate::ledger::tables::{BUDGET, CHARGE, HISTORY, Lock, PROMISE, SPENT, Shape, Table};
+use crate::ledger::tables::{
+    BUDGET, CHARGE, DIVISION, HISTORY, Lock, PERIOD_SPENT, PROMISE, SPENT, Shape, Table,
+};
 use crate::pg::test_helpers::sql;
 
 /// A new table of this shape, which goes with the check.
@@ -56,7 +58,9 @@ fn every_table_of_the_ledger_has_its_shape() {
         (&PROMISE, 13),
         (&HISTORY, 13),
         (&SPENT, 10),
-        (&CHARGE, 12),
+        (&CHARGE, 14),
+        (&DIVISION, 6),
+        (&PERIOD_SPENT, 7),
     ] {
         assert_eq!(shape.width(), width);
         assert_eq!(shape.columns().count(), width);
