@@ -33,6 +33,7 @@ COMMENT ON COLUMN dp_stats.refused_charges IS 'Refusals for want of budget (5340
 COMMENT ON COLUMN dp_stats.refused_arguments IS
     'Refusals of an argument, or of a name (22023, 42804, 42704).';
 COMMENT ON COLUMN dp_stats.unavailable IS
-    'What could not be had: a lock, a standby, memory, randomness (55000, 55P03, 25006, 53200, 58000).';
+    'What could not be had: a budget that is closed or may lack charges, a lock, a standby, memory, randomness '
+    '(55000, 55P03, 25006, 53200, 58000).';
 COMMENT ON COLUMN dp_stats.internal_errors IS 'Mistakes of ours, and ledgers that were damaged (XX000, XX001).';
 COMMENT ON COLUMN dp_stats.since IS 'When the server began to count.';

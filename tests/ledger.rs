@@ -547,6 +547,12 @@ fn a_budget_is_closed_and_not_deleted() {
     }
     let sql = "SELECT closed AND spent_epsilon = 0.5 AND left_epsilon = 0 FROM dp_budgets WHERE role IS NULL";
     assert!(value::<bool>(&mut client, sql));
+    // A charge that it refuses is counted, and noted once a minute, like one that has no room.
+    refused(&mut client, "SELECT dp_charge('b', 0.25, 0)");
+    let sql = "SELECT refused FROM dp_budgets WHERE role IS NULL";
+    assert_eq!(value::<i64>(&mut client, sql), 2);
+    let sql = "SELECT array_agg(epsilon) FROM dp_ledger WHERE refused";
+    assert_eq!(value::<Vec<f64>>(&mut client, sql), [0.1]);
 }
 
 #[test]

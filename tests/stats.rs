@@ -95,6 +95,24 @@ fn each_event_is_counted_in_its_database() {
         adds("SELECT count(*) FROM visits"),
         events(&[("refused_charges", 1)])
     );
+    // A closed budget is not there to be charged: neither by a query nor by hand.
+    run(&mut owner, "SELECT dp_close_budget('b')");
+    assert_eq!(
+        adds("SELECT count(*) FROM visits"),
+        events(&[("unavailable", 1)])
+    );
+    run(
+        &mut owner,
+        &format!(
+            "SELECT dp_set_budget('c', 1, 0), dp_close_budget('c');
+             SELECT dp_set_budget_owner('c', '{analyst}');
+             GRANT EXECUTE ON FUNCTION dp_charge(text, float8, float8) TO {analyst}"
+        ),
+    );
+    assert_eq!(
+        adds("SELECT dp_charge('c', 0.5, 0)"),
+        events(&[("unavailable", 1)])
+    );
     let per_second = format!(
         "SELECT charges_per_second > 0 AND charges_per_second <= charges AND since < now() \
          FROM dp_stats WHERE database = '{name}'"

@@ -122,9 +122,6 @@ fn accounts(request: &Request) -> Result<[Account; 2], Refusal> {
     if all.uncommitted || own.is_some_and(|own| own.uncommitted) {
         return Err(errors::limit_not_committed(function, &name.text()));
     }
-    if all.closed {
-        return Err(errors::budget_closed(function, &name.text()));
-    }
     let [of_all, of_role] = keys;
     Ok([
         Account {
@@ -136,6 +133,17 @@ fn accounts(request: &Request) -> Result<[Account; 2], Refusal> {
             promise: own,
         },
     ])
+}
+
+/// That the budget is not closed, which [`accounts`] does not ask.
+fn open(request: &Request, accounts: &[Account; 2]) -> Result<(), Refusal> {
+    match accounts[0].promise {
+        Some(Promise { closed: true, .. }) => {
+            let name = request.budget.text();
+            Err(errors::budget_closed(request.function, &name))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Spends, for good: it is on disk when this returns. What is refused is noted, and spends nothing.
@@ -151,24 +159,35 @@ pub fn charge_all(requests: &[Request]) -> Result<(), Refusal> {
             "Nothing was spent. Ask about fewer of them at a time.",
         ));
     }
-    let accounts = requests.iter().map(|request| {
-        let accounts = accounts(request)?;
-        // What was charged elsewhere was within a limit there, or not.
-        let is_limited = !matches!(request.payer, Payer::Elsewhere);
-        Ok(accounts.map(|account| Account {
-            promise: account.promise.filter(|_| is_limited),
-            ..account
-        }))
-    });
+    let accounts = requests.iter().map(accounts);
     let accounts = accounts.collect::<Result<Vec<_>, _>>()?;
     let spent = Table::open(&SPENT, Lock::Change)?;
     let audit = Table::open(&CHARGE, Lock::Change)?;
+    for (request, accounts) in requests.iter().zip(&accounts) {
+        if let Err(refusal) = open(request, accounts) {
+            // Nothing is noted where lines are lost.
+            if places(request, accounts, &spent).is_ok() {
+                note(request, accounts[1].key, &spent, &audit);
+            }
+            return Err(refusal);
+        }
+    }
+    let accounts = requests.iter().zip(accounts).map(|(request, accounts)| {
+        // What was charged elsewhere was within a limit there, or not.
+        let is_limited = !matches!(request.payer, Payer::Elsewhere);
+        accounts.map(|account| Account {
+            promise: account.promise.filter(|_| is_limited),
+            ..account
+        })
+    });
+    let accounts = Vec::from_iter(accounts);
     spend(requests, &accounts, &spent, &audit)
 }
 
 /// Whether the charge would fit now, as an error if not. It spends nothing, and holds nothing for later.
 pub fn check(request: &Request) -> Result<(), Refusal> {
     let accounts = accounts(request)?;
+    open(request, &accounts)?;
     let spent = Table::open(&SPENT, Lock::Change)?;
     places(request, &accounts, &spent)?;
     check_home(request, &accounts)?;
