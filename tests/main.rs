@@ -24,6 +24,7 @@ mod every_call;
 mod forms;
 mod gate_attacks;
 mod groups;
+mod headlines;
 mod histogram;
 mod homes;
 mod hot_path;
