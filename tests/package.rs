@@ -1,7 +1,9 @@
 //! What packages say of the extension: META.json, as PGXN's specification has it (https://pgxn.org/spec/), the spec file of
 //! RPMs, and the one version that all of them name.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 use dp_mean_tests::{Build, session};
 
@@ -20,7 +22,7 @@ fn behind<'a>(text: &'a str, word: &str) -> &'a str {
 }
 
 /// What META.json must be, each a condition on `m`.
-const RULES: [(&str, &str); 16] = [
+const RULES: [(&str, &str); 18] = [
     (
         "the keys that must be there",
         "m ?& '{name,version,abstract,maintainer,license,provides,meta-spec}'",
@@ -60,6 +62,17 @@ const RULES: [(&str, &str); 16] = [
     (
         "its abstract",
         "m #>> '{provides,dp_mean,abstract}' = m ->> 'abstract'",
+    ),
+    (
+        "resources, each an object of addresses",
+        "(m -> 'resources') - '{homepage,bugtracker,repository}'::text[] = '{}' \
+          AND m #>> '{resources,homepage}' ~ '^https?://' AND m #>> '{resources,bugtracker,web}' ~ '^https?://' \
+          AND (m #> '{resources,bugtracker}') - '{web,mailto}'::text[] = '{}'",
+    ),
+    (
+        "a repository of a known kind",
+        "m #>> '{resources,repository,url}' ~ '^(https?|git)://' AND m #>> '{resources,repository,type}' = 'git' \
+         AND (m #> '{resources,repository}') - '{url,web,type}'::text[] = '{}'",
     ),
     (
         "a status",
@@ -102,6 +115,106 @@ fn meta_json_is_as_pgxn_says() {
     let sql = "SELECT m #>> '{provides,dp_mean,docfile}' FROM (SELECT $1::text::jsonb) AS meta (m)";
     let docfile: String = client.query_one(sql, &[&meta]).expect("a file").get(0);
     assert!(repository().join(&docfile).exists(), "no {docfile}");
+}
+
+/// The crates that are linked in, as cargo knows them, by name and version.
+fn linked() -> BTreeSet<String> {
+    let mut crates = BTreeSet::new();
+    for target in ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"] {
+        let tree = Command::new(env!("CARGO"))
+            .current_dir(repository())
+            .args(["tree", "--locked", "--offline", "--package", "dp_mean"])
+            .args(["--edges", "normal,no-proc-macro", "--target", target])
+            .args(["--prefix", "none", "--format", "{p}"])
+            .output()
+            .expect("cargo tree");
+        assert!(tree.status.success(), "{tree:?}");
+        for line in String::from_utf8_lossy(&tree.stdout).lines() {
+            let line = line.trim_end_matches(" (*)");
+            // Those of this repository have a path behind.
+            if let Some((name, version)) = line.split_once(" v")
+                && !version.contains('(')
+            {
+                crates.insert(format!("{name} {version}"));
+            }
+        }
+    }
+    crates
+}
+
+/// The licences of others that go with a package are those of the crates in it: `scripts/licenses` writes them.
+#[test]
+fn the_licences_are_of_the_crates_that_are_linked_in() {
+    let file = read("packaging/third-party-licenses.txt");
+    let (of_crates, of_rust) = file
+        .split_once("\n# Rust's standard library\n")
+        .expect("Rust's own part");
+    assert!(of_rust.contains("The Rust Project Developers"));
+    let mut named = BTreeSet::new();
+    for line in of_crates.lines() {
+        // NAME VERSION: LICENCE, ADDRESS
+        if let Some((of, licence)) = line.split_once(": ")
+            && licence.contains(", https://")
+        {
+            named.insert(of.to_owned());
+        }
+    }
+    let linked = linked();
+    assert!(linked.len() > 40, "{linked:?}");
+    assert_eq!(named, linked, "run scripts/licenses");
+    // Each has a text below, and a package says them all.
+    for of in &named {
+        let text = format!("\n{of}, ");
+        assert!(of_crates.contains(&text), "no text of {of}");
+    }
+    let together = behind(&file, "License: ");
+    assert_eq!(
+        behind(&read("packaging/rpm/dp_mean.spec"), "License:"),
+        together
+    );
+    for (package, takes) in [
+        ("scripts/package", "packaging/third-party-licenses.txt"),
+        (
+            "packaging/rpm/dp_mean.spec",
+            "%license LICENSE packaging/third-party-licenses.txt",
+        ),
+        (
+            "packaging/docker/Dockerfile",
+            "/dp_mean/packaging/third-party-licenses.txt",
+        ),
+    ] {
+        assert!(read(package).contains(takes), "{package}: no {takes}");
+    }
+}
+
+/// What only a maintainer knows is in one file, and the others say the same: `make project` writes them.
+#[test]
+fn the_addresses_of_the_project_are_of_one_file() {
+    let of_project = read("packaging/project");
+    let value = |name: &str| behind(&of_project, &format!("{name}=")).to_owned();
+    let (repository, reports, maintainer) =
+        (value("REPOSITORY"), value("REPORTS"), value("MAINTAINER"));
+    let meta = read("META.json");
+    for (page, says) in [
+        ("Cargo.toml", format!("\nrepository = \"{repository}\"\n")),
+        ("SECURITY.md", format!("\n    {reports}\n")),
+        ("packaging/rpm/dp_mean.spec", format!(" {repository}\n")),
+        ("packaging/rpm/dp_mean.spec", format!(" {maintainer} - ")),
+        ("META.json", format!("\"maintainer\": \"{maintainer}\"")),
+        ("META.json", format!("\"web\": \"{repository}/issues\"")),
+        ("META.json", format!("\"url\": \"{repository}.git\"")),
+    ] {
+        assert!(
+            read(page).contains(&says),
+            "{page}: no {says:?}; run: make project"
+        );
+    }
+    // And no other address of it, as of a repository that was moved.
+    assert_eq!(
+        meta.matches("://").count(),
+        meta.matches(&repository).count() + 1,
+        "{meta}"
+    );
 }
 
 #[test]
