@@ -2,7 +2,7 @@
 #
 # PG_CONFIG=/path/to/pg_config, or PG=15, chooses the PostgreSQL; otherwise the newest one installed.
 
-export PG PG_CONFIG DESTDIR TESTS ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED STATEMENTS STATES SCALE
+export PG PG_CONFIG DESTDIR prefix TESTS ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED STATEMENTS STATES SCALE
 
 all:            ## build the library (the default)
 	@scripts/build
@@ -108,17 +108,26 @@ docs:           ## docs/reference.md and the tables of docs/quick-reference.md, 
 figures:        ## the figures of docs/figures.md, from the mechanisms: FIGURES="kamath-1 lebeda-3" are two of them
 	@scripts/figures $(FIGURES)
 
-install:        ## into PG_CONFIG's directories; honours DESTDIR
+install:        ## into PG_CONFIG's directories, or those of prefix=/usr/local/extra (PostgreSQL 18); honours DESTDIR
 	@scripts/install
 
 uninstall:      ## what install put there
 	@scripts/install --remove
+
+installcheck:   ## whether what is installed works, in a database of its own on the server that PGHOST and PGPORT name
+	@scripts/installcheck
 
 package:        ## a .deb for the local PostgreSQL, tried on a throw-away server
 	@scripts/package
 
 reproducible:   ## whether two builds of the same source give the same library, as packages have it; minutes
 	@scripts/reproducible
+
+release-check:  ## what must hold before a release; 15 minutes, in target/ alone: STEPS="names licences" are some of it
+	@scripts/release-check $(STEPS)
+
+project:        ## writes the addresses of packaging/project into the files that name them
+	@scripts/project
 
 clean:          ## everything that was built or downloaded
 	@scripts/test-some --forget
@@ -128,4 +137,4 @@ help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
 .PHONY: all demo test test-citus test-crash test-moved test-extensions test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench \
-	accountant estimates bench-charges bench-planning bench-budget bench-period bench-tpch bench-citus bench-18 bench-peers audit audit-deps mutations mutants editor docs figures install uninstall package reproducible clean help
+	accountant estimates bench-charges bench-planning bench-budget bench-period bench-tpch bench-citus bench-18 bench-peers audit audit-deps mutations mutants editor docs figures install uninstall installcheck release-check project package reproducible clean help

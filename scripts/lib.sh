@@ -202,13 +202,13 @@ build() {
 
 # compile PROFILE...: several at once, as the end of each keeps one core busy and no more.
 compile() {
-	local profile job jobs=() status=0 what
+	local profile job jobs=() status=0 what by
 	trap 'kill $(jobs -p) 2>/dev/null; exit 143' TERM
 	for profile; do
 		# For tests, with the tests inside a backend: they share this library, and all that it depends on, if they are named here.
-		what=(--lib --features "pg$MAJOR")
-		[ "$profile" = release ] || what=(--lib --tests --features "pg$MAJOR,pg_test")
-		env PGRX_PG_CONFIG_PATH="$PG_CONFIG" cargo build --package "$EXTENSION" --profile "$profile" \
+		what=(--lib --features "pg$MAJOR") by=without_paths
+		[ "$profile" = release ] || what=(--lib --tests --features "pg$MAJOR,pg_test") by=
+		$by env PGRX_PG_CONFIG_PATH="$PG_CONFIG" cargo build --locked --package "$EXTENSION" --profile "$profile" \
 			--no-default-features "${what[@]}" --target-dir target &
 		jobs+=($!)
 	done
@@ -216,17 +216,31 @@ compile() {
 	return $status
 }
 
-# ship FILE: the library as packages have it, into this file, from the sources in the current directory. The same source,
-# PostgreSQL and Rust give the same bytes: the paths of this machine are not in it.
-ship() {
+# without_paths COMMAND...: runs cargo so that what it builds in the current directory names no path of this machine: the same
+# source, PostgreSQL and Rust give the same bytes.
+without_paths() {
 	local separator=$'\x1f' flags home=${CARGO_HOME:-$HOME/.cargo}
-	flags=--remap-path-prefix=$PWD=/$EXTENSION$separator--remap-path-prefix=$home=/cargo
+	flags=--remap-path-prefix=$PWD=$EXTENSION$separator--remap-path-prefix=$home=cargo
 	flags+=$separator'--cfg=poly1305_backend="soft"' # as in .cargo/config.toml, which these flags take the place of
-	quietly "building $EXTENSION $VERSION for PostgreSQL $MAJOR, to ship" env -u RUSTFLAGS PGRX_PG_CONFIG_PATH="$PG_CONFIG" \
-		CARGO_ENCODED_RUSTFLAGS="$flags" CFLAGS="-ffile-prefix-map=$PWD=/$EXTENSION -ffile-prefix-map=$home=/cargo" \
+	env -u RUSTFLAGS CARGO_ENCODED_RUSTFLAGS="$flags" CFLAGS="-ffile-prefix-map=$PWD=$EXTENSION -ffile-prefix-map=$home=cargo" "$@"
+}
+
+# no_paths LIBRARY: that it names no folder of who built it.
+no_paths() {
+	local path
+	for path in "$PWD" "$REPO" "${CARGO_HOME:-$HOME/.cargo}" "$HOME"; do
+		[ "$path" != / ] || continue
+		if grep -aqF "$path/" "$1"; then die "$1 names a folder of this machine: $path"; fi
+	done
+}
+
+# ship FILE: the library as packages have it, into this file, from the sources in the current directory.
+ship() {
+	quietly "building $EXTENSION $VERSION for PostgreSQL $MAJOR, to ship" without_paths env PGRX_PG_CONFIG_PATH="$PG_CONFIG" \
 		cargo build --locked --package "$EXTENSION" --lib --release --no-default-features --features "pg$MAJOR" --target-dir target/ship
 	install -D "target/ship/release/lib$EXTENSION.so" "$1"
 	strip --strip-unneeded "$1"
+	no_paths "$1"
 }
 
 # sql_script COMMAND FILE...: a script that only this command can run, of these files, as scripts/sql.awk puts them together.
@@ -295,7 +309,7 @@ python_packages() {
 }
 
 # python_venv REQUIREMENTS: a virtual environment with exactly these packages, made anew when the file or Python changes.
-# The file is complete, and is installed without looking for what else a package names.
+# The file is complete, with hashes (scripts/pin), and is installed without looking for what else a package names.
 python_venv() {
 	local dir
 	python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3 python3-venv
@@ -304,8 +318,8 @@ python_venv() {
 		say "fetching what $1 names from PyPI"
 		rm -rf "$dir"
 		python3 -m venv "$dir"
-		"$dir/bin/pip" install --quiet --disable-pip-version-check --no-deps --requirement "$1" >&2 ||
-			die "pip could not install $1; it needs the network and Python 3.11, and this is $("$dir/bin/python" --version)"
+		"$dir/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement "$1" >&2 ||
+			die "pip could not install $1; it needs the network and Python 3.11 to 3.13, and this is $("$dir/bin/python" --version)"
 		touch "$dir/ready"
 	fi
 	echo "$dir"
