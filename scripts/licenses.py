@@ -112,8 +112,8 @@ is made by scripts/licenses from the files that the crates have with them, and c
 
 License: {" AND ".join(["PostgreSQL", "MIT", *sorted(licences - {"MIT"})])}
 
-serde_cbor and half, which is used by it, are no longer maintained. They come with pgrx, which reads and writes types by them;
-dp_mean has no type of that kind and does not call them.
+serde_cbor is no longer maintained (RUSTSEC-2021-0127), and uses an old version of half. Both come with pgrx, which reads and
+writes types by them; dp_mean has no type of that kind, and calls neither.
 
 """
     return head + "\n".join(lines) + grouped(entries)
