@@ -49,6 +49,7 @@ mkdir -p "$ROOTS"
 # Nothing starts by itself.
 printf '#!/bin/sh\nexit 101\n' >"$EMPTY/usr/sbin/policy-rc.d"
 chmod 755 "$EMPTY/usr/sbin/policy-rc.d"
+[ -e "$EMPTY/etc/hosts" ] || echo '127.0.0.1 localhost' >"$EMPTY/etc/hosts" # as an installer makes it
 cp -a "$EMPTY" "$BUILD"
 for root in "$EMPTY" "$BUILD"; do
 	mount -t proc proc "$root/proc"
