@@ -410,6 +410,17 @@ server() {
 	server_start "$1" "${@:3}"
 }
 
+## Tests leave nothing behind
+
+# temporary: a folder for the temporary files of tests, new the first time.
+temporary() {
+	mkdir -p "$WORK/temporary"
+	echo "$WORK/temporary"
+}
+
+# left_behind: what tests have left in it.
+left_behind() { ls -A "$WORK/temporary"; }
+
 ## Tests that run inside a backend
 
 # pg_tests: the names of the `#[pg_test]`s of src/.

@@ -217,6 +217,43 @@ fn the_addresses_of_the_project_are_of_one_file() {
     );
 }
 
+/// What a script builds is what `Cargo.lock` says, and what it leaves is in the folder for temporary files that it is given.
+#[test]
+fn scripts_build_what_is_locked_and_tests_keep_to_their_folder() {
+    let mut builds = 0;
+    for entry in fs::read_dir(repository().join("scripts")).expect("the scripts") {
+        let path = entry.expect("a script").path();
+        if path.extension().is_some_and(|ending| ending != "sh") {
+            continue;
+        }
+        let script = fs::read_to_string(&path).expect("a script");
+        for line in script
+            .lines()
+            .filter(|line| !line.trim_start().starts_with('#'))
+        {
+            for verb in ["build", "test", "bench", "clippy", "install", "fetch"] {
+                let Some((_, rest)) = line.split_once(&format!("cargo {verb} ")) else {
+                    continue;
+                };
+                builds += 1;
+                assert!(rest.contains("--locked"), "{path:?}: {line}");
+            }
+        }
+    }
+    assert!(builds > 15, "{builds}");
+    let own = ["\"", "tmp"].join("/");
+    for entry in fs::read_dir(repository().join("tests")).expect("the tests") {
+        let path = entry.expect("a file").path();
+        if path.extension().is_some_and(|ending| ending == "rs") {
+            let test = fs::read_to_string(&path).expect("a test");
+            assert!(
+                !test.contains(&own),
+                "{path:?} has a folder of its own for temporary files"
+            );
+        }
+    }
+}
+
 #[test]
 fn all_packages_name_one_version() {
     let (_database, mut client) = session(Build::Release);
