@@ -415,6 +415,7 @@ server() {
 # temporary: a folder for the temporary files of tests, new the first time.
 temporary() {
 	mkdir -p "$WORK/temporary"
+	chmod 1777 "$WORK/temporary" # as that of a machine
 	echo "$WORK/temporary"
 }
 
