@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# New Debians to build and to install in, for scripts/release-debian and scripts/release-rpm, which set SUITE and ROOTS first. What comes
+# New Debian systems to build and to install in, for scripts/release-debian and scripts/release-rpm, which set SUITE and ROOTS first. What comes
 # behind the line that reads this runs in namespaces of its own: mounts and processes end with it, and the folder goes.
 
 MIRROR=${MIRROR:-http://deb.debian.org/debian}
