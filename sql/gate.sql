@@ -63,7 +63,8 @@ CREATE FUNCTION dp_protect(
 ) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_protect' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION dp_protect(
-    regclass, text, text, integer, integer, float8, float8, boolean, interval, integer, text, text, interval, date) IS
+    regclass, text, text, integer, integer, float8, float8, boolean, interval, integer, text, text, interval, date
+) IS
     'Protects a table: roles that dp_allow names, and that have no SELECT, may ask about it, and get private answers. '
     'unit is the column that names the person; budget the one that their questions are paid from, which tables about '
     'the same people share. groups and rows say in how many groups of a query a person counts at most, and for how '
@@ -137,8 +138,8 @@ COMMENT ON FUNCTION dp_cost(text, float8) IS
     'prices add up. noise has, for each mechanism that answers, and for each answer of those that are drawn together, '
     'half of the width of an interval that holds what the answer hides in 95% of releases, in its unit: of counts and '
     'sums; of means for the number of people that the call says; NULL of others. shown_from is the number of people '
-    'from which on a group is shown in half of all cases. unit is what the budget protects: person, or person-month and '
-    'the like, a person''s rows of one period, where the price is paid by each of so many periods. It spends nothing, and reads no row. Errors: 42501 if it has '
+    'from which on a group is shown in half of all cases. unit is what the budget protects: person, or person-month '
+    'and the like, a person''s rows of one period, where the price is paid by each of so many periods. It spends nothing, and reads no row. Errors: 42501 if it has '
     'no private answer. Otherwise as the query '
     'itself.';
 

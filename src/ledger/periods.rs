@@ -1,5 +1,5 @@
-//! Budgets that are cut into periods, as a whole: what may be charged to them, who cuts them, and how their lines are put in
-//! order where a restore has lost some.
+//! Budgets that are cut into periods, as a whole: what may be charged to them, who cuts them, and how their lines are
+//! put in order where a restore has lost some.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -148,8 +148,8 @@ pub fn without_room(
 }
 
 /// Puts the lines of a budget in order, where rows were lost or loaded twice: each once, with the largest numbers that
-/// are known; what no role is known to have spent is the payer's. Where nobody knows how the budget was cut, they go. What
-/// they come to at most then, by all together and by each role.
+/// are known; what no role is known to have spent is the payer's. Where nobody knows how the budget was cut, they go:
+/// what they come to at most, by all together and by each role.
 pub fn restore(budget: i64, payer: Oid) -> Result<Vec<(Oid, Spent)>, Refusal> {
     let table = Table::open(&PERIOD_SPENT, Lock::Alone)?;
     let mut lines: BTreeMap<LineKey, Line> = BTreeMap::new();
