@@ -2,12 +2,13 @@
 
 CREATE TYPE dp_variance_answer AS (
     value float8, lower float8, upper float8, stddev float8, stddev_lower float8, stddev_upper float8,
-    mean float8, count float8,
+    mean float8, mean_lower float8, mean_upper float8,
+    population_mean_lower float8, population_mean_upper float8, count float8,
     unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text
 );
 COMMENT ON TYPE dp_variance_answer IS
     'The answer of dp_var_pop_estimate: the private variance and its root, each with an interval, the private mean '
-    'and the noisy number of rows, and what the release cost. '
+    'with one of the rows and one of their population, the noisy number of rows, and what the release cost. '
     'All from one release: the intervals follow from its noisy numbers and from public ones.';
 COMMENT ON COLUMN dp_variance_answer.value IS 'the private variance, as dp_var_pop answers';
 COMMENT ON COLUMN dp_variance_answer.lower IS '{answer_lower}';
@@ -17,6 +18,14 @@ COMMENT ON COLUMN dp_variance_answer.stddev_lower IS
     'the root of lower: where an interval of the standard deviation begins';
 COMMENT ON COLUMN dp_variance_answer.stddev_upper IS 'the root of upper: where it ends';
 COMMENT ON COLUMN dp_variance_answer.mean IS 'the private mean, inside [lo, hi]';
+COMMENT ON COLUMN dp_variance_answer.mean_lower IS
+    'the lower end of an interval that holds the mean of the rows, clamped to [lo, hi], with at least the probability '
+    'confidence; NULL with auto';
+COMMENT ON COLUMN dp_variance_answer.mean_upper IS 'the upper end of that interval';
+COMMENT ON COLUMN dp_variance_answer.population_mean_lower IS
+    'the lower end of an interval that holds the mean of the population that the rows were drawn from, one by one and '
+    'at random, clamped to [lo, hi], with about the probability confidence: noise and chance together; NULL with auto';
+COMMENT ON COLUMN dp_variance_answer.population_mean_upper IS 'the upper end of that interval';
 COMMENT ON COLUMN dp_variance_answer.count IS 'the noisy number of non-NULL rows; it can be negative or a fraction';
 COMMENT ON COLUMN dp_variance_answer.unit IS '{answer_unit}';
 COMMENT ON COLUMN dp_variance_answer.rho IS '{answer_rho}';

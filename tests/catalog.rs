@@ -29,6 +29,10 @@ const CONVERSIONS: &[&str] = &[
 const PLANS: &[&str] = &[
     "dp_clip_bias(double precision,double precision,double precision)",
     "dp_clip_radius(double precision,double precision,double precision)",
+    "dp_difference(double precision,double precision,double precision,double precision,double precision,double precision,double precision)",
+    "dp_difference(dp_mean_estimate_answer,dp_mean_estimate_answer,double precision)",
+    "dp_difference(dp_quantile_estimate_answer,dp_quantile_estimate_answer,double precision)",
+    "dp_difference(dp_variance_answer,dp_variance_answer,double precision)",
     "dp_epsilon_for(double precision,double precision,double precision,double precision,dp_mechanism)",
     "dp_mean_error(double precision,double precision,double precision,double precision,dp_mechanism,double precision)",
     "dp_mean_plan(double precision,double precision,double precision,double precision,double precision,double precision,double precision)",
@@ -168,7 +172,9 @@ fn each_function_says_what_it_is() {
         let planned = plans.iter().any(|part| name.starts_with(part));
         let prices = name == "dp_cost(text,double precision)";
         let part = name.starts_with("dp_part");
-        let sees_null = aggregate || of_state || planned || writes || part;
+        // Takes apart the answers that it is given.
+        let of_answers = name.starts_with("dp_difference(dp_");
+        let sees_null = aggregate || of_state || planned || writes || part || of_answers;
         assert_eq!(strict, !sees_null, "{name}");
         assert!(!row.get::<_, bool>(6) && !row.get::<_, bool>(7), "{name}");
         let sets = counts || prices || name == ANSWER || name.starts_with("dp_plan(");
@@ -176,6 +182,8 @@ fn each_function_says_what_it_is() {
         assert_eq!(row.get::<_, bool>(8), many, "{name}");
         if aggregate {
             assert_eq!(row.get::<_, &str>(9), "internal", "{name}");
+        } else if of_answers {
+            assert_eq!(row.get::<_, &str>(9), "sql", "{name}");
         } else {
             assert_eq!(row.get::<_, &str>(9), "c", "{name}");
             assert_eq!(row.get::<_, &str>(10), "$libdir/dp_mean", "{name}");
@@ -321,6 +329,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         ("dp_clamped_answer", true),
         ("dp_variance_answer", true),
         ("dp_quantile_estimate_answer", true),
+        ("dp_difference_answer", true),
         ("dp_regr_answer", true),
     ] {
         let sql = format!(
@@ -455,7 +464,8 @@ fn every_public_object_has_a_comment() {
         (
             "dp_variance_answer",
             "value float8, lower float8, upper float8, stddev float8, stddev_lower float8, stddev_upper float8, \
-             mean float8, count float8, unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
+             mean float8, mean_lower float8, mean_upper float8, population_mean_lower float8, \
+             population_mean_upper float8, count float8, unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
         (
             "dp_regr_answer",

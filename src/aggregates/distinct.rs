@@ -159,7 +159,12 @@ fn estimate(call: Call) -> Option<Datum> {
     // SAFETY: the SQL declaration makes it dp_count_distinct_estimate's final function, which returns three bigint
     // and what it cost.
     unsafe {
-        let (Estimate { answer, interval }, price) = ESTIMATE.release_and_cost(call);
+        let (
+            Estimate {
+                answer, interval, ..
+            },
+            price,
+        ) = ESTIMATE.release_and_cost(call);
         // Whole numbers; the casts saturate.
         let [lower, upper] = interval.map(|end| end as i64);
         let numbers = [answer.count, lower, upper];

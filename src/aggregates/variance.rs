@@ -12,7 +12,7 @@ use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregates::shared::estimate::estimate;
+use crate::aggregates::shared::estimate::row;
 use crate::aggregates::shared::people::{OfSums, contribution, take_contribution};
 use crate::aggregates::shared::scalars::{InOctaves, Releases, add_value, value};
 use crate::call::aggregate::Aggregate;
@@ -180,23 +180,33 @@ fn variance_estimate(
     aggregate: &'static impl Releases<(Estimate<VarianceAnswer>, Price)>,
     call: Call,
 ) -> Option<Datum> {
-    // SAFETY: the SQL declaration makes it dp_var_pop_estimate's final function, which returns eight float8
+    // SAFETY: the SQL declaration makes it dp_var_pop_estimate's final function, which returns twelve float8
     // and what it cost.
-    unsafe { estimate(aggregate, call, numbers) }
+    unsafe {
+        let (estimate, price) = aggregate.release(call);
+        Some(row(call, numbers(&estimate), &price))
+    }
 }
 
-/// The numbers of an answer with its interval.
-fn numbers(answer: VarianceAnswer, interval: [f64; 2]) -> [Option<Datum>; 8] {
+/// The numbers of an answer with its intervals; those of the mean are NULL where bounds were found.
+fn numbers(estimate: &Estimate<VarianceAnswer>) -> [Option<Datum>; 12] {
+    let (answer, interval) = (&estimate.answer, estimate.interval);
     let [lower, upper] = answer.variance_between(interval);
+    let of_rows = |i: usize| estimate.mean.map(|ends| ends.of_rows[i]);
+    let of_population = |i: usize| estimate.mean.map(|ends| ends.of_population[i]);
     let numbers = [
-        answer.variance,
-        lower,
-        upper,
-        answer.stddev,
-        interval[0],
-        interval[1],
-        answer.mean,
-        answer.count,
+        Some(answer.variance),
+        Some(lower),
+        Some(upper),
+        Some(answer.stddev),
+        Some(interval[0]),
+        Some(interval[1]),
+        Some(answer.mean),
+        of_rows(0),
+        of_rows(1),
+        of_population(0),
+        of_population(1),
+        Some(answer.count),
     ];
     numbers.map(IntoDatum::into_datum)
 }

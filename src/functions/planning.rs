@@ -1,6 +1,8 @@
 //! Bias, accuracy and privacy of means, planned before anything is spent: these functions look at
 //! no data.
 
+use dp_core::accuracy::difference::{Between, difference};
+use dp_core::accuracy::interval;
 use dp_core::error::ParameterError;
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::{noise, planning};
@@ -67,6 +69,36 @@ fn mean_error(call: Call) -> Option<Datum> {
 }
 
 sql_function!(dp_mean_error, mean_error);
+
+/// `dp_difference(first, first_lower, first_upper, second, second_lower, second_upper, confidence)`
+fn difference_of(call: Call) -> Option<Datum> {
+    let number = |i: usize| float8(call.datum(i).expect("the function is declared STRICT"));
+    let of = |i: usize| Between {
+        value: number(i),
+        ends: [number(i + 1), number(i + 2)],
+    };
+    let [first, second] = [of(0), of(3)];
+    let miss = answer("dp_difference", interval::miss(Some(Some(number(6)))));
+    let names = ["first", "second"].into_iter().zip([first, second]);
+    for (name, Between { value, ends }) in names {
+        let finite = [value, ends[0], ends[1]].iter().all(|x| x.is_finite());
+        let found = match finite {
+            true => Ok(()),
+            false => Err(ParameterError::new(
+                name,
+                "must be finite, and so must the ends of its interval",
+                "Give the value, lower and upper of an estimate.",
+            )),
+        };
+        answer("dp_difference", found);
+    }
+    let found = difference(first, second, miss);
+    let columns = [found.value, found.ends[0], found.ends[1], found.p_value];
+    // SAFETY: the SQL declaration makes it return (float8, float8, float8, float8).
+    Some(unsafe { composite(call, columns.map(IntoDatum::into_datum)) })
+}
+
+sql_function!(dp_difference_wrapper, difference_of);
 
 /// `dp_epsilon_for(n, lo, hi, rmse, mech)`
 fn epsilon_for(call: Call) -> Option<Datum> {

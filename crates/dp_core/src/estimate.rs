@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use crate::accuracy::interval::{self, Intervals};
+use crate::accuracy::population::{MeanEnds, MeanIntervals};
 use crate::encoding::bitmap::Occupied;
 use crate::encoding::grid::Grid;
 use crate::encoding::log_bins::{Content, Limits, OctaveCounts};
@@ -31,6 +32,8 @@ pub struct Estimate<A> {
     pub answer: A,
     /// The ends of the interval that follows from it.
     pub interval: [f64; 2],
+    /// Those of a mean that comes with it.
+    pub mean: Option<MeanEnds>,
 }
 
 /// A mechanism with the intervals of its answers.
@@ -39,6 +42,7 @@ pub struct Estimate<A> {
 struct Estimator<D, A> {
     mechanism: Box<dyn Mechanism<D, Answer = A>>,
     intervals: Intervals<A>,
+    of_mean: Option<MeanIntervals<A>>,
 }
 
 impl<D, A> Mechanism<D> for Estimator<D, A> {
@@ -52,6 +56,7 @@ impl<D, A> Mechanism<D> for Estimator<D, A> {
         let answer = self.mechanism.release(data, generator);
         Estimate {
             interval: (self.intervals)(&answer),
+            mean: self.of_mean.as_ref().map(|ends| ends(&answer)),
             answer,
         }
     }
@@ -108,10 +113,13 @@ impl<M: ?Sized> Estimates<M> {
     ) -> Result<(Estimator<D, A>, Rc<Spent>), ParameterError> {
         let Made { mechanism, spent } = self.0.make_chosen(arguments, overspent)?;
         let miss = interval::miss(confidence)?;
+        let alike = registry::unit_of(arguments.mechanism).rows;
         let estimator = plain(mechanism).and_then(|mechanism| {
             let intervals = mechanism.intervals(miss)?;
+            let of_mean = mechanism.mean_intervals(miss, alike);
             Some(Estimator {
                 mechanism,
+                of_mean,
                 intervals,
             })
         });

@@ -21,7 +21,9 @@ pub unsafe fn estimate<A, const N: usize>(
     // SAFETY: the caller guarantees it.
     unsafe {
         let (estimate, price) = aggregate.release(call);
-        let Estimate { answer, interval } = estimate;
+        let Estimate {
+            answer, interval, ..
+        } = estimate;
         Some(row(call, numbers(answer, interval), &price))
     }
 }

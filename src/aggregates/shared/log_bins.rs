@@ -114,14 +114,18 @@ impl<A: 'static, D: RowSums<Grid = Grid, Row = f64> + 'static, S: SlotSums + 'st
                     }
                     SomeEstimate::Auto(limits, mechanism) => {
                         let counts = self.octave_counts(call, limits)?;
-                        let Estimate { answer, interval } = release(&**mechanism, &counts);
+                        let found = release(&**mechanism, &counts);
                         let Price { unit, spent } = site.price();
                         let spent = Rc::new(Spent {
-                            mechanism: answer.told(&spent.mechanism),
+                            mechanism: found.answer.told(&spent.mechanism),
                             ..(*spent).clone()
                         });
-                        let answer = answer.answer;
-                        Ok((Estimate { answer, interval }, Price { unit, spent }))
+                        let estimate = Estimate {
+                            answer: found.answer.answer,
+                            interval: found.interval,
+                            mean: found.mean,
+                        };
+                        Ok((estimate, Price { unit, spent }))
                     }
                 }
             }

@@ -37,6 +37,10 @@ pub struct TripleNoise {
     pub scale: f64,
     /// `P(|w0 X0 + w1 X1 + w2 X2| > t)`, of the weights and `t`, for noise of scale 1.
     pub tail: fn([f64; 3], f64) -> f64,
+    /// The same with a normal variable of this standard deviation beside it.
+    pub tail_beside_normal: fn(f64, [f64; 3], f64) -> f64,
+    /// The standard deviation of such noise.
+    pub deviation: f64,
     /// From a probability to the least `t` beyond which such a sum lies with no more, of the weights.
     pub reach: fn(f64) -> WeightedReach,
     /// What one row more in each of the three sums makes of `B0`, `B1`, `B2`.
@@ -45,7 +49,7 @@ pub struct TripleNoise {
 
 impl TripleNoise {
     /// What the noise of each sum counts for in `c0 B0 + c1 B1 + c2 B2`.
-    fn weights(&self, c: [f64; 3]) -> [f64; 3] {
+    pub(crate) fn weights(&self, c: [f64; 3]) -> [f64; 3] {
         self.back
             .map(|back| c.iter().zip(back).map(|(c, back)| c * back).sum())
     }

@@ -90,6 +90,19 @@ pub fn normal_and_laplace_triple(sigma: f64, scales: [f64; 3], t: f64) -> f64 {
     terms.iter().sum::<f64>().clamp(0.0, 1.0)
 }
 
+/// As above, where some of the scales, or the standard deviation, may be 0.
+///
+/// Those far below the largest count as a thousandth of it, which is farther out.
+pub fn laplace_triple_beside_normal(sigma: f64, scales: [f64; 3], t: f64) -> f64 {
+    let scales = scales.map(f64::abs);
+    let largest = scales.into_iter().fold(0.0, f64::max);
+    // The normal part adds nothing that could be seen, and the sum of the other way would lose its digits.
+    if sigma <= 1e-3 * largest {
+        return laplace_triple(scales, (t - 4.0 * sigma).max(0.0));
+    }
+    normal_and_laplace_triple(sigma, scales.map(|scale| scale.max(1e-3 * largest)), t)
+}
+
 /// Of the staircase with its first step at `gamma`.
 pub fn staircase(epsilon: f64, gamma: f64, t: f64) -> f64 {
     let (b, z) = ((-epsilon).exp(), epsilon.exp_m1());

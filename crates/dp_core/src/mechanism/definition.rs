@@ -1,6 +1,7 @@
 //! What a mechanism is: its trait, what users should know of it, and how it is made for a call.
 
 use crate::accuracy::interval::Intervals;
+use crate::accuracy::population::MeanIntervals;
 use crate::encoding::grid::Grid;
 use crate::encoding::sums::Sums;
 use crate::error::ParameterError;
@@ -24,6 +25,12 @@ pub trait Mechanism<Data = Sums> {
     /// From an answer to an interval that misses what it estimates with at most this probability;
     /// `None` where no interval follows from the answer and public numbers.
     fn intervals(&self, _miss: f64) -> Option<Intervals<Self::Answer>> {
+        None
+    }
+
+    /// From an answer to the intervals of a mean that comes with it: of the rows, and of the population that persons
+    /// with up to so many rows each were drawn from. `None` where the answer has no second moment.
+    fn mean_intervals(&self, _miss: f64, _alike: u32) -> Option<MeanIntervals<Self::Answer>> {
         None
     }
 }

@@ -36,6 +36,7 @@ mod parsing;
 mod pathological;
 mod periods;
 mod planning;
+mod population;
 mod privacy;
 mod proofs;
 mod prose;

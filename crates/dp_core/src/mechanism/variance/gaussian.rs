@@ -96,6 +96,11 @@ impl MomentNoise for Gaussian {
 
     const TAIL: fn([f64; 3], f64) -> f64 = tail::normal_triple;
 
+    const TAIL_BESIDE_NORMAL: fn(f64, [f64; 3], f64) -> f64 =
+        |sigma, [a, b, c], t| tail::normal(sigma.hypot(a).hypot(b).hypot(c), t);
+
+    const DEVIATION: f64 = 1.0;
+
     fn reach(miss: f64) -> WeightedReach {
         let one = quantile(miss, |t| tail::normal(1.0, t));
         Box::new(move |[a, b, c]| one * a.hypot(b).hypot(c))

@@ -2,6 +2,8 @@
 //!
 //! The proof: docs/proofs/variance-laplace.md.
 
+use std::f64::consts::SQRT_2;
+
 use crate::accuracy::spread::WeightedReach;
 use crate::accuracy::tail::{self, quantile};
 use crate::encoding::grid;
@@ -120,6 +122,10 @@ impl MomentNoise for Laplace {
     }
 
     const TAIL: fn([f64; 3], f64) -> f64 = tail::laplace_triple;
+
+    const TAIL_BESIDE_NORMAL: fn(f64, [f64; 3], f64) -> f64 = tail::laplace_triple_beside_normal;
+
+    const DEVIATION: f64 = SQRT_2;
 
     fn reach(miss: f64) -> WeightedReach {
         Box::new(move |weights| quantile(miss, |t| tail::laplace_triple(weights, t)))

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use crate::accuracy::interval::Intervals;
+use crate::accuracy::population::{MeanEnds, MeanIntervals, Means};
 use crate::accuracy::spread::{Spread, TripleNoise, WeightedReach};
 use crate::encoding::grid::{Bounds, Grid};
 use crate::encoding::sums::Moments;
@@ -73,6 +74,12 @@ pub trait MomentNoise {
     /// `P(|w0 X0 + w1 X1 + w2 X2| > t)`, of the weights and `t`, for such noise of scale 1.
     const TAIL: fn([f64; 3], f64) -> f64;
 
+    /// As above, of that and a normal variable of this standard deviation.
+    const TAIL_BESIDE_NORMAL: fn(f64, [f64; 3], f64) -> f64;
+
+    /// The standard deviation of such noise of scale 1.
+    const DEVIATION: f64;
+
     /// The least `t` for which that is at most this probability, of the weights.
     fn reach(miss: f64) -> WeightedReach;
 }
@@ -128,6 +135,8 @@ pub(crate) fn triple<N: MomentNoise>(noise: &N) -> TripleNoise {
     TripleNoise {
         scale: noise.scale(),
         tail: N::TAIL,
+        tail_beside_normal: N::TAIL_BESIDE_NORMAL,
+        deviation: N::DEVIATION,
         reach: N::reach,
         back: std::array::from_fn(|i| back(i).map(|sum| sum as f64 / 8.0)),
     }
@@ -211,6 +220,29 @@ impl<N: MomentNoise> Mechanism<Moments> for Variance<N> {
                 (width * (lower - step)).max(0.0).min(answer.stddev),
                 (width * (upper + step)).min(most).max(answer.stddev),
             ]
+        }))
+    }
+
+    fn mean_intervals(&self, miss: f64, alike: u32) -> Option<MeanIntervals<VarianceAnswer>> {
+        let (noise, lo, hi) = (self.triple_noise(), self.bounds.lo(), self.bounds.hi());
+        // A row is off by half a step, and the ends are rounded numbers.
+        let slack = self.bounds.width() / self.noise.steps() as f64
+            + 4.0 * f64::EPSILON * lo.abs().max(hi.abs());
+        let means = OnceCell::new();
+        Some(Box::new(move |answer| {
+            let means = means.get_or_init(|| Means::new(noise, miss, alike));
+            let ends = means.around(answer.sums);
+            let place = |[from, to]: [f64; 2]| {
+                let at = |place: f64| lo + (hi - lo) * place;
+                [
+                    (at(from) - slack).max(lo).min(answer.mean),
+                    (at(to) + slack).min(hi).max(answer.mean),
+                ]
+            };
+            MeanEnds {
+                of_rows: place(ends.of_rows),
+                of_population: place(ends.of_population),
+            }
         }))
     }
 }
