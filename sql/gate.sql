@@ -139,9 +139,8 @@ COMMENT ON FUNCTION dp_cost(text, float8) IS
     'half of the width of an interval that holds what the answer hides in 95% of releases, in its unit: of counts and '
     'sums; of means for the number of people that the call says; NULL of others. shown_from is the number of people '
     'from which on a group is shown in half of all cases. unit is what the budget protects: person, or person-month '
-    'and the like, a person''s rows of one period, where the price is paid by each of so many periods. It spends nothing, and reads no row. Errors: 42501 if it has '
-    'no private answer. Otherwise as the query '
-    'itself.';
+    'and the like, a person''s rows of one period, where the price is paid by each of so many periods. It spends '
+    'nothing, and reads no row. Errors: 42501 if it has no private answer. Otherwise as the query itself.';
 
 CREATE VIEW dp_policies WITH (security_barrier) AS
 SELECT c.oid::pg_catalog.regclass AS relation,

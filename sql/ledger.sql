@@ -534,10 +534,10 @@ FROM dp_mean.budget_owner b
     ) own,
     -- Sums stop at the largest number, as those of charges do.
     LATERAL (
-        SELECT least(line.epsilon::numeric + coalesce(beside.epsilon, 0::bigint)::numeric, 9223372036854775807::numeric)
-                AS epsilon,
-            least(line.rho::numeric + coalesce(beside.rho, 0::bigint)::numeric, 9223372036854775807::numeric) AS rho,
-            least(line.delta::numeric + coalesce(beside.delta, 0::bigint)::numeric, 9223372036854775807::numeric) AS delta
+        SELECT least(line.epsilon::numeric + coalesce(beside.epsilon, 0::bigint)::numeric, m.most) AS epsilon,
+            least(line.rho::numeric + coalesce(beside.rho, 0::bigint)::numeric, m.most) AS rho,
+            least(line.delta::numeric + coalesce(beside.delta, 0::bigint)::numeric, m.most) AS delta
+        FROM (SELECT 9223372036854775807::numeric AS most) m
     ) sums,
     LATERAL (
         SELECT coalesce(max((s.label::pg_catalog.jsonb ->> 'epsilon'::text)::float8), 0.1::float8) AS eps
