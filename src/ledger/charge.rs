@@ -110,9 +110,6 @@ fn accounts(request: &Request) -> Result<[Account; 2], Refusal> {
         Payer::Owner | Payer::Elsewhere => Budget::owned(function, name)?,
         Payer::Table { owner, .. } => Budget::of_table(name, *owner)?,
     };
-    if !matches!(payer, Payer::Elsewhere) {
-        periods::check(function, name, budget.id, request.charged.as_ref())?;
-    }
     let keys = [Oid::INVALID, request.role].map(|role| BalanceKey {
         budget: budget.id,
         role,
@@ -162,6 +159,9 @@ pub fn charge_all(requests: &[Request]) -> Result<(), Refusal> {
     let accounts = requests.iter().map(accounts);
     let accounts = accounts.collect::<Result<Vec<_>, _>>()?;
     let spent = Table::open(&SPENT, Lock::Change)?;
+    for (request, accounts) in requests.iter().zip(&accounts) {
+        check_periods(request, accounts)?;
+    }
     let audit = Table::open(&CHARGE, Lock::Change)?;
     for (request, accounts) in requests.iter().zip(&accounts) {
         if let Err(refusal) = open(request, accounts) {
@@ -189,6 +189,7 @@ pub fn check(request: &Request) -> Result<(), Refusal> {
     let accounts = accounts(request)?;
     open(request, &accounts)?;
     let spent = Table::open(&SPENT, Lock::Change)?;
+    check_periods(request, &accounts)?;
     places(request, &accounts, &spent)?;
     check_home(request, &accounts)?;
     if let Some(charged) = &request.charged {
@@ -210,6 +211,15 @@ pub fn check(request: &Request) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// That the periods which pay are those of the budget. While the lines are open to be changed, nobody cuts it.
+fn check_periods(request: &Request, accounts: &[Account; 2]) -> Result<(), Refusal> {
+    let (name, budget) = (&request.budget, accounts[0].key.budget);
+    match request.payer {
+        Payer::Elsewhere => Ok(()),
+        _ => periods::check(request.function, name, budget, request.charged.as_ref()),
+    }
 }
 
 /// What of the line of a budget itself counts in each period: all of it.

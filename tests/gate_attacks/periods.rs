@@ -265,6 +265,56 @@ fn a_plan_pays_what_holds_when_it_runs() {
     assert_eq!(value::<i64>(&mut analyst, last), 9);
 }
 
+/// What may have been spent elsewhere may have been spent of any period.
+#[test]
+fn what_is_missing_counts_in_each_period() {
+    let mut stage = stage("day");
+    let sql = "SELECT count(*) FROM stays WHERE day < '2025-02-01'";
+    let mut analyst = stage.analyst();
+    run(&mut analyst, "SELECT dp_version()");
+    run(&mut analyst, sql);
+    stage.as_owner("SELECT dp_continue_budget('stays', 4090, 0)");
+    assert_eq!(refused(&mut analyst, sql).code, "53400");
+    run(&mut analyst, &down("ledger_beside"));
+    run(&mut analyst, sql);
+}
+
+/// Tables with other periods, or with none, do not meet: not with one budget, and not with two.
+#[test]
+fn tables_of_other_periods_do_not_meet() {
+    let mut stage = stage("day");
+    stage.as_owner(
+        "CREATE TABLE tests (patient integer NOT NULL, day date, result float8); \
+         INSERT INTO tests SELECT p, '2025-02-03', 1 FROM generate_series(1, 60) p; \
+         SELECT dp_set_budget('tests', 4096, 1e-3); \
+         SELECT dp_protect('tests', 'patient', 'tests', query_eps => 50, period => 'day', every => '7 days', \
+             since => '2025-01-01'); SELECT dp_allow('tests', '{a}')",
+    );
+    let of_budget = "SELECT dp_protect('tests', 'patient', 'stays', period => 'day', every => '7 days', since => '2025-01-01')";
+    let owner = stage.fill("SET ROLE {o}");
+    run(&mut stage.root, &owner);
+    assert_eq!(refused(&mut stage.root, of_budget).code, "55000");
+    run(&mut stage.root, "RESET ROLE");
+    let mut analyst = stage.analyst();
+    run(&mut analyst, "SELECT dp_version()");
+    for sql in [
+        "SELECT count(*) FROM stays JOIN tests USING (patient)",
+        "SELECT count(*) FROM stays JOIN tests USING (patient, day)",
+        "SELECT count(*) FROM tests LEFT JOIN stays USING (patient)",
+        "SELECT count(*) FROM stays JOIN visits USING (patient)",
+        "SELECT count(*) FROM visits WHERE patient IN (SELECT patient FROM stays)",
+        "SELECT count(*) FROM visits JOIN (SELECT DISTINCT patient FROM stays) s USING (patient)",
+        "SELECT count(*) FROM (SELECT patient FROM stays UNION ALL SELECT patient FROM visits) s",
+    ] {
+        let refusal = refused(&mut analyst, sql);
+        assert_eq!(refusal.code, "42501", "{sql}");
+        assert!(
+            refusal.message.contains("a table by period is asked alone"),
+            "{sql}: {refusal:?}"
+        );
+    }
+}
+
 /// A budget that is cut into periods pays for no table without them, whoever wrote its label.
 #[test]
 fn a_table_of_no_period_has_no_line() {
