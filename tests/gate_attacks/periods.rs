@@ -273,6 +273,7 @@ fn what_is_missing_counts_in_each_period() {
     let mut analyst = stage.analyst();
     run(&mut analyst, "SELECT dp_version()");
     run(&mut analyst, sql);
+    stage.as_root("GRANT EXECUTE ON FUNCTION dp_continue_budget TO {o}");
     stage.as_owner("SELECT dp_continue_budget('stays', 4090, 0)");
     assert_eq!(refused(&mut analyst, sql).code, "53400");
     run(&mut analyst, &down("ledger_beside"));
