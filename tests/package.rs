@@ -254,6 +254,35 @@ fn scripts_build_what_is_locked_and_tests_keep_to_their_folder() {
     }
 }
 
+/// What scripts take from PyPI is named with its hashes, which pip asks for: `scripts/pin` writes them.
+#[test]
+fn what_comes_from_pypi_has_hashes() {
+    let mut packages = 0;
+    for folder in [
+        "scripts",
+        "bench",
+        "bench/peers",
+        "bench/tpch",
+        "tests/drivers",
+    ] {
+        for entry in fs::read_dir(repository().join(folder)).expect("a folder") {
+            let path = entry.expect("a file").path();
+            if path.extension().is_none_or(|ending| ending != "txt") {
+                continue;
+            }
+            let file = fs::read_to_string(&path).expect("a list");
+            for line in file.lines().filter(|line| line.contains("==")) {
+                packages += 1;
+                assert!(
+                    line.contains(" --hash=sha256:"),
+                    "scripts/pin {path:?}: {line}"
+                );
+            }
+        }
+    }
+    assert!(packages > 250, "{packages}");
+}
+
 #[test]
 fn all_packages_name_one_version() {
     let (_database, mut client) = session(Build::Release);
