@@ -150,8 +150,12 @@ pub fn write<'t>(
         outputs: Vec::new(),
         people: None,
         // The same in all sets: their rows are put together.
-        needs_people: sets.iter().any(|set| set.contains(&true))
-            && (block.policy.label.min_people.is_some() || price.is_gaussian()),
+        needs_people: sets.iter().any(|set| {
+            let mut of_set = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
+            let is_chosen = of_set.any(|(key, _)| key.public.is_none());
+            let has_least = block.policy.label.min_people.is_some();
+            (has_least && set.contains(&true)) || (is_chosen && price.is_gaussian())
+        }),
         is_paid: false,
         units: None,
         priced: Vec::new(),

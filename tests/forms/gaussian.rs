@@ -104,6 +104,12 @@ fn prices_are_shares_and_add_up() {
             1,
             "dp_count: gaussian(",
         ),
+        // Groups that are listed are not chosen, so their people need not be counted.
+        (
+            "SELECT listed, avg(pay) FILTER (WHERE size > 99), count(*) FILTER (WHERE size > 99) FROM people GROUP BY listed",
+            1,
+            "dp_mean_and_count: gaussian(",
+        ),
         (
             "SELECT month, count(*), avg(cost) FROM visits GROUP BY month",
             2,
@@ -122,6 +128,8 @@ fn prices_are_shares_and_add_up() {
         );
         assert!(mechanisms.contains(mechanism), "{sql}: {mechanisms}");
     }
+    let chosen = "SELECT size, avg(pay) FILTER (WHERE id > 99), count(*) FILTER (WHERE id > 99) FROM people GROUP BY size";
+    assert!(world.cost(chosen).0 > 0.15);
     // All of the budget is 30 answers, and no more.
     for _ in 0..30 {
         world.ask("SELECT count(*) FROM people");
