@@ -101,8 +101,8 @@ CREATE FUNCTION dp_declare(relation regclass, column_name text, allowed_values t
 COMMENT ON FUNCTION dp_declare(regclass, text, text[]) IS
     'Declares the values of a column of a protected table as public: GROUP BY shows each of them, with rows '
     'or without, '
-    'and rows with others are in no group. Of a column of a public table they hold where that is joined with a protected '
-    'one. NULL takes them away. They must not be looked up in the table. By '
+    'and rows with others are in no group. Of a column of a public table they hold where that is joined with a '
+    'protected one. NULL takes them away. They must not be looked up in the table. By '
     'its owner. '
     'Errors: 22023, 42501.';
 
