@@ -123,7 +123,7 @@ package:        ## a .deb for the local PostgreSQL, tried on a throw-away server
 reproducible:   ## whether two builds of the same source give the same library, as packages have it; minutes
 	@scripts/reproducible
 
-release-check:  ## what must hold before a release; 15 minutes, in target/ alone: STEPS="names licences" are some of it
+release-check:  ## what must hold before a release; half an hour, in target/ alone: STEPS="names licences" are some of it
 	@scripts/release-check $(STEPS)
 
 project:        ## writes the addresses of packaging/project into the files that name them
