@@ -7,7 +7,8 @@ COMMENT ON TYPE dp_difference_answer IS
     'The answer of dp_difference: what two estimates differ by, with intervals. It costs nothing.';
 COMMENT ON COLUMN dp_difference_answer.value IS 'the first value less the second';
 COMMENT ON COLUMN dp_difference_answer.lower IS
-    'the lower end of an interval of the difference of the rows'' own numbers; NULL where an estimate has none of these';
+    'the lower end of an interval of the difference of the rows'' own numbers; NULL where an estimate has none of '
+    'these';
 COMMENT ON COLUMN dp_difference_answer.upper IS 'the upper end of that interval';
 COMMENT ON COLUMN dp_difference_answer.population_lower IS
     'the lower end of an interval of the difference of the populations that the rows were drawn from: noise and chance '
@@ -36,8 +37,8 @@ CREATE FUNCTION dp_difference(first dp_variance_answer, second dp_variance_answe
                                second.mean, second.population_mean_lower, second.population_mean_upper,
                                confidence) AS p);
 COMMENT ON FUNCTION dp_difference(dp_variance_answer, dp_variance_answer, float8) IS
-    'What the means of two groups differ by, from two answers of dp_var_pop_estimate about different rows: intervals of '
-    'the rows and of their populations, and a p value. It looks at no data and costs nothing. confidence is that of '
+    'What the means of two groups differ by, from two answers of dp_var_pop_estimate about different rows: intervals '
+    'of the rows and of their populations, and a p value. It looks at no data and costs nothing. confidence is that of '
     'both estimates. 0 < confidence < 1: else 22023. Zou, Donner 2008 (Statistics in Medicine 27).';
 
 CREATE FUNCTION dp_difference(

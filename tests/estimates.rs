@@ -538,3 +538,76 @@ fn planning_names_what_is_wrong() {
                 WHERE m.aggregate = 'dp_mean' AND m.is_default";
     assert!(value::<bool>(&mut client, same));
 }
+
+/// A sum of two intervals in quadrature; the p value says whether it holds 0.
+#[test]
+fn differences_have_intervals() {
+    let (_database, mut client) = session(Build::Release);
+    run(
+        &mut client,
+        "CREATE TABLE t AS SELECT g % 2 = 0 AS even, (g % 2) * 2.0 + g % 7 AS x FROM generate_series(1, 4000) g",
+    );
+    let numbers = "SELECT value || ' ' || round(lower::numeric, 6) || ' ' || round(upper::numeric, 6) || ' ' \
+                   || (p_value < 0.05) FROM dp_difference(3, 2, 5, 1, 0, 4)";
+    assert_eq!(
+        value::<String>(&mut client, numbers),
+        "2 -1.162278 4.236068 false"
+    );
+    let of_groups = |call: &str, checks: &str| {
+        format!(
+            "WITH e AS (SELECT even, {call} AS e FROM t GROUP BY even), \
+                  d AS (SELECT (dp_difference(a.e, b.e)).* FROM e a, e b WHERE NOT a.even AND b.even) \
+             SELECT bool_and({checks}) FROM d"
+        )
+    };
+    let population = "population_lower < value AND value < population_upper AND p_value < 1e-6 \
+                      AND population_lower > 1";
+    let rows = "lower < value AND value < upper AND abs(value - 2) < 0.5";
+    let neither = "(population_lower, population_upper, p_value) IS NULL";
+    for (call, checks) in [
+        (
+            "dp_var_pop_estimate(x, 0, 9, 1)",
+            format!(
+                "{rows} AND {population} AND population_lower < lower AND upper < population_upper"
+            ),
+        ),
+        (
+            "dp_var_pop_estimate(x, 0, 9, 1, 'gaussian(delta=1e-6)')",
+            format!("{rows} AND {population}"),
+        ),
+        // The bounds that were found are another matter.
+        (
+            "dp_var_pop_estimate(x, 0, 9, 1, 'auto')",
+            format!("lower IS NULL AND upper IS NULL AND {neither}"),
+        ),
+        (
+            "dp_mean_estimate(x, 0, 9, 1)",
+            format!("{rows} AND {neither}"),
+        ),
+        (
+            "dp_quantile_estimate(x, 0, 9, 0.5, 1)",
+            "population_lower <= value AND value <= population_upper AND lower IS NULL".to_owned(),
+        ),
+    ] {
+        assert!(
+            value::<bool>(&mut client, &of_groups(call, &checks)),
+            "{call}: {checks}"
+        );
+    }
+    for (arguments, name) in [
+        ("3, 2, 5, 1, 0, 4, 0", "confidence"),
+        ("3, 2, 5, 1, 0, 4, 1", "confidence"),
+        ("3, 2, 'Infinity', 1, 0, 4", "first"),
+        ("3, 2, 5, 'NaN', 0, 4", "second"),
+    ] {
+        let error = refused(&mut client, &format!("SELECT dp_difference({arguments})"));
+        assert_eq!(error.code, "22023", "{arguments}: {error:?}");
+        assert!(
+            error.message.contains(&format!("\"{name}\"")),
+            "{arguments}: {error:?}"
+        );
+    }
+    let of_null =
+        "SELECT d.value IS NULL AND d.p_value IS NULL FROM dp_difference(3, 2, NULL, 1, 0, 4) AS d";
+    assert!(value::<bool>(&mut client, of_null));
+}

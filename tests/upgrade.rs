@@ -60,7 +60,8 @@ fn catalog(client: &mut Client) -> BTreeSet<String> {
                 || jsonb_build_object('extnamespace', extnamespace::regnamespace)
             FROM pg_extension e WHERE oid = (SELECT oid FROM extension)
             UNION ALL
-            SELECT name, to_jsonb(p) - '{oid}'::text[] || jsonb_build_object(
+            SELECT name, to_jsonb(p) - '{oid,prosqlbody}'::text[] || jsonb_build_object(
+                'body', pg_get_function_sqlbody(p.oid),
                 'pronamespace', pronamespace::regnamespace, 'proowner', proowner::regrole,
                 'prorettype', prorettype::regtype, 'provariadic', provariadic::regtype,
                 'proargtypes', proargtypes::regtype[], 'proallargtypes', proallargtypes::regtype[],

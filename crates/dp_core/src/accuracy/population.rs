@@ -53,7 +53,7 @@ const fn centred(u: f64) -> [f64; 3] {
 const MOVES: usize = 4;
 
 impl Means {
-    /// For rows of which up to that many are one person's.
+    /// For rows with up to that many of one person.
     pub fn new(noise: TripleNoise, miss: f64, alike: u32) -> Self {
         let mean = Ratio {
             origin: 0.0,

@@ -28,8 +28,8 @@ pub trait Mechanism<Data = Sums> {
         None
     }
 
-    /// From an answer to the intervals of a mean that comes with it: of the rows, and of the population that persons
-    /// with up to so many rows each were drawn from. `None` where the answer has no second moment.
+    /// From an answer to the intervals of a mean that comes with it: of the rows, and of the population that persons were
+    /// drawn from, each with at most `alike` rows. `None` where the answer has no second moment.
     fn mean_intervals(&self, _miss: f64, _alike: u32) -> Option<MeanIntervals<Self::Answer>> {
         None
     }
