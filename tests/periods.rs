@@ -514,6 +514,57 @@ fn an_answer_is_given_again_for_the_same_periods() {
     );
 }
 
+/// Tables that grow are partitioned, and may have rows that a role does not see: both as without periods.
+#[test]
+fn partitions_and_policies_of_rows_are_as_ever() {
+    let (database, _client) = session(Build::Release);
+    let role = Role::new(&database);
+    let mut owner = by(&database, "day", "1 month", &role);
+    run(
+        &mut owner,
+        &format!(
+            "CREATE TABLE stay (patient text NOT NULL, day date, moment timestamptz, site text) PARTITION BY RANGE (day); \
+             CREATE TABLE stay_first PARTITION OF stay FOR VALUES FROM ('2025-01-01') TO ('2025-03-01'); \
+             CREATE TABLE stay_rest PARTITION OF stay DEFAULT; \
+             INSERT INTO stay SELECT 'p' || patient, day, moment, site FROM visit; \
+             CREATE INDEX ON stay (day); ANALYZE stay; \
+             ALTER TABLE stay ENABLE ROW LEVEL SECURITY; \
+             CREATE POLICY half ON stay USING (site = 's0'); \
+             SELECT dp_protect('stay', 'patient', 'patients', query_eps => 5, reuse => '0', \
+                 period => 'day', every => '1 month', since => '2025-01-01'); \
+             SELECT dp_declare('stay', 'site', ARRAY['s0', 's1']); SELECT dp_allow('stay', '{}')",
+            role.name()
+        ),
+    );
+    let mut analyst = role.connect();
+    let near = |sql: &str, expected: i64, analyst: &mut Client| {
+        let answer: i64 = value(analyst, sql);
+        assert!(
+            (answer - expected).abs() <= 5,
+            "{sql}: {answer} instead of {expected}"
+        );
+    };
+    near("SELECT count(*) FROM stay", 150, &mut analyst);
+    near(
+        "SELECT count(*) FROM stay WHERE day < '2025-03-01'",
+        50,
+        &mut analyst,
+    );
+    let sql = "SELECT n FROM (SELECT site, count(*) AS n FROM stay WHERE day < '2025-04-01' GROUP BY site) s \
+               WHERE site = 's0'";
+    near(sql, 75, &mut analyst);
+    near(
+        "SELECT count(*) FROM stay WHERE site = 's1' AND day < '2025-04-01'",
+        0,
+        &mut analyst,
+    );
+    // A partition is no protected table, and a month of another one is read through the whole alone.
+    assert_eq!(
+        refused(&mut analyst, "SELECT count(*) FROM stay_first").code,
+        "42501"
+    );
+}
+
 #[test]
 fn periods_that_may_be_rolled_back_are_not_charged() {
     let (database, mut client) = session(Build::Release);
