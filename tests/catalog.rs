@@ -55,6 +55,7 @@ const LEDGER: &[&str] = &[
 /// The functions that protect tables.
 const GATE: &[&str] = &[
     "dp_allow(regclass,regrole)",
+    CHECK,
     "dp_declare(regclass,text,double precision,double precision)",
     "dp_declare(regclass,text,text[])",
     "dp_cost(text,double precision)",
@@ -64,6 +65,9 @@ const GATE: &[&str] = &[
     "dp_unprotect(regclass)",
     "dp_create_view(regclass,text)",
 ];
+
+/// What looks at the catalogs alone, in SQL.
+const CHECK: &str = "dp_check(regrole)";
 
 /// What the gate writes into queries.
 const WRITTEN: &[&str] = &[ANSWER, "dp_mean.total(oid,\"any\")"];
@@ -177,12 +181,13 @@ fn each_function_says_what_it_is() {
         let sees_null = aggregate || of_state || planned || writes || part || of_answers;
         assert_eq!(strict, !sees_null, "{name}");
         assert!(!row.get::<_, bool>(6) && !row.get::<_, bool>(7), "{name}");
-        let sets = counts || prices || name == ANSWER || name.starts_with("dp_plan(");
+        let sets =
+            counts || prices || name == ANSWER || name == CHECK || name.starts_with("dp_plan(");
         let many = lists_mechanisms || sets || name.starts_with("dp_unnest(");
         assert_eq!(row.get::<_, bool>(8), many, "{name}");
         if aggregate {
             assert_eq!(row.get::<_, &str>(9), "internal", "{name}");
-        } else if of_answers {
+        } else if of_answers || name == CHECK {
             assert_eq!(row.get::<_, &str>(9), "sql", "{name}");
         } else {
             assert_eq!(row.get::<_, &str>(9), "c", "{name}");

@@ -112,6 +112,7 @@ pub const PURPOSES: &[(&str, &[&str])] = &[
             "dp_disallow",
             "dp_unprotect",
             "dp_create_view",
+            "dp_check",
             "dp_cost",
         ],
     ),

@@ -1,0 +1,113 @@
+//! `dp_check`: what a role may do with a protected table.
+
+use dp_mean_tests::{Build, Database, rows, run, value};
+use postgres::Client;
+
+/// What it says of a role, as text.
+fn said(client: &mut Client, role: &str) -> Vec<String> {
+    let sql = format!(
+        "SELECT concat_ws(' ', relation, allowed, loads_library, coalesce(reads_rows_as, '-'), budget, questions_left) \
+         FROM dp_check('{role}')"
+    );
+    rows(client, &sql).iter().map(|row| row.get(0)).collect()
+}
+
+#[test]
+fn what_a_role_may_do_is_said() {
+    let database = Database::new(Build::Release);
+    let mut root = database.connect();
+    let name = format!("{}_analyst", database.name());
+    let other = format!("{}_team", database.name());
+    run(
+        &mut root,
+        &format!(
+            "CREATE ROLE {name} LOGIN; CREATE ROLE {other};
+             CREATE TABLE people (id int PRIMARY KEY, pay float8);
+             SELECT dp_set_budget('all', 1, 0), dp_protect('people', 'id', 'all', query_eps => 0.5)"
+        ),
+    );
+    assert_eq!(said(&mut root, &name), ["people f f - all 2"]);
+    run(
+        &mut root,
+        &format!(
+            "SELECT dp_allow('people', '{name}');
+             ALTER ROLE {name} IN DATABASE {} SET session_preload_libraries = 'auto_explain, dp_mean'",
+            database.name()
+        ),
+    );
+    assert_eq!(said(&mut root, &name), ["people t t - all 2"]);
+    // A setting that is nearer counts.
+    run(
+        &mut root,
+        &format!(
+            "ALTER ROLE {name} IN DATABASE {} SET session_preload_libraries = 'dp_meaning'; \
+                  ALTER ROLE {name} SET session_preload_libraries = 'dp_mean'",
+            database.name()
+        ),
+    );
+    assert_eq!(said(&mut root, &name), ["people t f - all 2"]);
+    run(
+        &mut root,
+        &format!(
+            "ALTER ROLE {name} IN DATABASE {} RESET session_preload_libraries",
+            database.name()
+        ),
+    );
+    for (change, back, expected) in [
+        (
+            format!("GRANT SELECT ON people TO {name}"),
+            format!("REVOKE SELECT ON people FROM {name}"),
+            "SELECT".to_owned(),
+        ),
+        (
+            "GRANT SELECT ON people TO PUBLIC".to_owned(),
+            "REVOKE SELECT ON people FROM PUBLIC".to_owned(),
+            "SELECT".to_owned(),
+        ),
+        (
+            format!("GRANT SELECT (pay) ON people TO {name}"),
+            format!("REVOKE SELECT (pay) ON people FROM {name}"),
+            "SELECT on columns".to_owned(),
+        ),
+        (
+            format!("ALTER ROLE {name} SUPERUSER"),
+            format!("ALTER ROLE {name} NOSUPERUSER"),
+            "superuser".to_owned(),
+        ),
+        (
+            format!("GRANT pg_read_all_data TO {name}"),
+            format!("REVOKE pg_read_all_data FROM {name}"),
+            "SELECT".to_owned(),
+        ),
+        (
+            format!(
+                "ALTER ROLE {name} NOINHERIT; GRANT {other} TO {name}; GRANT SELECT ON people TO {other}"
+            ),
+            format!("REVOKE {other} FROM {name}; REVOKE SELECT ON people FROM {other}"),
+            format!("SET ROLE {other}"),
+        ),
+    ] {
+        run(&mut root, &change);
+        assert_eq!(
+            said(&mut root, &name),
+            [format!("people t t {expected} all 2")],
+            "{change}"
+        );
+        run(&mut root, &back);
+    }
+    assert_eq!(said(&mut root, &name), ["people t t - all 2"]);
+    let open = format!("SELECT reads_statistics FROM dp_check('{name}')");
+    assert!(value::<bool>(&mut root, &open));
+    run(&mut root, "REVOKE SELECT ON pg_stat_database FROM PUBLIC");
+    assert!(!value::<bool>(&mut root, &open));
+    // Who may not see the settings of the server, nor the budget, sees what the role's own settings say.
+    let mut analyst = database.connect_as(&name);
+    assert_eq!(said(&mut analyst, &name), ["people t t - all"]);
+    assert_eq!(said(&mut analyst, "pg_monitor"), ["people f - all"]);
+    let nobody = said(&mut root, "pg_monitor");
+    assert_eq!(nobody, ["people f f - all 2"]);
+    run(
+        &mut root,
+        &format!("DROP OWNED BY {other}; DROP ROLE {other}"),
+    );
+}
