@@ -200,6 +200,38 @@ COMMENT ON COLUMN dp_mean.period_spent.charges IS 'How many charges it has.';
 COMMENT ON COLUMN dp_mean.period_spent.role IS 'The role that spent it; 0 for all together.';
 COMMENT ON COLUMN dp_mean.period_spent.first_day IS 'The first day of the period, in UTC.';
 
+CREATE TABLE dp_mean.archived (
+    budget bigint NOT NULL,
+    role regrole NOT NULL,
+    number bigint NOT NULL,
+    epsilon bigint NOT NULL,
+    rho bigint NOT NULL,
+    delta bigint NOT NULL,
+    charges bigint NOT NULL,
+    rows bigint NOT NULL,
+    before timestamptz NOT NULL,
+    at timestamptz NOT NULL,
+    by text NOT NULL,
+    PRIMARY KEY (budget, role, number)
+);
+COMMENT ON TABLE dp_mean.archived IS
+    'What rows of dp_mean.charge add up to that dp_ledger_archive has taken out: a row for each call, budget and role.';
+COMMENT ON COLUMN dp_mean.archived.budget IS 'The budget, by its number.';
+COMMENT ON COLUMN dp_mean.archived.role IS 'The role that was charged.';
+COMMENT ON COLUMN dp_mean.archived.number IS 'Which one it is of this budget and role, from 1.';
+COMMENT ON COLUMN dp_mean.archived.epsilon IS
+    'The sum of epsilons, in units of 2^-50; 2^63 - 1 once one had no bound.';
+COMMENT ON COLUMN dp_mean.archived.rho IS
+    'The sum of rhos, or of mu^2 / 2 where the accounting is gaussian, in units of 2^-50.';
+COMMENT ON COLUMN dp_mean.archived.delta IS 'The sum of deltas, in units of 2^-62.';
+COMMENT ON COLUMN dp_mean.archived.charges IS 'How many charges they were.';
+COMMENT ON COLUMN dp_mean.archived.rows IS
+    'How many rows, those that were refused, and answers that were given again, among them.';
+COMMENT ON COLUMN dp_mean.archived.before IS 'From before which time.';
+COMMENT ON COLUMN dp_mean.archived.at IS 'When they were taken out.';
+COMMENT ON COLUMN dp_mean.archived.by IS
+    'The name of the role that did it. Not a regrole: a dump could not be restored where that role is missing.';
+
 -- A dump has them, so that a restore does not give back what was spent. A role that is gone is a number in it, which
 -- may be another role's where the dump is restored: nobody owns its budgets there, and it has no limits.
 SELECT pg_catalog.pg_extension_config_dump(
@@ -223,6 +255,7 @@ SELECT pg_catalog.pg_extension_config_dump('dp_mean.spent', '');
 SELECT pg_catalog.pg_extension_config_dump('dp_mean.charge', '');
 SELECT pg_catalog.pg_extension_config_dump('dp_mean.budget_period', '');
 SELECT pg_catalog.pg_extension_config_dump('dp_mean.period_spent', '');
+SELECT pg_catalog.pg_extension_config_dump('dp_mean.archived', '');
 
 CREATE FUNCTION dp_mean.dp_ledger_refuse() RETURNS trigger
     AS 'MODULE_PATHNAME', 'dp_ledger_refuse' LANGUAGE C;
@@ -256,6 +289,20 @@ COMMENT ON TRIGGER shut ON dp_mean.budget_period IS 'How a budget is cut into pe
 CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.period_spent
     FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
 COMMENT ON TRIGGER shut ON dp_mean.period_spent IS 'An UPDATE could undo a charge that is made meanwhile.';
+
+CREATE TRIGGER shut BEFORE UPDATE OR DELETE OR TRUNCATE ON dp_mean.archived
+    FOR EACH STATEMENT EXECUTE FUNCTION dp_mean.dp_ledger_refuse();
+COMMENT ON TRIGGER shut ON dp_mean.archived IS 'As above.';
+
+CREATE FUNCTION dp_mean.dp_ledger_tell() RETURNS trigger
+    AS 'MODULE_PATHNAME', 'dp_ledger_tell' LANGUAGE C;
+COMMENT ON FUNCTION dp_mean.dp_ledger_tell() IS
+    'tells all sessions that lines of the ledger were loaded: they look at all of them again';
+
+CREATE TRIGGER tell AFTER INSERT OR UPDATE OR DELETE ON dp_mean.spent
+    FOR EACH ROW EXECUTE FUNCTION dp_mean.dp_ledger_tell();
+ALTER TABLE dp_mean.spent ENABLE ALWAYS TRIGGER tell;
+COMMENT ON TRIGGER tell ON dp_mean.spent IS 'Sessions know where lines are as long as none was loaded.';
 
 CREATE FUNCTION dp_set_budget(
     name text, eps float8, delta float8, role regrole DEFAULT 0::oid, accounting text DEFAULT NULL,
@@ -356,6 +403,15 @@ COMMENT ON FUNCTION dp_mean.dp_budget_sums(
     float8, float8, bigint, bigint, bigint, bigint, bigint, bigint, float8, text, float8, boolean) IS
     'what a limit and sums in units mean: totals, and what is left';
 
+-- As above.
+CREATE FUNCTION dp_mean.dp_budget_lasts(
+    epsilon_units bigint, rho_units bigint, delta_units bigint, epsilon bigint, rho bigint, delta bigint,
+    recent_epsilon bigint, recent_rho bigint, recent_delta bigint) RETURNS float8
+    AS 'MODULE_PATHNAME', 'dp_budget_lasts' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION dp_mean.dp_budget_lasts(
+    bigint, bigint, bigint, bigint, bigint, bigint, bigint, bigint, bigint) IS
+    'how many more times what was spent recently can be spent; NULL if nothing was';
+
 -- Roles that own a budget depend on it: DROP ROLE names it.
 CREATE VIEW dp_mean.budget_owner AS
 SELECT b.id, b.name,
@@ -389,6 +445,20 @@ line AS (
         coalesce(s.reused, 0) AS reused
     FROM promise p FULL JOIN spent s ON (s.budget, s.role) = (p.budget, p.role::oid),
         LATERAL (SELECT coalesce(s.known, p.role::oid <> 0::oid) AS known) k
+),
+-- What was spent in the last 30 days, by 'budget role', in one value: read only where ends_on is asked for.
+recent AS MATERIALIZED (
+    SELECT pg_catalog.jsonb_object_agg(
+        r.budget::text || ' '::text || r.role::text, pg_catalog.jsonb_build_array(r.epsilon, r.rho, r.delta)) AS sums
+    FROM (
+        SELECT c.budget, coalesce(c.role::oid, 0::oid) AS role,
+            least(sum(c.epsilon), 9223372036854775807::numeric)::bigint AS epsilon,
+            least(sum(c.rho), 9223372036854775807::numeric)::bigint AS rho,
+            least(sum(c.delta), 9223372036854775807::numeric)::bigint AS delta
+        FROM dp_mean.charge c
+        WHERE c.at > pg_catalog.now() - '30 days'::interval AND NOT c.refused AND NOT c.reused
+        GROUP BY GROUPING SETS ((c.budget), (c.budget, c.role::oid))
+    ) r
 )
 SELECT b.name AS budget,
     CASE WHEN line.role::oid <> 0::oid THEN line.role END AS role,
@@ -416,8 +486,32 @@ SELECT b.name AS budget,
         END AS refused,
     line.reused,
     whole.accounting,
-    ceil(coalesce(own.spent_share, of_role.spent_share) * 1e9::float8) / 1e9::float8 AS spent_share
+    ceil(coalesce(own.spent_share, of_role.spent_share) * 1e9::float8) / 1e9::float8 AS spent_share,
+    (
+        SELECT CASE WHEN p.times * p.days < 36525::float8
+            THEN (pg_catalog.now() + pg_catalog.make_interval(secs => p.times * p.days * 86400::float8))::date END
+        FROM (
+            SELECT least(
+                dp_mean.dp_budget_lasts(
+                    line.epsilon_units, line.rho_units, line.delta_units, line.epsilon, line.rho, line.delta,
+                    (r.own ->> 0)::bigint, (r.own ->> 1)::bigint, (r.own ->> 2)::bigint),
+                dp_mean.dp_budget_lasts(
+                    whole.epsilon_units, whole.rho_units, whole.delta_units,
+                    together.epsilon, together.rho, together.delta,
+                    (r.whole ->> 0)::bigint, (r.whole ->> 1)::bigint, (r.whole ->> 2)::bigint)) AS times,
+                -- A young budget's pace is that of its life, and of at least a day.
+                greatest(least(
+                    extract(epoch FROM pg_catalog.now() - made.at)::float8 / 86400::float8, 30::float8),
+                    1::float8) AS days
+            FROM (
+                SELECT (SELECT recent.sums FROM recent) -> (b.id::text || ' '::text || line.role::oid::text) AS own,
+                    (SELECT recent.sums FROM recent) -> (b.id::text || ' 0'::text) AS whole
+            ) r
+        ) p
+        WHERE NOT whole.closed AND division.budget IS NULL
+    ) AS ends_on
 FROM dp_mean.budget_owner b
+    JOIN dp_mean.budget made ON made.id = b.id
     JOIN line ON line.budget = b.id
     JOIN promise whole ON whole.budget = b.id AND whole.role::oid = 0::oid
     JOIN line together ON together.budget = b.id AND together.role::oid = 0::oid
@@ -473,6 +567,10 @@ COMMENT ON COLUMN dp_budgets.accounting IS 'What is added up beside epsilon: gau
 COMMENT ON COLUMN dp_budgets.spent_share IS
     'Which part of the limit is spent, from 0 to 1, rounded up to nine decimals: of epsilon, or of what is added up '
     'beside it, whichever is less. NULL where that is more than all.';
+COMMENT ON COLUMN dp_budgets.ends_on IS
+    'The day on which nothing is left at the pace of the last 30 days, or of the budget''s life if that is shorter: by '
+    'this line''s limit and the budget''s. NULL if nothing was spent in this time, it is closed or cut into periods, '
+    'or the day is more than 100 years away. It reads all of dp_mean.charge, where it is asked for.';
 GRANT SELECT ON dp_budgets TO PUBLIC;
 
 CREATE VIEW dp_budget_periods WITH (security_barrier) AS

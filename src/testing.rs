@@ -218,6 +218,29 @@ fn reused(call: Call) -> Option<Datum> {
     None
 }
 
+/// `dp_test_write_page(regclass, bigint, integer, bytea)`: writes bytes over those of a page, as a bad disk does.
+fn write_page(call: Call) -> Option<Datum> {
+    let number = |i: usize| Some(call.datum(i)?.value());
+    let (table, block, at) = (number(0)? as u32, number(1)? as u32, number(2)?);
+    // SAFETY: tests declare the argument as bytea, which is as a text; the page is locked while it is written.
+    unsafe {
+        let bytes = crate::ledger::rows::bytes_of(call.datum(3)?);
+        assert!(at + bytes.len() <= pg_sys::BLCKSZ as usize);
+        let lock = pg_sys::AccessShareLock as i32;
+        let table = pg_sys::relation_open(pg_sys::Oid::from_u32(table), lock);
+        let buffer = pg_sys::ReadBuffer(table, block);
+        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32);
+        let page = pg_sys::BufferGetPage(buffer).cast::<u8>();
+        page.add(at)
+            .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        pg_sys::MarkBufferDirty(buffer);
+        pg_sys::UnlockReleaseBuffer(buffer);
+        pg_sys::relation_close(table, lock);
+    }
+    None
+}
+
+sql_function!(dp_test_write_page, write_page);
 sql_function!(dp_test_reused, reused);
 sql_function!(dp_test_keep, keep);
 sql_function!(dp_test_find, find);

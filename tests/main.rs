@@ -60,6 +60,7 @@ mod subselects;
 mod total;
 mod unbiased;
 mod upgrade;
+mod upkeep;
 mod values;
 mod variance;
 mod vector_accuracy;

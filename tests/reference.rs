@@ -125,6 +125,8 @@ pub const PURPOSES: &[(&str, &[&str])] = &[
             "dp_continue_budget",
             "dp_charge",
             "dp_restore_budget",
+            "dp_ledger_archive",
+            "dp_ledger_check",
         ],
     ),
     (MECHANISMS, &["dp_mechanisms"]),

@@ -253,7 +253,7 @@ fn what_users_made_lives_on() {
     let dump = dump(database.name());
     let of_ledger = |text: &&str| text.contains("Type: TABLE DATA; Schema: dp_mean;");
     let rest: Vec<&str> = dump.split(part).filter(|text| !of_ledger(text)).collect();
-    assert_eq!(dump.split(part).count(), rest.len() + 9);
+    assert_eq!(dump.split(part).count(), rest.len() + 10);
     // These have PostgreSQL's name for a population's standard deviation now.
     let dumped = dumped.replace("dp_stddev(", "dp_stddev_pop(");
     assert_eq!(rest.join(part), dumped);

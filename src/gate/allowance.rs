@@ -14,10 +14,8 @@ use crate::pg::errors::Refusal;
 /// The last word on each role: its number, and whether it may ask.
 fn last(table: &Table, relation: Oid) -> BTreeMap<u32, (i64, bool)> {
     let mut last: BTreeMap<u32, (i64, bool)> = BTreeMap::new();
-    rows::each(table, &ALLOWANCE, |row| {
-        if row.oid(0) != relation {
-            return;
-        }
+    let of_relation = [(0, Value::Relation(relation))];
+    rows::each_of(table, &ALLOWANCE, of_relation, |row| {
         let entry = (row.integer(2), row.boolean(3));
         let held = last.entry(row.oid(1).to_u32()).or_insert(entry);
         if held.0 < entry.0 {

@@ -64,6 +64,12 @@ impl Balance {
             .all(|(own, other)| own >= other)
     }
 
+    /// Whether charges can have made its numbers.
+    pub fn is_plausible(&self) -> bool {
+        let counted = [self.refused, self.reused];
+        self.numbers().iter().chain(&counted).all(|n| *n >= 0)
+    }
+
     fn numbers(&self) -> [i64; 4] {
         let Spent {
             epsilon,

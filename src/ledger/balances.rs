@@ -8,9 +8,10 @@ use pgrx::pg_sys::{self, Oid};
 use crate::ledger::balance::{Balance, BalanceKey};
 use crate::ledger::defence::Defence;
 use crate::ledger::errors::{self, Refusal};
+use crate::ledger::known::{self, Survey};
 use crate::ledger::pages::{self, Change, Extending, RowPlace, Tuple};
 use crate::ledger::rows::{self, Value};
-use crate::ledger::tables::{BUDGET, CHARGE, Lock, PROMISE, SPENT, Table};
+use crate::ledger::tables::{ARCHIVED, BUDGET, CHARGE, Lock, PROMISE, SPENT, Table};
 
 /// What one look at all lines finds of a budget and a role.
 struct Found {
@@ -23,6 +24,7 @@ struct Found {
     uncommitted: bool,
     /// The budgets that have lines.
     budgets: BTreeSet<i64>,
+    survey: Survey,
 }
 
 impl Found {
@@ -34,11 +36,13 @@ impl Found {
             roles: Balance::new(all),
             uncommitted: false,
             budgets: BTreeSet::new(),
+            survey: Survey::begin(spent),
         };
         pages::each(spent, |seen| {
             let Some(line) = Balance::read(seen.data) else {
                 return;
             };
+            found.survey.see(seen, &line);
             found.budgets.insert(line.key.budget);
             if line.key == all || line.key == own {
                 found.uncommitted |= seen.uncommitted;
@@ -66,7 +70,42 @@ pub fn places(
     budget: &str,
     keys: [BalanceKey; 2],
 ) -> Result<[RowPlace; 2], Refusal> {
-    let [of_all, of_role] = keys;
+    let places = keys.map(|key| known::place(spent, key));
+    if let [Some(all), Some(own)] = places {
+        return Ok([all, own]);
+    }
+    let found = check(spent, budget, keys)?;
+    let place = |places: &[RowPlace], key| match places.first() {
+        Some(place) => (*place, true),
+        None => (place_of(spent, key), false),
+    };
+    let [(all, of_all), (own, of_role)] = [
+        place(&found.of_all, keys[0]),
+        place(&found.of_role, keys[1]),
+    ];
+    if found.survey.keep() && of_all && of_role {
+        known::add(keys, [all, own]);
+    }
+    Ok([all, own])
+}
+
+/// That the ledger knows what was spent of a budget. It makes no line.
+///
+/// # Errors
+/// It does not.
+pub fn check_known(spent: &Table, budget: &str, keys: [BalanceKey; 2]) -> Result<(), Refusal> {
+    match known::place(spent, keys[0]) {
+        Some(_) => Ok(()),
+        None => {
+            check(spent, budget, keys)?.survey.keep();
+            Ok(())
+        }
+    }
+}
+
+/// A look at all lines, with what it finds of two.
+fn check(spent: &Table, budget: &str, keys: [BalanceKey; 2]) -> Result<Found, Refusal> {
+    let of_all = keys[0];
     let found = Found::look(spent, keys);
     if Defence::Lines.stands() && (found.of_all.len() != 1 || found.of_role.len() > 1) {
         return Err(errors::spent_unknown(budget));
@@ -78,16 +117,12 @@ pub fn places(
         return Err(errors::spent_unknown(budget));
     }
     if found.budgets.iter().any(|id| *id != of_all.budget) {
-        refuse_orphans(found.budgets)?;
+        refuse_orphans(found.budgets.clone())?;
     }
     if Defence::Committed.stands() && found.uncommitted {
         return Err(errors::spent_not_committed(budget));
     }
-    let place = |places: &[RowPlace], key| {
-        let first = places.first().copied();
-        first.unwrap_or_else(|| place_of(spent, key))
-    };
-    Ok([place(&found.of_all, of_all), place(&found.of_role, of_role)])
+    Ok(found)
 }
 
 /// Where lines are, and what they say; `None` of one that is not there.
@@ -95,22 +130,36 @@ pub fn look<const N: usize>(
     spent: &Table,
     keys: [BalanceKey; N],
 ) -> [Option<(RowPlace, Balance)>; N] {
-    let mut found = [None; N];
+    let mut found = keys.map(|key| known::line(spent, key));
+    if found.iter().all(Option::is_some) {
+        return found;
+    }
+    found = [None; N];
+    let mut survey = Survey::begin(spent);
+    let mut budgets = BTreeSet::new();
     pages::each(spent, |seen| {
         let Some(line) = Balance::read(seen.data) else {
             return;
         };
+        survey.see(seen, &line);
+        budgets.insert(line.key.budget);
         for (found, key) in found.iter_mut().zip(keys) {
             if line.key == key {
                 *found = found.or(Some((seen.place, line)));
             }
         }
     });
+    if refuse_orphans(budgets).is_ok() {
+        survey.keep();
+    }
     found
 }
 
 /// Where a line is. It is made if it is not there.
 pub fn place_of(spent: &Table, key: BalanceKey) -> RowPlace {
+    if let Some(place) = known::place(spent, key) {
+        return place;
+    }
     let find = || {
         pages::find(spent, |row| {
             Balance::read(row).is_some_and(|line| line.key == key)
@@ -163,7 +212,7 @@ pub fn new_budget() -> Result<i64, Refusal> {
     pages::each(&spent, |seen| {
         known.extend(Balance::read(seen.data).map(|line| line.key.budget));
     });
-    for (shape, column) in [(&PROMISE, 0), (&CHARGE, 1)] {
+    for (shape, column) in [(&PROMISE, 0), (&CHARGE, 1), (&ARCHIVED, 0)] {
         let table = Table::open(shape, Lock::Read)?;
         rows::each(&table, shape, |row| {
             known.insert(row.integer(column));

@@ -45,6 +45,9 @@ impl Name {
     }
 }
 
+/// The column of names.
+const NAME: usize = 1;
+
 /// A budget that is there.
 pub struct Budget {
     pub id: i64,
@@ -55,12 +58,21 @@ impl Budget {
     /// The number of the budget of this name.
     fn find(table: &Table, name: &Name) -> Option<i64> {
         let mut found = None;
-        rows::each(table, &BUDGET, |row| {
-            let id = row.integer(0);
+        let visit = |row: &Row| {
             if row.text(1) == name.0 {
-                found = Some(id);
+                found = Some(row.integer(0));
             }
-        });
+        };
+        let text = Value::Text(Text::new(&name.0));
+        rows::each_of(table, &BUDGET, [(NAME, text)], visit);
+        // Where the order of texts has changed, as with another C library, an index of them misses rows.
+        if found.is_none() {
+            rows::each(table, &BUDGET, |row| {
+                if row.text(1) == name.0 {
+                    found = Some(row.integer(0));
+                }
+            });
+        }
         found
     }
 
@@ -86,6 +98,26 @@ impl Budget {
         Ok(budget)
     }
 
+    /// The budgets that the current role owns, with their names.
+    ///
+    /// # Errors
+    /// The ledger is damaged or locked.
+    pub fn all_owned() -> Result<Vec<(i64, String)>, Refusal> {
+        let mut all = Vec::new();
+        let table = Table::open(&BUDGET, Lock::Read)?;
+        rows::each(&table, &BUDGET, |row| {
+            let name = String::from_utf8_lossy(&row.text(NAME)).into_owned();
+            all.push((row.integer(0), name));
+        });
+        let mut owned = Vec::new();
+        for (id, name) in all {
+            if session::has_rights_of(Record::of(id)?.owner) {
+                owned.push((id, name));
+            }
+        }
+        Ok(owned)
+    }
+
     /// The budget of this name, which the owner of a protected table owns too.
     ///
     /// # Errors
@@ -105,6 +137,63 @@ impl Budget {
         }
         Err(errors::not_budget_owner(function, &name.text()))
     }
+}
+
+/// What the indexes do not find that is there: a name, a limit, a home.
+///
+/// # Errors
+/// The ledger is damaged or locked.
+pub fn unfound() -> Result<Vec<String>, Refusal> {
+    let mut unfound = Vec::new();
+    let budgets = Table::open(&BUDGET, Lock::Read)?;
+    let mut names = Vec::new();
+    rows::each(&budgets, &BUDGET, |row| names.push(row.text(NAME)));
+    for name in names {
+        let mut found = false;
+        let text = Value::Text(Text::new(&name));
+        rows::each_of(&budgets, &BUDGET, [(NAME, text)], |row| {
+            found |= row.text(NAME) == name;
+        });
+        if !found {
+            let name = String::from_utf8_lossy(&name);
+            unfound.push(format!(
+                "the index of names does not find budget \"{name}\""
+            ));
+        }
+    }
+    for (shape, width) in [(&PROMISE, 2), (&HISTORY, 1)] {
+        let table = Table::open(shape, Lock::Read)?;
+        let key = |row: &Row| {
+            (
+                row.integer(0),
+                if width == 2 { row.oid(1) } else { Oid::INVALID },
+            )
+        };
+        let mut all = std::collections::BTreeMap::<(i64, u32), i64>::new();
+        rows::each(&table, shape, |row| {
+            let (budget, role) = key(row);
+            *all.entry((budget, role.to_u32())).or_default() += 1;
+        });
+        for ((budget, role), count) in all {
+            let mut found = 0;
+            let mut visit = |_: &Row| found += 1;
+            let budget_key = (0, Value::Integer(budget));
+            match width {
+                2 => {
+                    let role_key = (1, Value::Role(Oid::from_u32(role)));
+                    rows::each_of(&table, shape, [budget_key, role_key], &mut visit);
+                }
+                _ => rows::each_of(&table, shape, [budget_key], &mut visit),
+            }
+            if found != count {
+                unfound.push(format!(
+                    "the index of dp_mean.{} finds {found} of {count} rows of a budget",
+                    shape.title()
+                ));
+            }
+        }
+    }
+    Ok(unfound)
 }
 
 /// The number of the budget of this name, if it is there and nobody's lock is in the way.
@@ -163,24 +252,17 @@ impl Promise {
 
     /// The last one of each key.
     fn last<const N: usize>(table: &Table, keys: [BalanceKey; N]) -> [Option<Self>; N] {
-        let mut last = [None::<Self>; N];
-        rows::each(table, &PROMISE, |row| {
-            let key = BalanceKey {
-                budget: row.integer(0),
-                role: row.oid(1),
-            };
-            for (last, _) in last
-                .iter_mut()
-                .zip(keys)
-                .filter(|(_, wanted)| *wanted == key)
-            {
+        keys.map(|key| {
+            let mut last = None::<Self>;
+            let of_key = [(0, Value::Integer(key.budget)), (1, Value::Role(key.role))];
+            rows::each_of(table, &PROMISE, of_key, |row| {
                 let promise = Self::read(row);
                 if last.is_none_or(|last| last.number < promise.number) {
-                    *last = Some(promise);
+                    last = Some(promise);
                 }
-            }
-        });
-        last
+            });
+            last
+        })
     }
 
     /// What holds for each key now.

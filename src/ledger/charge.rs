@@ -9,6 +9,8 @@ use crate::ledger::budgets::{self, Budget, Name, Promise};
 use crate::ledger::defence::Defence;
 use crate::ledger::division::Charged;
 use crate::ledger::errors::{self, Refusal};
+use crate::ledger::known;
+use crate::ledger::marks::Mark;
 use crate::ledger::pages::{self, Change, Locked, RowPlace, Tuple};
 use crate::ledger::period_lines::{self, Lines, Places};
 use crate::ledger::periods;
@@ -100,12 +102,6 @@ fn accounts(request: &Request) -> Result<[Account; 2], Refusal> {
         payer,
         ..
     } = request;
-    if session::on_standby() {
-        return Err(errors::on_standby(function));
-    }
-    if session::in_parallel() {
-        return Err(errors::in_parallel(function));
-    }
     let budget = match payer {
         Payer::Owner | Payer::Elsewhere => Budget::owned(function, name)?,
         Payer::Table { owner, .. } => Budget::of_table(name, *owner)?,
@@ -156,7 +152,15 @@ pub fn charge_all(requests: &[Request]) -> Result<(), Refusal> {
             "Nothing was spent. Ask about fewer of them at a time.",
         ));
     }
-    let accounts = requests.iter().map(accounts);
+    let accounts = requests.iter().map(|request| {
+        if session::on_standby() {
+            return Err(errors::on_standby(request.function));
+        }
+        if session::in_parallel() {
+            return Err(errors::in_parallel(request.function));
+        }
+        accounts(request)
+    });
     let accounts = accounts.collect::<Result<Vec<_>, _>>()?;
     let spent = Table::open(&SPENT, Lock::Change)?;
     for (request, accounts) in requests.iter().zip(&accounts) {
@@ -190,8 +194,11 @@ pub fn check(request: &Request) -> Result<(), Refusal> {
     open(request, &accounts)?;
     let spent = Table::open(&SPENT, Lock::Change)?;
     check_periods(request, &accounts)?;
-    places(request, &accounts, &spent)?;
-    check_home(request, &accounts)?;
+    let keys = accounts.each_ref().map(|account| account.key);
+    balances::check_known(&spent, &request.budget.text(), keys)?;
+    if !session::on_standby() {
+        check_home(request, &accounts)?;
+    }
     if let Some(charged) = &request.charged {
         let now = |account: &Account| beside(&used(&spent, account.key));
         let all = [&accounts[0], &accounts[1]];
@@ -272,12 +279,10 @@ fn check_home(request: &Request, accounts: &[Account; 2]) -> Result<(), Refusal>
     }
 }
 
-/// What a line says now.
+/// What a line says now; nothing if it is not there.
 fn used(spent: &Table, key: BalanceKey) -> Spent {
-    let place = balances::place_of(spent, key);
-    let page = Locked::lock(spent, place);
-    let line = page.row(spent, place).and_then(Balance::read);
-    line.map_or(Spent::default(), |line| line.spent)
+    let [line] = balances::look(spent, [key]);
+    line.map_or(Spent::default(), |(_, line)| line.spent)
 }
 
 /// Looks for the lines, and adds the charges to them if all fit.
@@ -316,16 +321,18 @@ fn spend(
         let of_periods = parts.iter().filter_map(|part| part.of_periods.as_ref());
         let mut lines = Lines::of(tables.as_ref(), of_periods)?;
         let Some(result) = try_at(&parts, spent, audit, &entries, &mut lines) else {
+            known::forget();
             continue;
         };
         drop(lines);
         return match result {
-            Ok(written) => {
+            Ok((written, passed)) => {
                 requests.iter().for_each(|_| count(Event::Charge));
                 flush::flush(written);
                 for (request, accounts) in charges {
                     log(request, spent, accounts[0].key);
                 }
+                passed.iter().for_each(|passed| log_mark(requests, passed));
                 replication::wait(written)
             }
             Err((i, full)) => {
@@ -346,6 +353,10 @@ struct Part<'a> {
     of_periods: Option<Places>,
 }
 
+/// A charge, by its place among those that are made together, that passed a mark of a limit: the first of all together,
+/// the second of the role.
+type Passed = (usize, usize, Mark);
+
 /// Makes the charges with all of their lines locked, and adds the rows of the audit: `None` if a line has moved; which
 /// charge has no room otherwise, and in which of its accounts.
 fn try_at(
@@ -354,7 +365,7 @@ fn try_at(
     audit: &Table,
     entries: &[Tuple],
     of_periods: &mut Lines,
-) -> Option<Result<pages::Written, (usize, Full)>> {
+) -> Option<Result<(pages::Written, Vec<Passed>), (usize, Full)>> {
     // Each line once, in the order of the pages' numbers.
     let mut lines: Vec<(RowPlace, Balance)> = Vec::with_capacity(2 * parts.len());
     for part in parts {
@@ -368,6 +379,7 @@ fn try_at(
     let mut pages: Vec<Locked> = Vec::with_capacity(lines.len());
     let mut data = Vec::with_capacity(lines.len());
     let mut changes = Vec::with_capacity(entries.len() + lines.len() + of_periods.len());
+    let mut passed = Vec::with_capacity(2 * Mark::ALL.len() * parts.len());
     // From here on nothing takes memory.
     let last = Locked::lock_to_append_all(audit, entries);
     for (place, line) in &mut lines {
@@ -397,6 +409,8 @@ fn try_at(
             if !account.promise.as_ref().is_none_or(fits) {
                 return Some(Err((i, j.into())));
             }
+            let marks = Mark::passed(account.promise.as_ref(), &line.spent, &sum);
+            passed.extend(marks.map(|mark| (i, j, mark)));
             line.spent = sum;
             line.charges = line.charges.saturating_add(1);
         }
@@ -409,7 +423,7 @@ fn try_at(
     }
     of_periods.finish();
     changes.extend(of_periods.changes());
-    Some(Ok(pages::write(spent, &changes)))
+    Some(Ok((pages::write(spent, &changes), passed)))
 }
 
 /// How many bytes of each text a row of the audit has, of that many that are added to one page.
@@ -591,9 +605,29 @@ fn log(request: &Request, spent: &Table, all: BalanceKey) {
         "dp_mean: charged budget \"{}\" of database \"{}\" for role \"{}\": {}; {whole}",
         request.budget.text(),
         session::database(),
-        session::name_of(request.role).unwrap_or_else(|| request.role.to_u32().to_string()),
+        name_of(request.role),
         numbers(&request.amount),
     ));
+}
+
+/// Tells the server's log, once, that most of a limit is spent, or all.
+fn log_mark(requests: &[Request], (i, account, mark): &Passed) {
+    let request = &requests[*i];
+    let role = match account {
+        0 => String::new(),
+        _ => format!("role \"{}\" in ", name_of(request.role)),
+    };
+    errors::log(format!(
+        "dp_mean: {role}budget \"{}\" of database \"{}\" {}",
+        request.budget.text(),
+        session::database(),
+        mark.text(),
+    ));
+}
+
+/// The name of a role; its number if it is gone.
+fn name_of(role: Oid) -> String {
+    session::name_of(role).unwrap_or_else(|| role.to_u32().to_string())
 }
 
 /// The message for a charge that an account has no room for.
@@ -605,9 +639,7 @@ fn without_room(request: &Request, accounts: &[Account; 2], spent: &Table, full:
     };
     let mut who = format!("budget \"{}\"", request.budget.text());
     if full.account == 1 {
-        let role = session::name_of(request.role);
-        let role = role.unwrap_or_else(|| request.role.to_u32().to_string());
-        who = format!("role \"{role}\" in {who}");
+        who = format!("role \"{}\" in {who}", name_of(request.role));
     }
     if let Some(first_day) = full.first_day {
         who = format!("{}{who}", periods::named(first_day));

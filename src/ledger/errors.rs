@@ -30,6 +30,15 @@ pub fn not_budget_owner(function: &str, budget: &str) -> Refusal {
     )
 }
 
+/// A role that owns no budget.
+pub fn owns_nothing(function: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        format!("{function}: must be owner of a budget"),
+        "The owner of a budget takes out the rows of its charges, and superusers those of all. Ask one of them.",
+    )
+}
+
 /// A budget that would be given to a role whose rights the giver does not have.
 pub fn cannot_give(function: &str, role: Option<String>) -> Refusal {
     let role = role.unwrap_or_default();

@@ -8,9 +8,10 @@ use pgrx::pg_sys::{Datum, Oid};
 use crate::ledger::budgets::{self, Asked, Name};
 use crate::ledger::charge::{self, Payer, Request};
 use crate::ledger::errors::{self, Refusal};
-use crate::ledger::{restore, rows, session};
+use crate::ledger::{archive, check, known, restore, rows, session};
 use crate::pg::composite::composite;
 use crate::pg::fmgr::{Call, float8, sql_function};
+use crate::pg::set::Rows;
 
 /// What a function answers, or its ERROR.
 fn done(result: Result<(), Refusal>) -> Option<Datum> {
@@ -227,9 +228,82 @@ fn budget_sums(call: Call) -> Option<Datum> {
 
 sql_function!(dp_budget_sums, budget_sums);
 
+/// `dp_budget_lasts(limit_units_epsilon, limit_units_rho, limit_units_delta, epsilon, rho, delta, recent_epsilon,
+/// recent_rho, recent_delta)`: how many more times what was spent recently can be spent. It looks at nothing else.
+fn budget_lasts(call: Call) -> Option<Datum> {
+    let units = |i: usize| call.datum(i).map_or(0, |datum| datum.value() as i64);
+    let spent = |first: usize| Spent {
+        epsilon: units(first),
+        rho: units(first + 1),
+        delta: units(first + 2),
+    };
+    spent(0).lasts(&spent(3), &spent(6)).into_datum()
+}
+
+sql_function!(dp_budget_lasts, budget_lasts);
+
+/// `dp_ledger_archive(before, name)`: the rows that it takes out; NULL as the name is all of one's own budgets.
+fn ledger_archive(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_ledger_archive";
+    session::refuse_read_only(c"dp_ledger_archive()");
+    let mut answer = Rows::of(call)?;
+    let mut archive = || {
+        let before = call.datum(0).map(|datum| datum.value() as i64);
+        let before = before.ok_or_else(|| {
+            let hint = "Rows from before this time are taken out, as in now() - interval '1 year'.";
+            let error = ParameterError::new("before", "must not be NULL", hint);
+            errors::parameter(FUNCTION, &error)
+        })?;
+        let budget = match call.datum(1) {
+            // SAFETY: the SQL declaration makes it a text.
+            Some(datum) => Name::new(Some(unsafe { rows::bytes_of(datum) }))
+                .map(Some)
+                .map_err(|error| errors::parameter(FUNCTION, &error))?,
+            None => None,
+        };
+        // SAFETY: the SQL declaration makes it return these columns.
+        let each = |row| unsafe { answer.add_row(row) };
+        archive::archive(FUNCTION, before, budget.as_ref(), each)
+    };
+    match archive() {
+        Ok(()) => None,
+        Err(refusal) => refusal.raise(),
+    }
+}
+
+sql_function!(dp_ledger_archive, ledger_archive);
+
+/// `dp_ledger_check()`: what is wrong with the ledger.
+fn ledger_check(call: Call) -> Option<Datum> {
+    let mut rows = Rows::of(call)?;
+    let found = check::check().unwrap_or_else(|refusal| refusal.raise());
+    for finding in found {
+        let values = [
+            finding.kind.into_datum(),
+            finding.budget.into_datum(),
+            finding.role.into_datum(),
+            finding.detail.into_datum(),
+        ];
+        // SAFETY: the SQL declaration makes it return (text, text, regrole, text).
+        unsafe { rows.add_row(values) };
+    }
+    None
+}
+
+sql_function!(dp_ledger_check, ledger_check);
+
 /// A trigger function: the tables of the ledger are not changed by SQL.
 fn ledger_refuse(_: Call) -> Option<Datum> {
     errors::ledger_is_shut().raise()
 }
 
 sql_function!(dp_ledger_refuse, ledger_refuse);
+
+/// A trigger function: all processes look at the lines again.
+fn ledger_tell(_: Call) -> Option<Datum> {
+    known::tell();
+    // No row, which is not NULL.
+    Some(Datum::null())
+}
+
+sql_function!(dp_ledger_tell, ledger_tell);

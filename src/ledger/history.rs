@@ -59,8 +59,8 @@ impl Record {
     pub fn of(budget: i64) -> Result<Self, Refusal> {
         let table = Table::open(&HISTORY, Lock::Read)?;
         let mut last = Self::NONE;
-        rows::each(&table, &HISTORY, |row| {
-            if row.integer(0) == budget && row.integer(1) > last.number {
+        rows::each_of(&table, &HISTORY, [(0, Value::Integer(budget))], |row| {
+            if row.integer(1) > last.number {
                 last = Self::read(row);
             }
         });

@@ -4,10 +4,12 @@
 //! are changed in place, outside of every transaction, and are on disk before a charge returns. The tables are
 //! those of `sql/ledger.sql`; the arithmetic is `dp_core::privacy::spending`.
 
+mod archive;
 mod balance;
 mod balances;
 pub mod budgets;
 pub mod charge;
+mod check;
 pub mod defence;
 pub mod division;
 mod errors;
@@ -15,8 +17,11 @@ pub mod flush;
 mod functions;
 mod history;
 mod home;
+mod known;
 #[cfg(feature = "pg_test")]
 mod lock_order;
+mod marks;
+mod page_check;
 pub mod pages;
 mod period_lines;
 pub mod periods;

@@ -98,6 +98,9 @@ impl Locked {
         if let Some(page) = Self::with_room(table, tuples) {
             return page;
         }
+        if let Some(page) = Self::emptied(table, tuples) {
+            return page;
+        }
         // Somebody else may have made it longer meanwhile.
         let _extending = Extending::of(table);
         Self::with_room(table, tuples).unwrap_or_else(|| Self::add(table))
@@ -107,16 +110,38 @@ impl Locked {
     fn with_room(table: &Table, tuples: &[Tuple]) -> Option<Self> {
         let block = blocks(table).checked_sub(1)?;
         let page = Self::lock(table, RowPlace { block, row: 0 });
-        // The free space is that beside one more item.
-        let items = tuples.len().saturating_sub(1) * size_of::<pg_sys::ItemIdData>();
+        let room = page.free();
+        (room >= room_for(tuples)).then_some(page)
+    }
+
+    /// A page that has room as rows were taken out of it, if VACUUM has noted one.
+    fn emptied(table: &Table, tuples: &[Tuple]) -> Option<Self> {
+        // SAFETY: an open table. No page is locked meanwhile; what is noted may be wrong, and is looked at again.
+        let block = unsafe { pg_sys::GetPageWithFreeSpace(table.relation(), room_for(tuples)) };
+        if block >= blocks(table) {
+            return None;
+        }
+        let page = Self::lock(table, RowPlace { block, row: 0 });
+        let room = page.free();
+        if room >= room_for(tuples) {
+            return Some(page);
+        }
+        drop(page);
+        // SAFETY: the same.
+        unsafe { pg_sys::RecordPageWithFreeSpace(table.relation(), block, room) };
+        None
+    }
+
+    /// How many bytes it has for rows, beside one more item.
+    fn free(&self) -> usize {
         // SAFETY: the page is pinned and locked.
-        let room = unsafe {
-            let sizes = tuples.iter().map(|tuple| pg_sys::MAXALIGN(tuple.size()));
-            let page = pg_sys::BufferGetPage(page.buffer);
-            pg_sys::PageIsNew(page)
-                || pg_sys::PageGetHeapFreeSpace(page) >= sizes.sum::<usize>() + items
-        };
-        room.then_some(page)
+        unsafe {
+            let page = pg_sys::BufferGetPage(self.buffer);
+            match pg_sys::PageIsNew(page) {
+                true => pg_sys::BLCKSZ as usize,
+                false => pg_sys::PageGetHeapFreeSpace(page),
+            }
+        }
     }
 
     /// A new page at the end, empty until it is written. [`Extending`] is held.
@@ -141,6 +166,16 @@ impl Locked {
         // SAFETY: pinned and locked as long as `self` is, which the row is borrowed from.
         unsafe { row(table, self.buffer, place) }
     }
+}
+
+/// How many bytes these take on one page, but for one of their items.
+fn room_for(tuples: &[Tuple]) -> usize {
+    let items = tuples.len().saturating_sub(1) * size_of::<pg_sys::ItemIdData>();
+    // SAFETY: it rounds a number up.
+    let sizes = tuples
+        .iter()
+        .map(|tuple| unsafe { pg_sys::MAXALIGN(tuple.size()) });
+    sizes.sum::<usize>() + items
 }
 
 /// The right to make a table longer, and for lines to add one.
@@ -180,7 +215,7 @@ impl Drop for Extending<'_> {
 }
 
 /// How many pages a table has.
-fn blocks(table: &Table) -> BlockNumber {
+pub fn blocks(table: &Table) -> BlockNumber {
     // SAFETY: an open table.
     unsafe {
         pg_sys::RelationGetNumberOfBlocksInFork(table.relation(), pg_sys::ForkNumber::MAIN_FORKNUM)

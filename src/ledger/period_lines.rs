@@ -1,7 +1,7 @@
 //! The lines of a budget that is cut into periods: what was spent of each period, by one role or by all together. They
 //! are made at the first charge of a period, changed in place, and locked behind those of the budget itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::Oid;
@@ -135,6 +135,32 @@ pub fn has_lines(table: &Table, budget: i64) -> bool {
         Line::read(row).is_some_and(|line| line.key.budget == budget)
     })
     .is_some()
+}
+
+/// The budgets whose lines of periods are not all there, once each, or that are not cut and have some.
+///
+/// # Errors
+/// The ledger is damaged or locked.
+pub fn not_whole() -> Result<BTreeSet<i64>, Refusal> {
+    let tables = Tables {
+        divisions: Table::open(&DIVISION, Lock::Read)?,
+        lines: Table::open(&PERIOD_SPENT, Lock::Read)?,
+    };
+    let mut budgets = BTreeSet::new();
+    pages::each(&tables.lines, |seen| {
+        budgets.extend(Line::read(seen.data).map(|line| line.key.budget));
+    });
+    pages::each(&tables.divisions, |seen| {
+        budgets.extend(Division::read(seen.data).map(|division| division.budget));
+    });
+    budgets.retain(|budget| {
+        let division = division::find(&tables.divisions, *budget);
+        let found = Found::look(&tables, *budget);
+        // Others charge while the lines are looked at.
+        let is_short = || found.is_short() && Found::look(&tables, *budget).is_short();
+        division.is_none_or(|division| division.is_twice) || found.is_twice || is_short()
+    });
+    Ok(budgets)
 }
 
 /// The two tables of a charge by period.

@@ -7,15 +7,17 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::Oid;
 
+use crate::ledger::archive::{self, Sums};
 use crate::ledger::balance::{Balance, BalanceKey};
 use crate::ledger::balances;
 use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::charge::TEXT_BYTES;
 use crate::ledger::errors::{self, Refusal};
+use crate::ledger::known;
 use crate::ledger::periods;
 use crate::ledger::rows::{self, Row, Text, Value};
 use crate::ledger::session;
-use crate::ledger::tables::{CHARGE, Lock, SPENT, Table};
+use crate::ledger::tables::{ARCHIVED, CHARGE, Lock, SPENT, Table};
 
 /// What the ledger still knows of a budget.
 struct Known {
@@ -28,7 +30,7 @@ struct Known {
 
 impl Known {
     /// From the lines of the budget, and from the audit, which knows each charge if it is whole.
-    fn read(budget: i64, spent: &Table, audit: &Table) -> Self {
+    fn read(budget: i64, spent: &Table, audit: &Table, archived: &Table) -> Self {
         let mut known = Self {
             budget,
             all: None,
@@ -74,6 +76,13 @@ impl Known {
                 *sum = sum.plus(&charge);
             }
         });
+        // After the audit: what is taken out of it meanwhile counts twice, and not never.
+        let mut taken = Sums::new();
+        archive::add_archived(&mut taken, archived);
+        for ((_, role), sum) in taken.range((budget, 0)..=(budget, u32::MAX)) {
+            let line = audited.entry(*role).or_insert(Balance::new(sum.key));
+            *line = line.plus(sum);
+        }
         for line in audited.values() {
             known.raise(line);
         }
@@ -144,7 +153,8 @@ pub fn restore(
     // Nobody charges until this transaction ends.
     let spent = Table::open(&SPENT, Lock::Alone)?;
     let audit = Table::open(&CHARGE, Lock::Add)?;
-    let mut known = Known::read(budget, &spent, &audit);
+    let archived = Table::open(&ARCHIVED, Lock::Read)?;
+    let mut known = Known::read(budget, &spent, &audit, &archived);
     let payer = role.unwrap_or_else(session::role);
     // What was spent of periods that nobody knows any more counts in all of them.
     for (role, spent) in periods::restore(budget, session::role())? {
@@ -172,6 +182,7 @@ pub fn restore(
         // What all spent together is said another time.
         (Some(_), all) => all.map(|all| largest(all, &sum)),
     };
+    known::tell();
     rows::delete(&spent, &SPENT, |row| row.integer(0) == budget);
     for line in all.iter().chain(known.roles.values()) {
         balances::insert(&spent, line);

@@ -133,20 +133,67 @@ pub fn form(table: &Table, shape: &Shape, values: &[Value]) -> NonNull<pg_sys::H
 }
 
 /// Calls `visit` for each row.
-pub fn each(table: &Table, shape: &Shape, mut visit: impl FnMut(&Row)) {
+pub fn each(table: &Table, shape: &Shape, visit: impl FnMut(&Row)) {
+    scan(table, shape, Oid::INVALID, &mut [], visit);
+}
+
+/// Calls `visit` for each row that has these values in the first columns of one of the table's indexes, which are said
+/// in their order; without such an index it looks at all rows.
+pub fn each_of<const N: usize>(
+    table: &Table,
+    shape: &Shape,
+    values: [(usize, Value); N],
+    visit: impl FnMut(&Row),
+) {
+    let index = table.index_on(values.each_ref().map(|(column, _)| *column));
+    let mut keys = values.map(|(column, value)| {
+        let (equal, collation) = match value {
+            Value::Integer(_) => (pg_sys::F_INT8EQ, Oid::INVALID),
+            Value::Role(_) | Value::Relation(_) => (pg_sys::F_OIDEQ, Oid::INVALID),
+            Value::Text(_) => (pg_sys::F_TEXTEQ, pg_sys::DEFAULT_COLLATION_OID),
+            _ => unreachable!("no index is on columns of this type"),
+        };
+        let mut key = pg_sys::ScanKeyData::default();
+        let number = i16::try_from(column + 1).expect("few columns");
+        // SAFETY: an equality of the column's type, and a value that lives as long as the call.
+        unsafe {
+            pg_sys::ScanKeyEntryInitialize(
+                &raw mut key,
+                0,
+                number,
+                pg_sys::BTEqualStrategyNumber as u16,
+                Oid::INVALID,
+                collation,
+                Oid::from_u32(equal),
+                value.datum(),
+            );
+        }
+        key
+    });
+    scan(table, shape, index.unwrap_or_default(), &mut keys, visit);
+}
+
+/// Calls `visit` for each row that the keys find.
+fn scan(
+    table: &Table,
+    shape: &Shape,
+    index: Oid,
+    keys: &mut [pg_sys::ScanKeyData],
+    mut visit: impl FnMut(&Row),
+) {
     let mut values = vec![Datum::null(); shape.width()];
     let mut nulls = vec![true; shape.width()];
-    // SAFETY: an open table with that many columns, none of them NULL; a scan of all of it, without an index, in
-    // PostgreSQL's constant snapshot.
+    // SAFETY: an open table with that many columns, none of them NULL; a scan of all of it, or by an index of it that
+    // has the columns of the keys first, in PostgreSQL's constant snapshot.
     unsafe {
         let snapshot = &raw mut pg_sys::SnapshotSelfData;
         let scan = pg_sys::systable_beginscan(
             table.relation(),
-            Oid::INVALID,
-            false,
+            index,
+            index != Oid::INVALID,
             snapshot,
-            0,
-            std::ptr::null_mut(),
+            i32::try_from(keys.len()).expect("few keys"),
+            keys.as_mut_ptr(),
         );
         loop {
             let tuple = pg_sys::systable_getnext(scan);
@@ -191,8 +238,8 @@ pub fn insert(table: &Table, shape: &Shape, values: &[Value]) {
     }
 }
 
-/// Takes out the rows that are not wanted, as a part of the transaction. Nobody else changes rows: the lock is
-/// [`Lock::Alone`](super::tables::Lock).
+/// Takes out the rows that are not wanted, as a part of the transaction. Nobody else takes out rows, or changes them:
+/// the lock is [`Lock::Alone`](super::tables::Lock), or [`Lock::Take`](super::tables::Lock) where rows are only added.
 pub fn delete(table: &Table, shape: &Shape, mut unwanted: impl FnMut(&Row) -> bool) {
     let mut places = Vec::new();
     each(table, shape, |row| {

@@ -1,19 +1,24 @@
 //! The tables of the ledger, opened with a lock that nobody is waited for long for.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString, c_char};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::{self, Datum, Oid};
 
 use crate::ledger::defence::Defence;
 use crate::ledger::errors::{self, Refusal};
+use crate::pg::nodes;
 
 #[cfg(feature = "pg_test")]
 pub mod tests;
 
 /// How long another session's lock on the ledger is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The functions of the triggers on the tables: one refuses, the other [tells all processes](super::known).
+const REFUSES: &CStr = c"dp_ledger_refuse";
+const TELLS: &CStr = c"dp_ledger_tell";
 
 /// A table of the schema `dp_mean`: its name, its columns' types, and how many indexes it has.
 pub struct Shape {
@@ -37,7 +42,7 @@ impl Shape {
     }
 
     /// Its name, for messages.
-    fn title(&self) -> &str {
+    pub fn title(&self) -> &str {
         self.name.to_str().unwrap_or_default()
     }
 
@@ -110,6 +115,15 @@ pub const PERIOD_SPENT: Shape = Shape {
     indexes: 0,
 };
 
+/// A row for each budget and role whose rows of charges were taken out, each time that they were.
+pub const ARCHIVED: Shape = Shape {
+    name: c"archived",
+    columns: &[
+        INT8, REGROLE, INT8, INT8, INT8, INT8, INT8, INT8, TIME, TIME, TEXT,
+    ],
+    indexes: 1,
+};
+
 /// A row for each time that a role was allowed to ask about a protected table, or no longer.
 pub const ALLOWANCE: Shape = Shape {
     name: c"allowance",
@@ -126,6 +140,8 @@ pub enum Lock {
     Change,
     /// To add rows as a part of the transaction, beside others who do, until it ends.
     Add,
+    /// To take rows out, beside others who add some and nobody else who takes some, until the transaction ends.
+    Take,
     /// To be the only one who adds rows, until the transaction ends.
     Alone,
 }
@@ -135,6 +151,7 @@ impl Lock {
         let mode = match self {
             Self::Read => pg_sys::AccessShareLock,
             Self::Change | Self::Add => pg_sys::RowExclusiveLock,
+            Self::Take => pg_sys::ShareUpdateExclusiveLock,
             Self::Alone => pg_sys::ShareRowExclusiveLock,
         };
         mode as pg_sys::LOCKMODE
@@ -147,7 +164,7 @@ impl Lock {
     }
 }
 
-/// An open table of the ledger. Its lock goes with it, but for [`Lock::Add`] and [`Lock::Alone`].
+/// An open table of the ledger. Its lock goes with it, but for those that last until the transaction ends.
 pub struct Table {
     relation: pg_sys::Relation,
     unlock: pg_sys::LOCKMODE,
@@ -184,7 +201,7 @@ impl Table {
     }
 
     /// The number of a table.
-    fn find(shape: &Shape) -> Option<Oid> {
+    pub fn find(shape: &Shape) -> Option<Oid> {
         // SAFETY: plain lookups by name; within a transaction, as all calls from SQL are.
         let table = unsafe {
             let schema = pg_sys::get_namespace_oid(c"dp_mean".as_ptr(), true);
@@ -201,7 +218,7 @@ impl Table {
             return None;
         }
         let unlock = match lock {
-            Lock::Add | Lock::Alone => pg_sys::NoLock as pg_sys::LOCKMODE,
+            Lock::Add | Lock::Take | Lock::Alone => pg_sys::NoLock as pg_sys::LOCKMODE,
             Lock::Read | Lock::Change => lock.mode(),
         };
         let table = Self { relation, unlock };
@@ -210,7 +227,7 @@ impl Table {
 
     /// That nothing but the ledger itself counts on seeing each row that is written: it is written without triggers,
     /// and without entries in indexes where it is changed in place.
-    fn check_write(&self, shape: &Shape) -> Result<(), Refusal> {
+    pub fn check_write(&self, shape: &Shape) -> Result<(), Refusal> {
         if Defence::Triggers.stands() && self.has_foreign_triggers() {
             return Err(errors::ledger_watched(shape.title()));
         }
@@ -222,20 +239,68 @@ impl Table {
 
     /// Whether a trigger is on it that CREATE EXTENSION has not made, such as that of a tool which copies the table.
     fn has_foreign_triggers(&self) -> bool {
-        // SAFETY: an open relation has NULL, or that many triggers; then lookups in the catalog by number.
-        unsafe {
-            let triggers = (*self.relation).trigdesc;
-            if triggers.is_null() {
-                return false;
+        self.triggers().any(|(function, _)| {
+            function.is_none_or(|name| ![REFUSES, TELLS].contains(&name.as_c_str()))
+        })
+    }
+
+    /// Whether every process hears of rows that SQL adds, changes or deletes, whatever the session has set.
+    pub fn tells_of_changes(&self) -> bool {
+        self.triggers().any(|(function, enabled)| {
+            function.as_deref() == Some(TELLS) && enabled as u8 == pg_sys::TRIGGER_FIRES_ALWAYS
+        })
+    }
+
+    /// The functions of the triggers on it, as far as they are of the ledger's own schema, and when each fires.
+    fn triggers(&self) -> impl Iterator<Item = (Option<CString>, c_char)> {
+        // SAFETY: an open relation has NULL, or that many triggers.
+        let (all, count) = unsafe {
+            let all = (*self.relation).trigdesc;
+            match all.is_null() {
+                true => (all, 0),
+                false => (all, usize::try_from((*all).numtriggers).unwrap_or(0)),
             }
-            let count = usize::try_from((*triggers).numtriggers).unwrap_or(0);
-            (0..count).any(|i| {
-                let function = (*(*triggers).triggers.add(i)).tgfoid;
+        };
+        (0..count).map(move |i| {
+            // SAFETY: the same; then lookups in the catalog by number.
+            unsafe {
+                let trigger = (*all).triggers.add(i);
+                let function = (*trigger).tgfoid;
+                let schema = (*(*self.relation).rd_rel).relnamespace;
                 let name = pg_sys::get_func_name(function);
-                name.is_null()
-                    || CStr::from_ptr(name) != c"dp_ledger_refuse"
-                    || pg_sys::get_func_namespace(function)
-                        != (*(*self.relation).rd_rel).relnamespace
+                let is_own = !name.is_null() && pg_sys::get_func_namespace(function) == schema;
+                let name = is_own.then(|| CStr::from_ptr(name).to_owned());
+                (name, (*trigger).tgenabled)
+            }
+        })
+    }
+
+    /// The unique index that has these columns first, in this order.
+    pub fn index_on<const N: usize>(&self, columns: [usize; N]) -> Option<Oid> {
+        // SAFETY: an open relation; the list is a copy; then lookups in the catalog by number, each released.
+        unsafe {
+            let list = pg_sys::RelationGetIndexList(self.relation);
+            let indexes = nodes::oids(list);
+            pg_sys::list_free(list);
+            let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
+            indexes.into_iter().find(|index| {
+                let tuple = pg_sys::SearchSysCache1(cache, Datum::from(*index));
+                if tuple.is_null() {
+                    return false;
+                }
+                let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_index>();
+                let mut is_of_all = false;
+                let predicate = pg_sys::Anum_pg_index_indpred as i16;
+                pg_sys::SysCacheGetAttr(cache, tuple, predicate, &mut is_of_all);
+                let first = (*form).indkey.values.as_ptr();
+                let is = is_of_all
+                    && (*form).indisunique
+                    && (*form).indisvalid
+                    && !(*form).indcheckxmin
+                    && usize::try_from((*form).indnkeyatts).unwrap_or(0) >= N
+                    && (0..N).all(|i| usize::try_from(*first.add(i)) == Ok(columns[i] + 1));
+                pg_sys::ReleaseSysCache(tuple);
+                is
             })
         }
     }

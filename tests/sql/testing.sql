@@ -107,6 +107,10 @@ AS '$libdir/dp_mean', 'dp_test_ask' LANGUAGE C STRICT PARALLEL RESTRICTED;
 CREATE FUNCTION dp_test_reused(text) RETURNS void
 AS '$libdir/dp_mean', 'dp_test_reused' LANGUAGE C STRICT PARALLEL RESTRICTED;
 
+-- Writes bytes over those of a page, from a place in it, as a bad disk does.
+CREATE FUNCTION dp_test_write_page(regclass, bigint, integer, bytea) RETURNS void
+AS '$libdir/dp_mean', 'dp_test_write_page' LANGUAGE C STRICT;
+
 -- From now on this session's keys are those of another file.
 CREATE FUNCTION dp_test_key_file(text) RETURNS void
 AS '$libdir/dp_mean', 'dp_test_key_file' LANGUAGE C STRICT;

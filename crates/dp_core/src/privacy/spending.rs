@@ -207,6 +207,40 @@ impl Spent {
         }
     }
 
+    /// How many more times `recent` can be spent after `spent`, where these sums are the most that is allowed: by epsilons
+    /// or by rhos, whichever lasts longer, and by deltas. `None` where nothing recent was spent, and so there is no end.
+    ///
+    /// ```
+    /// use dp_core::privacy::spending::{Spent, UNBOUNDED};
+    ///
+    /// let sums = |epsilon, rho, delta| Spent { epsilon, rho, delta };
+    /// let limit = sums(100, 1000, 10);
+    /// assert_eq!(limit.lasts(&sums(40, 200, 0), &sums(20, 100, 0)), Some(8.0));
+    /// assert_eq!(limit.lasts(&sums(UNBOUNDED, 900, 0), &sums(UNBOUNDED, 200, 0)), Some(0.5));
+    /// assert_eq!(limit.lasts(&sums(40, 200, 9), &sums(20, 100, 2)), Some(0.5));
+    /// assert_eq!(limit.lasts(&sums(40, 200, 9), &sums(0, 0, 0)), None);
+    /// // Without a rho, the sum of epsilons alone counts.
+    /// assert_eq!(sums(100, 0, 0).lasts(&sums(75, 7, 0), &sums(50, 7, 0)), Some(0.5));
+    /// ```
+    #[must_use]
+    pub fn lasts(&self, spent: &Self, recent: &Self) -> Option<f64> {
+        let times = |most: i64, spent: i64, recent: i64| match most.saturating_sub(spent) {
+            ..=0 => 0.0,
+            rest => rest as f64 / recent as f64,
+        };
+        if recent.epsilon == 0 && recent.rho == 0 && recent.delta == 0 {
+            return None;
+        }
+        let by_epsilon = times(self.epsilon, spent.epsilon, recent.epsilon);
+        let by_rho = times(self.rho, spent.rho, recent.rho);
+        let by_delta = match recent.delta {
+            0 => f64::INFINITY,
+            recent => times(self.delta, spent.delta, recent),
+        };
+        let least = by_epsilon.max(by_rho).min(by_delta);
+        least.is_finite().then_some(least)
+    }
+
     /// What has to be added for the sum to be at least `whole`.
     ///
     /// ```
