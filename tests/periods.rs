@@ -712,3 +712,47 @@ fn lines_that_are_lost_are_noticed() {
         assert!((spent - 40.0).abs() < 1e-6, "{damage}: {spent}");
     }
 }
+
+/// What periods paid is looked after with the rest of the ledger, and its rows go as others do.
+#[test]
+fn the_lines_of_periods_are_checked() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    let mut owner = by(&database, "day", "1 month", &role);
+    let mut analyst = role.connect();
+    for _ in 0..2 {
+        run(
+            &mut analyst,
+            "SELECT count(*) FROM visit WHERE day < '2025-03-01'",
+        );
+    }
+    let found =
+        "SELECT coalesce(string_agg(finding || ' ' || budget, ', '), '') FROM dp_ledger_check()";
+    assert_eq!(value::<String>(&mut owner, found), "");
+    let sql =
+        "SELECT string_agg(periods || ' ' || first_day, ', ') FROM dp_ledger_archive('infinity')";
+    assert_eq!(
+        value::<String>(&mut owner, sql),
+        "2 2025-01-01, 2 2025-01-01"
+    );
+    assert_eq!(value::<String>(&mut owner, found), "");
+    // A budget that is cut has no end of its own.
+    let ends = "SELECT count(ends_on) FROM dp_budgets";
+    assert_eq!(value::<i64>(&mut owner, ends), 0);
+    for damage in [
+        "DELETE FROM dp_mean.period_spent WHERE role::oid <> 0 AND first_day = '2025-01-01'",
+        "INSERT INTO dp_mean.period_spent SELECT * FROM dp_mean.period_spent",
+        "DELETE FROM dp_mean.budget_period",
+    ] {
+        run(
+            &mut client,
+            &format!("BEGIN; SET LOCAL session_replication_role = replica; {damage}"),
+        );
+        assert_eq!(
+            value::<String>(&mut client, found),
+            "periods patients",
+            "{damage}"
+        );
+        run(&mut client, "ROLLBACK");
+    }
+}

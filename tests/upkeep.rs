@@ -284,8 +284,6 @@ fn a_budget_says_when_it_ends_at_this_pace() {
     assert_eq!(ends(&mut client, "role IS NULL"), None);
     run(&mut client, "SELECT dp_charge('b', 0.75, 0)");
     assert_eq!(ends(&mut client, "role IS NULL"), Some(0));
-    run(&mut client, "SELECT dp_close_budget('b')");
-    assert_eq!(ends(&mut client, "role IS NULL"), None);
     // Who does not ask for it does not wait for the rows to be read.
     for (columns, is_read) in [
         ("left_epsilon, spent_share", false),
@@ -300,6 +298,8 @@ fn a_budget_says_when_it_ends_at_this_pace() {
             "{columns}: {plan:#?}"
         );
     }
+    run(&mut client, "SELECT dp_close_budget('b')");
+    assert_eq!(ends(&mut client, "role IS NULL"), None);
 }
 
 /// All of `dp_budgets` but the pace, as one text.
