@@ -170,7 +170,7 @@ class Driver(unittest.TestCase):
             row = self.connection.execute(
                 "SELECT (dp_var_pop_estimate(age, 0, 100, %s)).* FROM person", (50,), binary=binary
             ).fetchone()
-            self.assertEqual([type(number) for number in row], [float] * 8 + [str, float, type(None)] + [float] * 2 + [str])
+            self.assertEqual([type(number) for number in row], [float] * 12 + [str, float, type(None)] + [float] * 2 + [str])
             self.assertAlmostEqual(row[6], self.age, delta=CLOSE)
             self.assertEqual(row[8], "row")
             self.assertAlmostEqual(row[9], 49, delta=1e-9)
