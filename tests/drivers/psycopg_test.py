@@ -172,9 +172,9 @@ class Driver(unittest.TestCase):
             ).fetchone()
             self.assertEqual([type(number) for number in row], [float] * 12 + [str, float, type(None)] + [float] * 2 + [str])
             self.assertAlmostEqual(row[6], self.age, delta=CLOSE)
-            self.assertEqual(row[8], "row")
-            self.assertAlmostEqual(row[9], 49, delta=1e-9)
-            self.assertEqual(row[10:], (None, 50, 0, "laplace"))
+            self.assertEqual(row[12], "row")
+            self.assertAlmostEqual(row[13], 49, delta=1e-9)
+            self.assertEqual(row[14:], (None, 50, 0, "laplace"))
 
     def test_composite_results(self):
         info = CompositeInfo.fetch(self.connection, "dp_vector_answer")
