@@ -357,6 +357,9 @@ struct Part<'a> {
 /// the second of the role.
 type Passed = (usize, usize, Mark);
 
+/// What came of charges: what was written, and the marks that they passed; or which one has no room, in which account.
+type Made = Result<(pages::Written, Vec<Passed>), (usize, Full)>;
+
 /// Makes the charges with all of their lines locked, and adds the rows of the audit: `None` if a line has moved; which
 /// charge has no room otherwise, and in which of its accounts.
 fn try_at(
@@ -365,7 +368,7 @@ fn try_at(
     audit: &Table,
     entries: &[Tuple],
     of_periods: &mut Lines,
-) -> Option<Result<(pages::Written, Vec<Passed>), (usize, Full)>> {
+) -> Option<Made> {
     // Each line once, in the order of the pages' numbers.
     let mut lines: Vec<(RowPlace, Balance)> = Vec::with_capacity(2 * parts.len());
     for part in parts {
