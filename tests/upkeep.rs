@@ -718,10 +718,8 @@ fn the_exporter_reads_what_its_file_names() {
             let query = query.strip_suffix('"').expect("a query on one line");
             let found = rows(&mut exporter, query);
             assert!(!found.is_empty(), "{query}");
-            let of = |row: &postgres::Row| {
-                Vec::from_iter(row.columns().iter().map(|column| column.name().to_owned()))
-            };
-            columns = of(&found[0]);
+            let named = found[0].columns().iter();
+            columns = named.map(|column| column.name().to_owned()).collect();
         } else if let Some(metric) = line.strip_prefix("    - ") {
             let metric = metric.strip_suffix(':').expect("a column");
             let i = columns.iter().position(|column| column == metric);
