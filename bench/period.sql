@@ -72,7 +72,7 @@ EXCEPTION WHEN configuration_limit_exceeded THEN
     RETURN NEXT;
 END $$;
 
--- Milliseconds of a question about so many months, the median of several.
+-- Milliseconds of a question about that many months, the median of several.
 CREATE FUNCTION charge_ms(of_months int, runs int) RETURNS float8 LANGUAGE plpgsql AS $$
 DECLARE
     began timestamptz;

@@ -14,7 +14,7 @@ SELECT p.relation,
         FROM (SELECT (SELECT pg_catalog.substr(own.setting, pg_catalog.strpos(own.setting, '='::text) + 1)
                 FROM pg_catalog.pg_db_role_setting s, unnest(s.setconfig) AS own(setting)
                 WHERE s.setdatabase IN (0::oid, d.oid) AND s.setrole IN (0::oid, r.oid)
-                    AND own.setting LIKE 'session_preload_libraries=%'::text
+                    AND pg_catalog.starts_with(own.setting, 'session_preload_libraries='::text)
                 ORDER BY s.setrole = 0::oid, s.setdatabase = 0::oid LIMIT 1)) AS of_role(list),
             (SELECT pg_catalog.max(g.reset_val) FILTER (WHERE g.name = 'shared_preload_libraries'::text),
                 pg_catalog.max(g.reset_val) FILTER (WHERE g.name = 'session_preload_libraries'::text
@@ -51,4 +51,4 @@ COMMENT ON FUNCTION dp_check(regrole) IS
     'reads the rows themselves, and then exactly and for free: superuser, owner, SELECT, SELECT on columns, SET ROLE '
     'other; NULL if it does not; reads_statistics, whether counters of the server are open to it (see the REVOKE '
     'list); budget, spent_share and questions_left of what pays for it. It spends nothing and looks at no row. '
-    'No rows for NULL. It has no 22023 of its own; a name that is no role is 42704.';
+    'NULL has no rows; a name that is no role is 42704, and nothing is 22023.';

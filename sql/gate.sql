@@ -76,7 +76,7 @@ COMMENT ON FUNCTION dp_protect(
     'the number of its people, as it is released, is at least that. Instead of unit and budget, via is a column with '
     'a foreign key to another protected table: that one says whose a row is. '
     'With period, a column of type date, timestamp or timestamptz, the privacy unit is a person''s rows of one period, '
-    'the person-period (person-month, where every is 1 month): each period, every so many months or days since a day, '
+    'the person-period (person-month, where every is 1 month): each period of some months or days since a day, '
     'in UTC, has the whole limit of the budget, and a query pays those that its rows can be in. Rows of no period, '
     'before since or of the future, are left out. What all of a person''s rows may lose is the sum over the periods: '
     'see dp_budget_periods. Again with other arguments changes them. '
@@ -139,7 +139,7 @@ COMMENT ON FUNCTION dp_cost(text, float8) IS
     'half of the width of an interval that holds what the answer hides in 95% of releases, in its unit: of counts and '
     'sums; of means for the number of people that the call says; NULL of others. shown_from is the number of people '
     'from which on a group is shown in half of all cases. unit is what the budget protects: person, or person-month '
-    'and the like, a person''s rows of one period, where the price is paid by each of so many periods. It spends '
+    'and the like, a person''s rows of one period; periods says how many periods pay, each the whole price. It spends '
     'nothing, and reads no row. Errors: 42501 if it has no private answer. Otherwise as the query itself.';
 
 CREATE VIEW dp_policies WITH (security_barrier) AS

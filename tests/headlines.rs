@@ -27,7 +27,7 @@ fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// "least to largest" of what stands in bold in these lines.
+/// "least to largest" of the bold numbers in these lines.
 fn range(lines: &[Vec<String>]) -> String {
     let bold = lines
         .iter()

@@ -48,6 +48,13 @@ fn paid(analyst: &mut Client, condition: &str) -> (i64, Option<String>) {
     (periods, first)
 }
 
+/// That a query is refused, for this reason.
+fn refuses(analyst: &mut Client, sql: &str, why: &str) {
+    let refusal = refused(analyst, sql);
+    assert_eq!(refusal.code, "42501", "{sql}");
+    assert!(refusal.message.contains(why), "{sql}: {refusal:?}");
+}
+
 /// How many months there are from January 2025 to now, in UTC.
 const ALL: &str = "SELECT (12 * (extract(year FROM now() AT TIME ZONE 'UTC') - 2025)
     + extract(month FROM now() AT TIME ZONE 'UTC'))::bigint";
@@ -387,7 +394,8 @@ fn what_is_of_no_period_counts_in_each() {
             "22023",
         ),
         (
-            "SELECT dp_protect('visit', 'patient', 'patients', min_people => 5, period => 'day', every => '1 month', since => '2025-01-01')",
+            "SELECT dp_protect('visit', 'patient', 'patients', min_people => 5, period => 'day', every => '1 month', \
+             since => '2025-01-01')",
             "22023",
         ),
     ] {
@@ -433,12 +441,7 @@ fn what_puts_periods_together_is_refused() {
         "SELECT count(*) FROM (SELECT patient FROM visit UNION SELECT patient FROM visit) s",
         "SELECT count(*) FROM (SELECT DISTINCT patient FROM visit) s",
     ] {
-        let refusal = refused(&mut analyst, sql);
-        assert_eq!(refusal.code, "42501", "{sql}");
-        assert!(
-            refusal.message.contains("a table by period is asked alone"),
-            "{sql}: {refusal:?}"
-        );
+        refuses(&mut analyst, sql, "a table by period is asked alone");
     }
     // People, and groups that are chosen by their number, are of one period.
     for sql in [
@@ -447,12 +450,7 @@ fn what_puts_periods_together_is_refused() {
         "SELECT site, count(DISTINCT patient) FROM visit WHERE day < '2025-03-01' GROUP BY site",
         "SELECT date_trunc('year', day), count(DISTINCT patient) FROM visit WHERE day BETWEEN '2025-01-01' AND '2025-02-28' GROUP BY 1",
     ] {
-        let refusal = refused(&mut analyst, sql);
-        assert_eq!(refusal.code, "42501", "{sql}");
-        assert!(
-            refusal.message.contains("is about several periods"),
-            "{sql}: {refusal:?}"
-        );
+        refuses(&mut analyst, sql, "is about several periods");
         let cost = format!("SELECT * FROM dp_cost($q${sql}$q$)");
         assert_eq!(refused(&mut analyst, &cost).code, "42501", "{sql}");
     }

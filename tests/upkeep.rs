@@ -406,7 +406,7 @@ fn old_rows_go_and_what_was_spent_stays() {
     );
     assert!(value::<bool>(&mut client, &of_role));
     assert_eq!(findings(&mut client), Vec::<String>::new());
-    // A budget whose rows are all elsewhere is not made anew.
+    // A budget whose rows were all taken out is not made again.
     steps(
         &mut client,
         "SET session_replication_role = replica; DELETE FROM dp_mean.spent; DELETE FROM dp_mean.budget; \

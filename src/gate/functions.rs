@@ -288,9 +288,6 @@ fn protect(call: Call) -> Option<Datum> {
                 "Use a column of an integer type, text or uuid.",
             ));
         }
-        if !via {
-            ledger_periods::divide(FUNCTION, &name, period.as_ref().map(|(_, periods)| periods))?;
-        }
         if period.is_some() && !periods::is_unit_type(kind) {
             return Err(wrong(
                 FUNCTION,
@@ -298,6 +295,9 @@ fn protect(call: Call) -> Option<Datum> {
                 "is of a type that cannot be part of a person-period",
                 "Use a column of an integer type, text or uuid.",
             ));
+        }
+        if !via {
+            ledger_periods::divide(FUNCTION, &name, period.as_ref().map(|(_, periods)| periods))?;
         }
         // What was allowed of a table that had this OID before, and was dropped, is not allowed of this one.
         if policy::Policy::of(relation).is_none() {

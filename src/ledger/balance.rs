@@ -3,6 +3,8 @@
 use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::Oid;
 
+use crate::ledger::fields;
+
 /// How many bytes a line has in its row.
 pub const BYTES: usize = 76;
 
@@ -58,41 +60,24 @@ impl Balance {
 
     /// Whether no number of another line is above this one's.
     pub fn covers(&self, other: &Self) -> bool {
-        self.numbers()
-            .into_iter()
-            .zip(other.numbers())
-            .all(|(own, other)| own >= other)
+        covers((&self.spent, self.charges), (&other.spent, other.charges))
     }
 
     /// Whether charges can have made its numbers.
     pub fn is_plausible(&self) -> bool {
         let counted = [self.refused, self.reused];
-        self.numbers().iter().chain(&counted).all(|n| *n >= 0)
-    }
-
-    fn numbers(&self) -> [i64; 4] {
-        let Spent {
-            epsilon,
-            rho,
-            delta,
-        } = self.spent;
-        [epsilon, rho, delta, self.charges]
+        let numbers = numbers(&self.spent, self.charges);
+        numbers.iter().chain(&counted).all(|n| *n >= 0)
     }
 
     /// From the data of its row, which has no NULLs and no padding; `None` for another length.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
-        let number = |i: usize| {
-            let mut word = [0; 8];
-            word.copy_from_slice(&bytes[8 * i..8 * i + 8]);
-            i64::from_ne_bytes(word)
-        };
-        let mut role = [0; 4];
-        role.copy_from_slice(&bytes[72..]);
+        let number = |i| fields::long(bytes, i);
         Some(Self {
             key: BalanceKey {
                 budget: number(0),
-                role: Oid::from_u32(u32::from_ne_bytes(role)),
+                role: Oid::from_u32(u32::from_ne_bytes(fields::short(bytes, 72))),
             },
             spent: Spent {
                 epsilon: number(1),
@@ -114,7 +99,6 @@ impl Balance {
             rho,
             delta,
         } = self.spent;
-        let mut bytes = [0; BYTES];
         let numbers = [
             self.key.budget,
             epsilon,
@@ -126,10 +110,19 @@ impl Balance {
             self.reused,
             self.reuse_noted,
         ];
-        for (i, number) in numbers.into_iter().enumerate() {
-            bytes[8 * i..8 * i + 8].copy_from_slice(&number.to_ne_bytes());
-        }
-        bytes[72..].copy_from_slice(&self.key.role.to_u32().to_ne_bytes());
-        bytes
+        fields::data(&numbers, &[self.key.role.to_u32().to_ne_bytes()])
     }
+}
+
+/// What was spent by some charges, as numbers.
+fn numbers(spent: &Spent, charges: i64) -> [i64; 4] {
+    [spent.epsilon, spent.rho, spent.delta, charges]
+}
+
+/// Whether no number of another sum, of so much and of some charges, is above that of the first.
+pub fn covers(own: (&Spent, i64), other: (&Spent, i64)) -> bool {
+    let mut both = numbers(own.0, own.1)
+        .into_iter()
+        .zip(numbers(other.0, other.1));
+    both.all(|(own, other)| own >= other)
 }

@@ -8,6 +8,7 @@
 use dp_core::privacy::periods::{Every, Periods, text_of};
 
 use crate::ledger::errors::Refusal;
+use crate::ledger::fields;
 use crate::ledger::pages::{self, RowPlace};
 use crate::ledger::rows::{self, Value};
 use crate::ledger::tables::{DIVISION, Lock, Table};
@@ -87,34 +88,21 @@ impl Division {
     /// From the data of its row, which has no NULLs and no padding; `None` for another length.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
-        let number = |i: usize| {
-            let mut word = [0; 8];
-            word.copy_from_slice(&bytes[8 * i..8 * i + 8]);
-            i64::from_ne_bytes(word)
-        };
-        let mut since = [0; 4];
-        since.copy_from_slice(&bytes[40..]);
+        let number = |i| fields::long(bytes, i);
         Some(Self {
             budget: number(0),
             charges: number(1),
             every: [number(2), number(3)],
             at: number(4),
-            since: i32::from_ne_bytes(since),
+            since: i32::from_ne_bytes(fields::short(bytes, 40)),
         })
     }
 
     /// What [`read`](Self::read) reads.
     pub fn bytes(&self) -> [u8; BYTES] {
-        let mut bytes = [0; BYTES];
         let [months, days] = self.every;
-        for (i, number) in [self.budget, self.charges, months, days, self.at]
-            .into_iter()
-            .enumerate()
-        {
-            bytes[8 * i..8 * i + 8].copy_from_slice(&number.to_ne_bytes());
-        }
-        bytes[40..].copy_from_slice(&self.since.to_ne_bytes());
-        bytes
+        let numbers = [self.budget, self.charges, months, days, self.at];
+        fields::data(&numbers, &[self.since.to_ne_bytes()])
     }
 
     /// Its periods; `None` of a row that no call has made.

@@ -13,6 +13,7 @@ mod check;
 pub mod defence;
 pub mod division;
 mod errors;
+mod fields;
 pub mod flush;
 mod functions;
 mod history;

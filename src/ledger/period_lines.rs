@@ -6,10 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::Oid;
 
+use crate::ledger::balance;
 use crate::ledger::budgets::Promise;
 use crate::ledger::defence::Defence;
 use crate::ledger::division::{self, Charged, Division};
 use crate::ledger::errors::{self, Refusal};
+use crate::ledger::fields;
 use crate::ledger::pages::{self, Change, Extending, Locked, RowPlace, Tuple};
 use crate::ledger::rows::Value;
 use crate::ledger::tables::{DIVISION, Lock, PERIOD_SPENT, Table};
@@ -52,21 +54,12 @@ impl Line {
     /// From the data of its row, which has no NULLs and no padding; `None` for another length.
     fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
-        let number = |i: usize| {
-            let mut word = [0; 8];
-            word.copy_from_slice(&bytes[8 * i..8 * i + 8]);
-            i64::from_ne_bytes(word)
-        };
-        let half = |i: usize| {
-            let mut word = [0; 4];
-            word.copy_from_slice(&bytes[i..i + 4]);
-            word
-        };
+        let number = |i| fields::long(bytes, i);
         Some(Self {
             key: LineKey {
                 budget: number(0),
-                first_day: i32::from_ne_bytes(half(44)),
-                role: u32::from_ne_bytes(half(40)),
+                first_day: i32::from_ne_bytes(fields::short(bytes, 44)),
+                role: u32::from_ne_bytes(fields::short(bytes, 40)),
             },
             spent: Spent {
                 epsilon: number(1),
@@ -79,19 +72,14 @@ impl Line {
 
     /// What [`read`](Self::read) reads.
     fn bytes(&self) -> [u8; BYTES] {
-        let mut bytes = [0; BYTES];
         let Spent {
             epsilon,
             rho,
             delta,
         } = self.spent;
         let numbers = [self.key.budget, epsilon, rho, delta, self.charges];
-        for (i, number) in numbers.into_iter().enumerate() {
-            bytes[8 * i..8 * i + 8].copy_from_slice(&number.to_ne_bytes());
-        }
-        bytes[40..44].copy_from_slice(&self.key.role.to_ne_bytes());
-        bytes[44..].copy_from_slice(&self.key.first_day.to_ne_bytes());
-        bytes
+        let (role, first_day) = (self.key.role, self.key.first_day);
+        fields::data(&numbers, &[role.to_ne_bytes(), first_day.to_ne_bytes()])
     }
 
     pub fn values(&self) -> [Value; 7] {
@@ -116,16 +104,7 @@ impl Line {
 
     /// Whether no number of another line is above this one's.
     fn covers(&self, other: &Self) -> bool {
-        let numbers = |line: &Self| {
-            let Spent {
-                epsilon,
-                rho,
-                delta,
-            } = line.spent;
-            [epsilon, rho, delta, line.charges]
-        };
-        let mut both = numbers(self).into_iter().zip(numbers(other));
-        both.all(|(own, other)| own >= other)
+        balance::covers((&self.spent, self.charges), (&other.spent, other.charges))
     }
 }
 

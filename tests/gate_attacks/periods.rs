@@ -51,7 +51,7 @@ fn assert_told_without(stage: &mut Stage, defence: &str, before: &str, rows: &st
     let [with, without] = told(stage, &[], before, rows, sql);
     assert_eq!(with, without, "the person is seen by: {sql}");
     let [with, without] = told(stage, &[defence], before, rows, sql);
-    assert_ne!(with, without, "without {defence} nothing is told: {sql}");
+    assert_ne!(with, without, "without {defence} nothing leaks: {sql}");
 }
 
 /// Rows of no period are paid by none: they are in no answer, whatever the conditions say.
@@ -316,7 +316,7 @@ fn tables_of_other_periods_do_not_meet() {
     }
 }
 
-/// A budget that is cut into periods pays for no table without them, whoever wrote its label.
+/// A budget that is cut into periods pays for no table without them, whatever the label of the table says.
 #[test]
 fn a_table_of_no_period_has_no_line() {
     let mut stage = stage("day");

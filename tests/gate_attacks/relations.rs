@@ -10,6 +10,23 @@ use super::random::Dice;
 /// How many there are.
 const RELATIONS: usize = 600;
 
+/// Tables that name a person by reference alone: letters of people, and their lines. Numbers of lines are those of
+/// letters too.
+const BY_REFERENCE: &str = "
+CREATE TABLE letters (letter integer PRIMARY KEY, writer integer NOT NULL REFERENCES people ON DELETE CASCADE, tone text);
+CREATE TABLE lines (line integer PRIMARY KEY, letter integer NOT NULL REFERENCES letters ON DELETE CASCADE,
+    size float8 NOT NULL, page integer NOT NULL);
+INSERT INTO letters SELECT g, g % 100 + 1, 't' || g % 3 FROM generate_series(1, 150) g;
+INSERT INTO lines SELECT g, g % 150 + 1, g % 100, g % 4 FROM generate_series(1, 300) g;
+SELECT dp_protect('letters', via => 'writer', rows => 2, query_delta => 1e-300),
+    dp_protect('lines', via => 'letter', rows => 4, query_delta => 1e-300);
+SELECT dp_allow('letters', '{a}'), dp_allow('lines', '{a}')";
+
+/// What the special person wrote.
+const WRITTEN: &str = "
+INSERT INTO letters VALUES (666, 666, 'canary');
+INSERT INTO lines SELECT 1000 + g, 666, 4000 + g, g % 4 FROM generate_series(1, 9) g";
+
 /// A relation with the columns p, an integer that names the person, k, a text, x, a float8, and i, an integer.
 fn relation(dice: &mut Dice, depth: usize) -> String {
     let kinds = if depth == 0 { 3 } else { 9 };
@@ -24,11 +41,39 @@ fn relation(dice: &mut Dice, depth: usize) -> String {
 
 /// An entry of FROM with these columns.
 fn source(dice: &mut Dice, depth: usize) -> String {
-    match dice.roll(if depth == 0 { 3 } else { 6 }) {
+    match dice.roll(if depth == 0 { 5 } else { 8 }) {
+        3 => referring(dice),
+        4 => "(SELECT writer AS p, tone AS k, 1.5 AS x, letter AS i FROM letters)".to_owned(),
         0 | 1 => "(SELECT patient AS p, region AS k, cost AS x, tall AS i FROM visits)".to_owned(),
         2 => "(SELECT person AS p, dept AS k, salary AS x, 1 AS i FROM people)".to_owned(),
         _ => format!("({})", relation(dice, depth - 1)),
     }
+}
+
+/// Lines with the writer of their letter, if the join is that of the reference.
+fn referring(dice: &mut Dice) -> String {
+    let join = dice.one(&["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]);
+    let condition = dice.one(&[
+        "n.letter = l.letter",
+        "l.letter = n.letter AND n.size > 20",
+        "n.letter = l.letter AND n.line <> l.letter",
+        "n.line = l.letter",
+        "n.page = l.letter",
+        "n.letter = l.letter OR n.page = 1",
+        "n.letter + 0 = l.letter",
+        "n.letter >= l.letter AND l.letter = 666",
+        "n.letter = l.writer",
+    ]);
+    let more = dice.one(&[
+        "",
+        "",
+        " JOIN people q ON q.person = l.writer",
+        " JOIN lines m ON m.letter = l.letter",
+        " JOIN lines m ON m.page = l.letter",
+    ]);
+    format!(
+        "(SELECT l.writer AS p, l.tone AS k, n.size AS x, n.page AS i FROM letters l {join} lines n ON {condition}{more})"
+    )
 }
 
 /// FROM, and the entry in it whose p is taken.
@@ -201,6 +246,8 @@ fn rows_of_others(client: &mut Client, relation: &str) -> Option<String> {
 
 fn try_all(count: usize, seed: u64) {
     let mut stage = Stage::new();
+    stage.as_owner(BY_REFERENCE);
+    stage.as_root(WRITTEN);
     let mut dice = Dice(seed);
     let relations: Vec<String> = (0..count).map(|_| relation(&mut dice, 2)).collect();
     let mut client = stage.analyst();
@@ -212,6 +259,9 @@ fn try_all(count: usize, seed: u64) {
     }
     let rows = [true, false].map(|person| {
         stage.set_person(person);
+        if person {
+            stage.as_root(WRITTEN);
+        }
         run(&mut stage.root, "SET work_mem = '64MB'");
         let rows = relations.iter();
         rows.map(|relation| rows_of_others(&mut stage.root, relation))
@@ -228,6 +278,11 @@ fn try_all(count: usize, seed: u64) {
             hidden += 1;
         }
     }
+    let referring = |i: &usize| relations[*i].contains("lines n");
+    let all = (0..count).filter(referring).count();
+    let answered = (0..count).filter(referring).filter(|i| taken[*i]).count();
+    println!("{answered} of {all} with lines are answered");
+    assert!(0 < answered && answered < all, "{answered} of {all}");
     println!(
         "of {count} relations {accepted} are answered, {hidden} refused in which a person changes others"
     );

@@ -48,10 +48,6 @@ const fn centred(u: f64) -> [f64; 3] {
     [-u, 0.5 - u, 1.0 - u]
 }
 
-/// How often an end is moved to where it would be with the noise of the place that it was at: after that it moves by
-/// less than a thousandth of the interval.
-const MOVES: usize = 4;
-
 impl Means {
     /// For rows with up to that many of one person.
     pub fn new(noise: TripleNoise, miss: f64, alike: u32) -> Self {
@@ -81,11 +77,7 @@ impl Means {
         }
         let of_rows = self.of_rows.around(mean, rows);
         let sigma = self.chance([b0, b1, b2], mean);
-        let end = |side: f64| {
-            (0..MOVES).fold(mean, |u, _| {
-                (mean + side * self.reach(u, sigma) / rows).clamp(0.0, 1.0)
-            })
-        };
+        let end = |side| (mean + side * self.reach(side, mean, rows, sigma) / rows).clamp(0.0, 1.0);
         // Of the same noise and more: no end of it is inside of the other interval.
         MeanEnds {
             of_population: [of_rows[0].min(end(-1.0)), of_rows[1].max(end(1.0))],
@@ -108,10 +100,14 @@ impl Means {
         (self.alike * sample * (seen + off).clamp(0.0, most)).sqrt()
     }
 
-    /// What `|S - u N|` is beyond with the probability of missing.
-    fn reach(&self, u: f64, sigma: f64) -> f64 {
-        let (scale, weights) = (self.noise.scale, self.noise.weights(centred(u)));
-        let beyond = |t: f64| (self.noise.tail_beside_normal)(sigma / scale, weights, t);
+    /// How far in `S - u N` the end on a side is: there it is beyond that with the probability of missing.
+    fn reach(&self, side: f64, mean: f64, rows: f64, sigma: f64) -> f64 {
+        let scale = self.noise.scale;
+        let beyond = |t: f64| {
+            let u = (mean + side * t * scale / rows).clamp(0.0, 1.0);
+            let weights = self.noise.weights(centred(u));
+            (self.noise.tail_beside_normal)(sigma / scale, weights, t)
+        };
         quantile(self.miss, beyond) * scale + STEP
     }
 }
