@@ -7,6 +7,7 @@ use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
 use crate::gate::{access, private_relation, released};
 
+use crate::pg::planning;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref, Step};
 
@@ -94,7 +95,7 @@ fn inline_in<'t>(
         {
             continue;
         }
-        let root = tree::planning(query, None);
+        let root = planning::planning(query, None);
         // SAFETY: an entry of this query, and a record for it; NULL where the function stays.
         let body = unsafe {
             let (root, entry) = (root.pointer(), entry.pointer());
@@ -272,8 +273,8 @@ pub fn flatten(query: Ref<Query>) -> bool {
     }
     // PostgreSQL 18 keeps the keys of GROUP BY apart, which pulling up would not follow.
     tree::flatten_groups(query);
-    let root = tree::planning(query, None);
-    tree::pull_up_subqueries(root);
+    let root = planning::planning(query, None);
+    planning::pull_up_subqueries(root);
     query.set_jointree(root.parse().expect("its query").jointree());
     root.append_rel_list().is_empty() && root.rowMarks().is_empty()
 }

@@ -17,12 +17,10 @@ use crate::pg::stack;
 
 mod fields;
 mod node;
-mod planning;
 
 pub use fields::Permissions;
 use node::string;
 pub use node::{List, Memory, Ref, list_of, text_of};
-pub use planning::{planning, pull_up_subqueries};
 
 /// The parameters of an execution.
 pub type Parameters<'t> = Option<Ref<'t, pg_sys::ParamListInfoData>>;

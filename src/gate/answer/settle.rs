@@ -3,12 +3,13 @@
 
 use pgrx::pg_sys::{self, FuncExpr, Node, NodeTag, Query};
 
+use crate::pg::planning;
 use crate::pg::procedure;
 use crate::pg::tree::{self, Memory, Parameters, Ref};
 
 /// The query with constants where its values are known, for these parameters.
 pub fn settle<'t>(query: Ref<'t, Query>, parameters: Parameters<'t>) -> Ref<'t, Query> {
-    let root = tree::planning(query, parameters);
+    let root = planning::planning(query, parameters);
     let settled = tree::change(query.node(), &mut |node| {
         is_computed(node).then(|| tree::estimate(root, node))
     });

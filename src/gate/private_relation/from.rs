@@ -16,6 +16,7 @@ use crate::gate::private_relation::shared::Shared;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::{access, allowance, canonical_keys, inputs, released};
 use crate::ledger::session;
+use crate::pg::planning;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
 
@@ -324,7 +325,7 @@ impl<'t> From<'t> {
     pub fn checker(&self, around: Option<Rc<dyn Surroundings<'t> + 't>>) -> Checker<'t> {
         Checker {
             query: Some(self.query),
-            root: tree::planning(self.query, self.shared.parameters),
+            root: planning::planning(self.query, self.shared.parameters),
             around,
         }
     }
