@@ -228,7 +228,7 @@ impl<'t> Block<'t> {
     }
 
     /// Whether an expression is the column that names the person, as it is or cast to a wider type or to text.
-    fn is_unit(&self, node: Ref<'t, Node>) -> bool {
+    pub fn is_unit(&self, node: Ref<'t, Node>) -> bool {
         if let Some(column) = node.cast::<pg_sys::Var>() {
             let place = (column.varno(), column.varattno());
             return column.varlevelsup() == 0 && self.from.is_person(place);

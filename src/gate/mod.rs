@@ -5,7 +5,6 @@
 //! More of it: docs/gate.md.
 
 mod access;
-mod aggregate_requests;
 mod allowance;
 mod answer;
 mod bill;
@@ -32,6 +31,7 @@ mod private_relation;
 mod public_keys;
 mod rejection;
 mod released;
+mod requests;
 mod rewrite;
 mod size;
 mod template;

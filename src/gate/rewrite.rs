@@ -16,7 +16,7 @@ use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::{self, graft};
-use crate::gate::{access, aggregate_requests, allowance, outer_query, private_relation};
+use crate::gate::{access, allowance, outer_query, private_relation, requests};
 use crate::ledger::session;
 use crate::pg::extension;
 use crate::pg::procedure;
@@ -284,7 +284,7 @@ impl<'t> Gate<'t> {
         let epsilon = self.epsilon(&block.policy)?;
         let price = Price::of(epsilon, block.policy.limits(block.payer())?);
         let keys = block.keys()?;
-        let asked = aggregate_requests::collect(&block)?;
+        let asked = requests::collect::collect(&block)?;
         if asked.len() > MOST_AGGREGATES {
             return Err(format!("the query has more than {MOST_AGGREGATES} aggregates").into());
         }

@@ -5,21 +5,23 @@
 mod answers;
 mod counts;
 pub mod graft;
+mod own_vector;
 mod vector;
 
 use dp_core::privacy::spending::Spent;
 use dp_core::{noise, registry};
 use pgrx::pg_sys::{self, Node, Oid};
 
-use crate::gate::aggregate_requests::{self, Asked, What};
 use crate::gate::bill::Bill;
 use crate::gate::block::{Block, GroupKey};
 use crate::gate::cost::{self, Priced};
 use crate::gate::defence::Defence;
 use crate::gate::periods;
-use crate::gate::policy::quoted_name;
+use crate::gate::policy::{quoted, quoted_name};
 use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
+use crate::gate::requests::asked::{self, Asked, What};
+use crate::pg::extension;
 use crate::pg::procedure;
 use crate::pg::tree::{self, Ref, Step};
 
@@ -131,14 +133,14 @@ pub fn write<'t>(
 ) -> Checked<Written<'t>> {
     let rows = block.most_rows;
     let is_row = block.has_one_row_each();
-    let groups = aggregate_requests::groups(block, asked)?;
+    let groups = asked::groups(block, asked)?;
     // A table with an index over all of it has no other below it in which the column could be NULL.
     let has_person = is_row && block.has_person();
     let mut template = Template {
         block,
         has_person,
         keys,
-        schema: aggregate_requests::schema()?,
+        schema: schema()?,
         period: None,
         level: Level::Row,
         rows: if is_row { 1 } else { rows },
@@ -646,4 +648,12 @@ fn ordered(part: &str, keys: &[GroupKey], set: &[bool]) -> String {
         true => part.to_owned(),
         false => format!("SELECT o.* FROM ({part}) o ORDER BY {}", by.join(", ")),
     }
+}
+
+/// The schema of the public aggregates.
+fn schema() -> Checked<String> {
+    let schema = extension::schema().ok_or("extension dp_mean does not exist")?;
+    // SAFETY: a lookup in the catalog; NULL if it is gone.
+    let name = unsafe { tree::text_of(pg_sys::get_namespace_name(schema)) };
+    Ok(quoted(&name))
 }

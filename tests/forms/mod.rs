@@ -2,6 +2,7 @@
 
 mod answers;
 mod bounding;
+mod by_name;
 mod gaussian;
 mod key_ranges;
 mod own_rows;

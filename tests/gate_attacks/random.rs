@@ -242,7 +242,7 @@ fn aggregate(dice: &mut Dice) -> String {
         _ => String::new(),
     };
     let x = number(dice, 2);
-    let call = match dice.roll(9) {
+    let call = match dice.roll(10) {
         0 | 1 => "count(*)".to_owned(),
         2 => format!("count({x})"),
         3 => "avg(cost)".to_owned(),
@@ -253,9 +253,27 @@ fn aggregate(dice: &mut Dice) -> String {
         ),
         6 => "count(DISTINCT patient)".to_owned(),
         7 => format!("stddev({x})"),
+        8 => by_name(dice, &x),
         _ => format!("dp_sum({x}, -1, 1, 0.001)"),
     };
     call + &filter
+}
+
+/// An aggregate of ours that releases something else than a number.
+fn by_name(dice: &mut Dice, x: &str) -> String {
+    match dice.roll(7) {
+        0 => format!("dp_cdf({x}, 0, 100, {}, 0.001)", 1 + dice.roll(9)),
+        1 => format!("dp_quantile_estimate({x}, 0, 100, 0.5, 0.001)"),
+        2 => format!("dp_clamped({x}, 0, 100, 0.001)"),
+        3 => format!("dp_bounds({x}, 0.001)"),
+        4 => format!(
+            "dp_counts(0.001, 'knorm(d=2, rows=1)', {}, {})",
+            condition(dice, 1),
+            condition(dice, 1)
+        ),
+        5 => format!("dp_sums(ARRAY[{x}, cost], 0, 100, 0.001, 'knorm(d=2)')"),
+        _ => "dp_count_distinct(patient, 0.001)".to_owned(),
+    }
 }
 
 fn question(dice: &mut Dice) -> Question {
@@ -365,6 +383,7 @@ fn plain_question(dice: &mut Dice) -> Question {
                 3 => format!("{}({x})", dice.one(&["var_pop", "stddev", "variance"])),
                 4 => format!("dp_mean({x}, 0, {}, 0.001)", 1 + dice.roll(1000)),
                 5 => format!("dp_histogram({x}, 0, 100, {}, 0.001)", 1 + dice.roll(9)),
+                6 if dice.roll(2) == 0 => by_name(dice, x),
                 _ => format!("{}({x})", dice.one(&["avg", "sum", "count"])),
             };
             match dice.roll(4) {

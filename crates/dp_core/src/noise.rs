@@ -8,13 +8,14 @@ use crate::encoding::grid::PAIR_STEPS;
 use crate::encoding::pairs::PairMoments;
 use crate::error::ParameterError;
 use crate::mechanism::bivariate::sums::{PairAnswer, PairMechanism};
+use crate::mechanism::vector::items::Vector;
 use crate::planning::mean_error;
 use crate::privacy::accounting::check_positive;
 use crate::privacy::delta::Delta;
 use crate::privacy::epsilon::Epsilon;
 use crate::privacy::spending::{Accounting, HALF, Limit};
 use crate::random::Generator;
-use crate::registry::{self, CORRELATION, COUNT, SLOPE, SUM};
+use crate::registry::{self, CORRELATION, COUNT, COUNTS, SLOPE, SUM, SUMS};
 use crate::request::arguments::{Arguments, MechanismArgument};
 use crate::sampler::selection::Selection;
 
@@ -42,9 +43,11 @@ pub fn half_width(
         })
     }
     Ok(match aggregate {
-        "dp_count" => width(COUNT.build(arguments)?.intervals(MISS), &(1 << 40)),
-        // Each has the noise of one count at a smaller price: see `of_many`.
-        "dp_counts" | "dp_sums" => of_one(arguments)?,
+        "dp_count" | "dp_count_estimate" => {
+            width(COUNT.build(arguments)?.intervals(MISS), &(1 << 40))
+        }
+        "dp_counts" | "dp_counts_estimate" => of_one(&*COUNTS.build(arguments)?, arguments),
+        "dp_sums" | "dp_sums_estimate" => of_one(&*SUMS.build(arguments)?, arguments),
         "dp_sum" => match SUM.build(arguments)?.sums() {
             Some(sum) => {
                 let (lo, hi) = arguments.bounds.unwrap_or_default();
@@ -64,27 +67,18 @@ pub fn half_width(
     })
 }
 
-/// How far off each of many counts of one release is.
-fn of_one(arguments: &Arguments) -> Result<Option<f64>, ParameterError> {
+/// How far off each of many numbers of one release is.
+fn of_one(mechanism: &Vector, arguments: &Arguments) -> Option<f64> {
     let MechanismArgument::Given(Some(text)) = arguments.mechanism else {
-        return Ok(None);
+        return None;
     };
-    let choice = registry::parse(text)?;
-    let Some(length) = choice.get("d") else {
-        return Ok(None);
-    };
-    let unit = registry::unit_of(arguments.mechanism);
-    let (rows, groups) = (f64::from(unit.rows), f64::from(unit.groups));
-    let sd = match (choice.get("mu"), arguments.epsilon) {
-        (Some(mu), _) => rows * groups.sqrt() * registry::of_many(length, true).sqrt() / mu,
-        (None, Some(epsilon)) => {
-            let times = registry::of_many(length, false);
-            2f64.sqrt() * rows * groups * times / epsilon
-        }
-        (None, None) => return Ok(None),
-    };
-    // The noise of `knorm` is nearly normal.
-    Ok(Some(quantile(MISS, |t| tail::normal(sd, t))))
+    let is_laplace = registry::parse(text).is_ok_and(|choice| choice.name() == "laplace");
+    let sd = mechanism.spread().sd;
+    // All other noise is normal or nearly so.
+    Some(quantile(MISS, |t| match is_laplace {
+        true => tail::laplace(sd / 2f64.sqrt(), t),
+        false => tail::normal(sd, t),
+    }))
 }
 
 /// From how many people on `dp_keep` shows a group in half of all cases.

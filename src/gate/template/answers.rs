@@ -5,25 +5,25 @@ use dp_core::request::ranks::Ranks;
 use pgrx::pg_sys::Aggref;
 
 use crate::call::signature::Role;
-use crate::gate::aggregate_requests::{Asked, Own, What};
 use crate::gate::cost::{self, Priced};
 use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
+use crate::gate::requests::asked::{Asked, Own, Reads, What};
 use crate::gate::template::vector::Release;
 use crate::gate::template::{Answer, Level, People, Template, filtered, float, own_column};
 use crate::pg::tree::Ref;
 
 /// The public arguments of a call, but for its bounds.
-struct Terms<'a> {
+pub(super) struct Terms<'a> {
     /// `None` where the mechanism has a budget of its own.
-    epsilon: Option<f64>,
+    pub epsilon: Option<f64>,
     /// `None` for the default.
-    mechanism: Option<String>,
+    pub mechanism: Option<String>,
     buckets: Option<f64>,
     ranks: Option<Ranks<'a>>,
     confidence: Option<f64>,
     /// The most rows of a person.
-    rows: u32,
+    pub rows: u32,
 }
 
 impl<'a> Terms<'a> {
@@ -55,15 +55,15 @@ impl<'a> Terms<'a> {
     }
 
     /// Those of an aggregate of ours, which may ask for fewer rows. Where it names no mechanism, its epsilon is a price.
-    fn of(price: &Price, own: &'a Own, rows: u32) -> Checked<Self> {
+    pub(super) fn of(price: &Price, own: &'a Own, rows: u32) -> Checked<Self> {
         let (epsilon, mechanism) = match (own.value(Role::Epsilon), &own.mechanism) {
-            (Some(epsilon), None) => price.at(epsilon).buys(own.name),
+            (Some(epsilon), None) => price.at(epsilon).buys(answers(own.name)),
             (epsilon, mechanism) => (epsilon, mechanism.clone()),
         };
         Ok(Self {
             epsilon,
             mechanism,
-            buckets: own.value(Role::Buckets),
+            buckets: own.value(Role::Buckets).or(own.value(Role::Points)),
             ranks: match &own.quantiles {
                 Some(quantiles) => Some(Ranks::Many(quantiles)),
                 None => own.value(Role::Quantile).map(|q| Ranks::One(Some(q))),
@@ -478,10 +478,19 @@ impl<'t> Template<'_, 't> {
                 self.write_numbers("dp_quantiles", asked, &terms)
             }
             What::Own(own) => {
+                let rows = match own.reads {
+                    Reads::People => 1,
+                    _ => rows,
+                };
                 let terms = Terms::of(&price, own, rows)?;
-                match own.name.starts_with("dp_count") {
-                    true => self.write_count(own.name, asked, &terms),
-                    false => self.write_numbers(own.name, asked, &terms),
+                match own.reads {
+                    Reads::Counted | Reads::People => {
+                        self.write_count(answers(own.name), asked, &terms)
+                    }
+                    Reads::Numbers | Reads::NumbersOfRows => {
+                        self.write_numbers(own.name, asked, &terms)
+                    }
+                    Reads::Questions | Reads::Vectors => self.write_several(asked, own, &terms),
                 }
             }
         }
@@ -510,7 +519,8 @@ impl<'t> Template<'_, 't> {
             .bounds
             .map_or((None, None), |(lo, hi)| (Some(lo), Some(hi)));
         let x_bounds = asked.x.map(|x| (Some(x.bounds.0), Some(x.bounds.1)));
-        let bounds = [Some(bounds), x_bounds];
+        let finds_bounds = aggregate == "dp_bounds";
+        let bounds = [(!finds_bounds).then_some(bounds), x_bounds];
         self.write_call(aggregate, &x, bounds, terms, &filter)
     }
 
@@ -569,6 +579,15 @@ impl<'t> Template<'_, 't> {
             mechanism.replace('\'', "''"),
             self.schema
         )
+    }
+}
+
+/// The aggregate that answers one of ours: people who were bounded are counted as rows.
+fn answers(name: &'static str) -> &'static str {
+    match name {
+        "dp_count_distinct" => "dp_count",
+        "dp_count_distinct_estimate" => "dp_count_estimate",
+        other => other,
     }
 }
 

@@ -2,10 +2,10 @@
 
 use pgrx::pg_sys::Aggref;
 
-use crate::gate::aggregate_requests::Asked;
 use crate::gate::cost;
 use crate::gate::price::Price;
 use crate::gate::rejection::Checked;
+use crate::gate::requests::asked::Asked;
 use crate::gate::template::{Level, People, Template, float, own_column};
 use crate::pg::tree::{self, Condition, Ref};
 
@@ -106,16 +106,10 @@ impl<'t> Template<'_, 't> {
                 )
             }
             false => {
-                let parts: Vec<_> = asked.iter().map(|one| self.rows(one, rows).0).collect();
-                let is_there = |part: &String| format!("{part} IS NOT NULL");
-                let there = parts.iter().map(is_there).collect::<Vec<_>>().join(" OR ");
-                let groups = self.groups;
-                let part = |part: &String| format!("dp_mean.dp_counted({part}, {rows}, {groups})");
-                let parts = parts.iter().map(part).collect::<Vec<_>>().join(", ");
-                // Who has nothing to count is no row of the release, nor is the row of a listed group without any.
+                let parts = asked.iter().map(|one| self.rows(one, rows).0).collect();
+                let (parts, filter) = self.counted_parts(parts, rows);
                 format!(
-                    "{}.{aggregate}(ARRAY[{parts}]::pg_catalog.float8[], {}, {}, {epsilon}, {literal}) \
-                     FILTER (WHERE {there})",
+                    "{}.{aggregate}({parts}, {}, {}, {epsilon}, {literal}){filter}",
                     self.schema,
                     float(0.0),
                     float(1.0),
@@ -143,6 +137,20 @@ impl<'t> Template<'_, 't> {
             self.outputs.push(number);
         }
         Ok((first..first + length).collect())
+    }
+
+    /// What people contribute to several counts, as numbers from 0 to 1. Who has nothing to count is no row of the release,
+    /// nor is the row of a listed group without any.
+    pub(super) fn counted_parts(&self, parts: Vec<String>, rows: u32) -> (String, String) {
+        let there = parts.iter().map(|part| format!("{part} IS NOT NULL"));
+        let there = there.collect::<Vec<_>>().join(" OR ");
+        let groups = self.groups;
+        let part = |part: &String| format!("dp_mean.dp_counted({part}, {rows}, {groups})");
+        let parts = parts.iter().map(part).collect::<Vec<_>>().join(", ");
+        (
+            format!("ARRAY[{parts}]::pg_catalog.float8[]"),
+            format!(" FILTER (WHERE {there})"),
+        )
     }
 
     /// Whether a row is counted, as a question to it.

@@ -6,10 +6,10 @@
 use dp_core::together::{self, Room};
 use pgrx::pg_sys::Aggref;
 
-use crate::gate::aggregate_requests::{self, Asked, What};
 use crate::gate::cost::{self, Priced};
 use crate::gate::price::Price;
 use crate::gate::rejection::Checked;
+use crate::gate::requests::asked::{self, Asked, What};
 use crate::gate::template::{Answer, Level, MOST_PARTS, People, Template, float, own_column};
 use crate::pg::tree::Ref;
 
@@ -252,8 +252,7 @@ impl<'t> Template<'_, 't> {
             let argument = asked.argument;
             argument.filter(|argument| !self.block.is_never_null(*argument))
         };
-        aggregate_requests::same(argument(one), argument(other))
-            && aggregate_requests::same(one.filter, other.filter)
+        asked::same(argument(one), argument(other)) && asked::same(one.filter, other.filter)
     }
 
     /// Writes the numbers: those of one variance in one call. With Gaussian noise calls cost what their numbers do, so

@@ -1,0 +1,238 @@
+//! Reads the aggregates of a block from its query.
+
+use dp_core::request::ranks::MOST;
+use pgrx::pg_sys::{self, Aggref, Node, NodeTag, Oid};
+
+use crate::gate::block::Block;
+use crate::gate::rejection::{Checked, Reason};
+use crate::gate::requests::asked::{Asked, OfTwo, What};
+use crate::gate::requests::numbers::{bounded, number};
+use crate::gate::requests::own::own;
+use crate::pg::array::row_of_numbers;
+use crate::pg::extension;
+use crate::pg::fmgr::float8;
+use crate::pg::settings;
+use crate::pg::tree::{self, Ref, Step};
+
+/// OIDs from here on are not PostgreSQL's own.
+const FIRST_OF_OTHERS: u32 = 10_000;
+/// The aggregates of a block, each once.
+pub fn collect<'t>(block: &Block<'t>) -> Checked<Vec<Asked<'t>>> {
+    let mut calls: Vec<Ref<Aggref>> = Vec::new();
+    let targets = block.query.targetList();
+    let having = block.query.havingQual();
+    for node in targets.any_kind().into_iter().chain(having) {
+        find(node, &mut calls);
+    }
+    calls.into_iter().map(|call| asked(block, call)).collect()
+}
+
+fn find<'t>(node: Ref<'t, Node>, calls: &mut Vec<Ref<'t, Aggref>>) {
+    tree::search(node, &mut |node, _| {
+        if let Some(call) = node.cast::<Aggref>() {
+            if !calls.iter().any(|known| known.same(call)) {
+                calls.push(call);
+            }
+            return Step::Past;
+        }
+        match node.tag() {
+            // Those of a sub-query are its own.
+            NodeTag::T_Query => Step::Past,
+            _ => Step::Below,
+        }
+    });
+}
+
+fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
+    if call.agglevelsup() != 0 {
+        return Err("an aggregate of an outer query is used inside the query".into());
+    }
+    let name = name_of(call.aggfnoid());
+    let is_builtin = call.aggfnoid().to_u32() < FIRST_OF_OTHERS;
+    let is_own = !is_builtin && extension::has_function(call.aggfnoid());
+    let quantile = percentile(block, call, &name)?;
+    if call.aggkind() as u8 != b'n' && quantile.is_none() {
+        return Err(refused(call.aggfnoid()));
+    }
+    if (quantile.is_none() && !call.aggorder().is_empty()) || call.aggvariadic() {
+        return Err(format!("{name} with ORDER BY or VARIADIC cannot be used").into());
+    }
+    let filter = block.checker.safe_if(call.aggfilter())?;
+    let filter = filter.map(|filter| flat(block, filter));
+    let arguments: Vec<_> = call
+        .args()
+        .into_iter()
+        .map(|entry| entry.expr().expect("an argument"))
+        .map(|argument| flat(block, argument))
+        .collect();
+    let mut asked = Asked {
+        call,
+        what: What::Count,
+        argument: None,
+        filter,
+        bounds: None,
+        x: None,
+        several: Vec::new(),
+    };
+    if !call.aggdistinct().is_empty() {
+        let first = arguments.first().copied();
+        let (unit, condition) = match first.and_then(only_where) {
+            Some((condition, value)) => (Some(value), Some(condition)),
+            None => (first, None),
+        };
+        let is_unit = unit.is_some_and(|unit| block.is_unit(unit));
+        if !(is_builtin && name == "count" && is_unit) {
+            return Err(Reason::with_hint(
+                format!("{name} with DISTINCT cannot be used"),
+                "count(DISTINCT ...) of the column that names the person counts people.",
+            ));
+        }
+        let condition = block.checker.safe_if(condition)?;
+        asked.filter = tree::both(asked.filter, condition);
+        asked.what = What::People;
+        return Ok(asked);
+    }
+    if is_own {
+        return match own(block, asked, &name, &arguments)? {
+            Some(asked) => Ok(asked),
+            None => Err(refused(call.aggfnoid())),
+        };
+    }
+    if !is_builtin {
+        return Err(refused(call.aggfnoid()));
+    }
+    asked.what = match name.as_str() {
+        "percentile_cont" | "percentile_disc" => {
+            quantile.ok_or_else(|| refused(call.aggfnoid()))?
+        }
+        "count" => What::Count,
+        "avg" => What::Mean,
+        "sum" => What::Sum,
+        "variance" | "var_pop" | "var_samp" => What::Variance,
+        "stddev" | "stddev_pop" | "stddev_samp" => What::Stddev,
+        "min" | "max" if !settings::previews_are_empty() => return Err(extreme(&name)),
+        "min" => What::Least,
+        "max" => What::Greatest,
+        _ => match OfTwo::named(&name) {
+            Some(of_two) => What::OfTwo(of_two),
+            None => return Err(refused(call.aggfnoid())),
+        },
+    };
+    if let (What::OfTwo(_), [y, x]) = (&asked.what, arguments.as_slice()) {
+        let y = bounded(block, &name, *y)?;
+        asked.argument = Some(y.argument);
+        asked.bounds = Some(y.bounds);
+        asked.x = Some(bounded(block, &name, *x)?);
+        return Ok(asked);
+    }
+    if let (What::Count, Some(argument)) = (&asked.what, arguments.first()) {
+        let argument = block.checker.folded(argument.copy());
+        // Of what is never NULL all rows are counted.
+        if !block.is_never_null(argument) {
+            // Of a number, as its mean takes it: both may then be one release.
+            asked.argument = Some(match number(block, argument) {
+                Ok(number) => number,
+                Err(_) => block.checker.safe(argument)?,
+            });
+        }
+        return Ok(asked);
+    }
+    if let Some(argument) = arguments.first() {
+        let range = block.range(block.checker.folded(argument.copy()));
+        let finds_bounds = block.policy.label.auto_bounds && block.has_one_row_each();
+        if range.is_none() && finds_bounds && asked.what.may_find_bounds() {
+            asked.argument = Some(number(block, *argument)?);
+            return Ok(asked);
+        }
+        let numbers = bounded(block, &name, *argument)?;
+        asked.argument = Some(numbers.argument);
+        asked.bounds = Some(numbers.bounds);
+    }
+    Ok(asked)
+}
+
+/// The condition and the value of `CASE WHEN condition THEN value END`.
+fn only_where(node: Ref<Node>) -> Option<(Ref<Node>, Ref<Node>)> {
+    let case = node.cast::<pg_sys::CaseExpr>()?;
+    let [when] = case.args().nodes()[..] else {
+        return None;
+    };
+    let other = case.defresult();
+    let has_other = other.is_some_and(|other| tree::constant(other) != Some(None));
+    let when = when.cast::<pg_sys::CaseWhen>()?;
+    let is_plain = case.arg().is_none() && !has_other;
+    is_plain.then(|| when.expr().zip(when.result())).flatten()
+}
+
+/// What `percentile_cont(q) WITHIN GROUP (ORDER BY x)` or `percentile_disc` asks for, of one constant q or of an array
+/// of some; one is counted from below also where the order is descending.
+fn percentile<'t>(block: &Block<'t>, call: Ref<'t, Aggref>, name: &str) -> Checked<Option<What>> {
+    // percentile_cont and percentile_disc, of one number and of an array.
+    const OF_ONE: [u32; 2] = [3974, 3972];
+    const OF_MANY: [u32; 2] = [3980, 3978];
+    // Of smallint, integer, bigint, real, double precision and numeric.
+    const ASCENDING: [u32; 6] = [95, 97, 412, 622, 672, 1754];
+    const DESCENDING: [u32; 6] = [520, 521, 413, 623, 674, 1756];
+    const HINT: &str = "Give a constant between 0 and 1, as in percentile_cont(0.5), or an array of some in \
+     ascending order: \
+                        percentile_cont(ARRAY[0.25, 0.5, 0.75]).";
+    let function = call.aggfnoid().to_u32();
+    let is_many = OF_MANY.contains(&function);
+    let order = call.aggorder().nodes();
+    let by = order.first().map_or(0, |order| order.sortop().to_u32());
+    let falls = DESCENDING.contains(&by);
+    if !(is_many || OF_ONE.contains(&function)) || !(falls || ASCENDING.contains(&by)) {
+        return Ok(None);
+    }
+    let unfit = |what: &str| Reason::with_hint(format!("the argument of {name} {what}"), HINT);
+    let direct = call.aggdirectargs().into_iter().next();
+    let direct = direct.map(|direct| block.checker.folded(direct.copy()));
+    let value = direct.and_then(tree::constant);
+    let value = value.ok_or_else(|| unfit("is not a constant"))?;
+    let value = value.ok_or_else(|| unfit("is NULL"))?;
+    if !is_many {
+        let q = float8(value);
+        return Ok(Some(What::Quantile(if falls { 1.0 - q } else { q })));
+    }
+    if falls {
+        return Err(Reason::with_hint(
+            format!("{name} of an array is asked for in descending order"),
+            "Order the other way, and take 1 less each number.",
+        ));
+    }
+    // SAFETY: the function takes a float8[], and the constant lives as long as the query.
+    let quantiles = unsafe { row_of_numbers(value, MOST + 1) };
+    let quantiles = quantiles.ok_or_else(|| unfit("is an array of several dimensions"))?;
+    Ok(Some(What::Quantiles(quantiles)))
+}
+
+/// The columns of joins in an expression by those that they stand for.
+fn flat<'t>(block: &Block<'t>, node: Ref<'t, Node>) -> Ref<'t, Node> {
+    tree::flatten_joins(block.query, node)
+}
+/// The name of a function.
+fn name_of(function: Oid) -> String {
+    // SAFETY: a lookup in the catalog; NULL if it is gone.
+    unsafe { tree::text_of(pg_sys::get_func_name(function)) }
+}
+fn extreme(name: &str) -> Reason {
+    let q = if name == "min" { 0.01 } else { 0.99 };
+    Reason::with_hint(
+        format!("{name} would be the value of one person"),
+        format!(
+            "Ask for a quantile near the end, as in dp_quantile(x, lo, hi, {q}, 0.1); or SET dp_mean.previews = \
+             'empty', \
+             and {name} is the public bound of the column."
+        ),
+    )
+}
+
+fn refused(aggregate: Oid) -> Reason {
+    // SAFETY: a lookup in the catalog, which answers for any number.
+    let name = unsafe { tree::text_of(pg_sys::format_procedure(aggregate)) };
+    Reason::with_hint(
+        format!("aggregate {name} has no private answer"),
+        "Ask for count, sum, avg, stddev, variance, percentile_cont, corr or regr_slope, or one of the aggregates of \
+         dp_mean, such as dp_mean_estimate or dp_histogram.",
+    )
+}
