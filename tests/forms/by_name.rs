@@ -74,7 +74,7 @@ fn several_counts_and_sums_are_answered() {
         2.0,
     );
     world.assert_close(
-        &format!("SELECT (dp_counts_estimate({knorm}, y > 3, NULL)).value FROM one"),
+        &format!("SELECT (dp_counts_estimate({knorm}, y > 3, NULL::bool)).value FROM one"),
         &[500.0, 0.0],
         2.0,
     );
@@ -205,6 +205,16 @@ fn what_has_no_answer_says_what_to_ask_instead() {
             "dp_counts(0.1, 'knorm(d=1)', random() > 0.5) FROM one",
             "function random() is volatile",
             "",
+        ),
+        (
+            "dp_counts(0.1, 'knorm(d=2)', y > 3, NULL) FROM one",
+            "a question of dp_counts is not a boolean",
+            "NULL to boolean",
+        ),
+        (
+            "dp_counts(0.1, 'knorm(d=1)', y) FROM one",
+            "a question of dp_counts is not a boolean",
+            "age > 40",
         ),
         (
             "dp_counts(0.1, 'knorm(d=1)', y > 3) FROM many",

@@ -91,7 +91,15 @@ pub fn own<'t>(
                      can bring.",
                 ));
             }
-            Role::Predicates => asked.several.push(block.checker.safe(*argument)?),
+            Role::Predicates if tree::type_of(*argument) == pg_sys::BOOLOID => {
+                asked.several.push(block.checker.safe(*argument)?);
+            }
+            Role::Predicates => {
+                return Err(Reason::with_hint(
+                    format!("a question of {name} is not a boolean"),
+                    "Ask yes/no questions, as in age > 40; cast a NULL to boolean.",
+                ));
+            }
             Role::X if reads == Reads::Vectors => {
                 let elements = elements(*argument, name)?.into_iter();
                 let numbers = elements.map(|element| number(block, element));
