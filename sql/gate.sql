@@ -93,7 +93,8 @@ CREATE FUNCTION dp_declare(relation regclass, column_name text, lo float8, hi fl
 COMMENT ON FUNCTION dp_declare(regclass, text, float8, float8) IS
     'Declares public bounds of a column of a protected table, for avg, sum and their like: values outside are '
     'clamped. Of a column of a public table they hold where that is joined with one. '
-    'NULL takes them away. They must not be looked up in the table. lo < hi, from -1e100 to 1e100. By its owner. '
+    'NULL for both takes them away. They must not be looked up in the table. lo < hi, from -1e100 to 1e100. By its '
+    'owner. '
     'Errors: 22023, 42501.';
 
 CREATE FUNCTION dp_declare(relation regclass, column_name text, allowed_values text[]) RETURNS void
@@ -109,7 +110,8 @@ COMMENT ON FUNCTION dp_declare(regclass, text, text[]) IS
 CREATE FUNCTION dp_allow(relation regclass, role regrole) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_allow' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION dp_allow(regclass, regrole) IS
-    'Allows a role, and its members, to ask about a protected table. By its owner. Errors: 22023, 42501.';
+    'Allows a role, and its members, to ask about a protected table. By its owner, who hears by NOTICE if the role reads '
+    'the rows all the same, or if its sessions do not load the library. Errors: 22023, 42501.';
 
 CREATE FUNCTION dp_disallow(relation regclass, role regrole) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_disallow' LANGUAGE C VOLATILE;

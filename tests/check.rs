@@ -1,5 +1,7 @@
 //! `dp_check`: what a role may do with a protected table.
 
+use std::sync::{Arc, Mutex};
+
 use dp_mean_tests::{Build, Database, rows, run, value};
 use postgres::Client;
 
@@ -109,5 +111,70 @@ fn what_a_role_may_do_is_said() {
     run(
         &mut root,
         &format!("DROP OWNED BY {other}; DROP ROLE {other}"),
+    );
+}
+
+/// What `dp_allow` says beside its answer to the role `as_role`.
+fn heard(database: &Database, as_role: &str, sql: &str) -> Vec<String> {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&heard);
+    let mut client = database.connect_listening(as_role, move |said| {
+        kept.lock()
+            .expect("one session")
+            .push(said.trim().to_owned());
+    });
+    run(&mut client, sql);
+    drop(client);
+    std::mem::take(&mut *heard.lock().expect("the session has ended"))
+}
+
+/// An owner hears at once of a role that reads the rows all the same, and of one whose sessions do not load the library.
+#[test]
+fn the_owner_hears_what_a_role_cannot_or_need_not_ask() {
+    let database = Database::new(Build::Release);
+    let mut root = database.connect();
+    let [name, owner] = ["analyst", "owner"].map(|role| format!("{}_{role}", database.name()));
+    run(
+        &mut root,
+        &format!(
+            "CREATE ROLE {name} LOGIN; CREATE ROLE {owner} LOGIN; GRANT CREATE ON SCHEMA public TO {owner};
+             GRANT EXECUTE ON FUNCTION dp_set_budget TO {owner};
+             SET ROLE {owner}; CREATE TABLE people (id int PRIMARY KEY, pay float8);
+             SELECT dp_set_budget('all', 1, 0), dp_protect('people', 'id', 'all'); RESET ROLE"
+        ),
+    );
+    let allow = format!("SELECT dp_allow('people', '{name}')");
+    let not_loaded =
+        format!("sessions of role \"{name}\" do not load dp_mean, so its questions are refused");
+    let reads = |how: &str| {
+        format!(
+            "role \"{name}\" can read the rows of table people itself, exactly and without paying ({how})"
+        )
+    };
+    assert_eq!(heard(&database, &owner, &allow), [not_loaded.as_str()]);
+    run(&mut root, &format!("GRANT SELECT ON people TO {name}"));
+    assert_eq!(
+        heard(&database, "postgres", &allow),
+        [reads("SELECT"), not_loaded]
+    );
+    run(
+        &mut root,
+        &format!("ALTER ROLE {name} SET session_preload_libraries = 'dp_mean'"),
+    );
+    assert_eq!(heard(&database, &owner, &allow), [reads("SELECT")]);
+    run(&mut root, &format!("REVOKE SELECT ON people FROM {name}"));
+    let nothing: [&str; 0] = [];
+    assert_eq!(heard(&database, &owner, &allow), nothing);
+    // Who may not call dp_check allows all the same.
+    run(
+        &mut root,
+        &format!(
+            "REVOKE EXECUTE ON FUNCTION dp_check FROM PUBLIC; ALTER ROLE {name} RESET session_preload_libraries"
+        ),
+    );
+    assert_eq!(heard(&database, &owner, &allow), nothing);
+    run(
+        &mut root,
+        &format!("DROP OWNED BY {owner}; DROP OWNED BY {name}"),
     );
 }

@@ -14,16 +14,39 @@ pub fn not_owner(table: &str) -> Refusal {
     )
 }
 
+fn notice(message: String, hint: String) {
+    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    ErrorReport::new(code, message, "dp_mean")
+        .set_hint(hint)
+        .report(PgLogLevel::NOTICE);
+}
+
 /// Tells the owner of a table what the gate does not hide.
 pub fn statistics_tell(table: &str) {
-    let message = format!("statistics views reveal the number of rows of table {table}");
-    ErrorReport::new(
-        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-        message,
-        "dp_mean",
-    )
-    .set_hint("Roles that ask in private should not read these: the manual has the REVOKE list.")
-    .report(PgLogLevel::NOTICE);
+    notice(
+        format!("statistics views reveal the number of rows of table {table}"),
+        "Roles that ask in private should not read these: the manual has the REVOKE list.".into(),
+    );
+}
+
+/// Tells the owner of a table that a role reads it without the gate.
+pub fn reads_rows(role: &str, table: &str, how: &str) {
+    notice(
+        format!(
+            "role \"{role}\" can read the rows of table {table} itself, exactly and without paying ({how})"
+        ),
+        "Take that right from the role, or allow another role to ask: dp_check(role) says how it reads rows.".into(),
+    );
+}
+
+/// Tells the owner of a table that the sessions of a role do not load the library.
+pub fn library_not_loaded(role: &str, quoted: &str) {
+    notice(
+        format!("sessions of role \"{role}\" do not load dp_mean, so its questions are refused"),
+        format!(
+            "ALTER ROLE {quoted} SET session_preload_libraries = 'dp_mean'; for its next sessions."
+        ),
+    );
 }
 
 /// A security label that is none.
@@ -32,6 +55,16 @@ pub fn label(why: &str) -> Refusal {
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
         format!("invalid dp_mean security label: {why}"),
         "dp_protect(table, unit, budget) and dp_declare(table, column, lo, hi) write the labels.",
+    )
+}
+
+/// What cannot be declared of a column.
+pub fn declared(function: &str, why: &str) -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("{function}: {why}"),
+        "Declare bounds, the lower one first, as in dp_declare('person', 'age', 0, 100); or the values that there may be, \
+         as in dp_declare('person', 'plan', ARRAY['a', 'b']).",
     )
 }
 

@@ -14,7 +14,7 @@ use crate::gate::errors::{self, Refusal};
 use crate::gate::label::{self, ColumnLabel, PeriodLabel, TableLabel};
 use crate::gate::policy::{self, PERIOD_KINDS, quoted, quoted_name};
 use crate::gate::rewrite::Gate;
-use crate::gate::{allowance, expression, message_filter, periods};
+use crate::gate::{advice, allowance, expression, message_filter, periods};
 use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::{charge as ledger, periods as ledger_periods, session};
 use crate::pg::fmgr::{Call, float8, sql_function};
@@ -279,7 +279,9 @@ fn protect(call: Call) -> Option<Datum> {
                 .map(|datum| u32::try_from(datum.value() as i32).unwrap_or(0)),
             period: period.as_ref().map(|(_, periods)| PeriodLabel::of(periods)),
         };
-        label.check().map_err(|error| errors::label(&error))?;
+        label
+            .check()
+            .map_err(|why| errors::declared(FUNCTION, &why))?;
         if !expression::is_groupable(kind) {
             return Err(wrong(
                 FUNCTION,
@@ -359,8 +361,18 @@ fn column_bounds(call: Call) -> Option<Datum> {
         let table = owned_table(FUNCTION, call)?;
         let (column, _) = column_of(FUNCTION, &table, &text(FUNCTION, call, 1, "column_name")?)?;
         let mut label = column_label(table.oid(), column);
-        label.bounds = call.datum(2).map(float8).zip(call.datum(3).map(float8));
-        label.check().map_err(|error| errors::label(&error))?;
+        label.bounds = match [2, 3].map(|i| call.datum(i).map(float8)) {
+            [Some(lo), Some(hi)] => Some((lo, hi)),
+            [None, None] => None,
+            [lo, _] => {
+                let argument = if lo.is_none() { "lo" } else { "hi" };
+                let hint = "Give both bounds; NULL for both takes them away.";
+                return Err(wrong(FUNCTION, argument, "must not be NULL alone", hint));
+            }
+        };
+        label
+            .check()
+            .map_err(|why| errors::declared(FUNCTION, &why))?;
         set_column_label(table.oid(), column, &label);
         Ok(())
     })())
@@ -438,7 +450,11 @@ fn set_allowed(function: &'static str, call: Call, allowed: bool) -> Result<(), 
         let hint = "dp_protect(table, unit, budget) does that.";
         return Err(wrong(function, "relation", "is not protected", hint));
     }
-    allowance::set(table.oid(), role, allowed).map(|_| ())
+    allowance::set(table.oid(), role, allowed)?;
+    if allowed {
+        advice::advise(table.oid(), role);
+    }
+    Ok(())
 }
 
 /// `dp_create_view(relation, name)`: a view that everybody finds in the lists of tables, and reads with their own

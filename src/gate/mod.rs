@@ -5,6 +5,7 @@
 //! More of it: docs/gate.md.
 
 mod access;
+mod advice;
 mod allowance;
 mod answer;
 mod bill;
