@@ -8,7 +8,7 @@ use crate::gate::policy::{quoted, quoted_name};
 use crate::ledger::session;
 use crate::pg::{extension, tree};
 
-/// Tells by NOTICE how a role that was allowed to ask reads the rows all the same, and that its sessions do not load the
+/// Says by NOTICE how a role that was allowed to ask reads the rows all the same, and that its sessions do not load the
 /// library; both as `dp_check` says.
 pub fn advise(relation: Oid, role: Oid) {
     let Some((loads, reads)) = checked(relation, role) else {
@@ -19,7 +19,7 @@ pub fn advise(relation: Oid, role: Oid) {
     if let Some(reads) = reads {
         errors::reads_rows(&name, &table, &reads);
     }
-    // Who may not see the settings of the server is told by their own session.
+    // For those who may not see the settings of the server, their own session decides.
     if !loads.unwrap_or_else(is_preloaded_here) {
         errors::library_not_loaded(&name, &quoted(&name));
     }
