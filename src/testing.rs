@@ -41,7 +41,7 @@ fn flush_nothing(_: Call) -> Option<Datum> {
 /// `dp_test_defence(text, boolean)`: takes a defence away in this session, or puts it back.
 fn defence(call: Call) -> Option<Datum> {
     // SAFETY: tests declare the argument as text.
-    let name = unsafe { crate::ledger::rows::bytes_of(call.datum(0)?) };
+    let name = unsafe { crate::pg::varlena::text_bytes(call.datum(0)?) };
     let stands = call.datum(1)?.value() & 0xff != 0;
     let name = String::from_utf8_lossy(&name);
     let is_known = crate::gate::set_defence(&name, stands)
@@ -163,7 +163,7 @@ fn recorded(_: Call) -> Option<Datum> {
 /// The key of the store that tests call by this text.
 fn kept_key(call: Call) -> Option<store::Key> {
     // SAFETY: tests declare the argument as text.
-    let name = unsafe { crate::ledger::rows::bytes_of(call.datum(0)?) };
+    let name = unsafe { crate::pg::varlena::text_bytes(call.datum(0)?) };
     let mut key = [0; 32];
     key[..name.len()].copy_from_slice(&name);
     Some(store::Key(key))
@@ -172,7 +172,7 @@ fn kept_key(call: Call) -> Option<store::Key> {
 /// `dp_test_keep(text, bytea, float8)`: keeps an answer for that many seconds.
 fn keep(call: Call) -> Option<Datum> {
     // SAFETY: tests declare the arguments as bytea, which is as a text, and as float8.
-    let answer = unsafe { crate::ledger::rows::bytes_of(call.datum(1)?) };
+    let answer = unsafe { crate::pg::varlena::text_bytes(call.datum(1)?) };
     let lifetime = Duration::from_secs_f64(float8(call.datum(2)?));
     store::keep(&kept_key(call)?, &answer, lifetime);
     None
@@ -196,7 +196,7 @@ fn ask(call: Call) -> Option<Datum> {
         return false.into_datum();
     }
     // SAFETY: tests declare the argument as text.
-    let work = unsafe { crate::ledger::rows::bytes_of(call.datum(1)?) };
+    let work = unsafe { crate::pg::varlena::text_bytes(call.datum(1)?) };
     pgrx::Spi::run(&String::from_utf8_lossy(&work)).expect("an ERROR of SPI does not return");
     store::keep(&key, b"an answer", Duration::from_hours(1));
     true.into_datum()
@@ -205,7 +205,7 @@ fn ask(call: Call) -> Option<Datum> {
 /// `dp_test_reused(text)`: counts an answer that was given again, to the current role.
 fn reused(call: Call) -> Option<Datum> {
     // SAFETY: tests declare the argument as text.
-    let name = unsafe { crate::ledger::rows::bytes_of(call.datum(0)?) };
+    let name = unsafe { crate::pg::varlena::text_bytes(call.datum(0)?) };
     ledger::charge::reused(&Request {
         function: "dp_mean",
         budget: Name::new(Some(name)).ok()?,
@@ -224,7 +224,7 @@ fn write_page(call: Call) -> Option<Datum> {
     let (table, block, at) = (number(0)? as u32, number(1)? as u32, number(2)?);
     // SAFETY: tests declare the argument as bytea, which is as a text; the page is locked while it is written.
     unsafe {
-        let bytes = crate::ledger::rows::bytes_of(call.datum(3)?);
+        let bytes = crate::pg::varlena::text_bytes(call.datum(3)?);
         assert!(at + bytes.len() <= pg_sys::BLCKSZ as usize);
         let lock = pg_sys::AccessShareLock as i32;
         let table = pg_sys::relation_open(pg_sys::Oid::from_u32(table), lock);
@@ -258,7 +258,7 @@ fn signatures(_: Call) -> Option<Datum> {
 /// `dp_test_key_file(text)`: from now on this session's keys are those of another file.
 fn key_file(call: Call) -> Option<Datum> {
     // SAFETY: tests declare the argument as text.
-    let path = unsafe { crate::ledger::rows::bytes_of(call.datum(0)?) };
+    let path = unsafe { crate::pg::varlena::text_bytes(call.datum(0)?) };
     crate::citus::key_file::set_path(String::from_utf8_lossy(&path).into_owned());
     None
 }

@@ -88,7 +88,7 @@ fn owner_of(relation: Oid) -> Option<Oid> {
 fn text(function: &str, call: Call, i: usize, argument: &'static str) -> Result<String, Refusal> {
     let bytes = call.datum(i).map(|datum| {
         // SAFETY: the SQL declarations make it a name or a text; both were cast to text.
-        unsafe { crate::ledger::rows::bytes_of(datum) }
+        unsafe { crate::pg::varlena::text_bytes(datum) }
     });
     let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     text.ok_or_else(|| wrong(function, argument, "must not be NULL", "Give a name."))

@@ -1,8 +1,10 @@
-//! Keys that are made of one column of integers or dates, where WHERE has constant ends for it: their values are those
-//! of the key over all values between the ends, with rows or without. No row has another value.
+//! Keys that are made of one column of integers, dates or times, where WHERE has constant ends for it: their values are
+//! those of the key over all values between the ends, with rows or without. No row has another value. Of times these are
+//! few enough where the key is the same for all times of a day, an hour or a minute: one of each is enough.
 
 use pgrx::pg_sys::{self, Node, NodeTag, Oid};
 
+use crate::gate::time_granules::{self, Granule};
 use crate::pg::tree::{self, Ref, Step};
 
 /// The most groups of values that the query says itself.
@@ -40,6 +42,8 @@ pub struct Range<'t> {
     kind: Oid,
     least: i128,
     greatest: i128,
+    /// How far apart two values are, so that one is of each value of the key: 1 but of times.
+    step: i128,
     /// A value in the place of NULL.
     pub any: &'static str,
 }
@@ -47,16 +51,21 @@ pub struct Range<'t> {
 impl Range<'_> {
     /// The most values that there are.
     pub fn count(&self) -> usize {
-        usize::try_from(self.greatest - self.least + 1).unwrap_or(0)
+        let between = (self.greatest - self.least).div_euclid(self.step);
+        let ends = if self.step == 1 { 1 } else { 2 };
+        usize::try_from(between + ends).unwrap_or(0)
     }
 
     /// The values of the column in FROM.
     pub fn series(&self) -> String {
         // Without a value the ends are 1 and 0, which any type can have.
-        let (least, greatest) = match self.count() {
-            0 => (1, 0),
-            _ => (self.least, self.greatest),
+        let (least, greatest) = match self.least <= self.greatest {
+            true => (self.least, self.greatest),
+            false => (1, 0),
         };
+        if self.is_of_times() {
+            return time_granules::series(self.kind, least, greatest, self.step);
+        }
         let series = format!(
             "pg_catalog.generate_series(({least})::pg_catalog.int8, ({greatest})::pg_catalog.int8) AS n"
         );
@@ -67,6 +76,12 @@ impl Range<'_> {
             _ => "('2000-01-01'::pg_catalog.date OPERATOR(pg_catalog.+) n::pg_catalog.int4)",
         };
         format!("(SELECT {value} AS x FROM {series}) s")
+    }
+}
+
+impl Range<'_> {
+    fn is_of_times(&self) -> bool {
+        time_granules::is_time(self.kind)
     }
 }
 
@@ -101,6 +116,11 @@ pub fn of<'t>(
     let column = column_of(written).filter(|_| is_plain)?;
     let kind = tree::type_of(column.node());
     let is_column = |node| is_same(node, column);
+    let granule = |node| match time_granules::is_time(kind) {
+        true => time_granules::of(node, &is_column),
+        false => Some(Granule::Value),
+    };
+    let granule_of_key = granule(written)?;
     let (mut least, mut greatest) = (None::<i128>, None::<i128>);
     for condition in conditions {
         let condition = folded(condition.copy());
@@ -117,11 +137,13 @@ pub fn of<'t>(
     let on_column = conditions.iter().filter(|condition| {
         !tree::has_sublinks(**condition)
             && column_of(**condition).is_some_and(|one| is_column(one.node()))
+            // What is not the same for all times that one is taken of says nothing of the others.
+            && granule(**condition).is_some_and(|of| of >= granule_of_key)
     });
     let (lowest, highest) = match kind {
         pg_sys::INT2OID => (i128::from(i16::MIN), i128::from(i16::MAX)),
-        pg_sys::INT8OID => (i128::from(i64::MIN), i128::from(i64::MAX)),
-        _ => (i128::from(i32::MIN), i128::from(i32::MAX)),
+        pg_sys::INT4OID | pg_sys::DATEOID => (i128::from(i32::MIN), i128::from(i32::MAX)),
+        _ => (i128::from(i64::MIN), i128::from(i64::MAX)),
     };
     let range = Range {
         key: of_value(computed),
@@ -129,12 +151,13 @@ pub fn of<'t>(
         kind,
         least: least?.max(lowest),
         greatest: greatest?.min(highest),
+        step: granule_of_key.step(kind),
         any,
     };
-    (range.greatest - range.least < MOST_GROUPS as i128).then_some(range)
+    (range.count() <= MOST_GROUPS).then_some(range)
 }
 
-/// The only column in an expression, if it is of integers or dates.
+/// The only column in an expression, if it is of integers, dates or times.
 fn column_of<'t>(node: Ref<'t, Node>) -> Option<Ref<'t, pg_sys::Var>> {
     let mut found: Option<Ref<'t, pg_sys::Var>> = None;
     let is_other = tree::search(node, &mut |node, level| {
@@ -153,6 +176,8 @@ fn column_of<'t>(node: Ref<'t, Node>) -> Option<Ref<'t, pg_sys::Var>> {
         pg_sys::INT4OID,
         pg_sys::INT8OID,
         pg_sys::DATEOID,
+        pg_sys::TIMESTAMPOID,
+        pg_sys::TIMESTAMPTZOID,
     ];
     found.filter(|column| !is_other && kinds.contains(&tree::type_of(column.node())))
 }
@@ -183,13 +208,18 @@ fn ends<'t>(
     };
     let value = tree::constant(constant).flatten()?.value() as i64;
     let (family, value) = match (kind, tree::type_of(constant)) {
-        (pg_sys::DATEOID, pg_sys::DATEOID) if !ENDLESS.contains(&i64::from(value as i32)) => {
+        (pg_sys::DATEOID | pg_sys::TIMESTAMPOID, pg_sys::DATEOID)
+            if !ENDLESS.contains(&i64::from(value as i32)) =>
+        {
             (TIMES, i128::from(value as i32) * DAY)
         }
-        (pg_sys::DATEOID, pg_sys::TIMESTAMPOID) if !ENDLESS.contains(&value) => {
+        (pg_sys::DATEOID | pg_sys::TIMESTAMPOID, pg_sys::TIMESTAMPOID)
+        | (pg_sys::TIMESTAMPTZOID, pg_sys::TIMESTAMPTZOID)
+            if !ENDLESS.contains(&value) =>
+        {
             (TIMES, i128::from(value))
         }
-        (pg_sys::DATEOID, _) => return None,
+        (pg_sys::DATEOID | pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID, _) => return None,
         (_, pg_sys::INT2OID) => (INTEGERS, i128::from(value as i16)),
         (_, pg_sys::INT4OID) => (INTEGERS, i128::from(value as i32)),
         (_, pg_sys::INT8OID) => (INTEGERS, i128::from(value)),
@@ -201,7 +231,7 @@ fn ends<'t>(
         true => strategy,
         false => pg_sys::BTMaxStrategyNumber + 1 - strategy,
     };
-    let step = if family == TIMES { DAY } else { 1 };
+    let step = if kind == pg_sys::DATEOID { DAY } else { 1 };
     let (below, above) = (value.div_euclid(step), -(-value).div_euclid(step));
     Some(match strategy {
         pg_sys::BTLessStrategyNumber => (None, Some(above - 1)),

@@ -36,6 +36,7 @@ mod requests;
 mod rewrite;
 mod size;
 mod template;
+mod time_granules;
 
 #[cfg(feature = "testing")]
 pub use defence::set as set_defence;

@@ -143,6 +143,6 @@ pub fn unit_of(node: Ref<Node>) -> Option<String> {
         return None;
     }
     // SAFETY: a constant of type text.
-    let bytes = unsafe { crate::ledger::rows::bytes_of(value) };
+    let bytes = unsafe { crate::pg::varlena::text_bytes(value) };
     Some(String::from_utf8_lossy(&bytes).to_lowercase())
 }

@@ -77,6 +77,7 @@ impl<'t> Public<'t> {
                 let key = parameter(range.key);
                 let conditions = range.conditions.iter();
                 let conditions = conditions.map(|one| format!("${}", parameter(*one)));
+                let conditions = ["true".to_owned()].into_iter().chain(conditions);
                 let conditions = conditions.collect::<Vec<_>>().join(" AND ");
                 let series = range.series();
                 return format!("SELECT DISTINCT ${key} AS k{i} FROM {series} WHERE {conditions}");

@@ -8,10 +8,11 @@ use pgrx::pg_sys::{Datum, Oid};
 use crate::ledger::budgets::{self, Asked, Name};
 use crate::ledger::charge::{self, Payer, Request};
 use crate::ledger::errors::{self, Refusal};
-use crate::ledger::{archive, check, known, restore, rows, session};
+use crate::ledger::{archive, check, known, restore, session};
 use crate::pg::composite::composite;
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::pg::set::Rows;
+use crate::pg::varlena::text_bytes;
 
 /// What a function answers, or its ERROR.
 fn done(result: Result<(), Refusal>) -> Option<Datum> {
@@ -25,7 +26,7 @@ fn done(result: Result<(), Refusal>) -> Option<Datum> {
 /// Argument 0, the name of a budget.
 fn name(function: &str, call: Call) -> Result<Name, Refusal> {
     // SAFETY: the SQL declarations make it a text.
-    let bytes = call.datum(0).map(|datum| unsafe { rows::bytes_of(datum) });
+    let bytes = call.datum(0).map(|datum| unsafe { text_bytes(datum) });
     Name::new(bytes).map_err(|error| errors::parameter(function, &error))
 }
 
@@ -87,7 +88,7 @@ sql_function!(dp_set_budget, budget);
 /// The accounting of a name that the SQL declarations make a text.
 fn accounting(name: Datum) -> Result<Accounting, ParameterError> {
     // SAFETY: as the declarations say.
-    let name = unsafe { rows::bytes_of(name) };
+    let name = unsafe { text_bytes(name) };
     Accounting::named(&String::from_utf8_lossy(&name))
 }
 
@@ -256,7 +257,7 @@ fn ledger_archive(call: Call) -> Option<Datum> {
         })?;
         let budget = match call.datum(1) {
             // SAFETY: the SQL declaration makes it a text.
-            Some(datum) => Name::new(Some(unsafe { rows::bytes_of(datum) }))
+            Some(datum) => Name::new(Some(unsafe { text_bytes(datum) }))
                 .map(Some)
                 .map_err(|error| errors::parameter(FUNCTION, &error))?,
             None => None,

@@ -7,6 +7,7 @@ use std::thread;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use crate::ledger::tables::{Shape, Table};
+use crate::pg::varlena::text_bytes;
 
 #[cfg(feature = "pg_test")]
 pub mod tests;
@@ -45,19 +46,7 @@ impl Row<'_> {
     /// The text of a column that is declared so.
     pub fn text(&self, i: usize) -> Vec<u8> {
         // SAFETY: `Table::open` has checked the types of the columns, and callers name a text.
-        unsafe { bytes_of(self.values[i]) }
-    }
-}
-
-/// The bytes of a text.
-///
-/// # Safety
-/// The datum is a text.
-pub unsafe fn bytes_of(datum: Datum) -> Vec<u8> {
-    // SAFETY: by the caller's word; it is copied before anything can free it.
-    unsafe {
-        let text = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
-        pgrx::varlena_to_byte_slice(text).to_vec()
+        unsafe { text_bytes(self.values[i]) }
     }
 }
 

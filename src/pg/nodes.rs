@@ -119,15 +119,3 @@ pub unsafe fn fixed(expression: *mut pg_sys::Node) -> Fixed {
         }
     }
 }
-
-/// The bytes of a text, whether it is compressed or stored elsewhere or not.
-///
-/// # Safety
-/// The datum is a `text`.
-pub unsafe fn text_bytes(datum: pg_sys::Datum) -> Vec<u8> {
-    // SAFETY: a varlena, as the caller says; the plain copy is only read here.
-    unsafe {
-        let varlena = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
-        pgrx::varlena::varlena_to_byte_slice(varlena).to_vec()
-    }
-}

@@ -1,6 +1,6 @@
 //! The first word of a varlena: its length, and how it is stored; and its bytes.
 
-use pgrx::pg_sys::Datum;
+use pgrx::pg_sys::{self, Datum};
 
 /// The length word of an uncompressed varlena of that many bytes, with a header of 4 bytes.
 #[inline(always)]
@@ -50,5 +50,17 @@ pub unsafe fn plain_bytes<'a>(datum: Datum) -> Option<&'a [u8]> {
             start.add(4),
             length.saturating_sub(4),
         ))
+    }
+}
+
+/// The bytes of a text, whether it is compressed or stored elsewhere or not.
+///
+/// # Safety
+/// The datum is a `text`.
+pub unsafe fn text_bytes(datum: Datum) -> Vec<u8> {
+    // SAFETY: a varlena, as the caller says; the plain copy is only read here.
+    unsafe {
+        let varlena = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
+        pgrx::varlena::varlena_to_byte_slice(varlena).to_vec()
     }
 }

@@ -4,8 +4,9 @@
 
 use pgrx::pg_sys::{self, List, Node, Oid};
 
-use crate::pg::nodes::{Fixed, elements, fixed, text_bytes};
+use crate::pg::nodes::{Fixed, elements, fixed};
 use crate::pg::procedure;
+use crate::pg::varlena::text_bytes;
 use crate::safe_functions::allowlist::{self, Growth, Rule};
 use crate::safe_functions::defence::Defence;
 use crate::safe_functions::work::{self, LONGEST, Pattern};

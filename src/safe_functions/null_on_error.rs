@@ -10,7 +10,8 @@ use pgrx::{PgMemoryContexts, PgSqlErrorCode};
 
 use crate::pg::errors::{self, Refusal};
 use crate::pg::fmgr::{Call, sql_function};
-use crate::pg::nodes::{Fixed, elements, fixed, text_bytes};
+use crate::pg::nodes::{Fixed, elements, fixed};
+use crate::pg::varlena::text_bytes;
 use crate::pg::{catch_error, procedure, sql_type};
 use crate::safe_functions::allowlist::{self, Growth, Rule};
 use crate::safe_functions::arithmetic::{Native, Number};

@@ -8,8 +8,9 @@ use pgrx::direct_function_call;
 use pgrx::pg_sys::{self, Datum, List, MinMaxOp, Node, NodeTag, Oid};
 
 use crate::pg::fmgr::float8;
-use crate::pg::nodes::{Fixed, elements, fixed, text_bytes};
+use crate::pg::nodes::{Fixed, elements, fixed};
 use crate::pg::stack;
+use crate::pg::varlena::text_bytes;
 use crate::safe_functions::interval::Interval;
 use crate::safe_functions::wrap;
 

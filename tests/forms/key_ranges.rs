@@ -180,6 +180,99 @@ fn days_are_cut_in_the_time_zone_of_the_session() {
     }
 }
 
+/// Times with and without a time zone, of one person each; the last hour of each day has none.
+const CLICKS: &str = "CREATE TABLE clicks (id int PRIMARY KEY, at timestamp NOT NULL, zoned timestamptz NOT NULL);
+    INSERT INTO clicks SELECT g, t, t AT TIME ZONE 'UTC' FROM generate_series(0, 19999) g,
+        LATERAL (SELECT timestamp '2025-03-20 00:10' + g % 20 * interval '1 day' + g % 23 * interval '1 hour') x(t);
+    SELECT dp_protect('clicks', 'id', 'all', query_eps => 20), dp_allow('clicks', '{analyst}')";
+
+/// Times are cut into days, hours and minutes between the ends, which may be within one of them.
+#[test]
+fn times_between_ends_are_cut_into_days_and_hours() {
+    let mut world = World::new();
+    world.own(CLICKS);
+    for zone in [
+        "UTC",
+        "Asia/Kolkata",
+        "America/New_York",
+        "Australia/Lord_Howe",
+    ] {
+        let set = format!("SET TimeZone = '{zone}'");
+        world.own(&set);
+        world.ask(&set);
+        for column in ["at", "zoned"] {
+            for (cut, groups) in [
+                ("date_trunc('day', {c})", 12),
+                ("{c}::date", 12),
+                ("date_trunc('week', {c})", 3),
+                ("date_trunc('month', {c})", 2),
+                ("date_part('hour', {c}) + extract(day FROM {c}) * 24", 265),
+                ("date_trunc('hour', {c})", 265),
+            ] {
+                // The ends are within an hour of a day.
+                let sql = format!(
+                    "SELECT {cut}, count(*) FROM clicks WHERE {{c}} > '2025-03-27 20:05' AND {{c}} <= '2025-04-07 20:55' \
+                     GROUP BY 1 ORDER BY 1"
+                )
+                .replace("{c}", column);
+                let truth = table(&mut world.owner, &sql);
+                let answer = table(&mut world.analyst, &sql);
+                assert!(!mechanisms(&mut world, &sql).contains("dp_keep"), "{sql}");
+                let keys: Vec<_> = answer.iter().map(|row| row[0].clone()).collect();
+                assert!(
+                    truth.iter().all(|row| keys.contains(&row[0])),
+                    "{zone} {sql}: {answer:?}"
+                );
+                // Beside them there may be one at each end, of a whole step, and hours that a clock has twice.
+                assert!(
+                    answer.len().abs_diff(groups) <= 2,
+                    "{zone} {sql}: {}",
+                    answer.len()
+                );
+            }
+        }
+    }
+}
+
+/// A condition that is finer than the key leaves out rows, and no group; one that is not leaves out both.
+#[test]
+fn other_conditions_on_times_leave_out_no_group_by_mistake() {
+    let mut world = World::new();
+    world.own(CLICKS);
+    let between = "at >= '2025-03-21' AND at < '2025-03-28'";
+    for (key, condition, groups) in [
+        ("date_trunc('day', at)", "extract(hour FROM at) = 9", 7),
+        ("date_trunc('day', at)", "at <> '2025-03-21 00:00'", 7),
+        ("date_trunc('day', at)", "extract(isodow FROM at) < 6", 5),
+        ("date_trunc('hour', at)", "extract(isodow FROM at) = 1", 24),
+        ("date_trunc('minute', at)", "at > '2025-03-27 23:00'", 60),
+    ] {
+        let sql = format!(
+            "SELECT {key}, count(*) FROM clicks WHERE {between} AND {condition} GROUP BY 1"
+        );
+        let answer = table(&mut world.analyst, &sql);
+        // And the last time, whose minute, hour or day it is.
+        assert_eq!(answer.len(), groups, "{sql}: {answer:?}");
+    }
+    for sql in [
+        "SELECT at, count(*) FROM clicks WHERE at >= '2025-03-21' AND at < '2025-03-22' GROUP BY 1",
+        "SELECT date_trunc('second', at), count(*) FROM clicks WHERE at >= '2025-03-21' AND at < '2025-03-22' GROUP BY 1",
+        "SELECT date_trunc('day', at + interval '1 hour'), count(*) FROM clicks WHERE at >= '2025-03-21' \
+         AND at < '2025-03-22' GROUP BY 1",
+        "SELECT CASE WHEN at > '2025-03-21 12:00' THEN date_trunc('day', at) END, count(*) FROM clicks \
+         WHERE at >= '2025-03-21' AND at < '2025-03-22' GROUP BY 1",
+        "SELECT date_trunc('day', at), count(*) FROM clicks WHERE at >= '2025-03-21' GROUP BY 1",
+        "SELECT date_trunc('day', at), count(*) FROM clicks WHERE at >= '2025-03-21' AND at < 'infinity' GROUP BY 1",
+        "SELECT date_trunc('minute', at), count(*) FROM clicks WHERE at >= '2025-03-21' AND at < '2025-04-21' GROUP BY 1",
+        // It depends on the time zone what day of a time it is.
+        "SELECT date_trunc('day', zoned), count(*) FROM clicks WHERE zoned >= '2025-03-21'::date \
+         AND zoned < '2025-03-22'::timestamp GROUP BY 1",
+    ] {
+        let mechanisms = mechanisms(&mut world, sql);
+        assert!(mechanisms.contains("dp_keep"), "{mechanisms}: {sql}");
+    }
+}
+
 /// What a query is to be charged for.
 fn mechanisms(world: &mut World, sql: &str) -> String {
     let row = world

@@ -5,11 +5,11 @@ use pgrx::pg_sys::{
 };
 
 use crate::gate::answer::question::{self, Question};
-use crate::ledger::rows;
 use crate::pg::errors;
 use crate::pg::procedure;
 use crate::pg::sql_type;
 use crate::pg::tree::{self, Memory, Ref};
+use crate::pg::varlena::text_bytes;
 
 /// The function, if the extension's SQL has it.
 fn function() -> Option<Oid> {
@@ -79,7 +79,7 @@ pub fn question_of<'t>(entry: Ref<'t, RangeTblEntry>) -> Option<(Ref<'t, Const>,
         return None;
     }
     // SAFETY: the function's first argument is a varlena.
-    let bytes = unsafe { rows::bytes_of(token.constvalue()) };
+    let bytes = unsafe { text_bytes(token.constvalue()) };
     Question::open(&bytes).map(|question| (token, question))
 }
 

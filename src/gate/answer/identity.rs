@@ -7,10 +7,10 @@ use pgrx::pg_sys::{self, Oid, Query, RangeTblEntry};
 use crate::gate::answer::call;
 use crate::gate::answer::question::{self, Question};
 use crate::ledger::division::Charged;
-use crate::ledger::rows;
 use crate::pg::execution;
 use crate::pg::tree::{self, List, Ref, Step};
 use crate::pg::tree_text;
+use crate::pg::varlena::text_bytes;
 use crate::store::Key;
 
 /// Settings that the text of a value or a date may depend on.
@@ -91,7 +91,7 @@ fn nameless(query: Ref<Query>) -> Vec<u8> {
         if let Some((token, _)) = call::question_of(entry) {
             tokens.push((token, token.constvalue()));
             // SAFETY: the value was opened.
-            let bytes = unsafe { rows::bytes_of(token.constvalue()) };
+            let bytes = unsafe { text_bytes(token.constvalue()) };
             token.set_constvalue(question::datum(&bytes[TAG..]));
         }
     }

@@ -13,7 +13,7 @@ use crate::gate::errors::{self, Refusal};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::{inputs, message_filter};
 use crate::ledger::division::Charged;
-use crate::ledger::{charge as ledger, rows, session};
+use crate::ledger::{charge as ledger, session};
 use crate::pg::counters::{Event, count};
 use crate::pg::execution::{self, Active, AsRole, Memory, Running, Settings, Started, Uncounted};
 use crate::pg::fmgr::{Call, sql_function};
@@ -21,13 +21,14 @@ use crate::pg::set::Rows;
 use crate::pg::settings;
 use crate::pg::tree::{self, Parameters, Ref};
 use crate::pg::tree_text;
+use crate::pg::varlena::text_bytes;
 use crate::store::{self, Key};
 
 /// `dp_mean.answer(block, ...)`: the rows of a private query.
 fn answer(call: Call) -> Option<Datum> {
     let token = call.datum(0).map(|datum| {
         // SAFETY: the SQL declaration makes it a dp_mean.block, which is a varlena.
-        unsafe { rows::bytes_of(datum) }
+        unsafe { text_bytes(datum) }
     });
     let question = token.and_then(|token| Question::open(&token));
     let (Some(question), Some(mut rows)) = (question, Rows::of(call)) else {
