@@ -59,11 +59,13 @@ CREATE FUNCTION dp_protect(
     relation regclass, unit text DEFAULT NULL, budget text DEFAULT NULL, groups integer DEFAULT 1,
     rows integer DEFAULT 1, query_eps float8 DEFAULT 0.1, query_delta float8 DEFAULT NULL,
     auto_bounds boolean DEFAULT false, reuse interval DEFAULT '1 day', min_people integer DEFAULT NULL,
-    via text DEFAULT NULL, period text DEFAULT NULL, every interval DEFAULT NULL, since date DEFAULT NULL
+    via text DEFAULT NULL, period text DEFAULT NULL, every interval DEFAULT NULL, since date DEFAULT NULL,
+    auto_rows boolean DEFAULT false
 ) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_protect' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION dp_protect(
-    regclass, text, text, integer, integer, float8, float8, boolean, interval, integer, text, text, interval, date
+    regclass, text, text, integer, integer, float8, float8, boolean, interval, integer, text, text, interval, date,
+    boolean
 ) IS
     'Protects a table: roles that dp_allow names, and that have no SELECT, may ask about it, and get private answers. '
     'unit is the column that names the person; budget the one that their questions are paid from, which tables about '
@@ -79,7 +81,8 @@ COMMENT ON FUNCTION dp_protect(
     'the person-period (person-month, where every is 1 month): each period of some months or days since a day, '
     'in UTC, has the whole limit of the budget, and a query pays those that its rows can be in. Rows of no period, '
     'before since or of the future, are left out. What all of a person''s rows may lose is the sum over the periods: '
-    'see dp_budget_periods. Again with other arguments changes them. '
+    'see dp_budget_periods. With auto_rows, count and sum of people with several rows find, in the same release, how '
+    'much of a person counts, whatever rows is. Again with other arguments changes them. '
     'By the owner of both. Errors: 22023, 42501.';
 
 CREATE FUNCTION dp_unprotect(relation regclass) RETURNS void
@@ -156,6 +159,7 @@ SELECT c.oid::pg_catalog.regclass AS relation,
     (t.label ->> 'epsilon'::text)::float8 AS query_eps,
     (t.label ->> 'delta'::text)::float8 AS query_delta,
     COALESCE((t.label ->> 'auto_bounds'::text)::boolean, false) AS auto_bounds,
+    COALESCE((t.label ->> 'auto_rows'::text)::boolean, false) AS auto_rows,
     pg_catalog.justify_hours(pg_catalog.make_interval(
         secs => COALESCE((t.label ->> 'reuse'::text)::float8, 86400::float8))) AS reuse,
     (t.label ->> 'min_people'::text)::integer AS min_people,
@@ -194,6 +198,8 @@ COMMENT ON COLUMN dp_policies.query_eps IS 'What an aggregate costs, and a choic
 COMMENT ON COLUMN dp_policies.query_delta IS 'The delta of a choice of groups; NULL: a thousandth of the budget''s.';
 COMMENT ON COLUMN dp_policies.auto_bounds IS
     'Whether avg, sum, variance and stddev of what has no public bounds find some.';
+COMMENT ON COLUMN dp_policies.auto_rows IS
+    'Whether count and sum of people with several rows find how much of a person counts.';
 COMMENT ON COLUMN dp_policies.reuse IS
     'How long the same question has the same answer, and costs nothing; 0: each answer is a new one.';
 COMMENT ON COLUMN dp_policies.min_people IS

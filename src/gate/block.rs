@@ -50,6 +50,8 @@ pub struct Block<'t> {
     pub checker: Checker<'t>,
     /// For how many rows, and in how many groups, a person counts at most.
     pub most_rows: u32,
+    /// Whether totals find how many rows of a person count.
+    pub finds_rows: bool,
     pub most_groups: u32,
 }
 
@@ -145,6 +147,7 @@ impl<'t> Block<'t> {
             view_owner,
             checker,
             most_rows: at_most("rows", settings::rows(), label.rows)?,
+            finds_rows: label.auto_rows && settings::rows().is_none(),
             most_groups: at_most("groups", settings::groups(), label.groups)?,
             policy,
         })

@@ -247,7 +247,7 @@ fn period_of(
 }
 
 /// `dp_protect(relation, unit, budget, groups, rows, query_eps, query_delta, auto_bounds, reuse, min_people, via, period,
-/// every, since)`
+/// every, since, auto_rows)`
 fn protect(call: Call) -> Option<Datum> {
     const FUNCTION: &str = "dp_protect";
     session::refuse_read_only(c"dp_protect()");
@@ -273,6 +273,7 @@ fn protect(call: Call) -> Option<Datum> {
             epsilon: call.datum(5).map_or(f64::NAN, float8),
             delta: call.datum(6).map(float8),
             auto_bounds: call.datum(7).is_some_and(|datum| datum.value() as u8 != 0),
+            auto_rows: call.datum(14).is_some_and(|datum| datum.value() as u8 != 0),
             reuse: seconds(FUNCTION, call, 8, "reuse")?,
             min_people: call
                 .datum(9)

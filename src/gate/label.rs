@@ -30,6 +30,9 @@ pub struct TableLabel {
     /// Whether means, sums and variances of what has no public bounds find some.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub auto_bounds: bool,
+    /// Whether counts of rows and sums find how much of a person counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub auto_rows: bool,
     /// The least number of people, as it is released, of a group that is shown; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_people: Option<u32>,
@@ -191,6 +194,7 @@ impl TableLabel {
             epsilon: self.epsilon.min(other.epsilon),
             delta: least(self.delta, other.delta),
             auto_bounds: self.auto_bounds && other.auto_bounds,
+            auto_rows: self.auto_rows || other.auto_rows,
             min_people: self.min_people.max(other.min_people),
             reuse: self.reuse.min(other.reuse),
             period: self.period,

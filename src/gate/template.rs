@@ -6,6 +6,7 @@ mod answers;
 mod counts;
 pub mod graft;
 mod own_vector;
+mod totals;
 mod vector;
 
 use dp_core::privacy::spending::Spent;

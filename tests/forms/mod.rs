@@ -13,6 +13,7 @@ mod statements;
 mod tables;
 mod together;
 mod tools;
+mod totals;
 mod vector;
 
 use dp_mean_tests::{Build, Database, Refusal, refused, run, value};

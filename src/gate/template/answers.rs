@@ -27,6 +27,15 @@ pub(super) struct Terms<'a> {
 }
 
 impl<'a> Terms<'a> {
+    /// Those of a sum that finds its bounds.
+    pub(super) fn of_total(price: &Price) -> Self {
+        Self {
+            epsilon: Some(price.pure()),
+            mechanism: Some("auto".to_owned()),
+            ..Self::usual(price, "dp_sum", 1)
+        }
+    }
+
     /// Those of an aggregate of PostgreSQL: the policy's price, and the mechanism that it buys of the aggregate that
     /// answers.
     fn usual(price: &Price, aggregate: &str, rows: u32) -> Self {
@@ -102,7 +111,7 @@ impl<'t> Template<'_, 't> {
                 continue;
             }
             let calls: Vec<_> = release.answers.iter().map(|other| other.call).collect();
-            if matches!(one.what, What::Count) {
+            if matches!(one.what, What::Count) && !self.finds_rows(one) {
                 counts.push((one, calls));
             } else {
                 let column = self.write_alone(one)?;
@@ -125,8 +134,10 @@ impl<'t> Template<'_, 't> {
                 continue;
             }
             // A count of all rows is alike to numbers that are not alike to each other: it goes with the first ones.
+            let is_total = |asked: &Asked<'t>| self.finds_rows(asked);
             let is_one = |one: &Asked<'t>, other: &Asked<'t>| {
-                is_pair(&one.what) && is_pair(&other.what) && self.is_one_release(one, other)
+                let may = |asked: &Asked<'t>| is_pair(&asked.what) && !is_total(asked);
+                may(one) && may(other) && self.is_one_release(one, other)
             };
             let open: Vec<usize> = (i..asked.len()).filter(|j| !done[*j]).collect();
             let numbers = open
@@ -180,6 +191,9 @@ impl<'t> Template<'_, 't> {
 
     /// Whether what answers this, alone or as a mean with its number of rows, counts all people of a group.
     pub(super) fn counts_people(&self, asked: &Asked<'t>, is_pair: bool) -> bool {
+        if self.finds_rows(asked) {
+            return false;
+        }
         let is_never_null = |argument| self.block.is_never_null(argument);
         let is_of_all = match asked.what {
             What::People => true,
@@ -443,6 +457,9 @@ impl<'t> Template<'_, 't> {
     }
 
     fn write_one(&mut self, asked: &Asked<'t>) -> Checked<usize> {
+        if self.finds_rows(asked) {
+            return self.write_total(asked);
+        }
         let (price, rows) = (self.price, self.rows);
         let of_numbers = |aggregate| Terms::of_numbers(&price, aggregate, rows, asked);
         let mut numbers = |aggregate| self.write_numbers(aggregate, asked, &of_numbers(aggregate));
@@ -525,7 +542,7 @@ impl<'t> Template<'_, 't> {
     }
 
     /// A call of one of our aggregates, and its price.
-    fn write_call(
+    pub(super) fn write_call(
         &mut self,
         aggregate: &'static str,
         x: &str,

@@ -103,7 +103,7 @@ impl<'t> Template<'_, 't> {
             return None;
         }
         let is_count = |i: &usize| matches!(releases[*i].asked.what, What::Count);
-        let may = |release: &Release| self.may_be_together(release);
+        let may = |release: &Release<'a, 't>| self.may_be_together(release);
         let all: Vec<usize> = (0..releases.len()).filter(|i| may(&releases[*i])).collect();
         let (counts, others): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_count);
         let alike: Vec<_> = counts.iter().map(|i| releases[*i].asked).collect();
@@ -135,7 +135,10 @@ impl<'t> Template<'_, 't> {
     }
 
     /// Whether it is a mean, a sum or a count whose noise may be that of numbers of a vector.
-    fn may_be_together(&self, release: &Release) -> bool {
+    fn may_be_together(&self, release: &Release<'_, 't>) -> bool {
+        if self.finds_rows(release.asked) {
+            return false;
+        }
         match (&release.asked.what, release.asked.bounds) {
             (What::Count, _) => true,
             (What::Mean, Some(_)) => true,
@@ -540,11 +543,11 @@ fn with_0((lo, hi): (f64, f64)) -> (f64, f64) {
     (lo.min(0.0), hi.max(0.0))
 }
 
-fn middle_and_half((lo, hi): (f64, f64)) -> (f64, f64) {
+pub(super) fn middle_and_half((lo, hi): (f64, f64)) -> (f64, f64) {
     (lo.midpoint(hi), hi / 2.0 - lo / 2.0)
 }
 
 /// A term with one of PostgreSQL's operators, in brackets.
-fn op(one: &str, operator: &str, other: &str) -> String {
+pub(super) fn op(one: &str, operator: &str, other: &str) -> String {
     format!("({one} OPERATOR(pg_catalog.{operator}) {other})")
 }
