@@ -63,7 +63,7 @@ const GATE: &[&str] = &[
     "dp_cost(text,double precision)",
     "dp_disallow(regclass,regrole)",
     "dp_protect(regclass,text,text,integer,integer,double precision,double precision,boolean,interval,integer,text,\
-     text,interval,date)",
+     text,interval,date,boolean)",
     "dp_unprotect(regclass)",
     "dp_create_view(regclass,text)",
 ];
