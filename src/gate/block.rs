@@ -183,6 +183,24 @@ impl<'t> Block<'t> {
     fn key(&self, clause: Ref<'t, SortGroupClause>) -> Checked<GroupKey<'t>> {
         let target = tree::sort_group_target(clause, self.query.targetList());
         let written = target.expr().expect("a target has an expression");
+        let (safe, formed) = self.groupable(written, clause)?;
+        Ok(GroupKey {
+            written,
+            computed: safe,
+            safe: formed.node,
+            modifier: formed.modifier,
+            is_unit: self.is_unit(written),
+            reference: clause.tleSortGroupRef(),
+            public: self.public(written, formed.node),
+        })
+    }
+
+    /// A value that rows can be grouped by, as it is computed of a row, and in the one form that equal values have.
+    fn groupable(
+        &self,
+        written: Ref<'t, Node>,
+        clause: Ref<'t, SortGroupClause>,
+    ) -> Checked<(Ref<'t, Node>, canonical_keys::Formed<'t>)> {
         let safe = self.checker.safe(written)?;
         let kind = tree::type_of(written);
         let formed = canonical_keys::formed(self.query, written, safe)?;
@@ -194,15 +212,17 @@ impl<'t> Block<'t> {
             return Err("cannot group by values of this type".into());
         }
         expression::check_key(written)?;
-        Ok(GroupKey {
-            written,
-            computed: safe,
-            safe: formed.node,
-            modifier: formed.modifier,
-            is_unit: self.is_unit(written),
-            reference: clause.tleSortGroupRef(),
-            public: self.public(written, formed.node),
-        })
+        Ok((safe, formed))
+    }
+
+    /// The values that `count(DISTINCT value)` counts.
+    pub fn counted_values(
+        &self,
+        written: Ref<'t, Node>,
+        clause: Ref<'t, SortGroupClause>,
+    ) -> Checked<Ref<'t, Node>> {
+        self.groupable(written, clause)
+            .map(|(_, formed)| formed.node)
     }
 
     /// What is public of a key.

@@ -7,6 +7,7 @@ mod counts;
 pub mod graft;
 mod own_vector;
 mod totals;
+mod values;
 mod vector;
 
 use dp_core::privacy::spending::Spent;
@@ -28,6 +29,9 @@ use crate::pg::tree::{self, Ref, Step};
 
 /// The most keys and contributions that `dp_groups` takes.
 const MOST_PARTS: usize = 62;
+
+/// What an answer begins with that has a FROM of its own.
+const OF_ITS_OWN: &str = "(SELECT ";
 
 /// Where the answer of an aggregate is in the rewritten block: among the answers, from 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,6 +82,8 @@ pub struct Template<'a, 't> {
     keys: &'a [GroupKey<'t>],
     /// The schema of the public aggregates.
     schema: String,
+    /// The number of the parameter that is the person.
+    unit: usize,
     /// The number of the period of a row, where a person's rows of one period are the privacy unit.
     period: Option<String>,
     level: Level,
@@ -85,6 +91,8 @@ pub struct Template<'a, 't> {
     has_person: bool,
     rows: u32,
     groups: u32,
+    /// The most groups that a person is kept in where there are several.
+    most_groups: u32,
     price: Price,
     /// What represents `$1`, `$2` and so on.
     parameters: Vec<Ref<'t, Node>>,
@@ -142,10 +150,12 @@ pub fn write<'t>(
         has_person,
         keys,
         schema: schema()?,
+        unit: 0,
         period: None,
         level: Level::Row,
         rows: if is_row { 1 } else { rows },
         groups: 1,
+        most_groups: groups,
         price,
         parameters: Vec::new(),
         below: Vec::new(),
@@ -170,6 +180,7 @@ pub fn write<'t>(
     template.parameters.extend(keys.iter().map(|key| key.safe));
     let unit = block.unit()?;
     let unit = template.parameter(unit);
+    template.unit = unit;
     let period = match block.period()? {
         // A row is a person, and of one period.
         Some((period, column)) if !is_row => {
@@ -310,7 +321,11 @@ impl<'t> Template<'_, 't> {
             ),
         };
         // Without an aggregate and a key it would be a row for each row.
-        let group = match group.is_empty() && self.answers.is_empty() {
+        let has_aggregate = self
+            .answers
+            .iter()
+            .any(|answer| !answer.starts_with(OF_ITS_OWN));
+        let group = match group.is_empty() && !has_aggregate {
             true => " GROUP BY ()",
             false => &group,
         };

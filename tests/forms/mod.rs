@@ -14,6 +14,7 @@ mod tables;
 mod together;
 mod tools;
 mod totals;
+mod values;
 mod vector;
 
 use dp_mean_tests::{Build, Database, Refusal, refused, run, value};

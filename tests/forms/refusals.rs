@@ -466,8 +466,8 @@ fn other_aggregates_have_a_hint() {
     }
     for (sql, reason) in [
         (
-            "SELECT count(DISTINCT region) FROM visits",
-            "count with DISTINCT",
+            "SELECT region, count(DISTINCT age) FROM visits GROUP BY region",
+            "count(DISTINCT ...) of values",
         ),
         ("SELECT sum(DISTINCT cost) FROM visits", "sum with DISTINCT"),
         ("SELECT avg(cost ORDER BY age) FROM visits", "with ORDER BY"),

@@ -15,6 +15,8 @@ pub enum What {
     Count,
     /// People.
     People,
+    /// Values, each once.
+    Values,
     Mean,
     Sum,
     Variance,

@@ -81,11 +81,18 @@ fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
             None => (first, None),
         };
         let is_unit = unit.is_some_and(|unit| block.is_unit(unit));
-        if !(is_builtin && name == "count" && is_unit) {
+        if !(is_builtin && name == "count") {
             return Err(Reason::with_hint(
                 format!("{name} with DISTINCT cannot be used"),
-                "count(DISTINCT ...) of the column that names the person counts people.",
+                "count(DISTINCT ...) counts people, or values.",
             ));
+        }
+        if !is_unit {
+            let clause = call.aggdistinct().into_iter().next();
+            let (value, clause) = first.zip(clause).ok_or("count has no argument")?;
+            asked.argument = Some(block.counted_values(value, clause)?);
+            asked.what = What::Values;
+            return Ok(asked);
         }
         let condition = block.checker.safe_if(condition)?;
         asked.filter = tree::both(asked.filter, condition);

@@ -87,8 +87,7 @@ pub fn own<'t>(
             Role::Id => {
                 return Err(Reason::with_hint(
                     format!("{name} of another column than that of the person cannot be used"),
-                    "Of the column that names the person it counts people. What else there are many of, one person \
-                     can bring.",
+                    "Of the column that names the person it counts people. Values are counted by count(DISTINCT ...).",
                 ));
             }
             Role::Predicates if tree::type_of(*argument) == pg_sys::BOOLOID => {

@@ -38,7 +38,7 @@ impl<'a> Terms<'a> {
 
     /// Those of an aggregate of PostgreSQL: the policy's price, and the mechanism that it buys of the aggregate that
     /// answers.
-    fn usual(price: &Price, aggregate: &str, rows: u32) -> Self {
+    pub(super) fn usual(price: &Price, aggregate: &str, rows: u32) -> Self {
         let (epsilon, mechanism) = price.buys(aggregate);
         Self {
             epsilon,
@@ -472,6 +472,7 @@ impl<'t> Template<'_, 't> {
             What::OfTwo(_) | What::Least | What::Greatest => {
                 Err("an aggregate has no answer of its own".into())
             }
+            What::Values => self.write_values(asked),
             What::Count | What::People => {
                 let rows = match asked.what {
                     What::People => 1,

@@ -129,7 +129,7 @@ fn graft<'t>(source: Ref<'t, Query>, query: Ref<'t, Query>, block: &Block<'t>) {
     own.set_fromlist(from.fromlist());
     own.set_quals(tree::both(from.quals(), own.quals()));
     query.set_hasRowSecurity(source.hasRowSecurity());
-    query.set_hasSubLinks(source.hasSubLinks());
+    query.set_hasSubLinks(source.hasSubLinks() || query.hasSubLinks());
     lend(query, &block.policy);
 }
 

@@ -1,0 +1,72 @@
+//! `count(DISTINCT x)` of values. A person is kept in at most `groups` values, by a hash, as in the groups of a GROUP BY:
+//! at most that many values are there which nobody else brings. So the number of values is like one of rows, where a
+//! person has at most `groups` rows.
+
+use crate::gate::rejection::{Checked, Reason};
+use crate::gate::requests::asked::Asked;
+use crate::gate::template::answers::Terms;
+use crate::gate::template::{OF_ITS_OWN, Template, type_text};
+use crate::gate::{cost, template};
+use crate::pg::tree;
+
+impl<'t> Template<'_, 't> {
+    /// A number of values, as a sub-query of its own.
+    pub(super) fn write_values(&mut self, asked: &Asked<'t>) -> Checked<usize> {
+        if !self.keys.is_empty() {
+            return Err(Reason::with_hint(
+                "count(DISTINCT ...) of values in a query with GROUP BY",
+                "Count the values of one group at a time, with WHERE in the place of GROUP BY. count(DISTINCT ...) of the \
+                 column that names the person counts people, in groups too.",
+            ));
+        }
+        if self.period.is_some() {
+            return Err(Reason::with_hint(
+                "count(DISTINCT ...) of values in a table by period",
+                "count(DISTINCT ...) of the column that names the person counts people.",
+            ));
+        }
+        let argument = asked.argument.ok_or("an aggregate is about nothing")?;
+        let is_row = self.rows_are_people();
+        let most = if is_row { 1 } else { self.most_groups };
+        let terms = Terms::usual(&self.price, "dp_count", most);
+        let mechanism = self.mechanism("dp_count", terms.mechanism.as_deref(), most)?;
+        self.charge(&cost::Call {
+            aggregate: "dp_count",
+            bounds: None,
+            x_bounds: None,
+            epsilon: terms.epsilon,
+            delta: None,
+            length: None,
+            ranks: None,
+            mechanism: &mechanism,
+            unit: 1.0,
+        })?;
+        let value = format!("${}", self.parameter(argument));
+        let filter = self.filter(asked).map(|filter| format!(" AND ({filter})"));
+        let filter = filter.unwrap_or_default();
+        let schema = &self.schema;
+        let person = format!("${}", self.unit);
+        let rows = format!("WHERE {person} IS NOT NULL AND {value} IS NOT NULL{filter}");
+        // By an aggregate of each value, so that no call takes the rows for those that were kept of persons.
+        let values = match is_row {
+            true => format!("SELECT pg_catalog.count(*) AS n {rows} GROUP BY {value}"),
+            false => {
+                let kind = type_text(tree::type_of(argument), tree::modifier_of(argument));
+                format!(
+                    "SELECT pg_catalog.count(*) AS n FROM (SELECT {schema}.dp_groups({most}, {person}, {value}) AS g {rows} \
+                     GROUP BY {person}) p CROSS JOIN LATERAL {schema}.dp_unnest(p.g) AS b(v {kind}) GROUP BY b.v"
+                )
+            }
+        };
+        let epsilon = terms.epsilon;
+        let epsilon = epsilon.map_or("NULL::pg_catalog.float8".to_owned(), template::float);
+        let call = format!(
+            "{schema}.dp_count(true, {epsilon}, {})",
+            self.literal(&mechanism)
+        );
+        self.answers
+            .push(format!("{OF_ITS_OWN}{call} FROM ({values}) d)"));
+        self.outputs.push(template::own_column(self.answers.len()));
+        Ok(self.outputs.len() - 1)
+    }
+}
