@@ -201,9 +201,11 @@ impl<'t> Columns<'_, 't> {
             Answer::Product(i) => product(field(column(i), 1), field(column(i), 2)),
             Answer::Public(number) => float(self.query.memory(), number),
         };
-        match tree::type_of(found) == wanted {
-            true => Some(found),
-            false => tree::cast(found, wanted),
+        match (tree::type_of(found), wanted) {
+            (kind, wanted) if kind == wanted => Some(found),
+            // Noise can be beyond what the type has, where no bounds are public.
+            (pg_sys::FLOAT8OID, pg_sys::INT8OID) => tree::cast(within_bigint(found), wanted),
+            _ => tree::cast(found, wanted),
         }
     }
 
@@ -275,6 +277,16 @@ fn field(row: Ref<Node>, number: i16) -> Ref<Node> {
     field.set_resulttype(pg_sys::FLOAT8OID);
     field.set_resulttypmod(-1);
     field.node()
+}
+
+/// A number, or the nearest one that a bigint can be.
+fn within_bigint(number: Ref<Node>) -> Ref<Node> {
+    // The largest float8 below 2^63.
+    const MOST: f64 = 9_223_372_036_854_774_784.0;
+    let memory = number.memory();
+    let kind = pg_sys::FLOAT8OID;
+    let above = call(pg_sys::F_FLOAT8LARGER, kind, [number, float(memory, -MOST)]);
+    call(pg_sys::F_FLOAT8SMALLER, kind, [above, float(memory, MOST)])
 }
 
 fn product<'t>(mean: Ref<'t, Node>, count: Ref<'t, Node>) -> Ref<'t, Node> {

@@ -146,3 +146,16 @@ fn a_row_for_each_person_counts_as_one() {
     let mechanisms = world.mechanisms(sql);
     assert!(!mechanisms.contains("auto"), "{mechanisms}");
 }
+
+/// Noise beyond what a bigint can be is the nearest bigint, and no error.
+#[test]
+fn a_total_is_within_its_type() {
+    let mut world = World::new("300, 0");
+    run(
+        &mut world.root,
+        "SELECT dp_declare('trips', 'id', -1e99, 1e99), dp_protect('trips', 'id', 'all', query_eps => 0.001)",
+    );
+    let sql =
+        "SELECT ARRAY[abs(sum(id)), abs(sum(id) FILTER (WHERE fare > 3))]::float8[] FROM trips";
+    assert_eq!(world.numbers(sql), [9_223_372_036_854_774_784.0; 2]);
+}
