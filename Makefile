@@ -89,6 +89,9 @@ audit-deps:     ## licences, sources and known advisories of the crates that are
 test-fuzz:      ## random questions about a protected table: STATEMENTS=100000 SEED=1; and as many statements of sqlsmith, if it is installed
 	@scripts/fuzz
 
+prove:          ## the proofs in proofs/, checked by Coq (installs its package, 600 MB, where it is missing); 20 seconds
+	@scripts/prove
+
 fuzz-states:    ## random and changed texts in the place of sealed states, none of which may be taken in: STATES=10000000 SEED=1
 	@scripts/fuzz-states
 
@@ -136,5 +139,5 @@ clean:          ## everything that was built or downloaded
 help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
-.PHONY: all demo test test-citus test-crash test-moved test-extensions test-fuzz fuzz-states test-upgrade test-16 test-17 test-18 test-all bench \
+.PHONY: all demo test test-citus test-crash test-moved test-extensions test-fuzz prove fuzz-states test-upgrade test-16 test-17 test-18 test-all bench \
 	accountant estimates bench-charges bench-planning bench-budget bench-period bench-tpch bench-citus bench-18 bench-peers audit audit-deps mutations mutants editor docs figures install uninstall installcheck release-check project package reproducible clean help

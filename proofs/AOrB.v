@@ -1,8 +1,9 @@
 (** Why a budget may allow by epsilons or by rhos, chosen by the answers: the step of docs/proofs/budget.md.
 
-    Proven. Over finite trees of adaptive releases with rational probabilities: if every analyst within the rhos alone
-    is (E, delta_B)-private, then so is every analyst within A or B ([a_or_b_costs_nothing]). With releases that may fail,
-    of delta_s in all on each path, it is (E, delta_s + delta_B)-private, for every event ([the_whole_budget]).
+    Proven. Over finite trees of adaptive releases with rational probabilities: if every analyst within the rhos
+    alone is (E, delta_B)-private, then so is every analyst within A or B ([a_or_b_costs_nothing]). With releases
+    that may fail, of delta_s in all on each path, it is (E, delta_s + delta_B)-private, for every event
+    ([the_whole_budget]).
 
     Not proven: the premise about the rhos alone (filters of zCDP and of Gaussian differential privacy), which is about
     real numbers. It is a premise of these theorems, and no axiom.
@@ -18,8 +19,9 @@ Open Scope Q_scope.
 
 Fixpoint power (b : Q) (n : nat) : Q := match n with O => 1 | S n => b * power b n end.
 
-(** The analyst's next release, or the end. A release has an epsilon, or none, in units of ln [b]; a rho; the probability
-    [d] that it fails; and branches, one for each answer, which the neighbours give with probabilities [p] and [q]. *)
+(** The analyst's next release, or the end. A release has an epsilon, or none, in units of ln [b]; a rho; the
+    probability [d] that it fails; and branches, one for each answer, which the neighbours give with probabilities [p]
+    and [q]. *)
 Inductive tree :=
 | End
 | Release (epsilon : option nat) (rho : nat) (d : Q) (answers : branches)
@@ -65,7 +67,8 @@ with honest_of (e : option nat) (a : branches) : Prop :=
 
 Definition add (e f : option nat) : option nat :=
   match e, f with Some e, Some f => Some (e + f)%nat | _, _ => None end.
-Definition within_epsilon (e : option nat) : Prop := match e with Some e => (e <= epsilon_limit)%nat | None => False end.
+Definition within_epsilon (e : option nat) : Prop := match e with Some e => (e <= epsilon_limit)%nat | None => False
+  end.
 
 (** The rule: after each release A or B holds of the sums [e], [r] of all before it and it. *)
 Fixpoint allowed (t : tree) (e : option nat) (r : nat) : Prop :=
@@ -137,7 +140,8 @@ Proof.
     assert (excess t (P * p) (Q' * q) <= 0).
     { apply (IHt (e + f)%nat r); try assumption; try (apply Qmult_le_0_compat; assumption).
       assert (L := times P (power b e * Q') p (power b f * q) HP Hp H Hpq). rewrite power_add.
-      assert (R : power b e * Q' * (power b f * q) == power b e * power b f * (Q' * q)) by ring. rewrite R in L. exact L. }
+      assert (R : power b e * Q' * (power b f * q) == power b e * power b f * (Q' * q)) by ring. rewrite R in L.
+        exact L. }
     assert (excess_of a P Q' <= 0) by (apply (IHa f e r); assumption). lra.
 Qed.
 
@@ -162,7 +166,8 @@ Proof.
     { apply (IHt (add e f)); try assumption; try (apply Qmult_le_0_compat; assumption).
       destruct e as [e|], f as [f|]; cbn; try exact I.
       assert (L := times P (power b e * Q') p (power b f * q) HP Hp H Hpq). rewrite power_add.
-      assert (R : power b e * Q' * (power b f * q) == power b e * power b f * (Q' * q)) by ring. rewrite R in L. exact L. }
+      assert (R : power b e * Q' * (power b f * q) == power b e * power b f * (Q' * q)) by ring. rewrite R in L.
+        exact L. }
     assert (excess_of a P Q' <= excess_of (cut_of a r) P Q') by (apply (IHa f e r); assumption). lra.
 Qed.
 
@@ -176,7 +181,8 @@ Qed.
 Lemma cut_laws : forall a r, laws (cut_of a r) = laws a.
 Proof. fix IH 1. intros [|p q t a] r; cbn; [reflexivity|]. rewrite IH. reflexivity. Qed.
 
-Lemma cut_is_honest : (forall t r, honest t -> honest (cut t r)) /\ (forall a f r, honest_of f a -> honest_of f (cut_of a r)).
+Lemma cut_is_honest : (forall t r, honest t -> honest (cut t r)) /\ (forall a f r,
+  honest_of f a -> honest_of f (cut_of a r)).
 Proof.
   apply tree_branches_ind; cbn; try tauto.
   - intros e r' d a IH r (D0 & D1 & Hn & Ho). destruct (r + r' <=? rho_limit)%nat; cbn; [|exact I].
@@ -224,7 +230,8 @@ Proof.
     assert (Y : 0 <= d * (delta_s - (s + d))) by (apply Qmult_le_0_compat; lra). lra.
   - intros. lra.
   - intros p q t IHt a IHa f s ((Hp & _ & _) & Ht & Ha) (Wt & Wa) H.
-    assert (X : 0 <= p * (delta_s - s - failure t)) by (apply Qmult_le_0_compat; [exact Hp|]; assert (F := IHt s Ht Wt H); lra).
+    assert (X : 0 <= p * (delta_s - s - failure t)) by (apply Qmult_le_0_compat; [exact Hp|];
+      assert (F := IHt s Ht Wt H); lra).
     assert (F := IHa f s Ha Wa H). lra.
 Qed.
 
@@ -246,7 +253,8 @@ Lemma gap_within_excess : forall event,
   (forall a f i path w P Q', honest_of f a -> 0 <= w -> w <= 1 -> gap_of event a i path w P Q' <= excess_of a P Q').
 Proof.
   intros event. apply tree_branches_ind; cbn.
-  - intros path w P Q' _ W0 W1. assert (N := positive_not_negative (P - E * Q')). assert (A := positive_above (P - E * Q')).
+  - intros path w P Q' _ W0 W1. assert (N := positive_not_negative (P - E * Q')).
+    assert (A := positive_above (P - E * Q')).
     destruct (event path); [|exact N]. set (x := P - E * Q') in *. set (y := positive x) in *.
     assert (X : 0 <= w * (y - x)) by (apply Qmult_le_0_compat; lra).
     assert (Y : 0 <= (1 - w) * y) by (apply Qmult_le_0_compat; lra). lra.

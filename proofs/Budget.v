@@ -1,9 +1,9 @@
 (** A budget's rule: a release is allowed if afterwards the deltas are within their share, and the epsilons (A) or the
     rhos (B) within their limit.
 
-    Proven. Whatever is asked, in whatever order, what was allowed is within the limit: the true sums of integers, though
-    the code's sums stop at 2^63 - 1; and once a release has no epsilon, by the rhos ([never_above_the_limit]). Why that
-    rule is private is in AOrB.v.
+    Proven. Whatever is asked, in whatever order, what was allowed is within the limit: the true sums of integers,
+    though the code's sums stop at 2^63 - 1; and once a release has no epsilon, by the rhos
+    ([never_above_the_limit]). Why that rule is private is in AOrB.v.
 
     Model of: [Spent::plus] and [Limit::allows] in crates/dp_core/src/privacy/spending.rs.
 
@@ -55,7 +55,8 @@ Definition is_limit (l : spent) : Prop :=
 Lemma sum_not_negative : forall part l, (forall c, In c l -> 0 <= part c) -> 0 <= sum part l.
 Proof.
   intros part l. induction l as [|c l IH]; intros H; cbn; [lia|].
-  assert (0 <= part c) by (apply H; left; reflexivity). assert (0 <= sum part l) by (apply IH; intros d D; apply H; right; exact D). lia.
+  assert (0 <= part c) by (apply H; left; reflexivity). assert (0 <= sum part l) by (apply IH; intros d D; apply H;
+    right; exact D). lia.
 Qed.
 
 Lemma released_in : forall limit asked total c, In c (released limit total asked) -> In c asked.
@@ -88,7 +89,8 @@ Proof.
     rewrite Hp. unfold saturating. lia.
 Qed.
 
-Lemma always_allowed : forall limit asked total, allows limit total = true -> allows limit (snd (run limit total asked)) = true.
+Lemma always_allowed : forall limit asked total, allows limit total = true ->
+  allows limit (snd (run limit total asked)) = true.
 Proof.
   intros limit asked. induction asked as [|c asked IH]; intros total H; [exact H|]. cbn.
   destruct (allows limit (plus total c)) eqn:E.
@@ -119,7 +121,8 @@ Proof.
   assert (epsilon c <= sum epsilon l); [|lia]. clear - I C. induction l as [|d l IH]; [contradiction|]. cbn.
   assert (0 <= epsilon d) by (apply C; left; reflexivity).
   assert (0 <= sum epsilon l) by (apply sum_not_negative; intros x X; apply C; right; exact X).
-  destruct I as [->|I]; [lia|]. assert (epsilon c <= sum epsilon l) by (apply IH; [intros x X; apply C; right; exact X|exact I]). lia.
+  destruct I as [->|I]; [lia|]. assert (epsilon c <= sum epsilon l) by (apply IH; [intros x X; apply C; right;
+    exact X|exact I]). lia.
 Qed.
 
 (** Charges go on to be allowed in any part of what was allowed: fewer of them need no more. *)
@@ -134,13 +137,20 @@ Qed.
 Definition inf := unbounded.
 
 Definition vectors : list ((Z * Z * Z) * list (Z * Z * Z) * list bool * (Z * Z * Z)) := [
-  (* vector *) ((10, 0, 0), [(4, 1, 0); (4, 1, 0); (4, 1, 0); (2, 1, 0); (1, 1, 0)], [true; true; false; true; false], (10, 3, 0));
-  (* vector *) ((10, 5, 3), [(4, 1, 0); (4, 1, 0); (4, 1, 0); (4, 1, 1); (4, 2, 0); (4, 1, 3)], [true; true; true; true; false; false], (16, 4, 1));
-  (* vector *) ((10, 5, 3), [(inf, 2, 0); (6, 1, 0); (6, 1, 2); (inf, 1, 2); (inf, 1, 1); (1, 1, 0)], [true; true; true; false; true; false], (inf, 5, 3));
+  (* vector *) ((10, 0, 0), [(4, 1, 0); (4, 1, 0); (4, 1, 0); (2, 1, 0); (1, 1, 0)], [true; true; false; true;
+    false], (10, 3, 0));
+  (* vector *) ((10, 5, 3), [(4, 1, 0); (4, 1, 0); (4, 1, 0); (4, 1, 1); (4, 2, 0); (4, 1, 3)], [true; true; true;
+    true; false; false], (16, 4, 1));
+  (* vector *) ((10, 5, 3), [(inf, 2, 0); (6, 1, 0); (6, 1, 2); (inf, 1, 2); (inf, 1, 1); (1, 1, 0)], [true; true;
+    true; false; true; false], (inf, 5, 3));
   (* vector *) ((10, 5, 3), [(1, 9, 0); (inf, 1, 0); (9, inf, 3); (0, 0, 1)], [true; false; true; false], (10, inf, 3));
-  (* vector *) ((100, 100, 7), [(inf, inf, 0); (inf, 100, 7); (inf, 1, 0); (5, 0, 0)], [false; true; false; true], (inf, 100, 7));
-  (* vector *) ((9223372036854775806, 9223372036854775806, 0), [(9223372036854775806, 0, 0); (1, 9223372036854775807, 0); (7, 9223372036854775806, 0); (1, 1, 0)], [true; false; true; false], (inf, 9223372036854775806, 0));
-  (* vector *) ((0, 0, 0), [(1, 1, 0); (0, 0, 0); (0, 1, 0); (1, 0, 0); (1, 1, 0)], [false; true; true; false; false], (0, 1, 0)) ].
+  (* vector *) ((100, 100, 7), [(inf, inf, 0); (inf, 100, 7); (inf, 1, 0); (5, 0, 0)], [false; true; false;
+    true], (inf, 100, 7));
+  (* vector *) ((9223372036854775806, 9223372036854775806, 0), [(9223372036854775806, 0, 0);
+    (1, 9223372036854775807, 0); (7, 9223372036854775806, 0); (1, 1, 0)], [true; false; true;
+      false], (inf, 9223372036854775806, 0));
+  (* vector *) ((0, 0, 0), [(1, 1, 0); (0, 0, 0); (0, 1, 0); (1, 0, 0); (1, 1, 0)], [false; true; true; false;
+    false], (0, 1, 0)) ].
 
 Definition of_three (v : Z * Z * Z) : spent := let '(e, r, d) := v in Spent e r d.
 

@@ -157,7 +157,8 @@ Proof. intros l l' P. induction P; cbn; lia. Qed.
 Theorem a_contribution_has_no_order : forall k G l l', Permutation l l' -> of_rows k G l = of_rows k G l'.
 Proof.
   intros k G l l' P. unfold of_rows, count.
-  rewrite (Permutation_length P), (total_permutation _ _ P), (total_permutation _ _ (Permutation_map square P)). reflexivity.
+  rewrite (Permutation_length P), (total_permutation _ _ P), (total_permutation _ _ (Permutation_map square P)).
+    reflexivity.
 Qed.
 
 Lemma total_app : forall l m, total (l ++ m) = total l + total m.
@@ -209,7 +210,8 @@ Proof. intros. unfold plus. cbn. f_equal; lia. Qed.
 Theorem what_a_person_moves : forall k G p people t, NoDup people -> In p people ->
   sums k G people t = plus (of_a_person k G p t) (sums k G people (without p t)).
 Proof.
-  intros k G p people t Nd. induction Nd as [|q people Nq Nd IH]; intros I; [contradiction|]. destruct I as [->|I]; rewrite !sums_cons.
+  intros k G p people t Nd. induction Nd as [|q people Nq Nd IH]; intros I; [contradiction|].
+    destruct I as [->|I]; rewrite !sums_cons.
   - rewrite sums_of_others by exact Nq. f_equal. unfold of_a_person.
     rewrite of_person_without, Nat.eqb_refl. unfold plus, nothing. cbn. destruct (sums k G people t); reflexivity.
   - rewrite (IH I). rewrite plus_swap. do 2 f_equal. unfold of_a_person. rewrite of_person_without.
@@ -257,7 +259,8 @@ Lemma length_of_three : forall a b c, 0 <= b -> b <= a + c -> b * b <= 4 * (a * 
   square (2 * a - b) + square (4 * b) + square (2 * c - b) <= square (2 * (a + b + c)).
 Proof.
   intros a b c Hb M S. unfold square.
-  assert (E : 2 * (a + b + c) * (2 * (a + b + c)) - ((2 * a - b) * (2 * a - b) + 4 * b * (4 * b) + (2 * c - b) * (2 * c - b))
+  assert (E : 2 * (a + b + c) * (2 * (a + b + c)) - ((2 * a - b) * (2 * a - b) + 4 * b * (4 * b) + (2 * c - b) * (2 *
+    c - b))
     = 12 * (b * (a + c - b)) + 2 * (4 * (a * c) - b * b)) by ring.
   assert (0 <= b * (a + c - b)) by (apply Z.mul_nonneg_nonneg; lia). lia.
 Qed.

@@ -1,16 +1,17 @@
 (** Noise whose probability at [x] is [q^level x]: how far a move of the data can change it.
 
-    Proven. If a move changes the level by at most [D], weights differ by at most a factor [q^D], at each point and over
-    each finite set of outputs ([the_ratio_is_bounded], [outputs_are_private]). The level may be any norm: its own size is
-    the most that a move changes it ([a_norm_is_a_level]). Instances: the two-sided geometric and discrete Laplace
-    distributions (absolute value), noise on histograms (sum of absolute values), the K-norm of the cube (largest absolute
-    value), the staircase, and the hourglass, whose level changes by exactly 1 for each row.
+    Proven. If a move changes the level by at most [D], weights differ by at most a factor [q^D], at each point and
+    over each finite set of outputs ([the_ratio_is_bounded], [outputs_are_private]). The level may be any norm: its
+    own size is the most that a move changes it ([a_norm_is_a_level]). Instances: the two-sided geometric and
+    discrete Laplace distributions (absolute value), noise on histograms (sum of absolute values), the K-norm of the
+    cube (largest absolute value), the staircase, and the hourglass, whose level changes by exactly 1 for each row.
 
     The factor that makes weights into probabilities is the same for neighbours, as the noise does not look at the data:
     so the ratio of probabilities is that of weights. [q] is rational here, and e^-eps in the code.
 
-    Model of: sampler/staircase.rs, sampler/hourglass.rs, sampler/max_norm.rs and sampler/discrete_laplace.rs in
-    crates/dp_core/src; docs/proofs/mean-hourglass.md, sum-staircase.md, vector-knorm.md, histogram-geometric.md.
+    Model of: the laws of crates/dp_core/src/sampler/staircase.rs, crates/dp_core/src/sampler/hourglass.rs,
+    crates/dp_core/src/sampler/max_norm.rs and crates/dp_core/src/sampler/discrete_laplace.rs;
+    docs/proofs/mean-hourglass.md, sum-staircase.md, vector-knorm.md and histogram-geometric.md have the mechanisms.
 
     Tied to the code by: the vectors of levels at the end, which are computed here and compared with the levels that the
     code draws in crates/dp_core/tests/suite/machine_checked.rs::stairs_have_the_levels_of_the_model. *)
@@ -47,8 +48,7 @@ Proof.
   intros x y D H. unfold weight. rewrite <- power_add. apply power_falls. lia.
 Qed.
 
-(** Outputs [y] of a query that is [x] for one database and moves for its neighbour. [noise x y] is the noise that it takes
-    to get from [x] to [y]. *)
+(** A finite set of outputs. [noise y] is the noise that makes the output [y] of a database's exact answer. *)
 Fixpoint weigh (noise : point -> point) (outputs : list point) : Q :=
   match outputs with [] => 0 | y :: l => weight (noise y) + weigh noise l end.
 
@@ -107,13 +107,15 @@ Proof.
   intros x L H. unfold stair. destruct (Z.ltb_spec (Z.abs x) g) as [A|A]; [split; intros B; nia|].
   assert (D := Z_div_mod_eq_full (Z.abs x - g) G). assert (M := Z.mod_pos_bound (Z.abs x - g) G ltac:(lia)).
   set (d := (Z.abs x - g) / G) in *. split; intros B.
-  - subst L. replace (d + 1 - 1) with d by lia. replace ((d + 1) * G) with (G * d + G) by ring. replace (d * G) with (G * d) by ring. lia.
+  - subst L. replace (d + 1 - 1) with d by lia. replace ((d + 1) * G) with (G * d + G) by ring.
+    replace (d * G) with (G * d) by ring. lia.
   - assert (0 <= d) by (apply Z.div_pos; lia). nia.
 Qed.
 
 Lemma stair_not_negative : forall x, 0 <= stair x.
 Proof.
-  intros x. unfold stair. destruct (Z.ltb_spec (Z.abs x) g); [lia|]. assert (0 <= (Z.abs x - g) / G) by (apply Z.div_pos; lia). lia.
+  intros x. unfold stair. destruct (Z.ltb_spec (Z.abs x) g); [lia|].
+    assert (0 <= (Z.abs x - g) / G) by (apply Z.div_pos; lia). lia.
 Qed.
 
 (** A move of at most [G] changes the level by at most 1. *)
@@ -154,7 +156,8 @@ Proof.
     assert (Sx : stair x = 0 \/ stair x = 1).
     { unfold stair. destruct (Z.ltb_spec (Z.abs x) g); [left; reflexivity|right]. rewrite Z.div_small by lia. lia. }
     assert (Sy : stair (x + t) = 0 \/ stair (x + t) = 1).
-    { unfold stair. destruct (Z.ltb_spec (Z.abs (x + t)) g); [left; reflexivity|right]. rewrite Z.div_small by lia. lia. }
+    { unfold stair. destruct (Z.ltb_spec (Z.abs (x + t)) g); [left; reflexivity|right]. rewrite Z.div_small by lia.
+      lia. }
     lia.
   - assert (U := up x (x + t) ltac:(lia)). assert (S := a_move_is_a_stair x t ltac:(lia)). lia.
 Qed.
@@ -163,7 +166,8 @@ Qed.
 Theorem a_row_moves_the_hourglass_by_one : forall x k t, 0 <= t <= G ->
   Z.abs (hourglass (x + t) (k + 1) - hourglass x k) = 1.
 Proof.
-  intros x k t H. unfold hourglass. destruct (a_row_moves_the_stair x t H) as [E|[E|[E F]]]; [rewrite E..|rewrite E, F]; try lia.
+  intros x k t H. unfold hourglass. destruct (a_row_moves_the_stair x t H) as [E|[E|[E F]]];
+    [rewrite E..|rewrite E, F]; try lia.
 Qed.
 
 End Staircase.

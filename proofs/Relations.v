@@ -48,7 +48,8 @@ Qed.
 
 Lemma filter_twice : forall X (c d : X -> bool) l, filter c (filter d l) = filter (fun x => d x && c x) l.
 Proof.
-  intros X c d l. induction l as [|x l IH]; [reflexivity|]. cbn. destruct (d x); cbn; [destruct (c x)|]; rewrite IH; reflexivity.
+  intros X c d l. induction l as [|x l IH]; [reflexivity|]. cbn.
+    destruct (d x); cbn; [destruct (c x)|]; rewrite IH; reflexivity.
 Qed.
 
 Lemma of_app : forall V o (l m : list (row V)), of o (l ++ m) = of o l ++ of o m.
@@ -67,7 +68,8 @@ Lemma of_filter : forall V p (c d : row V -> bool) l, (forall r, owner r = Some 
 Proof.
   intros V p c d l H. induction l as [|r l IH]; [reflexivity|]. rewrite of_cons. cbn [filter].
   destruct (is_of (Some p) r) eqn:E.
-  - cbn [filter]. rewrite <- (H r) by (apply is_of_true; exact E). destruct (c r); [rewrite of_cons, E|]; rewrite IH; reflexivity.
+  - cbn [filter]. rewrite <- (H r) by (apply is_of_true; exact E).
+    destruct (c r); [rewrite of_cons, E|]; rewrite IH; reflexivity.
   - destruct (c r); [rewrite of_cons, E|]; exact IH.
 Qed.
 
@@ -158,7 +160,8 @@ Proof.
   - intros q. rewrite of_named.
     assert (Hq : forall p, of (Some q) (f p (of (Some p) db)) = if person_eq p q then f p (of (Some p) db) else []).
     { intros p. assert (Own : forall r, In r (f p (of (Some p) db)) -> owner r = Some p).
-      { intros r I. assert (I' : In r (of (Some p) (R db))) by (eapply Permutation_in; [apply Permutation_sym, Hf|exact I]).
+      { intros r I. assert (I' : In r (of (Some p) (R db))) by (eapply Permutation_in;
+        [apply Permutation_sym, Hf|exact I]).
         apply filter_In in I'. apply is_of_true, I'. }
       induction (f p (of (Some p) db)) as [|r l IH]; [destruct (person_eq p q); reflexivity|].
       assert (Ow : owner r = Some p) by (apply Own; left; reflexivity).
@@ -202,7 +205,8 @@ Proof.
   - intros. rewrite Hl. apply Hp, Ff.
 Qed.
 
-Theorem keeps_private_2 : forall U V W (op : list (row U) -> list (row V) -> list (row W)) (R : relation U) (S : relation V),
+Theorem keeps_private_2 : forall U V W (op : list (row U) -> list (row V) ->
+  list (row W)) (R : relation U) (S : relation V),
   by_person_2 op -> private R -> private S -> private (fun db => op (R db) (S db)).
 Proof.
   intros U V W op R S (Hn & Hp & Hl) (f & Fp & Fn & Ff) (g & Gp & Gn & Gg).
@@ -256,7 +260,8 @@ Theorem filter_rule : forall V (c : row V -> bool) (R : relation V),
 Proof.
   intros V c R. apply (keeps_private V V (filter c)). repeat split.
   - intros l l'. apply filter_perm.
-  - intros p l. unfold of. rewrite !filter_twice. erewrite filter_ext; [apply Permutation_refl|]. intros r. apply andb_comm.
+  - intros p l. unfold of. rewrite !filter_twice. erewrite filter_ext; [apply Permutation_refl|]. intros r.
+    apply andb_comm.
 Qed.
 
 (** Expressions of a row, which keep the person's column. *)
@@ -280,7 +285,8 @@ Definition public_left_join {V W} (P : list W) (on : row V -> W -> bool) : list 
                    | found => map (fun w => (snd r, Some w)) found
                    end).
 
-Theorem public_join_rule : forall V W P on (R : relation V), private R -> private (fun db => @public_join V W P on (R db)).
+Theorem public_join_rule : forall V W P on (R : relation V), private R ->
+  private (fun db => @public_join V W P on (R db)).
 Proof. intros. apply keeps_private; [apply expand_by_person|assumption]. Qed.
 
 Theorem public_left_join_rule : forall V W P on (R : relation V),
@@ -299,13 +305,15 @@ Qed.
 
     For a row [r] of a person, [h] looks at the bag of rows that the other relation has of the same person. *)
 
-Definition correlate {U V W} (h : row U -> list (row V) -> list W) (l : list (row U)) (m : list (row V)) : list (row W) :=
+Definition correlate {U V W} (h : row U -> list (row V) -> list W) (l : list (row U)) (m : list (row V)) : list (row
+  W) :=
   expand (fun r => match owner r with None => h r [] | Some p => h r (of (Some p) m) end) l.
 
 Definition of_the_bag {U V W} (h : row U -> list (row V) -> list W) : Prop :=
   forall r m m', Permutation m m' -> Permutation (h r m) (h r m').
 
-Lemma correlate_by_person : forall U V W (h : row U -> list (row V) -> list W), of_the_bag h -> by_person_2 (correlate h).
+Lemma correlate_by_person : forall U V W (h : row U -> list (row V) -> list W),
+  of_the_bag h -> by_person_2 (correlate h).
 Proof.
   intros U V W h Hh. repeat split.
   - intros l l' m m' Hl Hm. apply flat_map_perm; [|exact Hl]. intros r. apply Permutation_map.
@@ -367,17 +375,23 @@ Qed.
 Theorem semi_join_rule : forall U V (c : row U -> list (row V) -> bool) (R : relation U) (S : relation V),
   (forall r m m', Permutation m m' -> c r m = c r m') ->
   private R -> private S -> private (fun db => correlate (fun r m => if c r m then [snd r] else []) (R db) (S db)).
-Proof. intros U V c R S Hc HR HS. apply correlate_rule; [|assumption..]. intros r m m' P. rewrite (Hc _ _ _ P). apply Permutation_refl. Qed.
+Proof. intros U V c R S Hc HR HS. apply correlate_rule; [|assumption..]. intros r m m' P. rewrite (Hc _ _ _ P).
+  apply Permutation_refl. Qed.
 
-Lemma exists_is_of_the_bag : forall U V (on : row U -> row V -> bool) r m m', Permutation m m' -> existsb (on r) m = existsb (on r) m'.
-Proof. intros U V on r m m' P. induction P; cbn; try congruence. rewrite !orb_assoc, (orb_comm (on r y)). reflexivity. Qed.
+Lemma exists_is_of_the_bag : forall U V (on : row U -> row V -> bool) r m m',
+  Permutation m m' -> existsb (on r) m = existsb (on r) m'.
+Proof. intros U V on r m m' P. induction P; cbn; try congruence. rewrite !orb_assoc, (orb_comm (on r y)).
+  reflexivity. Qed.
 
 Theorem exists_rule : forall U V (on : row U -> row V -> bool) (R : relation U) (S : relation V),
-  private R -> private S -> private (fun db => correlate (fun r m => if existsb (on r) m then [snd r] else []) (R db) (S db)).
-Proof. intros. apply semi_join_rule with (c := fun r m => existsb (on r) m); [apply exists_is_of_the_bag|assumption..]. Qed.
+  private R -> private S -> private (fun db => correlate (fun r m => if existsb (on r) m then [snd r] else []) (R db)
+    (S db)).
+Proof. intros. apply semi_join_rule with (c := fun r m => existsb (on r) m);
+  [apply exists_is_of_the_bag|assumption..]. Qed.
 
 Theorem not_exists_rule : forall U V (on : row U -> row V -> bool) (R : relation U) (S : relation V),
-  private R -> private S -> private (fun db => correlate (fun r m => if existsb (on r) m then [] else [snd r]) (R db) (S db)).
+  private R -> private S -> private (fun db => correlate (fun r m => if existsb (on r) m then [] else [snd r]) (R db)
+    (S db)).
 Proof.
   intros U V on R S HR HS.
   assert (P := semi_join_rule U V (fun r m => negb (existsb (on r) m)) R S
@@ -391,13 +405,17 @@ Qed.
 Theorem in_rule : forall U V (R : relation U) (S : relation V),
   private R -> private S -> private (fun db => filter (fun r => existsb (same_person r) (S db)) (R db)).
 Proof.
-  intros U V R S HR HS. apply (keeps_private_2 U V U (fun l m => filter (fun r => existsb (same_person r) m) l)); [|assumption..].
-  assert (Ex : forall (r : row U) (m m' : list (row V)), Permutation m m' -> existsb (same_person r) m = existsb (same_person r) m')
-    by (intros r m m' P; induction P; cbn; try congruence; rewrite !orb_assoc, (orb_comm (same_person r y)); reflexivity).
+  intros U V R S HR HS. apply (keeps_private_2 U V U (fun l m => filter (fun r => existsb (same_person r) m) l));
+    [|assumption..].
+  assert (Ex : forall (r : row U) (m m' : list (row V)), Permutation m m' ->
+    existsb (same_person r) m = existsb (same_person r) m')
+    by (intros r m m' P; induction P; cbn; try congruence; rewrite !orb_assoc, (orb_comm (same_person r y));
+      reflexivity).
   repeat split.
   - intros l l' m m' Pl Pm. rewrite (filter_perm _ _ _ _ Pl). erewrite filter_ext; [apply Permutation_refl|].
     intros r. apply Ex. exact Pm.
-  - intros p l m. rewrite (of_filter _ _ _ (fun r => existsb (same_person r) (of (Some p) m))); [apply Permutation_refl|].
+  - intros p l m. rewrite (of_filter _ _ _ (fun r => existsb (same_person r) (of (Some p) m)));
+    [apply Permutation_refl|].
     intros r E. induction m as [|s m IH]; [reflexivity|]. rewrite of_cons. cbn [existsb]. rewrite IH.
     unfold same_person at 1, is_of. rewrite E. destruct (owner s) as [q|] eqn:F.
     + destruct (owner_eq (Some q) (Some p)) as [e|n]; cbn [existsb].
@@ -410,7 +428,8 @@ Qed.
 Theorem scalar_rule : forall U V W (agg : row U -> list (row V) -> W) (R : relation U) (S : relation V),
   (forall r m m', Permutation m m' -> agg r m = agg r m') ->
   private R -> private S -> private (fun db => correlate (fun r m => [(snd r, agg r m)]) (R db) (S db)).
-Proof. intros U V W agg R S Ha HR HS. apply correlate_rule; [|assumption..]. intros r m m' P. rewrite (Ha _ _ _ P). apply Permutation_refl. Qed.
+Proof. intros U V W agg R S Ha HR HS. apply correlate_rule; [|assumption..]. intros r m m' P. rewrite (Ha _ _ _ P).
+  apply Permutation_refl. Qed.
 
 (** ** Groups with the person among the keys.
 
@@ -425,12 +444,14 @@ Definition group_eq (a b : option person * K) : {a = b} + {a <> b}.
 Proof. decide equality. apply owner_eq. Defined.
 
 Definition group_of (r : row V) : option person * K := (owner r, key r).
-Definition members (k : option person * K) (l : list (row V)) := filter (fun r => if group_eq (group_of r) k then true else false) l.
+Definition members (k : option person * K) (l : list (row V)) := filter (fun r => if group_eq (group_of r) k then
+  true else false) l.
 
 Definition by_group (agg : K -> list (row V) -> list W) (l : list (row V)) : list (row W) :=
   flat_map (fun k => map (fun w => (fst k, w)) (agg (snd k) (members k l))) (nodup group_eq (map group_of l)).
 
-Lemma filter_nodup : forall (c : option person * K -> bool) l, filter c (nodup group_eq l) = nodup group_eq (filter c l).
+Lemma filter_nodup : forall (c : option person * K -> bool) l,
+  filter c (nodup group_eq l) = nodup group_eq (filter c l).
 Proof.
   intros c l. induction l as [|k l IH]; [reflexivity|]. cbn.
   destruct (in_dec group_eq k l) as [i|n]; destruct (c k) eqn:E; cbn; rewrite ?E, IH.
@@ -440,7 +461,8 @@ Proof.
   - reflexivity.
 Qed.
 
-Lemma by_group_by_person : forall agg, (forall k l l', Permutation l l' -> Permutation (agg k l) (agg k l')) -> by_person (by_group agg).
+Lemma by_group_by_person : forall agg, (forall k l l', Permutation l l' -> Permutation (agg k l) (agg k l')) ->
+  by_person (by_group agg).
 Proof.
   intros agg Ha. repeat split.
   - intros l l' P. apply flat_map_perm.
@@ -450,8 +472,10 @@ Proof.
   - intros p l. unfold by_group.
     set (own := fun k : option person * K => if owner_eq (fst k) (Some p) then true else false).
     assert (E : forall ks, of (Some p) (flat_map (fun k => map (fun w => (fst k, w)) (agg (snd k) (members k l))) ks)
-                = flat_map (fun k => map (fun w => (fst k, w)) (agg (snd k) (members k (of (Some p) l)))) (filter own ks)).
-    { induction ks as [|k ks IH]; [reflexivity|]. cbn [flat_map]. rewrite of_app, of_owned, IH. cbn [filter]. unfold own at 2.
+                = flat_map (fun k => map (fun w => (fst k, w)) (agg (snd k) (members k (of (Some p) l)))) (filter own
+                  ks)).
+    { induction ks as [|k ks IH]; [reflexivity|]. cbn [flat_map]. rewrite of_app, of_owned, IH. cbn [filter].
+      unfold own at 2.
       destruct (owner_eq (fst k) (Some p)) as [e|n]; [|reflexivity]. cbn [flat_map].
       assert (Mem : members k (of (Some p) l) = members k l).
       { unfold members, of. rewrite filter_twice. apply filter_ext. intros r.
@@ -465,12 +489,15 @@ Proof.
     rewrite M. apply Permutation_refl.
 Qed.
 
-Theorem by_group_rule : forall agg (R : relation V), (forall k l l', Permutation l l' -> Permutation (agg k l) (agg k l')) ->
+Theorem by_group_rule : forall agg (R : relation V), (forall k l l',
+  Permutation l l' -> Permutation (agg k l) (agg k l')) ->
   private R -> private (fun db => by_group agg (R db)).
 Proof. intros. apply keeps_private; [apply by_group_by_person|]; assumption. Qed.
 
-(** GROUP BY the person and other keys: one row for each group, with any aggregates of its bag of rows. HAVING is a filter. *)
-Theorem group_by_rule : forall (agg : K -> list (row V) -> W) (R : relation V), (forall k l l', Permutation l l' -> agg k l = agg k l') ->
+(** GROUP BY the person and other keys: one row for each group, with any aggregates of its bag of rows. HAVING is a
+    filter. *)
+Theorem group_by_rule : forall (agg : K -> list (row V) -> W) (R : relation V), (forall k l l',
+  Permutation l l' -> agg k l = agg k l') ->
   private R -> private (fun db => by_group (fun k l => [agg k l]) (R db)).
 Proof. intros agg R Ha. apply by_group_rule. intros k l l' P. rewrite (Ha _ _ _ P). apply Permutation_refl. Qed.
 
@@ -481,7 +508,8 @@ Theorem distinct_rule : forall V (value_eq : forall a b : V, {a = b} + {a <> b})
   private R -> private (fun db => by_group V V V value_eq (fun r => snd r) (fun v _ => [v]) (R db)).
 Proof. intros V value_eq R. apply by_group_rule. intros. apply Permutation_refl. Qed.
 
-(** A window partitioned by the person and more: each row with a value of it and of its partition's bag ([rank], [sum]). *)
+(** A window partitioned by the person and more: each row with a value of it and of its partition's bag ([rank],
+    [sum]). *)
 Theorem window_rule : forall V K W key_eq (key : row V -> K) (w : row V -> list (row V) -> W) (R : relation V),
   (forall r l l', Permutation l l' -> w r l = w r l') ->
   private R -> private (fun db => by_group V K (V * W) key_eq key (fun _ l => map (fun r => (snd r, w r l)) l) (R db)).
@@ -494,10 +522,12 @@ Qed.
 
 (** ORDER BY by all columns: one list for each bag. Then a window may number the rows, LIMIT and DISTINCT ON may take
     the first ones of a group: [take] is any function of the list. *)
-Theorem ordered_rule : forall V K W key_eq (key : row V -> K) (sort : list (row V) -> list (row V)) (take : list (row V) -> list W)
+Theorem ordered_rule : forall V K W key_eq (key : row V -> K) (sort : list (row V) ->
+  list (row V)) (take : list (row V) -> list W)
   (R : relation V), (forall l l', Permutation l l' -> sort l = sort l') ->
   private R -> private (fun db => by_group V K W key_eq key (fun _ l => take (sort l)) (R db)).
-Proof. intros V K W key_eq key sort take R Hs. apply by_group_rule. intros _ l l' P. rewrite (Hs _ _ P). apply Permutation_refl. Qed.
+Proof. intros V K W key_eq key sort take R Hs. apply by_group_rule. intros _ l l' P. rewrite (Hs _ _ P).
+  apply Permutation_refl. Qed.
 
 (** UNION, INTERSECT and EXCEPT, with ALL and without: of a row that is [a] times on the left and [b] times on the right
     there are [times a b]. *)
@@ -506,9 +536,11 @@ Definition tagged {U V} (l : list (row U)) (m : list (row V)) : list (row (U + V
 
 Definition on_the_left {V} (r : row (V + V)) : bool := match snd r with inl _ => true | inr _ => false end.
 
-Definition set_operation {V} (value_eq : forall a b : V, {a = b} + {a <> b}) (times : nat -> nat -> nat) (l m : list (row V)) :=
+Definition set_operation {V} (value_eq : forall a b : V, {a = b} + {a <> b}) (times : nat -> nat ->
+  nat) (l m : list (row V)) :=
   by_group (V + V) V V value_eq (fun r => match snd r with inl v => v | inr v => v end)
-    (fun v both => repeat v (times (length (filter on_the_left both)) (length (filter (fun r => negb (on_the_left r)) both))))
+    (fun v both => repeat v (times (length (filter on_the_left both)) (length (filter (fun r => negb (on_the_left r))
+      both))))
     (tagged l m).
 
 Theorem set_operation_rule : forall V value_eq times (R S : relation V),
@@ -518,12 +550,14 @@ Proof.
   apply (by_group_rule (V + V) V V value_eq _ _ (fun db => tagged (R db) (S db))).
   - intros v l l' P. rewrite (Permutation_length (filter_perm _ on_the_left _ _ P)).
     rewrite (Permutation_length (filter_perm _ (fun r => negb (on_the_left r)) _ _ P)). apply Permutation_refl.
-  - apply (union_all_rule _ (fun db => map (fun r => (owner r, inl (snd r))) (R db)) (fun db => map (fun r => (owner r, inr (snd r))) (S db))).
+  - apply (union_all_rule _ (fun db => map (fun r => (owner r,
+    inl (snd r))) (R db)) (fun db => map (fun r => (owner r, inr (snd r))) (S db))).
     + apply (project_rule V (V + V) (fun r => inl (snd r))). exact HR.
     + apply (project_rule V (V + V) (fun r => inr (snd r))). exact HS.
 Qed.
 
-(** A link instead of the person: where a key is unique, two rows with one value of it are one row, and of one person. *)
+(** A link instead of the person: where a key is unique, two rows with one value of it are one row, and of one
+    person. *)
 Theorem links : forall V X (key : row V -> X) (l : list (row V)), NoDup (map key l) ->
   forall r s, In r l -> In s l -> key r = key s -> owner r = owner s.
 Proof.

@@ -29,6 +29,7 @@ mod imports;
 #[cfg(feature = "testing")]
 mod intervals;
 mod keep;
+mod machine_checked;
 mod mutations;
 mod normal;
 mod order;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// Files and folders that are read: their pages, and the comments of their sources.
-const READ: [&str; 11] = [
+const READ: [&str; 12] = [
     "README.md",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -13,6 +13,7 @@ const READ: [&str; 11] = [
     "SECURITY.md",
     "docs",
     "demo",
+    "proofs",
     "src",
     "crates/dp_core/src",
     "crates/dp_sealing/src",
