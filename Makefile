@@ -89,7 +89,7 @@ audit-deps:     ## licences, sources and known advisories of the crates that are
 test-fuzz:      ## random questions about a protected table: STATEMENTS=100000 SEED=1; and as many statements of sqlsmith, if it is installed
 	@scripts/fuzz
 
-prove:          ## the proofs in proofs/, checked by Coq (installs its package, 600 MB, where it is missing); 20 seconds
+prove:          ## the proofs in proofs/, checked by Coq (installs its package, 600 MB, where it is missing); a minute
 	@scripts/prove
 
 fuzz-states:    ## random and changed texts in the place of sealed states, none of which may be taken in: STATES=10000000 SEED=1
