@@ -84,8 +84,8 @@ Proof.
       rewrite Mem. reflexivity. }
     rewrite E, filter_nodup.
     assert (M : filter own (map group_of l) = map group_of (of (Some p) l)).
-    { unfold Relations.of. clear. induction l as [|r l IH]; [reflexivity|]. cbn. unfold own at 1, Relations.is_of at 1. cbn. rewrite IH
-                  .
+    { unfold Relations.of. clear. induction l as [|r l IH]; [reflexivity|]. cbn.
+      unfold own at 1, Relations.is_of at 1. cbn. rewrite IH.
       destruct (owner_eq (owner r) (Some p)); reflexivity. }
     rewrite M. apply Permutation_refl.
 Qed.

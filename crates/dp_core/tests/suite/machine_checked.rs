@@ -217,6 +217,11 @@ fn every_model_names_its_code_and_its_tests() {
     let files = files.map(|name| name.to_str().expect("a name").to_owned());
     let files: Vec<_> = files.filter(|name| name.ends_with(".v")).collect();
     assert!(files.len() > 4, "{files:?}");
+    for link in index.split("](").skip(1) {
+        let (target, _) = link.split_once(')').expect("a closed link");
+        let is_there = Path::new(ROOT).join("proofs").join(target).exists();
+        assert!(target.starts_with("https://") || is_there, "no {target}");
+    }
     for file in files {
         let text = read(&format!("proofs/{file}"));
         assert!(
