@@ -211,7 +211,7 @@ fn rows_are_read_by_no_other_statement() {
         "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY region) FROM visits",
         "SELECT mode() WITHIN GROUP (ORDER BY region) FROM visits",
         "SELECT every(cost < 4000) FROM visits",
-        "SELECT count(DISTINCT region) FROM visits",
+        "SELECT region, count(DISTINCT tall) FROM visits GROUP BY region",
         "SELECT sum(cost ORDER BY cost) FROM visits",
         "SELECT count(*), region FROM visits",
         "TABLE visits",
