@@ -113,8 +113,8 @@ COMMENT ON FUNCTION dp_declare(regclass, text, text[]) IS
 CREATE FUNCTION dp_allow(relation regclass, role regrole) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_allow' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION dp_allow(regclass, regrole) IS
-    'Allows a role, and its members, to ask about a protected table. By its owner, who hears by NOTICE if the role reads '
-    'the rows all the same, or if its sessions do not load the library. Errors: 22023, 42501.';
+    'Allows a role, and its members, to ask about a protected table. By its owner, who hears by NOTICE if the role '
+    'reads the rows all the same, or if its sessions do not load the library. Errors: 22023, 42501.';
 
 CREATE FUNCTION dp_disallow(relation regclass, role regrole) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_disallow' LANGUAGE C VOLATILE;
