@@ -446,6 +446,8 @@ fn what_puts_periods_together_is_refused() {
     // People, and groups that are chosen by their number, are of one period.
     for sql in [
         "SELECT count(DISTINCT patient) FROM visit",
+        "SELECT dp_count_distinct(patient, 0.1) FROM visit",
+        "SELECT dp_counts(0.1, 'knorm(d=1, rows=1)', site = 's0') FROM visit",
         "SELECT count(DISTINCT patient) FROM visit WHERE day < '2025-03-01'",
         "SELECT site, count(DISTINCT patient) FROM visit WHERE day < '2025-03-01' GROUP BY site",
         "SELECT date_trunc('year', day), count(DISTINCT patient) FROM visit WHERE day BETWEEN '2025-01-01' AND '2025-02-28' GROUP BY 1",
@@ -454,6 +456,8 @@ fn what_puts_periods_together_is_refused() {
         let cost = format!("SELECT * FROM dp_cost($q${sql}$q$)");
         assert_eq!(refused(&mut analyst, &cost).code, "42501", "{sql}");
     }
+    let values = "SELECT count(DISTINCT site) FROM visit WHERE day < '2025-02-01'";
+    refuses(&mut analyst, values, "of values in a table by period");
     let sql = "SELECT string_agg(n::text, ' ') FROM (SELECT date_trunc('month', day), count(DISTINCT patient) AS n \
                FROM visit WHERE day BETWEEN '2025-01-01' AND '2025-02-28' GROUP BY 1) s";
     assert_eq!(value::<String>(&mut analyst, sql), "50 50");

@@ -59,5 +59,8 @@ fn is_preloaded_here() -> bool {
             tree::text_of(pg_sys::session_preload_libraries_string),
         ]
     };
-    lists.iter().any(|list| list.contains("dp_mean"))
+    let names = lists
+        .iter()
+        .flat_map(|list| list.split([',', ' ', '"', '/']));
+    names.into_iter().any(|name| name == "dp_mean")
 }

@@ -28,6 +28,23 @@ pub struct Call<'a> {
     pub unit: f64,
 }
 
+impl<'a> Call<'a> {
+    /// One without bounds, of a single number.
+    pub fn of(aggregate: &'a str, epsilon: Option<f64>, mechanism: &'a str) -> Self {
+        Self {
+            aggregate,
+            bounds: None,
+            x_bounds: None,
+            epsilon,
+            delta: None,
+            length: None,
+            ranks: None,
+            mechanism,
+            unit: 1.0,
+        }
+    }
+}
+
 /// A call that was priced, for those who ask how far off its answer is.
 pub struct Priced {
     aggregate: String,

@@ -58,13 +58,12 @@ pub fn label(why: &str) -> Refusal {
     )
 }
 
-/// What cannot be declared of a column.
-pub fn declared(function: &str, why: &str) -> Refusal {
+/// What cannot be said of a table or a column.
+pub fn unfit(function: &str, why: &str, hint: &str) -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
         format!("{function}: {why}"),
-        "Declare bounds, the lower one first, as in dp_declare('person', 'age', 0, 100); or the values that there may be, \
-         as in dp_declare('person', 'plan', ARRAY['a', 'b']).",
+        hint,
     )
 }
 

@@ -280,9 +280,10 @@ fn protect(call: Call) -> Option<Datum> {
                 .map(|datum| u32::try_from(datum.value() as i32).unwrap_or(0)),
             period: period.as_ref().map(|(_, periods)| PeriodLabel::of(periods)),
         };
+        let hint = "dp_protect(table, unit, budget) takes the default of all else.";
         label
             .check()
-            .map_err(|why| errors::declared(FUNCTION, &why))?;
+            .map_err(|why| errors::unfit(FUNCTION, &why, hint))?;
         if !expression::is_groupable(kind) {
             return Err(wrong(
                 FUNCTION,
@@ -371,9 +372,10 @@ fn column_bounds(call: Call) -> Option<Datum> {
                 return Err(wrong(FUNCTION, argument, "must not be NULL alone", hint));
             }
         };
+        let hint = "Write the lower bound first, as in dp_declare('person', 'age', 0, 100).";
         label
             .check()
-            .map_err(|why| errors::declared(FUNCTION, &why))?;
+            .map_err(|why| errors::unfit(FUNCTION, &why, hint))?;
         set_column_label(table.oid(), column, &label);
         Ok(())
     })())
@@ -405,7 +407,10 @@ fn column_values(call: Call) -> Option<Datum> {
                 Some(values)
             }
         };
-        label.check().map_err(|error| errors::label(&error))?;
+        let hint = "Give the values that there may be, as in dp_declare('person', 'plan', ARRAY['a', 'b']).";
+        label
+            .check()
+            .map_err(|why| errors::unfit(FUNCTION, &why, hint))?;
         set_column_label(table.oid(), column, &label);
         Ok(())
     })())

@@ -63,7 +63,7 @@ impl Range<'_> {
             true => (self.least, self.greatest),
             false => (1, 0),
         };
-        if self.is_of_times() {
+        if time_granules::is_time(self.kind) {
             return time_granules::series(self.kind, least, greatest, self.step);
         }
         let series = format!(
@@ -76,12 +76,6 @@ impl Range<'_> {
             _ => "('2000-01-01'::pg_catalog.date OPERATOR(pg_catalog.+) n::pg_catalog.int4)",
         };
         format!("(SELECT {value} AS x FROM {series}) s")
-    }
-}
-
-impl Range<'_> {
-    fn is_of_times(&self) -> bool {
-        time_granules::is_time(self.kind)
     }
 }
 

@@ -5,7 +5,7 @@
 mod answers;
 mod counts;
 pub mod graft;
-mod own_vector;
+mod several;
 mod totals;
 mod values;
 mod vector;
@@ -22,7 +22,7 @@ use crate::gate::periods;
 use crate::gate::policy::{quoted, quoted_name};
 use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::requests::asked::{self, Asked, What};
+use crate::gate::requests::asked::{self, Asked};
 use crate::pg::extension;
 use crate::pg::procedure;
 use crate::pg::tree::{self, Ref, Step};
@@ -190,7 +190,7 @@ pub fn write<'t>(
         }
         _ => None,
     };
-    let counts_people = asked.iter().any(|asked| matches!(asked.what, What::People));
+    let counts_people = asked.iter().any(|asked| asked.counts_people(is_row));
     let mut is_of_one_period = false;
     let mut parts = Vec::new();
     let mut answers = Vec::new();
@@ -571,15 +571,8 @@ impl<'t> Template<'_, 't> {
         let epsilon = self.price.pure();
         let mechanism = self.mechanism("dp_keep", None, 1)?;
         self.charge(&cost::Call {
-            aggregate: "dp_keep",
-            bounds: None,
-            x_bounds: None,
-            epsilon: Some(epsilon),
             delta: Some(delta),
-            length: None,
-            ranks: None,
-            mechanism: &mechanism,
-            unit: 1.0,
+            ..cost::Call::of("dp_keep", Some(epsilon), &mechanism)
         })?;
         Ok(format!(
             "{}.dp_keep({}, {}, {})",

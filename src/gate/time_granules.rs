@@ -92,15 +92,22 @@ fn granule<'t>(node: Ref<'t, Node>, is_column: &dyn Fn(Ref<'t, Node>) -> bool) -
     }
 }
 
-/// Times in FROM, in microseconds since 2000-01-01: the first, each a step behind the one before, and the last.
+/// Times in FROM, from microseconds since 2000-01-01: the first, each a step behind the one before, and the last.
 pub fn series(kind: Oid, least: i128, greatest: i128, step: i128) -> String {
     let since = match kind {
         pg_sys::TIMESTAMPTZOID => "'2000-01-01 00:00:00+00'::pg_catalog.timestamptz",
         _ => "'2000-01-01 00:00:00'::pg_catalog.timestamp",
     };
+    // An interval is multiplied by a float8: minutes and what is left of one are small enough for that, far from 2000 too.
+    let part = |operator: &str, unit: &str| {
+        format!(
+            "((n OPERATOR(pg_catalog.{operator}) ({MINUTE})::pg_catalog.int8)::pg_catalog.float8 \
+             OPERATOR(pg_catalog.*) '{unit}'::pg_catalog.interval)"
+        )
+    };
+    let (minutes, rest) = (part("/", "1 minute"), part("%", "1 microsecond"));
     format!(
-        "(SELECT ({since} OPERATOR(pg_catalog.+) (n::pg_catalog.float8 OPERATOR(pg_catalog.*) \
-         '1 microsecond'::pg_catalog.interval)) AS x \
+        "(SELECT (({since} OPERATOR(pg_catalog.+) {minutes}) OPERATOR(pg_catalog.+) {rest}) AS x \
          FROM (SELECT pg_catalog.generate_series(({least})::pg_catalog.int8, ({greatest})::pg_catalog.int8, \
          ({step})::pg_catalog.int8) AS n UNION ALL SELECT n FROM (VALUES (({greatest})::pg_catalog.int8)) AS last(n) \
          WHERE n OPERATOR(pg_catalog.>=) ({least})::pg_catalog.int8) n) s"

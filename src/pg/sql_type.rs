@@ -10,6 +10,19 @@ pub fn is_boolean(kind: Oid) -> bool {
     unsafe { pg_sys::getBaseType(kind) == pg_sys::BOOLOID }
 }
 
+/// Whether a type is one of PostgreSQL's of numbers.
+pub fn is_number(kind: Oid) -> bool {
+    [
+        pg_sys::INT2OID,
+        pg_sys::INT4OID,
+        pg_sys::INT8OID,
+        pg_sys::FLOAT4OID,
+        pg_sys::FLOAT8OID,
+        pg_sys::NUMERICOID,
+    ]
+    .contains(&kind)
+}
+
 /// Whether a type is an array of booleans, or a domain over one.
 pub fn is_boolean_array(kind: Oid) -> bool {
     // SAFETY: catalog look-ups by oid; the element type of what is no array is 0.

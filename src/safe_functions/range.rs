@@ -9,6 +9,7 @@ use pgrx::pg_sys::{self, Datum, List, MinMaxOp, Node, NodeTag, Oid};
 
 use crate::pg::fmgr::float8;
 use crate::pg::nodes::{Fixed, elements, fixed};
+use crate::pg::sql_type;
 use crate::pg::stack;
 use crate::pg::varlena::text_bytes;
 use crate::safe_functions::interval::Interval;
@@ -85,7 +86,7 @@ unsafe fn of(expression: *mut Node, known: Known) -> Interval {
                 let sure = elements::<Node>((*choice).args).zip(&all);
                 let sure = sure.filter(|(node, _)| is_never_null(*node));
                 let sure = Vec::from_iter(sure.map(|(_, interval)| *interval));
-                if !is_number((*choice).minmaxtype) {
+                if !sql_type::is_number((*choice).minmaxtype) {
                     Interval::ANYWHERE
                 } else if (*choice).op == MinMaxOp::IS_GREATEST {
                     Interval::greatest(&all, &sure)
@@ -118,18 +119,6 @@ unsafe fn of(expression: *mut Node, known: Known) -> Interval {
 unsafe fn arguments(list: *mut List) -> Vec<*mut Node> {
     // SAFETY: the caller guarantees it.
     unsafe { elements(list) }.collect()
-}
-
-fn is_number(kind: Oid) -> bool {
-    [
-        pg_sys::INT2OID,
-        pg_sys::INT4OID,
-        pg_sys::INT8OID,
-        pg_sys::FLOAT4OID,
-        pg_sys::FLOAT8OID,
-        pg_sys::NUMERICOID,
-    ]
-    .contains(&kind)
 }
 
 /// Whether an expression is a constant that is not NULL, or chosen from some, such a constant among them.

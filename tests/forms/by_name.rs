@@ -1,26 +1,16 @@
 //! Aggregates of ours that an analyst calls by name: vectors of counts and sums, distribution functions, bounds.
 
-use dp_mean_tests::{Build, Database, refused, run, value};
-use postgres::Client;
+use dp_mean_tests::refused;
+
+use super::asking::Asking;
 
 /// A price at which noise is below one person.
 const CLEAR: f64 = 30.0;
 
-struct World {
-    analyst: Client,
-    _database: Database,
-}
-
-impl World {
-    /// `one` has a row for each of 1,000 people, `many` three, but 3,000 for the first person.
-    fn new() -> Self {
-        let database = Database::new(Build::Testing);
-        let mut root = database.connect();
-        let name = format!("{}_analyst", database.name());
-        run(
-            &mut root,
-            &format!(
-                "CREATE ROLE {name} LOGIN; SELECT dp_set_budget('people', 4096, 0);
+/// `one` has a row for each of 1,000 people, `many` three, but 3,000 for the first person.
+fn world() -> Asking {
+    Asking::new(
+        "SELECT dp_set_budget('people', 4096, 0);
                  CREATE TABLE one (id int PRIMARY KEY, k int NOT NULL, x float8, y int);
                  INSERT INTO one SELECT g, g % 4, CASE WHEN g % 10 > 0 THEN g % 100 END, g % 8
                      FROM generate_series(1, 1000) g;
@@ -30,66 +20,53 @@ impl World {
                  SELECT dp_protect('one', 'id', 'people'), dp_protect('many', 'id', 'people', rows => 3),
                      dp_declare('one', 'k', ARRAY(SELECT generate_series(0, 4)::text)),
                      dp_declare('many', 'k', ARRAY(SELECT generate_series(0, 4)::text)),
-                     dp_allow('one', '{name}'), dp_allow('many', '{name}');"
-            ),
-        );
-        let mut analyst = database.connect_as(&name);
-        run(
-            &mut analyst,
-            "SET dp_mean.reuse = off; SELECT dp_test_seed(3)",
-        );
-        Self {
-            analyst,
-            _database: database,
-        }
-    }
+                     dp_allow('one', '{analyst}'), dp_allow('many', '{analyst}');",
+        3,
+    )
+}
 
-    /// Numbers that a query answers, `$eps` in it a price at which there is hardly any noise.
-    fn numbers(&mut self, sql: &str) -> Vec<f64> {
-        let sql = sql.replace("$eps", &CLEAR.to_string());
-        value(&mut self.analyst, &sql)
-    }
-
-    fn assert_close(&mut self, sql: &str, expected: &[f64], slack: f64) {
-        let numbers = self.numbers(sql);
-        assert_eq!(numbers.len(), expected.len(), "{sql}: {numbers:?}");
-        for (number, expected) in numbers.iter().zip(expected) {
-            assert!((number - expected).abs() <= slack, "{sql}: {numbers:?}");
-        }
-    }
+/// That a query answers these numbers, where `$eps` in it is a price at which there is hardly any noise.
+fn assert_close(world: &mut Asking, sql: &str, expected: &[f64], slack: f64) {
+    world.assert_close(&sql.replace("$eps", &CLEAR.to_string()), expected, slack);
 }
 
 #[test]
 fn several_counts_and_sums_are_answered() {
-    let mut world = World::new();
+    let mut world = world();
     let knorm = "$eps, 'knorm(d=2)'";
-    world.assert_close(
+    assert_close(
+        &mut world,
         &format!("SELECT dp_counts({knorm}, y > 3, x >= 50) FROM one"),
         &[500.0, 450.0],
         2.0,
     );
-    world.assert_close(
+    assert_close(
+        &mut world,
         &format!("SELECT dp_counts({knorm}, y > 3, x >= 50) FILTER (WHERE k = 1) FROM one"),
         &[125.0, 120.0],
         2.0,
     );
-    world.assert_close(
+    assert_close(
+        &mut world,
         &format!("SELECT (dp_counts_estimate({knorm}, y > 3, NULL::bool)).value FROM one"),
         &[500.0, 0.0],
         2.0,
     );
     // 900 numbers x, of mean 50: NULL counts as 0, at a bound here.
-    world.assert_close(
+    assert_close(
+        &mut world,
         &format!("SELECT dp_sums(ARRAY[x, y], 0, 100, {knorm}) FROM one"),
         &[45_000.0, 3_500.0],
         200.0,
     );
-    world.assert_close(
+    assert_close(
+        &mut world,
         &format!("SELECT (dp_sums_estimate(ARRAY[y, y + 1], 0, 10, {knorm})).value FROM one"),
         &[3_500.0, 4_500.0],
         20.0,
     );
-    world.assert_close(
+    assert_close(
+        &mut world,
         &format!("SELECT dp_means(ARRAY[x, y], 0, 100, {knorm}) FROM one WHERE x IS NOT NULL"),
         &[50.0, 3.5],
         0.3,
@@ -99,7 +76,7 @@ fn several_counts_and_sums_are_answered() {
 /// A listed group without rows has numbers, too: noise around 0.
 #[test]
 fn several_numbers_of_listed_groups() {
-    let mut world = World::new();
+    let mut world = world();
     for (call, expected) in [
         ("dp_counts($eps, 'knorm(d=2)', y > 3, true)", [125.0, 250.0]),
         (
@@ -108,46 +85,52 @@ fn several_numbers_of_listed_groups() {
         ),
     ] {
         let of_group = |k: u32| format!("SELECT {call} FROM one WHERE k = {k} GROUP BY k");
-        world.assert_close(&of_group(2), &expected, 20.0);
-        world.assert_close(&of_group(4), &[0.0, 0.0], 20.0);
+        assert_close(&mut world, &of_group(2), &expected, 20.0);
+        assert_close(&mut world, &of_group(4), &[0.0, 0.0], 20.0);
         let filtered =
             format!("SELECT {call} FILTER (WHERE y < 0) FROM one WHERE k = 2 GROUP BY k");
-        world.assert_close(&filtered, &[0.0, 0.0], 20.0);
+        assert_close(&mut world, &filtered, &[0.0, 0.0], 20.0);
     }
 }
 
 /// However many rows they have, a person counts once in each of several counts.
 #[test]
 fn a_person_with_many_rows_counts_once() {
-    let mut world = World::new();
+    let mut world = world();
     let call = "dp_counts($eps, 'knorm(d=3, rows=1)', y > 3, x = 1, true)";
-    world.assert_close(
+    assert_close(
+        &mut world,
         &format!("SELECT {call} FROM many"),
         &[500.0, 10.0, 1000.0],
         2.0,
     );
-    world.assert_close(
+    assert_close(
+        &mut world,
         &format!("SELECT {call} FILTER (WHERE id > 500) FROM many"),
         &[250.0, 5.0, 500.0],
         2.0,
     );
-    world.assert_close(
+    assert_close(
+        &mut world,
         &format!("SELECT {call} FROM many WHERE k = 1 GROUP BY k"),
         &[125.0, 10.0, 250.0],
         2.0,
     );
     let estimate = call.replace("dp_counts", "dp_counts_estimate");
-    world.assert_close(
+    assert_close(
+        &mut world,
         &format!("SELECT ({estimate}).value || ({estimate}).total FROM many"),
         &[500.0, 10.0, 1000.0, 1000.0],
         2.0,
     );
-    world.assert_close(
+    assert_close(
+        &mut world,
         "SELECT ARRAY[dp_count_distinct(id, $eps)::float8, (dp_count_distinct_estimate(id, $eps)).value::float8] FROM many",
         &[1000.0, 1000.0],
         2.0,
     );
-    world.assert_close(
+    assert_close(
+        &mut world,
         "SELECT ARRAY[count(DISTINCT id::text), count(DISTINCT id::bigint)]::float8[] FROM many",
         &[1000.0, 1000.0],
         250.0,
@@ -156,8 +139,9 @@ fn a_person_with_many_rows_counts_once() {
 
 #[test]
 fn distributions_and_bounds_are_answered() {
-    let mut world = World::new();
-    world.assert_close(
+    let mut world = world();
+    assert_close(
+        &mut world,
         "SELECT dp_cdf(y, 0, 8, 4, $eps) FROM one",
         &[0.25, 0.5, 0.75, 1.0],
         0.15,
@@ -165,26 +149,35 @@ fn distributions_and_bounds_are_answered() {
     let quantile = "SELECT ARRAY[(e).value, (e).lower, (e).upper] \
                     FROM (SELECT dp_quantile_estimate(y, 0, 8, 0.5, $eps) AS e FROM {table}) AS s";
     for table in ["one", "many"] {
-        world.assert_close(&quantile.replace("{table}", table), &[3.5, 3.5, 3.5], 1.0);
+        assert_close(
+            &mut world,
+            &quantile.replace("{table}", table),
+            &[3.5, 3.5, 3.5],
+            1.0,
+        );
     }
-    world.assert_close(
+    assert_close(
+        &mut world,
         "SELECT ARRAY[(c).below, (c).inside, (c).above]::float8[] \
          FROM (SELECT dp_clamped(y, 2, 5, $eps) AS c FROM one) AS s",
         &[250.0, 500.0, 250.0],
         2.0,
     );
-    world.assert_close(
+    assert_close(
+        &mut world,
         "SELECT ARRAY[(b).lower, (b).upper] FROM (SELECT dp_bounds(x, $eps) AS b FROM one) AS s",
         &[1.0, 128.0],
         0.0,
     );
-    world.assert_close(
+    assert_close(
+        &mut world,
         "SELECT ARRAY[dp_mean(x, NULL, NULL, $eps, 'auto'), dp_stddev_pop(x, NULL, NULL, $eps, 'auto')] FROM one",
         &[50.0, 28.9],
         6.0,
     );
     // Of people with many rows, as of what each of them is.
-    world.assert_close(
+    assert_close(
+        &mut world,
         "SELECT ARRAY[(c).below, (c).inside, (c).above]::float8[] FROM (SELECT dp_clamped(n, 2, 3, $eps) AS c \
          FROM (SELECT id, count(*) AS n FROM many GROUP BY id) AS p) AS s",
         &[0.0, 999.0, 1.0],
@@ -194,11 +187,11 @@ fn distributions_and_bounds_are_answered() {
 
 #[test]
 fn what_has_no_answer_says_what_to_ask_instead() {
-    let mut world = World::new();
+    let mut world = world();
     for (sql, reason, hint) in [
         (
             "dp_counts(0.1, 'knorm(d=3)', y > 3, x = 1) FROM one",
-            "dp_counts has 2 of what its mechanism says d=3",
+            "dp_counts is given 2 values, but its mechanism says d=3",
             "d=2",
         ),
         (
@@ -267,6 +260,16 @@ fn what_has_no_answer_says_what_to_ask_instead() {
             "'auto'",
         ),
         (
+            "dp_sums(ARRAY[x], NULL, NULL, 0.1, 'auto') FROM one",
+            "is not a mechanism of dp_sums",
+            "",
+        ),
+        (
+            "dp_count_distinct(id, NULL) FROM one",
+            "must not be NULL",
+            "",
+        ),
+        (
             "dp_mean(x, 0, 1, 0.1, NULL) FROM one",
             "argument \"mech\" of dp_mean is NULL",
             "dp_mechanisms()",
@@ -293,7 +296,7 @@ fn what_has_no_answer_says_what_to_ask_instead() {
 /// What they cost is their own epsilon, and how far off they are is said before.
 #[test]
 fn prices_and_noise_are_known_before() {
-    let mut world = World::new();
+    let mut world = world();
     for (call, noise) in [
         // Standard deviations of knorm, correlated, Laplace noise with two numbers.
         (
@@ -308,10 +311,12 @@ fn prices_and_noise_are_known_before() {
         ("dp_clamped(y, 0, 8, 0.5)", None),
         ("dp_bounds(y, 0.5)", None),
     ] {
-        let sql = format!("SELECT ARRAY[epsilon] FROM dp_cost($$SELECT {call} FROM one$$)");
-        world.assert_close(&sql, &[0.5], 1e-5);
-        let sql = format!("SELECT noise[1] FROM dp_cost($$SELECT {call} FROM one$$)");
-        let said: Option<f64> = value(&mut world.analyst, &sql);
+        let sql = format!("SELECT {call} FROM one");
+        assert!(
+            (world.cost::<f64>("epsilon", &sql) - 0.5).abs() < 1e-5,
+            "{call}"
+        );
+        let said: Option<f64> = world.cost("noise[1]", &sql);
         match (said, noise) {
             (Some(said), Some(noise)) => {
                 assert!((said / noise - 1.0).abs() < 0.02, "{call}: {said} {noise}");

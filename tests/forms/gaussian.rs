@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use dp_core::privacy::spending::{Accounting, HALF, Limit};
-use dp_mean_tests::{Build, Database, refused, run, value};
+use dp_mean_tests::{Database, refused, run, value};
 use postgres::Client;
 
+use super::asking::Asking;
 use super::{Table, table};
 
 /// The promise.
@@ -23,14 +24,8 @@ struct World {
 impl World {
     /// A table of people, and one of their visits: up to 3 in each of 2 months.
     fn new(policy: &str) -> Self {
-        let database = Database::new(Build::Testing);
-        let mut root = database.connect();
-        let name = format!("{}_analyst", database.name());
-        run(
-            &mut root,
-            &format!(
-                "CREATE ROLE {name} LOGIN;
-                 CREATE TABLE people (id int PRIMARY KEY, listed int NOT NULL, size int NOT NULL, pay float8 NOT NULL);
+        let made = format!(
+                "CREATE TABLE people (id int PRIMARY KEY, listed int NOT NULL, size int NOT NULL, pay float8 NOT NULL);
                  INSERT INTO people SELECT g, g % 4000, 10 * (g % 40), g % 100 FROM generate_series(1, 8000) g;
                  CREATE TABLE visits (id int NOT NULL, month int NOT NULL, cost float8 NOT NULL);
                  INSERT INTO visits SELECT g, m, g % 100 FROM generate_series(1, 2000) g, generate_series(1, 2) m,
@@ -40,15 +35,15 @@ impl World {
                      dp_protect('visits', 'id', 'all', groups => 2, rows => 3{policy});
                  SELECT dp_declare('people', 'listed', ARRAY(SELECT generate_series(0, 3999)::text)),
                      dp_declare('people', 'pay', 0, 100), dp_declare('visits', 'cost', 0, 100);
-                 SELECT dp_allow('people', '{name}'), dp_allow('visits', '{name}')",
+                 SELECT dp_allow('people', '{{analyst}}'), dp_allow('visits', '{{analyst}}')",
                 BUDGET.0, BUDGET.1
-            ),
-        );
-        let mut analyst = database.connect_as(&name);
-        run(
-            &mut analyst,
-            "SET dp_mean.reuse = off; SELECT dp_test_seed(7)",
-        );
+            );
+        let Asking {
+            root,
+            analyst,
+            database,
+            ..
+        } = Asking::new(&made, 7);
         Self {
             root,
             analyst,

@@ -234,6 +234,22 @@ fn times_between_ends_are_cut_into_days_and_hours() {
     }
 }
 
+/// Far from the year 2000, where a float8 has no microseconds any more, each day is a group.
+#[test]
+fn times_of_another_age_are_cut_into_days() {
+    let mut world = World::new();
+    world.own(CLICKS);
+    for year in [2900, 9000, 29000] {
+        for column in ["at", "zoned"] {
+            let sql = format!(
+                "SELECT date_trunc('day', {column}), count(*) FROM clicks WHERE {column} >= '{year}-01-01' \
+                 AND {column} < '{year}-12-31' GROUP BY 1"
+            );
+            assert_eq!(table(&mut world.analyst, &sql).len(), 364, "{sql}");
+        }
+    }
+}
+
 /// A condition that is finer than the key leaves out rows, and no group; one that is not leaves out both.
 #[test]
 fn other_conditions_on_times_leave_out_no_group_by_mistake() {

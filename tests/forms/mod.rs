@@ -1,6 +1,7 @@
 //! The gate, form by form: what a role without SELECT may ask in plain SQL, and what it gets, as the owner would.
 
 mod answers;
+mod asking;
 mod bounding;
 mod by_name;
 mod gaussian;

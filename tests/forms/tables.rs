@@ -1,5 +1,7 @@
 //! Tables of all sorts: partitions, children, rows that a policy hides, names that change.
 
+use dp_mean_tests::refused;
+
 use super::World;
 
 /// What protects a table in these tests, with persons of two rows.
@@ -236,6 +238,44 @@ fn a_new_policy_holds_at_once() {
     world.refused("EXECUTE p");
     world.own("GRANT SELECT ON people TO {analyst}");
     world.same_as("EXECUTE p", "SELECT count(*) FROM people", 0);
+}
+
+/// What an owner says wrong is named, with what to write instead.
+#[test]
+fn what_an_owner_says_wrong_is_named() {
+    let mut world = World::new();
+    for (sql, message, hint) in [
+        (
+            "dp_protect('people', 'person', 'all', rows => 0)",
+            "dp_protect: argument \"rows\" must be from 1 to 1000000",
+            "dp_protect(table, unit, budget)",
+        ),
+        (
+            "dp_protect('people', 'person', 'all', query_eps => 0)",
+            "dp_protect: argument \"query_eps\" must be from 2^-20 to 50",
+            "dp_protect(table, unit, budget)",
+        ),
+        (
+            "dp_declare('people', 'salary', 5, 5)",
+            "dp_declare: arguments \"lo\" and \"hi\" must be lo < hi, from -1e100 to 1e100",
+            "lower bound first",
+        ),
+        (
+            "dp_declare('people', 'salary', 0, NULL)",
+            "dp_declare: argument \"hi\" must not be NULL alone",
+            "Give both bounds",
+        ),
+        (
+            "dp_declare('people', 'dept', '{}')",
+            "dp_declare: argument \"allowed_values\" must have 1 to 10000 values",
+            "ARRAY['a', 'b']",
+        ),
+    ] {
+        let refusal = refused(&mut world.owner, &format!("SELECT {sql}"));
+        assert_eq!(refusal.code, "22023", "{sql}: {refusal:?}");
+        assert_eq!(refusal.message, message, "{sql}");
+        assert!(refusal.hint.contains(hint), "{sql}: {refusal:?}");
+    }
 }
 
 /// Stored generated columns are columns; those that are computed when they are read are refused.

@@ -1,59 +1,25 @@
 //! Counts of one block: one release, or one price where no row is in two of them.
 
-use dp_mean_tests::{Build, Database, refused, run, value};
-use postgres::Client;
+use dp_mean_tests::{refused, run, value};
 
+use super::asking::Asking;
 use super::table;
 
-struct World {
-    root: Client,
-    analyst: Client,
-    name: String,
-    _database: Database,
-}
-
-impl World {
-    /// A row for each person, with a budget that pays Gaussian noise, and one that pays pure noise.
-    fn new() -> Self {
-        let database = Database::new(Build::Testing);
-        let mut root = database.connect();
-        let name = format!("{}_analyst", database.name());
-        let mut made = format!(
-            "CREATE ROLE {name} LOGIN; SELECT dp_set_budget('gaussian', 3, 1e-6), dp_set_budget('pure', 3, 0);"
+/// A row for each person, with a budget that pays Gaussian noise, and one that pays pure noise.
+fn world() -> Asking {
+    let mut made =
+        "SELECT dp_set_budget('gaussian', 3, 1e-6), dp_set_budget('pure', 3, 0);".to_owned();
+    for budget in ["gaussian", "pure"] {
+        made += &format!(
+            "CREATE TABLE {budget} (id int PRIMARY KEY, k int NOT NULL, t text, x float8, listed int NOT NULL);
+             INSERT INTO {budget} SELECT g, g % 10, 't' || g % 3, CASE WHEN g % 4 > 0 THEN g END, g % 2000
+                 FROM generate_series(1, 6000) g;
+             SELECT dp_protect('{budget}', 'id', '{budget}'),
+                 dp_declare('{budget}', 'listed', ARRAY(SELECT generate_series(0, 2009)::text)),
+                 dp_declare('{budget}', 'x', 0, 6000), dp_allow('{budget}', '{{analyst}}');"
         );
-        for budget in ["gaussian", "pure"] {
-            made += &format!(
-                "CREATE TABLE {budget} (id int PRIMARY KEY, k int NOT NULL, t text, x float8, listed int NOT NULL);
-                 INSERT INTO {budget} SELECT g, g % 10, 't' || g % 3, CASE WHEN g % 4 > 0 THEN g END, g % 2000
-                     FROM generate_series(1, 6000) g;
-                 SELECT dp_protect('{budget}', 'id', '{budget}'),
-                     dp_declare('{budget}', 'listed', ARRAY(SELECT generate_series(0, 2009)::text)),
-                     dp_declare('{budget}', 'x', 0, 6000), dp_allow('{budget}', '{name}');"
-            );
-        }
-        run(&mut root, &made);
-        let mut analyst = database.connect_as(&name);
-        run(
-            &mut analyst,
-            "SET dp_mean.reuse = off; SELECT dp_test_seed(11)",
-        );
-        Self {
-            root,
-            analyst,
-            name,
-            _database: database,
-        }
     }
-
-    fn price(&mut self, sql: &str) -> f64 {
-        let sql = format!("SELECT price FROM dp_cost($${sql}$$)");
-        value(&mut self.analyst, &sql)
-    }
-
-    fn mechanisms(&mut self, sql: &str) -> String {
-        let sql = format!("SELECT mechanisms FROM dp_cost($${sql}$$)");
-        value(&mut self.analyst, &sql)
-    }
+    Asking::new(&made, 11)
 }
 
 /// Counts of `count` conditions. A row may meet several of them.
@@ -64,7 +30,7 @@ fn overlapping(count: usize) -> String {
 
 #[test]
 fn many_counts_cost_less_than_their_sum() {
-    let mut world = World::new();
+    let mut world = world();
     for (count, gaussian, pure) in [
         (1, 1.0, 1.0),
         (2, 1.457, 1.291),
@@ -94,7 +60,7 @@ fn many_counts_cost_less_than_their_sum() {
 /// Conditions on one expression with several values, ranges that do not meet, IS NULL and IS NOT NULL.
 #[test]
 fn counts_that_no_row_is_in_together_cost_one() {
-    let mut world = World::new();
+    let mut world = world();
     for (conditions, units) in [
         ("k = 1; k = 2; k = 3", 1.0),
         ("t = 'a'; t = 'b'", 1.0),
@@ -125,7 +91,7 @@ fn counts_that_no_row_is_in_together_cost_one() {
 /// Each of them is the truth but for noise, which is as large as that of one count, in groups with rows and without.
 #[test]
 fn each_count_has_the_noise_of_one() {
-    let mut world = World::new();
+    let mut world = world();
     let reach = 4.9 * (2.0 / 2010.0f64).sqrt();
     for (budget, variance) in [("gaussian", 75.6), ("pure", 199.8)] {
         let conditions = [
@@ -189,7 +155,7 @@ fn each_count_has_the_noise_of_one() {
 /// Of people with several rows, in several groups: a person counts for at most `rows` rows of each count.
 #[test]
 fn people_with_many_rows_are_counted_together() {
-    let mut world = World::new();
+    let mut world = world();
     let name = world.name.clone();
     run(
         &mut world.root,
@@ -290,7 +256,7 @@ fn people_with_many_rows_are_counted_together() {
 /// A number of all people among them chooses the groups.
 #[test]
 fn groups_are_chosen_by_one_of_many_counts() {
-    let mut world = World::new();
+    let mut world = world();
     let sql =
         "SELECT k, count(*), count(x), count(*) FILTER (WHERE x > 100) FROM gaussian GROUP BY k";
     assert!((world.price(sql) - 0.1667).abs() < 1e-4);

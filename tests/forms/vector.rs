@@ -2,9 +2,10 @@
 
 use dp_core::privacy::spending::{Accounting, HALF, Limit};
 use dp_core::together::price_of_cube;
-use dp_mean_tests::{Build, Database, run, value};
+use dp_mean_tests::{Database, run, value};
 use postgres::Client;
 
+use super::asking::Asking;
 use super::table;
 
 /// The promise of the budget that pays Gaussian noise, and the usual price.
@@ -51,11 +52,8 @@ impl World {
     /// `a` is in the middle of its bounds and `b` above it; `x` and `y` are NULL in half of the rows each; the sums of
     /// `s` have both signs. A person has 4 visits in each of 2 groups; 3 of them count.
     fn new() -> Self {
-        let database = Database::new(Build::Testing);
-        let mut root = database.connect();
-        let name = format!("{}_analyst", database.name());
         let mut made = format!(
-            "CREATE ROLE {name} LOGIN; GRANT CREATE ON SCHEMA public TO {name};
+            "GRANT CREATE ON SCHEMA public TO {{analyst}};
              SELECT dp_set_budget('gaussian', {}, {}), dp_set_budget('pure', 300, 0);",
             BUDGET.0, BUDGET.1
         );
@@ -84,7 +82,7 @@ impl World {
             for (table, columns) in [(rows, "abxy"), (visits, "abx")] {
                 made += &format!(
                     "SELECT dp_declare('{table}', 'listed', ARRAY(SELECT generate_series(0, {})::text)),
-                         dp_allow('{table}', '{name}');",
+                         dp_allow('{table}', '{{analyst}}');",
                     LISTED - 1
                 );
                 for column in columns.chars() {
@@ -96,12 +94,12 @@ impl World {
                  dp_declare('{rows}', 'k', 0, 9);"
             );
         }
-        run(&mut root, &made);
-        let mut analyst = database.connect_as(&name);
-        run(
-            &mut analyst,
-            "SET dp_mean.reuse = off; SELECT dp_test_seed(17)",
-        );
+        let Asking {
+            root,
+            analyst,
+            database,
+            ..
+        } = Asking::new(&made, 17);
         Self {
             root,
             analyst,

@@ -48,7 +48,7 @@ pub fn half_width(
         }
         "dp_counts" | "dp_counts_estimate" => of_one(&*COUNTS.build(arguments)?, arguments),
         "dp_sums" | "dp_sums_estimate" => of_one(&*SUMS.build(arguments)?, arguments),
-        "dp_sum" => match SUM.build(arguments)?.sums() {
+        "dp_sum" | "dp_sum_estimate" => match SUM.build(arguments)?.sums() {
             Some(sum) => {
                 let (lo, hi) = arguments.bounds.unwrap_or_default();
                 let size = [lo, hi]
@@ -59,7 +59,7 @@ pub fn half_width(
             }
             None => None,
         },
-        "dp_mean" | "dp_mean_and_count" => match people {
+        "dp_mean" | "dp_mean_and_count" | "dp_mean_estimate" => match people {
             Some(people) => mean_error(Some(people.max(1.0).round()), arguments, None)?.half_width,
             None => None,
         },

@@ -167,6 +167,19 @@ pub struct Asked<'t> {
 }
 
 impl<'t> Asked<'t> {
+    /// Whether it is a number of people, where a row is a person or not.
+    pub fn counts_people(&self, is_row: bool) -> bool {
+        match &self.what {
+            What::People => true,
+            What::Own(own) => match own.reads {
+                Reads::People => true,
+                Reads::Questions => !is_row,
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     /// Whether both are about the same numbers of the same rows.
     pub fn is_about_the_same(&self, other: &Self) -> bool {
         same(self.argument, other.argument)

@@ -1,11 +1,12 @@
 //! Expressions as the numbers that aggregates are about, between public bounds.
 
-use pgrx::pg_sys::{self, Node, Oid};
+use pgrx::pg_sys::Node;
 
 use crate::gate::block::Block;
 use crate::gate::floats;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::requests::asked::Numbers;
+use crate::pg::sql_type;
 use crate::pg::tree::{self, Ref};
 
 /// The largest magnitude of a bound.
@@ -22,15 +23,7 @@ pub fn bounded<'t>(block: &Block<'t>, name: &str, argument: Ref<'t, Node>) -> Ch
 
 /// An expression as the number that an aggregate is about.
 pub fn number<'t>(block: &Block<'t>, argument: Ref<'t, Node>) -> Checked<Ref<'t, Node>> {
-    const NUMBERS: [Oid; 6] = [
-        pg_sys::INT2OID,
-        pg_sys::INT4OID,
-        pg_sys::INT8OID,
-        pg_sys::FLOAT4OID,
-        pg_sys::FLOAT8OID,
-        pg_sys::NUMERICOID,
-    ];
-    if !NUMBERS.contains(&tree::type_of(argument)) {
+    if !sql_type::is_number(tree::type_of(argument)) {
         return Err("aggregate argument is not numeric".into());
     }
     let float = floats::float(argument).ok_or("aggregate argument is not numeric")?;

@@ -192,7 +192,7 @@ impl Own {
                  AS s.",
             )),
             Reads::Questions if !is_row && self.rows_of(block)? > 1 => Err(Reason::with_hint(
-                format!("{name} counts people, and the query counts up to several rows of each"),
+                format!("{name} counts people, but the policy counts several rows of a person"),
                 format!(
                     "Say rows=1 in the mechanism, as in {name}(0.1, 'knorm(d=2, rows=1)', ...); or ask for count(*) \
                      FILTER (WHERE ...) several times: they are one release."
@@ -221,7 +221,7 @@ impl Own {
         match choice.get("d") {
             Some(given) if given != length as f64 => Err(Reason::with_hint(
                 format!(
-                    "{} has {length} of what its mechanism says d={given}",
+                    "{} is given {length} values, but its mechanism says d={given}",
                     self.name
                 ),
                 format!("Write d={length}."),

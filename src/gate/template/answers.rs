@@ -134,9 +134,8 @@ impl<'t> Template<'_, 't> {
                 continue;
             }
             // A count of all rows is alike to numbers that are not alike to each other: it goes with the first ones.
-            let is_total = |asked: &Asked<'t>| self.finds_rows(asked);
+            let may = |asked: &Asked<'t>| is_pair(&asked.what) && !self.finds_rows(asked);
             let is_one = |one: &Asked<'t>, other: &Asked<'t>| {
-                let may = |asked: &Asked<'t>| is_pair(&asked.what) && !is_total(asked);
                 may(one) && may(other) && self.is_one_release(one, other)
             };
             let open: Vec<usize> = (i..asked.len()).filter(|j| !done[*j]).collect();
@@ -508,7 +507,7 @@ impl<'t> Template<'_, 't> {
                     Reads::Numbers | Reads::NumbersOfRows => {
                         self.write_numbers(own.name, asked, &terms)
                     }
-                    Reads::Questions | Reads::Vectors => self.write_several(asked, own, &terms),
+                    Reads::Questions | Reads::Vectors => self.write_own_several(asked, own, &terms),
                 }
             }
         }
@@ -553,15 +552,11 @@ impl<'t> Template<'_, 't> {
     ) -> Checked<usize> {
         let mechanism = self.mechanism(aggregate, terms.mechanism.as_deref(), terms.rows)?;
         self.charge(&cost::Call {
-            aggregate,
             bounds,
             x_bounds,
-            epsilon: terms.epsilon,
-            delta: None,
             length: terms.buckets.map(|buckets| buckets as usize),
             ranks: terms.ranks,
-            mechanism: &mechanism,
-            unit: 1.0,
+            ..cost::Call::of(aggregate, terms.epsilon, &mechanism)
         })?;
         let bound = |bound: Option<f64>| bound.map_or("NULL".to_owned(), float);
         let written = |(lo, hi)| format!("{}, {}", bound(lo), bound(hi));
@@ -572,12 +567,7 @@ impl<'t> Template<'_, 't> {
             x_bounds.map(written),
             buckets,
             terms.ranks.and_then(ranks),
-            Some(
-                terms
-                    .epsilon
-                    .map_or("NULL::pg_catalog.float8".to_owned(), float),
-            ),
-            Some(self.literal(&mechanism)),
+            Some(self.budget(terms.epsilon, &mechanism)),
             terms.confidence.map(float),
         ];
         let arguments = arguments.into_iter().flatten().collect::<Vec<_>>();
@@ -597,6 +587,12 @@ impl<'t> Template<'_, 't> {
             mechanism.replace('\'', "''"),
             self.schema
         )
+    }
+
+    /// The arguments of a call that say what it spends.
+    pub(super) fn budget(&self, epsilon: Option<f64>, mechanism: &str) -> String {
+        let epsilon = epsilon.map_or("NULL::pg_catalog.float8".to_owned(), float);
+        format!("{epsilon}, {}", self.literal(mechanism))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use pgrx::pg_sys::Aggref;
 
-use crate::gate::cost;
 use crate::gate::price::Price;
 use crate::gate::rejection::Checked;
 use crate::gate::requests::asked::Asked;
+use crate::gate::template::several::Several;
 use crate::gate::template::{Level, People, Template, float, own_column};
 use crate::pg::tree::{self, Condition, Ref};
 
@@ -77,46 +77,26 @@ impl<'t> Template<'_, 't> {
         };
         let length = asked.len();
         let (epsilon, mechanism) = price.buys_many(length);
-        let mechanism = self.mechanism(aggregate, Some(&mechanism), 1)?;
-        self.charge(&cost::Call {
-            aggregate,
-            bounds: (!is_row).then_some((Some(0.0), Some(1.0))),
-            x_bounds: None,
-            epsilon,
-            delta: None,
-            length: is_row.then_some(length),
-            ranks: None,
-            mechanism: &mechanism,
-            unit: f64::from(rows),
-        })?;
-        let epsilon = epsilon.map_or("NULL::pg_catalog.float8".to_owned(), float);
-        let literal = self.literal(&mechanism);
-        let call = match is_row {
+        let (values, filter) = match is_row {
             true => {
-                let questions: Vec<_> = asked.iter().map(|one| self.question(one)).collect();
-                // Of a listed group without rows there is a row without a person, which is none.
-                let filter = match self.level {
-                    Level::RowBelow => " FILTER (WHERE b.u IS NOT NULL)",
-                    _ => "",
-                };
-                format!(
-                    "{}.{aggregate}({epsilon}, {literal}, VARIADIC ARRAY[{}]::pg_catalog.bool[]){filter}",
-                    self.schema,
-                    questions.join(", ")
-                )
+                let questions = asked.iter().map(|one| self.question(one)).collect();
+                self.several_of_rows(questions, "bool", None)
             }
             false => {
                 let parts = asked.iter().map(|one| self.rows(one, rows).0).collect();
-                let (parts, filter) = self.counted_parts(parts, rows);
-                format!(
-                    "{}.{aggregate}({parts}, {}, {}, {epsilon}, {literal}){filter}",
-                    self.schema,
-                    float(0.0),
-                    float(1.0),
-                )
+                self.counted_parts(parts, rows)
             }
         };
-        self.answers.push(call);
+        let mechanism = self.write_several(Several {
+            aggregate,
+            bounds: (!is_row).then_some((0.0, 1.0)),
+            values,
+            filter,
+            length,
+            epsilon,
+            mechanism: self.mechanism(aggregate, Some(&mechanism), 1)?,
+            unit: f64::from(rows),
+        })?;
         let column = own_column(self.answers.len());
         let first = self.outputs.len();
         for (one, i) in asked.iter().zip(1..) {
@@ -139,33 +119,15 @@ impl<'t> Template<'_, 't> {
         Ok((first..first + length).collect())
     }
 
-    /// What people contribute to several counts, as numbers from 0 to 1. Who has nothing to count is no row of the release,
-    /// nor is the row of a listed group without any.
-    pub(super) fn counted_parts(&self, parts: Vec<String>, rows: u32) -> (String, String) {
-        let there = parts.iter().map(|part| format!("{part} IS NOT NULL"));
-        let there = there.collect::<Vec<_>>().join(" OR ");
-        let groups = self.groups;
-        let part = |part: &String| format!("dp_mean.dp_counted({part}, {rows}, {groups})");
-        let parts = parts.iter().map(part).collect::<Vec<_>>().join(", ");
-        (
-            format!("ARRAY[{parts}]::pg_catalog.float8[]"),
-            format!(" FILTER (WHERE {there})"),
-        )
-    }
-
     /// Whether a row is counted, as a question to it.
     fn question(&mut self, asked: &Asked<'t>) -> String {
         let argument = asked.argument.map(|argument| self.parameter(argument));
         let argument = argument.map(|x| format!("${x} IS NOT NULL"));
         let filter = self.filter(asked).map(|filter| format!("({filter})"));
         let conditions: Vec<_> = argument.into_iter().chain(filter).collect();
-        let question = match conditions.is_empty() {
+        match conditions.is_empty() {
             true => "true".to_owned(),
             false => conditions.join(" AND "),
-        };
-        match self.level {
-            Level::RowBelow => self.column(question),
-            _ => question,
         }
     }
 }

@@ -30,17 +30,7 @@ impl<'t> Template<'_, 't> {
         let most = if is_row { 1 } else { self.most_groups };
         let terms = Terms::usual(&self.price, "dp_count", most);
         let mechanism = self.mechanism("dp_count", terms.mechanism.as_deref(), most)?;
-        self.charge(&cost::Call {
-            aggregate: "dp_count",
-            bounds: None,
-            x_bounds: None,
-            epsilon: terms.epsilon,
-            delta: None,
-            length: None,
-            ranks: None,
-            mechanism: &mechanism,
-            unit: 1.0,
-        })?;
+        self.charge(&cost::Call::of("dp_count", terms.epsilon, &mechanism))?;
         let value = format!("${}", self.parameter(argument));
         let filter = self.filter(asked).map(|filter| format!(" AND ({filter})"));
         let filter = filter.unwrap_or_default();
@@ -58,12 +48,8 @@ impl<'t> Template<'_, 't> {
                 )
             }
         };
-        let epsilon = terms.epsilon;
-        let epsilon = epsilon.map_or("NULL::pg_catalog.float8".to_owned(), template::float);
-        let call = format!(
-            "{schema}.dp_count(true, {epsilon}, {})",
-            self.literal(&mechanism)
-        );
+        let budget = self.budget(terms.epsilon, &mechanism);
+        let call = format!("{schema}.dp_count(true, {budget})");
         self.answers
             .push(format!("{OF_ITS_OWN}{call} FROM ({values}) d)"));
         self.outputs.push(template::own_column(self.answers.len()));

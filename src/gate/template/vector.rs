@@ -311,24 +311,16 @@ impl<'t> Template<'_, 't> {
         let (epsilon, mechanism) = price.buys_sums(elements.len());
         let mechanism = self.mechanism(aggregate, Some(&mechanism), 1)?;
         self.pay(&cost::Call {
-            aggregate,
             bounds: Some((Some(-1.0), Some(1.0))),
-            x_bounds: None,
-            epsilon,
-            delta: None,
-            length: None,
-            ranks: None,
-            mechanism: &mechanism,
-            unit: 1.0,
+            ..cost::Call::of(aggregate, epsilon, &mechanism)
         })?;
         let call = format!(
-            "{}.{aggregate}(ARRAY[{}]::pg_catalog.float8[], {}, {}, {}, {})",
+            "{}.{aggregate}(ARRAY[{}]::pg_catalog.float8[], {}, {}, {})",
             self.schema,
             elements.join(", "),
             float(-1.0),
             float(1.0),
-            epsilon.map_or("NULL::pg_catalog.float8".to_owned(), float),
-            self.literal(&mechanism)
+            self.budget(epsilon, &mechanism)
         );
         self.answers.push(call);
         Ok((own_column(self.answers.len()), mechanism))
@@ -467,15 +459,8 @@ impl<'t> Template<'_, 't> {
         let mechanism = self.mechanism(aggregate, mechanism.as_deref(), self.rows)?;
         let bounds = release.asked.bounds;
         self.priced.push(Priced::of(&cost::Call {
-            aggregate,
             bounds: bounds.map(|(lo, hi)| (Some(lo), Some(hi))),
-            x_bounds: None,
-            epsilon: None,
-            delta: None,
-            length: None,
-            ranks: None,
-            mechanism: &mechanism,
-            unit: 1.0,
+            ..cost::Call::of(aggregate, None, &mechanism)
         }));
         Ok(())
     }
