@@ -5,6 +5,7 @@ mod asking;
 mod bounding;
 mod by_name;
 mod gaussian;
+mod groups;
 mod key_ranges;
 mod own_rows;
 mod queries;

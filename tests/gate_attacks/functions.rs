@@ -4,7 +4,8 @@
 use dp_mean_tests::rows;
 use postgres::Client;
 
-use super::random::{Dice, Outcome, Question, ask_all, many};
+use super::questions::{Dice, Question};
+use super::random::{Outcome, ask_all, many};
 use crate::total::{VALUES, concrete};
 
 /// How many statements there are.

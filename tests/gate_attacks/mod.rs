@@ -15,6 +15,7 @@ mod names;
 mod own_rows;
 mod periods;
 mod plans;
+mod questions;
 mod random;
 mod relations;
 mod roles;

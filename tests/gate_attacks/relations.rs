@@ -5,7 +5,7 @@ use dp_mean_tests::run;
 use postgres::{Client, SimpleQueryMessage};
 
 use super::Stage;
-use super::random::Dice;
+use super::questions::Dice;
 
 /// How many there are.
 const RELATIONS: usize = 600;

@@ -208,7 +208,7 @@ fn named(text: &str) -> Vec<(String, Option<String>)> {
         .collect()
 }
 
-/// Each file says of which code it is the model and which tests tie it to the code, and these are there.
+/// Each file names the code that it models and the tests that tie it to that code, and these are there.
 #[test]
 fn every_model_names_its_code_and_its_tests() {
     let index = read("proofs/README.md");
