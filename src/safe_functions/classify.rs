@@ -6,6 +6,7 @@ use pgrx::pg_sys::{self, List, Node, Oid};
 
 use crate::pg::nodes::{Fixed, elements, fixed};
 use crate::pg::procedure;
+use crate::pg::sql_type;
 use crate::pg::varlena::text_bytes;
 use crate::safe_functions::allowlist::{self, Growth, Rule};
 use crate::safe_functions::defence::Defence;
@@ -167,14 +168,8 @@ pub unsafe fn collation_ok(input_collation: Oid, arguments: *mut List) -> Result
 
 /// Whether every value of a type can be made a text (`CoerceViaIO` to `text` or `varchar`) without an error.
 pub fn output_ok(kind: Oid) -> bool {
-    [
+    let others = [
         pg_sys::BOOLOID,
-        pg_sys::INT2OID,
-        pg_sys::INT4OID,
-        pg_sys::INT8OID,
-        pg_sys::FLOAT4OID,
-        pg_sys::FLOAT8OID,
-        pg_sys::NUMERICOID,
         pg_sys::DATEOID,
         pg_sys::TIMEOID,
         pg_sys::TIMETZOID,
@@ -183,6 +178,6 @@ pub fn output_ok(kind: Oid) -> bool {
         pg_sys::INTERVALOID,
         pg_sys::UUIDOID,
         pg_sys::NAMEOID,
-    ]
-    .contains(&kind)
+    ];
+    sql_type::is_number(kind) || others.contains(&kind)
 }
