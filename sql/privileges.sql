@@ -17,6 +17,7 @@ GRANT EXECUTE ON FUNCTION
     dp_mean.dp_budget_sums(float8, float8, bigint, bigint, bigint, bigint, bigint, bigint, float8, text, float8,
         boolean),
     dp_mean.dp_budget_lasts(bigint, bigint, bigint, bigint, bigint, bigint, bigint, bigint, bigint),
+    dp_mean.dp_deployment_budget(text, text, boolean),
     dp_mean.dp_counted(dp_mean.dp_contribution, bigint, bigint),
     dp_mean.dp_centred(dp_mean.dp_contribution, bigint, bigint),
     dp_mean.answer(dp_mean.block, "any"),

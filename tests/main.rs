@@ -17,6 +17,7 @@ mod clamped;
 mod contributions;
 mod dashboards;
 mod demo;
+mod deployment;
 mod distinct;
 mod documentation;
 mod dumps;

@@ -8,7 +8,7 @@ use pgrx::pg_sys::{Datum, Oid};
 use crate::ledger::budgets::{self, Asked, Name};
 use crate::ledger::charge::{self, Payer, Request};
 use crate::ledger::errors::{self, Refusal};
-use crate::ledger::{archive, check, known, restore, session};
+use crate::ledger::{archive, check, deployment, known, restore, session};
 use crate::pg::composite::composite;
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::pg::set::Rows;
@@ -292,6 +292,30 @@ fn ledger_check(call: Call) -> Option<Datum> {
 }
 
 sql_function!(dp_ledger_check, ledger_check);
+
+/// `dp_mean.dp_deployment_budget(budget, about, protects)`: the number of a budget that the current role owns, of which
+/// there may be a record with what `about` says. `protects` is whether the budget pays for a protected table.
+fn deployment_budget(call: Call) -> Option<Datum> {
+    const FUNCTION: &str = "dp_deployment";
+    let find = || {
+        let name = name(FUNCTION, call)?;
+        let budget = budgets::Budget::owned(FUNCTION, &name)?;
+        budgets::check_home(budget.id, FUNCTION, &name)?;
+        // SAFETY: the SQL declaration makes it a text.
+        let about = call.datum(1).map(|datum| unsafe { text_bytes(datum) });
+        let about = about.unwrap_or_else(|| b"null".to_vec());
+        let protects = call.datum(2).is_some_and(|datum| datum.value() != 0);
+        deployment::check(&String::from_utf8_lossy(&about), protects)
+            .map_err(|error| errors::parameter(FUNCTION, &error))?;
+        Ok(budget.id)
+    };
+    match find() {
+        Ok(id) => id.into_datum(),
+        Err(refusal) => Refusal::raise(refusal),
+    }
+}
+
+sql_function!(dp_deployment_budget, deployment_budget);
 
 /// A trigger function: the tables of the ledger are not changed by SQL.
 fn ledger_refuse(_: Call) -> Option<Datum> {

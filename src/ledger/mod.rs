@@ -11,6 +11,7 @@ pub mod budgets;
 pub mod charge;
 mod check;
 pub mod defence;
+mod deployment;
 pub mod division;
 mod errors;
 mod fields;
