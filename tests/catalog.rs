@@ -54,7 +54,7 @@ const LEDGER: &[&str] = &[
     "dp_ledger_check()",
 ];
 
-/// The functions that protect tables.
+/// The functions that protect tables, and what says to the public how.
 const GATE: &[&str] = &[
     "dp_allow(regclass,regrole)",
     CHECK,
@@ -66,7 +66,14 @@ const GATE: &[&str] = &[
      text,interval,date,boolean)",
     "dp_unprotect(regclass)",
     "dp_create_view(regclass,text)",
+    RECORD,
 ];
+
+/// The record of a budget, in SQL.
+const RECORD: &str = "dp_deployment(text,jsonb)";
+
+/// What checks its arguments.
+const RECORD_CHECK: &str = "dp_mean.dp_deployment_budget(text,text,boolean)";
 
 /// What looks at the catalogs alone, in SQL.
 const CHECK: &str = "dp_check(regrole)";
@@ -142,7 +149,9 @@ fn each_function_says_what_it_is() {
             written.push(name);
         }
         // They write; what they refuse they say, and a NULL is refused.
-        let writes = [LEDGER, GATE, TRIGGERS, &[ANSWER]].concat().contains(&name);
+        let writes = [LEDGER, GATE, TRIGGERS, &[ANSWER, RECORD_CHECK]]
+            .concat()
+            .contains(&name);
         let lists_mechanisms = name == "dp_mechanisms()" || name.starts_with("dp_mean_plan(");
         let counts = name == STATS;
         // Final functions draw noise, but those of contributions. The list of mechanisms may grow with the library.
@@ -189,7 +198,7 @@ fn each_function_says_what_it_is() {
         assert_eq!(row.get::<_, bool>(8), many, "{name}");
         if aggregate {
             assert_eq!(row.get::<_, &str>(9), "internal", "{name}");
-        } else if of_answers || name == CHECK {
+        } else if of_answers || [CHECK, RECORD].contains(&name) {
             assert_eq!(row.get::<_, &str>(9), "sql", "{name}");
         } else {
             assert_eq!(row.get::<_, &str>(9), "c", "{name}");

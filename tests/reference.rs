@@ -127,6 +127,7 @@ pub const PURPOSES: &[(&str, &[&str])] = &[
             "dp_restore_budget",
             "dp_ledger_archive",
             "dp_ledger_check",
+            "dp_deployment",
         ],
     ),
     (MECHANISMS, &["dp_mechanisms"]),

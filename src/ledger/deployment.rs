@@ -1,4 +1,4 @@
-//! What the caller of `dp_deployment` says of a deployment: the keys of `about`, each of which is checked. The names and
+//! What the caller of `dp_deployment` says of a deployment: the keys of `about`, with what each takes. The names and
 //! the choices are those of the schema of the public registry:
 //! <https://github.com/opendp/deployments-registry-data>, `schemas/deployments-schema.yaml`.
 

@@ -293,8 +293,8 @@ fn ledger_check(call: Call) -> Option<Datum> {
 
 sql_function!(dp_ledger_check, ledger_check);
 
-/// `dp_mean.dp_deployment_budget(budget, about, protects)`: the number of a budget that the current role owns, of which
-/// there may be a record with what `about` says. `protects` is whether the budget pays for a protected table.
+/// `dp_mean.dp_deployment_budget(budget, about, protects)`: the number of a budget that the current role owns, if
+/// its record may have what `about` says. `protects` is whether the budget pays for a protected table.
 fn deployment_budget(call: Call) -> Option<Datum> {
     const FUNCTION: &str = "dp_deployment";
     let find = || {
