@@ -282,11 +282,9 @@ impl Record {
 fn deployed(client: &mut Client, role: &str) {
     run(
         client,
-        &format!(
-            "CREATE TABLE pure (id int, x float8, site text);
-             CREATE TABLE concentrated (id int, x float8); CREATE TABLE gauss (id int, x float8);
-             CREATE TABLE visit (id int, day date, x float8)"
-        ),
+        "CREATE TABLE pure (id int, x float8, site text);
+         CREATE TABLE concentrated (id int, x float8); CREATE TABLE gauss (id int, x float8);
+         CREATE TABLE visit (id int, day date, x float8)",
     );
     for sql in [
         "SELECT dp_set_budget('pure', 1, 0)",
@@ -449,6 +447,27 @@ fn a_record_says_what_the_catalogs_say() {
         "privacy_parameters_details",
         &["about one person-month", "periods by now"],
     );
+
+    // Rows that were taken out are not forgotten without a word.
+    run(
+        &mut owner,
+        "SELECT count(*) FROM dp_ledger_archive(now(), 'gauss')",
+    );
+    let record = Record::of(&mut owner, "gauss", "{}");
+    record.has(
+        "mechanisms",
+        &[
+            "Used by now: none",
+            "names no mechanism of what was asked before",
+        ],
+    );
+    // Nor is a table that was asked, and is no longer protected.
+    run(&mut owner, "SELECT dp_unprotect('gauss')");
+    let record = Record::of(&mut owner, "zcdp", "{}");
+    assert!(!record.text("data_domain").contains("Protected once"));
+    run(&mut owner, "SELECT dp_unprotect('pure')");
+    let record = Record::of(&mut owner, "pure", "{}");
+    record.has("data_domain", &["Protected once, and asked then: `pure`"]);
 
     // Programs that charge say who a person is.
     let record = Record::of(&mut owner, "programs", "{}");

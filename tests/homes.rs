@@ -44,6 +44,9 @@ fn a_copy_of_the_database_is_not_charged() {
     let (copy, mut copied) = copied(client, &database);
     may_lack(&mut copied, "the OID of the database was ");
     assert_eq!(charges(&mut copied), 1);
+    // Nor is there a record of what it protects.
+    let record = refused(&mut copied, "SELECT dp_deployment('b')");
+    assert_eq!(record.code, "55000", "{record:?}");
     // Neither by the limits nor by closing it does it go on.
     run(&mut copied, "SELECT dp_set_budget('b', 2, 0)");
     may_lack(&mut copied, "the OID of the database was ");
