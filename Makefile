@@ -62,6 +62,9 @@ accountant:     ## the ledger's totals against Google's dp-accounting (from PyPI
 estimates:      ## 22 estimates of real data (from PyPI) at the price of a hundred questions: how many are useful, before and now
 	@scripts/estimates
 
+bench-regression: ## regressions with several predictors on real data (from PyPI), beside AdaSSP and diffprivlib: errors of the slopes
+	@scripts/bench-regression
+
 bench-period:  ## a dashboard that slides over 24 months, with a budget for each and with one for all
 	@scripts/bench-period
 
@@ -140,4 +143,4 @@ help:           ## this list
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 26
 
 .PHONY: all demo test test-citus test-crash test-moved test-extensions test-fuzz prove fuzz-states test-upgrade test-16 test-17 test-18 test-all bench \
-	accountant estimates bench-charges bench-planning bench-budget bench-period bench-tpch bench-citus bench-18 bench-peers audit audit-deps mutations mutants editor docs figures install uninstall installcheck release-check project package reproducible clean help
+	accountant estimates bench-charges bench-planning bench-budget bench-period bench-regression bench-tpch bench-citus bench-18 bench-peers audit audit-deps mutations mutants editor docs figures install uninstall installcheck release-check project package reproducible clean help

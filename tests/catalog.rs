@@ -263,6 +263,8 @@ fn each_aggregate_says_what_it_is() {
             "dp_var_pop" | "dp_stddev_pop" | "dp_var_pop_estimate" | "dp_contribution" => 80,
             "dp_count_distinct" | "dp_count_distinct_estimate" => 24 + (1 << 17),
             "dp_covar_pop" | "dp_corr" | "dp_regr" | "dp_regr_slope" | "dp_regr_intercept" => 160,
+            // That of five predictors.
+            "dp_linear_regression" => 64 + 32 * 6 + 16 * 27,
             _ => 64,
         };
         assert_eq!(row.get::<_, i32>(8), space, "{name}");
@@ -845,6 +847,10 @@ const CALLS: &[(&str, &str)] = &[
     ),
     ("dp_corr", "dp_corr(x, x, 0, 1, 0, 1, {eps}, {mech})"),
     ("dp_corr", "(dp_regr(x, x, 0, 1, 0, 1, {eps}, {mech})).r2"),
+    (
+        "dp_linear_regression",
+        "(dp_linear_regression(x, ARRAY[x], 0, 1, ARRAY[0], ARRAY[1], {eps}, {mech})).r2",
+    ),
     (
         "dp_counts",
         "dp_counts({eps}, {mech}, VARIADIC ARRAY[x > 0.3, x > 0.7])",

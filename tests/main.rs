@@ -32,6 +32,7 @@ mod homes;
 mod hot_path;
 mod keep;
 mod ledger;
+mod linear_regression;
 mod memory;
 mod order;
 mod package;

@@ -276,6 +276,8 @@ enum Space {
     LaplacePairs(usize, i128),
     /// Squares of at most the second times `G^4` together, each counted that many times.
     GaussianPairs(&'static [i128], i128),
+    /// Sums of two predictors and `y`, each by at most its weight times `G^2`; the first, of the rows, by just that.
+    Columns([i128; 10]),
     /// Each `2 S_j - G n` by `-G` to `G`, with this `G`, and `G n` by `G` where it is released.
     Vector { unit: i128, whole: bool },
     /// Each `S_j` by `-G` to `G`.
@@ -363,6 +365,12 @@ impl Space {
                 let squares = sums.iter().zip(times).map(|(sum, times)| times * sum * sum);
                 let all: i128 = squares.sum();
                 sums.len() == times.len() && all <= most * (PAIR * rows) * (PAIR * rows)
+            }
+            (Self::Columns(weights), sums) => {
+                let mut each = sums.iter().zip(weights);
+                sums.len() == weights.len()
+                    && sums[0] == weights[0] * PAIR * rows
+                    && each.all(|(sum, weight)| within(*sum, weight * PAIR))
             }
             (Self::Vector { unit, whole }, numbers) => {
                 let (sums, rest) = numbers.split_at(D);
@@ -554,6 +562,8 @@ fn cases() -> Vec<Case> {
     const COVARIANCE: &str = "dp_covar_pop(y, x, {lo}, {hi}, -3, 0.5, {eps}, '{mech}')";
     const SLOPE: &str = "dp_regr_slope(y, x, -3, 0.5, {lo}, {hi}, {eps}, '{mech}')";
     const CORRELATION: &str = "dp_regr(y, x, {lo}, {hi}, -3, 0.5, {eps}, '{mech}')";
+    const LINEAR: &str = "dp_linear_regression(y, ARRAY[x, -x], {lo}, {hi}, ARRAY[-3, {lo}]::float8[], \
+                          ARRAY[0.5, {hi}]::float8[], {eps}, '{mech}')";
     const COUNTS: &str = "dp_counts_estimate({eps}, '{mech}', x > 0, y > 0, x < y, x = y)";
     // A NULL row, a short one, and one with all numbers.
     const SUMS: &str = "dp_sums_estimate(CASE WHEN x IS NULL THEN NULL WHEN y IS NULL THEN \
@@ -841,6 +851,20 @@ fn cases() -> Vec<Case> {
             "gaussian(mu=1)",
             Space::GaussianPairs(&[1; 6], 243),
             |words| normal(6, 243f64.sqrt() * PAIR as f64, words),
+        ),
+        pair(
+            "dp_linear_regression",
+            LINEAR,
+            "knorm",
+            Space::Columns([1; 10]),
+            |words| cube(10, PAIR_STEPS * PAIR_STEPS, words),
+        ),
+        pair(
+            "dp_linear_regression",
+            LINEAR,
+            "gaussian(mu=1)",
+            Space::Columns([4, 3, 3, 4, 2, 2, 2, 3, 4, 4]),
+            |words| normal(10, 103f64.sqrt() * PAIR as f64, words),
         ),
         value(
             "dp_histogram",

@@ -50,6 +50,7 @@ pub const PURPOSES: &[(&str, &[&str])] = &[
             "dp_regr_slope",
             "dp_regr_intercept",
             "dp_regr",
+            "dp_linear_regression",
         ],
     ),
     (

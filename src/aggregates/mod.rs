@@ -10,6 +10,7 @@ mod distinct;
 mod groups;
 mod histogram;
 mod keep;
+mod linear_regression;
 mod mean;
 mod means;
 mod pathological;
@@ -24,7 +25,7 @@ mod variance;
 use crate::call::signature::{OF_GROUPS, Signature};
 
 /// All aggregates with their signatures. A test holds them against the catalog.
-pub const SIGNATURES: [(&str, Signature); 53] = [
+pub const SIGNATURES: [(&str, Signature); 54] = [
     ("dp_bounds", bounds::BOUNDS.signature),
     ("dp_cdf", cdf::CDF.signature),
     ("dp_cdf", cdf::CDF_OF_PEOPLE.signature),
@@ -48,6 +49,10 @@ pub const SIGNATURES: [(&str, Signature); 53] = [
     ("dp_histogram", histogram::HISTOGRAM.signature),
     ("dp_histogram", histogram::PEOPLE.signature),
     ("dp_keep", keep::KEEP.signature),
+    (
+        "dp_linear_regression",
+        linear_regression::LINEAR_REGRESSION.signature,
+    ),
     ("dp_mean", mean::MEAN.signature),
     ("dp_mean", mean::PEOPLE.signature),
     ("dp_mean_and_count", mean::MEAN.signature),

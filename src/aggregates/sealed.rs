@@ -13,7 +13,7 @@ use pgrx::pg_sys::{self, Datum, FunctionCallInfo, MemoryContext, Oid};
 
 use crate::aggregates::shared::{bins, log_bins, vectors};
 use crate::aggregates::{
-    bounds, cdf, clamped, histogram, mean, means, quantile, sum, sums, variance,
+    bounds, cdf, clamped, histogram, linear_regression, mean, means, quantile, sum, sums, variance,
 };
 use crate::call::query_local::QueryPlace;
 use crate::call::signature::Role;
@@ -206,6 +206,7 @@ unsafe fn form(aggregate: Oid, values: &[Option<Option<Datum>>]) -> Form {
                 Some(Form::Sums(Grid::NONE))
             }
             "dp_histogram_trans" => bins::form(&histogram::HISTOGRAM, values),
+            "dp_linear_regression_trans" => linear_regression::form(values),
             "dp_median_trans" => bins::form(&quantile::MEDIAN, values),
             "dp_quantile_estimate_trans" => bins::form(&quantile::ESTIMATE, values),
             "dp_quantile_trans" => bins::form(&quantile::QUANTILE, values),

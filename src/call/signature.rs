@@ -261,12 +261,16 @@ pub const X_OF_TWO: Parameter = Parameter::new(Role::X, SqlType::Float8).read(at
 pub const Y_CONTRIBUTION: Parameter = Parameter::new(Role::Y, SqlType::Contribution).read(at::Y);
 pub const X_CONTRIBUTION_OF_TWO: Parameter =
     Parameter::new(Role::X, SqlType::Contribution).read(at::X_OF_TWO);
+pub const X_ARRAY_OF_TWO: Parameter =
+    Parameter::new(Role::X, SqlType::Float8Array).read(at::X_OF_TWO);
 pub const YLO: Parameter = of_two(Role::YLo, 0);
 pub const YHI: Parameter = of_two(Role::YHi, 1);
 pub const XLO: Parameter = of_two(Role::XLo, 2);
 pub const XHI: Parameter = of_two(Role::XHi, 3);
 pub const PREDICATES: Parameter =
     Parameter::new(Role::Predicates, SqlType::AnyVariadic).read(at::PREDICATES);
+pub const XLO_ARRAY: Parameter = of_several(Role::XLo, 2);
+pub const XHI_ARRAY: Parameter = of_several(Role::XHi, 3);
 pub const LO: Parameter = Parameter::new(Role::Lo, SqlType::Float8).read(at::LO);
 pub const HI: Parameter = Parameter::new(Role::Hi, SqlType::Float8).read(at::HI);
 pub const BUCKETS: Parameter = Parameter::new(Role::Buckets, SqlType::Integer).read(at::BUCKETS);
@@ -285,6 +289,11 @@ pub const CONFIDENCE: Parameter = Parameter::new(Role::Confidence, SqlType::Floa
 /// A bound of one of two columns.
 const fn of_two(role: Role, bound: usize) -> Parameter {
     Parameter::new(role, SqlType::Float8).read(at::BOUNDS_OF_TWO[bound])
+}
+
+/// The same of each of several columns.
+const fn of_several(role: Role, bound: usize) -> Parameter {
+    Parameter::new(role, SqlType::Float8Array).read(at::BOUNDS_OF_TWO[bound])
 }
 
 /// The parameters of an aggregate, in the order of its SQL declaration.
@@ -505,6 +514,14 @@ impl Values {
         })
     }
 
+    /// The numbers of an array, if it is given and not NULL.
+    fn numbers(&self, role: Role) -> Option<&[Option<f64>]> {
+        match &self.0[role as usize] {
+            Some(Some(Value::Numbers(numbers))) => Some(&numbers.0),
+            _ => None,
+        }
+    }
+
     /// An integer, if it is given and neither NULL nor negative.
     fn count(&self, role: Role) -> Option<usize> {
         match &self.0[role as usize] {
@@ -543,9 +560,18 @@ impl Values {
     /// What a mechanism is made from.
     pub fn arguments(&self, input: Input) -> Arguments<'_> {
         let bounds = |lo, hi| self.number(lo).zip(self.number(hi));
+        let columns = [Role::XLo, Role::XHi].map(|role| self.numbers(role));
+        let columns = columns
+            .iter()
+            .any(Option::is_some)
+            .then(|| columns.map(Option::unwrap_or_default));
         Arguments {
             bounds: bounds(Role::Lo, Role::Hi).or(bounds(Role::YLo, Role::YHi)),
-            x_bounds: bounds(Role::XLo, Role::XHi),
+            x_bounds: match columns {
+                Some(_) => None,
+                None => bounds(Role::XLo, Role::XHi),
+            },
+            columns,
             epsilon: self.number(Role::Epsilon).flatten(),
             delta: self.number(Role::Delta),
             length: match input {

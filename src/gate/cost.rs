@@ -18,6 +18,8 @@ pub struct Call<'a> {
     pub bounds: Bounds,
     /// Of the second of two columns.
     pub x_bounds: Bounds,
+    /// Of several columns: the lower and the upper ones.
+    pub columns: Option<[&'a [Option<f64>]; 2]>,
     /// `None` where the mechanism has a budget of its own.
     pub epsilon: Option<f64>,
     pub delta: Option<f64>,
@@ -35,6 +37,7 @@ impl<'a> Call<'a> {
             aggregate,
             bounds: None,
             x_bounds: None,
+            columns: None,
             epsilon,
             delta: None,
             length: None,
@@ -87,6 +90,7 @@ pub fn of(call: &Call, accounting: Accounting) -> Checked<(Spent, String)> {
     let arguments = Arguments {
         bounds: call.bounds,
         x_bounds: call.x_bounds,
+        columns: call.columns,
         epsilon: call.epsilon,
         delta: call.delta.map(Some),
         length: call.length,

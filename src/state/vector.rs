@@ -1,6 +1,7 @@
 //! `dp_state` of rows that are vectors: a head of 64 bytes, then a sum for each position. It grows
 //! with the length of the vectors alone, and is updated in place.
 
+use dp_core::encoding::columns::{Columns, MOST_COLUMNS, sums_of};
 use dp_core::encoding::grid::Grid;
 use dp_core::encoding::sums::Totals;
 use dp_core::mechanism::vector::items::{LONGEST, Rows};
@@ -11,6 +12,9 @@ use crate::pg::varlena::{is_plain, length_word};
 
 /// Marks a state of vectors, and the version of its layout.
 const MAGIC: u32 = 0xd9_3a_5e_11;
+
+/// Words of 8 bytes in a grid.
+const GRID_WORDS: usize = 4;
 
 /// How the numbers of a row come, and how their sums are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +40,8 @@ pub enum Kind {
     LogRanks = 9,
     /// The same, around multiples of a step.
     StepRanks = 10,
+    /// Several columns; the grid of each, then sums of 16 bytes of their steps and of products of them.
+    Products = 11,
 }
 
 impl Kind {
@@ -43,7 +49,7 @@ impl Kind {
     #[inline(always)]
     fn words(self) -> usize {
         match self {
-            Self::Values => 2,
+            Self::Values | Self::Products => 2,
             _ => 1,
         }
     }
@@ -85,6 +91,7 @@ impl Layout {
             8 => Kind::LinearRanks,
             9 => Kind::LogRanks,
             10 => Kind::StepRanks,
+            11 => Kind::Products,
             _ => Kind::Values,
         }
     }
@@ -114,12 +121,44 @@ impl Layout {
     /// Whether there can be such rows: of forged bytes there may not.
     #[inline(always)]
     pub(super) fn is_possible(&self) -> bool {
-        self.length() <= LONGEST && matches!(self.kind, 1..=10)
+        self.length() <= LONGEST
+            && match self.kind {
+                1..=10 => true,
+                11 => {
+                    let columns = self.columns();
+                    columns <= MOST_COLUMNS && self.length() == sums_of(columns)
+                }
+                _ => false,
+            }
+    }
+
+    /// How many columns there are, of sums of products.
+    #[inline(always)]
+    pub fn columns(&self) -> usize {
+        self.most as usize
+    }
+
+    /// Words before the sums: of grids.
+    #[inline(always)]
+    fn words_of_grids(&self) -> usize {
+        match self.kind() {
+            Kind::Products => GRID_WORDS * self.columns(),
+            _ => 0,
+        }
     }
 
     #[inline(always)]
     fn words(&self) -> usize {
-        self.length() * self.kind().words()
+        self.words_of_grids() + self.length() * self.kind().words()
+    }
+
+    /// For rows of several columns.
+    pub fn of_columns(columns: &Columns) -> Self {
+        let rows = Rows {
+            length: sums_of(columns.count()),
+            most: columns.count(),
+        };
+        Self::new(Kind::Products, rows, Some(columns.mark()))
     }
 
     /// The bytes of a state with this layout.
@@ -201,6 +240,16 @@ impl<'a> VectorState<'a> {
         }
     }
 
+    /// One of several columns.
+    pub fn of_columns(columns: &Columns) -> Self {
+        let state = Self::new(Layout::of_columns(columns));
+        let grids = columns.grids().flat_map(|grid| grid.words());
+        for (word, of_grid) in state.words.iter_mut().zip(grids) {
+            *word = of_grid;
+        }
+        state
+    }
+
     pub fn into_datum(self) -> Datum {
         Datum::from(std::ptr::from_mut(self.head))
     }
@@ -241,7 +290,28 @@ impl<'a> VectorState<'a> {
     /// The sum of steps at each position, as two halves: see [`add_steps`].
     #[inline(always)]
     pub fn sums(&mut self) -> std::slice::ChunksExactMut<'_, u64> {
-        self.words.chunks_exact_mut(2)
+        self.grids_and_sums().1
+    }
+
+    /// The grid of each column, where there are several, and the sums.
+    #[inline(always)]
+    pub fn grids_and_sums(
+        &mut self,
+    ) -> (
+        impl Iterator<Item = Grid>,
+        std::slice::ChunksExactMut<'_, u64>,
+    ) {
+        let grids = self.head.layout.words_of_grids();
+        // There are as many words: it never falls back.
+        let (grids, sums) = match self.words.split_at_mut_checked(grids) {
+            Some((grids, sums)) => (&*grids, sums),
+            None => (&[][..], &mut [][..]),
+        };
+        let (grids, _) = grids.as_chunks::<GRID_WORDS>();
+        (
+            grids.iter().map(|words| Grid::of_words(*words)),
+            sums.chunks_exact_mut(2),
+        )
     }
 
     /// Takes in another part of the same group, whose layout is the same.
@@ -254,12 +324,17 @@ impl<'a> VectorState<'a> {
                 }
             }
             _ => {
-                let pairs = self.words.chunks_exact_mut(2);
-                for (into, from) in pairs.zip(other.words.chunks_exact(2)) {
+                let others = other.words_of_sums().chunks_exact(2);
+                for (into, from) in self.sums().zip(others) {
                     set(into, sum(into).wrapping_add(sum(from)));
                 }
             }
         }
+    }
+
+    fn words_of_sums(&self) -> &[u64] {
+        let grids = self.layout().words_of_grids();
+        self.words.get(grids..).unwrap_or_default()
     }
 
     /// What a mechanism releases.
@@ -269,7 +344,7 @@ impl<'a> VectorState<'a> {
             n: self.head.n,
             s: match self.layout().kind().words() {
                 1 => memory::vector(length, self.words.iter().map(|count| i128::from(*count))),
-                _ => memory::vector(length, self.words.chunks_exact(2).map(sum)),
+                _ => memory::vector(length, self.words_of_sums().chunks_exact(2).map(sum)),
             },
         }
     }

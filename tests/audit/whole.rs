@@ -150,6 +150,19 @@ const ALIKE: &[(&str, &str)] = &[
 const SLOPE: &str =
     "dp_regr_slope(floor(x / 2), x - 2 * floor(x / 2), 0, 1, 0, 1, {eps}, '{mech}')";
 const REGRESSION: &str = "dp_regr(x, x, 0, 1, 0, 1, {eps}, '{mech}')";
+const LINEAR: &str = "dp_linear_regression(x, ARRAY[x], 0, 1, ARRAY[0], ARRAY[1], {eps}, '{mech}')";
+/// The six sums of its release, as a row at the lower ends moves them: each up.
+const OF_LINEAR: &str = "(SELECT ARRAY[n, -n * x, -n * y, 2 * n * (x * x + xx) - n, 2 * n * (y * y + yy) - n, \
+    n * (x * y + slope * xx)] FROM (SELECT r.count AS n, 2 * r.x_means[1] - 1 AS x, 2 * r.y_mean - 1 AS y, \
+    (2 * r.x_stddevs[1]) ^ 2 AS xx, (2 * r.y_stddev) ^ 2 AS yy, r.coefficients[2] AS slope \
+    FROM (SELECT ({call}).*) r) s)";
+/// The least of them.
+const LEAST_OF_LINEAR: &str = "(SELECT ARRAY[least(n, -n * x, -n * y, 2 * n * (x * x + xx) - n, 2 * n * (y * y + yy) - n, \
+    n * (x * y + slope * xx))] FROM (SELECT r.count AS n, 2 * r.x_means[1] - 1 AS x, 2 * r.y_mean - 1 AS y, \
+    (2 * r.x_stddevs[1]) ^ 2 AS xx, (2 * r.y_stddev) ^ 2 AS yy, r.coefficients[2] AS slope \
+    FROM (SELECT ({call}).*) r) s)";
+/// The squares of their weights.
+const LINEAR_WEIGHTS: &[f64] = &[16.0, 9.0, 16.0, 4.0, 4.0, 16.0];
 /// The questions that a row at 1 answers with "yes", one at 0 with "no".
 const COUNTS: &str = "dp_counts_estimate({eps}, '{mech}', x > 0.5, x > 0.5, x > 0.5, x > 0.5)";
 const SUMS: &str = "dp_sums_estimate(ARRAY[x, x, x, x], 0, 1, {eps}, '{mech}')";
@@ -484,6 +497,21 @@ fn subjects() -> Vec<Subject> {
             SLOPE,
             NUMBER,
             CORNERS,
+        ),
+        two(
+            "dp_linear_regression",
+            "knorm",
+            Pure,
+            LINEAR,
+            LEAST_OF_LINEAR,
+            SPREAD,
+        ),
+        subject(
+            "dp_linear_regression",
+            "gaussian(mu={eps})",
+            Gaussian,
+            LINEAR,
+            vec![weighted(OF_LINEAR, SPREAD, LINEAR_WEIGHTS)],
         ),
         two(
             "dp_corr",
@@ -829,13 +857,14 @@ const OF_BINS: [&str; 7] = [
     "dp_cdf",
     "dp_clamped",
 ];
-const OF_COLUMNS: [&str; 6] = [
+const OF_COLUMNS: [&str; 7] = [
     "dp_counts",
     "dp_sums",
     "dp_means",
     "dp_covar_pop",
     "dp_regr_slope",
     "dp_corr",
+    "dp_linear_regression",
 ];
 
 #[test]

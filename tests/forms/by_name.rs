@@ -73,6 +73,37 @@ fn several_counts_and_sums_are_answered() {
     );
 }
 
+/// A regression of rows that are people: 900 of them have a number x.
+#[test]
+fn a_regression_is_answered() {
+    let mut world = world();
+    let call = "dp_linear_regression(2 * x - 3 * y + 1, ARRAY[x, y], -50, 250, ARRAY[0, 0], ARRAY[100, 8], $eps)";
+    let coefficients = "(SELECT ARRAY[c[1], c[2], c[3]] FROM (SELECT (r).coefficients AS c) s)";
+    assert_close(
+        &mut world,
+        &format!("SELECT {coefficients} FROM (SELECT {call} AS r FROM one) s"),
+        &[1.0, 2.0, -3.0],
+        0.5,
+    );
+    let count = |rest: &str| format!("SELECT ARRAY[({call}).count] FROM one {rest}");
+    assert_close(&mut world, &count(""), &[900.0], 3.0);
+    assert_close(&mut world, &count("WHERE k = 2 GROUP BY k"), &[200.0], 3.0);
+    // A listed group without anybody, and a filter that nobody passes.
+    assert_close(&mut world, &count("WHERE k = 4 GROUP BY k"), &[0.0], 3.0);
+    let filtered = call.replace("$eps)", "$eps) FILTER (WHERE y < 0)");
+    let filtered = format!("SELECT ARRAY[({filtered}).count] FROM one");
+    assert_close(&mut world, &filtered, &[0.0], 3.0);
+    // Of a row for each person of the other table.
+    let each = "FROM (SELECT id, avg(x) AS x, avg(y) AS y FROM many GROUP BY id) s";
+    let of_each = format!("SELECT ARRAY[({call}).count] {each}");
+    assert_close(&mut world, &of_each, &[900.0], 3.0);
+    let price = world.price(&format!("SELECT ({call}).r2 FROM one").replace("$eps", "0.3"));
+    assert!((price - 0.3).abs() < 1e-9, "{price}");
+    let named = call.replace("$eps", "0.3, 'knorm', 0.9");
+    let named = world.mechanisms(&format!("SELECT ({named}).r2 FROM one"));
+    assert!(named.contains("knorm"), "{named}");
+}
+
 /// A listed group without rows has numbers, too: noise around 0.
 #[test]
 fn several_numbers_of_listed_groups() {
@@ -221,18 +252,53 @@ fn what_has_no_answer_says_what_to_ask_instead() {
         ),
         (
             "dp_sums('{1,2}', 0, 10, 0.1, 'knorm(d=2)') FROM one",
-            "the first argument of dp_sums is no list of numbers",
+            "argument \"x\" of dp_sums is no list of numbers",
             "ARRAY[a, b, c]",
         ),
         (
             "dp_means(ARRAY[ARRAY[x], ARRAY[x]], 0, 10, 0.1, 'knorm(d=2)') FROM one",
-            "the first argument of dp_means is no list of numbers",
+            "argument \"x\" of dp_means is no list of numbers",
             "ARRAY[a, b, c]",
         ),
         (
             "dp_means(ARRAY[x, 1 / x], 10, 0, 0.1, 'knorm(d=2)') FROM one",
             "bounds of dp_means must be lo < hi, from -1e100 to 1e100",
             "lower bound first",
+        ),
+        (
+            "dp_linear_regression(y, ARRAY[x, k], 0, 8, ARRAY[0, 0], ARRAY[1, 1], 0.1) FROM many",
+            "dp_linear_regression needs one row for each person",
+            "GROUP BY person",
+        ),
+        (
+            "dp_linear_regression(y, ARRAY[x, k], 0, 8, ARRAY[0], ARRAY[1], 0.1) FROM one",
+            "dp_linear_regression is given 2 predictors, but not as many bounds",
+            "ARRAY[0, 18], ARRAY[200, 65]",
+        ),
+        (
+            "dp_linear_regression(y, ARRAY[x], 0, 8, ARRAY[0], ARRAY[1e200], 0.1) FROM one",
+            "bounds of dp_linear_regression must be from -1e100 to 1e100",
+            "narrower",
+        ),
+        (
+            "dp_linear_regression(y, ARRAY[x], 0, 8, ARRAY[x], ARRAY[1], 0.1) FROM one",
+            "argument \"xlo\" of dp_linear_regression is not a constant",
+            "Write a number",
+        ),
+        (
+            "dp_linear_regression(y, '{1}', 0, 8, ARRAY[0], ARRAY[1], 0.1) FROM one",
+            "argument \"x\" of dp_linear_regression is no list of numbers",
+            "ARRAY[a, b, c]",
+        ),
+        (
+            "dp_linear_regression(y, ARRAY[x], 8, 0, ARRAY[0], ARRAY[1], 0.1) FROM one",
+            "bounds of dp_linear_regression must be ylo < yhi",
+            "lower bound first",
+        ),
+        (
+            "dp_linear_regression(y, ARRAY[x], 0, 8, ARRAY[1], ARRAY[0], 0.1) FROM one",
+            "argument \"xhi\" must be greater than",
+            "the smaller first",
         ),
         (
             "dp_clamped(x, 0, 1, 0.1) FROM many",

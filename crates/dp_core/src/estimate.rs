@@ -17,6 +17,7 @@ use crate::mechanism::distinct::bitmap::{DistinctAnswer, DistinctMechanism, OfId
 use crate::mechanism::mean::answer::MeanAnswer;
 use crate::mechanism::mean::inputs::Mean;
 use crate::mechanism::quantile::estimate::QuantileEstimator;
+use crate::mechanism::regression::sums::Regression;
 use crate::mechanism::sum::inputs::SumMechanism;
 use crate::mechanism::variance::inputs::SomeVariance;
 use crate::mechanism::variance::moments::VarianceAnswer;
@@ -216,6 +217,25 @@ impl Factory<QuantileEstimator> for QuantileEstimatesOfPeople {
         let rows = registry::unit_of(arguments.mechanism).rows;
         Ok(Made {
             mechanism: Box::new(mechanism.of_persons(rows)),
+            spent,
+        })
+    }
+}
+
+/// What makes the mechanism of a call of `dp_linear_regression`.
+pub struct Regressions;
+
+impl Factory<Regression> for Regressions {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<Regression>, ParameterError> {
+        let Made { mechanism, spent } = registry::REGRESSION.make_chosen(arguments, overspent)?;
+        let miss = interval::miss(confidence)?;
+        Ok(Made {
+            mechanism: mechanism.missing(miss),
             spent,
         })
     }

@@ -20,19 +20,20 @@ use crate::mechanism::mean::parameters::{REPLACE, refuse_bounds, replaces_bounds
 use crate::mechanism::mean::pathological::{forbidden, is_pathological};
 use crate::mechanism::quantile::estimate::QuantileEstimator;
 use crate::mechanism::quantile::exponential::RankMechanism;
+use crate::mechanism::regression::sums::Regression;
 use crate::mechanism::sum::inputs::SumMechanism;
 use crate::mechanism::variance::inputs::SomeVariance;
 use crate::mechanism::vector::items::{LENGTH, Vector};
 use crate::mechanism::{
-    bivariate, bounds, cdf, clamped, count, distinct, histogram, keep, mean, quantile, sum,
-    variance, vector,
+    bivariate, bounds, cdf, clamped, count, distinct, histogram, keep, mean, quantile, regression,
+    sum, variance, vector,
 };
 use crate::privacy::cost::Cost;
 use crate::privacy::delta::Delta;
 use crate::privacy::gdp;
 use crate::request::arguments::{Arguments, MechanismArgument};
 use crate::request::budget::{epsilon_besides, replaces_epsilon};
-use crate::request::checked::{CallDelta, CallEpsilon, Overspent, Request};
+use crate::request::checked::{CallDelta, CallEpsilon, Overspent, Request, column_bounds};
 use crate::request::choice::{self, Choice, Known};
 use crate::request::parameter::Parameter;
 use crate::request::unit::{self, Unit};
@@ -128,6 +129,12 @@ pub static CORRELATION: Registry<PairMechanism> = Registry {
         bivariate::correlation_laplace::ENTRY,
         bivariate::correlation_gaussian::ENTRY,
     ],
+};
+
+/// The mechanisms of regressions with several predictors.
+pub static REGRESSION: Registry<Regression> = Registry {
+    aggregate: "dp_linear_regression",
+    entries: &[regression::knorm::ENTRY, regression::gaussian::ENTRY],
 };
 
 /// The mechanisms of numbers of distinct ids. An answer may be negative.
@@ -301,6 +308,7 @@ pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, Par
         "dp_covar_pop" => of(&COVARIANCE, arguments),
         "dp_regr_slope" | "dp_regr_intercept" => of(&SLOPE, arguments),
         "dp_corr" | "dp_regr" => of(&CORRELATION, arguments),
+        "dp_linear_regression" => of(&REGRESSION, arguments),
         _ => return None,
     })
 }
@@ -343,6 +351,7 @@ pub fn shown_above(aggregate: &str, mechanism: &str, delta: f64) -> Result<f64, 
     let request = Request {
         bounds: None,
         x_bounds: None,
+        columns: &[],
         call_epsilon: None,
         call_delta: None,
         ranks: None,
@@ -480,6 +489,7 @@ pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
     let kept = kept.chain(VARIANCE.infos());
     let pairs = COVARIANCE.infos().chain(SLOPE.infos());
     let kept = kept.chain(pairs).chain(CORRELATION.infos());
+    let kept = kept.chain(REGRESSION.infos());
     let kept = kept.chain(DISTINCT.infos());
     let found = BOUNDS.infos().chain(CLAMPED.infos());
     let ranks = QUANTILE.infos().chain(MEDIAN.infos());
@@ -538,6 +548,7 @@ impl<M: ?Sized + 'static> Registry<M> {
             }
             Some((lo, hi)) => Some(match arguments.x_bounds {
                 Some(_) => Bounds::named(["ylo", "yhi"], lo, hi)?,
+                None if arguments.columns.is_some() => Bounds::named(["ylo", "yhi"], lo, hi)?,
                 None => Bounds::new(lo, hi)?,
             }),
             None => None,
@@ -545,6 +556,7 @@ impl<M: ?Sized + 'static> Registry<M> {
         let x_bounds = arguments.x_bounds;
         let x_bounds = x_bounds.map(|(lo, hi)| Bounds::named(["xlo", "xhi"], lo, hi));
         let x_bounds = x_bounds.transpose()?;
+        let columns = arguments.columns.map(column_bounds).transpose()?;
         let own_budget = matches!(&chosen, Ok((_, choice)) if replaces_epsilon(choice));
         let epsilon = match arguments.epsilon {
             None if own_budget => None,
@@ -557,6 +569,7 @@ impl<M: ?Sized + 'static> Registry<M> {
         let request = Request {
             bounds,
             x_bounds,
+            columns: columns.as_deref().unwrap_or_default(),
             call_epsilon: epsilon,
             call_delta: delta.map(CallDelta::new),
             ranks: arguments.ranks,

@@ -123,6 +123,8 @@ pub enum Reads {
     Questions,
     /// Several numbers of each, where a row is a person.
     Vectors,
+    /// The same, and one that they may explain.
+    Columns,
 }
 
 /// An aggregate of ours, called by name.
@@ -133,6 +135,8 @@ pub struct Own {
     pub arguments: Vec<(Role, f64)>,
     /// Which quantiles, of an aggregate that answers several.
     pub quantiles: Option<Vec<Option<f64>>>,
+    /// The lower and the upper bounds of several columns.
+    pub columns: [Vec<Option<f64>>; 2],
     pub mechanism: Option<String>,
 }
 

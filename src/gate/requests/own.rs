@@ -15,7 +15,7 @@ use crate::pg::fmgr::float8;
 use crate::pg::tree::{self, Ref};
 use crate::types::mechanism;
 
-const TAKEN: [(&str, Reads); 30] = [
+const TAKEN: [(&str, Reads); 31] = [
     ("dp_mean", Reads::Numbers),
     ("dp_mean_and_count", Reads::Numbers),
     ("dp_mean_estimate", Reads::Numbers),
@@ -44,6 +44,7 @@ const TAKEN: [(&str, Reads); 30] = [
     ("dp_covar_pop", Reads::Numbers),
     ("dp_corr", Reads::Numbers),
     ("dp_regr", Reads::Numbers),
+    ("dp_linear_regression", Reads::Columns),
     ("dp_regr_slope", Reads::Numbers),
     ("dp_regr_intercept", Reads::Numbers),
 ];
@@ -72,6 +73,7 @@ pub fn own<'t>(
         reads,
         arguments: Vec::new(),
         quantiles: None,
+        columns: [const { Vec::new() }; 2],
         mechanism: None,
     };
     let mut x = None;
@@ -99,7 +101,7 @@ pub fn own<'t>(
                     "Ask yes/no questions, as in age > 40; cast a NULL to boolean.",
                 ));
             }
-            Role::X if reads == Reads::Vectors => {
+            Role::X if matches!(reads, Reads::Vectors | Reads::Columns) => {
                 let elements = elements(*argument, name)?.into_iter();
                 let numbers = elements.map(|element| number(block, element));
                 asked.several = numbers.collect::<Checked<_>>()?;
@@ -122,6 +124,7 @@ pub fn own<'t>(
     }
     own.check(block, &asked, without_bounds)?;
     match own.between(Role::XLo, Role::XHi)? {
+        _ if reads == Reads::Columns => asked.bounds = own.between(Role::YLo, Role::YHi)?,
         Some(bounds) => {
             asked.bounds = own.between(Role::YLo, Role::YHi)?;
             asked.x = x.map(|argument| Numbers { argument, bounds });
@@ -141,20 +144,9 @@ impl Own {
         match role {
             // SAFETY: the signature says that the argument is a dp_mechanism.
             Role::Mechanism => self.mechanism = Some(unsafe { mechanism::text_of(value) }),
-            Role::Quantiles => {
-                // SAFETY: the signature says that it is a float8[], and the constant lives as long as the query.
-                let quantiles = unsafe { row_of_numbers(value, MOST + 1) };
-                self.quantiles = Some(quantiles.ok_or_else(|| {
-                    Reason::with_hint(
-                        format!(
-                            "argument \"{}\" of {} has several dimensions",
-                            role.name(),
-                            self.name
-                        ),
-                        "Write the numbers in one row: ARRAY[0.25, 0.5, 0.75].",
-                    )
-                })?);
-            }
+            Role::Quantiles => self.quantiles = Some(self.row(role, value)?),
+            Role::XLo if self.reads == Reads::Columns => self.columns[0] = self.row(role, value)?,
+            Role::XHi if self.reads == Reads::Columns => self.columns[1] = self.row(role, value)?,
             Role::Buckets | Role::Points => {
                 let value = f64::from(value.value() as i32);
                 self.arguments.push((role, value));
@@ -162,6 +154,22 @@ impl Own {
             _ => self.arguments.push((role, float8(value))),
         }
         Ok(())
+    }
+
+    /// The numbers of a public argument that is an array.
+    fn row(&self, role: Role, value: Datum) -> Checked<Vec<Option<f64>>> {
+        // SAFETY: the signature says that it is a float8[], and the constant lives as long as the query.
+        let numbers = unsafe { row_of_numbers(value, MOST + 1) };
+        numbers.ok_or_else(|| {
+            Reason::with_hint(
+                format!(
+                    "argument \"{}\" of {} has several dimensions",
+                    role.name(),
+                    self.name
+                ),
+                "Write the numbers in one row: ARRAY[0.25, 0.5, 0.75].",
+            )
+        })
     }
 
     /// Refuses what has no answer here.
@@ -191,6 +199,12 @@ impl Own {
                  about a row for each person: FROM (SELECT person, avg(a) AS a, avg(b) AS b FROM ... GROUP BY person) \
                  AS s.",
             )),
+            Reads::Columns if !is_row => Err(Reason::with_hint(
+                format!("{name} needs one row for each person"),
+                "Ask about a row for each person: FROM (SELECT person, avg(y) AS y, avg(a) AS a, avg(b) AS b FROM ... \
+                 GROUP BY person) AS s.",
+            )),
+            Reads::Columns => self.check_columns(asked.several.len()),
             Reads::Questions if !is_row && self.rows_of(block)? > 1 => Err(Reason::with_hint(
                 format!("{name} counts people, but the policy counts several rows of a person"),
                 format!(
@@ -230,6 +244,27 @@ impl Own {
         }
     }
 
+    /// Refuses bounds of another number of columns, or too large ones.
+    fn check_columns(&self, length: usize) -> Checked<()> {
+        let is_large = |bound: &Option<f64>| bound.is_some_and(|bound| bound.abs() > LARGEST);
+        if self.columns.iter().flatten().any(is_large) {
+            return Err(Reason::with_hint(
+                format!("bounds of {} must be from -1e100 to 1e100", self.name),
+                "Give narrower bounds: what most values lie between.",
+            ));
+        }
+        if self.columns.iter().any(|bounds| bounds.len() != length) {
+            return Err(Reason::with_hint(
+                format!(
+                    "{} is given {length} predictors, but not as many bounds in \"xlo\" and \"xhi\"",
+                    self.name
+                ),
+                "Give a lower and an upper bound for each, as in ARRAY[0, 18], ARRAY[200, 65].",
+            ));
+        }
+        Ok(())
+    }
+
     /// The bounds that two arguments say.
     fn between(&self, lo: Role, hi: Role) -> Checked<Option<(f64, f64)>> {
         match (self.value(lo), self.value(hi)) {
@@ -265,7 +300,7 @@ fn elements<'t>(array: Ref<'t, Node>, name: &str) -> Checked<Vec<Ref<'t, Node>>>
     let written = written.filter(|written| !written.multidims());
     let written = written.ok_or_else(|| {
         Reason::with_hint(
-            format!("the first argument of {name} is no list of numbers"),
+            format!("argument \"x\" of {name} is no list of numbers"),
             "Write it out, as in ARRAY[a, b, c].",
         )
     })?;

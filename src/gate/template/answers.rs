@@ -508,6 +508,7 @@ impl<'t> Template<'_, 't> {
                         self.write_numbers(own.name, asked, &terms)
                     }
                     Reads::Questions | Reads::Vectors => self.write_own_several(asked, own, &terms),
+                    Reads::Columns => self.write_regression(asked, own, &terms),
                 }
             }
         }

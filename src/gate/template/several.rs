@@ -6,6 +6,11 @@ use crate::gate::requests::asked::{Asked, Own, Reads};
 use crate::gate::template::answers::Terms;
 use crate::gate::template::{Level, Template, filtered, float, own_column};
 
+/// An array of values.
+fn array(values: &[String], element: &str) -> String {
+    format!("ARRAY[{}]::pg_catalog.{element}[]", values.join(", "))
+}
+
 /// A call of one of them.
 pub(super) struct Several<'a> {
     pub aggregate: &'a str,
@@ -57,6 +62,16 @@ impl<'t> Template<'_, 't> {
         element: &str,
         condition: Option<String>,
     ) -> (String, String) {
+        let (values, filter) = self.values_of_rows(values, condition);
+        (array(&values, element), filter)
+    }
+
+    /// The values themselves.
+    fn values_of_rows(
+        &mut self,
+        values: Vec<String>,
+        condition: Option<String>,
+    ) -> (Vec<String>, String) {
         let below = |template: &mut Self, value: String| match template.level {
             Level::RowBelow => template.column(value),
             _ => value,
@@ -67,10 +82,53 @@ impl<'t> Template<'_, 't> {
         let is_there = matches!(self.level, Level::RowBelow).then(|| "b.u IS NOT NULL".to_owned());
         let conditions: Vec<_> = condition.into_iter().chain(is_there).collect();
         let filter = (!conditions.is_empty()).then(|| conditions.join(" AND "));
-        (
-            format!("ARRAY[{}]::pg_catalog.{element}[]", values.join(", ")),
-            filtered(filter),
-        )
+        (values, filtered(filter))
+    }
+
+    /// A regression of rows that are a person each.
+    pub(super) fn write_regression(
+        &mut self,
+        asked: &Asked<'t>,
+        own: &Own,
+        terms: &Terms,
+    ) -> Checked<usize> {
+        let mechanism = self.mechanism(own.name, terms.mechanism.as_deref(), terms.rows)?;
+        let bounds = asked.bounds.map(|(lo, hi)| (Some(lo), Some(hi)));
+        let [lo, hi] = &own.columns;
+        self.charge(&cost::Call {
+            bounds,
+            columns: Some([lo, hi]),
+            ..cost::Call::of(own.name, terms.epsilon, &mechanism)
+        })?;
+        let filter = self.filter(asked);
+        let values = asked.argument.iter().chain(&asked.several);
+        let values: Vec<_> = values
+            .map(|value| format!("${}", self.parameter(*value)))
+            .collect();
+        let (values, filter) = self.values_of_rows(values, filter);
+        let [y, x @ ..] = values.as_slice() else {
+            return Err("a regression has no columns".into());
+        };
+        let numbers = |bounds: &[Option<f64>]| {
+            let bounds = bounds.iter().copied().flatten().map(float);
+            array(&bounds.collect::<Vec<_>>(), "float8")
+        };
+        let (ylo, yhi) = asked.bounds.ok_or("a regression has no bounds")?;
+        let arguments = [
+            y.clone(),
+            array(x, "float8"),
+            float(ylo),
+            float(yhi),
+            numbers(lo),
+            numbers(hi),
+            self.budget(terms.epsilon, &mechanism),
+        ];
+        let arguments = arguments.into_iter().chain(terms.confidence.map(float));
+        let arguments = arguments.collect::<Vec<_>>().join(", ");
+        let call = format!("{}.{}({arguments}){filter}", self.schema, own.name);
+        self.answers.push(call);
+        self.outputs.push(own_column(self.answers.len()));
+        Ok(self.outputs.len() - 1)
     }
 
     /// What people contribute to several counts, as numbers from 0 to 1. Who has nothing to count is no row of the release,

@@ -158,6 +158,23 @@ impl Grid {
         grid
     }
 
+    /// Its numbers, to be kept in memory.
+    pub fn words(&self) -> [u64; 4] {
+        [self.lo, self.hi, self.origin, self.scale].map(f64::to_bits)
+    }
+
+    /// The grid of such numbers. Of any others it is one too, and what it maps rows to has the same limits.
+    #[inline(always)]
+    pub fn of_words(words: [u64; 4]) -> Self {
+        let [lo, hi, origin, scale] = words.map(f64::from_bits);
+        Self {
+            lo,
+            hi,
+            origin,
+            scale,
+        }
+    }
+
     /// The lower bound.
     pub fn lo(&self) -> f64 {
         self.lo

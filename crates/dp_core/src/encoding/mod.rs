@@ -4,6 +4,7 @@
 pub mod bitmap;
 pub mod buckets;
 pub mod cells;
+pub mod columns;
 pub mod contribution;
 pub mod grid;
 pub mod groups;

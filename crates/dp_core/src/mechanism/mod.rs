@@ -14,6 +14,7 @@ pub mod histogram;
 pub mod keep;
 pub mod mean;
 pub mod quantile;
+pub mod regression;
 pub mod sum;
 pub mod variance;
 pub mod vector;

@@ -20,6 +20,8 @@ pub struct Arguments<'a> {
     pub bounds: Option<(Option<f64>, Option<f64>)>,
     /// Those of the column `x` where there are two, and the others are of `y`.
     pub x_bounds: Option<(Option<f64>, Option<f64>)>,
+    /// Those of several columns `x`: the lower ones and the upper ones, of no elements where they are NULL.
+    pub columns: Option<[&'a [Option<f64>]; 2]>,
     /// Which quantiles; `None` where the aggregate has no such argument.
     pub ranks: Option<Ranks<'a>>,
     /// The argument `eps`.

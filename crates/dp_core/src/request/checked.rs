@@ -1,5 +1,6 @@
 //! The public parameters of a call, checked.
 
+use crate::encoding::columns::{Columns, MOST_PREDICTORS};
 use crate::encoding::grid::Bounds;
 use crate::error::ParameterError;
 use crate::privacy::delta::Delta;
@@ -63,6 +64,8 @@ pub struct Request<'a> {
     pub(crate) bounds: Option<Bounds>,
     /// Those of the column `x` where there are two.
     pub(crate) x_bounds: Option<Bounds>,
+    /// Those of several columns `x`; of none where there is no such argument.
+    pub(crate) columns: &'a [Bounds],
     /// `None` where the mechanism's own parameters say what one release may spend.
     pub(crate) call_epsilon: Option<CallEpsilon>,
     /// `None` where the aggregate takes no delta.
@@ -105,6 +108,36 @@ impl Request<'_> {
             )
         })
     }
+
+    /// The columns of a regression.
+    pub(crate) fn columns(&self) -> Result<Columns, ParameterError> {
+        Ok(Columns::new(self.columns, self.bounds()?))
+    }
+}
+
+/// The bounds of several columns `x`.
+///
+/// # Errors
+/// None, too many, not as many lower as upper ones, or some that [`Bounds::new`] refuses.
+pub(crate) fn column_bounds([lo, hi]: [&[Option<f64>]; 2]) -> Result<Vec<Bounds>, ParameterError> {
+    if !(1..=MOST_PREDICTORS).contains(&lo.len()) {
+        return Err(ParameterError::new(
+            "xlo",
+            format!("must have 1 to {MOST_PREDICTORS} numbers: one for each predictor"),
+            "Give the bounds of the predictors in the order of x, as in ARRAY[0, 18], ARRAY[200, 65].",
+        ));
+    }
+    if lo.len() != hi.len() {
+        return Err(ParameterError::new(
+            "xhi",
+            "must have as many numbers as argument \"xlo\"",
+            "Give a lower and an upper bound for each predictor, in the order of x.",
+        ));
+    }
+    let pairs = lo.iter().zip(hi);
+    pairs
+        .map(|(lo, hi)| Bounds::named(["xlo", "xhi"], *lo, *hi))
+        .collect()
 }
 
 /// How many times its budget a mechanism may spend: once, but in tests.

@@ -282,6 +282,7 @@ mod tests {
                 let request = Request {
                     bounds: None,
                     x_bounds: None,
+                    columns: &[],
                     call_epsilon: Some(CallEpsilon::new(Some(eps)).unwrap()),
                     call_delta: None,
                     ranks: None,

@@ -46,6 +46,7 @@ mod quantile;
 mod quantile_estimate;
 #[cfg(feature = "testing")]
 mod quantile_rising;
+mod regression;
 mod samplers;
 #[cfg(feature = "testing")]
 mod shares;

@@ -455,6 +455,14 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
             "dp_covar_pop" => registry::COVARIANCE.build(&of_two(&arguments)).is_ok(),
             "dp_regr_slope" => registry::SLOPE.build(&of_two(&arguments)).is_ok(),
             "dp_corr" => registry::CORRELATION.build(&of_two(&arguments)).is_ok(),
+            "dp_linear_regression" => {
+                let columns = Some([&[Some(0.0)][..], &[Some(1.0)]]);
+                let arguments = Arguments {
+                    columns,
+                    ..arguments
+                };
+                registry::REGRESSION.build(&arguments).is_ok()
+            }
             "dp_count_distinct" => registry::DISTINCT.build(&unbounded(&arguments)).is_ok(),
             "dp_means" => registry::MEANS.build(&arguments).is_ok(),
             "dp_histogram" => registry::HISTOGRAM

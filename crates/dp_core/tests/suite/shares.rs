@@ -6,6 +6,7 @@ use std::fmt::Debug;
 
 use dp_core::encoding::bitmap::Occupied;
 use dp_core::encoding::cells::CellCounts;
+use dp_core::encoding::columns::totals_of;
 use dp_core::encoding::log_bins::{BinSums, Limits, OctaveCounts};
 use dp_core::encoding::pairs::PairMoments;
 use dp_core::encoding::sums::{Moments, Sums, Totals};
@@ -21,8 +22,8 @@ use dp_core::privacy::cost::Loss;
 use dp_core::random::Generator;
 use dp_core::registry::{
     BOUNDS, CDF, CLAMPED, CORRELATION, COUNT, COUNTS, COVARIANCE, DISTINCT, Factory, HISTOGRAM,
-    KEEP, MEAN, MEANS, MEDIAN, QUANTILE, QUANTILES, Registry, SLOPE, SUM, SUMS, VARIANCE, catalog,
-    parse,
+    KEEP, MEAN, MEANS, MEDIAN, QUANTILE, QUANTILES, REGRESSION, Registry, SLOPE, SUM, SUMS,
+    VARIANCE, catalog, parse,
 };
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::request::checked::Overspent;
@@ -107,6 +108,7 @@ fn of_variance(variance: &SomeVariance) -> String {
 struct Call<'a> {
     bounds: bool,
     x_bounds: bool,
+    columns: bool,
     length: Option<usize>,
     ranks: Option<Ranks<'a>>,
 }
@@ -150,6 +152,10 @@ fn families() -> Vec<Family<'static>> {
         x_bounds: true,
         ..bounds
     };
+    let several = Call {
+        columns: true,
+        ..bounds
+    };
     let cut = Call {
         length: Some(20),
         ..bounds
@@ -172,6 +178,9 @@ fn families() -> Vec<Family<'static>> {
         family(&COVARIANCE, pair, pairs),
         family(&SLOPE, pair, pairs),
         family(&CORRELATION, pair, pairs),
+        family(&REGRESSION, several, |regression| {
+            told(regression, &totals_of(2, [[1u64 << 20, 1 << 22]; 40]))
+        }),
         family(&DISTINCT, none, |distinct| {
             told(distinct, &Occupied { bits: 40 })
         }),
@@ -219,6 +228,7 @@ impl Family<'_> {
         let mut arguments = Arguments {
             bounds: bounds(self.call.bounds),
             x_bounds: bounds(self.call.x_bounds),
+            columns: self.call.columns.then_some([&[Some(0.0)], &[Some(1.0)]]),
             ranks: self.call.ranks,
             epsilon,
             delta: (self.aggregate == "dp_keep").then_some(Some(1e-3)),
