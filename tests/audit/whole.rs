@@ -156,9 +156,10 @@ const OF_LINEAR: &str = "(SELECT ARRAY[n, -n * x, -n * y, 2 * n * (x * x + xx) -
     n * (x * y + slope * xx)] FROM (SELECT r.count AS n, 2 * r.x_means[1] - 1 AS x, 2 * r.y_mean - 1 AS y, \
     (2 * r.x_stddevs[1]) ^ 2 AS xx, (2 * r.y_stddev) ^ 2 AS yy, r.coefficients[2] AS slope \
     FROM (SELECT ({call}).*) r) s)";
-/// The least of them.
-const LEAST_OF_LINEAR: &str = "(SELECT ARRAY[least(n, -n * x, -n * y, 2 * n * (x * x + xx) - n, 2 * n * (y * y + yy) - n, \
-    n * (x * y + slope * xx))] FROM (SELECT r.count AS n, 2 * r.x_means[1] - 1 AS x, 2 * r.y_mean - 1 AS y, \
+/// That which is farthest from what it is of the rows of `spread`, as noise in the shape of a cube is likely to the farthest.
+const FARTHEST_OF_LINEAR: &str = "(SELECT ARRAY[(SELECT off FROM unnest(ARRAY[n - 120, -n * x, -n * y, \
+    2 * n * (x * x + xx) - n - 40, 2 * n * (y * y + yy) - n - 40, n * (x * y + slope * xx) - 80]) off \
+    ORDER BY abs(off) DESC LIMIT 1)] FROM (SELECT r.count AS n, 2 * r.x_means[1] - 1 AS x, 2 * r.y_mean - 1 AS y, \
     (2 * r.x_stddevs[1]) ^ 2 AS xx, (2 * r.y_stddev) ^ 2 AS yy, r.coefficients[2] AS slope \
     FROM (SELECT ({call}).*) r) s)";
 /// The squares of their weights.
@@ -503,7 +504,7 @@ fn subjects() -> Vec<Subject> {
             "knorm",
             Pure,
             LINEAR,
-            LEAST_OF_LINEAR,
+            FARTHEST_OF_LINEAR,
             SPREAD,
         ),
         subject(

@@ -230,7 +230,7 @@ const LINES: &[Line] = &[
     ("dp_regr", "x, x, 0, {hi}, 0, 99, {eps}", Pairs, Noise, &[]),
     ("dp_regr", "x, x, 0, {hi}, 0, 99, NULL, 'gaussian(mu=1000)'", Pairs, Noise, &[("round(({}).count)", "count(x){after}")]),
     ("dp_linear_regression", "x, ARRAY[x, 1], 0, {hi}, ARRAY[0, 0], ARRAY[99, 2], {eps}", Vector, Noise, &[]),
-    ("dp_linear_regression", "x, ARRAY[x, x * x], 0, {hi}, ARRAY[0, 0], ARRAY[99, 9801], {eps}, 'knorm'", Vector, Noise, &[]),
+    ("dp_linear_regression", "x, ARRAY[x, -x], 0, {hi}, ARRAY[0, -9], ARRAY[99, 0], {eps}, 'knorm'", Vector, Noise, &[]),
     ("dp_linear_regression", "x, ARRAY[x], 0, {hi}, ARRAY[0], ARRAY[99], NULL, 'gaussian(mu=1000)', 0.9", Vector, Noise, &[("round(({}).count)", "count(x){after}")]),
     ("dp_count_distinct", "floor(x / 100), {eps}", Ids, Noise, &[("{}", "count(DISTINCT floor(x / 100)){after}")]),
     ("dp_count_distinct", "round(x), {eps}, 'bitmap(bits=1024, values=3)'", Ids, Noise, &[]),
