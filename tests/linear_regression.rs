@@ -129,15 +129,9 @@ fn stored_arrays_are_read() {
 #[test]
 fn bounds_are_public() {
     let (_database, mut client) = prepared();
-    for (bounds, message) in [
-        (
-            "ARRAY[a, 0]::float8[], '{10, 8}'",
-            "argument \"xlo\" of dp_linear_regression may depend on rows",
-        ),
-        (
-            "'{0, 0}', ARRAY[10, b]::float8[]",
-            "argument \"xhi\" of dp_linear_regression may depend on rows",
-        ),
+    for (bounds, argument) in [
+        ("ARRAY[a, 0]::float8[], '{10, 8}'", "xlo"),
+        ("'{0, 0}', ARRAY[10, b]::float8[]", "xhi"),
     ] {
         for from in ["t", "t WHERE false"] {
             let error = refused(
@@ -146,12 +140,9 @@ fn bounds_are_public() {
                     "SELECT dp_linear_regression(y, ARRAY[a, b], -10, 30, {bounds}, 1) FROM {from}"
                 ),
             );
-            assert!(
-                error.message().starts_with(&message[..12]),
-                "{}",
-                error.message()
-            );
-            assert_eq!(error.code().code(), "22023", "{}", error.message());
+            let named = format!("argument \"{argument}\"");
+            assert!(error.message.contains(&named), "{error:?}");
+            assert_eq!(error.code, "22023", "{error:?}");
         }
     }
     // Of a parameter, and of a query of its own.

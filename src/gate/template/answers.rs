@@ -21,7 +21,7 @@ pub(super) struct Terms<'a> {
     pub mechanism: Option<String>,
     buckets: Option<f64>,
     ranks: Option<Ranks<'a>>,
-    confidence: Option<f64>,
+    pub(super) confidence: Option<f64>,
     /// The most rows of a person.
     pub rows: u32,
 }
