@@ -44,13 +44,21 @@ pub fn attempt<R>(work: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
+/// Whether what unwinds is the ERROR of a cancel, or of a timeout.
+pub fn is_cancel(payload: &(dyn Any + Send)) -> bool {
+    match payload.downcast_ref::<CaughtError>() {
+        Some(CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)) => {
+            report.sql_error_code() == PgSqlErrorCode::ERRCODE_QUERY_CANCELED
+        }
+        _ => false,
+    }
+}
+
 /// Whether what unwinds is an ERROR that nobody asked for.
 fn is_dropped(payload: &(dyn Any + Send)) -> bool {
     match payload.downcast_ref::<CaughtError>() {
-        Some(CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)) => {
-            report.sql_error_code() != PgSqlErrorCode::ERRCODE_QUERY_CANCELED
-        }
         Some(CaughtError::RustPanic { .. }) => false,
+        Some(_) => !is_cancel(payload),
         None => payload.is::<ErrorReport>() || payload.is::<ErrorReportWithLevel>(),
     }
 }

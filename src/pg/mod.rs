@@ -18,6 +18,7 @@ pub mod hash;
 pub mod kept;
 pub mod memory;
 pub mod nodes;
+pub mod padding;
 pub mod planning;
 pub mod procedure;
 pub mod salt;

@@ -1,6 +1,7 @@
 //! The settings of the extension.
 
 use std::ffi::{CStr, CString};
+use std::time::Duration;
 
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum, pg_sys};
 
@@ -77,6 +78,14 @@ pub fn reuses() -> bool {
     REUSE.get()
 }
 
+/// In milliseconds; 0 is off.
+static ANSWER_AFTER: GucSetting<i32> = GucSetting::<i32>::new(0);
+
+/// At which multiples of a time, after its rows began to be read, an answer is handed out; zero: as soon as it is there.
+pub fn answer_after() -> Duration {
+    Duration::from_millis(u64::try_from(ANSWER_AFTER.get()).unwrap_or(0))
+}
+
 #[cfg(feature = "testing")]
 static CLOCK_AHEAD: GucSetting<i32> = GucSetting::<i32>::new(0);
 
@@ -149,6 +158,16 @@ pub fn define() {
         &REUSE,
         GucContext::Userset,
         GucFlags::default(),
+    );
+    GucRegistry::define_int_guc(
+        c"dp_mean.answer_after",
+        c"Hands out a new answer about a protected table, or its error, at a multiple of this time after its rows began to be read.",
+        c"So how long it took tells less of the rows. 0 hands it out at once.",
+        &ANSWER_AFTER,
+        0,
+        3_600_000,
+        GucContext::Suset,
+        GucFlags::UNIT_MS,
     );
     #[cfg(feature = "testing")]
     GucRegistry::define_int_guc(

@@ -19,6 +19,7 @@ mod questions;
 mod random;
 mod relations;
 mod roles;
+mod times;
 
 use std::sync::{Arc, Mutex};
 

@@ -17,6 +17,7 @@ use crate::ledger::{charge as ledger, session};
 use crate::pg::counters::{Event, count};
 use crate::pg::execution::{self, Active, AsRole, Memory, Running, Settings, Started, Uncounted};
 use crate::pg::fmgr::{Call, sql_function};
+use crate::pg::padding::padded;
 use crate::pg::set::Rows;
 use crate::pg::settings;
 use crate::pg::tree::{self, Parameters, Ref};
@@ -116,14 +117,17 @@ fn run<'t>(
         ledger::charge(&request)?;
     }
     count(Event::Query);
-    if let Some(remote) = &mut remote {
-        remote.read();
-    }
-    let running = Running::begin();
-    started.run();
-    drop(running);
-    drop(remote);
-    drop(settings);
+    // From here on rows are read. Before the answer is kept, so that nobody else learns of it earlier.
+    padded(settings::answer_after(), || {
+        if let Some(remote) = &mut remote {
+            remote.read();
+        }
+        let running = Running::begin();
+        started.run();
+        drop(running);
+        drop(remote);
+        drop(settings);
+    });
     if let Some(kept) = kept
         && let Some(bytes) = rows.bytes(store::MOST_BYTES)
     {
