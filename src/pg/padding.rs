@@ -1,5 +1,4 @@
-//! Work whose end is told at fixed times alone: at a multiple of a time after it began, whether it ended well or by an
-//! ERROR.
+//! Work that seems to end at fixed times alone: at a multiple of a time after it began, with an answer or with an ERROR.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
