@@ -100,6 +100,21 @@ COMMENT ON FUNCTION dp_declare(regclass, text, float8, float8) IS
     'owner. '
     'Errors: 22023, 42501.';
 
+CREATE FUNCTION dp_declare(relation regclass, column_name text, lo text, hi text) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_column_texts' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION dp_declare(regclass, text, text, text) IS
+    'Declares the first and the last day or time of a column of type date, timestamp or timestamptz of a protected '
+    'table as public: min and max of the column are answered by them, whatever the rows are, and cost nothing. They '
+    'leave out no row. Of a column of numbers it declares public bounds. NULL for both takes them away. They must not '
+    'be looked up in the table. lo <= hi, in the years 1 to 9999. By its owner. '
+    'Errors: 22023, 42501, and those of the type of the column.';
+
+CREATE FUNCTION dp_declare(relation regclass, column_name text, lo timestamptz, hi timestamptz) RETURNS void
+    AS 'MODULE_PATHNAME', 'dp_column_moments' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION dp_declare(regclass, text, timestamptz, timestamptz) IS
+    'Declares the first and the last day or time of a column of a protected table as public, as by their texts. Of a '
+    'column without a time zone they are those of the zone of the session. By its owner. Errors: 22023, 42501.';
+
 CREATE FUNCTION dp_declare(relation regclass, column_name text, allowed_values text[]) RETURNS void
     AS 'MODULE_PATHNAME', 'dp_column_values' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION dp_declare(regclass, text, text[]) IS

@@ -60,6 +60,8 @@ const GATE: &[&str] = &[
     CHECK,
     "dp_declare(regclass,text,double precision,double precision)",
     "dp_declare(regclass,text,text[])",
+    "dp_declare(regclass,text,text,text)",
+    "dp_declare(regclass,text,timestamp with time zone,timestamp with time zone)",
     "dp_cost(text,double precision)",
     "dp_disallow(regclass,regrole)",
     "dp_protect(regclass,text,text,integer,integer,double precision,double precision,boolean,interval,integer,text,\

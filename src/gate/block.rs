@@ -358,6 +358,13 @@ impl<'t> Block<'t> {
         expression::range(node, &bounds)
     }
 
+    /// The first and the last day or time of a column, where they are public.
+    pub fn ends(&self, node: Ref<'t, Node>) -> Option<(i64, i64)> {
+        let column = node.cast::<pg_sys::Var>()?;
+        let place = (column.varno(), column.varattno());
+        (column.varlevelsup() == 0).then(|| self.from.ends(place))?
+    }
+
     /// Whether an expression is NULL for no row.
     pub fn is_never_null(&self, node: Ref<'t, Node>) -> bool {
         stack::check();

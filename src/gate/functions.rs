@@ -14,7 +14,7 @@ use crate::gate::errors::{self, Refusal};
 use crate::gate::label::{self, ColumnLabel, PeriodLabel, TableLabel};
 use crate::gate::policy::{self, PERIOD_KINDS, quoted, quoted_name};
 use crate::gate::rewrite::Gate;
-use crate::gate::{advice, allowance, expression, message_filter, periods};
+use crate::gate::{advice, allowance, expression, message_filter, moments, periods};
 use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::{charge as ledger, periods as ledger_periods, session};
 use crate::pg::fmgr::{Call, float8, sql_function};
@@ -355,33 +355,105 @@ fn unprotect(call: Call) -> Option<Datum> {
 
 sql_function!(dp_unprotect, unprotect);
 
-/// `dp_declare(relation, column, lo, hi)`
-fn column_bounds(call: Call) -> Option<Datum> {
+/// What is said of a column: the bounds of its numbers, or the first and the last of its days or times.
+enum Ends {
+    Numbers(f64, f64),
+    Moments(i64, i64),
+}
+
+/// `dp_declare(relation, column, lo, hi)`; `read` makes an argument what a column of a type has.
+fn declare_ends(
+    call: Call,
+    read: impl Fn(Oid, [Datum; 2]) -> Result<Ends, Refusal>,
+) -> Result<(), Refusal> {
     const FUNCTION: &str = "dp_declare";
+    let table = owned_table(FUNCTION, call)?;
+    let (column, kind) = column_of(FUNCTION, &table, &text(FUNCTION, call, 1, "column_name")?)?;
+    let ends = match [2, 3].map(|i| call.datum(i)) {
+        [Some(lo), Some(hi)] => Some(read(kind, [lo, hi])?),
+        [None, None] => None,
+        [lo, _] => {
+            let argument = if lo.is_none() { "lo" } else { "hi" };
+            let hint = "Give both bounds; NULL for both takes them away.";
+            return Err(wrong(FUNCTION, argument, "must not be NULL alone", hint));
+        }
+    };
+    let mut label = column_label(table.oid(), column);
+    (label.bounds, label.moments) = match ends {
+        None => (None, None),
+        Some(Ends::Numbers(lo, hi)) => (Some((lo, hi)), None),
+        Some(Ends::Moments(lo, hi)) => (None, Some((moments::text(lo), moments::text(hi)))),
+    };
+    let hint = "Write the lower bound first, as in dp_declare('person', 'age', 0, 100).";
+    label
+        .check()
+        .map_err(|why| errors::unfit(FUNCTION, &why, hint))?;
+    set_column_label(table.oid(), column, &label);
+    Ok(())
+}
+
+/// Two values of a column of days or times.
+fn moments_of(kind: Oid, [lo, hi]: [Datum; 2]) -> Result<Ends, Refusal> {
+    let moment = |argument, value| {
+        let hint = "Give a day of the years 1 to 9999.";
+        moments::of_value(kind, value)
+            .ok_or_else(|| wrong("dp_declare", argument, "is out of range", hint))
+    };
+    Ok(Ends::Moments(moment("lo", lo)?, moment("hi", hi)?))
+}
+
+/// Bounds of numbers.
+fn column_bounds(call: Call) -> Option<Datum> {
     session::refuse_read_only(c"dp_declare()");
-    done((|| {
-        let table = owned_table(FUNCTION, call)?;
-        let (column, _) = column_of(FUNCTION, &table, &text(FUNCTION, call, 1, "column_name")?)?;
-        let mut label = column_label(table.oid(), column);
-        label.bounds = match [2, 3].map(|i| call.datum(i).map(float8)) {
-            [Some(lo), Some(hi)] => Some((lo, hi)),
-            [None, None] => None,
-            [lo, _] => {
-                let argument = if lo.is_none() { "lo" } else { "hi" };
-                let hint = "Give both bounds; NULL for both takes them away.";
-                return Err(wrong(FUNCTION, argument, "must not be NULL alone", hint));
-            }
-        };
-        let hint = "Write the lower bound first, as in dp_declare('person', 'age', 0, 100).";
-        label
-            .check()
-            .map_err(|why| errors::unfit(FUNCTION, &why, hint))?;
-        set_column_label(table.oid(), column, &label);
-        Ok(())
-    })())
+    let numbers = |_, [lo, hi]: [Datum; 2]| Ok(Ends::Numbers(float8(lo), float8(hi)));
+    done(declare_ends(call, numbers))
 }
 
 sql_function!(dp_column_bounds, column_bounds);
+
+/// Texts: days or times, of a column that has some; else numbers.
+fn column_texts(call: Call) -> Option<Datum> {
+    session::refuse_read_only(c"dp_declare()");
+    done(declare_ends(call, |kind, texts| {
+        let is_moment = PERIOD_KINDS.contains(&kind);
+        let read_as = if is_moment { kind } else { pg_sys::FLOAT8OID };
+        let values = texts.map(|value| {
+            // SAFETY: the SQL declaration makes it a text.
+            let text = unsafe { crate::pg::varlena::text_bytes(value) };
+            value_of(read_as, &String::from_utf8_lossy(&text))
+        });
+        match is_moment {
+            true => moments_of(kind, values),
+            false => Ok(Ends::Numbers(float8(values[0]), float8(values[1]))),
+        }
+    }))
+}
+
+sql_function!(dp_column_texts, column_texts);
+
+/// Times, of a column of days or times.
+fn column_moments(call: Call) -> Option<Datum> {
+    session::refuse_read_only(c"dp_declare()");
+    done(declare_ends(call, |kind, values| {
+        let cast: unsafe fn(pg_sys::FunctionCallInfo) -> Datum = match kind {
+            pg_sys::DATEOID => pg_sys::timestamptz_date,
+            pg_sys::TIMESTAMPOID => pg_sys::timestamptz_timestamp,
+            pg_sys::TIMESTAMPTZOID => return moments_of(kind, values),
+            _ => {
+                let hint = "Give numbers, as in dp_declare('person', 'age', 0, 100).";
+                let message = "is not a column of days or times";
+                return Err(wrong("dp_declare", "column_name", message, hint));
+            }
+        };
+        // SAFETY: C functions of PostgreSQL's own, with an argument of the type that they take.
+        let values = values.map(|value| unsafe {
+            pgrx::direct_function_call::<Datum>(cast, &[Some(value)]).unwrap_or(value)
+        });
+        moments_of(kind, values)
+    }))
+}
+
+sql_function!(dp_column_moments, column_moments);
 
 /// `dp_declare(relation, column, allowed_values)`
 fn column_values(call: Call) -> Option<Datum> {
@@ -402,7 +474,7 @@ fn column_values(call: Call) -> Option<Datum> {
                     wrong(FUNCTION, "allowed_values", "must not contain NULL", hint)
                 })?;
                 for value in &values {
-                    check_value(kind, value);
+                    value_of(kind, value);
                 }
                 Some(values)
             }
@@ -419,13 +491,13 @@ fn column_values(call: Call) -> Option<Datum> {
 sql_function!(dp_column_values, column_values);
 
 /// Reads a value as one of a column's type; PostgreSQL's own ERROR if it is none.
-fn check_value(kind: Oid, value: &str) {
+fn value_of(kind: Oid, value: &str) -> Datum {
     let value = CString::new(value).unwrap_or_default();
     let (mut input, mut element) = (Oid::INVALID, Oid::INVALID);
     // SAFETY: the input function of a type is called with a string and what the catalog says of it.
     unsafe {
         pg_sys::getTypeInputInfo(kind, &raw mut input, &raw mut element);
-        pg_sys::OidInputFunctionCall(input, value.as_ptr().cast_mut(), element, -1);
+        pg_sys::OidInputFunctionCall(input, value.as_ptr().cast_mut(), element, -1)
     }
 }
 

@@ -8,6 +8,7 @@ use pgrx::pg_sys::{self, ObjectAddress, Oid};
 use serde::{Deserialize, Serialize};
 
 use crate::gate::errors::{self, Refusal};
+use crate::gate::moments;
 
 /// The provider of the labels.
 pub const PROVIDER: &CStr = c"dp_mean";
@@ -110,6 +111,9 @@ pub struct ColumnLabel {
     /// The public bounds of its values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<(f64, f64)>,
+    /// The first and the last of its days or times, which are public, as `moments` writes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moments: Option<(String, String)>,
     /// The public list of its values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<String>>,
@@ -221,6 +225,9 @@ impl ColumnLabel {
                 );
             }
         }
+        if self.moments.is_some() && self.ends().is_none_or(|(first, last)| first > last) {
+            return Err("arguments \"lo\" and \"hi\" must be lo <= hi".to_owned());
+        }
         if let Some(values) = &self.values
             && (values.is_empty() || values.len() > MOST_VALUES)
         {
@@ -229,6 +236,12 @@ impl ColumnLabel {
             ));
         }
         Ok(())
+    }
+
+    /// The first and the last of its days or times, in microseconds since 2000.
+    pub fn ends(&self) -> Option<(i64, i64)> {
+        let (first, last) = self.moments.as_ref()?;
+        moments::read(first).zip(moments::read(last))
     }
 
     /// Whether it says nothing.

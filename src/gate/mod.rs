@@ -22,6 +22,7 @@ mod inputs;
 mod key_ranges;
 mod label;
 mod message_filter;
+mod moments;
 mod normalize;
 mod outer_query;
 mod period_ends;

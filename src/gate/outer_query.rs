@@ -8,6 +8,7 @@ use pgrx::pg_sys::{
 
 use crate::gate::block::{Block, GroupKey};
 use crate::gate::defence::Defence;
+use crate::gate::moments;
 use crate::gate::policy::quoted_name;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::Answer;
@@ -200,6 +201,11 @@ impl<'t> Columns<'_, 't> {
             Answer::Field(i, number) => field(column(i), number),
             Answer::Product(i) => product(field(column(i), 1), field(column(i), 2)),
             Answer::Public(number) => float(self.query.memory(), number),
+            Answer::Moment(moment) => {
+                let length = if wanted == pg_sys::DATEOID { 4 } else { 8 };
+                let value = moments::value(wanted, moment);
+                tree::number(self.query.memory(), wanted, length, value)
+            }
         };
         match (tree::type_of(found), wanted) {
             (kind, wanted) if kind == wanted => Some(found),

@@ -317,6 +317,13 @@ impl Policy {
         self.columns.get(&column)?.label.as_ref()?.bounds
     }
 
+    /// The first and the last of a column's days or times, where they are public and it has some.
+    pub fn ends(&self, column: i16) -> Option<(i64, i64)> {
+        let column = self.columns.get(&column)?;
+        let is_moment = PERIOD_KINDS.contains(&column.kind);
+        column.label.as_ref().filter(|_| is_moment)?.ends()
+    }
+
     /// The public list of a column's values.
     pub fn values(&self, column: i16) -> Option<&[String]> {
         let label = self.columns.get(&column)?.label.as_ref()?;

@@ -44,6 +44,8 @@ pub enum Answer {
     Product(usize),
     /// A public number.
     Public(f64),
+    /// A public day or time.
+    Moment(i64),
 }
 
 /// How persons are bounded.

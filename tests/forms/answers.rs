@@ -1,6 +1,6 @@
 //! The result: the values, their types, and their price.
 
-use dp_mean_tests::{rows, value};
+use dp_mean_tests::{refused, rows, value};
 
 use super::{World, table};
 
@@ -566,6 +566,122 @@ fn the_ends_of_a_column_are_its_public_bounds() {
     ] {
         world.refused(sql);
     }
+}
+
+/// The least and the greatest day of a column are those that its owner has declared, whatever the rows are.
+#[test]
+fn the_ends_of_a_column_of_days_are_those_that_are_declared() {
+    let mut world = World::new();
+    let refusal = world.refused("SELECT max(day) FROM visits");
+    assert!(refusal.hint.contains("dp_declare"), "{refusal:?}");
+    world.own(
+        "SET TimeZone = 'Asia/Tokyo'; ALTER TABLE visits ADD COLUMN seen timestamp; \
+         SELECT dp_declare('visits', 'day', '2024-01-01', '2026-12-31'); \
+         SELECT dp_declare('visits', 'at', timestamptz '2024-01-01 00:00+00', '2026-12-31 12:30:00.5+00'); \
+         SELECT dp_declare('visits', 'seen', date '2024-01-01', date '2026-12-31')",
+    );
+    let all = "SELECT min(day), max(day), min(at), max(at), min(seen), max(seen) FROM visits";
+    let declared = "SELECT date '2024-01-01', date '2026-12-31', timestamptz '2024-01-01 00:00+00', \
+                    timestamptz '2026-12-31 12:30:00.5+00', timestamp '2024-01-01', timestamp '2026-12-31'";
+    let answers = [
+        (all, declared),
+        (
+            "SELECT min(v.day) AS first, max(day) FILTER (WHERE 1 / (age - 20) > 0) FROM visits v WHERE region = 'nowhere'",
+            "SELECT date '2024-01-01', date '2026-12-31'",
+        ),
+        (
+            "SELECT dept, max(v.day) + 1 FROM people JOIN visits v ON person = patient GROUP BY dept ORDER BY 1",
+            "SELECT 'd' || i, date '2027-01-01' FROM generate_series(0, 4) i",
+        ),
+        (
+            "SELECT min(day) FROM (SELECT * FROM visits) AS v",
+            "SELECT date '2024-01-01'",
+        ),
+    ];
+    for style in ["ISO, DMY", "SQL, DMY", "German"] {
+        let style = format!("SET DateStyle = '{style}'; SET TimeZone = 'America/New_York'");
+        world.ask(&style);
+        world.own(&style);
+        for (sql, plain) in answers {
+            let expected = table(&mut world.owner, plain);
+            let mut found = Vec::new();
+            let price = world.price(|world| found = table(&mut world.analyst, sql));
+            assert_eq!((found, price.0), (expected, 0.0), "{sql}");
+        }
+    }
+    for sql in [
+        "SELECT min(day + 1) FROM visits",
+        "SELECT max(day::timestamp) FROM visits",
+        "SELECT mode() WITHIN GROUP (ORDER BY day) FROM visits",
+        "SELECT max(day - date '2024-01-01') FROM visits",
+    ] {
+        world.refused(sql);
+    }
+    let expected = table(&mut world.owner, declared);
+    world.own("ALTER TABLE visits RENAME COLUMN day TO day_of_visit; TRUNCATE visits");
+    let renamed = all.replace("(day)", "(day_of_visit)");
+    assert_eq!(table(&mut world.analyst, &renamed), expected);
+    // Of another type it has no days, or those of the same moments.
+    world.own("ALTER TABLE visits ALTER COLUMN day_of_visit TYPE bigint USING 0");
+    world.refused("SELECT min(day_of_visit) FROM visits");
+    world.own("ALTER TABLE visits ALTER COLUMN at TYPE date");
+    let expected = table(
+        &mut world.owner,
+        "SELECT date '2024-01-01', date '2026-12-31'",
+    );
+    let found = table(&mut world.analyst, "SELECT min(at), max(at) FROM visits");
+    assert_eq!(found, expected);
+    world.own("SELECT dp_declare('visits', 'at', NULL, NULL)");
+    world.refused("SELECT min(at) FROM visits");
+}
+
+/// Ends of days that are none, and those of a table of somebody else.
+#[test]
+fn ends_of_days_that_are_none_are_refused() {
+    let mut world = World::new();
+    for (sql, code) in [
+        (
+            "dp_declare('visits', 'day', '2026-01-02', '2026-01-01')",
+            "22023",
+        ),
+        (
+            "dp_declare('visits', 'day', '-infinity', '2026-01-01')",
+            "22023",
+        ),
+        (
+            "dp_declare('visits', 'day', '2026-01-01', date 'infinity')",
+            "22023",
+        ),
+        (
+            "dp_declare('visits', 'at', '2026-01-01', '10000-01-02')",
+            "22023",
+        ),
+        ("dp_declare('visits', 'day', '2026-01-01', NULL)", "22023"),
+        (
+            "dp_declare('visits', 'age', date '2026-01-01', date '2026-01-02')",
+            "22023",
+        ),
+        ("dp_declare('visits', 'day', 'a', 'b')", "22007"),
+    ] {
+        let refusal = refused(&mut world.owner, &format!("SELECT {sql}"));
+        assert_eq!(refusal.code, code, "{sql}: {refusal:?}");
+    }
+    for label in [
+        r#"{"moments": ["2026-01-01", "yesterday"]}"#,
+        r#"{"moments": ["2026-01-01", "2026-01-01 25:00:00.000000"]}"#,
+        r#"{"moments": ["2026-02-30", "2026-03-01"]}"#,
+    ] {
+        let sql = format!("SECURITY LABEL FOR dp_mean ON COLUMN visits.day IS '{label}'");
+        refused(&mut world.owner, &sql);
+    }
+    let sql = "SELECT dp_declare('visits', 'day', '2026-01-01', '2026-01-02')";
+    let refusal = refused(&mut world.analyst, sql);
+    assert_eq!(refusal.code, "42501", "{refusal:?}");
+    // Texts of a column of numbers are its bounds, and those of NULL are taken away.
+    world.own("SELECT dp_declare('visits', 'age', '0', '100')");
+    world.same("SELECT avg(age) FROM visits", 1);
+    world.own("SELECT dp_declare('visits', 'age', NULL, NULL)");
+    world.refused("SELECT avg(age) FROM visits");
 }
 
 #[test]

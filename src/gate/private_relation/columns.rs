@@ -94,6 +94,14 @@ impl Source {
         }
     }
 
+    /// The first and the last of the days or times of a table's column, where they are public.
+    pub fn ends(&self, column: i16) -> Option<(i64, i64)> {
+        match &self.rows {
+            Rows::Table(policy) => policy.ends(column),
+            Rows::Query(_) => None,
+        }
+    }
+
     /// Which row a column says. A column that nothing refers to says none.
     pub fn row(&self, column: i16) -> Option<Row> {
         let policy = match &self.rows {

@@ -441,6 +441,11 @@ impl<'t> From<'t> {
         }
     }
 
+    /// The first and the last of a private column's days or times, where they are public.
+    pub fn ends(&self, (entry, column): Column) -> Option<(i64, i64)> {
+        self.sources.get(&entry)?.ends(column)
+    }
+
     /// What is declared of a column of a joined public table. It need not be true, and is no more than what a query may say
     /// itself: bounds clamp, and rows with another value are in no group.
     fn declared(&self, (entry, column): Column) -> Option<ColumnLabel> {

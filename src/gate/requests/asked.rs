@@ -31,6 +31,8 @@ pub enum What {
     Least,
     /// The upper public bound.
     Greatest,
+    /// A day or time that is public, in microseconds since 2000.
+    Moment(i64),
     /// What an aggregate of ours answers.
     Own(Own),
 }

@@ -4,6 +4,7 @@ use dp_core::request::ranks::MOST;
 use pgrx::pg_sys::{self, Aggref, Node, NodeTag, Oid};
 
 use crate::gate::block::Block;
+use crate::gate::policy::PERIOD_KINDS;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::requests::asked::{Asked, OfTwo, What};
 use crate::gate::requests::numbers::{bounded, number};
@@ -108,6 +109,13 @@ fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
     if !is_builtin {
         return Err(refused(call.aggfnoid()));
     }
+    if let ("min" | "max", Some(argument)) = (name.as_str(), arguments.first()) {
+        let ends = block.ends(block.checker.folded(argument.copy()));
+        if let Some((first, last)) = ends {
+            asked.what = What::Moment(if name == "min" { first } else { last });
+            return Ok(asked);
+        }
+    }
     asked.what = match name.as_str() {
         "percentile_cont" | "percentile_disc" => {
             quantile.ok_or_else(|| refused(call.aggfnoid()))?
@@ -117,6 +125,7 @@ fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
         "sum" => What::Sum,
         "variance" | "var_pop" | "var_samp" => What::Variance,
         "stddev" | "stddev_pop" | "stddev_samp" => What::Stddev,
+        "min" | "max" if has_moments(&arguments) => return Err(extreme_moment(&name)),
         "min" | "max" if !settings::previews_are_empty() => return Err(extreme(&name)),
         "min" => What::Least,
         "max" => What::Greatest,
@@ -230,6 +239,22 @@ fn extreme(name: &str) -> Reason {
             "Ask for a quantile near the end, as in dp_quantile(x, lo, hi, {q}, 0.1); or SET dp_mean.previews = \
              'empty', \
              and {name} is the public bound of the column."
+        ),
+    )
+}
+
+/// Whether an aggregate is of days or times.
+fn has_moments(arguments: &[Ref<Node>]) -> bool {
+    let first = arguments.first().copied().map(tree::type_of);
+    first.is_some_and(|kind| PERIOD_KINDS.contains(&kind))
+}
+
+fn extreme_moment(name: &str) -> Reason {
+    Reason::with_hint(
+        format!("{name} would be the value of one person"),
+        format!(
+            "The owner of the table declares the first and the last day of the column by dp_declare(table, column, \
+             first, last), and {name}(column) is one of them; or count rows by date_trunc('month', x).",
         ),
     )
 }

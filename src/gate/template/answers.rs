@@ -233,6 +233,7 @@ impl<'t> Template<'_, 't> {
             let answer = match (&one.what, one.bounds) {
                 (What::Least, Some((lo, _))) => Answer::Public(lo),
                 (What::Greatest, Some((_, hi))) => Answer::Public(hi),
+                (What::Moment(moment), _) => Answer::Moment(*moment),
                 _ => return false,
             };
             answers.push((one.call, answer));
@@ -468,7 +469,7 @@ impl<'t> Template<'_, 't> {
             What::Variance => numbers("dp_var_pop"),
             What::Stddev => numbers("dp_stddev_pop"),
             // Written before.
-            What::OfTwo(_) | What::Least | What::Greatest => {
+            What::OfTwo(_) | What::Least | What::Greatest | What::Moment(_) => {
                 Err("an aggregate has no answer of its own".into())
             }
             What::Values => self.write_values(asked),
