@@ -430,7 +430,7 @@ fn known_range(call: Call) -> Option<Datum> {
     let node = first(call);
     // SAFETY: the expressions are the plan's.
     let (known, of_variant) = unsafe {
-        let known = range(node, &column, &|_| None);
+        let known = range(node, &column, &|_| None, &|_| None);
         let of_variant = written(node).map(|written| {
             let (kind, collations) = (
                 pg_sys::exprType(node),
@@ -438,7 +438,9 @@ fn known_range(call: Call) -> Option<Datum> {
             );
             let (function, arguments) = (written.function, written.arguments);
             let variant = variant(function, arguments, kind, collations.0, collations.1);
-            variant.map_or(known, |variant| range(variant, &column, &|_| None))
+            variant.map_or(known, |variant| {
+                range(variant, &column, &|_| None, &|_| None)
+            })
         });
         (known, of_variant)
     };

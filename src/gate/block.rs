@@ -355,7 +355,7 @@ impl<'t> Block<'t> {
     /// The public range of an expression.
     pub fn range(&self, node: Ref<'t, Node>) -> Option<(f64, f64)> {
         let bounds = |entry: i32, column: i16| self.from.bounds((entry, column));
-        expression::range(node, &bounds)
+        expression::range(node, &bounds, &|node| self.from.declared_bounds(node))
     }
 
     /// The first and the last day or time of a column, where they are public.

@@ -81,6 +81,8 @@ defences! {
     PeriodAlone = "period_alone",
     /// People are counted, and chosen groups shown, of one period.
     PeriodOne = "period_one",
+    /// Of declared expressions nothing is computed that is not total.
+    Declared = "declared",
     /// Periods begin in UTC, whatever the zone of the session.
     PeriodZone = "period_zone",
 }

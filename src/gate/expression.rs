@@ -11,6 +11,7 @@ use pgrx::pg_sys::{self, ArrayExpr, Node, NodeTag, Oid, Query, SubLinkType};
 use crate::gate::defence::Defence;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::size;
+use crate::pg::planning;
 use crate::pg::procedure;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
@@ -415,6 +416,17 @@ fn tag_name(node: Ref<Node>) -> String {
     format!("an expression of kind {name}")
 }
 
+/// Whether an expression over columns may be used on rows. Nothing of it is computed.
+pub fn is_total(node: Ref<Node>) -> bool {
+    let query = node.memory().make::<Query>();
+    let checker = Checker {
+        query: None,
+        root: planning::planning(query, None),
+        around: None,
+    };
+    checker.check(node.copy()).is_ok()
+}
+
 /// Whether an operator answers always, and raises nothing.
 pub fn is_total_call(operator: Ref<pg_sys::OpExpr>) -> bool {
     // SAFETY: it fills in a field of a node that lives.
@@ -494,12 +506,13 @@ pub fn is_comparison(operator: Ref<pg_sys::OpExpr>) -> bool {
     }
 }
 
-/// The public range of a number, from the bounds of columns.
+/// The public range of a number, from the bounds of columns and of declared expressions.
 pub fn range(
     node: Ref<Node>,
     bounds: &dyn Fn(i32, i16) -> Option<(f64, f64)>,
+    declared: &dyn Fn(*mut Node) -> Option<(f64, f64)>,
 ) -> Option<(f64, f64)> {
-    let (lo, hi) = limits(node, bounds, &|_| None);
+    let (lo, hi) = limits(node, bounds, &|_| None, declared);
     (lo.is_finite() && hi.is_finite()).then_some((lo, hi))
 }
 
@@ -508,9 +521,10 @@ pub fn limits(
     node: Ref<Node>,
     bounds: &dyn Fn(i32, i16) -> Option<(f64, f64)>,
     call: &dyn Fn(*mut Node) -> Option<(f64, f64)>,
+    declared: &dyn Fn(*mut Node) -> Option<(f64, f64)>,
 ) -> (f64, f64) {
     // SAFETY: an expression that lives.
-    unsafe { ranges::range(node.pointer(), bounds, call) }
+    unsafe { ranges::range(node.pointer(), bounds, call, declared) }
 }
 
 /// Checks that a key or a person has a collation that rows can be grouped by.

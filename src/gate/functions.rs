@@ -11,10 +11,10 @@ use pgrx::{FromDatum, IntoDatum, PgRelation};
 
 use crate::gate::answer::run;
 use crate::gate::errors::{self, Refusal};
-use crate::gate::label::{self, ColumnLabel, PeriodLabel, TableLabel};
+use crate::gate::label::{self, ColumnLabel, ExpressionLabel, PeriodLabel, TableLabel};
 use crate::gate::policy::{self, PERIOD_KINDS, quoted, quoted_name};
 use crate::gate::rewrite::Gate;
-use crate::gate::{advice, allowance, expression, message_filter, moments, periods};
+use crate::gate::{advice, allowance, expression, expressions, message_filter, moments, periods};
 use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::{charge as ledger, periods as ledger_periods, session};
 use crate::pg::fmgr::{Call, float8, sql_function};
@@ -114,6 +114,11 @@ fn column_of(function: &str, table: &PgRelation, name: &str) -> Result<(i16, Oid
             ))
         }
     }
+}
+
+/// The label of a protected table.
+fn table_label(relation: Oid) -> Option<TableLabel> {
+    TableLabel::read(&label::get(relation, 0)?).ok()
 }
 
 /// The label of a column, or an empty one.
@@ -278,6 +283,7 @@ fn protect(call: Call) -> Option<Datum> {
             min_people: call
                 .datum(9)
                 .map(|datum| u32::try_from(datum.value() as i32).unwrap_or(0)),
+            expressions: table_label(relation).map_or(Vec::new(), |label| label.expressions),
             period: period.as_ref().map(|(_, periods)| PeriodLabel::of(periods)),
         };
         let hint = "dp_protect(table, unit, budget) takes the default of all else.";
@@ -368,7 +374,9 @@ fn declare_ends(
 ) -> Result<(), Refusal> {
     const FUNCTION: &str = "dp_declare";
     let table = owned_table(FUNCTION, call)?;
-    let (column, kind) = column_of(FUNCTION, &table, &text(FUNCTION, call, 1, "column_name")?)?;
+    let name = text(FUNCTION, call, 1, "column_name")?;
+    let column = column_of(FUNCTION, &table, &name);
+    let kind = column.as_ref().map_or(pg_sys::FLOAT8OID, |(_, kind)| *kind);
     let ends = match [2, 3].map(|i| call.datum(i)) {
         [Some(lo), Some(hi)] => Some(read(kind, [lo, hi])?),
         [None, None] => None,
@@ -377,6 +385,14 @@ fn declare_ends(
             let hint = "Give both bounds; NULL for both takes them away.";
             return Err(wrong(FUNCTION, argument, "must not be NULL alone", hint));
         }
+    };
+    let (column, _) = match (column, &ends) {
+        (Ok(column), _) => column,
+        (Err(_), Some(Ends::Numbers(lo, hi))) => {
+            return declare_expression(&table, &name, Some((*lo, *hi)));
+        }
+        (Err(_), None) => return declare_expression(&table, &name, None),
+        (Err(refusal), _) => return Err(refusal),
     };
     let mut label = column_label(table.oid(), column);
     (label.bounds, label.moments) = match ends {
@@ -389,6 +405,50 @@ fn declare_ends(
         .check()
         .map_err(|why| errors::unfit(FUNCTION, &why, hint))?;
     set_column_label(table.oid(), column, &label);
+    Ok(())
+}
+
+/// Sets the bounds of an expression over a protected table's columns, or takes them away.
+fn declare_expression(
+    table: &PgRelation,
+    text: &str,
+    bounds: Option<(f64, f64)>,
+) -> Result<(), Refusal> {
+    const FUNCTION: &str = "dp_declare";
+    let relation = table.oid();
+    let unknown = || {
+        let hint = "Give the name of a column, or an expression of numbers over columns of the table, as in \
+                    'weight_after - weight_before', with functions that may be used on rows and always answer the same.";
+        let message = "is neither a column of the table nor an expression over its columns";
+        wrong(FUNCTION, "column_name", message, hint)
+    };
+    let named = expressions::columns_of(table, text).ok_or_else(unknown)?;
+    let mut label = table_label(relation).ok_or_else(|| {
+        let hint = "dp_protect(table, unit, budget) does that, before expressions have bounds.";
+        wrong(FUNCTION, "relation", "is not protected", hint)
+    })?;
+    // Each column that it names has a number, which goes with it through renames and dumps.
+    let known = policy::columns_of(table);
+    let mut next = known.iter().map(|column| column.name).max().unwrap_or(0);
+    let is_new = |column: &expressions::Column| column.name == 0 && named.contains(&column.number);
+    for column in known.iter().filter(|column| is_new(column)) {
+        next += 1;
+        let mut label = column_label(relation, column.number);
+        label.number = Some(next);
+        set_column_label(relation, column.number, &label);
+    }
+    let columns = policy::columns_of(table);
+    let sql = expressions::sql_of(table, &columns, text).ok_or_else(unknown)?;
+    label.expressions.retain(|known| known.sql != sql);
+    if let Some(bounds) = bounds {
+        label.expressions.push(ExpressionLabel { sql, bounds });
+    }
+    let hint = "Write the lower bound first, as in dp_declare('person', 'age', 0, 100).";
+    label
+        .check()
+        .map_err(|why| errors::unfit(FUNCTION, &why, hint))?;
+    let text = serde_json::to_string(&label).expect("a label is JSON");
+    label::set(relation, 0, Some(&text));
     Ok(())
 }
 

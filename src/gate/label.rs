@@ -40,9 +40,20 @@ pub struct TableLabel {
     /// For how many seconds an answer is given again to the same question, free; 0: never.
     #[serde(default = "a_day", skip_serializing_if = "is_a_day")]
     pub reuse: u64,
+    /// Expressions over its columns, with their public bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expressions: Vec<ExpressionLabel>,
     /// The periods that a person's rows are cut into; absent: all of a person's rows are one privacy unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period: Option<PeriodLabel>,
+}
+
+/// An expression, as SQL in which a column is `$` and the number that its label has, and its public bounds.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpressionLabel {
+    pub sql: String,
+    pub bounds: (f64, f64),
 }
 
 /// The periods of a table, as its label has them.
@@ -108,6 +119,9 @@ pub struct ColumnLabel {
     /// Whether the column says in which period a row is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub period: bool,
+    /// By which number expressions name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
     /// The public bounds of its values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<(f64, f64)>,
@@ -134,8 +148,23 @@ const LONGEST_REUSE: u64 = 365 * DAY;
 /// The largest size of a bound: beyond it, products of bounds have no finite float.
 const LARGEST_BOUND: f64 = 1e100;
 
+/// The most expressions of a table that have bounds.
+const MOST_EXPRESSIONS: usize = 100;
+
 /// The most values of a public list.
 const MOST_VALUES: usize = 10_000;
+
+/// # Errors
+/// They are none.
+fn check_bounds((lo, hi): (f64, f64)) -> Result<(), String> {
+    let is_small = |bound: f64| bound.abs() <= LARGEST_BOUND;
+    match lo < hi && is_small(lo) && is_small(hi) {
+        true => Ok(()),
+        false => {
+            Err("arguments \"lo\" and \"hi\" must be lo < hi, from -1e100 to 1e100".to_owned())
+        }
+    }
+}
 
 impl TableLabel {
     /// # Errors
@@ -172,6 +201,14 @@ impl TableLabel {
         if self.budget.is_empty() {
             return Err("argument \"budget\" must not be empty".to_owned());
         }
+        if self.expressions.len() > MOST_EXPRESSIONS {
+            return Err(format!(
+                "more than {MOST_EXPRESSIONS} expressions have bounds"
+            ));
+        }
+        for expression in &self.expressions {
+            check_bounds(expression.bounds)?;
+        }
         if let Some(period) = &self.period {
             period.read()?;
             if self.min_people.is_some() {
@@ -201,6 +238,7 @@ impl TableLabel {
             auto_rows: self.auto_rows || other.auto_rows,
             min_people: self.min_people.max(other.min_people),
             reuse: self.reuse.min(other.reuse),
+            expressions: self.expressions,
             period: self.period,
         }
     }
@@ -217,13 +255,8 @@ impl ColumnLabel {
     /// # Errors
     /// The first field that breaks its rule.
     pub fn check(&self) -> Result<(), String> {
-        if let Some((lo, hi)) = self.bounds {
-            let is_small = |bound: f64| bound.abs() <= LARGEST_BOUND;
-            if !(lo < hi && is_small(lo) && is_small(hi)) {
-                return Err(
-                    "arguments \"lo\" and \"hi\" must be lo < hi, from -1e100 to 1e100".to_owned(),
-                );
-            }
+        if let Some(bounds) = self.bounds {
+            check_bounds(bounds)?;
         }
         if self.moments.is_some() && self.ends().is_none_or(|(first, last)| first > last) {
             return Err("arguments \"lo\" and \"hi\" must be lo <= hi".to_owned());

@@ -15,6 +15,7 @@ mod cost;
 mod defence;
 mod errors;
 mod expression;
+mod expressions;
 mod floats;
 mod functions;
 mod hooks;

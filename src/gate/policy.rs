@@ -11,6 +11,7 @@ use dp_sealing::token::Digest;
 use pgrx::PgRelation;
 use pgrx::pg_sys::{self, Datum, Oid, TransactionId};
 
+use crate::gate::expressions::{self, Declared};
 use crate::gate::label::{self, ColumnLabel, TableLabel};
 use crate::gate::rejection::{Checked, Reason};
 use crate::ledger::budgets::{self, Name};
@@ -31,6 +32,8 @@ pub struct Policy {
     /// The column that says in which period a row is, where a person's rows of one period are the privacy unit.
     pub period: Option<Period>,
     columns: BTreeMap<i16, Column>,
+    /// Expressions over them that have public bounds.
+    pub expressions: Vec<Declared>,
     /// Of all of it: another policy has another one.
     pub digest: [u8; 32],
     /// Those of other tables that are read with it.
@@ -200,6 +203,10 @@ impl Policy {
         // SAFETY: an open relation has its row of pg_class.
         let owner = unsafe { (*table.rd_rel).relowner };
         let one_row_each = unique_since(&table, unit).filter(|_| reference.is_none());
+        let all = columns_of(&table);
+        let expressions = label.expressions.iter();
+        let expressions = expressions.filter_map(|one| Declared::read(&all, &one.sql, one.bounds));
+        let expressions = expressions.collect();
         let digest = digest(
             [relation, owner],
             one_row_each.is_some(),
@@ -215,6 +222,7 @@ impl Policy {
             one_row_each,
             label,
             period,
+            expressions,
             columns,
             digest,
             others: Vec::new(),
@@ -264,6 +272,7 @@ impl Policy {
             label,
             period: None,
             columns: BTreeMap::new(),
+            expressions: Vec::new(),
             digest: digest.finish(),
             others: all,
         }))
@@ -393,6 +402,24 @@ impl Policy {
             None => format!("SELECT {average}count(*) FROM {table}"),
         }
     }
+}
+
+/// The columns of a table, as expressions name them.
+pub fn columns_of(table: &PgRelation) -> Vec<expressions::Column> {
+    let columns = table.tuple_desc();
+    let columns = columns.iter().filter(|column| !column.attisdropped);
+    let columns = columns.map(|column| {
+        let label = label::get(table.oid(), column.attnum);
+        let label = label.and_then(|label| ColumnLabel::read(&label).ok());
+        expressions::Column {
+            name: label.and_then(|label| label.number).unwrap_or(0),
+            number: column.attnum,
+            kind: column.atttypid,
+            modifier: column.atttypmod,
+            collation: column.attcollation,
+        }
+    });
+    columns.collect()
 }
 
 /// Why a table by period is asked alone.

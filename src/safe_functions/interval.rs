@@ -50,6 +50,12 @@ impl Interval {
         (self.lo, self.hi)
     }
 
+    /// What lies in both; the other one, where they have no more than an end in common.
+    pub fn and(self, other: Self) -> Self {
+        let (lo, hi) = (self.lo.max(other.lo), self.hi.min(other.hi));
+        if lo < hi { Self { lo, hi } } else { other }
+    }
+
     fn is_nowhere(self) -> bool {
         self.lo > self.hi
     }

@@ -16,7 +16,7 @@ use crate::safe_functions::interval::Interval;
 use crate::safe_functions::wrap;
 
 /// What is known of the leaves of an expression.
-type Known<'a> = (Column<'a>, Call<'a>);
+type Known<'a> = (Column<'a>, Call<'a>, Call<'a>);
 
 /// Where a column lies: the number of its table in the query, and its own.
 type Column<'a> = &'a dyn Fn(i32, i16) -> Option<(f64, f64)>;
@@ -24,18 +24,41 @@ type Column<'a> = &'a dyn Fn(i32, i16) -> Option<(f64, f64)>;
 /// Where the answer of an aggregate or a window function lies.
 type Call<'a> = &'a dyn Fn(*mut Node) -> Option<(f64, f64)>;
 
-/// The least and the greatest value of an expression; infinite, where nothing bounds it.
+/// The least and the greatest value of an expression; infinite, where nothing bounds it. `declared` are the bounds that an
+/// expression itself has.
 ///
 /// # Safety
 /// An expression of a tree that lives, with constants folded. The caller is below a guard.
-pub unsafe fn range(expression: *mut Node, column: Column, call: Call) -> (f64, f64) {
+pub unsafe fn range(
+    expression: *mut Node,
+    column: Column,
+    call: Call,
+    declared: Call,
+) -> (f64, f64) {
     // SAFETY: the caller guarantees it.
-    unsafe { of(expression, (column, call)) }.limits()
+    unsafe { of(expression, (column, call, declared)) }.limits()
+}
+
+/// What is declared of an expression and what follows from its parts hold both. Where they contradict each other, what is
+/// declared was said of the expression itself.
+///
+/// # Safety
+/// As [`range`].
+unsafe fn of(expression: *mut Node, known: Known) -> Interval {
+    // SAFETY: the caller guarantees it.
+    let inferred = unsafe { of_parts(expression, known) };
+    match (!expression.is_null())
+        .then(|| known.2(expression))
+        .flatten()
+    {
+        Some((lo, hi)) => inferred.and(Interval::new(lo, hi)),
+        None => inferred,
+    }
 }
 
 /// # Safety
 /// As [`range`].
-unsafe fn of(expression: *mut Node, known: Known) -> Interval {
+unsafe fn of_parts(expression: *mut Node, known: Known) -> Interval {
     if expression.is_null() {
         return Interval::ANYWHERE;
     }

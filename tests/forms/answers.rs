@@ -1,6 +1,6 @@
 //! The result: the values, their types, and their price.
 
-use dp_mean_tests::{refused, rows, value};
+use dp_mean_tests::{refused, rows, run, value};
 
 use super::{World, table};
 
@@ -682,6 +682,161 @@ fn ends_of_days_that_are_none_are_refused() {
     world.same("SELECT avg(age) FROM visits", 1);
     world.own("SELECT dp_declare('visits', 'age', NULL, NULL)");
     world.refused("SELECT avg(age) FROM visits");
+}
+
+/// An expression has the bounds that its owner declares, wherever it is, and none that is another one has.
+#[test]
+fn expressions_have_the_bounds_that_are_declared() {
+    let mut world = World::new();
+    let gain = "SELECT avg(id - patient) FROM visits";
+    world.refused(gain);
+    world.own("SELECT dp_declare('visits', 'id-patient', 0, 20000), dp_declare('visits', '-id', -40000, 0)");
+    for sql in [
+        gain,
+        "SELECT sum(v.id - v.patient), count(*) FROM visits AS v",
+        "SELECT avg(abs((id - patient)::float8) / 2 + 1) FROM visits",
+        "SELECT avg(CASE WHEN age > 30 THEN id - patient ELSE 0 END) FROM visits",
+        "SELECT avg(gain) FROM (SELECT id - patient AS gain, region FROM visits) AS v",
+        "SELECT avg(most) FROM (SELECT patient, max(id - patient) AS most FROM visits GROUP BY patient) AS v",
+        "SELECT avg(v.id - v.patient) FROM people AS p JOIN visits AS v ON p.person = v.patient",
+        "SELECT avg(-id) FROM visits",
+    ] {
+        world.same(sql, if sql.contains("count(*)") { 2 } else { 1 });
+    }
+    for sql in [
+        "SELECT avg(patient - id) FROM visits",
+        "SELECT avg(id - patient - id) FROM visits",
+        "SELECT avg(p.person - v.patient) FROM people AS p JOIN visits AS v ON p.person = v.patient",
+    ] {
+        world.refused(sql);
+    }
+    // What follows from columns holds too, where both can.
+    world.own(
+        "SELECT dp_declare('visits', 'cost * 2', 50, 1000), dp_declare('visits', 'cost * 3', 900, 1000); \
+         SELECT dp_declare('visits', 'cost + 0.5::float8', -50, 50)",
+    );
+    world.ask("SET dp_mean.previews = 'empty'");
+    let ends = |world: &mut World, x: &str| {
+        table(
+            &mut world.analyst,
+            &format!("SELECT min({x}), max({x}) FROM visits"),
+        )
+    };
+    for (x, lo, hi) in [
+        ("cost * 2", 50, 200),
+        ("cost * 3", 900, 1000),
+        ("cost * 2 - 1", 49, 199),
+        ("id - patient", 0, 20000),
+    ] {
+        let found = ends(&mut world, x);
+        let kind = if x.contains("id") {
+            "integer"
+        } else {
+            "float8"
+        };
+        let plain = format!("SELECT {lo}::{kind}, {hi}::{kind}");
+        assert_eq!(found, table(&mut world.owner, &plain), "{x}");
+    }
+    // Renames and another policy change nothing; a column that has gone, or has another type, has no such expression.
+    world.own(
+        "ALTER TABLE visits RENAME COLUMN id TO patient_id; ALTER TABLE visits RENAME COLUMN patient TO id; \
+         SELECT dp_protect('visits', 'id', 'all', groups => 2, rows => 2, query_eps => 20, query_delta => 1e-6)",
+    );
+    world.same("SELECT avg(patient_id - id) FROM visits", 1);
+    world.refused("SELECT avg(id - patient_id) FROM visits");
+    world.own("ALTER TABLE visits ALTER COLUMN patient_id TYPE bigint");
+    world.same("SELECT avg(patient_id - id) FROM visits", 1);
+    world.own("ALTER TABLE visits ALTER COLUMN patient_id TYPE text");
+    refused(
+        &mut world.analyst,
+        "SELECT avg(patient_id - id) FROM visits",
+    );
+    world.same("SELECT count(*) FROM visits", 1);
+    world.own("ALTER TABLE visits DROP COLUMN patient_id; SELECT dp_declare('visits', 'cost * 2', NULL, NULL)");
+    world.same("SELECT avg(cost) FROM visits", 1);
+    assert_eq!(
+        ends(&mut world, "cost * 2"),
+        table(&mut world.owner, "SELECT 0::float8, 200::float8")
+    );
+}
+
+/// What is no expression over the columns, or may not be used on rows, has no bounds; nor has that of somebody else's table.
+#[test]
+fn bounds_are_declared_of_safe_expressions_alone() {
+    let mut world = World::new();
+    let schema = world.with_roles("CREATE SCHEMA evil AUTHORIZATION {owner}");
+    run(&mut world.database.connect(), &schema);
+    world.own(
+        "CREATE TABLE other AS SELECT 1 AS x; \
+         CREATE FUNCTION evil.tell() RETURNS int IMMUTABLE LANGUAGE plpgsql AS \
+         $$ BEGIN PERFORM set_config('told.it', 'yes', false); RETURN 1; END $$; \
+         CREATE FUNCTION evil.minus(int, int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN evil.tell(); END'; \
+         CREATE OPERATOR evil.- (FUNCTION = evil.minus, LEFTARG = int, RIGHTARG = int); \
+         GRANT USAGE ON SCHEMA evil TO PUBLIC",
+    );
+    for text in [
+        "id - (SELECT max(x) FROM other)",
+        "id FROM visits",
+        "id, patient",
+        "id AS x",
+        "id WHERE true",
+        "id LIMIT 1",
+        "id ORDER BY 1",
+        "id UNION SELECT 1",
+        "id; DROP TABLE other",
+        "DISTINCT id",
+        "id - nosuch",
+        "id -",
+        "",
+        "1 + 1",
+        "$1 - $2",
+        "note || note",
+        "visits",
+        "ctid",
+        "sum(id)",
+        "row_number() OVER ()",
+        "generate_series(1, id)",
+        "id * random()",
+        "id + extract(year FROM now())",
+        "id + note::int",
+        "id + evil.tell()",
+        "id OPERATOR(evil.-) patient",
+    ] {
+        let sql = format!("SELECT dp_declare('visits', '{text}', 0, 1)");
+        let refusal = refused(&mut world.owner, &sql);
+        assert_eq!(refusal.code, "22023", "{text}: {refusal:?}");
+    }
+    let told = "SELECT coalesce(current_setting('told.it', true), '')";
+    assert_eq!(value::<String>(&mut world.owner, told), "");
+    let sql = "SELECT dp_declare('visits', 'id - patient', 0, 1)";
+    let refusal = refused(&mut world.analyst, sql);
+    assert_eq!(refusal.code, "42501", "{refusal:?}");
+    refused(
+        &mut world.owner,
+        "SELECT dp_declare('other', 'x + 1', 0, 1)",
+    );
+    refused(
+        &mut world.owner,
+        "SELECT dp_declare('visits', 'id - patient', 1, 0)",
+    );
+    // Operators are PostgreSQL's, whatever is found first.
+    world.own("SET search_path = evil, pg_catalog, public; SELECT dp_declare('visits', 'id - patient', 0, 20000)");
+    world.own("RESET search_path");
+    world.same("SELECT avg(id - patient) FROM visits", 1);
+    world.ask("SET search_path = evil, pg_catalog, public");
+    world.refused("SELECT avg(id - patient) FROM visits");
+    world.ask("RESET search_path");
+    // A label that somebody writes by hand is read with the same care, and runs nothing of an owner.
+    world.own(
+        "DO $$ DECLARE label jsonb; BEGIN \
+         SELECT s.label::jsonb INTO label FROM pg_seclabel s WHERE objoid = 'visits'::regclass AND objsubid = 0; \
+         label := jsonb_set(label, '{expressions}', \
+         '[{\"sql\": \"$1 - $2 * evil.tell()\", \"bounds\": [0, 1]}, {\"sql\": \"(\", \"bounds\": [0, 1]}]'); \
+         EXECUTE format('SECURITY LABEL FOR dp_mean ON TABLE visits IS %L', label); END $$",
+    );
+    world.refused("SELECT avg(id - patient) FROM visits");
+    world.same("SELECT count(*) FROM visits", 1);
+    assert_eq!(value::<String>(&mut world.analyst, told), "");
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub struct From<'t> {
     pub answers: Vec<i32>,
     /// Whether anything public is joined, so that a row may be there several times.
     pub has_public: bool,
+    /// Expressions over the columns of its tables, and their public bounds.
+    expressions: Vec<(Ref<'t, Node>, (f64, f64))>,
     shared: Shared<'t>,
 }
 
@@ -64,6 +66,7 @@ impl<'t> From<'t> {
             inputs: Vec::new(),
             answers: Vec::new(),
             has_public: false,
+            expressions: Vec::new(),
             shared: shared.clone(),
         };
         let from = query.jointree().expect("a query has FROM");
@@ -263,8 +266,13 @@ impl<'t> From<'t> {
         };
         // Where it refers to a row of another table, that one says who it is.
         let person = policy.names_person().then_some((index, policy.unit));
+        let expressions = policy.expressions.iter().filter_map(|declared| {
+            let tree = declared.tree(self.query.memory(), index)?;
+            Some((tree, declared.bounds))
+        });
+        self.expressions.extend(expressions);
         let source = Source {
-            rows: Rows::Table(policy),
+            rows: Rows::Table(policy.clone()),
             one_row,
             is_nullable: false,
         };
@@ -441,6 +449,19 @@ impl<'t> From<'t> {
         }
     }
 
+    /// The public bounds of an expression that is equal to a declared one.
+    pub fn declared_bounds(&self, node: *mut Node) -> Option<(f64, f64)> {
+        if self.expressions.is_empty() {
+            return None;
+        }
+        // SAFETY: a node of an expression that lives.
+        let node: Ref<'t, Node> = unsafe { Ref::of(node) }?;
+        let node = without_outer_joins(node);
+        let mut known = self.expressions.iter();
+        let found = known.find(|(tree, _)| tree.same(node));
+        found.map(|(_, bounds)| *bounds)
+    }
+
     /// The first and the last of a private column's days or times, where they are public.
     pub fn ends(&self, (entry, column): Column) -> Option<(i64, i64)> {
         self.sources.get(&entry)?.ends(column)
@@ -461,6 +482,25 @@ impl<'t> From<'t> {
         let source = self.sources.get(&entry);
         source.is_some_and(|source| source.is_not_null(column))
     }
+}
+
+/// An expression whose columns do not say which outer joins may make them NULL.
+#[cfg(not(feature = "pg15"))]
+fn without_outer_joins(node: Ref<Node>) -> Ref<Node> {
+    let copy = node.copy();
+    tree::any(copy, |node| {
+        if let Some(column) = node.cast::<pg_sys::Var>() {
+            column.set_varnullingrels(std::ptr::null_mut());
+        }
+        false
+    });
+    copy
+}
+
+/// Older servers do not say it there.
+#[cfg(feature = "pg15")]
+fn without_outer_joins(node: Ref<Node>) -> Ref<Node> {
+    node
 }
 
 fn not_readable(relation: Oid) -> Reason {

@@ -302,5 +302,6 @@ pub fn limits<'t>(from: &From<'t>, expr: Ref<'t, Node>) -> (f64, f64) {
         calls::limits(function, &of_arguments.collect::<Vec<_>>())
     };
     stack::check();
-    expression::limits(expr, &bounds, &call)
+    let declared = |node: *mut Node| from.declared_bounds(node);
+    expression::limits(expr, &bounds, &call, &declared)
 }

@@ -214,6 +214,7 @@ fields! {
         value varno / set_varno: i32,
         value varattno: pg_sys::AttrNumber,
         value varlevelsup / set_varlevelsup: u32,
+        #[cfg(not(feature = "pg15"))] value varnullingrels (set_varnullingrels): *mut Bitmapset,
         value varnosyn (set_varnosyn): u32,
         value varattnosyn (set_varattnosyn): pg_sys::AttrNumber,
     }
@@ -224,8 +225,10 @@ fields! {
         value constbyval (set_constbyval): bool,
     }
     Param {
-        value paramkind: pg_sys::ParamKind::Type,
+        value paramkind / set_paramkind: pg_sys::ParamKind::Type,
         value paramid / set_paramid: i32,
+        value paramtype (set_paramtype): Oid,
+        value paramtypmod (set_paramtypmod): i32,
     }
     Aggref {
         value aggfnoid / set_aggfnoid: Oid,
