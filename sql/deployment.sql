@@ -308,7 +308,13 @@ said AS (
         pg_catalog.format('- Implementation: dp_mean %s, an extension of PostgreSQL, here %s', dp_version(),
             pg_catalog.current_setting('server_version'::text)),
         CASE WHEN p.protects THEN pg_catalog.concat_ws(E'\n'::text,
-            '- Timing: running time is not hidden. The work for one value is bounded, and each try is charged'::text,
+            pg_catalog.concat('- Timing: '::text,
+                CASE coalesce(pg_catalog.current_setting('dp_mean.answer_after'::text, true), '0'::text)
+                    WHEN '0'::text THEN 'running time is not hidden'::text
+                    ELSE pg_catalog.format('new answers come at multiples of %s after rows began to be read, which '
+                        'mitigates attacks by time and proves nothing', pg_catalog.current_setting(
+                        'dp_mean.answer_after'::text, true)) END,
+                '. The work for one value is bounded, and each try is charged'::text),
             '- Floating point: rows are integers on a public grid; sums and noise are integers until the noise is '
             'added, drawn exactly from bits of ChaCha20 that the operating system seeds'::text,
             '- Platform: no value of a row raises an error, or shapes a message or a plan that the role that asks '

@@ -21,7 +21,7 @@
 use crate::accuracy::tail::{normal, quantile};
 use crate::encoding::columns::Columns;
 use crate::encoding::grid::Bounds;
-use crate::mechanism::regression::sums::{Part, parts};
+use crate::mechanism::regression::parts::{Part, parts};
 use crate::mechanism::regression::symmetric::eigen;
 
 /// The law of the noise on the released sums, in units of what a row moves them by.

@@ -16,5 +16,6 @@
 pub mod fit;
 pub mod gaussian;
 pub mod knorm;
+pub mod parts;
 pub mod sums;
 mod symmetric;

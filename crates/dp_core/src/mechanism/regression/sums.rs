@@ -1,10 +1,11 @@
 //! What the mechanisms of regressions share: the sums that noise goes on, and the release.
 
-use crate::encoding::columns::{Columns, pairs};
+use crate::encoding::columns::Columns;
 use crate::encoding::grid::Grid;
 use crate::encoding::sums::Totals;
 use crate::mechanism::definition::Mechanism;
 use crate::mechanism::regression::fit::{Fit, Fitting};
+use crate::mechanism::regression::parts::{Part, count, parts};
 use crate::memory;
 use crate::random::{Bits, Generator, add_noise};
 
@@ -20,36 +21,7 @@ pub trait OfColumns: Mechanism<Totals, Answer = Fit> {
 /// Any of them.
 pub type Regression = dyn OfColumns;
 
-/// What a released sum is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The rows themselves.
-    Rows,
-    /// A column.
-    Column(usize),
-    /// The square of a column, twice, less the number of rows.
-    Square(usize),
-    /// The product of two columns, the first before the second.
-    Product(usize, usize),
-}
-
-/// The sums of that many columns, in the order in which they are released.
-pub fn parts(columns: usize) -> impl Iterator<Item = Part> {
-    let products = pairs(columns).filter(|[i, j]| i < j);
-    let products = products.map(|[i, j]| Part::Product(i, j));
-    [Part::Rows]
-        .into_iter()
-        .chain((0..columns).map(Part::Column))
-        .chain((0..columns).map(Part::Square))
-        .chain(products)
-}
-
-/// How many they are.
-pub const fn count(columns: usize) -> usize {
-    1 + 2 * columns + columns * (columns - 1) / 2
-}
-
-/// The sums, in steps: `of_row` is the most that a row moves each by, but for its weight.
+/// The sums of rows on a grid of that many steps.
 pub fn exact(totals: &Totals, columns: usize, steps: u64) -> Vec<i128> {
     let (g, n) = (i128::from(steps), i128::from(totals.n));
     // Of 2^63 rows all are below 2^114; saturation is for what no rows add up to.
