@@ -50,6 +50,7 @@ mod randomness;
 mod record;
 mod reference;
 mod regression;
+mod replay;
 mod rescans;
 mod restores;
 mod reuse;
