@@ -834,9 +834,15 @@ fn bounds_are_declared_of_safe_expressions_alone() {
          '[{\"sql\": \"$1 - $2 * evil.tell()\", \"bounds\": [0, 1]}, {\"sql\": \"(\", \"bounds\": [0, 1]}]'); \
          EXECUTE format('SECURITY LABEL FOR dp_mean ON TABLE visits IS %L', label); END $$",
     );
-    world.refused("SELECT avg(id - patient) FROM visits");
     world.same("SELECT count(*) FROM visits", 1);
     assert_eq!(value::<String>(&mut world.analyst, told), "");
+    world.refused("SELECT avg(id - patient) FROM visits");
+    // The same without the defence, in a session that has not read it.
+    let analyst = world.with_roles("{analyst}");
+    let mut open = world.database.connect_as(&analyst);
+    run(&mut open, "SELECT dp_test_defence('declared', false)");
+    run(&mut open, "SELECT count(*) FROM visits");
+    assert_eq!(value::<String>(&mut open, told), "yes");
 }
 
 #[test]
