@@ -97,7 +97,8 @@ COMMENT ON FUNCTION dp_declare(regclass, text, float8, float8) IS
     'Declares public bounds of a column of a protected table, for avg, sum and their like: values outside are '
     'clamped. In the place of a column, an expression over columns of the table, as ''a - b'', of functions of '
     'PostgreSQL that may be used on rows and always answer the same: it has these bounds in queries that have the same '
-    'expression, and also those that follow from its columns, unless they contradict each other. Of a column of a public table they hold where that is joined with one. '
+    'expression, and also those that follow from its columns, unless they contradict each other. Of a column of a '
+    'public table they hold where that is joined with one. '
     'NULL for both takes them away. They must not be looked up in the table. lo < hi, from -1e100 to 1e100. By its '
     'owner. '
     'Errors: 22023, 42501.';

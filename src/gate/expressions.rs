@@ -1,5 +1,5 @@
-//! Expressions over the columns of a table whose bounds an owner has declared. They are never computed: an expression of a
-//! query that is equal to one takes its bounds, to which the aggregate clamps.
+//! Expressions over the columns of a table whose bounds an owner has declared. They are never computed: an expression
+//! of a query that is equal to one takes its bounds, to which the aggregate clamps.
 //!
 //! A label has an expression as SQL in which columns are `$1`, `$2`: the numbers that their own labels have, so that it
 //! stays the same where a column is renamed. It is read in the session that asks, with PostgreSQL's own functions alone
@@ -155,7 +155,7 @@ fn numbered<'t>(memory: Memory<'t>, columns: &[Column], sql: &str) -> Option<Ref
     checked(tree)
 }
 
-/// The column that `$1` or its like stands for.
+/// The column that `$1` or its like names.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn column_of(
     state: *mut ParseState,
@@ -233,8 +233,8 @@ fn analyse<'t>(
     }
 }
 
-/// An expression as it is compared, if it is one of numbers that may be used on rows, and always answers the same. Nothing
-/// of it is computed before that is known.
+/// An expression as it is compared, if it is one of numbers that may be used on rows, and always answers the same.
+/// Nothing of it is computed before that is known.
 fn checked(tree: Ref<Node>) -> Option<Ref<Node>> {
     let has_columns = tree::any(tree, |node| node.tag() == NodeTag::T_Var);
     let is_one = has_columns

@@ -24,8 +24,8 @@ type Column<'a> = &'a dyn Fn(i32, i16) -> Option<(f64, f64)>;
 /// Where the answer of an aggregate or a window function lies.
 type Call<'a> = &'a dyn Fn(*mut Node) -> Option<(f64, f64)>;
 
-/// The least and the greatest value of an expression; infinite, where nothing bounds it. `declared` are the bounds that an
-/// expression itself has.
+/// The least and the greatest value of an expression; infinite, where nothing bounds it. `declared` are the bounds that
+/// an expression itself has.
 ///
 /// # Safety
 /// An expression of a tree that lives, with constants folded. The caller is below a guard.
