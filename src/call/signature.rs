@@ -291,7 +291,7 @@ const fn of_two(role: Role, bound: usize) -> Parameter {
     Parameter::new(role, SqlType::Float8).read(at::BOUNDS_OF_TWO[bound])
 }
 
-/// The same of each of several columns.
+/// A bound of each of several columns.
 const fn of_several(role: Role, bound: usize) -> Parameter {
     Parameter::new(role, SqlType::Float8Array).read(at::BOUNDS_OF_TWO[bound])
 }

@@ -86,7 +86,7 @@ pub struct Fitting {
 type Matrix = Vec<Vec<f64>>;
 
 impl Fitting {
-    /// For sums of which each was taken as many times as its weight, with noise of that law on them.
+    /// For sums that were each taken as many times as their weight, with noise of that law on them.
     pub(crate) fn new(columns: Columns, law: Law, weights: &[u8]) -> Self {
         Self {
             columns,
