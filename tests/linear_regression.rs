@@ -69,7 +69,7 @@ fn rows_without_all_values_are_ignored() {
     };
     for (y, x, expected) in [
         ("y", "ARRAY[a, b]", 2000.0),
-        ("y", "ARRAY[a, b, NULL, 'NaN']", 2000.0),
+        ("y", "ARRAY[a, b, NULL, 'NaN'::float8]", 2000.0),
         (
             "y",
             "CASE WHEN id <= 500 THEN ARRAY[a] ELSE ARRAY[a, b] END",

@@ -55,7 +55,7 @@ impl Columns {
         &self.bounds
     }
 
-    /// A grid that is another one where any bound is: by it a state of these columns is told from others.
+    /// A grid that is another one where any bound is: by it a state of these columns is known from others.
     pub fn mark(&self) -> Grid {
         let ends = self.bounds.iter().flat_map(|of| [of.lo(), of.hi()]);
         let hash = ends.fold(0, |hash, end| mixed(hash ^ end.to_bits()));
