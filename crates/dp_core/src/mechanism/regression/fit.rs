@@ -15,6 +15,11 @@
 //! stands what the noisy sums give, and one standard deviation of its noise. Both at the coefficients that were found:
 //! the error is of second order.
 //!
+//! **What is left out.** A direction without a spread that is seen may still explain `y`, and a coefficient takes up some of
+//! that where it has a part in the direction, or where noise has turned the two towards each other. How much the
+//! direction explains is not known, but no more than the whole spread of `y` over its own: that times the part counts as
+//! a normal error more.
+//!
 //! **What is not seen.** A coefficient whose direction is left out, by more than a tenth of its length, has an interval
 //! without ends. So has each of them where the noisy number of rows is not above the number of coefficients.
 
@@ -187,15 +192,24 @@ impl Fitting {
             let mut z = lifted(&h);
             z[0] += of_center;
             let hidden: f64 = unseen.iter().map(|(_, v)| part(v).powi(2)).sum();
-            (z, own, hidden <= 0.01 * inner(&a, &a))
+            // What is left out may explain no more than all of the spread of y.
+            let left_out = unseen.iter().map(|(l, v)| {
+                let v_lifted = lifted(v);
+                let seen_from = self.noise(&v_lifted, &v_lifted) / count;
+                let crossed = self.noise(&z, &v_lifted) / count;
+                whole.max(variance) / l.max(seen_from) * (part(v).powi(2) + crossed.powi(2))
+            });
+            let left_out = left_out.sum::<f64>();
+            (z, own, left_out, hidden <= 0.01 * inner(&a, &a))
         };
         let coefficient = |unit: f64, shift: f64, value: f64, of_center: f64, a: &[f64]| {
-            let (z, own, is_seen) = combination(of_center, a);
+            let (z, own, left_out, is_seen) = combination(of_center, a);
             let (from_zero, value) = (shift / unit + value, shift + unit * value);
             if !is_seen || !value.is_finite() || !from_zero.is_finite() {
                 return unknown(if value.is_finite() { value } else { 0.0 });
             }
-            let (noise, chance) = (self.noise(&z, &residual) / count, (sample * own).sqrt());
+            let noise = self.noise(&z, &residual) / count;
+            let chance = (sample * own + left_out).sqrt();
             let around = |chance| {
                 let reach = unit * self.reach(noise, chance);
                 [value - reach, value + reach]
@@ -204,7 +218,7 @@ impl Fitting {
                 value,
                 standard_error: unit * noise.hypot(chance),
                 p_value: self.tail(noise, chance, from_zero.abs()),
-                of_rows: around(0.0),
+                of_rows: around(left_out.sqrt()),
                 of_population: around(chance),
             }
         };
