@@ -73,12 +73,11 @@ impl Aggregate<Regression> {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             let columns: &Columns = mechanism.columns();
+            let layout = Layout::of_columns(columns);
             // SAFETY: the SQL declaration makes argument 0 a dp_state.
             let totals = match unsafe { state_of(call) } {
                 // SAFETY: the same.
-                Some(datum) => {
-                    unsafe { self.vector_state(datum, &Layout::of_columns(columns)) }?.totals()
-                }
+                Some(datum) => unsafe { self.vector_state(datum, &layout) }?.totals(),
                 None => Totals::new(sums_of(columns.count())),
             };
             Ok((release(mechanism, &totals), site.price()))

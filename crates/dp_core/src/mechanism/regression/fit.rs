@@ -117,7 +117,7 @@ impl Fitting {
             // Rounding can leave the bounds by a digit.
             (of.lo() + of.width() * ((1.0 + u) / 2.0)).clamp(of.lo(), of.hi())
         };
-        if !(count > y as f64) {
+        if count <= y as f64 {
             let middle = bounds.iter().map(|of| place((of, 0.0)));
             return Fit {
                 coefficients: (0..y).map(|_| unknown(0.0)).collect(),
