@@ -146,6 +146,12 @@ fn forms() -> Vec<Form> {
         form("SELECT corr(x, y) FROM people WHERE {rows}", 1, |moved| {
             squares(moved, 243 * PAIR * PAIR)
         }),
+        // Weights 4, 3, 4, 2, 2, 4.
+        form(
+            "SELECT (dp_linear_regression(x, ARRAY[y], -2, 5, ARRAY[-2], ARRAY[5], 1)).r2 FROM people WHERE {rows}",
+            1,
+            |moved| squares(moved, 65 * PAIR * PAIR),
+        ),
         form(
             "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM visits WHERE {rows}",
             1,

@@ -161,7 +161,7 @@ pub fn define() {
     );
     GucRegistry::define_int_guc(
         c"dp_mean.answer_after",
-        c"Hands out a new answer about a protected table, or its error, at a multiple of this time after its rows began to be read.",
+        c"Hands out a new answer about a protected table, or its error, at a multiple of this time.",
         c"So how long it took tells less of the rows. 0 hands it out at once.",
         &ANSWER_AFTER,
         0,

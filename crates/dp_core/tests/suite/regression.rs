@@ -284,7 +284,7 @@ fn intervals_hold_the_coefficients() {
                         world.name
                     );
                 }
-                // Of tables of which all is seen.
+                // Where all of them are seen.
                 if of_seen > 0.99 * draws * population.len() as f64 {
                     seen += of_seen;
                     for [of_rows, of_population] in &missed {

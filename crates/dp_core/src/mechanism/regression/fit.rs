@@ -87,8 +87,105 @@ pub struct Fitting {
     pub(crate) miss: f64,
 }
 
-/// Symmetric, of `1 + D` rows.
-type Matrix = Vec<Vec<f64>>;
+/// What the noisy sums say: column 0 is the constant 1, then come the predictors, then `y`.
+struct Moments {
+    /// The number of rows; it can be negative.
+    rows: f64,
+    /// `M`, symmetric.
+    sums: Vec<Vec<f64>>,
+    means: Vec<f64>,
+}
+
+/// A direction of the predictors, and their spread in it.
+struct Direction {
+    spread: f64,
+    along: Vec<f64>,
+    /// The standard deviation of the noise on the spread.
+    noise: f64,
+}
+
+/// The directions with a spread that is seen, and the others.
+struct Directions {
+    seen: Vec<Direction>,
+    unseen: Vec<Direction>,
+}
+
+/// What least squares give.
+struct Plane {
+    slopes: Vec<f64>,
+    /// Where `y` is in the middle of all bounds.
+    center: f64,
+    /// `e`: what makes a residual of a row.
+    residual: Vec<f64>,
+    /// The variance of the residuals, and that of `y`.
+    left: f64,
+    whole: f64,
+    /// That of the residuals, and one standard deviation of its noise.
+    variance: f64,
+}
+
+/// How far off a combination of coefficients is: standard deviations.
+struct Off {
+    noise: f64,
+    /// By the sample.
+    sample: f64,
+    /// By directions that are left out.
+    left_out: f64,
+}
+
+impl Moments {
+    fn new(columns: usize, sums: &[f64]) -> Self {
+        let sums = matrix(columns, sums);
+        let rows = sums[0][0];
+        let mean = |sum: &f64| (sum / rows).clamp(-1.0, 1.0);
+        let means = sums[0].iter().map(mean).collect();
+        Self { rows, sums, means }
+    }
+
+    /// The column `y`.
+    fn y(&self) -> usize {
+        self.means.len() - 1
+    }
+
+    fn covariance(&self, i: usize, j: usize) -> f64 {
+        let most = |i: usize| 1.0 - self.means[i] * self.means[i];
+        let most = (most(i) * most(j)).sqrt();
+        let product = self.means[i] * self.means[j];
+        (self.sums[i][j] / self.rows - product).clamp(-most, most)
+    }
+
+    /// A combination of the predictors from their means, as one of `z`.
+    fn from_means(&self, v: &[f64]) -> Vec<f64> {
+        let constant = -inner(v, &self.means[1..]);
+        let all = [constant].into_iter().chain(v.iter().copied());
+        all.chain([0.0]).collect()
+    }
+
+    fn plane(&self, seen: &[Direction], noise: impl Fn(&[f64]) -> f64) -> Plane {
+        let y = self.y();
+        let with_y = Vec::from_iter((1..y).map(|i| self.covariance(i, y)));
+        let mut slopes = vec![0.0; y - 1];
+        for direction in seen {
+            let slope = inner(&direction.along, &with_y) / direction.spread;
+            add(&mut slopes, slope, &direction.along);
+        }
+        let center = self.means[y] - inner(&slopes, &self.means[1..]);
+        let negative = slopes.iter().map(|slope| -slope);
+        let residual = [-center].into_iter().chain(negative).chain([1.0]);
+        let residual = Vec::from_iter(residual);
+        let rows = self.sums.iter().zip(&residual);
+        let left: f64 = rows.map(|(row, e)| e * inner(row, &residual)).sum();
+        let left = left / self.rows;
+        Plane {
+            slopes,
+            center,
+            left,
+            whole: self.covariance(y, y).max(0.0),
+            variance: (left + noise(&residual) / self.rows).clamp(0.0, 1.0),
+            residual,
+        }
+    }
+}
 
 impl Fitting {
     /// For sums that were each taken as many times as their weight, with noise of that law on them.
@@ -108,157 +205,139 @@ impl Fitting {
 
     /// The fit of these sums, in rows.
     pub fn fit(&self, sums: &[f64]) -> Fit {
-        let y = self.columns.count();
-        let noisy = matrix(y, sums);
-        let count = noisy[0][0];
         let bounds = self.columns.bounds();
-        let in_unit = |value: f64| bounds[y - 1].width() / 2.0 * value;
-        let place = |(of, u): (&Bounds, f64)| {
-            // Rounding can leave the bounds by a digit.
-            (of.lo() + of.width() * ((1.0 + u) / 2.0)).clamp(of.lo(), of.hi())
-        };
-        if count <= y as f64 {
-            let middle = bounds.iter().map(|of| place((of, 0.0)));
-            return Fit {
-                coefficients: (0..y).map(|_| unknown(0.0)).collect(),
-                r2: 0.0,
-                residual_stddev: in_unit(1.0),
-                means: middle.collect(),
-                stddevs: bounds.iter().map(|of| of.width() / 2.0).collect(),
-                count,
-            };
+        let y = bounds.len();
+        let moments = Moments::new(y, sums);
+        if moments.rows <= y as f64 {
+            return self.nothing(moments.rows);
         }
-        let mean = |i: usize| (noisy[0][i] / count).clamp(-1.0, 1.0);
-        let means = Vec::from_iter((0..=y).map(mean));
-        let covariance = |i: usize, j: usize| {
-            let most = ((1.0 - means[i] * means[i]) * (1.0 - means[j] * means[j])).sqrt();
-            (noisy[i][j] / count - means[i] * means[j]).clamp(-most, most)
-        };
-        let spread = (1..y).map(|i| (1..y).map(|j| covariance(i, j)).collect());
-        let directions = eigen(spread.collect());
-        let lifted = |v: &[f64]| -> Vec<f64> {
-            let inner: f64 = v.iter().zip(&means[1..]).map(|(v, mean)| v * mean).sum();
-            [-inner]
-                .into_iter()
-                .chain(v.iter().copied())
-                .chain([0.0])
-                .collect()
-        };
-        // Eigenvalues of noise alone are farther out, the more there are.
-        let farther = 2.0 + 1.5 * (y as f64 - 1.0).sqrt();
-        let (seen, unseen): (Vec<_>, Vec<_>) = directions.into_iter().partition(|(l, v)| {
-            let z = lifted(v);
-            l.is_finite() && *l > farther * self.noise(&z, &z) / count && *l > 1e-12
-        });
-        let (mut slopes, mut center) = (vec![0.0; y - 1], means[y]);
-        for (l, v) in &seen {
-            let along: f64 = v
-                .iter()
-                .enumerate()
-                .map(|(i, v)| v * covariance(i + 1, y))
-                .sum();
-            for (slope, v) in slopes.iter_mut().zip(v) {
-                *slope += v * along / l;
-            }
-        }
-        for (slope, mean) in slopes.iter().zip(&means[1..]) {
-            center -= slope * mean;
-        }
-        let mut residual = vec![-center];
-        residual.extend(slopes.iter().map(|slope| -slope));
-        residual.push(1.0);
-        let rows = noisy.iter().zip(&residual);
-        let left: f64 = rows.map(|(row, e)| e * inner(row, &residual)).sum();
-        let (left, whole) = (left / count, covariance(y, y).max(0.0));
-        let variance = (left + self.noise(&residual, &residual) / count).clamp(0.0, 1.0);
-        let sample = variance / (count - y as f64);
-        // What gives a combination of the slopes and, if it has one, of the center.
-        let combination = |of_center: f64, a: &[f64]| {
-            // Slopes are seen from the means of the predictors.
-            let a = a
-                .iter()
-                .zip(&means[1..])
-                .map(|(a, mean)| a - of_center * mean);
-            let a = Vec::from_iter(a);
-            let part = |v: &Vec<f64>| inner(v, &a);
-            let mut h = vec![0.0; y - 1];
-            let mut own = of_center * of_center;
-            for (l, v) in &seen {
-                own += part(v).powi(2) / l;
-                for (h, w) in h.iter_mut().zip(v) {
-                    *h += w * part(v) / l;
-                }
-            }
-            let mut z = lifted(&h);
-            z[0] += of_center;
-            let hidden: f64 = unseen.iter().map(|(_, v)| part(v).powi(2)).sum();
-            // What is left out may explain no more than all of the spread of y.
-            let left_out = unseen.iter().map(|(l, v)| {
-                let v_lifted = lifted(v);
-                let seen_from = self.noise(&v_lifted, &v_lifted) / count;
-                let crossed = self.noise(&z, &v_lifted) / count;
-                whole.max(variance) / l.max(seen_from) * (part(v).powi(2) + crossed.powi(2))
-            });
-            let left_out = left_out.sum::<f64>();
-            (z, own, left_out, hidden <= 0.01 * inner(&a, &a))
-        };
-        let coefficient = |unit: f64, shift: f64, value: f64, of_center: f64, a: &[f64]| {
-            let (z, own, left_out, is_seen) = combination(of_center, a);
-            let (from_zero, value) = (shift / unit + value, shift + unit * value);
-            if !is_seen || !value.is_finite() || !from_zero.is_finite() {
-                return unknown(if value.is_finite() { value } else { 0.0 });
-            }
-            let noise = self.noise(&z, &residual) / count;
-            let chance = (sample * own + left_out).sqrt();
-            let around = |chance| {
-                let reach = unit * self.reach(noise, chance);
-                [value - reach, value + reach]
-            };
-            Coefficient {
-                value,
-                standard_error: unit * noise.hypot(chance),
-                p_value: self.tail(noise, chance, from_zero.abs()),
-                of_rows: around(left_out.sqrt()),
-                of_population: around(chance),
-            }
+        let directions = self.directions(&moments);
+        let plane = moments.plane(&directions.seen, |e| self.noise(e, e));
+        let of_y = &bounds[y - 1];
+        let slope = |i: usize| {
+            let along = Vec::from_iter((0..y - 1).map(|j| f64::from(u8::from(i == j))));
+            let off = self.off(&moments, &directions, &plane, 0.0, &along);
+            let unit = of_y.width() / bounds[i].width();
+            self.coefficient(unit, 0.0, plane.slopes[i], off)
         };
         // Where a predictor is 0, in its unit here.
         let zero = |of: &Bounds| -(of.lo() / of.width() + of.hi() / of.width());
         let zeros = Vec::from_iter(bounds[..y - 1].iter().map(zero));
-        let of_y = &bounds[y - 1];
-        let at_zero = center + inner(&slopes, &zeros);
-        let intercept = coefficient(
-            of_y.width() / 2.0,
-            of_y.lo() + of_y.width() / 2.0,
-            at_zero,
-            1.0,
-            &zeros,
-        );
-        let slope = |i: usize| {
-            let direction = Vec::from_iter((0..y - 1).map(|j| f64::from(u8::from(i == j))));
-            let unit = of_y.width() / bounds[i].width();
-            coefficient(unit, 0.0, slopes[i], 0.0, &direction)
-        };
+        let half = of_y.width() / 2.0;
+        let at_zero = plane.center + inner(&plane.slopes, &zeros);
+        let off = self.off(&moments, &directions, &plane, 1.0, &zeros);
+        let intercept = self.coefficient(half, of_y.lo() + half, at_zero, off);
+        let left = plane.left * moments.rows / (moments.rows - y as f64);
+        let stddev = |i: usize| moments.covariance(i, i).max(0.0).sqrt();
         Fit {
             coefficients: [intercept]
                 .into_iter()
                 .chain((0..y - 1).map(slope))
                 .collect(),
-            r2: if whole > 0.0 {
-                (1.0 - left / whole).clamp(0.0, 1.0)
-            } else {
-                0.0
+            r2: match plane.whole > 0.0 {
+                true => (1.0 - plane.left / plane.whole).clamp(0.0, 1.0),
+                false => 0.0,
             },
-            residual_stddev: in_unit((left * count / (count - y as f64)).clamp(0.0, 1.0).sqrt()),
-            means: bounds
-                .iter()
-                .zip(means[1..].iter().copied())
-                .map(place)
+            residual_stddev: half * left.clamp(0.0, 1.0).sqrt(),
+            means: bounds.iter().zip(&moments.means[1..]).map(place).collect(),
+            stddevs: (bounds.iter().zip(1..))
+                .map(|(of, i)| of.width() / 2.0 * stddev(i))
                 .collect(),
-            stddevs: (1..=y)
-                .map(|i| bounds[i - 1].width() / 2.0 * covariance(i, i).max(0.0).sqrt())
-                .collect(),
+            count: moments.rows,
+        }
+    }
+
+    /// That of so few rows that nothing is seen.
+    fn nothing(&self, count: f64) -> Fit {
+        let bounds = self.columns.bounds();
+        let half = |of: &Bounds| of.width() / 2.0;
+        Fit {
+            coefficients: bounds.iter().map(|_| unknown(0.0)).collect(),
+            r2: 0.0,
+            residual_stddev: bounds.last().map_or(0.0, half),
+            means: bounds.iter().map(|of| place((of, &0.0))).collect(),
+            stddevs: bounds.iter().map(half).collect(),
             count,
+        }
+    }
+
+    fn directions(&self, moments: &Moments) -> Directions {
+        let y = moments.y();
+        let spreads = (1..y).map(|i| (1..y).map(|j| moments.covariance(i, j)).collect());
+        let all = eigen(spreads.collect()).into_iter().map(|(spread, along)| {
+            let z = moments.from_means(&along);
+            let noise = self.noise(&z, &z) / moments.rows;
+            Direction {
+                spread,
+                along,
+                noise,
+            }
+        });
+        // Eigenvalues of noise alone are farther out, the more there are.
+        let farther = 2.0 + 1.5 * (y as f64 - 1.0).sqrt();
+        let is_seen =
+            |of: &Direction| of.spread.is_finite() && of.spread > (farther * of.noise).max(1e-12);
+        let (seen, unseen) = all.partition(is_seen);
+        Directions { seen, unseen }
+    }
+
+    /// How far off a combination of the slopes is, and of the center as many times; `None` if it is not seen.
+    fn off(
+        &self,
+        moments: &Moments,
+        directions: &Directions,
+        plane: &Plane,
+        of_center: f64,
+        of_slopes: &[f64],
+    ) -> Option<Off> {
+        // The center is seen from the means of the predictors.
+        let from_means = of_slopes.iter().zip(&moments.means[1..]);
+        let a = Vec::from_iter(from_means.map(|(a, mean)| a - of_center * mean));
+        let part = |of: &Direction| inner(&of.along, &a);
+        let hidden: f64 = directions.unseen.iter().map(|of| part(of).powi(2)).sum();
+        if hidden > 0.01 * inner(&a, &a) {
+            return None;
+        }
+        let mut h = vec![0.0; a.len()];
+        let mut own = of_center * of_center;
+        for direction in &directions.seen {
+            own += part(direction).powi(2) / direction.spread;
+            add(&mut h, part(direction) / direction.spread, &direction.along);
+        }
+        let mut z = moments.from_means(&h);
+        z[0] += of_center;
+        // What is left out may explain no more than all of the spread of y.
+        let left_out = directions.unseen.iter().map(|of| {
+            let crossed = self.noise(&z, &moments.from_means(&of.along)) / moments.rows;
+            let most = plane.whole.max(plane.variance) / of.spread.max(of.noise);
+            most * (part(of).powi(2) + crossed.powi(2))
+        });
+        Some(Off {
+            noise: self.noise(&z, &plane.residual) / moments.rows,
+            sample: (plane.variance * own / (moments.rows - moments.y() as f64)).sqrt(),
+            left_out: left_out.sum::<f64>().sqrt(),
+        })
+    }
+
+    /// A coefficient of this value, in the unit here, from `shift` on in units of the columns.
+    fn coefficient(&self, unit: f64, shift: f64, value: f64, off: Option<Off>) -> Coefficient {
+        let from_zero = shift / unit + value;
+        let value = shift + unit * value;
+        let off = off.filter(|_| value.is_finite() && from_zero.is_finite());
+        let Some(off) = off else {
+            return unknown(if value.is_finite() { value } else { 0.0 });
+        };
+        let around = |beside: f64| {
+            let reach = unit * self.reach(off.noise, beside);
+            [value - reach, value + reach]
+        };
+        let beside = off.sample.hypot(off.left_out);
+        Coefficient {
+            value,
+            standard_error: unit * off.noise.hypot(beside),
+            p_value: self.tail(off.noise, beside, from_zero.abs()),
+            of_rows: around(off.left_out),
+            of_population: around(beside),
         }
     }
 
@@ -347,12 +426,26 @@ fn unknown(value: f64) -> Coefficient {
     }
 }
 
+/// A place from -1 to 1 between bounds, as a value.
+fn place((of, u): (&Bounds, &f64)) -> f64 {
+    // Rounding can leave the bounds by a digit.
+    (of.lo() + of.width() * ((1.0 + u) / 2.0)).clamp(of.lo(), of.hi())
+}
+
+/// Adds another vector so many times.
+fn add(to: &mut [f64], times: f64, other: &[f64]) {
+    for (number, more) in to.iter_mut().zip(other) {
+        *number += times * more;
+    }
+}
+
+/// Of those numbers that both have.
 fn inner(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(a, b)| a * b).sum()
 }
 
 /// `M`, of the released sums.
-fn matrix(columns: usize, sums: &[f64]) -> Matrix {
+fn matrix(columns: usize, sums: &[f64]) -> Vec<Vec<f64>> {
     let mut matrix = vec![vec![0.0; columns + 1]; columns + 1];
     let mut set = |i: usize, j: usize, sum: f64| (matrix[i][j], matrix[j][i]) = (sum, sum);
     let rows = sums.first().copied().unwrap_or(0.0);
