@@ -147,7 +147,7 @@ struct World {
     residual: f64,
 }
 
-const WORLDS: [World; 4] = [
+const WORLDS: [World; 5] = [
     World {
         name: "one predictor",
         predictors: 1,
@@ -181,6 +181,21 @@ const WORLDS: [World; 4] = [
         slopes: &[1.0, 0.5],
         predictor: |_, _, words| 0.3 * bell(words) - 0.4,
         residual: 0.1,
+    },
+    // Schooling and a group that has less of it: few rows do not show its spread.
+    World {
+        name: "one that is hardly seen",
+        predictors: 2,
+        slopes: &[0.5, -0.05],
+        predictor: |i, common, words| {
+            let group = f64::from(u8::from(common < -0.4)) * 2.0 - 1.0;
+            if i == 0 {
+                0.25 * bell(words) - 0.1 * group
+            } else {
+                group
+            }
+        },
+        residual: 0.2,
     },
 ];
 
