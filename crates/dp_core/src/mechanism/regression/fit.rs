@@ -15,10 +15,10 @@
 //! stands what the noisy sums give, and one standard deviation of its noise. Both at the coefficients that were found:
 //! the error is of second order.
 //!
-//! **What is left out.** A direction without a spread that is seen may still explain `y`, and a coefficient takes up some of
-//! that where it has a part in the direction, or where noise has turned the two towards each other. How much the
-//! direction explains is not known, but no more than the whole spread of `y` over its own: that times the part counts as
-//! a normal error more.
+//! **What is left out.** A direction without a spread that is seen may still explain `y`, and a coefficient takes
+//! up some of that where it has a part in the direction, or where noise has turned the two towards each other. How
+//! much the direction explains is not known, but no more than the whole spread of `y` over its own: that times the
+//! part counts as a normal error more.
 //!
 //! **What is not seen.** A coefficient whose direction is left out, by more than a tenth of its length, has an interval
 //! without ends. So has each of them where the noisy number of rows is not above the number of coefficients.
@@ -432,7 +432,7 @@ fn place((of, u): (&Bounds, &f64)) -> f64 {
     (of.lo() + of.width() * ((1.0 + u) / 2.0)).clamp(of.lo(), of.hi())
 }
 
-/// Adds another vector so many times.
+/// Adds another vector, times a number.
 fn add(to: &mut [f64], times: f64, other: &[f64]) {
     for (number, more) in to.iter_mut().zip(other) {
         *number += times * more;
