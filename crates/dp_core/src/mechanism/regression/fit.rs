@@ -154,8 +154,8 @@ impl Moments {
         (self.sums[i][j] / self.rows - product).clamp(-most, most)
     }
 
-    /// A combination of the predictors from their means, as one of `z`.
-    fn from_means(&self, v: &[f64]) -> Vec<f64> {
+    /// A combination of the predictors less their means, as one of `z`.
+    fn around_means(&self, v: &[f64]) -> Vec<f64> {
         let constant = -inner(v, &self.means[1..]);
         let all = [constant].into_iter().chain(v.iter().copied());
         all.chain([0.0]).collect()
@@ -265,7 +265,7 @@ impl Fitting {
         let y = moments.y();
         let spreads = (1..y).map(|i| (1..y).map(|j| moments.covariance(i, j)).collect());
         let all = eigen(spreads.collect()).into_iter().map(|(spread, along)| {
-            let z = moments.from_means(&along);
+            let z = moments.around_means(&along);
             let noise = self.noise(&z, &z) / moments.rows;
             Direction {
                 spread,
@@ -291,8 +291,8 @@ impl Fitting {
         of_slopes: &[f64],
     ) -> Option<Off> {
         // The center is seen from the means of the predictors.
-        let from_means = of_slopes.iter().zip(&moments.means[1..]);
-        let a = Vec::from_iter(from_means.map(|(a, mean)| a - of_center * mean));
+        let means = of_slopes.iter().zip(&moments.means[1..]);
+        let a = Vec::from_iter(means.map(|(a, mean)| a - of_center * mean));
         let part = |of: &Direction| inner(&of.along, &a);
         let hidden: f64 = directions.unseen.iter().map(|of| part(of).powi(2)).sum();
         if hidden > 0.01 * inner(&a, &a) {
@@ -304,11 +304,11 @@ impl Fitting {
             own += part(direction).powi(2) / direction.spread;
             add(&mut h, part(direction) / direction.spread, &direction.along);
         }
-        let mut z = moments.from_means(&h);
+        let mut z = moments.around_means(&h);
         z[0] += of_center;
         // What is left out may explain no more than all of the spread of y.
         let left_out = directions.unseen.iter().map(|of| {
-            let crossed = self.noise(&z, &moments.from_means(&of.along)) / moments.rows;
+            let crossed = self.noise(&z, &moments.around_means(&of.along)) / moments.rows;
             let most = plane.whole.max(plane.variance) / of.spread.max(of.noise);
             most * (part(of).powi(2) + crossed.powi(2))
         });
