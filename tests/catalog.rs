@@ -496,7 +496,8 @@ fn every_public_object_has_a_comment() {
         (
             "dp_vector_answer",
             "value _float8, total float8, sd float8, covariance float8, total_sd float8, \
-             total_covariance float8, unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
+             total_covariance float8, half_width float8, difference_half_width float8, total_half_width float8, \
+             unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
     ] {
         let sql = format!(

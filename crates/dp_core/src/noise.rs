@@ -3,7 +3,6 @@
 //! All numbers are half of the width of an interval that holds what an answer hides in 95% of releases, over the noise.
 
 use crate::accuracy::interval::Intervals;
-use crate::accuracy::tail::{self, quantile};
 use crate::encoding::grid::PAIR_STEPS;
 use crate::encoding::pairs::PairMoments;
 use crate::error::ParameterError;
@@ -46,8 +45,8 @@ pub fn half_width(
         "dp_count" | "dp_count_estimate" => {
             width(COUNT.build(arguments)?.intervals(MISS), &(1 << 40))
         }
-        "dp_counts" | "dp_counts_estimate" => of_one(&*COUNTS.build(arguments)?, arguments),
-        "dp_sums" | "dp_sums_estimate" => of_one(&*SUMS.build(arguments)?, arguments),
+        "dp_counts" | "dp_counts_estimate" => of_one(&*COUNTS.build(arguments)?),
+        "dp_sums" | "dp_sums_estimate" => of_one(&*SUMS.build(arguments)?),
         "dp_sum" | "dp_sum_estimate" => match SUM.build(arguments)?.sums() {
             Some(sum) => {
                 let (lo, hi) = arguments.bounds.unwrap_or_default();
@@ -68,17 +67,9 @@ pub fn half_width(
 }
 
 /// How far off each of many numbers of one release is.
-fn of_one(mechanism: &Vector, arguments: &Arguments) -> Option<f64> {
-    let MechanismArgument::Given(Some(text)) = arguments.mechanism else {
-        return None;
-    };
-    let is_laplace = registry::parse(text).is_ok_and(|choice| choice.name() == "laplace");
-    let sd = mechanism.spread().sd;
-    // All other noise is normal or nearly so.
-    Some(quantile(MISS, |t| match is_laplace {
-        true => tail::laplace(sd / 2f64.sqrt(), t),
-        false => tail::normal(sd, t),
-    }))
+fn of_one(mechanism: &Vector) -> Option<f64> {
+    let length = mechanism.rows().length;
+    Some(mechanism.spread().half_widths(MISS, length).value)
 }
 
 /// From how many people on `dp_keep` shows a group in half of all cases.

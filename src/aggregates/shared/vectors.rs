@@ -20,6 +20,9 @@ use crate::plan::planned_call::SupportFunction;
 use crate::state::vector::{Kind, Layout, VectorState, add_steps};
 use crate::state::wire_format::Form;
 
+/// The probability with which an interval misses.
+const MISS: f64 = 0.05;
+
 /// What a release of vectors hands back: the noisy numbers, and how uncertain they are.
 pub struct Estimate {
     pub answer: VectorAnswer,
@@ -27,8 +30,26 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// What a `dp_vector_answer` begins with: value, total, sd, covariance, total_sd, total_covariance.
-    fn columns(self) -> [Option<Datum>; 6] {
+    /// What a `dp_vector_answer` begins with: value, total, sd, covariance, total_sd, total_covariance, half_width,
+    /// difference_half_width, total_half_width.
+    fn columns(self) -> [Option<Datum>; 9] {
+        let widths = self.spread.half_widths(MISS, self.answer.parts.len());
+        let [value, total, sd, covariance, total_sd, total_covariance] = self.columns_0_1();
+        [
+            value,
+            total,
+            sd,
+            covariance,
+            total_sd,
+            total_covariance,
+            widths.value.into_datum(),
+            widths.difference.into_datum(),
+            widths.total.into_datum(),
+        ]
+    }
+
+    /// The first of them.
+    fn columns_0_1(self) -> [Option<Datum>; 6] {
         let Self { answer, spread } = self;
         [
             answer.values().into_datum(),
@@ -46,7 +67,7 @@ impl Estimate {
     /// The function that `call` calls is declared to return one.
     pub unsafe fn into_row_0_1(self, call: Call) -> Datum {
         // SAFETY: the caller guarantees it.
-        unsafe { composite(call, self.columns()) }
+        unsafe { composite(call, self.columns_0_1()) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! How far an answer may be from the truth: tails of the noise, intervals, forecasts. Public numbers
 //! in, public numbers out.
 
+pub mod cube;
 pub mod difference;
 pub mod forecast;
 pub mod interval;

@@ -280,7 +280,12 @@ fn check_vector(
         covariance.is_none_or(|covariance| !covariance.is_nan()),
         "{what}: {spread:?}"
     );
+    let widths = spread.half_widths(0.05, mechanism.rows().length);
+    let all = [Some(widths.value), widths.difference, widths.total];
+    let is_number = all.iter().flatten().all(|width| *width >= 0.0);
+    assert!(is_number, "{what}: {widths:?}");
     if bounds.is_none() {
+        assert!(widths.value > 0.0, "{what}: {widths:?}");
         assert!(
             spread.sd > 0.0 && spread.sd.is_finite(),
             "{what}: {spread:?}"

@@ -17,7 +17,7 @@ use dp_core::random::Generator;
 use dp_core::registry::{COUNTS, SUMS};
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 
-use crate::stats::Moments;
+use crate::stats::{Moments, Z_ALPHA};
 use crate::words::Seeded;
 
 /// Yes/no questions, and values with bounds.
@@ -902,11 +902,36 @@ fn releases_have_the_covariance_they_report() {
                 let expected = 2.0 * (variance + covariance * scale);
                 check("with the total", expected, &|e| e.0 + e.2 * scale);
             }
+            let widths = spread.half_widths(MISS, d);
+            let misses = |what: &str, width: f64, error: &dyn Fn(&(f64, f64, f64)) -> f64| {
+                let beyond = errors.iter().filter(|e| error(e).abs() > width).count() as f64;
+                let share = beyond / DRAWS as f64;
+                let slack = Z_ALPHA * (MISS * (1.0 - MISS) / DRAWS as f64).sqrt();
+                // Counts with `laplace` have noise in whole rows, and the interval allows for a row more.
+                let least = if text.starts_with("laplace") {
+                    0.0
+                } else {
+                    MISS - slack
+                };
+                let is_right = (least..=MISS + slack).contains(&share);
+                assert!(is_right, "{kind:?} {text}: {what} is missed by {share}");
+            };
+            misses("a value", widths.value, &|e| e.0);
+            let difference = widths.difference.expect("there are several");
+            misses("the difference", difference, &|e| e.0 - e.1);
+            match widths.total {
+                // A number that is given is not missed.
+                Some(0.0) | None => {}
+                Some(total) => misses("the total", total, &|e| e.2),
+            }
         }
     }
 }
 
 const DRAWS: usize = 20_000;
+
+/// How often an interval may miss.
+const MISS: f64 = 0.05;
 
 fn counts(text: &str) -> Spread {
     built(None, None, text).spread()

@@ -3,7 +3,9 @@
 use crate::encoding::grid::Grid;
 use crate::encoding::sums::Totals;
 use crate::mechanism::definition::Mechanism;
-use crate::mechanism::vector::items::{Items, Origin, Rows, Spread, VectorAnswer, VectorMechanism};
+use crate::mechanism::vector::items::{
+    Items, Law, Origin, Rows, Spread, VectorAnswer, VectorMechanism,
+};
 use crate::memory;
 use crate::random::{Bits, Generator, add_noise};
 
@@ -15,6 +17,11 @@ pub trait VectorNoise {
     /// The standard deviation of one draw and the covariance of two, in steps and in squares of
     /// steps.
     fn spread(&self) -> (f64, f64);
+
+    /// The law of a draw.
+    fn law(&self) -> Law {
+        Law::Normal
+    }
 }
 
 /// The sums with the noise `N` on them. Values count from 0.
@@ -77,6 +84,8 @@ impl<N: VectorNoise> VectorMechanism for Additive<N> {
             covariance: covariance * step * step,
             total_sd: None,
             total_covariance: None,
+            law: self.noise.law(),
+            step: [step; 2],
         }
     }
 }

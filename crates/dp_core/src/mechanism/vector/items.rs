@@ -1,5 +1,7 @@
 //! What the mechanisms of vectors share: what a row is, and what a release hands back.
 
+use crate::accuracy::cube;
+use crate::accuracy::tail::{self, quantile};
 use crate::encoding::grid::{self, Bounds, Grid};
 use crate::encoding::sums::Totals;
 use crate::error::ParameterError;
@@ -48,8 +50,7 @@ pub struct VectorAnswer {
     pub(crate) origin: Origin,
 }
 
-/// How uncertain an answer is: the noise is normal (of `laplace`: a Laplace distribution), all values have
-/// the same standard deviation, and all pairs of them the same covariance.
+/// How uncertain an answer is: all values have the same standard deviation, and all pairs of them the same covariance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// The standard deviation of each value.
@@ -60,6 +61,36 @@ pub struct Spread {
     pub total_sd: Option<f64>,
     /// The covariance of the total with each value.
     pub total_covariance: Option<f64>,
+    /// The law of the noise.
+    pub(crate) law: Law,
+    /// A step of the noise in the unit of the values, and in rows.
+    pub(crate) step: [f64; 2],
+}
+
+/// The law of noise, but for its steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Law {
+    Normal,
+    Laplace,
+    /// In the shape of a cube. A value is one of that many numbers of scale 1 times `own`, plus the last one, which they
+    /// share, times `shared`; the total is the last one times `unit`.
+    Cube {
+        numbers: usize,
+        own: f64,
+        shared: f64,
+        unit: f64,
+    },
+}
+
+/// Half of the widths of intervals, over the noise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HalfWidths {
+    /// Of a value.
+    pub value: f64,
+    /// Of the difference of two, where there are two.
+    pub difference: Option<f64>,
+    /// Of the total, where there is one.
+    pub total: Option<f64>,
 }
 
 /// What steps are counted from.
@@ -167,6 +198,13 @@ impl Items {
         })
     }
 
+    /// Half of the width of the bounds, and the middle between them.
+    pub(crate) fn half_and_middle(&self) -> [f64; 2] {
+        let (lowest, width) = self.scale(Origin::Lower);
+        let half = width / 2.0;
+        [half, lowest + half]
+    }
+
     /// A value of 0 parts per row, and that of one part.
     pub(crate) fn scale(&self, origin: Origin) -> (f64, f64) {
         match (self.bounds, origin) {
@@ -178,17 +216,56 @@ impl Items {
 }
 
 impl Spread {
+    /// Of intervals that miss with at most that probability, each for itself.
+    pub fn half_widths(&self, miss: f64, length: usize) -> HalfWidths {
+        // Of scale 1: a search in the smallest floats would not end.
+        let normal = |sd: f64| sd * quantile(miss, |t| tail::normal(1.0, t));
+        let variance = self.sd * self.sd;
+        let apart = match variance.is_finite() {
+            true => (2.0 * (variance - self.covariance).max(0.0)).sqrt(),
+            false => f64::INFINITY,
+        };
+        let (value, difference, total) = match self.law {
+            Law::Normal => (normal(self.sd), normal(apart), self.total_sd.map(normal)),
+            Law::Laplace => {
+                let scale = self.sd / 2f64.sqrt();
+                let one = quantile(miss, |t| tail::laplace(1.0, t));
+                let two = quantile(miss, |t| tail::laplace_pair(1.0, 1.0, t));
+                (scale * one, scale * two, None)
+            }
+            Law::Cube {
+                numbers,
+                own,
+                shared,
+                unit,
+            } => {
+                let of = |weights| cube::reach(numbers, weights, miss);
+                let total = self.total_sd.map(|_| of([unit, 0.0]));
+                let difference = if length > 1 { of([own, own]) } else { 0.0 };
+                (of([own, shared]), difference, total)
+            }
+        };
+        let [step, step_of_total] = self.step;
+        HalfWidths {
+            value: value + step,
+            difference: (length > 1).then_some(difference + 2.0 * step),
+            total: total.map(|total| total + step_of_total),
+        }
+    }
+
     /// Of values that are half the width times a number `2 S_j - G n` plus the midpoint times the number of rows, with
     /// noise of these standard deviations, in units of sensitivity, that do not correlate.
     pub(crate) fn of_centred(items: &Items, sd: f64, sd_whole: f64) -> Self {
-        let (lowest, width) = items.scale(Origin::Lower);
-        let half = width / 2.0;
-        let shared = (lowest + half) * sd_whole;
+        let [half, middle] = items.half_and_middle();
+        let shared = middle * sd_whole;
+        let steps = items.steps as f64;
         Self {
             sd: (half * sd).hypot(shared),
             covariance: shared * shared,
             total_sd: Some(sd_whole),
             total_covariance: Some(shared * sd_whole),
+            law: Law::Normal,
+            step: [(half + middle.abs()) / steps, 1.0 / steps],
         }
     }
 }

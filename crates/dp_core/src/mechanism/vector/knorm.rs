@@ -6,7 +6,7 @@ use crate::encoding::grid::Grid;
 use crate::encoding::sums::Totals;
 use crate::mechanism::definition::{Built, Entry, Info, Mechanism, PURE};
 use crate::mechanism::vector::items::{
-    EITHER, Items, LENGTH, Origin, RELATION, Relation, Rows, Spread, Vector, VectorAnswer,
+    EITHER, Items, LENGTH, Law, Origin, RELATION, Relation, Rows, Spread, Vector, VectorAnswer,
     VectorMechanism,
 };
 use crate::memory;
@@ -184,17 +184,36 @@ impl VectorMechanism for KNorm {
     }
 
     fn spread(&self) -> Spread {
-        let (_, width) = self.items.scale(self.origin);
-        let sd = self.variance().sqrt() / self.items.steps as f64;
+        let steps = self.items.steps as f64;
+        let sd = self.variance().sqrt() / steps;
+        // Noise of scale 1, in units of sensitivity.
+        let unit = 1.0 / (self.rate * steps);
+        let law = |own: f64, shared: f64| Law::Cube {
+            numbers: numbers(&self.items, self.origin),
+            own: own * unit,
+            shared: shared * unit,
+            unit,
+        };
         match self.origin {
             // The signs of two numbers are fair coins, whatever their size: they do not correlate.
-            Origin::Lower => Spread::of_centred(&self.items, sd, sd),
-            Origin::Zero => Spread {
-                sd: width * sd,
-                covariance: 0.0,
-                total_sd: None,
-                total_covariance: None,
-            },
+            Origin::Lower => {
+                let [half, middle] = self.items.half_and_middle();
+                Spread {
+                    law: law(half, middle),
+                    ..Spread::of_centred(&self.items, sd, sd)
+                }
+            }
+            Origin::Zero => {
+                let (_, width) = self.items.scale(self.origin);
+                Spread {
+                    sd: width * sd,
+                    covariance: 0.0,
+                    total_sd: None,
+                    total_covariance: None,
+                    law: law(width, 0.0),
+                    step: [width / steps; 2],
+                }
+            }
         }
     }
 }

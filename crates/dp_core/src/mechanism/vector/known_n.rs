@@ -8,7 +8,7 @@ use crate::error::ParameterError;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism};
 use crate::mechanism::gaussian::{self, GAUSSIAN};
 use crate::mechanism::vector::items::{
-    Items, LENGTH, Origin, Rows, Spread, Vector, VectorAnswer, VectorMechanism,
+    Items, LENGTH, Law, Origin, Rows, Spread, Vector, VectorAnswer, VectorMechanism,
 };
 use crate::privacy::cost::Loss;
 use crate::random::{Bits, Generator, add_noise};
@@ -124,12 +124,15 @@ impl VectorMechanism for KnownN {
     }
 
     fn spread(&self) -> Spread {
-        let (_, width) = self.items.scale(Origin::Lower);
+        let [half, _] = self.items.half_and_middle();
+        let steps = self.items.steps as f64;
         Spread {
-            sd: self.sigma / self.items.steps as f64 * width / 2.0,
+            sd: self.sigma / steps * half,
             covariance: 0.0,
             total_sd: Some(0.0),
             total_covariance: Some(0.0),
+            law: Law::Normal,
+            step: [half / steps, 0.0],
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::mechanism::definition::{Entry, Info, PURE};
 use crate::mechanism::vector::additive::{Additive, VectorNoise};
-use crate::mechanism::vector::items::{EITHER, Items, LENGTH, RELATION, Relation, Vector};
+use crate::mechanism::vector::items::{EITHER, Items, LENGTH, Law, RELATION, Relation, Vector};
 use crate::memory;
 use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
@@ -67,5 +67,9 @@ impl VectorNoise for Laplace {
     fn spread(&self) -> (f64, f64) {
         // The variance of the discrete distribution, 2 p / (1 - p)^2 with p = e^-rate.
         (0.5f64.sqrt() / (self.rate / 2.0).sinh(), 0.0)
+    }
+
+    fn law(&self) -> Law {
+        Law::Laplace
     }
 }
