@@ -10,6 +10,7 @@ use pgrx::pg_sys::{
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
+use crate::gate::key_lists;
 use crate::gate::key_ranges;
 use crate::gate::periods;
 use crate::gate::policy::{Period, Policy};
@@ -191,7 +192,7 @@ impl<'t> Block<'t> {
             modifier: formed.modifier,
             is_unit: self.is_unit(written),
             reference: clause.tleSortGroupRef(),
-            public: self.public(written, formed.node),
+            public: self.public(written, safe, formed.node),
         })
     }
 
@@ -225,8 +226,13 @@ impl<'t> Block<'t> {
             .map(|(_, formed)| formed.node)
     }
 
-    /// What is public of a key.
-    fn public(&self, key: Ref<'t, Node>, shown: Ref<'t, Node>) -> Option<Public<'t>> {
+    /// What is public of a key, as it is written, computed and shown.
+    fn public(
+        &self,
+        key: Ref<'t, Node>,
+        computed: Ref<'t, Node>,
+        shown: Ref<'t, Node>,
+    ) -> Option<Public<'t>> {
         let column = key.cast::<pg_sys::Var>();
         let column = column.filter(|column| column.varlevelsup() == 0);
         let declared =
@@ -236,18 +242,25 @@ impl<'t> Block<'t> {
             None => {
                 let folded = self.checker.folded(key.copy());
                 let said = public_keys::of(folded, &|node| self.is_never_null(node));
-                said.or_else(|| self.between_ends(key, shown))
+                said.or_else(|| self.by_conditions(key, computed, shown))
             }
         }
     }
 
-    /// The values of a key between constant ends of its column. Groups of one person each are none to be shown.
-    fn between_ends(&self, key: Ref<'t, Node>, shown: Ref<'t, Node>) -> Option<Public<'t>> {
+    /// The values of a key that WHERE lists, or that are between constant ends of its column. Groups of one person each
+    /// are none to be shown.
+    fn by_conditions(
+        &self,
+        key: Ref<'t, Node>,
+        computed: Ref<'t, Node>,
+        shown: Ref<'t, Node>,
+    ) -> Option<Public<'t>> {
         if self.is_unit(key) {
             return None;
         }
-        let folded = |node| self.checker.folded(node);
-        key_ranges::of(key, shown, &self.conditions(), &folded).map(Public::between)
+        let (conditions, folded) = (self.conditions(), |node| self.checker.folded(node));
+        let listed = key_lists::of(key, computed, &conditions, &folded).map(Public::compared);
+        listed.or_else(|| key_ranges::of(key, shown, &conditions, &folded).map(Public::between))
     }
 
     /// Whether an expression is the column that names the person, as it is or cast to a wider type or to text.

@@ -77,11 +77,14 @@ pub fn has_one_form(kind: Oid, collation: Oid) -> bool {
     matches!(equality(kind, collation), Ok(Equality::Bytes))
 }
 
+/// Whether texts that are equal by a collation are the same bytes; types without one have none.
+pub fn is_bytewise(collation: Oid) -> bool {
+    collation == Oid::INVALID || procedure::is_deterministic(collation)
+}
+
 /// What the catalog says of a type, and what is known of the others.
 fn equality(kind: Oid, collation: Oid) -> Checked<Equality> {
-    let is_deterministic = || match collation == Oid::INVALID
-        || procedure::is_deterministic(collation)
-    {
+    let is_deterministic = || match is_bytewise(collation) {
         true => Ok(()),
         false => Err(Reason::with_hint(
             "cannot group by text with a nondeterministic collation, as equal values may look different",

@@ -20,6 +20,7 @@ mod floats;
 mod functions;
 mod hooks;
 mod inputs;
+mod key_lists;
 mod key_ranges;
 mod label;
 mod message_filter;

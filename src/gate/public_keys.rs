@@ -1,11 +1,12 @@
 //! Keys of groups whose values are public, as the owner declares them or as the query says itself: a condition, CASE of
 //! constants, parts of dates, bins. Groups of them need no choice, and are there with rows or without.
 
-use pgrx::pg_sys::{self, Node, Oid};
+use pgrx::pg_sys::{self, Node};
 
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::key_ranges::Range;
+use crate::pg::constant::text_of;
 use crate::pg::stack;
 use crate::pg::tree::{self, Ref};
 
@@ -43,6 +44,15 @@ impl<'t> Public<'t> {
             values: Values::Listed(values),
             has_null: false,
             is_declared: true,
+        }
+    }
+
+    /// Values that WHERE compares the key with; it is not NULL where it is equal to one.
+    pub fn compared(values: Vec<String>) -> Self {
+        Self {
+            values: Values::Listed(values),
+            has_null: false,
+            is_declared: false,
         }
     }
 
@@ -298,18 +308,4 @@ fn of_date(node: Ref<Node>) -> Option<Ref<Node>> {
     casts
         .contains(&call.funcid().to_u32())
         .then(|| call.args().into_iter().next())?
-}
-
-/// A constant that is not NULL, as text.
-fn text_of(constant: Ref<pg_sys::Const>) -> String {
-    let (mut output, mut is_varlena) = (Oid::INVALID, false);
-    // SAFETY: a constant of this type.
-    unsafe {
-        pg_sys::getTypeOutputInfo(
-            tree::type_of(constant.node()),
-            &raw mut output,
-            &raw mut is_varlena,
-        );
-        tree::text_of(pg_sys::OidOutputFunctionCall(output, constant.constvalue()))
-    }
 }

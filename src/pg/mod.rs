@@ -5,6 +5,7 @@ pub mod array;
 pub mod attempt;
 pub mod catch_error;
 pub mod composite;
+pub mod constant;
 pub mod counters;
 pub mod cte;
 pub mod defence;

@@ -364,10 +364,11 @@ fn what_has_no_answer_says_what_to_ask_instead() {
 fn prices_and_noise_are_known_before() {
     let mut world = world();
     for (call, noise) in [
-        // Standard deviations of knorm, correlated, Laplace noise with two numbers.
+        // Half of the sum of two of three numbers in the shape of a cube is as far off as 3.8165 in 5% of releases, by
+        // its closed form; then Laplace noise.
         (
             "dp_counts(0.5, 'knorm(d=2)', y > 3, x = 1)",
-            Some(1.96 * (20.0_f64 / 6.0).sqrt() / 0.5),
+            Some(3.8165 / 0.5),
         ),
         (
             "dp_sums(ARRAY[y, x], 0, 10, 0.5, 'laplace(d=2)')",
@@ -385,7 +386,7 @@ fn prices_and_noise_are_known_before() {
         let said: Option<f64> = world.cost("noise[1]", &sql);
         match (said, noise) {
             (Some(said), Some(noise)) => {
-                assert!((said / noise - 1.0).abs() < 0.02, "{call}: {said} {noise}");
+                assert!((said / noise - 1.0).abs() < 1e-4, "{call}: {said} {noise}");
             }
             _ => assert_eq!(said, noise, "{call}"),
         }

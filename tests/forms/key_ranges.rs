@@ -290,7 +290,7 @@ fn other_conditions_on_times_leave_out_no_group_by_mistake() {
 }
 
 /// What a query is to be charged for.
-fn mechanisms(world: &mut World, sql: &str) -> String {
+pub fn mechanisms(world: &mut World, sql: &str) -> String {
     let row = world
         .analyst
         .query_one("SELECT mechanisms FROM dp_cost($1)", &[&sql]);

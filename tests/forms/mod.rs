@@ -6,6 +6,7 @@ mod bounding;
 mod by_name;
 mod gaussian;
 mod groups;
+mod key_lists;
 mod key_ranges;
 mod own_rows;
 mod queries;

@@ -140,6 +140,25 @@ fn public_groups_do_not_tell_who_is_in_them() {
     }
 }
 
+/// A group that WHERE names is there though only one person is in it, and without them.
+#[test]
+fn groups_that_are_named_do_not_tell_who_is_in_them() {
+    let mut stage = Stage::new();
+    for condition in [
+        "region = 'canary'",
+        "region IN ('canary', 'r1', 'nobody')",
+        "(region = 'nobody' OR region = ANY ('{canary}'))",
+    ] {
+        let sql = format!(
+            "SELECT k FROM (SELECT region AS k, count(*) FROM visits WHERE {condition} GROUP BY 1) s"
+        );
+        let [with, without] = stage.with_and_without("", &sql);
+        assert_eq!(with.error, None, "{sql}");
+        assert_eq!(with, without, "{sql}");
+        assert!(with.shown.contains("canary"), "{with:?}: {sql}");
+    }
+}
+
 /// The same where a person has several rows, and is kept in some groups.
 #[test]
 fn nor_as_one_of_several_rows_has_it() {

@@ -274,7 +274,9 @@ fields! {
         list args / set_args: Node,
     }
     ScalarArrayOpExpr {
+        value opno: Oid,
         value opfuncid: Oid,
+        value useOr: bool,
         value inputcollid: Oid,
         list args / set_args: Node,
     }

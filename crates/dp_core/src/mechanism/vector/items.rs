@@ -70,14 +70,19 @@ pub struct Spread {
 /// The law of noise, but for its steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Law {
+    /// The normal law.
     Normal,
+    /// That of Laplace.
     Laplace,
-    /// In the shape of a cube. A value is one of that many numbers of scale 1 times `own`, plus the last one, which they
-    /// share, times `shared`; the total is the last one times `unit`.
+    /// In the shape of a cube: a value is one of its numbers, plus the last one, which all values share.
     Cube {
+        /// How many numbers have noise.
         numbers: usize,
+        /// The scale of a value's own number.
         own: f64,
+        /// The scale of the last number in a value.
         shared: f64,
+        /// The scale of the last number in the total.
         unit: f64,
     },
 }
