@@ -12,6 +12,7 @@ use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
 use crate::gate::key_lists;
 use crate::gate::key_ranges;
+use crate::gate::key_tables;
 use crate::gate::periods;
 use crate::gate::policy::{Period, Policy};
 use crate::gate::private_relation::from::From;
@@ -171,8 +172,13 @@ impl<'t> Block<'t> {
         }
         let keys = clauses.into_iter().map(|clause| self.key(clause));
         let mut keys = keys.collect::<Checked<Vec<_>>>()?;
-        let groups = keys.iter().filter_map(|key| key.public.as_ref());
-        let groups = groups.fold(1, |all: usize, key| all.saturating_mul(key.count().max(1)));
+        if public_keys::are_of_several_tables(keys.iter().filter_map(|key| key.public.as_ref())) {
+            // Which rows of them meet is not in the lists of each.
+            for key in &mut keys {
+                key.public = key.public.take().filter(|public| public.table().is_none());
+            }
+        }
+        let groups = public_keys::count(keys.iter().filter_map(|key| key.public.as_ref()));
         if groups > key_ranges::MOST_GROUPS {
             for key in &mut keys {
                 key.public = key.public.take().filter(|public| public.is_declared);
@@ -247,7 +253,8 @@ impl<'t> Block<'t> {
         }
     }
 
-    /// The values of a key that WHERE lists, or that are between constant ends of its column. Groups of one person each
+    /// The values of a key that a joined table has, that WHERE lists, or that are between constant ends of its column.
+    /// Groups of one person each
     /// are none to be shown.
     fn by_conditions(
         &self,
@@ -259,8 +266,11 @@ impl<'t> Block<'t> {
             return None;
         }
         let (conditions, folded) = (self.conditions(), |node| self.checker.folded(node));
-        let listed = key_lists::of(key, computed, &conditions, &folded).map(Public::compared);
-        listed.or_else(|| key_ranges::of(key, shown, &conditions, &folded).map(Public::between))
+        // First what keys of one table have together.
+        let of_table = key_tables::of(&self.from, key, shown, &conditions).map(Public::of_table);
+        let listed = || key_lists::of(key, computed, &conditions, &folded).map(Public::compared);
+        let between = || key_ranges::of(key, shown, &conditions, &folded).map(Public::between);
+        of_table.or_else(listed).or_else(between)
     }
 
     /// Whether an expression is the column that names the person, as it is or cast to a wider type or to text.

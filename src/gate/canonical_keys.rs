@@ -77,6 +77,17 @@ pub fn has_one_form(kind: Oid, collation: Oid) -> bool {
     matches!(equality(kind, collation), Ok(Equality::Bytes))
 }
 
+/// Whether a comparison holds for values of a type alone that are the same bytes, where equal values are.
+pub fn is_equality(kind: Oid, comparison: Ref<pg_sys::OpExpr>) -> bool {
+    comparison.opno() == equality_of(kind) && is_bytewise(comparison.inputcollid())
+}
+
+/// The operator by which values of a type are equal.
+pub fn equality_of(kind: Oid) -> Oid {
+    // SAFETY: a lookup in the catalog; the entry stays for good.
+    unsafe { (*pg_sys::lookup_type_cache(kind, pg_sys::TYPECACHE_EQ_OPR as i32)).eq_opr }
+}
+
 /// Whether texts that are equal by a collation are the same bytes; types without one have none.
 pub fn is_bytewise(collation: Oid) -> bool {
     collation == Oid::INVALID || procedure::is_deterministic(collation)

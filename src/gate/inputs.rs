@@ -141,23 +141,57 @@ fn each_column<'t>(node: Ref<'t, Node>, visit: &mut dyn FnMut(Ref<'t, Var>)) {
     });
 }
 
+/// What the alias begins with that holds the place of a joined table in a list of its rows.
+const PLACE: &str = "place of ";
+
+/// An item of FROM in the place of a joined table: a list of its rows.
+pub fn place_of(table: i32) -> String {
+    format!("pg_catalog.generate_series(1, 1) AS \"{PLACE}{table}\"")
+}
+
+/// The number of the table whose place the only item in FROM of a query holds.
+fn is_place_of(query: Ref<Query>) -> Option<i32> {
+    let [entry] = query.rtable().nodes()[..] else {
+        return None;
+    };
+    let alias = entry.eref()?.aliasname();
+    alias.strip_prefix(PLACE)?.parse().ok()
+}
+
+/// The lists of rows of joined tables, each with the number of queries around it, and that of its table.
+fn lists(query: Ref<Query>) -> Vec<(Ref<Query>, u32, i32)> {
+    let mut found = Vec::new();
+    tree::search(query.node(), &mut |node, level| {
+        if let Some(query) = node.cast::<Query>() {
+            found.extend(is_place_of(query).map(|table| (query, level, table)));
+        }
+        Step::Below
+    });
+    found
+}
+
 /// Puts a WITH in the place of each joined table and answer, in all queries through which the rows come, each with the
-/// number of queries above it.
+/// number of queries above it, and in the lists of rows of joined tables. `source` is the block itself, whose tables are
+/// in the first of these queries, if there is one.
 pub fn read_first<'t>(
     query: Ref<'t, Query>,
+    source: Ref<'t, Query>,
     innermost: &[(Ref<'t, Query>, u32)],
     conditions: Conditions<'t>,
     answers: &[i32],
     lifted: &[Ref<'t, CommonTableExpr>],
 ) {
-    let Some((first, _)) = innermost.first() else {
-        return;
+    let lists = lists(query);
+    let first = match innermost.first() {
+        Some((first, _)) => first,
+        None if lists.is_empty() => return,
+        None => &source,
     };
     for (query, depth) in innermost {
         deepen(*query, *depth);
     }
     let mut withs = tree::list_of(lifted.iter().copied());
-    for index in answers {
+    for index in answers.iter().filter(|_| !innermost.is_empty()) {
         let below = tree::entry(*first, *index).subquery();
         let below = below.expect("a joined answer");
         let columns = shown(below);
@@ -174,11 +208,18 @@ pub fn read_first<'t>(
     }
     for (index, conditions) in conditions {
         let entry = tree::entry(*first, index);
-        let used = innermost.iter().flat_map(|(query, _)| used(*query, index));
-        let columns = columns(entry, &used.collect());
+        let own = lists.iter().filter(|(_, _, table)| *table == index);
+        let own = Vec::from_iter(own);
+        let readers = innermost.len() + own.len();
+        if readers == 0 {
+            continue;
+        }
+        let used_by_rows = innermost.iter().flat_map(|(query, _)| used(*query, index));
+        let used_by_lists = own.iter().flat_map(|(list, ..)| used(*list, 1));
+        let columns = columns(entry, &used_by_rows.chain(used_by_lists).collect());
         let name = name(index, entry.relid());
         let with = make_with(query.memory(), &name, &columns);
-        with.set_cterefcount(i32::try_from(innermost.len()).expect("few sets"));
+        with.set_cterefcount(i32::try_from(readers).expect("few sets"));
         let body = make_query(*first, entry, index, &columns, conditions);
         with.set_ctequery(Some(body.node()));
         withs = withs.append(with);
@@ -186,6 +227,9 @@ pub fn read_first<'t>(
             let entry = tree::entry(*query, index);
             access::forget(entry);
             replace(entry, &name, *depth, with);
+        }
+        for (list, depth, _) in own {
+            list.set_rtable(tree::list_of([scan_of(&name, *depth, with, &columns)]));
         }
     }
     query.set_cteList(withs.concat(query.cteList()));
@@ -418,11 +462,7 @@ fn all_of_with<'t>(
     columns: &[Column],
 ) -> Ref<'t, Query> {
     let memory = with.memory();
-    let entry = memory.make::<RangeTblEntry>();
-    let names = memory.strings(columns.iter().map(|column| column.name.as_str()));
-    entry.set_eref(Some(tree::alias("input", names)));
-    entry.set_inFromCl(true);
-    replace(entry, name, depth, with);
+    let entry = scan_of(name, depth, with, columns);
     let query = memory.make::<Query>();
     query.set_commandType(pg_sys::CmdType::CMD_SELECT);
     query.set_canSetTag(true);
@@ -432,6 +472,22 @@ fn all_of_with<'t>(
     query.set_targetList(tree::list_of(targets));
     query.set_jointree(Some(from_first(memory, None)));
     query
+}
+
+/// The entry of a WITH that is that many queries above.
+fn scan_of<'t>(
+    name: &str,
+    depth: u32,
+    with: Ref<'t, CommonTableExpr>,
+    columns: &[Column],
+) -> Ref<'t, RangeTblEntry> {
+    let memory = with.memory();
+    let entry = memory.make::<RangeTblEntry>();
+    let names = memory.strings(columns.iter().map(|column| column.name.as_str()));
+    entry.set_eref(Some(tree::alias("input", names)));
+    entry.set_inFromCl(true);
+    replace(entry, name, depth, with);
+    entry
 }
 
 /// `FROM` the first entry, under a condition.

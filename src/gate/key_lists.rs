@@ -24,12 +24,9 @@ pub fn of<'t>(
     if !canonical_keys::has_one_form(kind, tree::collation_of(key)) {
         return None;
     }
-    // SAFETY: a lookup in the catalog; the entry stays for good.
-    let equals =
-        unsafe { (*pg_sys::lookup_type_cache(kind, pg_sys::TYPECACHE_EQ_OPR as i32)).eq_opr };
     let compared = Compared {
         keys: [key, computed].map(|key| plain(folded(key.copy()))),
-        equals,
+        equals: canonical_keys::equality_of(kind),
     };
     let lists = conditions
         .iter()

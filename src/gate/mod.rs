@@ -22,6 +22,7 @@ mod hooks;
 mod inputs;
 mod key_lists;
 mod key_ranges;
+mod key_tables;
 mod label;
 mod message_filter;
 mod moments;

@@ -6,6 +6,7 @@ use pgrx::pg_sys::{self, Node};
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::key_ranges::Range;
+use crate::gate::key_tables::{self, Rows};
 use crate::pg::constant::text_of;
 use crate::pg::stack;
 use crate::pg::tree::{self, Ref};
@@ -25,6 +26,8 @@ pub enum Values<'t> {
     Enum,
     /// Those between two ends.
     Range(Range<'t>),
+    /// Those over the rows of a joined table.
+    Table(Rows<'t>),
 }
 
 /// What is public of a key.
@@ -56,6 +59,23 @@ impl<'t> Public<'t> {
         }
     }
 
+    /// Values over the rows of a table.
+    pub fn of_table(rows: Rows<'t>) -> Self {
+        Self {
+            values: Values::Table(rows),
+            has_null: false,
+            is_declared: false,
+        }
+    }
+
+    /// The table over whose rows the values are.
+    pub fn table(&self) -> Option<&Rows<'t>> {
+        match &self.values {
+            Values::Table(rows) => Some(rows),
+            _ => None,
+        }
+    }
+
     /// Values between two ends; NULL is one of them where the key is NULL of one.
     pub fn between(range: Range<'t>) -> Self {
         Self {
@@ -71,6 +91,7 @@ impl<'t> Public<'t> {
             Values::Listed(values) => values.len(),
             Values::Enum => OF_ENUM,
             Values::Range(range) => range.count(),
+            Values::Table(rows) => rows.count,
         };
         values + usize::from(self.has_null)
     }
@@ -92,6 +113,7 @@ impl<'t> Public<'t> {
                 let series = range.series();
                 return format!("SELECT DISTINCT ${key} AS k{i} FROM {series} WHERE {conditions}");
             }
+            Values::Table(rows) => return key_tables::list(&[(i, rows)], parameter),
             Values::Listed(values) => format!("pg_catalog.unnest({})", array(values, kind)),
             Values::Enum => {
                 format!("pg_catalog.unnest(pg_catalog.enum_range(NULL::{kind}))")
@@ -112,7 +134,8 @@ impl<'t> Public<'t> {
     /// The condition that two keys of type `kind` are the same.
     pub fn same(&self, one: &str, other: &str, kind: &str) -> String {
         const EQUALS: &str = "OPERATOR(pg_catalog.=)";
-        let may_be_null = self.has_null || matches!(self.values, Values::Range(_));
+        let may_be_null =
+            self.has_null || matches!(self.values, Values::Range(_) | Values::Table(_));
         if !may_be_null {
             return format!("{one} {EQUALS} {other}");
         }
@@ -122,12 +145,34 @@ impl<'t> Public<'t> {
                 format!("({})[1]", array(&values[..values.len().min(1)], kind))
             }
             Values::Enum => format!("pg_catalog.enum_first(NULL::{kind})"),
-            Values::Range(range) => format!("'{}'::{kind}", range.any),
+            Values::Range(Range { any, .. }) | Values::Table(Rows { any, .. }) => {
+                format!("'{any}'::{kind}")
+            }
         };
         format!(
             "COALESCE({one}, {any}) {EQUALS} COALESCE({other}, {any}) AND ({one} IS NULL) {EQUALS} ({other} IS NULL)"
         )
     }
+}
+
+/// Whether the values of some keys are those of one joined table, and of others those of another.
+pub fn are_of_several_tables<'a, 't: 'a>(mut keys: impl Iterator<Item = &'a Public<'t>>) -> bool {
+    let first = keys.find_map(Public::table).map(|rows| rows.table);
+    keys.filter_map(Public::table)
+        .any(|rows| Some(rows.table) != first)
+}
+
+/// How many groups keys make together; those of one table are as many as its rows.
+pub fn count<'a, 't: 'a>(keys: impl Iterator<Item = &'a Public<'t>>) -> usize {
+    let mut tables = Vec::new();
+    keys.fold(1, |all: usize, key| {
+        let table = key.table().map(|rows| rows.table);
+        if table.is_some_and(|table| tables.contains(&table)) {
+            return all;
+        }
+        tables.extend(table);
+        all.saturating_mul(key.count().max(1))
+    })
 }
 
 /// An array of a type.

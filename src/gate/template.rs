@@ -5,6 +5,7 @@
 mod answers;
 mod counts;
 pub mod graft;
+mod listed;
 mod several;
 mod totals;
 mod values;
@@ -25,7 +26,7 @@ use crate::gate::rejection::{Checked, Reason};
 use crate::gate::requests::asked::{self, Asked};
 use crate::pg::extension;
 use crate::pg::procedure;
-use crate::pg::tree::{self, Ref, Step};
+use crate::pg::tree::{self, Ref};
 
 /// The most keys and contributions that `dp_groups` takes.
 const MOST_PARTS: usize = 62;
@@ -397,92 +398,6 @@ impl<'t> Template<'_, 't> {
              CROSS JOIN LATERAL {schema}.dp_unnest(p.g) AS b({columns}))",
             self.groups
         ))
-    }
-
-    /// A group for each combination of public values, with rows or without.
-    fn write_listed(&mut self, keys: &[usize], unit: usize, columns: &str) -> Checked<String> {
-        let all_keys = self.keys;
-        let lists = keys.iter().filter_map(|i| {
-            let key = &all_keys[i - 1];
-            let mut parameter = |node| self.parameter(node);
-            let set = key.public.as_ref()?;
-            let set = set.set(*i, &base_type_name(key), &mut parameter);
-            Some(format!("({set}) v{i}"))
-        });
-        let lists = lists.collect::<Vec<_>>().join(" CROSS JOIN ");
-        let named = keys
-            .iter()
-            .map(|i| format!("v{i}.k{i}"))
-            .collect::<Vec<_>>()
-            .join(", ");
-        let all = format!("SELECT {named} FROM {lists}");
-        let all = match self.conditions_on(keys).as_slice() {
-            [] => format!("({all}) v"),
-            conditions => {
-                let conditions = conditions.iter().map(|i| format!("${i}"));
-                let conditions = conditions.collect::<Vec<_>>().join(" AND ");
-                format!("(SELECT * FROM ({all}) v WHERE {conditions}) v")
-            }
-        };
-        if self.answers.is_empty() {
-            return Ok(format!("SELECT {columns} FROM {all}"));
-        }
-        let same = keys.iter().filter_map(|i| {
-            let key = &self.keys[i - 1];
-            let [one, other] = ["v", "b"].map(|side| format!("{side}.k{i}"));
-            Some(
-                key.public
-                    .as_ref()?
-                    .same(&one, &other, &base_type_name(key)),
-            )
-        });
-        let same = same.collect::<Vec<_>>().join(" AND ");
-        // By the keys that people are kept in too, where they are: dp_groups is only taken so.
-        let kept = keys.iter().filter(|_| self.level == Level::Groups);
-        let by = keys
-            .iter()
-            .map(|i| format!("v.k{i}"))
-            .chain(kept.map(|i| format!("b.k{i}")));
-        let by = by.collect::<Vec<_>>().join(", ");
-        let below = self.write_below(keys, unit)?;
-        Ok(format!(
-            "SELECT {columns} FROM {all} LEFT JOIN {below} ON {same} GROUP BY {by}"
-        ))
-    }
-
-    /// The conditions of the analyst on public values alone, as parameters: of values that they exclude there is no
-    /// group. The values are columns of the only entry in FROM, in the order of the keys.
-    fn conditions_on(&mut self, keys: &[usize]) -> Vec<usize> {
-        let all = self.keys;
-        let value_of = |node: Ref<'t, Node>| {
-            let is_it = |i: &usize| all[i - 1].computed.same(node);
-            let place = keys.iter().position(is_it)?;
-            let (kind, collation) = (tree::type_of(node), tree::collation_of(node));
-            // A list of a domain is one of its base type.
-            (kind == tree::base_type(kind, -1).0).then(|| {
-                let number = i16::try_from(place + 1).expect("few keys");
-                tree::var(node.memory(), 1, number, kind, -1, collation)
-            })
-        };
-        let conditions = self.block.conditions().into_iter().filter(|condition| {
-            let (mut names_key, mut names_other) = (false, tree::has_sublinks(*condition));
-            tree::search(*condition, &mut |node, _| {
-                if value_of(node).is_some() {
-                    names_key = true;
-                    return Step::Past;
-                }
-                names_other |= node.cast::<pg_sys::Var>().is_some();
-                Step::Below
-            });
-            names_key && !names_other
-        });
-        let conditions: Vec<_> = conditions
-            .map(|condition| tree::change(condition.copy(), &mut |node| value_of(node)))
-            .collect();
-        let places = conditions
-            .into_iter()
-            .map(|condition| self.parameter(condition));
-        places.collect()
     }
 
     /// Which groups are shown: those with enough people that nobody is seen by them, and of as many as the policy asks

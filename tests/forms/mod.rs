@@ -8,6 +8,7 @@ mod gaussian;
 mod groups;
 mod key_lists;
 mod key_ranges;
+mod key_tables;
 mod own_rows;
 mod queries;
 mod references;

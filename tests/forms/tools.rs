@@ -49,7 +49,7 @@ fn a_virtual_dataset() {
         r#"SELECT country AS country, AVG(cost) AS "AVG(cost)"
            FROM (SELECT v.region, v.cost, r.country FROM visits v JOIN regions r ON v.region = r.region WHERE v.age > 25
            ) AS virtual_table GROUP BY country ORDER BY "AVG(cost)" DESC LIMIT 1000"#,
-        2,
+        1,
     );
     // Tableau.
     world.same(
@@ -249,7 +249,7 @@ fn a_join_to_a_dimension() {
            FROM "public"."visits" LEFT JOIN "public"."regions" AS "Regions"
                ON "public"."visits"."region" = "Regions"."region"
            WHERE "Regions"."country" <> 'c7' GROUP BY "Regions"."country" ORDER BY "Regions"."country" ASC"#,
-        2,
+        1,
     );
 }
 
@@ -278,7 +278,7 @@ fn nested_rows_temporary_tables_and_cursors() {
         r##"SELECT "visits"."region" AS "region", AVG("visits"."cost") AS "avg:cost:ok" FROM "public"."visits" "visits"
             INNER JOIN "#Tableau_4_1_Filter" "t0" ON ("visits"."region" = "t0"."region") GROUP BY 1 ORDER BY 1"##,
         "SELECT region, avg(cost) FROM visits WHERE region IN ('r1', 'r2') GROUP BY 1 ORDER BY 1",
-        2,
+        1,
     );
     let sql = r#"SELECT "visits"."region" AS "region", COUNT(1) AS "cnt" FROM "public"."visits" "visits" GROUP BY 1 ORDER BY 1"#;
     let truth = table(&mut world.owner, sql);

@@ -140,6 +140,32 @@ fn public_groups_do_not_tell_who_is_in_them() {
     }
 }
 
+/// Groups of a joined table are there though only one person is in one, and none in another.
+#[test]
+fn groups_of_a_joined_table_do_not_tell_who_is_in_them() {
+    let mut stage = Stage::new();
+    stage.as_owner(
+        "CREATE TABLE names (region text PRIMARY KEY, name text, part int);
+         INSERT INTO names VALUES ('canary', 'one', 1), ('nobody', 'none', 2), ('r1', 'some', 1);
+         GRANT SELECT ON names TO {a}",
+    );
+    for (key, join) in [
+        ("n.name", "JOIN"),
+        ("v.region", "JOIN"),
+        ("n.part, n.name", "JOIN"),
+        ("n.name", "LEFT JOIN"),
+    ] {
+        let sql = format!(
+            "SELECT count(*), array_agg(k::text) FROM (SELECT ({key}) AS k, count(*) FROM visits v {join} names n \
+             ON n.region = v.region GROUP BY {key}) s"
+        );
+        let [with, without] = stage.with_and_without("", &sql);
+        assert_eq!(with.error, None, "{sql}");
+        assert_eq!(with, without, "{sql}");
+        assert!(!with.shown.starts_with('0'), "{with:?}: {sql}");
+    }
+}
+
 /// A group that WHERE names is there though only one person is in it, and without them.
 #[test]
 fn groups_that_are_named_do_not_tell_who_is_in_them() {

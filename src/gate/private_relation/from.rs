@@ -29,6 +29,8 @@ pub struct From<'t> {
     pub persons: Vec<Column>,
     /// The numbers of the plain tables that are joined.
     pub inputs: Vec<i32>,
+    /// Those of them of which an outer join may have no row.
+    missing: Vec<i32>,
     /// The numbers of public sub-queries and answers that are.
     pub answers: Vec<i32>,
     /// Whether anything public is joined, so that a row may be there several times.
@@ -64,6 +66,7 @@ impl<'t> From<'t> {
             sources: BTreeMap::new(),
             persons: Vec::new(),
             inputs: Vec::new(),
+            missing: Vec::new(),
             answers: Vec::new(),
             has_public: false,
             expressions: Vec::new(),
@@ -107,7 +110,9 @@ impl<'t> From<'t> {
         };
         let kept_part = self.inner(&[kept], above.clone())?;
         let before: Vec<i32> = self.sources.keys().copied().collect();
+        let inputs_before = self.inputs.len();
         let other_part = self.inner(&[other], Vec::new())?;
+        self.missing.extend(&self.inputs[inputs_before..]);
         for (index, source) in &mut self.sources {
             source.is_nullable |= !before.contains(index);
         }
@@ -465,6 +470,11 @@ impl<'t> From<'t> {
     /// The first and the last of a private column's days or times, where they are public.
     pub fn ends(&self, (entry, column): Column) -> Option<(i64, i64)> {
         self.sources.get(&entry)?.ends(column)
+    }
+
+    /// Whether there may be rows with which none of a joined table is.
+    pub fn may_be_missing(&self, table: i32) -> bool {
+        self.missing.contains(&table)
     }
 
     /// What is declared of a column of a joined public table. It need not be true, and is no more than what a query may say

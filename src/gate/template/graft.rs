@@ -77,7 +77,14 @@ pub fn build<'t>(
     if Defence::Inputs.stands() {
         let from = &block.from;
         let lifted = from.shared().lifted.borrow();
-        inputs::read_first(query, &innermost, conditions, &from.answers, &lifted);
+        inputs::read_first(
+            query,
+            source,
+            &innermost,
+            conditions,
+            &from.answers,
+            &lifted,
+        );
     }
     Ok(query)
 }

@@ -206,6 +206,7 @@ fields! {
         list groupClauses: pg_sys::SortGroupClause,
     }
     Alias {
+        text aliasname,
         list colnames / set_colnames: pg_sys::String,
     }
 

@@ -1,0 +1,118 @@
+//! Groups whose values are public: a row for each, whoever is in it.
+
+use pgrx::pg_sys::{self, Node};
+
+use super::{Level, Template, base_type_name};
+use crate::gate::key_tables;
+use crate::gate::public_keys::Public;
+use crate::gate::rejection::Checked;
+use crate::pg::tree::{self, Ref, Step};
+
+impl<'t> Template<'_, 't> {
+    /// A group for each combination of public values, with rows or without.
+    pub(super) fn write_listed(
+        &mut self,
+        keys: &[usize],
+        unit: usize,
+        columns: &str,
+    ) -> Checked<String> {
+        let all = self.write_lists(keys);
+        let all = match self.conditions_on(keys).as_slice() {
+            [] => format!("({all}) v"),
+            conditions => {
+                let conditions = conditions.iter().map(|i| format!("${i}"));
+                let conditions = conditions.collect::<Vec<_>>().join(" AND ");
+                format!("(SELECT * FROM ({all}) v WHERE {conditions}) v")
+            }
+        };
+        if self.answers.is_empty() {
+            return Ok(format!("SELECT {columns} FROM {all}"));
+        }
+        let same = keys.iter().filter_map(|i| {
+            let key = &self.keys[i - 1];
+            let [one, other] = ["v", "b"].map(|side| format!("{side}.k{i}"));
+            Some(
+                key.public
+                    .as_ref()?
+                    .same(&one, &other, &base_type_name(key)),
+            )
+        });
+        let same = same.collect::<Vec<_>>().join(" AND ");
+        // By the keys that people are kept in too, where they are: dp_groups is only taken so.
+        let kept = keys.iter().filter(|_| self.level == Level::Groups);
+        let by = keys
+            .iter()
+            .map(|i| format!("v.k{i}"))
+            .chain(kept.map(|i| format!("b.k{i}")));
+        let by = by.collect::<Vec<_>>().join(", ");
+        let below = self.write_below(keys, unit)?;
+        Ok(format!(
+            "SELECT {columns} FROM {all} LEFT JOIN {below} ON {same} GROUP BY {by}"
+        ))
+    }
+
+    /// All combinations of public values; of keys of one table those that are in one of its rows.
+    fn write_lists(&mut self, keys: &[usize]) -> String {
+        let all = self.keys;
+        let of_table = |i: &usize| all[i - 1].public.as_ref().and_then(Public::table);
+        let (mut lists, mut named) = (Vec::new(), Vec::new());
+        for i in keys {
+            let key = &all[i - 1];
+            let Some(public) = key.public.as_ref() else {
+                continue;
+            };
+            let mut parameter = |node| self.parameter(node);
+            let Some(table) = of_table(i).map(|rows| rows.table) else {
+                let list = public.set(*i, &base_type_name(key), &mut parameter);
+                lists.push(format!("({list}) v{i}"));
+                named.push(format!("v{i}.k{i}"));
+                continue;
+            };
+            let same = keys.iter().filter_map(|j| Some((*j, of_table(j)?)));
+            let same: Vec<_> = same.filter(|(_, rows)| rows.table == table).collect();
+            let (first, _) = same[0];
+            if first == *i {
+                let list = key_tables::list(&same, &mut parameter);
+                lists.push(format!("({list}) v{i}"));
+            }
+            named.push(format!("v{first}.k{i}"));
+        }
+        let (named, lists) = (named.join(", "), lists.join(" CROSS JOIN "));
+        format!("SELECT {named} FROM {lists}")
+    }
+
+    /// The conditions of the analyst on public values alone, as parameters: of values that they exclude there is no
+    /// group. The values are columns of the only entry in FROM, in the order of the keys.
+    fn conditions_on(&mut self, keys: &[usize]) -> Vec<usize> {
+        let all = self.keys;
+        let value_of = |node: Ref<'t, Node>| {
+            let is_it = |i: &usize| all[i - 1].computed.same(node);
+            let place = keys.iter().position(is_it)?;
+            let (kind, collation) = (tree::type_of(node), tree::collation_of(node));
+            // A list of a domain is one of its base type.
+            (kind == tree::base_type(kind, -1).0).then(|| {
+                let number = i16::try_from(place + 1).expect("few keys");
+                tree::var(node.memory(), 1, number, kind, -1, collation)
+            })
+        };
+        let conditions = self.block.conditions().into_iter().filter(|condition| {
+            let (mut names_key, mut names_other) = (false, tree::has_sublinks(*condition));
+            tree::search(*condition, &mut |node, _| {
+                if value_of(node).is_some() {
+                    names_key = true;
+                    return Step::Past;
+                }
+                names_other |= node.cast::<pg_sys::Var>().is_some();
+                Step::Below
+            });
+            names_key && !names_other
+        });
+        let conditions: Vec<_> = conditions
+            .map(|condition| tree::change(condition.copy(), &mut |node| value_of(node)))
+            .collect();
+        let places = conditions
+            .into_iter()
+            .map(|condition| self.parameter(condition));
+        places.collect()
+    }
+}

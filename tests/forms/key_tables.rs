@@ -1,0 +1,172 @@
+//! Keys that are made of a joined public table: its rows say which groups there are.
+
+use super::key_ranges::mechanisms;
+use super::{World, table};
+
+/// A public table with more than the rows have: a region that nobody visits, one without a country, and a name that two
+/// have.
+const PLACES: &str = "
+CREATE TABLE places (region text PRIMARY KEY, country text, name text NOT NULL, size int NOT NULL);
+INSERT INTO places SELECT 'r' || i, CASE WHEN i < 6 THEN 'c' || i % 3 END, 'n' || i % 4, i FROM generate_series(0, 6) i;
+CREATE TABLE hidden_places AS SELECT * FROM places;
+CREATE TABLE many AS SELECT 'r' || i AS region, i AS number FROM generate_series(0, 4999) i;
+GRANT SELECT ON places, many TO {analyst};
+ANALYZE places, many";
+
+/// Each query over `visits v JOIN places p`, with its keys: those of `places`, also where no visit has one.
+const JOINED: [(&str, &str); 11] = [
+    (
+        "SELECT p.name, count(*) FROM {joined} GROUP BY 1",
+        "SELECT DISTINCT name FROM places",
+    ),
+    (
+        "SELECT p.country, avg(v.cost) FROM {joined} GROUP BY 1",
+        "SELECT DISTINCT country FROM places",
+    ),
+    (
+        "SELECT p.region, count(*) FROM {joined} GROUP BY 1",
+        "SELECT region FROM places",
+    ),
+    // The column that it is joined by says the same.
+    (
+        "SELECT v.region, count(*) FROM {joined} GROUP BY 1",
+        "SELECT region FROM places",
+    ),
+    (
+        "SELECT p.region, p.name, count(*) FROM {joined} GROUP BY 1, 2",
+        "SELECT region, name FROM places",
+    ),
+    (
+        "SELECT upper(p.name) || p.size, count(*) FROM {joined} GROUP BY 1",
+        "SELECT upper(name) || size FROM places",
+    ),
+    (
+        "SELECT COALESCE(p.country, 'none'), count(*) FROM {joined} GROUP BY 1",
+        "SELECT DISTINCT COALESCE(country, 'none') FROM places",
+    ),
+    // Conditions on the table leave out its groups, those on visits do not.
+    (
+        "SELECT p.name, count(*) FROM {joined} WHERE p.size > 2 AND v.age < 30 GROUP BY 1",
+        "SELECT DISTINCT name FROM places WHERE size > 2",
+    ),
+    // Beside another key that is public, and one that is a list.
+    (
+        "SELECT p.region, v.age > 40, count(*) FROM {joined} GROUP BY 1, 2",
+        "SELECT region, b FROM places, (VALUES (false), (true)) b(b)",
+    ),
+    (
+        "SELECT p.country, p.name, count(*) FROM {joined} WHERE p.name IN ('n1', 'n2') GROUP BY 1, 2",
+        "SELECT DISTINCT country, name FROM places WHERE name IN ('n1', 'n2')",
+    ),
+    (
+        "SELECT p.name, p.country, count(*) FROM {joined} GROUP BY ROLLUP (1, 2)",
+        "SELECT DISTINCT name, country FROM places UNION ALL SELECT DISTINCT name, NULL FROM places \
+         UNION ALL SELECT NULL, NULL",
+    ),
+];
+
+#[test]
+fn rows_of_a_joined_table_are_groups() {
+    let mut world = World::new();
+    world.own(PLACES);
+    for (sql, keys) in JOINED {
+        let sql = sql.replace("{joined}", "visits v JOIN places p ON p.region = v.region");
+        let mut expected = table(&mut world.owner, keys);
+        let answer = table(&mut world.analyst, &sql);
+        let mut found: Vec<_> = answer
+            .iter()
+            .map(|row| row[..expected[0].len()].to_vec())
+            .collect();
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "{sql}");
+        // Groups with rows have what the owner sees, but for noise.
+        for row in table(&mut world.owner, &sql) {
+            let keys = row.len() - 1;
+            let own = answer.iter().find(|one| one[..keys] == row[..keys]);
+            let own = own.expect("a group of the owner's");
+            super::assert_alike(&vec![own.clone()], &vec![row], &sql);
+        }
+        let mechanisms = mechanisms(&mut world, &sql);
+        assert!(!mechanisms.contains("dp_keep"), "{mechanisms}: {sql}");
+    }
+}
+
+/// Rows with none of the table are a group where the join keeps them.
+#[test]
+fn an_outer_join_has_a_group_of_those_without() {
+    let mut world = World::new();
+    world.own(PLACES);
+    for (key, keys) in [
+        (
+            "p.name",
+            "SELECT DISTINCT name FROM places WHERE size < 3 UNION SELECT NULL",
+        ),
+        (
+            "COALESCE(p.name, 'none')",
+            "SELECT DISTINCT name FROM places WHERE size < 3 UNION SELECT 'none'",
+        ),
+    ] {
+        let sql = format!(
+            "SELECT {key}, count(*) FROM visits v LEFT JOIN places p ON p.region = v.region AND p.size < 3 \
+             GROUP BY 1 ORDER BY 1"
+        );
+        let answer = table(&mut world.analyst, &sql);
+        let keys = table(&mut world.owner, &format!("{keys} ORDER BY 1"));
+        let found: Vec<_> = answer.iter().map(|row| row[..1].to_vec()).collect();
+        assert_eq!(found, keys, "{sql}");
+        let truth = table(&mut world.owner, &sql);
+        super::assert_alike(&answer, &truth, &sql);
+    }
+}
+
+/// What is no such list is chosen as before, or refused.
+#[test]
+fn other_keys_of_joined_tables_are_chosen() {
+    let mut world = World::new();
+    world.own(PLACES);
+    let joined = "visits v JOIN places p ON p.region = v.region";
+    for sql in [
+        // Made of both.
+        format!("SELECT p.size + v.age, count(*) FROM {joined} GROUP BY 1"),
+        // Of a table with too many rows.
+        "SELECT m.number, count(*) FROM visits v JOIN many m USING (region) GROUP BY 1".to_owned(),
+        // Not equal in all rows.
+        "SELECT v.note, count(*) FROM visits v JOIN places p ON v.note = p.name OR v.age = p.size GROUP BY 1"
+            .to_owned(),
+        "SELECT v.region, count(*) FROM visits v LEFT JOIN places p ON v.region = p.region GROUP BY 1".to_owned(),
+    ] {
+        let mechanisms = mechanisms(&mut world, &sql);
+        assert!(mechanisms.contains("dp_keep"), "{mechanisms}: {sql}");
+    }
+    let refusal = world.refused(
+        "SELECT p.name, count(*) FROM visits v JOIN hidden_places p ON p.region = v.region GROUP BY 1",
+    );
+    assert!(refusal.message.contains("may not read"), "{refusal:?}");
+}
+
+/// Groups alone are public, and cost nothing.
+#[test]
+fn the_list_alone_is_free() {
+    let mut world = World::new();
+    world.own(PLACES);
+    let sql =
+        "SELECT DISTINCT p.name FROM visits v JOIN places p ON p.region = v.region ORDER BY 1";
+    let mut answer = Vec::new();
+    let charge = world.price(|world| answer = table(&mut world.analyst, sql));
+    assert_eq!(charge.1, 0, "{charge:?}");
+    assert_eq!(answer.len(), 4);
+}
+
+/// The list is that of the moment of the question, also in a prepared statement.
+#[test]
+fn a_table_that_grows_has_more_groups() {
+    let mut world = World::new();
+    world.own(PLACES);
+    world.ask(
+        "PREPARE names AS SELECT p.name, count(*) FROM visits v JOIN places p ON p.region = v.region GROUP BY 1",
+    );
+    assert_eq!(table(&mut world.analyst, "EXECUTE names").len(), 4);
+    world.own("INSERT INTO places VALUES ('r9', NULL, 'n9', 9)");
+    assert_eq!(table(&mut world.analyst, "EXECUTE names").len(), 5);
+}
