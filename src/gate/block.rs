@@ -10,6 +10,7 @@ use pgrx::pg_sys::{
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
+use crate::gate::kept_side::{self, Matched};
 use crate::gate::key_lists;
 use crate::gate::key_ranges;
 use crate::gate::key_tables;
@@ -55,6 +56,8 @@ pub struct Block<'t> {
     /// Whether totals find how many rows of a person count.
     pub finds_rows: bool,
     pub most_groups: u32,
+    /// What is joined with a public table whose rows are all groups.
+    matched: Matched,
 }
 
 /// A key of GROUP BY.
@@ -135,6 +138,7 @@ impl<'t> Block<'t> {
         if let Some((policy, _)) = &origins {
             periods::check_plain(query, policy)?;
         }
+        let matched = kept_side::turn(query);
         let from = Rc::new(From::of(
             query,
             &Shared::of_block(parameters, check_sub_query),
@@ -151,6 +155,7 @@ impl<'t> Block<'t> {
             most_rows: at_most("rows", settings::rows(), label.rows)?,
             finds_rows: label.auto_rows && settings::rows().is_none(),
             most_groups: at_most("groups", settings::groups(), label.groups)?,
+            matched,
             policy,
         })
     }
@@ -184,6 +189,8 @@ impl<'t> Block<'t> {
                 key.public = key.public.take().filter(|public| public.is_declared);
             }
         }
+        let written = keys.iter().map(|key| (key.written, key.public.is_some()));
+        self.matched.check(self.query, written)?;
         Ok(keys)
     }
 

@@ -20,6 +20,7 @@ mod floats;
 mod functions;
 mod hooks;
 mod inputs;
+mod kept_side;
 mod key_lists;
 mod key_ranges;
 mod key_tables;

@@ -136,6 +136,18 @@ pub fn dependency(function: Oid) -> *mut pg_sys::PlanInvalItem {
     }
 }
 
+/// Whether a function answers NULL where one of its arguments is NULL.
+pub fn is_strict(function: Oid) -> bool {
+    // SAFETY: a catalog look-up by oid.
+    unsafe { pg_sys::func_strict(function) }
+}
+
+/// Whether an operator answers NULL where one of its sides is NULL.
+pub fn is_strict_operator(operator: Oid) -> bool {
+    // SAFETY: a catalog look-up by oid.
+    unsafe { pg_sys::op_strict(operator) }
+}
+
 /// Whether texts of a collation are equal only if their bytes are.
 pub fn is_deterministic(collation: Oid) -> bool {
     // SAFETY: a catalog look-up by oid.

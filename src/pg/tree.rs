@@ -338,6 +338,27 @@ pub fn flatten_joins<'t>(query: Ref<'t, Query>, node: Ref<'t, Node>) -> Ref<'t, 
     flat.expect("a mutator returns a node for a node")
 }
 
+/// Makes an inner join of an outer one, in the FROM of a query that is not planned yet.
+pub fn make_inner<'t>(query: Ref<'t, Query>, join: Ref<'t, pg_sys::JoinExpr>) {
+    join.set_jointype(pg_sys::JoinType::JOIN_INNER);
+    if join.rtindex() > 0 {
+        entry(query, join.rtindex()).set_jointype(pg_sys::JoinType::JOIN_INNER);
+    }
+    // It makes no column NULL any more.
+    #[cfg(not(feature = "pg15"))]
+    search(query.node(), &mut |node, level| {
+        if let Some(column) = node.cast::<pg_sys::Var>()
+            && column.varlevelsup() + 1 == level
+        {
+            // SAFETY: the set of a column that lives, or none. It is copied: others may have the same.
+            column.set_varnullingrels(unsafe {
+                pg_sys::bms_del_member(pg_sys::bms_copy(column.varnullingrels()), join.rtindex())
+            });
+        }
+        Step::Below
+    });
+}
+
 /// Replaces what represents the keys of GROUP BY by the keys themselves, as it is before PostgreSQL 18.
 pub fn flatten_groups<'t>(query: Ref<'t, Query>) {
     #[cfg(feature = "pg18")]

@@ -170,3 +170,124 @@ fn a_table_that_grows_has_more_groups() {
     world.own("INSERT INTO places VALUES ('r9', NULL, 'n9', 9)");
     assert_eq!(table(&mut world.analyst, "EXECUTE names").len(), 5);
 }
+
+/// Reports have all groups by a LEFT JOIN from the table of them.
+#[test]
+fn a_table_that_is_kept_says_the_groups() {
+    let mut world = World::new();
+    world.own(PLACES);
+    for (sql, keys) in [
+        (
+            "SELECT p.region, count(v.id), avg(v.cost) FROM places p LEFT JOIN visits v ON v.region = p.region \
+             GROUP BY p.region ORDER BY 1",
+            7,
+        ),
+        (
+            "SELECT p.name, count(DISTINCT v.patient) FROM visits v RIGHT JOIN places p ON v.region = p.region \
+             GROUP BY p.name ORDER BY 1",
+            4,
+        ),
+        (
+            "SELECT p.country, sum(v.cost) FROM places p LEFT JOIN (SELECT * FROM visits WHERE age > 30) v USING (region) \
+             GROUP BY 1 ORDER BY 1",
+            4,
+        ),
+        (
+            "SELECT p.name, count(v.id) FILTER (WHERE v.age > 30 AND p.size > 0), \
+             sum(CASE WHEN v.age > 40 THEN 1 ELSE NULL END) \
+             FROM places p LEFT JOIN visits v ON v.region = p.region AND v.cost > 10 GROUP BY p.name ORDER BY 1",
+            4,
+        ),
+        (
+            "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region WHERE p.size IN (0, 5, 6) \
+             GROUP BY p.name ORDER BY 1",
+            3,
+        ),
+        (
+            "SELECT p.name, avg(v.cost) FROM places p LEFT JOIN visits v ON v.region = p.region \
+             LEFT JOIN people o ON o.person = v.patient GROUP BY p.name ORDER BY 1",
+            4,
+        ),
+    ] {
+        let (answer, truth) = (table(&mut world.analyst, sql), table(&mut world.owner, sql));
+        let of =
+            |rows: &[Vec<Option<String>>]| Vec::from_iter(rows.iter().map(|row| row[0].clone()));
+        assert_eq!(of(&answer), of(&truth), "{sql}");
+        assert_eq!(answer.len(), keys, "{sql}");
+        for (answer, truth) in answer.iter().zip(&truth) {
+            // Of nobody there is a number that is all noise, and NULL in the owner's answer, or 0.
+            if truth[1..]
+                .iter()
+                .all(|cell| cell.as_deref().is_some_and(|cell| cell != "0"))
+            {
+                super::assert_alike(&vec![answer.clone()], &vec![truth.clone()], sql);
+            }
+        }
+        let mechanisms = mechanisms(&mut world, sql);
+        assert!(!mechanisms.contains("dp_keep"), "{mechanisms}: {sql}");
+    }
+    // Without groups it is the inner join.
+    world.same(
+        "SELECT avg(v.cost), count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region",
+        1,
+    );
+}
+
+/// What would count the rows without a match, or needs a group of them, is refused.
+#[test]
+fn rows_without_a_match_are_not_counted() {
+    let mut world = World::new();
+    world.own(PLACES);
+    let joined = "places p LEFT JOIN visits v ON v.region = p.region";
+    for (select, why, hint) in [
+        (
+            "p.name, count(*)",
+            "rows without a match",
+            "count(visits.id)",
+        ),
+        (
+            "p.name, count(p.size)",
+            "rows without a match",
+            "count(visits.id)",
+        ),
+        (
+            "p.name, count(*) FILTER (WHERE v.cost IS NULL)",
+            "rows without a match",
+            "count(visits.id)",
+        ),
+        (
+            "p.name, avg(COALESCE(v.cost, 0))",
+            "rows without a match",
+            "count(visits.id)",
+        ),
+        (
+            "p.name, avg(CASE WHEN v.cost > 5 THEN 1 ELSE 0 END)",
+            "rows without a match",
+            "count(visits.id)",
+        ),
+        ("v.region, count(v.id)", "not all known", "use JOIN"),
+        ("v.age > 30, count(v.id)", "not all known", "use JOIN"),
+        ("p.name || v.note, count(v.id)", "not all known", "use JOIN"),
+    ] {
+        let refusal = world.refused(&format!("SELECT {select} FROM {joined} GROUP BY 1"));
+        assert!(refusal.message.contains(why), "{select}: {refusal:?}");
+        assert!(refusal.hint.contains(hint), "{select}: {refusal:?}");
+    }
+    for sql in [
+        // A condition on the kept side alone leaves out matches, and no row.
+        "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region AND p.size > 2 GROUP BY 1",
+        "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON true GROUP BY 1",
+        "SELECT p.name, count(v.id) FROM places p FULL JOIN visits v ON v.region = p.region GROUP BY 1",
+        "SELECT m.number, count(v.id) FROM many m LEFT JOIN visits v ON v.region = m.region GROUP BY 1",
+        "SELECT p.name, q.name, count(v.id) FROM places p CROSS JOIN places q \
+         LEFT JOIN visits v ON v.region = p.region GROUP BY 1, 2",
+        "SELECT avg(n) FROM (SELECT v.patient, count(p.name) AS n FROM places p LEFT JOIN visits v USING (region) \
+         GROUP BY v.patient) s",
+    ] {
+        let refusal = world.refused(sql);
+        assert!(
+            refusal.message.contains("nullable side"),
+            "{sql}: {refusal:?}"
+        );
+    }
+}

@@ -154,10 +154,11 @@ fn groups_of_a_joined_table_do_not_tell_who_is_in_them() {
         ("v.region", "JOIN"),
         ("n.part, n.name", "JOIN"),
         ("n.name", "LEFT JOIN"),
+        ("n.name", "RIGHT JOIN"),
     ] {
         let sql = format!(
-            "SELECT count(*), array_agg(k::text) FROM (SELECT ({key}) AS k, count(*) FROM visits v {join} names n \
-             ON n.region = v.region GROUP BY {key}) s"
+            "SELECT count(*), array_agg(k::text) FROM (SELECT ({key}) AS k, count(v.region) FROM visits v \
+             {join} names n ON n.region = v.region GROUP BY {key}) s"
         );
         let [with, without] = stage.with_and_without("", &sql);
         assert_eq!(with.error, None, "{sql}");

@@ -29,7 +29,7 @@ pub struct From<'t> {
     pub persons: Vec<Column>,
     /// The numbers of the plain tables that are joined.
     pub inputs: Vec<i32>,
-    /// Those of them of which an outer join may have no row.
+    /// Those that an outer join may have no row of.
     missing: Vec<i32>,
     /// The numbers of public sub-queries and answers that are.
     pub answers: Vec<i32>,

@@ -18,6 +18,6 @@ mod windows;
 
 pub use columns::OneRow;
 pub use links::Around;
-pub use person::{has_private, is_relation};
+pub use person::{has_private, is_relation, private_entries};
 pub use shared::{Shared, origins};
 pub use sub_query::check as check_sub_query;

@@ -1,4 +1,4 @@
-//! Groups whose values are public: a row for each, whoever is in it.
+//! Groups whose values are public: a row for each, with anybody in it or nobody.
 
 use pgrx::pg_sys::{self, Node};
 

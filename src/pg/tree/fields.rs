@@ -149,6 +149,7 @@ fields! {
         value lateral: bool,
         value inh (set_inh): bool,
         value inFromCl (set_inFromCl): bool,
+        value jointype (set_jointype): pg_sys::JoinType::Type,
         list securityQuals / set_securityQuals: Node,
     }
     CommonTableExpr {
@@ -168,7 +169,8 @@ fields! {
         node quals / set_quals: Node,
     }
     JoinExpr {
-        value jointype: pg_sys::JoinType::Type,
+        value jointype / set_jointype: pg_sys::JoinType::Type,
+        value rtindex: i32,
         node larg: Node,
         node rarg: Node,
         node quals / set_quals: Node,
@@ -215,7 +217,7 @@ fields! {
         value varno / set_varno: i32,
         value varattno: pg_sys::AttrNumber,
         value varlevelsup / set_varlevelsup: u32,
-        #[cfg(not(feature = "pg15"))] value varnullingrels (set_varnullingrels): *mut Bitmapset,
+        #[cfg(not(feature = "pg15"))] value varnullingrels / set_varnullingrels: *mut Bitmapset,
         value varnosyn (set_varnosyn): u32,
         value varattnosyn (set_varattnosyn): pg_sys::AttrNumber,
     }

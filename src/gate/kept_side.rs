@@ -1,0 +1,175 @@
+//! `LEFT JOIN` from a public table to private rows, as reports write it to have all groups: its rows that no private row
+//! is joined with are kept. It is asked as an inner join whose groups are all rows of the public table, so only such
+//! queries are taken in which rows without a match are in no aggregate, in PostgreSQL as here.
+
+use pgrx::pg_sys::{self, BoolExprType, FromExpr, JoinExpr, JoinType, Node, NodeTag, Query};
+
+use crate::gate::private_relation::private_entries;
+use crate::gate::rejection::{Checked, Reason};
+use crate::pg::procedure;
+use crate::pg::stack;
+use crate::pg::tree::{self, List, Ref, Step};
+
+/// The numbers of private items in FROM that were joined so.
+pub struct Matched(Vec<i32>);
+
+/// Makes inner joins of such joins in FROM.
+pub fn turn(query: Ref<Query>) -> Matched {
+    let mut found = Matched(Vec::new());
+    if let Some(from) = query.jointree() {
+        found.turn(query, from.node());
+    }
+    found
+}
+
+impl Matched {
+    fn turn<'t>(&mut self, query: Ref<'t, Query>, node: Ref<'t, Node>) {
+        stack::check();
+        if let Some(from) = node.cast::<FromExpr>() {
+            for part in from.fromlist() {
+                self.turn(query, part);
+            }
+        }
+        let Some(join) = node.cast::<JoinExpr>() else {
+            return;
+        };
+        for side in [join.larg(), join.rarg()].into_iter().flatten() {
+            self.turn(query, side);
+        }
+        let (kept, other) = match join.jointype() {
+            JoinType::JOIN_LEFT => (join.larg(), join.rarg()),
+            JoinType::JOIN_RIGHT => (join.rarg(), join.larg()),
+            _ => return,
+        };
+        let private = |side: Option<Ref<'t, Node>>| {
+            side.map_or(Vec::new(), |side| private_entries(query, side))
+        };
+        let matched = private(other);
+        if matched.is_empty() || !private(kept).is_empty() {
+            return;
+        }
+        // A condition on the kept side alone leaves out matches, and no row.
+        let on = join.quals().map(|on| tree::flatten_joins(query, on));
+        let on = tree::conjuncts(on);
+        let of_matched = Self(matched);
+        if !on.is_empty() && on.into_iter().all(|one| of_matched.names(one)) {
+            tree::make_inner(query, join);
+            self.0.extend(of_matched.0);
+        }
+    }
+
+    /// Whether an expression has a column of one of them.
+    fn names(&self, node: Ref<Node>) -> bool {
+        tree::search(node, &mut |node, level| {
+            let column = node.cast::<pg_sys::Var>();
+            let is_it = |column: Ref<pg_sys::Var>| {
+                column.varlevelsup() == level && self.0.contains(&column.varno())
+            };
+            match column.is_some_and(is_it) {
+                true => Step::Stop,
+                false => Step::Below,
+            }
+        })
+    }
+
+    /// Checks that rows without a match make no difference but that their groups are there. Of each key, as it is written:
+    /// whether its values are public.
+    pub fn check<'t>(
+        &self,
+        query: Ref<'t, Query>,
+        mut keys: impl Iterator<Item = (Ref<'t, Node>, bool)>,
+    ) -> Checked<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        if !keys.all(|(key, is_public)| is_public && !self.names(key)) {
+            return Err(Reason::with_hint(
+                "the table is on the nullable side of an outer join, whose groups are not all known",
+                "Group by columns of the other table alone, if that has 1,000 rows at most; or use JOIN.",
+            ));
+        }
+        let parts = [query.targetList().node(), query.havingQual()];
+        let counts_others = parts.into_iter().flatten().any(|part| {
+            tree::any(part, |node| {
+                let call = node.cast::<pg_sys::Aggref>();
+                call.is_some_and(|call| call.agglevelsup() == 0 && !self.leaves_out(call))
+            })
+        });
+        match counts_others {
+            true => Err(Reason::with_hint(
+                "the table is on the nullable side of an outer join, and an aggregate takes rows without a match, too",
+                "Use aggregates of its columns, as count(visits.id) in the place of count(*); or use JOIN.",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether an aggregate takes no row without a match.
+    fn leaves_out(&self, call: Ref<pg_sys::Aggref>) -> bool {
+        let is_filtered = call
+            .aggfilter()
+            .is_some_and(|filter| self.is_not_true(filter));
+        let mut args = call.args().into_iter();
+        // Those of PostgreSQL and ours leave out rows in which one of their columns is NULL.
+        is_filtered || args.any(|arg| arg.expr().is_some_and(|arg| self.is_null(arg)))
+    }
+
+    /// Whether an expression is NULL in all rows without a match.
+    fn is_null(&self, node: Ref<Node>) -> bool {
+        stack::check();
+        if let Some(column) = node.cast::<pg_sys::Var>() {
+            return column.varlevelsup() == 0 && self.0.contains(&column.varno());
+        }
+        if let Some(constant) = tree::constant(node) {
+            return constant.is_none();
+        }
+        let any = |args: List<Node>| args.into_iter().any(|arg| self.is_null(arg));
+        if let Some(same) = node.cast::<pg_sys::RelabelType>() {
+            return same.arg().is_some_and(|arg| self.is_null(arg));
+        }
+        if let Some(cast) = node.cast::<pg_sys::CoerceViaIO>() {
+            return cast.arg().is_some_and(|arg| self.is_null(arg));
+        }
+        if let Some(call) = node.cast::<pg_sys::FuncExpr>() {
+            return procedure::is_strict(call.funcid()) && any(call.args());
+        }
+        if let Some(call) = node.operator().filter(|_| node.tag() == NodeTag::T_OpExpr) {
+            return procedure::is_strict_operator(call.opno()) && any(call.args());
+        }
+        if let Some(call) = node.cast::<pg_sys::ScalarArrayOpExpr>() {
+            let first = call.args().into_iter().next();
+            let is_null = first.is_some_and(|first| self.is_null(first));
+            return is_null && procedure::is_strict_operator(call.opno());
+        }
+        if let Some(first) = node.cast::<pg_sys::CoalesceExpr>() {
+            return first.args().into_iter().all(|arg| self.is_null(arg));
+        }
+        if let Some(case) = node.cast::<pg_sys::CaseExpr>() {
+            let mut whens = case.args().into_iter();
+            let none_holds = whens.all(|when| {
+                let when = when.cast::<pg_sys::CaseWhen>();
+                let condition = when.and_then(|when| when.expr());
+                condition.is_some_and(|condition| self.is_not_true(condition))
+            });
+            let other = case.defresult();
+            return case.arg().is_none()
+                && none_holds
+                && other.is_none_or(|other| self.is_null(other));
+        }
+        false
+    }
+
+    /// Whether a condition holds in no row without a match.
+    fn is_not_true(&self, node: Ref<Node>) -> bool {
+        stack::check();
+        if let Some(all) = node.cast::<pg_sys::BoolExpr>() {
+            let mut args = all.args().into_iter();
+            return match all.boolop() {
+                BoolExprType::AND_EXPR => args.any(|arg| self.is_not_true(arg)),
+                BoolExprType::OR_EXPR => args.all(|arg| self.is_not_true(arg)),
+                _ => args.any(|arg| self.is_null(arg)),
+            };
+        }
+        self.is_null(node)
+    }
+}
