@@ -7,6 +7,7 @@ mod by_name;
 mod gaussian;
 mod groups;
 mod key_ranges;
+mod noise;
 mod own_rows;
 mod queries;
 mod references;

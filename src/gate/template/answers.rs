@@ -8,7 +8,7 @@ use crate::call::signature::Role;
 use crate::gate::cost::{self, Priced};
 use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::requests::asked::{Asked, Own, Reads, What};
+use crate::gate::requests::asked::{Asked, OfTwo, Own, Reads, What};
 use crate::gate::template::vector::Release;
 use crate::gate::template::{Answer, Level, People, Template, filtered, float, own_column};
 use crate::pg::tree::Ref;
@@ -266,6 +266,9 @@ impl<'t> Template<'_, 't> {
             let aggregate = alone.unwrap_or("dp_regr");
             let terms = Terms::usual(&self.price, aggregate, self.rows);
             let column = self.write_numbers(aggregate, one, &terms)?;
+            if alone.is_none() {
+                self.note_numbers(alike.iter().map(|(_, what)| *what));
+            }
             for (j, what) in alike {
                 let answer = match alone {
                     Some(_) => Answer::Column(column),
@@ -276,6 +279,20 @@ impl<'t> Template<'_, 't> {
             }
         }
         Ok(())
+    }
+
+    /// Notes how far off each number of the release about two columns is that was written last.
+    fn note_numbers(&mut self, asked: impl Iterator<Item = OfTwo>) {
+        let Some(release) = self.priced.pop() else {
+            return;
+        };
+        let mut noted = Vec::new();
+        for what in asked {
+            if !noted.contains(&what) {
+                noted.push(what);
+                self.priced.push(release.number(what.number()));
+            }
+        }
     }
 
     /// Whether two of mean, sum and count are about the same rows.
