@@ -113,9 +113,34 @@ impl Priced {
         }
     }
 
+    /// A number of rows by the same mechanism.
+    pub fn of_rows(&self) -> Self {
+        Self {
+            aggregate: "dp_count".to_owned(),
+            bounds: None,
+            ..self.clone()
+        }
+    }
+
     /// How far off its answer is, in 95% of releases: see [`noise::half_width`].
     pub fn half_width(&self, people: Option<f64>) -> Option<f64> {
-        let arguments = Arguments {
+        let arguments = self.arguments();
+        let half_width = match self.number {
+            Some(number) => noise::half_width_of(number, &arguments, people),
+            None => noise::half_width(&self.aggregate, &arguments, people),
+        };
+        half_width.ok().flatten().map(|width| width * self.unit)
+    }
+
+    /// The same of a mean, times the number of its rows, where these are many.
+    pub fn half_width_times_rows(&self) -> Option<f64> {
+        noise::half_width_times_rows(&self.arguments())
+            .ok()
+            .flatten()
+    }
+
+    fn arguments(&self) -> Arguments<'_> {
+        Arguments {
             bounds: self.bounds,
             x_bounds: self.x_bounds,
             epsilon: self.epsilon,
@@ -123,12 +148,7 @@ impl Priced {
             ranks: self.quantiles.ranks(),
             mechanism: MechanismArgument::Given(Some(&self.mechanism)),
             ..Arguments::default()
-        };
-        let half_width = match self.number {
-            Some(number) => noise::half_width_of(number, &arguments, people),
-            None => noise::half_width(&self.aggregate, &arguments, people),
-        };
-        half_width.ok().flatten().map(|width| width * self.unit)
+        }
     }
 }
 

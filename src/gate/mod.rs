@@ -11,6 +11,7 @@ mod answer;
 mod bill;
 mod block;
 mod canonical_keys;
+mod computed;
 mod cost;
 mod defence;
 mod errors;

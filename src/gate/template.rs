@@ -5,6 +5,7 @@
 mod answers;
 mod counts;
 pub mod graft;
+mod scale;
 mod several;
 mod totals;
 mod values;
@@ -26,6 +27,8 @@ use crate::gate::requests::asked::{self, Asked};
 use crate::pg::extension;
 use crate::pg::procedure;
 use crate::pg::tree::{self, Ref, Step};
+
+pub use scale::Scale;
 
 /// The most keys and contributions that `dp_groups` takes.
 const MOST_PARTS: usize = 62;
@@ -104,6 +107,8 @@ pub struct Template<'a, 't> {
     answers: Vec<String>,
     /// The answers, as what is made of the calls: columns of a part.
     outputs: Vec<String>,
+    /// How much noise answers have, of those of which it is known.
+    scales: Vec<(Answer, Scale)>,
     /// Where the number of all people of a group is among them, if it is.
     people: Option<People>,
     /// Whether groups may be chosen by it.
@@ -125,6 +130,8 @@ pub struct Written<'t> {
     pub sql: String,
     pub parameters: Vec<Ref<'t, Node>>,
     pub answers: Vec<(Ref<'t, pg_sys::Aggref>, Answer)>,
+    /// How much noise they have, of those of which it is known.
+    pub scales: Vec<(Answer, Scale)>,
     pub bill: Bill,
     /// Whether anything is released: public values alone are not.
     pub is_release: bool,
@@ -163,6 +170,7 @@ pub fn write<'t>(
         below: Vec::new(),
         answers: Vec::new(),
         outputs: Vec::new(),
+        scales: Vec::new(),
         people: None,
         // The same in all sets: their rows are put together.
         needs_people: sets.iter().any(|set| {
@@ -254,6 +262,7 @@ pub fn write<'t>(
         sql: union(&parts),
         parameters: template.parameters,
         answers,
+        scales: template.scales,
         bill,
         is_release,
         priced: template.priced,

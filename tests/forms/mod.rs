@@ -12,6 +12,7 @@ mod own_rows;
 mod queries;
 mod references;
 mod refusals;
+mod rounding;
 mod statements;
 mod tables;
 mod together;

@@ -14,7 +14,7 @@ use crate::privacy::accounting::check_positive;
 use crate::privacy::delta::Delta;
 use crate::privacy::epsilon::Epsilon;
 use crate::privacy::spending::{Accounting, HALF, Limit};
-use crate::registry::{self, CORRELATION, COUNT, COUNTS, SLOPE, SUM, SUMS};
+use crate::registry::{self, CORRELATION, COUNT, COUNTS, MEAN, SLOPE, SUM, SUMS};
 use crate::request::arguments::{Arguments, MechanismArgument};
 use crate::sampler::selection::Selection;
 
@@ -108,6 +108,16 @@ pub fn half_width_of(
         Some(people) => even::pair("dp_regr", number, arguments, people, MISS),
         None => Ok(None),
     }
+}
+
+/// How far off a mean is of many rows, times their number: that is the same for all numbers at which no bound cuts it off.
+///
+/// # Errors
+/// The first argument that breaks its rule.
+pub fn half_width_times_rows(arguments: &Arguments) -> Result<Option<f64>, ParameterError> {
+    let rows = (1u64 << 52) as f64;
+    let mean = MEAN.build(arguments)?;
+    Ok(mean.half_width(rows, MISS).map(|width| width * rows))
 }
 
 /// How far off each of many numbers of one release is.
