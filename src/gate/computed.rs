@@ -1,9 +1,9 @@
-//! What is computed from answers: post-processing of what was released. By functions of PostgreSQL, as an answer may stand
-//! beside private rows, where no others may.
+//! What is computed from answers: post-processing of what was released. By functions of PostgreSQL, as an answer may
+//! stand beside private rows, where no others may.
 
 use pgrx::pg_sys::{self, Node, Oid};
 
-use crate::gate::template::Scale;
+use crate::gate::shown::Scale;
 use crate::pg::tree::{self, Memory, Ref};
 
 /// A number rounded to two decimal digits beyond the standard deviation of its noise, as a `float8` if that changes it;

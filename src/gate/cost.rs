@@ -105,7 +105,7 @@ impl Priced {
         }
     }
 
-    /// The same release about two columns, for one of its numbers.
+    /// For one of the numbers of a release about two columns.
     pub fn number(&self, number: OfPairs) -> Self {
         Self {
             number: Some(number),
@@ -132,7 +132,7 @@ impl Priced {
         half_width.ok().flatten().map(|width| width * self.unit)
     }
 
-    /// The same of a mean, times the number of its rows, where these are many.
+    /// As above, for a mean of many rows, times their number.
     pub fn half_width_times_rows(&self) -> Option<f64> {
         noise::half_width_times_rows(&self.arguments())
             .ok()

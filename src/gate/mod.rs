@@ -37,6 +37,7 @@ mod rejection;
 mod released;
 mod requests;
 mod rewrite;
+mod shown;
 mod size;
 mod template;
 mod time_granules;

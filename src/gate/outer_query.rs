@@ -12,7 +12,7 @@ use crate::gate::defence::Defence;
 use crate::gate::moments;
 use crate::gate::policy::quoted_name;
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::template::{Answer, Scale};
+use crate::gate::shown::{Answer, Scale};
 use crate::pg::settings;
 use crate::pg::tree::{self, List, Ref};
 
@@ -21,7 +21,7 @@ struct Columns<'a, 't> {
     query: Ref<'t, Query>,
     keys: &'a [GroupKey<'t>],
     answers: &'a [(Ref<'t, Aggref>, Answer)],
-    /// How much noise they have, of those that are rounded.
+    /// How much noise those have that are rounded.
     scales: &'a [(Answer, Scale)],
     /// The columns themselves: keys, answers, and for each key whether it is missing in a row's grouping set.
     columns: Vec<Ref<'t, Node>>,

@@ -110,7 +110,7 @@ pub fn half_width_of(
     }
 }
 
-/// How far off a mean is of many rows, times their number: that is the same for all numbers at which no bound cuts it off.
+/// How far off a mean of many rows is, times their number: it does not depend on that, where no bound cuts it off.
 ///
 /// # Errors
 /// The first argument that breaks its rule.

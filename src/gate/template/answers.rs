@@ -9,8 +9,9 @@ use crate::gate::cost::{self, Priced};
 use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::requests::asked::{Asked, OfTwo, Own, Reads, What};
+use crate::gate::shown::Answer;
 use crate::gate::template::vector::Release;
-use crate::gate::template::{Answer, Level, People, Template, filtered, float, own_column};
+use crate::gate::template::{Level, People, Template, filtered, float, own_column};
 use crate::pg::tree::Ref;
 
 /// The public arguments of a call, but for its bounds.

@@ -5,8 +5,9 @@ use pgrx::pg_sys::Aggref;
 use crate::gate::price::Price;
 use crate::gate::rejection::Checked;
 use crate::gate::requests::asked::Asked;
+use crate::gate::shown::{Answer, Scale};
 use crate::gate::template::several::Several;
-use crate::gate::template::{Answer, Level, People, Scale, Template, float, own_column};
+use crate::gate::template::{Level, People, Template, float, own_column};
 use crate::pg::tree::{self, Condition, Ref};
 
 /// The most counts whose conditions are compared with each other.

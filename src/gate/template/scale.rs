@@ -1,56 +1,9 @@
-//! How much noise an answer has, so that it is shown without digits that are noise alone.
-//!
-//! It follows from public numbers, and of a mean from the noisy number of rows that is released with it.
+//! How much noise answers have. It follows from public numbers, and of a mean from the noisy number of rows that is
+//! released with it.
 
 use crate::gate::cost::{self, Priced};
-use crate::gate::template::{Answer, Template};
-
-/// Half of the width of an interval of 95%, in standard deviations of normal noise.
-const NORMAL: f64 = 1.959_963_984_540_054;
-
-/// Numbers that PostgreSQL's functions compute with, without an error.
-const COMPUTED: std::ops::Range<f64> = 1e-200..1e200;
-
-/// The noise of an answer, and what rounding must not leave.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scale {
-    /// The standard deviation of normal noise with the same interval of 95%; of a mean times the number of its rows.
-    sd: f64,
-    /// Where the noisy number of rows of a mean is.
-    pub rows: Option<Answer>,
-    /// The bounds that the answer lies between.
-    pub bounds: Option<(f64, f64)>,
-}
-
-impl Scale {
-    /// Of half of the width of an interval of 95%.
-    pub(super) fn of_half_width(half_width: Option<f64>) -> Option<Self> {
-        let sd = half_width? / NORMAL;
-        COMPUTED.contains(&sd).then_some(Self {
-            sd,
-            rows: None,
-            bounds: None,
-        })
-    }
-
-    /// Of an answer that is computed from several numbers: of no more noise than it has.
-    pub(super) fn at_least_half(self) -> Self {
-        Self {
-            sd: self.sd / 2.0,
-            ..self
-        }
-    }
-
-    /// The standard deviation; of a mean times the number of its rows.
-    pub fn sd(&self) -> f64 {
-        self.sd
-    }
-
-    /// How many decimal digits behind the point are shown, two beyond the standard deviation; below 0 before it.
-    pub fn digits(&self) -> i32 {
-        1 - self.sd.log10().floor() as i32
-    }
-}
+use crate::gate::shown::{Answer, Scale};
+use crate::gate::template::Template;
 
 impl Template<'_, '_> {
     /// Notes how much noise an answer has. Where grouping sets differ, the least: what is shown must do for all.
@@ -58,12 +11,12 @@ impl Template<'_, '_> {
         let Some(scale) = scale else { return };
         let known = self.scales.iter_mut().find(|(known, _)| *known == answer);
         match known {
-            Some((_, known)) => known.sd = known.sd.min(scale.sd),
+            Some((_, known)) => *known = known.least(scale),
             None => self.scales.push((answer, scale)),
         }
     }
 
-    /// The same of the answers of a call whose answer is that column.
+    /// As above, for the answers of a call whose answer is that column.
     pub(super) fn note_call(&mut self, call: &cost::Call, column: usize) {
         let priced = Priced::of(call);
         match call.aggregate {
@@ -100,11 +53,7 @@ impl Template<'_, '_> {
         bounds: cost::Bounds,
     ) {
         let bounds = bounds.and_then(|(lo, hi)| Some((lo?, hi?)));
-        let scale = Scale {
-            rows: Some(rows),
-            bounds,
-            ..scale
-        };
+        let scale = scale.over(rows, bounds);
         self.note_scale(mean, Some(scale));
     }
 

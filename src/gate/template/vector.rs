@@ -10,10 +10,9 @@ use crate::gate::cost::{self, Priced};
 use crate::gate::price::Price;
 use crate::gate::rejection::Checked;
 use crate::gate::requests::asked::{self, Asked, What};
+use crate::gate::shown::{Answer, Scale};
 use crate::gate::template::scale::scale_of_mean;
-use crate::gate::template::{
-    Answer, Level, MOST_PARTS, People, Scale, Template, float, own_column,
-};
+use crate::gate::template::{Level, MOST_PARTS, People, Template, float, own_column};
 use crate::pg::tree::Ref;
 
 /// Prices that differ by less are the same.

@@ -16,7 +16,7 @@ use crate::request::arguments::Arguments;
 /// How many answers are drawn.
 const DRAWN: usize = 1000;
 
-/// The same of choices, which take less time.
+/// How many choices, which take less time.
 const CHOSEN: usize = 4000;
 
 /// A number of a release about two columns.
@@ -140,7 +140,7 @@ pub(super) fn pair(
     Ok(hidden.and_then(|hidden| of_release(&*mechanism, of, hidden, people, miss)))
 }
 
-/// The same of a mechanism that is made.
+/// As above, by a mechanism that is made.
 pub(super) fn of_release(
     mechanism: &PairMechanism,
     of: OfPairs,

@@ -1,8 +1,8 @@
 //! How far off quantiles are, before anything is spent: of rows that are spread evenly between the bounds.
 //!
 //! Where bins are of equal width, a choice among such rows has the weight `exp(-rate |x - target|)` at a part `x` of the
-//! line: the rank, and so the score, is a straight line in `x`. So a draw takes no look at bins, but for the value that
-//! the part is told by. Logarithmic bins are for columns that are not spread evenly, and nothing is said of them.
+//! line: the rank, and so the score, is a straight line in `x`. So a draw takes no look at bins, but for the value at
+//! that part. Logarithmic bins are for columns that are not spread evenly, and nothing is said of them.
 
 use crate::encoding::ranks::{Bins, Cut};
 use crate::mechanism::quantile::ranks::PLACES;

@@ -58,7 +58,7 @@ pub trait RankMechanism: Mechanism<Totals, Answer = Vec<f64>> {
     fn bins(&self) -> &Bins;
 
     /// How far from what they hide answers are but with the probability `miss`, the farthest of several: of that many
-    /// rows that are spread evenly between the bounds, by so many draws. `None` where nothing says so.
+    /// rows that are spread evenly between the bounds, by this number of draws. `None` where nothing says so.
     fn reach_evenly(&self, _rows: f64, _draws: usize, _miss: f64) -> Option<f64> {
         None
     }
