@@ -69,9 +69,8 @@ fn assert_rounded([shown, released]: &[Vec<f64>; 2], unit: f64, what: &str) {
             "{what}: {shown} {released}, {unit}"
         );
     }
-    // Not by chance: released numbers are between the multiples.
-    let is_same = shown == released;
-    assert!(unit <= 1.0 || !is_same, "{what}: {shown:?}");
+    // Released numbers are between the multiples.
+    assert_ne!(shown, released, "{what}");
 }
 
 /// Two digits beyond the standard deviation, as it follows from what dp_cost says.
