@@ -160,7 +160,11 @@ COMMENT ON FUNCTION dp_cost(text, float8) IS
     'share that it takes of the budget''s limit, or of the role''s own in it, times the epsilon of that, so that '
     'prices add up. noise has, for each mechanism that answers, and for each answer of those that are drawn together, '
     'half of the width of an interval that holds what the answer hides in 95% of releases, in its unit: of counts and '
-    'sums; of means for the number of people that the call says; NULL of others. shown_from is the number of people '
+    'sums; of the others for the number of people that the call says, with a row each, and NULL without it. Of means '
+    'it is that of the worst place between the bounds; of variances, standard deviations, quantiles (of several the '
+    'widest), covariances, correlations and regression lines that of rows spread evenly between the bounds, where two '
+    'columns have nothing to do with each other. NULL where bounds are found in the rows, of an answer with several '
+    'numbers in a row, and of others. shown_from is the number of people '
     'from which on a group is shown in half of all cases. unit is what the budget protects: person, or person-month '
     'and the like, a person''s rows of one period; periods says how many periods pay, each the whole price. It spends '
     'nothing, and reads no row. Errors: 42501 if it has no private answer. Otherwise as the query itself.';

@@ -1,7 +1,7 @@
 //! What a block costs: the sum of its releases, for all of a person's rows.
 
 use dp_core::error::ParameterError;
-use dp_core::noise;
+use dp_core::noise::{self, OfPairs};
 use dp_core::privacy::spending::{Accounting, Spent};
 use dp_core::registry;
 use dp_core::request::arguments::{Arguments, MechanismArgument};
@@ -49,14 +49,45 @@ impl<'a> Call<'a> {
 }
 
 /// A call that was priced, for those who ask how far off its answer is.
+#[derive(Clone)]
 pub struct Priced {
     aggregate: String,
     bounds: Bounds,
+    x_bounds: Bounds,
     epsilon: Option<f64>,
     length: Option<usize>,
+    quantiles: Quantiles,
     mechanism: String,
     /// What the numbers of the release count, in the unit of the answer.
     unit: f64,
+    /// Which number of a release about two columns it is.
+    number: Option<OfPairs>,
+}
+
+/// Which quantiles were asked for.
+#[derive(Clone)]
+enum Quantiles {
+    None,
+    One(Option<f64>),
+    Many(Vec<Option<f64>>),
+}
+
+impl Quantiles {
+    fn of(ranks: Option<Ranks>) -> Self {
+        match ranks {
+            None => Self::None,
+            Some(Ranks::One(one)) => Self::One(one),
+            Some(Ranks::Many(many)) => Self::Many(many.to_vec()),
+        }
+    }
+
+    fn ranks(&self) -> Option<Ranks<'_>> {
+        match self {
+            Self::None => None,
+            Self::One(one) => Some(Ranks::One(*one)),
+            Self::Many(many) => Some(Ranks::Many(many)),
+        }
+    }
 }
 
 impl Priced {
@@ -64,24 +95,60 @@ impl Priced {
         Self {
             aggregate: call.aggregate.to_owned(),
             bounds: call.bounds,
+            x_bounds: call.x_bounds,
             epsilon: call.epsilon,
             length: call.length,
+            quantiles: Quantiles::of(call.ranks),
             mechanism: call.mechanism.to_owned(),
             unit: call.unit,
+            number: None,
         }
     }
 
-    /// How far off its answer is, in 95% of releases; of a mean, for that many people.
+    /// For one of the numbers of a release about two columns.
+    pub fn number(&self, number: OfPairs) -> Self {
+        Self {
+            number: Some(number),
+            ..self.clone()
+        }
+    }
+
+    /// A number of rows by the same mechanism.
+    pub fn of_rows(&self) -> Self {
+        Self {
+            aggregate: "dp_count".to_owned(),
+            bounds: None,
+            ..self.clone()
+        }
+    }
+
+    /// How far off its answer is, in 95% of releases: see [`noise::half_width`].
     pub fn half_width(&self, people: Option<f64>) -> Option<f64> {
-        let arguments = Arguments {
+        let arguments = self.arguments();
+        let half_width = match self.number {
+            Some(number) => noise::half_width_of(number, &arguments, people),
+            None => noise::half_width(&self.aggregate, &arguments, people),
+        };
+        half_width.ok().flatten().map(|width| width * self.unit)
+    }
+
+    /// As above, for a mean of many rows, times their number.
+    pub fn half_width_times_rows(&self) -> Option<f64> {
+        noise::half_width_times_rows(&self.arguments())
+            .ok()
+            .flatten()
+    }
+
+    fn arguments(&self) -> Arguments<'_> {
+        Arguments {
             bounds: self.bounds,
+            x_bounds: self.x_bounds,
             epsilon: self.epsilon,
             length: self.length,
+            ranks: self.quantiles.ranks(),
             mechanism: MechanismArgument::Given(Some(&self.mechanism)),
             ..Arguments::default()
-        };
-        let half_width = noise::half_width(&self.aggregate, &arguments, people);
-        half_width.ok().flatten().map(|width| width * self.unit)
+        }
     }
 }
 

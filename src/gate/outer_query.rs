@@ -7,18 +7,22 @@ use pgrx::pg_sys::{
 };
 
 use crate::gate::block::{Block, GroupKey};
+use crate::gate::computed::{call, float, integer, rounded, within_bigint};
 use crate::gate::defence::Defence;
 use crate::gate::moments;
 use crate::gate::policy::quoted_name;
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::template::Answer;
-use crate::pg::tree::{self, List, Memory, Ref};
+use crate::gate::shown::{Answer, Scale};
+use crate::pg::settings;
+use crate::pg::tree::{self, List, Ref};
 
 /// What the columns of the rewritten block stand for.
 struct Columns<'a, 't> {
     query: Ref<'t, Query>,
     keys: &'a [GroupKey<'t>],
     answers: &'a [(Ref<'t, Aggref>, Answer)],
+    /// How much noise those have that are rounded.
+    scales: &'a [(Answer, Scale)],
     /// The columns themselves: keys, answers, and for each key whether it is missing in a row's grouping set.
     columns: Vec<Ref<'t, Node>>,
     /// How many answers there are.
@@ -31,6 +35,7 @@ pub fn wrap<'t>(
     block: &Block<'t>,
     keys: &[GroupKey<'t>],
     answers: &[(Ref<'t, Aggref>, Answer)],
+    scales: &[(Answer, Scale)],
     rewritten: Ref<'t, Query>,
     call: Ref<'t, Node>,
 ) -> Checked<()> {
@@ -64,6 +69,7 @@ pub fn wrap<'t>(
         query,
         keys,
         answers,
+        scales: if settings::rounds() { scales } else { &[] },
         columns,
         count,
         refused: None,
@@ -193,10 +199,29 @@ impl<'t> Columns<'_, 't> {
         self.refused.get_or_insert(reason);
     }
 
-    /// An answer, cast to the type of the aggregate that it answers.
+    /// An answer, rounded where it is known how, and cast to the type of the aggregate that it answers.
     fn answer(&self, answer: Answer, wanted: Oid) -> Option<Ref<'t, Node>> {
+        let found = self.found(answer, wanted);
+        let scale = self.scales.iter().find(|(known, _)| *known == answer);
+        let found = match scale {
+            Some((_, scale)) => {
+                let rows = scale.rows.map(|rows| self.found(rows, pg_sys::FLOAT8OID));
+                rounded(found, scale, rows, wanted == pg_sys::INT8OID)?
+            }
+            None => found,
+        };
+        match (tree::type_of(found), wanted) {
+            (kind, wanted) if kind == wanted => Some(found),
+            // Noise can be beyond what the type has, where no bounds are public.
+            (pg_sys::FLOAT8OID, pg_sys::INT8OID) => tree::cast(within_bigint(found), wanted),
+            _ => tree::cast(found, wanted),
+        }
+    }
+
+    /// An answer as the call hands it out.
+    fn found(&self, answer: Answer, wanted: Oid) -> Ref<'t, Node> {
         let column = |i: usize| self.columns[self.keys.len() + i];
-        let found = match answer {
+        match answer {
             Answer::Column(i) => column(i),
             Answer::Field(i, number) => field(column(i), number),
             Answer::Product(i) => product(field(column(i), 1), field(column(i), 2)),
@@ -206,12 +231,6 @@ impl<'t> Columns<'_, 't> {
                 let value = moments::value(wanted, moment);
                 tree::number(self.query.memory(), wanted, length, value)
             }
-        };
-        match (tree::type_of(found), wanted) {
-            (kind, wanted) if kind == wanted => Some(found),
-            // Noise can be beyond what the type has, where no bounds are public.
-            (pg_sys::FLOAT8OID, pg_sys::INT8OID) => tree::cast(within_bigint(found), wanted),
-            _ => tree::cast(found, wanted),
         }
     }
 
@@ -251,31 +270,6 @@ impl<'t> Columns<'_, 't> {
     }
 }
 
-fn integer<'t>(memory: Memory<'t>, value: i32) -> Ref<'t, Node> {
-    tree::number(memory, pg_sys::INT4OID, 4, pg_sys::Datum::from(value))
-}
-
-fn float<'t>(memory: Memory<'t>, value: f64) -> Ref<'t, Node> {
-    tree::number(
-        memory,
-        pg_sys::FLOAT8OID,
-        8,
-        pg_sys::Datum::from(value.to_bits()),
-    )
-}
-
-/// A call of one of PostgreSQL's functions.
-fn call(function: u32, kind: Oid, arguments: [Ref<Node>; 2]) -> Ref<Node> {
-    let memory = arguments[0].memory();
-    tree::call(
-        memory,
-        Oid::from_u32(function),
-        kind,
-        Oid::INVALID,
-        arguments,
-    )
-}
-
 fn field(row: Ref<Node>, number: i16) -> Ref<Node> {
     let field = row.memory().make::<FieldSelect>();
     field.set_arg(Some(row));
@@ -283,16 +277,6 @@ fn field(row: Ref<Node>, number: i16) -> Ref<Node> {
     field.set_resulttype(pg_sys::FLOAT8OID);
     field.set_resulttypmod(-1);
     field.node()
-}
-
-/// A number, or the nearest one that a bigint can be.
-fn within_bigint(number: Ref<Node>) -> Ref<Node> {
-    // The largest float8 below 2^63.
-    const MOST: f64 = 9_223_372_036_854_774_784.0;
-    let memory = number.memory();
-    let kind = pg_sys::FLOAT8OID;
-    let above = call(pg_sys::F_FLOAT8LARGER, kind, [number, float(memory, -MOST)]);
-    call(pg_sys::F_FLOAT8SMALLER, kind, [above, float(memory, MOST)])
 }
 
 fn product<'t>(mean: Ref<'t, Node>, count: Ref<'t, Node>) -> Ref<'t, Node> {

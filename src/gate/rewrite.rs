@@ -302,7 +302,14 @@ impl<'t> Gate<'t> {
         let (rewritten, parameters) = call::numbered(rewritten);
         let question = Question::of(rewritten, &block.policy, &written.bill);
         let call = call::call(query.memory(), &question, &parameters);
-        outer_query::wrap(&block, &keys, &written.answers, rewritten, call)?;
+        outer_query::wrap(
+            &block,
+            &keys,
+            &written.answers,
+            &written.scales,
+            rewritten,
+            call,
+        )?;
         self.written.push(Text {
             sql: written.sql,
             bill: written.bill,

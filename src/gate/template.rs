@@ -6,6 +6,7 @@ mod answers;
 mod counts;
 pub mod graft;
 mod listed;
+mod scale;
 mod several;
 mod totals;
 mod values;
@@ -24,6 +25,7 @@ use crate::gate::policy::{quoted, quoted_name};
 use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::requests::asked::{self, Asked};
+use crate::gate::shown::{Answer, Scale};
 use crate::pg::extension;
 use crate::pg::procedure;
 use crate::pg::tree::{self, Ref};
@@ -33,21 +35,6 @@ const MOST_PARTS: usize = 62;
 
 /// What an answer begins with that has a FROM of its own.
 const OF_ITS_OWN: &str = "(SELECT ";
-
-/// Where the answer of an aggregate is in the rewritten block: among the answers, from 0.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Answer {
-    /// The column itself.
-    Column(usize),
-    /// A field of a row, from 1.
-    Field(usize, i16),
-    /// The product of both.
-    Product(usize),
-    /// A public number.
-    Public(f64),
-    /// A public day or time.
-    Moment(i64),
-}
 
 /// How persons are bounded.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -105,6 +92,8 @@ pub struct Template<'a, 't> {
     answers: Vec<String>,
     /// The answers, as what is made of the calls: columns of a part.
     outputs: Vec<String>,
+    /// How much noise answers have, where it is known.
+    scales: Vec<(Answer, Scale)>,
     /// Where the number of all people of a group is among them, if it is.
     people: Option<People>,
     /// Whether groups may be chosen by it.
@@ -126,6 +115,8 @@ pub struct Written<'t> {
     pub sql: String,
     pub parameters: Vec<Ref<'t, Node>>,
     pub answers: Vec<(Ref<'t, pg_sys::Aggref>, Answer)>,
+    /// How much noise they have, where it is known.
+    pub scales: Vec<(Answer, Scale)>,
     pub bill: Bill,
     /// Whether anything is released: public values alone are not.
     pub is_release: bool,
@@ -164,6 +155,7 @@ pub fn write<'t>(
         below: Vec::new(),
         answers: Vec::new(),
         outputs: Vec::new(),
+        scales: Vec::new(),
         people: None,
         // The same in all sets: their rows are put together.
         needs_people: sets.iter().any(|set| {
@@ -255,6 +247,7 @@ pub fn write<'t>(
         sql: union(&parts),
         parameters: template.parameters,
         answers,
+        scales: template.scales,
         bill,
         is_release,
         priced: template.priced,

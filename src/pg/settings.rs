@@ -78,6 +78,13 @@ pub fn reuses() -> bool {
     REUSE.get()
 }
 
+static ROUND: GucSetting<bool> = GucSetting::<bool>::new(true);
+
+/// Whether private answers are shown without digits that are noise alone.
+pub fn rounds() -> bool {
+    ROUND.get()
+}
+
 /// In milliseconds; 0 is off.
 static ANSWER_AFTER: GucSetting<i32> = GucSetting::<i32>::new(0);
 
@@ -156,6 +163,14 @@ pub fn define() {
         c"Gives a question about a protected table the answer that it had before, while that is kept.",
         c"It costs nothing then. Off, each question is answered afresh, and charged.",
         &REUSE,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_bool_guc(
+        c"dp_mean.round",
+        c"Shows counts, sums and means about a protected table without digits that are noise alone.",
+        c"They have two decimal digits beyond the standard deviation of the noise. What is kept and paid for is the same.",
+        &ROUND,
         GucContext::Userset,
         GucFlags::default(),
     );

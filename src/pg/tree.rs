@@ -21,7 +21,7 @@ mod node;
 
 pub use fields::Permissions;
 pub use make::{
-    alias, base_type, boolean, call, cast, collation_of, modifier_of, null, number, target,
+    alias, base_type, boolean, call, cast, choice, collation_of, modifier_of, null, number, target,
     type_of, var,
 };
 use node::string;

@@ -48,6 +48,17 @@ impl Asking {
         )
     }
 
+    /// The same, where so many people are in a group.
+    pub fn cost_for<T: for<'a> postgres::types::FromSql<'a>>(
+        &mut self,
+        column: &str,
+        sql: &str,
+        people: f64,
+    ) -> T {
+        let sql = format!("SELECT {column} FROM dp_cost($${sql}$$, people => {people})");
+        value(&mut self.analyst, &sql)
+    }
+
     /// The array that a query answers.
     pub fn numbers(&mut self, sql: &str) -> Vec<f64> {
         value(&mut self.analyst, sql)

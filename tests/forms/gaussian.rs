@@ -511,7 +511,7 @@ fn the_noise_is_said_before_it_is_drawn() {
         "SELECT count(*), stddev(pay), sum(pay) FROM people",
     );
     assert!(
-        many.len() == 2 && many.iter().filter(|one| one.is_none()).count() == 1,
+        many.len() == 2 && many.iter().all(Option::is_some),
         "{many:?}"
     );
     let counted = "SELECT 1.0 - avg((abs(n - 2) > 17)::int)::float8 FROM \

@@ -2,30 +2,28 @@
 //!
 //! All numbers are half of the width of an interval that holds what an answer hides in 95% of releases, over the noise.
 
+mod even;
+
 use crate::accuracy::interval::Intervals;
-use crate::encoding::grid::PAIR_STEPS;
-use crate::encoding::pairs::PairMoments;
 use crate::error::ParameterError;
-use crate::mechanism::bivariate::sums::{PairAnswer, PairMechanism};
 use crate::mechanism::vector::items::Vector;
+pub use crate::noise::even::OfPairs;
 use crate::planning::mean_error;
 use crate::privacy::accounting::check_positive;
 use crate::privacy::delta::Delta;
 use crate::privacy::epsilon::Epsilon;
 use crate::privacy::spending::{Accounting, HALF, Limit};
-use crate::random::Generator;
-use crate::registry::{self, CORRELATION, COUNT, COUNTS, SLOPE, SUM, SUMS};
+use crate::registry::{self, CORRELATION, COUNT, COUNTS, MEAN, SLOPE, SUM, SUMS};
 use crate::request::arguments::{Arguments, MechanismArgument};
 use crate::sampler::selection::Selection;
 
 /// The probability with which an interval misses.
 const MISS: f64 = 0.05;
 
-/// How many answers are drawn where no formula says how far off they are.
-const DRAWN: usize = 1000;
-
-/// How far off an answer of an aggregate is with these arguments; for a mean, of that many people. `None` where it
-/// depends on more than that, and for people who are not given.
+/// How far off an answer of an aggregate is with these arguments; of all but counts and sums, for that many people with
+/// a row each. A variance, a quantile and what is asked of two columns depend on how the rows lie, too: they are those
+/// of rows that are spread evenly between the bounds, and of columns that have nothing to do with each other. `None`
+/// where it depends on more than that, where a release has several numbers, and for people who are not given.
 ///
 /// # Errors
 /// The first argument that breaks its rule.
@@ -62,8 +60,63 @@ pub fn half_width(
             Some(people) => mean_error(Some(people.max(1.0).round()), arguments, None)?.half_width,
             None => None,
         },
-        _ => None,
+        _ => match people {
+            Some(people) => half_width_evenly(aggregate, arguments, people)?,
+            None => None,
+        },
     })
+}
+
+/// As above, of what depends on how the rows lie.
+fn half_width_evenly(
+    aggregate: &str,
+    arguments: &Arguments,
+    people: f64,
+) -> Result<Option<f64>, ParameterError> {
+    let pair = |of| even::pair(aggregate, of, arguments, people, MISS);
+    match aggregate {
+        "dp_var_pop" | "dp_var_pop_estimate" => {
+            let hidden = |width: f64| width * width / 12.0;
+            even::variance(arguments, people, MISS, hidden, |answer| answer.variance)
+        }
+        "dp_stddev_pop" => {
+            let hidden = |width: f64| width / 12f64.sqrt();
+            even::variance(arguments, people, MISS, hidden, |answer| answer.stddev)
+        }
+        "dp_quantile" | "dp_median" | "dp_quantiles" | "dp_quantile_estimate" => {
+            even::quantile(aggregate, arguments, people, MISS)
+        }
+        "dp_covar_pop" => pair(OfPairs::Covariance),
+        "dp_corr" => pair(OfPairs::Correlation),
+        "dp_regr_slope" => pair(OfPairs::Slope),
+        "dp_regr_intercept" => pair(OfPairs::Intercept),
+        _ => Ok(None),
+    }
+}
+
+/// How far off a number is that is read from a release of `dp_regr`, for that many people: as [`half_width`].
+///
+/// # Errors
+/// The first argument that breaks its rule.
+pub fn half_width_of(
+    number: OfPairs,
+    arguments: &Arguments,
+    people: Option<f64>,
+) -> Result<Option<f64>, ParameterError> {
+    match people {
+        Some(people) => even::pair("dp_regr", number, arguments, people, MISS),
+        None => Ok(None),
+    }
+}
+
+/// How far off a mean of many rows is, times their number: it does not depend on that, where no bound cuts it off.
+///
+/// # Errors
+/// The first argument that breaks its rule.
+pub fn half_width_times_rows(arguments: &Arguments) -> Result<Option<f64>, ParameterError> {
+    let rows = (1u64 << 52) as f64;
+    let mean = MEAN.build(arguments)?;
+    Ok(mean.half_width(rows, MISS).map(|width| width * rows))
 }
 
 /// How far off each of many numbers of one release is.
@@ -179,19 +232,27 @@ pub fn plan(
         noise: (1.0 / MISS).ln() / epsilon,
         unit: "ranks",
     });
-    let correlation: Read = |drawn| drawn.strength.map(|strength| strength.correlation);
-    let slope: Read = |drawn| drawn.line.map(|line| line.slope);
     let pairs = [
-        ("correlation", &CORRELATION, correlation, "from -1 to 1"),
-        ("slope", &SLOPE, slope, "ranges of y over those of x"),
+        (
+            "correlation",
+            &CORRELATION,
+            OfPairs::Correlation,
+            "from -1 to 1",
+        ),
+        (
+            "slope",
+            &SLOPE,
+            OfPairs::Slope,
+            "ranges of y over those of x",
+        ),
     ];
-    for (answer, registry, read, name) in pairs {
+    for (answer, registry, number, name) in pairs {
         let text = text(registry.aggregate);
         let mechanism = registry.build(&arguments(text.as_deref(), unit, unit, price))?;
-        let noise = of_pairs(&*mechanism, read, people);
+        let noise = even::of_release(&*mechanism, number, 0.0, people, MISS);
         lines.push(Planned {
             answer,
-            noise,
+            noise: noise.unwrap_or(f64::INFINITY),
             unit: name,
         });
     }
@@ -224,30 +285,4 @@ fn arguments(text: Option<&str>, bounds: Ends, x_bounds: Ends, price: f64) -> Ar
         }),
         ..Arguments::default()
     }
-}
-
-/// Reads a number out of an answer about pairs.
-type Read = fn(PairAnswer) -> Option<f64>;
-
-/// How far off a correlation or a slope is that is 0, of columns that are spread evenly.
-fn of_pairs(mechanism: &PairMechanism, read: Read, people: f64) -> f64 {
-    let (n, steps) = (people as i64, i128::from(PAIR_STEPS));
-    let sum = |times: i128, of: i128| i128::from(n) * times / of;
-    let moments = PairMoments {
-        n,
-        y: sum(steps, 2),
-        x: sum(steps, 2),
-        yy: sum(steps * steps, 3),
-        xy: sum(steps * steps, 4),
-        xx: sum(steps * steps, 3),
-    };
-    let mut generator = Generator::simulated();
-    let mut off: Vec<f64> = (0..DRAWN)
-        .map(|_| {
-            let drawn = mechanism.release(&moments, &mut generator);
-            read(drawn).map_or(f64::NAN, f64::abs)
-        })
-        .collect();
-    off.sort_by(f64::total_cmp);
-    off[(DRAWN as f64 * (1.0 - MISS)) as usize]
 }

@@ -1,7 +1,7 @@
 //! Aggregates within the rows of one person: those of PostgreSQL that raise no error, whatever the rows are, and answer
 //! alike in whatever order these come.
 
-use pgrx::pg_sys::{self, Aggref, Datum, MinMaxExpr, Node, Oid, SortGroupClause};
+use pgrx::pg_sys::{self, Aggref, Datum, Node, Oid, SortGroupClause};
 
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
@@ -207,15 +207,11 @@ fn choose<'t>(
     [value, end]: [Ref<'t, Node>; 2],
 ) -> Ref<'t, Node> {
     let memory = value.memory();
-    let choice = memory.make::<MinMaxExpr>();
-    choice.set_minmaxtype(kind);
-    choice.set_op(which);
-    choice.set_args(tree::list_of([value, end]));
-    choice.set_location(-1);
+    let choice = tree::choice(which, kind, [value, end]);
     // GREATEST and LEAST pass NULLs over.
     let when = memory.make::<pg_sys::CaseWhen>();
     when.set_expr(Some(tree::is_not_null(value)));
-    when.set_result(Some(choice.node()));
+    when.set_result(Some(choice));
     when.set_location(-1);
     let case = memory.make::<pg_sys::CaseExpr>();
     case.set_casetype(kind);

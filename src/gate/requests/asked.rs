@@ -1,5 +1,6 @@
 //! What the aggregates of a block ask for.
 
+use dp_core::noise::OfPairs;
 use dp_core::registry;
 use dp_core::request::unit::Given;
 use pgrx::pg_sys::{Aggref, Node};
@@ -85,6 +86,20 @@ impl OfTwo {
             Self::Correlation => Some("dp_corr"),
             Self::Covariance => Some("dp_covar_pop"),
             Self::R2 | Self::MeanOfY | Self::MeanOfX | Self::Count => None,
+        }
+    }
+
+    /// Which number of a release of `dp_regr` it is.
+    pub fn number(self) -> OfPairs {
+        match self {
+            Self::Slope => OfPairs::Slope,
+            Self::Intercept => OfPairs::Intercept,
+            Self::Correlation => OfPairs::Correlation,
+            Self::R2 => OfPairs::R2,
+            Self::Covariance => OfPairs::Covariance,
+            Self::MeanOfY => OfPairs::MeanOfY,
+            Self::MeanOfX => OfPairs::MeanOfX,
+            Self::Count => OfPairs::Count,
         }
     }
 

@@ -8,9 +8,10 @@ use crate::call::signature::Role;
 use crate::gate::cost::{self, Priced};
 use crate::gate::price::Price;
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::requests::asked::{Asked, Own, Reads, What};
+use crate::gate::requests::asked::{Asked, OfTwo, Own, Reads, What};
+use crate::gate::shown::Answer;
 use crate::gate::template::vector::Release;
-use crate::gate::template::{Answer, Level, People, Template, filtered, float, own_column};
+use crate::gate::template::{Level, People, Template, filtered, float, own_column};
 use crate::pg::tree::Ref;
 
 /// The public arguments of a call, but for its bounds.
@@ -266,6 +267,9 @@ impl<'t> Template<'_, 't> {
             let aggregate = alone.unwrap_or("dp_regr");
             let terms = Terms::usual(&self.price, aggregate, self.rows);
             let column = self.write_numbers(aggregate, one, &terms)?;
+            if alone.is_none() {
+                self.note_numbers(alike.iter().map(|(_, what)| *what));
+            }
             for (j, what) in alike {
                 let answer = match alone {
                     Some(_) => Answer::Column(column),
@@ -276,6 +280,20 @@ impl<'t> Template<'_, 't> {
             }
         }
         Ok(())
+    }
+
+    /// Notes how far off each number of the release about two columns is that was written last.
+    fn note_numbers(&mut self, asked: impl Iterator<Item = OfTwo>) {
+        let Some(release) = self.priced.pop() else {
+            return;
+        };
+        let mut noted = Vec::new();
+        for what in asked {
+            if !noted.contains(&what) {
+                noted.push(what);
+                self.priced.push(release.number(what.number()));
+            }
+        }
     }
 
     /// Whether two of mean, sum and count are about the same rows.
@@ -553,20 +571,29 @@ impl<'t> Template<'_, 't> {
         filter: &str,
     ) -> Checked<usize> {
         let mechanism = self.mechanism(aggregate, terms.mechanism.as_deref(), terms.rows)?;
-        self.charge(&cost::Call {
+        let call = cost::Call {
             bounds,
             x_bounds,
             length: terms.buckets.map(|buckets| buckets as usize),
             ranks: terms.ranks,
             ..cost::Call::of(aggregate, terms.epsilon, &mechanism)
-        })?;
+        };
+        self.charge(&call)?;
+        let column = self.outputs.len();
+        self.note_call(&call, column);
+        // What is known of the noise of a mean hangs on the number of its rows, which costs nothing more.
+        let has_rows_beside = aggregate == "dp_mean" && self.has_rows_beside(column);
+        let written = match has_rows_beside {
+            true => "dp_mean_and_count",
+            false => aggregate,
+        };
         let bound = |bound: Option<f64>| bound.map_or("NULL".to_owned(), float);
-        let written = |(lo, hi)| format!("{}, {}", bound(lo), bound(hi));
+        let both = |(lo, hi)| format!("{}, {}", bound(lo), bound(hi));
         let buckets = terms.buckets.map(|buckets| buckets.to_string());
         let arguments = [
             Some(x.to_owned()),
-            bounds.map(written),
-            x_bounds.map(written),
+            bounds.map(both),
+            x_bounds.map(both),
             buckets,
             terms.ranks.and_then(ranks),
             Some(self.budget(terms.epsilon, &mechanism)),
@@ -574,13 +601,20 @@ impl<'t> Template<'_, 't> {
         ];
         let arguments = arguments.into_iter().flatten().collect::<Vec<_>>();
         let sql = format!(
-            "{}.{aggregate}({}){filter}",
+            "{}.{written}({}){filter}",
             self.schema,
             arguments.join(", ")
         );
         self.answers.push(sql);
-        self.outputs.push(own_column(self.answers.len()));
-        Ok(self.outputs.len() - 1)
+        let own = own_column(self.answers.len());
+        match has_rows_beside {
+            true => {
+                let fields = ["mean", "count"].map(|field| format!("({own}).{field}"));
+                self.outputs.extend(fields);
+            }
+            false => self.outputs.push(own),
+        }
+        Ok(column)
     }
 
     pub(super) fn literal(&self, mechanism: &str) -> String {

@@ -5,6 +5,7 @@ use pgrx::pg_sys::Aggref;
 use crate::gate::price::Price;
 use crate::gate::rejection::Checked;
 use crate::gate::requests::asked::Asked;
+use crate::gate::shown::{Answer, Scale};
 use crate::gate::template::several::Several;
 use crate::gate::template::{Level, People, Template, float, own_column};
 use crate::pg::tree::{self, Condition, Ref};
@@ -97,6 +98,11 @@ impl<'t> Template<'_, 't> {
             mechanism: self.mechanism(aggregate, Some(&mechanism), 1)?,
             unit: f64::from(rows),
         })?;
+        let half_width = self
+            .priced
+            .last()
+            .and_then(|priced| priced.half_width(None));
+        let scale = Scale::of_half_width(half_width);
         let column = own_column(self.answers.len());
         let first = self.outputs.len();
         for (one, i) in asked.iter().zip(1..) {
@@ -114,6 +120,7 @@ impl<'t> Template<'_, 't> {
                     mechanism: mechanism.clone(),
                 });
             }
+            self.note_scale(Answer::Column(self.outputs.len()), scale);
             self.outputs.push(number);
         }
         Ok((first..first + length).collect())

@@ -30,7 +30,9 @@ impl<'t> Template<'_, 't> {
         let most = if is_row { 1 } else { self.most_groups };
         let terms = Terms::usual(&self.price, "dp_count", most);
         let mechanism = self.mechanism("dp_count", terms.mechanism.as_deref(), most)?;
-        self.charge(&cost::Call::of("dp_count", terms.epsilon, &mechanism))?;
+        let counted = cost::Call::of("dp_count", terms.epsilon, &mechanism);
+        self.charge(&counted)?;
+        self.note_call(&counted, self.outputs.len());
         let value = format!("${}", self.parameter(argument));
         let filter = self.filter(asked).map(|filter| format!(" AND ({filter})"));
         let filter = filter.unwrap_or_default();

@@ -10,7 +10,9 @@ use crate::gate::cost::{self, Priced};
 use crate::gate::price::Price;
 use crate::gate::rejection::Checked;
 use crate::gate::requests::asked::{self, Asked, What};
-use crate::gate::template::{Answer, Level, MOST_PARTS, People, Template, float, own_column};
+use crate::gate::shown::{Answer, Scale};
+use crate::gate::template::scale::scale_of_mean;
+use crate::gate::template::{Level, MOST_PARTS, People, Template, float, own_column};
 use crate::pg::tree::Ref;
 
 /// Prices that differ by less are the same.
@@ -23,6 +25,13 @@ pub(super) struct Release<'a, 't> {
     /// Whether it is a mean with its number of rows.
     pub is_pair: bool,
     pub answers: Vec<&'a Asked<'t>>,
+}
+
+impl Release<'_, '_> {
+    /// Whether a mean of numbers is released.
+    fn is_mean(&self) -> bool {
+        self.is_pair || matches!(self.asked.what, What::Mean)
+    }
 }
 
 /// A number of the vector.
@@ -82,10 +91,13 @@ impl<'t> Template<'_, 't> {
         for member in &vector.members {
             let release = &releases[member.release];
             self.note_price(release)?;
+            let first = self.outputs.len();
             for one in &release.answers {
                 self.outputs.push(released.answer(member, release, one));
                 answers.push((one.call, Answer::Column(self.outputs.len() - 1)));
             }
+            let rows = op(&released.rows_of(member), "*", &float(released.rows));
+            self.note_scales(release, first, rows);
         }
         let mut places = 0..releases.len();
         releases.retain(|_| {
@@ -94,6 +106,35 @@ impl<'t> Template<'_, 't> {
             !members.any(|member| Some(member.release) == place)
         });
         Ok(())
+    }
+
+    /// Notes how much noise the answers of a release have, which are outputs from the first one on. What a mean has hangs
+    /// on the number of its rows.
+    fn note_scales(&mut self, release: &Release<'_, 't>, first: usize, rows: String) {
+        let Some(priced) = self.priced.last() else {
+            return;
+        };
+        let bounds = release.asked.bounds.map(|(lo, hi)| (Some(lo), Some(hi)));
+        if !release.is_mean() {
+            let scale = Scale::of_half_width(priced.half_width(None));
+            self.note_scale(Answer::Column(first), scale);
+            return;
+        }
+        let of_rows = priced.of_rows();
+        let of_rows = Scale::of_half_width(of_rows.half_width(None));
+        let Some(scale) = scale_of_mean(priced) else {
+            return;
+        };
+        let place = Answer::Column(self.outputs.len());
+        self.outputs.push(rows);
+        for (one, column) in release.answers.iter().zip(first..) {
+            let answer = Answer::Column(column);
+            match one.what {
+                What::Mean => self.note_mean(answer, scale, place, bounds),
+                What::Count => self.note_scale(answer, of_rows),
+                _ => self.note_scale(answer, Some(scale.at_least_half())),
+            }
+        }
     }
 
     /// The releases that cost less together than each for itself, with the counts or without.
@@ -472,8 +513,7 @@ impl Released {
         let asked = release.asked;
         let in_rows = |number: &str| op(number, "*", &float(self.rows));
         let own = member.own.map_or(&self.all, |i| &self.numbers[i]);
-        let is_mean = release.is_pair || matches!(asked.what, What::Mean);
-        match (is_mean, asked.bounds) {
+        match (release.is_mean(), asked.bounds) {
             (true, Some(bounds)) => {
                 let rows = self.rows_of(member);
                 let mean = mean(own, &rows, bounds);

@@ -93,6 +93,20 @@ pub fn number<'t>(_: Memory<'t>, kind: Oid, length: i32, value: pg_sys::Datum) -
     constant.expect("a node").node()
 }
 
+/// The greatest or the least of two values; of one that is NULL the other.
+pub fn choice<'t>(
+    which: pg_sys::MinMaxOp::Type,
+    kind: Oid,
+    values: [Ref<'t, Node>; 2],
+) -> Ref<'t, Node> {
+    let choice = values[0].memory().make::<pg_sys::MinMaxExpr>();
+    choice.set_minmaxtype(kind);
+    choice.set_op(which);
+    choice.set_args(list_of(values));
+    choice.set_location(-1);
+    choice.node()
+}
+
 /// A call of a function, with a collation where its answer has one.
 pub fn call<'t>(
     _: Memory<'t>,

@@ -31,6 +31,7 @@ mod intervals;
 mod keep;
 mod machine_checked;
 mod mutations;
+mod noise;
 mod normal;
 mod order;
 mod parsing;

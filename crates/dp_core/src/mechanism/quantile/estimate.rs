@@ -7,6 +7,7 @@ use crate::encoding::grid::Grid;
 use crate::encoding::ranks::Bins;
 use crate::encoding::sums::Totals;
 use crate::mechanism::definition::{Entry, Info, Mechanism};
+use crate::mechanism::quantile::even::Even;
 use crate::mechanism::quantile::exponential::{self, Budget, Stretch};
 use crate::mechanism::quantile::parameters::USUAL;
 use crate::mechanism::quantile::ranks::Scores;
@@ -127,6 +128,15 @@ impl QuantileEstimator {
     /// The bins.
     pub fn bins(&self) -> &Bins {
         &self.bins
+    }
+
+    /// How far the quantile is from what it hides: see
+    /// [`RankMechanism::reach_evenly`](exponential::RankMechanism::reach_evenly).
+    pub fn reach_evenly(&self, rows: f64, draws: usize, miss: f64) -> Option<f64> {
+        let q = self.quantile.value();
+        let fall = self.epsilon.value() * QUANTILE as f64 / ALL as f64 / 2.0 / q.max(1.0 - q);
+        let draw = |even: &mut Even| vec![even.choose([0.0, 1.0], q, fall)];
+        Even::new(rows).reach(&self.bins, &[q], draws, miss, draw)
     }
 
     /// The reach of the lower end and of the upper one, of about that many rows.

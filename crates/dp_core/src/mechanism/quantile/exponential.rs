@@ -7,6 +7,7 @@ use crate::encoding::ranks::Bins;
 use crate::encoding::sums::Totals;
 use crate::error::ParameterError;
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, Mechanism};
+use crate::mechanism::quantile::even::Even;
 use crate::mechanism::quantile::parameters::{BINS, GRID, STEP, USUAL};
 use crate::mechanism::quantile::ranks::{PLACES, Scores, rows_below_middle};
 use crate::memory;
@@ -55,6 +56,12 @@ pub(crate) const ENTRY: Entry<dyn RankMechanism> = Entry {
 pub trait RankMechanism: Mechanism<Totals, Answer = Vec<f64>> {
     /// The bins.
     fn bins(&self) -> &Bins;
+
+    /// How far from what they hide answers are but with the probability `miss`, the farthest of several: of that many
+    /// rows that are spread evenly between the bounds, by this number of draws. `None` where nothing says so.
+    fn reach_evenly(&self, _rows: f64, _draws: usize, _miss: f64) -> Option<f64> {
+        None
+    }
 }
 
 /// What the choices that a row takes part in may spend together.
@@ -153,6 +160,35 @@ impl Node {
             below: Self::new(below, [from, *middle], budget, rest)?,
             above: Self::new(above, [*middle, to], budget, rest)?,
         })))
+    }
+}
+
+impl Node {
+    /// The quantiles among all rows, where those of this node lie between two of them.
+    fn wanted(&self, [from, to]: [f64; 2], wanted: &mut Vec<f64>) {
+        let at = from + (to - from) * self.quantile.value();
+        if let Some(below) = &self.below {
+            below.wanted([from, at], wanted);
+        }
+        wanted.push(at);
+        if let Some(above) = &self.above {
+            above.wanted([at, to], wanted);
+        }
+    }
+
+    /// What is chosen among rows that are spread evenly over a part of the line.
+    fn choose_evenly(&self, [from, to]: [f64; 2], even: &mut Even, chosen: &mut Vec<f64>) {
+        let target = from + (to - from) * self.quantile.value();
+        // A row is as many units of the score as the denominator.
+        let fall = self.unit.value() * self.quantile.denominator as f64;
+        let at = even.choose([from, to], target, fall);
+        if let Some(below) = &self.below {
+            below.choose_evenly([from, at], even, chosen);
+        }
+        chosen.push(at);
+        if let Some(above) = &self.above {
+            above.choose_evenly([at, to], even, chosen);
+        }
     }
 }
 
@@ -277,5 +313,17 @@ impl Mechanism<Totals> for Em {
 impl RankMechanism for Em {
     fn bins(&self) -> &Bins {
         &self.bins
+    }
+
+    fn reach_evenly(&self, rows: f64, draws: usize, miss: f64) -> Option<f64> {
+        let node = self.first.as_ref()?;
+        let mut wanted = Vec::new();
+        node.wanted([0.0, 1.0], &mut wanted);
+        let draw = |even: &mut Even| {
+            let mut chosen = Vec::new();
+            node.choose_evenly([0.0, 1.0], even, &mut chosen);
+            chosen
+        };
+        Even::new(rows).reach(&self.bins, &wanted, draws, miss, draw)
     }
 }

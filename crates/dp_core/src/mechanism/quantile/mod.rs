@@ -5,6 +5,7 @@
 
 pub mod above_threshold;
 pub mod estimate;
+mod even;
 pub mod exponential;
 mod parameters;
 pub mod ranks;
