@@ -11,12 +11,18 @@ use pgrx::pg_sys::panic::{CaughtError, ErrorReport, ErrorReportWithLevel};
 use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
 
 use crate::pg::counters::{Event, count};
+use crate::pg::settings;
 
 /// Raises an ERROR. Must run below a guard (every function that PostgreSQL calls has one, but
 /// for the per-row paths, which leave through a guarded function before they come here).
 #[track_caller]
 pub fn raise(code: PgSqlErrorCode, message: String, hint: &str) -> ! {
     count(event(code));
+    // For clients that show the message alone.
+    let message = match settings::has_hints_in_messages() && !hint.is_empty() {
+        true => format!("{message} (hint: {hint})"),
+        false => message,
+    };
     report(ErrorReport::new(code, message, "dp_mean").set_hint(hint))
 }
 

@@ -85,6 +85,13 @@ pub fn rounds() -> bool {
     ROUND.get()
 }
 
+static HINTS_IN_MESSAGES: GucSetting<bool> = GucSetting::<bool>::new(false);
+
+/// Whether errors have their hint in the message, too.
+pub fn has_hints_in_messages() -> bool {
+    HINTS_IN_MESSAGES.get()
+}
+
 /// In milliseconds; 0 is off.
 static ANSWER_AFTER: GucSetting<i32> = GucSetting::<i32>::new(0);
 
@@ -171,6 +178,14 @@ pub fn define() {
         c"Shows counts, sums and means about a protected table without digits that are noise alone.",
         c"They have two decimal digits beyond the standard deviation of the noise. What is kept and paid for is the same.",
         &ROUND,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_bool_guc(
+        c"dp_mean.hints_in_messages",
+        c"Puts the hint of an error of dp_mean into its message, too.",
+        c"For clients that show the message alone, as many BI tools do.",
+        &HINTS_IN_MESSAGES,
         GucContext::Userset,
         GucFlags::default(),
     );

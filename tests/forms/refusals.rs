@@ -1,6 +1,6 @@
 //! What has no private answer is refused, for nothing, with a reason and a hint that works.
 
-use dp_mean_tests::{Refusal, refusal, rows, run};
+use dp_mean_tests::{Refusal, refusal, refused, rows, run};
 
 use super::World;
 
@@ -94,6 +94,26 @@ fn rows_are_not_shown() {
             "sub-query",
         ),
     ]);
+}
+
+/// Tools that drop the HINT show it with the message, if they are asked to.
+#[test]
+fn a_hint_may_stand_in_the_message() {
+    let mut world = World::new();
+    let sql = "SELECT cost FROM visits WHERE id = 3";
+    let plain = world.refused(sql);
+    world.ask("SET dp_mean.hints_in_messages = on");
+    let both = world.refused(sql);
+    assert_eq!(
+        both.message,
+        format!("{} (hint: {})", plain.message, plain.hint)
+    );
+    assert_eq!(both.hint, plain.hint);
+    // Errors of arguments, too, and none of others.
+    let refusal = refused(&mut world.analyst, "SELECT dp_count(-1) FROM regions");
+    assert!(refusal.message.contains(" (hint: "), "{refusal:?}");
+    let refusal = refused(&mut world.analyst, "SELECT * FROM nowhere");
+    assert!(!refusal.message.contains(" (hint: "), "{refusal:?}");
 }
 
 #[test]
