@@ -1,7 +1,7 @@
 //! Brings a query into the shape that blocks are looked for in: what views, BI tools and WITH put around a table is
 //! taken away where it changes nothing.
 
-use pgrx::pg_sys::{self, CommonTableExpr, Query, RTEKind, RangeTblEntry};
+use pgrx::pg_sys::{self, CommonTableExpr, Node, Query, RTEKind, RangeTblEntry};
 
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
@@ -249,6 +249,51 @@ fn put<'t>(entry: Ref<'t, RangeTblEntry>, body: Ref<'t, Query>, depth: u32) {
     entry.set_colcollations(List::EMPTY);
 }
 
+/// Items of FROM without those of one row and no column, which pulling up leaves of `(SELECT date '2025-01-01' AS day)`.
+fn without_single_rows<'t>(query: Ref<'t, Query>, items: List<'t, Node>) -> List<'t, Node> {
+    let left = items
+        .into_iter()
+        .filter_map(|item| without_single_row(query, item));
+    tree::list_of(left)
+}
+
+/// An item, without such inner ones; `None` if nothing is left of it.
+fn without_single_row<'t>(query: Ref<'t, Query>, item: Ref<'t, Node>) -> Option<Ref<'t, Node>> {
+    stack::check();
+    if let Some(reference) = item.cast::<pg_sys::RangeTblRef>() {
+        let entry = tree::entry(query, reference.rtindex());
+        return (entry.rtekind() != RTEKind::RTE_RESULT).then_some(item);
+    }
+    if let Some(from) = item.cast::<pg_sys::FromExpr>() {
+        from.set_fromlist(without_single_rows(query, from.fromlist()));
+        let is_empty = from.fromlist().is_empty() && from.quals().is_none();
+        return (!is_empty).then_some(item);
+    }
+    let join = item.cast::<pg_sys::JoinExpr>();
+    let join = join.filter(|join| join.jointype() == pg_sys::JoinType::JOIN_INNER);
+    let Some(join) = join else {
+        return Some(item);
+    };
+    let sides = [join.larg(), join.rarg()].into_iter().flatten();
+    let sides = sides.filter_map(|side| without_single_row(query, side));
+    let sides = Vec::from_iter(sides);
+    match (sides.as_slice(), join.quals()) {
+        ([left, right], _) => {
+            join.set_larg(Some(*left));
+            join.set_rarg(Some(*right));
+            Some(item)
+        }
+        ([], None) => None,
+        ([one], None) => Some(*one),
+        (_, quals) => {
+            let from = query.memory().make::<pg_sys::FromExpr>();
+            from.set_fromlist(tree::list_of(sides));
+            from.set_quals(quals);
+            Some(from.node())
+        }
+    }
+}
+
 /// Whether a query takes rows together.
 pub fn is_block(query: Ref<Query>) -> bool {
     query.hasAggs()
@@ -276,5 +321,8 @@ pub fn flatten(query: Ref<Query>) -> bool {
     let root = planning::planning(query, None);
     planning::pull_up_subqueries(root);
     query.set_jointree(root.parse().expect("its query").jointree());
+    if let Some(from) = query.jointree() {
+        from.set_fromlist(without_single_rows(query, from.fromlist()));
+    }
     root.append_rel_list().is_empty() && root.rowMarks().is_empty()
 }

@@ -15,6 +15,7 @@ mod queries;
 mod references;
 mod refusals;
 mod rounding;
+mod shapes;
 mod statements;
 mod tables;
 mod together;

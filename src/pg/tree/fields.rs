@@ -171,8 +171,8 @@ fields! {
     JoinExpr {
         value jointype / set_jointype: pg_sys::JoinType::Type,
         value rtindex: i32,
-        node larg: Node,
-        node rarg: Node,
+        node larg / set_larg: Node,
+        node rarg / set_rarg: Node,
         node quals / set_quals: Node,
     }
     RangeTblRef {
