@@ -65,6 +65,9 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
 
 /// What no private relation can have, as it chooses among the rows of several people, or makes more of them.
 fn check_shape(query: Ref<Query>) -> Checked<()> {
+    if is_cap_of_tools(query) {
+        query.set_limitCount(None);
+    }
     if query.limitCount().is_some() || query.limitOffset().is_some() {
         return Err(Reason::with_hint(
             "LIMIT or OFFSET in a sub-query chooses among the rows of all people",
@@ -88,6 +91,17 @@ fn check_shape(query: Ref<Query>) -> Checked<()> {
         ));
     }
     Ok(())
+}
+
+/// From how many rows on a LIMIT is the cap that tools put on all they read.
+const CAP: i64 = 1_000_000;
+
+/// Whether a query has no other LIMIT than such a cap. All rows are taken then: which of more were left out would be
+/// chance.
+fn is_cap_of_tools(query: Ref<Query>) -> bool {
+    let most = query.limitCount().map(|most| tree::fold(None, most.copy()));
+    let most = most.and_then(tree::constant).flatten();
+    most.is_some_and(|most| most.value() as i64 >= CAP) && query.limitOffset().is_none()
 }
 
 fn is_grouped(query: Ref<Query>) -> bool {
