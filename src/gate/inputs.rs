@@ -158,16 +158,14 @@ fn is_place_of(query: Ref<Query>) -> Option<i32> {
     alias.strip_prefix(PLACE)?.parse().ok()
 }
 
-/// The lists of rows of joined tables, each with the number of queries around it, and that of its table.
-fn lists(query: Ref<Query>) -> Vec<(Ref<Query>, u32, i32)> {
-    let mut found = Vec::new();
-    tree::search(query.node(), &mut |node, level| {
-        if let Some(query) = node.cast::<Query>() {
-            found.extend(is_place_of(query).map(|table| (query, level, table)));
-        }
-        Step::Below
-    });
-    found
+/// A list of the rows of a joined table, with the number of queries around it, and that of its table.
+pub type RowsOfTable<'t> = (Ref<'t, Query>, u32, i32);
+
+/// The lists of rows of joined tables among the queries of a template itself: tables of an analyst may have any name.
+pub fn lists<'t>(queries: &[(Ref<'t, Query>, u32)]) -> Vec<RowsOfTable<'t>> {
+    let queries = queries.iter();
+    let lists = queries.filter_map(|(query, level)| Some((*query, *level, is_place_of(*query)?)));
+    lists.collect()
 }
 
 /// Puts a WITH in the place of each joined table and answer, in all queries through which the rows come, each with the
@@ -177,11 +175,11 @@ pub fn read_first<'t>(
     query: Ref<'t, Query>,
     source: Ref<'t, Query>,
     innermost: &[(Ref<'t, Query>, u32)],
+    lists: &[RowsOfTable<'t>],
     conditions: Conditions<'t>,
     answers: &[i32],
     lifted: &[Ref<'t, CommonTableExpr>],
 ) {
-    let lists = lists(query);
     let first = match innermost.first() {
         Some((first, _)) => first,
         None if lists.is_empty() => return,

@@ -1,6 +1,8 @@
 //! From the SQL of a template to a query: parsed by PostgreSQL, and then given the expressions of the analyst and their
 //! FROM.
 
+use std::collections::BTreeSet;
+
 use pgrx::pg_sys::{self, Node, Oid, Query};
 
 use crate::gate::access;
@@ -59,12 +61,16 @@ pub fn build<'t>(
             "Ask with fewer grouping sets, or for fewer aggregates at a time.",
         )
     })?;
+    let mut put_in = BTreeSet::new();
     let spliced = tree::change(parsed.node(), &mut |node| {
-        let parameter = written.parameters.get(place(node)?);
-        parameter.map(|node| node.copy())
+        let parameter = written.parameters.get(place(node)?)?.copy();
+        put_in.insert(parameter.pointer() as usize);
+        Some(parameter)
     });
     let query = spliced.cast::<Query>().expect("a query stays one");
-    let innermost = innermost(query);
+    let own = own_queries(query, &put_in);
+    let innermost = innermost(&own);
+    let lists = inputs::lists(&own);
     let source = block.query;
     let conditions = inputs::take_conditions(source, &block.from.inputs);
     let mut copies: Vec<_> = innermost.iter().skip(1).map(|_| source.copy()).collect();
@@ -81,6 +87,7 @@ pub fn build<'t>(
             query,
             source,
             &innermost,
+            &lists,
             conditions,
             &from.answers,
             &lifted,
@@ -101,7 +108,7 @@ fn copied<'t>(parsed: Ref<'t, Query>, written: &Written<'t>, block: &Block<'t>) 
         };
         Step::Below
     });
-    let sources = innermost(parsed).len();
+    let sources = innermost(&own_queries(parsed, &BTreeSet::new())).len();
     nodes + tree::size(block.query.node()) * sources.saturating_sub(1)
 }
 
@@ -111,20 +118,31 @@ fn place(node: Ref<Node>) -> Option<usize> {
     usize::try_from(parameter.paramid()).ok()?.checked_sub(1)
 }
 
-/// The queries that have no FROM yet, but a condition: those that the rows come in by. Each with how many queries are
-/// around it.
-fn innermost(query: Ref<Query>) -> Vec<(Ref<Query>, u32)> {
+/// The queries of a template itself, each with how many queries are around it. Those in the expressions that were put
+/// in, at these addresses, are an analyst's, and may look like any of them.
+fn own_queries<'t>(
+    template: Ref<'t, Query>,
+    put_in: &BTreeSet<usize>,
+) -> Vec<(Ref<'t, Query>, u32)> {
     let mut found = Vec::new();
-    tree::search(query.node(), &mut |node, level| {
-        if let Some(query) = node.cast::<Query>() {
-            let from = query.jointree();
-            if from.is_some_and(|from| from.fromlist().is_empty() && from.quals().is_some()) {
-                found.push((query, level));
-            }
+    tree::search(template.node(), &mut |node, level| {
+        if put_in.contains(&(node.pointer() as usize)) {
+            return Step::Past;
         }
+        found.extend(node.cast::<Query>().map(|query| (query, level)));
         Step::Below
     });
     found
+}
+
+/// Those of them that have no FROM yet, but a condition: that the rows come in by.
+fn innermost<'t>(own: &[(Ref<'t, Query>, u32)]) -> Vec<(Ref<'t, Query>, u32)> {
+    let has_no_from = |query: Ref<Query>| {
+        let from = query.jointree();
+        from.is_some_and(|from| from.fromlist().is_empty() && from.quals().is_some())
+    };
+    let own = own.iter().copied();
+    own.filter(|(query, _)| has_no_from(*query)).collect()
 }
 
 /// Gives a query the FROM of the block, and lends the table to it.
