@@ -60,6 +60,17 @@ pub struct Block<'t> {
     matched: Matched,
 }
 
+/// A key of GROUP BY in its three forms.
+#[derive(Clone, Copy)]
+struct Forms<'t> {
+    /// As the query has it.
+    written: Ref<'t, Node>,
+    /// As it is computed for private rows.
+    computed: Ref<'t, Node>,
+    /// That in the one form that equal values have.
+    shown: Ref<'t, Node>,
+}
+
 /// A key of GROUP BY.
 pub struct GroupKey<'t> {
     /// As the query has it.
@@ -96,6 +107,12 @@ pub fn conditions_of(node: Ref<Node>) -> Vec<Ref<Node>> {
     };
     let below = below.into_iter().flatten().flat_map(conditions_of);
     tree::conjuncts(own).into_iter().chain(below).collect()
+}
+
+/// The conditions that all rows of a query meet.
+fn conditions_of_query<'t>(query: Ref<'t, Query>) -> Vec<Ref<'t, Node>> {
+    let from = query.jointree().expect("a query has FROM");
+    conditions_of(from.node())
 }
 
 /// What a session asks for, if it is no more than the policy has.
@@ -138,7 +155,7 @@ impl<'t> Block<'t> {
         if let Some((policy, _)) = &origins {
             periods::check_plain(query, policy)?;
         }
-        let matched = kept_side::turn(query);
+        let matched = kept_side::turn(query, &conditions_of_query(query));
         let from = Rc::new(From::of(
             query,
             &Shared::of_block(parameters, check_sub_query),
@@ -162,8 +179,7 @@ impl<'t> Block<'t> {
 
     /// The conditions that all rows meet: those of WHERE and of inner joins.
     pub fn conditions(&self) -> Vec<Ref<'t, Node>> {
-        let from = self.query.jointree().expect("a query has FROM");
-        conditions_of(from.node())
+        conditions_of_query(self.query)
     }
 
     /// The keys of GROUP BY.
@@ -205,7 +221,11 @@ impl<'t> Block<'t> {
             modifier: formed.modifier,
             is_unit: self.is_unit(written),
             reference: clause.tleSortGroupRef(),
-            public: self.public(written, safe, formed.node),
+            public: self.public(Forms {
+                written,
+                computed: safe,
+                shown: formed.node,
+            }),
         })
     }
 
@@ -239,44 +259,40 @@ impl<'t> Block<'t> {
             .map(|(_, formed)| formed.node)
     }
 
-    /// What is public of a key, as it is written, computed and shown.
-    fn public(
-        &self,
-        key: Ref<'t, Node>,
-        computed: Ref<'t, Node>,
-        shown: Ref<'t, Node>,
-    ) -> Option<Public<'t>> {
-        let column = key.cast::<pg_sys::Var>();
+    /// What is public of a key.
+    fn public(&self, key: Forms<'t>) -> Option<Public<'t>> {
+        let column = key.written.cast::<pg_sys::Var>();
         let column = column.filter(|column| column.varlevelsup() == 0);
         let declared =
             column.and_then(|column| self.from.values((column.varno(), column.varattno())));
         match declared {
             Some(values) => Some(Public::declared(values)),
             None => {
-                let folded = self.checker.folded(key.copy());
+                let folded = self.checker.folded(key.written.copy());
                 let said = public_keys::of(folded, &|node| self.is_never_null(node));
-                said.or_else(|| self.by_conditions(key, computed, shown))
+                said.or_else(|| self.by_conditions(key))
             }
         }
     }
 
     /// The values of a key that a joined table has, that WHERE lists, or that are between constant ends of its column.
-    /// Groups of one person each
-    /// are none to be shown.
-    fn by_conditions(
-        &self,
-        key: Ref<'t, Node>,
-        computed: Ref<'t, Node>,
-        shown: Ref<'t, Node>,
-    ) -> Option<Public<'t>> {
-        if self.is_unit(key) {
+    /// Groups of one person each are none to be shown.
+    fn by_conditions(&self, key: Forms<'t>) -> Option<Public<'t>> {
+        let Forms {
+            written,
+            computed,
+            shown,
+        } = key;
+        if self.is_unit(written) {
             return None;
         }
         let (conditions, folded) = (self.conditions(), |node| self.checker.folded(node));
         // First what keys of one table have together.
-        let of_table = key_tables::of(&self.from, key, shown, &conditions).map(Public::of_table);
-        let listed = || key_lists::of(key, computed, &conditions, &folded).map(Public::compared);
-        let between = || key_ranges::of(key, shown, &conditions, &folded).map(Public::between);
+        let of_table =
+            key_tables::of(&self.from, written, shown, &conditions).map(Public::of_table);
+        let listed =
+            || key_lists::of(written, computed, &conditions, &folded).map(Public::compared);
+        let between = || key_ranges::of(written, shown, &conditions, &folded).map(Public::between);
         of_table.or_else(listed).or_else(between)
     }
 

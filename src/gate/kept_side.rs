@@ -6,6 +6,7 @@ use pgrx::pg_sys::{self, BoolExprType, FromExpr, JoinExpr, JoinType, Node, NodeT
 
 use crate::gate::private_relation::private_entries;
 use crate::gate::rejection::{Checked, Reason};
+use crate::pg::constant;
 use crate::pg::procedure;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref, Step};
@@ -13,28 +14,34 @@ use crate::pg::tree::{self, List, Ref, Step};
 /// The numbers of private items in FROM that were joined so.
 pub struct Matched(Vec<i32>);
 
-/// Makes inner joins of such joins in FROM.
-pub fn turn(query: Ref<Query>) -> Matched {
+/// Makes inner joins of such joins in FROM. `conditions` are those that all rows meet. Where one of them is about the
+/// private items and may hold for rows without a match, the query asks for these, and the join stays.
+pub fn turn<'t>(query: Ref<'t, Query>, conditions: &[Ref<'t, Node>]) -> Matched {
     let mut found = Matched(Vec::new());
     if let Some(from) = query.jointree() {
-        found.turn(query, from.node());
+        found.turn(query, from.node(), conditions);
     }
     found
 }
 
 impl Matched {
-    fn turn<'t>(&mut self, query: Ref<'t, Query>, node: Ref<'t, Node>) {
+    fn turn<'t>(
+        &mut self,
+        query: Ref<'t, Query>,
+        node: Ref<'t, Node>,
+        conditions: &[Ref<'t, Node>],
+    ) {
         stack::check();
         if let Some(from) = node.cast::<FromExpr>() {
             for part in from.fromlist() {
-                self.turn(query, part);
+                self.turn(query, part, conditions);
             }
         }
         let Some(join) = node.cast::<JoinExpr>() else {
             return;
         };
         for side in [join.larg(), join.rarg()].into_iter().flatten() {
-            self.turn(query, side);
+            self.turn(query, side, conditions);
         }
         let (kept, other) = match join.jointype() {
             JoinType::JOIN_LEFT => (join.larg(), join.rarg()),
@@ -52,7 +59,14 @@ impl Matched {
         let on = join.quals().map(|on| tree::flatten_joins(query, on));
         let on = tree::conjuncts(on);
         let of_matched = Self(matched);
-        if !on.is_empty() && on.into_iter().all(|one| of_matched.names(one)) {
+        let asks_for_others = |condition: &Ref<'t, Node>| {
+            let condition = tree::flatten_joins(query, *condition);
+            of_matched.names(condition) && !of_matched.is_not_true(condition)
+        };
+        if !on.is_empty()
+            && on.into_iter().all(|one| of_matched.names(one))
+            && !conditions.iter().any(asks_for_others)
+        {
             tree::make_inner(query, join);
             self.0.extend(of_matched.0);
         }
@@ -109,9 +123,17 @@ impl Matched {
         let is_filtered = call
             .aggfilter()
             .is_some_and(|filter| self.is_not_true(filter));
-        let mut args = call.args().into_iter();
-        // Those of PostgreSQL and ours leave out rows in which one of their columns is NULL.
-        is_filtered || args.any(|arg| arg.expr().is_some_and(|arg| self.is_null(arg)))
+        // Constants say how the aggregate works.
+        let args = call.args().into_iter().filter_map(|arg| arg.expr());
+        let mut args = args.filter(|arg| has_column(*arg)).peekable();
+        let is_null = |arg| self.is_null(arg);
+        // PostgreSQL's leave out rows in which one of the arguments is NULL, ours those in which all are.
+        is_filtered
+            || args.peek().is_some()
+                && match procedure::is_pinned(call.aggfnoid()) {
+                    true => args.any(is_null),
+                    false => args.all(is_null),
+                }
     }
 
     /// Whether an expression is NULL in all rows without a match.
@@ -137,9 +159,15 @@ impl Matched {
             return procedure::is_strict_operator(call.opno()) && any(call.args());
         }
         if let Some(call) = node.cast::<pg_sys::ScalarArrayOpExpr>() {
-            let first = call.args().into_iter().next();
-            let is_null = first.is_some_and(|first| self.is_null(first));
-            return is_null && procedure::is_strict_operator(call.opno());
+            let [first, list] = call.args().nodes()[..] else {
+                return false;
+            };
+            // Of no element at all ALL is true, and ANY false.
+            let list = list.cast::<pg_sys::Const>().and_then(constant::elements);
+            let has_elements = list.is_some_and(|elements| !elements.is_empty());
+            return has_elements
+                && self.is_null(first)
+                && procedure::is_strict_operator(call.opno());
         }
         if let Some(first) = node.cast::<pg_sys::CoalesceExpr>() {
             return first.args().into_iter().all(|arg| self.is_null(arg));
@@ -172,4 +200,8 @@ impl Matched {
         }
         self.is_null(node)
     }
+}
+
+fn has_column(node: Ref<Node>) -> bool {
+    tree::any(node, |node| node.cast::<pg_sys::Var>().is_some())
 }
