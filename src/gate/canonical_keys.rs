@@ -77,6 +77,29 @@ pub fn has_one_form(kind: Oid, collation: Oid) -> bool {
     matches!(equality(kind, collation), Ok(Equality::Bytes))
 }
 
+/// Some value of a type of numbers or times, as text: what a list of keys has for NULL.
+pub fn any_number_or_time(kind: Oid) -> Option<&'static str> {
+    match kind {
+        pg_sys::INT2OID
+        | pg_sys::INT4OID
+        | pg_sys::INT8OID
+        | pg_sys::NUMERICOID
+        | pg_sys::FLOAT8OID => Some("0"),
+        pg_sys::DATEOID | pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => Some("2000-01-01"),
+        _ => None,
+    }
+}
+
+/// Some value of any type whose values may be listed.
+pub fn any_value(kind: Oid) -> Option<&'static str> {
+    any_number_or_time(kind).or(match kind {
+        pg_sys::BOOLOID => Some("false"),
+        pg_sys::TEXTOID | pg_sys::VARCHAROID => Some(""),
+        pg_sys::UUIDOID => Some("00000000-0000-0000-0000-000000000000"),
+        _ => None,
+    })
+}
+
 /// Whether a comparison holds for values of a type alone that are the same bytes, where equal values are.
 pub fn is_equality(kind: Oid, comparison: Ref<pg_sys::OpExpr>) -> bool {
     comparison.opno() == equality_of(kind) && is_bytewise(comparison.inputcollid())

@@ -4,6 +4,7 @@
 
 use pgrx::pg_sys::{self, Node, NodeTag, Oid};
 
+use crate::gate::canonical_keys;
 use crate::gate::time_granules::{self, Granule};
 use crate::pg::tree::{self, Ref, Step};
 
@@ -19,18 +20,6 @@ const DAY: i128 = 86_400_000_000;
 
 /// Dates and times without an end.
 const ENDLESS: [i64; 4] = [i64::MIN, i64::MAX, i32::MIN as i64, i32::MAX as i64];
-
-/// The types of keys, each with a value in the place of NULL.
-const KINDS: [(Oid, &str); 8] = [
-    (pg_sys::INT2OID, "0"),
-    (pg_sys::INT4OID, "0"),
-    (pg_sys::INT8OID, "0"),
-    (pg_sys::NUMERICOID, "0"),
-    (pg_sys::FLOAT8OID, "0"),
-    (pg_sys::DATEOID, "2000-01-01"),
-    (pg_sys::TIMESTAMPOID, "2000-01-01"),
-    (pg_sys::TIMESTAMPTZOID, "2000-01-01"),
-];
 
 /// The values of a key between two ends of its column.
 #[derive(Clone)]
@@ -88,7 +77,7 @@ pub fn of<'t>(
     folded: &dyn Fn(Ref<'t, Node>) -> Ref<'t, Node>,
 ) -> Option<Range<'t>> {
     let kind = tree::type_of(written);
-    let (_, any) = KINDS.into_iter().find(|(known, _)| *known == kind)?;
+    let any = canonical_keys::any_number_or_time(kind)?;
     let written = folded(written.copy());
     // No parameter of a plan, and nothing that reads a table.
     let is_plain = !tree::any(written, |node| {

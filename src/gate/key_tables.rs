@@ -2,7 +2,7 @@
 //! are equal to one. A row that is joined has the key of a row of that table, so these are the groups, with rows or
 //! without. The table is read whole before the first private row, and the list is made of what was read.
 
-use pgrx::pg_sys::{self, Node, NodeTag, Oid};
+use pgrx::pg_sys::{self, Node, NodeTag};
 
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
@@ -13,22 +13,6 @@ use crate::pg::tree::{self, Ref, Step};
 
 /// The most rows of a table that makes a list, as PostgreSQL estimates them. Of a larger one most groups would be noise.
 const MOST_ROWS: f64 = 1000.0;
-
-/// The types of keys, each with a value in the place of NULL.
-const KINDS: [(Oid, &str); 12] = [
-    (pg_sys::BOOLOID, "false"),
-    (pg_sys::INT2OID, "0"),
-    (pg_sys::INT4OID, "0"),
-    (pg_sys::INT8OID, "0"),
-    (pg_sys::NUMERICOID, "0"),
-    (pg_sys::FLOAT8OID, "0"),
-    (pg_sys::DATEOID, "2000-01-01"),
-    (pg_sys::TIMESTAMPOID, "2000-01-01"),
-    (pg_sys::TIMESTAMPTZOID, "2000-01-01"),
-    (pg_sys::TEXTOID, ""),
-    (pg_sys::VARCHAROID, ""),
-    (pg_sys::UUIDOID, "00000000-0000-0000-0000-000000000000"),
-];
 
 /// The values of a key over the rows of a table.
 #[derive(Clone)]
@@ -54,7 +38,7 @@ pub fn of<'t>(
     conditions: &[Ref<'t, Node>],
 ) -> Option<Rows<'t>> {
     let (kind, _) = tree::base_type(tree::type_of(written), -1);
-    let (_, any) = KINDS.into_iter().find(|(known, _)| *known == kind)?;
+    let any = canonical_keys::any_value(kind)?;
     // Without the defence the table is read row by row, and there is no list of its rows.
     if !Defence::Inputs.stands() || tree::has_sublinks(shown) {
         return None;

@@ -48,7 +48,7 @@ impl Asking {
         )
     }
 
-    /// The same, where so many people are in a group.
+    /// The same, where that many people are in a group.
     pub fn cost_for<T: for<'a> postgres::types::FromSql<'a>>(
         &mut self,
         column: &str,

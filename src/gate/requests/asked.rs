@@ -52,68 +52,50 @@ impl What {
 
 /// What PostgreSQL's aggregates of two columns answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OfTwo {
-    Slope,
-    Intercept,
-    Correlation,
-    R2,
-    Covariance,
-    MeanOfY,
-    MeanOfX,
-    Count,
-}
+pub struct OfTwo(OfPairs);
 
 impl OfTwo {
     pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "regr_slope" => Self::Slope,
-            "regr_intercept" => Self::Intercept,
-            "corr" => Self::Correlation,
-            "regr_r2" => Self::R2,
-            "covar_pop" | "covar_samp" => Self::Covariance,
-            "regr_avgy" => Self::MeanOfY,
-            "regr_avgx" => Self::MeanOfX,
-            "regr_count" => Self::Count,
+        Some(Self(match name {
+            "regr_slope" => OfPairs::Slope,
+            "regr_intercept" => OfPairs::Intercept,
+            "corr" => OfPairs::Correlation,
+            "regr_r2" => OfPairs::R2,
+            "covar_pop" | "covar_samp" => OfPairs::Covariance,
+            "regr_avgy" => OfPairs::MeanOfY,
+            "regr_avgx" => OfPairs::MeanOfX,
+            "regr_count" => OfPairs::Count,
             _ => return None,
-        })
+        }))
     }
 
     /// The aggregate that answers this alone, and more accurately than `dp_regr`, if there is one.
     pub fn alone(self) -> Option<&'static str> {
-        match self {
-            Self::Slope => Some("dp_regr_slope"),
-            Self::Intercept => Some("dp_regr_intercept"),
-            Self::Correlation => Some("dp_corr"),
-            Self::Covariance => Some("dp_covar_pop"),
-            Self::R2 | Self::MeanOfY | Self::MeanOfX | Self::Count => None,
+        match self.0 {
+            OfPairs::Slope => Some("dp_regr_slope"),
+            OfPairs::Intercept => Some("dp_regr_intercept"),
+            OfPairs::Correlation => Some("dp_corr"),
+            OfPairs::Covariance => Some("dp_covar_pop"),
+            OfPairs::R2 | OfPairs::MeanOfY | OfPairs::MeanOfX | OfPairs::Count => None,
         }
     }
 
     /// Which number of a release of `dp_regr` it is.
     pub fn number(self) -> OfPairs {
-        match self {
-            Self::Slope => OfPairs::Slope,
-            Self::Intercept => OfPairs::Intercept,
-            Self::Correlation => OfPairs::Correlation,
-            Self::R2 => OfPairs::R2,
-            Self::Covariance => OfPairs::Covariance,
-            Self::MeanOfY => OfPairs::MeanOfY,
-            Self::MeanOfX => OfPairs::MeanOfX,
-            Self::Count => OfPairs::Count,
-        }
+        self.0
     }
 
     /// Which field of `dp_regr_answer` it is, from 1.
     pub fn field(self) -> i16 {
-        match self {
-            Self::Slope => 1,
-            Self::Intercept => 2,
-            Self::Correlation => 3,
-            Self::R2 => 4,
-            Self::Covariance => 5,
-            Self::MeanOfY => 6,
-            Self::MeanOfX => 7,
-            Self::Count => 10,
+        match self.0 {
+            OfPairs::Slope => 1,
+            OfPairs::Intercept => 2,
+            OfPairs::Correlation => 3,
+            OfPairs::R2 => 4,
+            OfPairs::Covariance => 5,
+            OfPairs::MeanOfY => 6,
+            OfPairs::MeanOfX => 7,
+            OfPairs::Count => 10,
         }
     }
 }

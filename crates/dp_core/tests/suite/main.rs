@@ -63,5 +63,6 @@ mod unbiased;
 mod unit;
 mod variance;
 #[cfg(feature = "testing")]
+mod vector_noise;
 mod vectors;
 mod words;

@@ -29,7 +29,7 @@ fn evenly(mechanism: &dyn RankMechanism, people: i64) -> Totals {
     totals
 }
 
-/// A share of 95% of the releases, in which what was said and what comes are both of so many draws.
+/// A share of 95% of the releases, in which what was said and what comes are both of that many draws.
 #[test]
 fn a_quantile_of_even_rows_is_as_far_off_as_it_is_said() {
     let slack = 4.0 * (0.05f64 * 0.95 * (1.0 / 4000.0 + 1.0 / RELEASES as f64)).sqrt();
