@@ -233,6 +233,35 @@ fn a_table_that_is_kept_says_the_groups() {
     );
 }
 
+/// Tables and queries of an analyst that look like parts of what the gate writes stay what they are.
+#[test]
+fn no_query_of_an_analyst_is_taken_for_one_of_the_gate() {
+    let mut world = World::new();
+    world.own(PLACES);
+    let joined = "visits v JOIN places p ON p.region = v.region";
+    let alike = (1..=4).map(|i| {
+        let name = format!("\"place of {i}\"");
+        format!("EXISTS (SELECT 1 FROM visits {name} WHERE {name}.patient = v.patient AND {name}.age > 30)")
+    });
+    let without_from = "EXISTS (SELECT 1 WHERE v.age > 30)".to_owned();
+    for condition in alike.chain([without_from]) {
+        world.same(
+            &format!(
+                "SELECT p.name, count(*) FROM {joined} WHERE {condition} GROUP BY 1 ORDER BY 1"
+            ),
+            1,
+        );
+        world.same(
+            &format!("SELECT count(*) FROM {joined} WHERE {condition}"),
+            1,
+        );
+        world.same(
+            &format!("SELECT count(DISTINCT v.region) FROM {joined} WHERE {condition}"),
+            1,
+        );
+    }
+}
+
 /// What would count the rows without a match, or needs a group of them, is refused.
 #[test]
 fn rows_without_a_match_are_not_counted() {
@@ -265,6 +294,11 @@ fn rows_without_a_match_are_not_counted() {
             "rows without a match",
             "count(visits.id)",
         ),
+        (
+            "p.name, count(*) FILTER (WHERE v.cost <> ALL ('{}'))",
+            "rows without a match",
+            "count(visits.id)",
+        ),
         ("v.region, count(v.id)", "not all known", "use JOIN"),
         ("v.age > 30, count(v.id)", "not all known", "use JOIN"),
         ("p.name || v.note, count(v.id)", "not all known", "use JOIN"),
@@ -274,6 +308,9 @@ fn rows_without_a_match_are_not_counted() {
         assert!(refusal.hint.contains(hint), "{select}: {refusal:?}");
     }
     for sql in [
+        // The rows without a match themselves.
+        "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region WHERE v.id IS NULL GROUP BY 1",
+        "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region WHERE v.id <> ALL ('{}') GROUP BY 1",
         // A condition on the kept side alone leaves out matches, and no row.
         "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region AND p.size > 2 GROUP BY 1",
         "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON true GROUP BY 1",
