@@ -216,6 +216,65 @@ fn set_operations_name_the_person() {
 }
 
 #[test]
+fn union_all_need_not_show_the_person() {
+    check_all(&[
+        (
+            1,
+            "SELECT count(*) FROM (SELECT cost FROM visits WHERE age < 30 UNION ALL SELECT salary FROM people) s",
+        ),
+        (
+            1,
+            "SELECT avg(x) FROM (SELECT cost AS x FROM visits WHERE age < 30 UNION ALL SELECT cost FROM visits \
+             WHERE age BETWEEN 40 AND 50 UNION ALL (SELECT cost FROM visits WHERE age > 80 UNION ALL \
+             SELECT cost FROM visits WHERE age = 60)) s",
+        ),
+        (
+            1,
+            "WITH w AS (SELECT age > 50 AS old, cost AS x FROM visits UNION ALL SELECT born < 1950, salary FROM people) \
+             SELECT count(*) FROM w WHERE old",
+        ),
+        (
+            1,
+            "SELECT old, count(*) FROM (SELECT age > 50 AS old FROM visits WHERE age IS NOT NULL UNION ALL \
+             SELECT born < 1950 FROM people WHERE born IS NOT NULL ORDER BY 1) s WHERE old IN (true, false) GROUP BY old ORDER BY old",
+        ),
+        (
+            1,
+            "SELECT count(*) FROM (SELECT x FROM (SELECT cost AS x FROM visits WHERE age < 30 UNION ALL SELECT cost \
+             FROM visits WHERE age > 80) a WHERE x > 50 UNION ALL SELECT cost FROM visits WHERE age = 50) s",
+        ),
+    ]);
+    let mut world = World::new();
+    world.own(
+        "CREATE TABLE letters (person text NOT NULL, pages int NOT NULL); \
+         INSERT INTO letters VALUES ('1', 2); \
+         SELECT dp_protect('letters', 'person', 'all'), dp_allow('letters', '{analyst}')",
+    );
+    for sql in [
+        // Rows are compared with each other.
+        "SELECT count(*) FROM (SELECT age FROM visits UNION SELECT born FROM people) s",
+        "SELECT count(*) FROM (SELECT age FROM visits EXCEPT ALL SELECT born FROM people) s",
+        "SELECT count(*) FROM (SELECT age FROM visits UNION ALL (SELECT born FROM people INTERSECT SELECT age FROM visits)) s",
+        // One part shows the person, or they are of another type.
+        "SELECT count(*) FROM (SELECT patient FROM visits UNION ALL SELECT born FROM people) s",
+        "SELECT count(*) FROM (SELECT born FROM people UNION ALL SELECT patient FROM visits) s",
+        "SELECT count(*) FROM (SELECT age FROM visits UNION ALL SELECT pages FROM letters) s",
+    ] {
+        let refusal = world.refused(sql);
+        assert!(
+            refusal.message.contains("do not name the person"),
+            "{sql}: {refusal:?}"
+        );
+    }
+    let refusal =
+        world.refused("SELECT count(*) FROM (SELECT age FROM visits UNION ALL SELECT 1) s");
+    assert!(
+        refusal.message.contains("private rows and others"),
+        "{refusal:?}"
+    );
+}
+
+#[test]
 fn sub_queries_are_about_the_same_person() {
     check_all(&[
         (

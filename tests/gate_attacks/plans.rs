@@ -257,7 +257,7 @@ fn rows_are_read_by_no_other_statement() {
         "SELECT count(*) FROM visits, generate_series(1, patient)",
         "SELECT count(*) FROM visits NATURAL JOIN (SELECT random()) s",
         "SELECT count(*) FROM (SELECT * FROM visits LIMIT 1) s",
-        "SELECT count(*) FROM (SELECT region FROM visits UNION ALL SELECT region FROM visits) s",
+        "SELECT count(*) FROM (SELECT region FROM visits UNION SELECT region FROM visits) s",
         "SELECT count(*) FROM (SELECT DISTINCT ON (region) * FROM visits ORDER BY region, cost DESC) s",
         "SELECT count(*) FROM (SELECT region, rank() OVER (ORDER BY cost) AS r FROM visits) s WHERE r = 1",
         "SELECT patient FROM visits UNION SELECT 1",

@@ -17,7 +17,7 @@ use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
 
 /// The name of the column that is added where a sub-query does not show its person.
-const PERSON: &str = "person of the row";
+pub const PERSON: &str = "person of the row";
 
 /// Checks a sub-query in FROM.
 pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation> {

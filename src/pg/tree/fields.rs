@@ -205,6 +205,11 @@ fields! {
     SetOperationStmt {
         node larg: Node,
         node rarg: Node,
+        value op: pg_sys::SetOperation::Type,
+        value all: bool,
+        list colTypes / set_colTypes: Oid,
+        list colTypmods / set_colTypmods: i32,
+        list colCollations / set_colCollations: Oid,
         list groupClauses: pg_sys::SortGroupClause,
     }
     Alias {
