@@ -292,7 +292,11 @@ impl<'t> Block<'t> {
             key_tables::of(&self.from, written, shown, &conditions).map(Public::of_table);
         let listed =
             || key_lists::of(written, computed, &conditions, &folded).map(Public::compared);
-        let between = || key_ranges::of(written, shown, &conditions, &folded).map(Public::between);
+        let estimated = |node| tree::estimate(self.checker.root, node);
+        let between = || {
+            let range = key_ranges::of(written, shown, &conditions, &folded, &estimated);
+            range.map(Public::between)
+        };
         of_table.or_else(listed).or_else(between)
     }
 

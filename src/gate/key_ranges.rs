@@ -1,6 +1,7 @@
-//! Keys that are made of one column of integers, dates or times, where WHERE has constant ends for it: their values are
-//! those of the key over all values between the ends, with rows or without. No row has another value. Of times these are
-//! few enough where the key is the same for all times of a day, an hour or a minute: one of each is enough.
+//! Keys that are made of one column of integers, dates or times, where WHERE has constant ends for it, or ends that are
+//! known when the query runs: their values are those of the key over all values between the ends, with rows or without.
+//! No row has another value. Of times these are few enough where the key is the same for all times of a day, an hour or
+//! a minute: one of each is enough.
 
 use pgrx::pg_sys::{self, Node, NodeTag, Oid};
 
@@ -29,31 +30,105 @@ pub struct Range<'t> {
     pub key: Ref<'t, Node>,
     pub conditions: Vec<Ref<'t, Node>>,
     kind: Oid,
-    least: i128,
-    greatest: i128,
+    least: End<'t>,
+    greatest: End<'t>,
     /// How far apart two values are, so that one is of each value of the key: 1 but of times.
     step: i128,
     /// A value in the place of NULL.
     pub any: &'static str,
 }
 
-impl Range<'_> {
+/// An end of a column, in its units: days of dates, microseconds of times.
+#[derive(Clone, Default)]
+struct End<'t> {
+    /// The constant that it is.
+    constant: Option<i128>,
+    computed: Vec<Computed<'t>>,
+}
+
+/// An end that is known when the query runs, as `now() - interval '30 days'`.
+#[derive(Clone, Copy)]
+struct Computed<'t> {
+    value: Ref<'t, Node>,
+    /// What is added to it: a microsecond more or less, where the value itself is left out.
+    more: i128,
+    /// What that is now.
+    now: i128,
+}
+
+impl<'t> End<'t> {
+    /// All that it is now: the greatest of them counts from below, and the least from above.
+    fn now(&self) -> impl Iterator<Item = i128> {
+        let computed = self.computed.iter().map(|end| end.now);
+        self.constant.into_iter().chain(computed)
+    }
+
+    /// It in SQL; `choose` is `GREATEST` or `LEAST`.
+    fn sql(
+        &self,
+        choose: &str,
+        kind: Oid,
+        parameter: &mut dyn FnMut(Ref<'t, Node>) -> usize,
+    ) -> String {
+        let constant = self.constant.map(|end| format!("({end})::pg_catalog.int8"));
+        let computed = self.computed.iter();
+        let computed = computed.map(|end| {
+            let value = units(kind, &format!("${}", parameter(end.value)));
+            format!(
+                "({value} OPERATOR(pg_catalog.+) ({})::pg_catalog.int8)",
+                end.more
+            )
+        });
+        let all = constant.into_iter().chain(computed).collect::<Vec<_>>();
+        format!("{choose}({})", all.join(", "))
+    }
+}
+
+/// A day or time in SQL, in the units of a column.
+fn units(kind: Oid, value: &str) -> String {
+    let (name, since) = match kind {
+        pg_sys::TIMESTAMPOID => ("timestamp", 946_684_800_000_000_i64),
+        pg_sys::TIMESTAMPTZOID => ("timestamptz", 946_684_800_000_000),
+        _ => {
+            return format!(
+                "(({value})::pg_catalog.date OPERATOR(pg_catalog.-) '2000-01-01'::pg_catalog.date)::pg_catalog.int8"
+            );
+        }
+    };
+    format!(
+        "((pg_catalog.\"extract\"('epoch', ({value})::pg_catalog.{name}) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8 \
+         OPERATOR(pg_catalog.-) {since})"
+    )
+}
+
+impl<'t> Range<'t> {
+    fn ends_now(&self) -> (i128, i128) {
+        let (least, greatest) = (self.least.now().max(), self.greatest.now().min());
+        (least.unwrap_or(1), greatest.unwrap_or(0))
+    }
+
     /// The most values that there are.
     pub fn count(&self) -> usize {
-        let between = (self.greatest - self.least).div_euclid(self.step);
+        let (least, greatest) = self.ends_now();
+        let between = (greatest - least).div_euclid(self.step);
         let ends = if self.step == 1 { 1 } else { 2 };
         usize::try_from(between + ends).unwrap_or(0)
     }
 
-    /// The values of the column in FROM.
-    pub fn series(&self) -> String {
+    /// The values of the column in FROM; `parameter` is the number of an expression in it.
+    pub fn series(&self, parameter: &mut dyn FnMut(Ref<'t, Node>) -> usize) -> String {
+        let is_constant = self.least.computed.is_empty() && self.greatest.computed.is_empty();
+        let (least, greatest) = self.ends_now();
         // Without a value the ends are 1 and 0, which any type can have.
-        let (least, greatest) = match self.least <= self.greatest {
-            true => (self.least, self.greatest),
-            false => (1, 0),
+        let (least, greatest) = match is_constant && least > greatest {
+            true => ("1".to_owned(), "0".to_owned()),
+            false => (
+                self.least.sql("GREATEST", self.kind, parameter),
+                self.greatest.sql("LEAST", self.kind, parameter),
+            ),
         };
         if time_granules::is_time(self.kind) {
-            return time_granules::series(self.kind, least, greatest, self.step);
+            return time_granules::series(self.kind, &least, &greatest, self.step);
         }
         let series = format!(
             "pg_catalog.generate_series(({least})::pg_catalog.int8, ({greatest})::pg_catalog.int8) AS n"
@@ -69,12 +144,13 @@ impl Range<'_> {
 }
 
 /// The values of a key, as it is written and as it is computed of a row, if the conditions that all rows meet have ends
-/// for its column. `folded` computes constants.
+/// for its column. `folded` computes constants, and `estimated` what is known now.
 pub fn of<'t>(
     written: Ref<'t, Node>,
     computed: Ref<'t, Node>,
     conditions: &[Ref<'t, Node>],
     folded: &dyn Fn(Ref<'t, Node>) -> Ref<'t, Node>,
+    estimated: &dyn Fn(Ref<'t, Node>) -> Ref<'t, Node>,
 ) -> Option<Range<'t>> {
     let kind = tree::type_of(written);
     let any = canonical_keys::any_number_or_time(kind)?;
@@ -104,14 +180,23 @@ pub fn of<'t>(
         false => Some(Granule::Value),
     };
     let granule_of_key = granule(written)?;
-    let (mut least, mut greatest) = (None::<i128>, None::<i128>);
+    let (mut least, mut greatest) = (End::default(), End::default());
     for condition in conditions {
         let condition = folded(condition.copy());
-        let Some((from, to)) = ends(condition, kind, &is_column) else {
+        let Some(comparison) = Comparison::of(condition, kind, &is_column) else {
             continue;
         };
-        least = from.into_iter().chain(least).max();
-        greatest = to.into_iter().chain(greatest).min();
+        if let Some((from, to)) = comparison.constant_ends(kind) {
+            least.constant = from.into_iter().chain(least.constant).max();
+            greatest.constant = to.into_iter().chain(greatest.constant).min();
+        } else if let Some(end) = comparison.computed_end(kind, granule_of_key, estimated) {
+            let (is_least, is_greatest) = comparison.sides();
+            least.computed.extend(is_least.then_some(end));
+            greatest.computed.extend(is_greatest.then_some(end));
+        }
+    }
+    if least.now().next().is_none() || greatest.now().next().is_none() {
+        return None;
     }
     let value = |node: Ref<'t, Node>| {
         is_column(node).then(|| tree::var(node.memory(), 1, 1, kind, -1, Oid::INVALID))
@@ -128,12 +213,14 @@ pub fn of<'t>(
         pg_sys::INT4OID | pg_sys::DATEOID => (i128::from(i32::MIN), i128::from(i32::MAX)),
         _ => (i128::from(i64::MIN), i128::from(i64::MAX)),
     };
+    least.constant = least.constant.map(|end| end.max(lowest));
+    greatest.constant = greatest.constant.map(|end| end.min(highest));
     let range = Range {
         key: of_value(computed),
         conditions: on_column.map(|condition| of_value(*condition)).collect(),
         kind,
-        least: least?.max(lowest),
-        greatest: greatest?.min(highest),
+        least,
+        greatest,
         step: granule_of_key.step(kind),
         any,
     };
@@ -173,55 +260,141 @@ fn is_same(node: Ref<Node>, column: Ref<pg_sys::Var>) -> bool {
     node.is_some_and(|node| place(node) == place(column))
 }
 
-/// The least and the greatest value that a comparison of a column of type `kind` with a constant leaves.
-fn ends<'t>(
-    condition: Ref<'t, Node>,
-    kind: Oid,
-    is_column: &dyn Fn(Ref<'t, Node>) -> bool,
-) -> Option<(Option<i128>, Option<i128>)> {
-    let comparison = condition.operator();
-    let comparison = comparison.filter(|_| condition.tag() == NodeTag::T_OpExpr)?;
-    let [one, other] = comparison.args().nodes()[..] else {
-        return None;
-    };
-    let (constant, is_left) = match (is_column(one), is_column(other)) {
-        (true, false) => (other, true),
-        (false, true) => (one, false),
-        _ => return None,
-    };
-    let value = tree::constant(constant).flatten()?.value() as i64;
-    let (family, value) = match (kind, tree::type_of(constant)) {
-        (pg_sys::DATEOID | pg_sys::TIMESTAMPOID, pg_sys::DATEOID)
-            if !ENDLESS.contains(&i64::from(value as i32)) =>
-        {
-            (TIMES, i128::from(value as i32) * DAY)
+/// A comparison of the column with another value.
+struct Comparison<'t> {
+    value: Ref<'t, Node>,
+    /// That of a B-tree, with the column on the left.
+    strategy: u32,
+}
+
+impl<'t> Comparison<'t> {
+    fn of(
+        condition: Ref<'t, Node>,
+        kind: Oid,
+        is_column: &dyn Fn(Ref<'t, Node>) -> bool,
+    ) -> Option<Self> {
+        let comparison = condition.operator();
+        let comparison = comparison.filter(|_| condition.tag() == NodeTag::T_OpExpr)?;
+        let [one, other] = comparison.args().nodes()[..] else {
+            return None;
+        };
+        let (value, is_left) = match (is_column(one), is_column(other)) {
+            (true, false) => (other, true),
+            (false, true) => (one, false),
+            _ => return None,
+        };
+        let family = match kind {
+            pg_sys::DATEOID | pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => TIMES,
+            _ => INTEGERS,
+        };
+        // SAFETY: a lookup in the catalog, which answers for any numbers.
+        let strategy =
+            unsafe { pg_sys::get_op_opfamily_strategy(comparison.opno(), family) } as u32;
+        let is_strategy = (1..=pg_sys::BTMaxStrategyNumber).contains(&strategy);
+        is_strategy.then(|| Self {
+            value,
+            strategy: match is_left {
+                true => strategy,
+                false => pg_sys::BTMaxStrategyNumber + 1 - strategy,
+            },
+        })
+    }
+
+    /// Whether it leaves out values below, and values above.
+    fn sides(&self) -> (bool, bool) {
+        let is_any = |strategies: [u32; 3]| strategies.contains(&self.strategy);
+        let equal = pg_sys::BTEqualStrategyNumber;
+        let greater = [
+            pg_sys::BTGreaterStrategyNumber,
+            pg_sys::BTGreaterEqualStrategyNumber,
+        ];
+        let less = [
+            pg_sys::BTLessStrategyNumber,
+            pg_sys::BTLessEqualStrategyNumber,
+        ];
+        (
+            is_any([equal, greater[0], greater[1]]),
+            is_any([equal, less[0], less[1]]),
+        )
+    }
+
+    /// The least and the greatest value of a column of type `kind` that a constant leaves.
+    fn constant_ends(&self, kind: Oid) -> Option<(Option<i128>, Option<i128>)> {
+        let constant = self.value;
+        let value = tree::constant(constant).flatten()?.value() as i64;
+        let value = match (kind, tree::type_of(constant)) {
+            (pg_sys::DATEOID | pg_sys::TIMESTAMPOID, pg_sys::DATEOID)
+                if !ENDLESS.contains(&i64::from(value as i32)) =>
+            {
+                i128::from(value as i32) * DAY
+            }
+            (pg_sys::DATEOID | pg_sys::TIMESTAMPOID, pg_sys::TIMESTAMPOID)
+            | (pg_sys::TIMESTAMPTZOID, pg_sys::TIMESTAMPTZOID)
+                if !ENDLESS.contains(&value) =>
+            {
+                i128::from(value)
+            }
+            (pg_sys::DATEOID | pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID, _) => return None,
+            (_, pg_sys::INT2OID) => i128::from(value as i16),
+            (_, pg_sys::INT4OID) => i128::from(value as i32),
+            (_, pg_sys::INT8OID) => i128::from(value),
+            _ => return None,
+        };
+        let step = if kind == pg_sys::DATEOID { DAY } else { 1 };
+        let (below, above) = (value.div_euclid(step), -(-value).div_euclid(step));
+        Some(match self.strategy {
+            pg_sys::BTLessStrategyNumber => (None, Some(above - 1)),
+            pg_sys::BTLessEqualStrategyNumber => (None, Some(below)),
+            pg_sys::BTEqualStrategyNumber => (Some(above), Some(below)),
+            pg_sys::BTGreaterEqualStrategyNumber => (Some(above), None),
+            _ => (Some(below + 1), None),
+        })
+    }
+
+    /// An end of days or times that is known when the query runs. Of dates the conditions themselves leave out the day that
+    /// a time is in, or keep it.
+    fn computed_end(
+        &self,
+        kind: Oid,
+        of_key: Granule,
+        estimated: &dyn Fn(Ref<'t, Node>) -> Ref<'t, Node>,
+    ) -> Option<Computed<'t>> {
+        let reads_nothing = !tree::any(self.value, |node| {
+            [NodeTag::T_Var, NodeTag::T_Param, NodeTag::T_SubLink].contains(&node.tag())
+        });
+        let own = tree::type_of(self.value);
+        let is_exact = match (kind, own) {
+            (pg_sys::DATEOID | pg_sys::TIMESTAMPTZOID, _)
+            | (pg_sys::TIMESTAMPOID, pg_sys::DATEOID | pg_sys::TIMESTAMPOID) => true,
+            // Where clocks are put back, a time of theirs may be two of the zone: of one day, but of one hour not for
+            // certain.
+            (pg_sys::TIMESTAMPOID, pg_sys::TIMESTAMPTZOID) => of_key == Granule::Day,
+            _ => false,
+        };
+        if !reads_nothing || !is_exact {
+            return None;
         }
-        (pg_sys::DATEOID | pg_sys::TIMESTAMPOID, pg_sys::TIMESTAMPOID)
-        | (pg_sys::TIMESTAMPTZOID, pg_sys::TIMESTAMPTZOID)
-            if !ENDLESS.contains(&value) =>
-        {
-            (TIMES, i128::from(value))
-        }
-        (pg_sys::DATEOID | pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID, _) => return None,
-        (_, pg_sys::INT2OID) => (INTEGERS, i128::from(value as i16)),
-        (_, pg_sys::INT4OID) => (INTEGERS, i128::from(value as i32)),
-        (_, pg_sys::INT8OID) => (INTEGERS, i128::from(value)),
-        _ => return None,
-    };
-    // SAFETY: a lookup in the catalog, which answers for any numbers.
-    let strategy = unsafe { pg_sys::get_op_opfamily_strategy(comparison.opno(), family) } as u32;
-    let strategy = match is_left {
-        true => strategy,
-        false => pg_sys::BTMaxStrategyNumber + 1 - strategy,
-    };
-    let step = if kind == pg_sys::DATEOID { DAY } else { 1 };
-    let (below, above) = (value.div_euclid(step), -(-value).div_euclid(step));
-    Some(match strategy {
-        pg_sys::BTLessStrategyNumber => (None, Some(above - 1)),
-        pg_sys::BTLessEqualStrategyNumber => (None, Some(below)),
-        pg_sys::BTEqualStrategyNumber => (Some(above), Some(below)),
-        pg_sys::BTGreaterEqualStrategyNumber => (Some(above), None),
-        pg_sys::BTGreaterStrategyNumber => (Some(below + 1), None),
-        _ => return None,
-    })
+        let now = estimated(self.value.copy());
+        let value = tree::constant(now).flatten()?.value() as i64;
+        let now = match own {
+            pg_sys::DATEOID if !ENDLESS.contains(&i64::from(value as i32)) => {
+                i128::from(value as i32) * DAY
+            }
+            pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID if !ENDLESS.contains(&value) => {
+                i128::from(value)
+            }
+            _ => return None,
+        };
+        let step = if kind == pg_sys::DATEOID { DAY } else { 1 };
+        let more = match self.strategy {
+            pg_sys::BTLessStrategyNumber if step == 1 => -1,
+            pg_sys::BTGreaterStrategyNumber if step == 1 => 1,
+            _ => 0,
+        };
+        Some(Computed {
+            value: self.value,
+            more,
+            now: now.div_euclid(step) + more,
+        })
+    }
 }

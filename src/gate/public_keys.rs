@@ -110,7 +110,7 @@ impl<'t> Public<'t> {
                 let conditions = conditions.map(|one| format!("${}", parameter(*one)));
                 let conditions = ["true".to_owned()].into_iter().chain(conditions);
                 let conditions = conditions.collect::<Vec<_>>().join(" AND ");
-                let series = range.series();
+                let series = range.series(parameter);
                 return format!("SELECT DISTINCT ${key} AS k{i} FROM {series} WHERE {conditions}");
             }
             Values::Table(rows) => return key_tables::list(&[(i, rows)], parameter),

@@ -93,7 +93,7 @@ fn granule<'t>(node: Ref<'t, Node>, is_column: &dyn Fn(Ref<'t, Node>) -> bool) -
 }
 
 /// Times in FROM, from microseconds since 2000-01-01: the first, each a step behind the one before, and the last.
-pub fn series(kind: Oid, least: i128, greatest: i128, step: i128) -> String {
+pub fn series(kind: Oid, least: &str, greatest: &str, step: i128) -> String {
     let since = match kind {
         pg_sys::TIMESTAMPTZOID => "'2000-01-01 00:00:00+00'::pg_catalog.timestamptz",
         _ => "'2000-01-01 00:00:00'::pg_catalog.timestamp",
