@@ -164,7 +164,8 @@ COMMENT ON FUNCTION dp_cost(text, float8) IS
     'it is that of the worst place between the bounds; of variances, standard deviations, quantiles (of several the '
     'widest), covariances, correlations and regression lines that of rows spread evenly between the bounds, where two '
     'columns have nothing to do with each other. NULL where bounds are found in the rows, of an answer with several '
-    'numbers in a row, and of others. shown_from is the number of people '
+    'numbers in a row, and of others. Where people have several rows, quantiles, variances and what is asked of two '
+    'columns are of their means, as rewritten shows by dp_contribution. shown_from is the number of people '
     'from which on a group is shown in half of all cases. unit is what the budget protects: person, or person-month '
     'and the like, a person''s rows of one period; periods says how many periods pay, each the whole price. It spends '
     'nothing, and reads no row. Errors: 42501 if it has no private answer. Otherwise as the query itself.';

@@ -264,7 +264,8 @@ fn each_aggregate_says_what_it_is() {
             }
             "dp_var_pop" | "dp_stddev_pop" | "dp_var_pop_estimate" | "dp_contribution" => 80,
             "dp_count_distinct" | "dp_count_distinct_estimate" => 24 + (1 << 17),
-            "dp_covar_pop" | "dp_corr" | "dp_regr" | "dp_regr_slope" | "dp_regr_intercept" => 160,
+            "dp_covar_pop" | "dp_corr" | "dp_corr_estimate" | "dp_regr" | "dp_regr_slope"
+            | "dp_regr_intercept" => 160,
             // That of five predictors.
             "dp_linear_regression" => 64 + 32 * 6 + 16 * 27,
             _ => 64,
@@ -850,6 +851,10 @@ const CALLS: &[(&str, &str)] = &[
     ),
     ("dp_corr", "dp_corr(x, x, 0, 1, 0, 1, {eps}, {mech})"),
     ("dp_corr", "(dp_regr(x, x, 0, 1, 0, 1, {eps}, {mech})).r2"),
+    (
+        "dp_corr",
+        "(dp_corr_estimate(x, x, 0, 1, 0, 1, {eps}, {mech})).value",
+    ),
     (
         "dp_linear_regression",
         "(dp_linear_regression(x, ARRAY[x], 0, 1, ARRAY[0], ARRAY[1], {eps}, {mech})).r2",

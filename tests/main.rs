@@ -15,6 +15,7 @@ mod check;
 mod citus;
 mod clamped;
 mod contributions;
+mod corr_estimates;
 mod dashboards;
 mod demo;
 mod deployment;

@@ -76,6 +76,7 @@ pub const PURPOSES: &[(&str, &[&str])] = &[
             "dp_quantile_estimate",
             "dp_counts_estimate",
             "dp_sums_estimate",
+            "dp_corr_estimate",
             "dp_difference",
         ],
     ),

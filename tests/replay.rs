@@ -91,6 +91,12 @@ fn forms() -> Vec<Form> {
         form("SELECT count(*) FROM visits WHERE {rows}", 1, |moved| {
             each(moved, 3)
         }),
+        // Without the person among its columns, from both parts together.
+        form(
+            "SELECT count(*) FROM (SELECT x FROM visits WHERE {rows} UNION ALL SELECT y FROM visits WHERE {rows}) u",
+            1,
+            |moved| each(moved, 3),
+        ),
         form(
             "SELECT count(DISTINCT person) FROM visits WHERE {rows}",
             1,

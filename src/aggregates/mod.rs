@@ -25,7 +25,7 @@ mod variance;
 use crate::call::signature::{OF_GROUPS, Signature};
 
 /// All aggregates with their signatures. A test holds them against the catalog.
-pub const SIGNATURES: [(&str, Signature); 54] = [
+pub const SIGNATURES: [(&str, Signature); 56] = [
     ("dp_bounds", bounds::BOUNDS.signature),
     ("dp_cdf", cdf::CDF.signature),
     ("dp_cdf", cdf::CDF_OF_PEOPLE.signature),
@@ -37,6 +37,8 @@ pub const SIGNATURES: [(&str, Signature); 54] = [
     ),
     ("dp_corr", regression::CORRELATION.signature),
     ("dp_corr", regression::CORRELATION_OF_PEOPLE.signature),
+    ("dp_corr_estimate", regression::ESTIMATE.signature),
+    ("dp_corr_estimate", regression::ESTIMATE_OF_PEOPLE.signature),
     ("dp_count", count::COUNT.signature),
     ("dp_count_distinct", distinct::DISTINCT.signature),
     ("dp_count_distinct_estimate", distinct::ESTIMATE.signature),

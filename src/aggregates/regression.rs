@@ -1,8 +1,13 @@
 //! Two columns: `dp_covar_pop(y, x, ylo, yhi, xlo, xhi, eps [, mech])`, and with the same arguments `dp_corr`,
-//! `dp_regr_slope`, `dp_regr_intercept`, and `dp_regr` with all of them.
+//! `dp_regr_slope`, `dp_regr_intercept`, and `dp_regr` with all of them; `dp_corr_estimate(... [, mech [,
+//! confidence]])`.
 
 use dp_core::encoding::pairs::PairMoments;
-use dp_core::mechanism::bivariate::sums::{PairAnswer, PairMechanism, RegressionLine, Strength};
+use dp_core::estimate::Correlations;
+use dp_core::mechanism::bivariate::ends::{PairEnds, PairEstimate, PairEstimator};
+use dp_core::mechanism::bivariate::sums::{
+    OfPairs, PairAnswer, PairMechanism, RegressionLine, Strength,
+};
 use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
@@ -12,8 +17,8 @@ use crate::aggregates::shared::people::{contribution_at, take_contribution};
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
 use crate::call::signature::{
-    EPS, MECH, Signature, X_CONTRIBUTION_OF_TWO, X_OF_TWO, XHI, XLO, Y, Y_CONTRIBUTION, YHI, YLO,
-    at,
+    CONFIDENCE, EPS, MECH, Signature, X_CONTRIBUTION_OF_TWO, X_OF_TWO, XHI, XLO, Y, Y_CONTRIBUTION,
+    YHI, YLO, at,
 };
 use crate::call::site::{CallSite, Price};
 use crate::pg::errors::Refusal;
@@ -71,10 +76,42 @@ pub static CORRELATION_OF_PEOPLE: Aggregate<PairMechanism> = Aggregate {
     ..CORRELATION
 };
 
-/// An aggregate of contributions: what persons have are rows at the means of both columns.
-struct OfPeople(&'static Aggregate<PairMechanism>);
+pub static ESTIMATE: Aggregate<PairEstimator> = Aggregate {
+    name: "dp_corr_estimate",
+    signature: Signature::new(&[
+        Y,
+        X_OF_TWO,
+        YLO,
+        YHI,
+        XLO,
+        XHI,
+        EPS,
+        MECH.given_from(8),
+        CONFIDENCE.given_from(9),
+    ]),
+    mechanisms: &Correlations,
+};
 
-impl OfPeople {
+/// As above, for contributions.
+pub static ESTIMATE_OF_PEOPLE: Aggregate<PairEstimator> = Aggregate {
+    signature: Signature::new(&[
+        Y_CONTRIBUTION,
+        X_CONTRIBUTION_OF_TWO,
+        YLO,
+        YHI,
+        XLO,
+        XHI,
+        EPS,
+        MECH.given_from(8),
+        CONFIDENCE.given_from(9),
+    ]),
+    ..ESTIMATE
+};
+
+/// An aggregate of contributions: what persons have are rows at the means of both columns.
+struct OfPeople<A: 'static>(&'static Aggregate<dyn OfPairs<Answer = A>>);
+
+impl<A: 'static> OfPeople<A> {
     /// What the transition function does with the contributions of a person: as many rows as both have, and none
     /// where they have none in either.
     ///
@@ -99,7 +136,7 @@ impl OfPeople {
     }
 }
 
-impl Aggregate<PairMechanism> {
+impl<A: 'static> Aggregate<dyn OfPairs<Answer = A>> {
     /// What the transition function does beyond the plain case: the first row of a group, and
     /// everything that must not be.
     ///
@@ -120,7 +157,7 @@ impl Aggregate<PairMechanism> {
     ///
     /// # Safety
     /// `call` is a call of this aggregate's final function, or of its like's.
-    unsafe fn release_and_cost(&'static self, call: Call) -> (PairAnswer, Price) {
+    unsafe fn release_and_cost(&'static self, call: Call) -> (A, Price) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             let grid = mechanism.pair_grid();
@@ -186,6 +223,14 @@ transition_function!(
 transition_function!(
     dp_corr_people_trans,
     OfPeople(&CORRELATION_OF_PEOPLE),
+    take_contribution
+);
+
+transition_function!(dp_corr_estimate_trans, ESTIMATE, add_pair);
+
+transition_function!(
+    dp_corr_estimate_people_trans,
+    OfPeople(&ESTIMATE_OF_PEOPLE),
     take_contribution
 );
 
@@ -281,3 +326,49 @@ fn of_people(call: Call) -> Option<Datum> {
 final_function!(dp_regr_final, CORRELATION, of_rows);
 
 final_function!(dp_regr_people_final, CORRELATION_OF_PEOPLE, of_people);
+
+/// The correlation and the slope with their intervals.
+///
+/// # Safety
+/// `call` is a call of the final function of this aggregate, which returns nine float8 and what it cost.
+unsafe fn estimate(aggregate: &'static Aggregate<PairEstimator>, call: Call) -> Option<Datum> {
+    // SAFETY: the caller guarantees it.
+    unsafe {
+        let (PairEstimate { answer, ends }, price) = aggregate.release_and_cost(call);
+        let PairEnds {
+            correlation: [lower, upper],
+            correlation_of_population: [population_lower, population_upper],
+            slope: [slope_lower, slope_upper],
+        } = ends;
+        let numbers = [
+            answer.strength?.correlation,
+            lower,
+            upper,
+            population_lower,
+            population_upper,
+            answer.line?.slope,
+            slope_lower,
+            slope_upper,
+            answer.count,
+        ];
+        Some(row(call, numbers.map(IntoDatum::into_datum), &price))
+    }
+}
+
+fn estimate_of_rows(call: Call) -> Option<Datum> {
+    // SAFETY: the SQL declaration makes it dp_corr_estimate's final function, with its columns.
+    unsafe { estimate(&ESTIMATE, call) }
+}
+
+fn estimate_of_people(call: Call) -> Option<Datum> {
+    // SAFETY: as above, for contributions.
+    unsafe { estimate(&ESTIMATE_OF_PEOPLE, call) }
+}
+
+final_function!(dp_corr_estimate_final, ESTIMATE, estimate_of_rows);
+
+final_function!(
+    dp_corr_estimate_people_final,
+    ESTIMATE_OF_PEOPLE,
+    estimate_of_people
+);

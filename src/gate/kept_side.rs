@@ -1,6 +1,6 @@
-//! `LEFT JOIN` from a public table to private rows, as reports write it to have all groups: its rows that no private row
-//! is joined with are kept. It is asked as an inner join whose groups are all rows of the public table, so only such
-//! queries are taken in which rows without a match are in no aggregate, in PostgreSQL as here.
+//! `LEFT JOIN` from a public table to private rows, as reports write it to have all groups: its rows that no private
+//! row is joined with are kept. It is asked as an inner join whose groups are all rows of the public table, so only
+//! such queries are taken in which rows without a match are in no aggregate, in PostgreSQL as here.
 
 use pgrx::pg_sys::{self, BoolExprType, FromExpr, JoinExpr, JoinType, Node, NodeTag, Query};
 
@@ -86,8 +86,8 @@ impl Matched {
         })
     }
 
-    /// Checks that rows without a match make no difference but that their groups are there. Of each key, as it is written:
-    /// whether its values are public.
+    /// Checks that rows without a match make no difference but that their groups are there. Of each key, as it is
+    /// written: whether its values are public.
     pub fn check<'t>(
         &self,
         query: Ref<'t, Query>,

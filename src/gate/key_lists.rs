@@ -21,7 +21,8 @@ pub fn of<'t>(
 ) -> Option<Vec<String>> {
     let (kind, _) = tree::base_type(tree::type_of(key), -1);
     // Else a constant may look different from the values that are equal to it.
-    if !canonical_keys::has_one_form(kind, tree::collation_of(key)) {
+    let is_plain = canonical_keys::has_one_form(kind, tree::collation_of(key));
+    if !is_plain || !constant::is_read_as_written(kind) {
         return None;
     }
     let compared = Compared {

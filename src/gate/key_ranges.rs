@@ -86,9 +86,11 @@ impl<'t> End<'t> {
 
 /// A day or time in SQL, in the units of a column.
 fn units(kind: Oid, value: &str) -> String {
-    let (name, since) = match kind {
-        pg_sys::TIMESTAMPOID => ("timestamp", 946_684_800_000_000_i64),
-        pg_sys::TIMESTAMPTZOID => ("timestamptz", 946_684_800_000_000),
+    /// From 1970 to 2000.
+    const MICROSECONDS: i64 = 946_684_800_000_000;
+    let name = match kind {
+        pg_sys::TIMESTAMPOID => "timestamp",
+        pg_sys::TIMESTAMPTZOID => "timestamptz",
         _ => {
             return format!(
                 "(({value})::pg_catalog.date OPERATOR(pg_catalog.-) '2000-01-01'::pg_catalog.date)::pg_catalog.int8"
@@ -97,7 +99,7 @@ fn units(kind: Oid, value: &str) -> String {
     };
     format!(
         "((pg_catalog.\"extract\"('epoch', ({value})::pg_catalog.{name}) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8 \
-         OPERATOR(pg_catalog.-) {since})"
+         OPERATOR(pg_catalog.-) {MICROSECONDS})"
     )
 }
 
@@ -351,8 +353,8 @@ impl<'t> Comparison<'t> {
         })
     }
 
-    /// An end of days or times that is known when the query runs. Of dates the conditions themselves leave out the day that
-    /// a time is in, or keep it.
+    /// An end of days or times that is known when the query runs. Of dates the conditions themselves leave out the
+    /// day that a time is in, or keep it.
     fn computed_end(
         &self,
         kind: Oid,

@@ -7,7 +7,7 @@ use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::key_ranges::Range;
 use crate::gate::key_tables::{self, Rows};
-use crate::pg::constant::text_of;
+use crate::pg::constant::{is_read_as_written, text_of};
 use crate::pg::stack;
 use crate::pg::tree::{self, Ref};
 
@@ -200,7 +200,8 @@ pub fn of<'t>(key: Ref<'t, Node>, is_never_null: NeverNull<'_, 't>) -> Option<Pu
         });
     }
     let mut found = Found {
-        is_plain: canonical_keys::has_one_form(kind, tree::collation_of(key)),
+        is_plain: canonical_keys::has_one_form(kind, tree::collation_of(key))
+            && is_read_as_written(kind),
         ..Found::default()
     };
     // NULL alone is nothing that others could be told from.

@@ -2,7 +2,14 @@
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use crate::pg::execution;
 use crate::pg::tree::{self, Ref};
+
+/// Whether the text of any value of a type is read as that value: some styles of dates write time zones by abbreviations
+/// that several of them have.
+pub fn is_read_as_written(kind: Oid) -> bool {
+    kind != pg_sys::TIMESTAMPTZOID || execution::setting(c"DateStyle").starts_with(b"ISO")
+}
 
 /// A constant that is not NULL, as text.
 pub fn text_of(constant: Ref<pg_sys::Const>) -> String {

@@ -139,3 +139,29 @@ fn a_parameter_may_be_the_list() {
     world.ask("SET plan_cache_mode = 'force_generic_plan'");
     assert!(table(&mut world.analyst, "EXECUTE of_regions('{r7,r8}')").is_empty());
 }
+
+/// `IST` is a time zone of India to some, and of Israel to others: where times are written so, no text says which.
+#[test]
+fn times_are_listed_where_their_texts_are_read_as_written() {
+    let mut world = World::new();
+    world.own(
+        "CREATE TABLE calls (id int PRIMARY KEY, at timestamptz NOT NULL); \
+         INSERT INTO calls SELECT g, timestamptz '2025-01-05 12:00+00' + g % 3 * interval '1 hour' \
+         FROM generate_series(1, 3000) g; \
+         SELECT dp_protect('calls', 'id', 'all', query_eps => 20), dp_allow('calls', '{analyst}')",
+    );
+    let sql = "SELECT at AT TIME ZONE 'UTC', n FROM (SELECT at, count(*) AS n FROM calls \
+               WHERE at IN ('2025-01-05 12:00+00', '2025-01-05 14:00+00') GROUP BY at) s ORDER BY 1";
+    world.ask("SET TimeZone = 'Asia/Kolkata'");
+    for style in ["ISO", "SQL", "Postgres, DMY"] {
+        world.ask(&format!("SET DateStyle = '{style}'"));
+        let listed = !mechanisms(&mut world, sql).contains("dp_keep");
+        assert_eq!(listed, style == "ISO", "{style}");
+        let answer = table(&mut world.analyst, sql);
+        assert_eq!(answer.len(), 2, "{style}: {answer:?}");
+        assert!(
+            answer.iter().all(|row| row[1].as_deref() == Some("1000")),
+            "{style}: {answer:?}"
+        );
+    }
+}

@@ -239,26 +239,25 @@ fn no_query_of_an_analyst_is_taken_for_one_of_the_gate() {
     let mut world = World::new();
     world.own(PLACES);
     let joined = "visits v JOIN places p ON p.region = v.region";
-    let alike = (1..=4).map(|i| {
+    let alike = [1, 2].map(|i| {
         let name = format!("\"place of {i}\"");
         format!("EXISTS (SELECT 1 FROM visits {name} WHERE {name}.patient = v.patient AND {name}.age > 30)")
     });
     let without_from = "EXISTS (SELECT 1 WHERE v.age > 30)".to_owned();
-    for condition in alike.chain([without_from]) {
-        world.same(
-            &format!(
+    for condition in alike.into_iter().chain([without_from]) {
+        for sql in [
+            format!(
                 "SELECT p.name, count(*) FROM {joined} WHERE {condition} GROUP BY 1 ORDER BY 1"
             ),
-            1,
-        );
-        world.same(
-            &format!("SELECT count(*) FROM {joined} WHERE {condition}"),
-            1,
-        );
-        world.same(
-            &format!("SELECT count(DISTINCT v.region) FROM {joined} WHERE {condition}"),
-            1,
-        );
+            format!(
+                "SELECT p.name, count(*) FILTER (WHERE {condition}) FROM {joined} GROUP BY 1 ORDER BY 1"
+            ),
+            format!("SELECT count(*) FROM {joined} WHERE {condition}"),
+            format!("SELECT count(*) FILTER (WHERE {condition}) FROM {joined}"),
+            format!("SELECT count(DISTINCT v.region) FROM {joined} WHERE {condition}"),
+        ] {
+            world.same(&sql, 1);
+        }
     }
 }
 

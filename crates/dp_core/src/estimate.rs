@@ -10,6 +10,7 @@ use crate::encoding::log_bins::{Content, Limits, OctaveCounts};
 use crate::encoding::squares::Squares;
 use crate::encoding::sums::{Moments, Sums};
 use crate::error::ParameterError;
+use crate::mechanism::bivariate::ends::{PairEstimator, WithEnds};
 use crate::mechanism::bounds_search::answer::AutoAnswer;
 use crate::mechanism::bounds_search::release::Finding;
 use crate::mechanism::definition::{Mechanism, Scalar};
@@ -236,6 +237,33 @@ impl Factory<Regression> for Regressions {
         let miss = interval::miss(confidence)?;
         Ok(Made {
             mechanism: mechanism.missing(miss),
+            spent,
+        })
+    }
+}
+
+/// What makes the mechanism of a call of `dp_corr_estimate`.
+pub struct Correlations;
+
+impl Factory<PairEstimator> for Correlations {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<PairEstimator>, ParameterError> {
+        let Made { mechanism, spent } = registry::CORRELATION.make_chosen(arguments, overspent)?;
+        let miss = interval::miss(confidence)?;
+        let alike = registry::unit_of(arguments.mechanism).rows;
+        let mechanism = WithEnds::new(mechanism, miss, alike).ok_or_else(|| {
+            ParameterError::new(
+                "mech",
+                "is a mechanism whose answers have no interval",
+                "Take laplace or gaussian.",
+            )
+        })?;
+        Ok(Made {
+            mechanism: Box::new(mechanism),
             spent,
         })
     }

@@ -87,7 +87,7 @@ fn half_width_evenly(
             even::quantile(aggregate, arguments, people, MISS)
         }
         "dp_covar_pop" => pair(OfPairs::Covariance),
-        "dp_corr" => pair(OfPairs::Correlation),
+        "dp_corr" | "dp_corr_estimate" => pair(OfPairs::Correlation),
         "dp_regr_slope" => pair(OfPairs::Slope),
         "dp_regr_intercept" => pair(OfPairs::Intercept),
         _ => Ok(None),

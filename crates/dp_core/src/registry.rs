@@ -307,7 +307,7 @@ pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, Par
         "dp_quantiles" => of(&QUANTILES, arguments),
         "dp_covar_pop" => of(&COVARIANCE, arguments),
         "dp_regr_slope" | "dp_regr_intercept" => of(&SLOPE, arguments),
-        "dp_corr" | "dp_regr" => of(&CORRELATION, arguments),
+        "dp_corr" | "dp_corr_estimate" | "dp_regr" => of(&CORRELATION, arguments),
         "dp_linear_regression" => of(&REGRESSION, arguments),
         _ => return None,
     })

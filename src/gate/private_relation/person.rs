@@ -9,6 +9,9 @@ use crate::pg::procedure;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
 
+/// The name of the column that is added where a sub-query does not show its person.
+pub const PERSON: &str = "person of the row";
+
 /// A column: the number of its entry in FROM, and its own.
 pub type Column = (i32, i16);
 

@@ -6,8 +6,8 @@ use pgrx::pg_sys::{self, Node, Oid, Query, RangeTblRef, SetOperationStmt};
 
 use crate::gate::inputs;
 use crate::gate::private_relation::columns::{Facts, OneRow, Relation};
+use crate::gate::private_relation::person::PERSON;
 use crate::gate::private_relation::shared::Shared;
-use crate::gate::private_relation::sub_query::PERSON;
 use crate::gate::private_relation::{calls, person};
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::stack;

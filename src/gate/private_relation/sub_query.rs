@@ -10,14 +10,12 @@ use crate::gate::expression::{self, Checker};
 use crate::gate::private_relation::columns::{Facts, OneRow, Relation};
 use crate::gate::private_relation::from::From;
 use crate::gate::private_relation::links::Around;
+use crate::gate::private_relation::person::PERSON;
 use crate::gate::private_relation::shared::Shared;
 use crate::gate::private_relation::{calls, person, set_operation, windows};
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
-
-/// The name of the column that is added where a sub-query does not show its person.
-pub const PERSON: &str = "person of the row";
 
 /// Checks a sub-query in FROM.
 pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation> {

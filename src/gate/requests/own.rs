@@ -15,7 +15,7 @@ use crate::pg::fmgr::float8;
 use crate::pg::tree::{self, Ref};
 use crate::types::mechanism;
 
-const TAKEN: [(&str, Reads); 31] = [
+const TAKEN: [(&str, Reads); 32] = [
     ("dp_mean", Reads::Numbers),
     ("dp_mean_and_count", Reads::Numbers),
     ("dp_mean_estimate", Reads::Numbers),
@@ -43,6 +43,7 @@ const TAKEN: [(&str, Reads); 31] = [
     ("dp_median", Reads::Numbers),
     ("dp_covar_pop", Reads::Numbers),
     ("dp_corr", Reads::Numbers),
+    ("dp_corr_estimate", Reads::Numbers),
     ("dp_regr", Reads::Numbers),
     ("dp_linear_regression", Reads::Columns),
     ("dp_regr_slope", Reads::Numbers),

@@ -50,6 +50,29 @@ pub fn laplace_triple(scales: [f64; 3], t: f64) -> f64 {
     near + (far - near).max(0.0) / (less * (2.0 - less))
 }
 
+/// Of a sum of independent Laplace numbers of these scales, not all 0.
+///
+/// The characteristic function is a product of `1 / (1 + a^2 s^2)`, and a sum of these with weights that are products
+/// of `1 / (1 - (b / a)^2)` over the others. So that the sum keeps its digits, scales are moved at least 2% apart,
+/// outwards, and those below a thousandth of the largest count as that: both make the tail heavier.
+pub fn laplaces<const K: usize>(scales: [f64; K], t: f64) -> f64 {
+    let mut scales = scales.map(f64::abs);
+    scales.sort_by(f64::total_cmp);
+    let largest = scales[K - 1];
+    for i in 0..K {
+        let least = if i == 0 { 0.0 } else { 1.02 * scales[i - 1] };
+        scales[i] = scales[i].max(1e-3 * largest).max(least);
+    }
+    let term = |i: usize| {
+        let others = (0..K).filter(|j| *j != i);
+        let weight: f64 = others
+            .map(|j| 1.0 / (1.0 - (scales[j] / scales[i]).powi(2)))
+            .product();
+        weight * (-t / scales[i]).exp()
+    };
+    (0..K).map(term).sum::<f64>().clamp(0.0, 1.0)
+}
+
 /// Of normal noise.
 pub fn normal(sigma: f64, t: f64) -> f64 {
     (2.0 * normal_cdf(-t / sigma)).min(1.0)

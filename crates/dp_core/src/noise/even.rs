@@ -110,7 +110,7 @@ fn pair_mechanism(
     let registry = match aggregate {
         "dp_covar_pop" => &COVARIANCE,
         "dp_regr_slope" | "dp_regr_intercept" => &SLOPE,
-        "dp_corr" | "dp_regr" => &CORRELATION,
+        "dp_corr" | "dp_corr_estimate" | "dp_regr" => &CORRELATION,
         _ => return Ok(None),
     };
     registry.build(arguments).map(Some)

@@ -34,6 +34,7 @@ mod mutations;
 mod noise;
 mod normal;
 mod order;
+mod pair_ends;
 mod parsing;
 mod pathological;
 mod periods;

@@ -3,7 +3,7 @@
 //! The proof: docs/proofs/bivariate-correlation-gaussian.md.
 
 use crate::encoding::grid::{Bounds, PAIR_STEPS};
-use crate::mechanism::bivariate::sums::{Design, Pair, PairMechanism};
+use crate::mechanism::bivariate::sums::{Design, Law, Pair, PairMechanism};
 use crate::mechanism::definition::Entry;
 use crate::mechanism::gaussian;
 use crate::sampler::normal::RoundedNormal;
@@ -63,5 +63,6 @@ const SQUARE: f64 = 243.0;
 pub fn gaussian(bounds: [Bounds; 2], steps: u64, mu: f64) -> Pair<[RoundedNormal; 6], 6> {
     let sigma = SQUARE.sqrt() * (steps * steps) as f64 / mu;
     let noise = std::array::from_fn(|_| RoundedNormal::new(gaussian::no_less(sigma)));
-    Pair::new(bounds, steps, DESIGN, noise)
+    let law = Law::Normal(SQUARE.sqrt() / mu);
+    Pair::new(bounds, steps, DESIGN, noise).with_law(law)
 }

@@ -3,7 +3,7 @@
 //! The proof: docs/proofs/bivariate-correlation-laplace.md.
 
 use crate::encoding::grid::{Bounds, PAIR_STEPS};
-use crate::mechanism::bivariate::sums::{Design, Pair, PairMechanism};
+use crate::mechanism::bivariate::sums::{Design, Law, Pair, PairMechanism};
 use crate::mechanism::definition::{ADD_REMOVE, Entry, Info, PURE};
 use crate::privacy::cost::Loss;
 use crate::privacy::epsilon::Epsilon;
@@ -69,5 +69,6 @@ const SENSITIVITY: u64 = 8;
 /// covariance.
 pub fn laplace(bounds: [Bounds; 2], steps: u64, epsilon: Epsilon) -> Pair<DiscreteLaplace, 6> {
     let noise = DiscreteLaplace::new(SENSITIVITY * steps * steps, epsilon);
-    Pair::new(bounds, steps, DESIGN, noise)
+    let law = Law::Laplace(SENSITIVITY as f64 / epsilon.value());
+    Pair::new(bounds, steps, DESIGN, noise).with_law(law)
 }

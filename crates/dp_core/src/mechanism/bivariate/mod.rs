@@ -30,5 +30,6 @@ pub mod correlation_gaussian;
 pub mod correlation_laplace;
 pub mod covariance_gaussian;
 pub mod covariance_laplace;
+pub mod ends;
 pub mod slope_laplace;
 pub mod sums;

@@ -8,13 +8,16 @@ use crate::sampler::discrete_laplace::DiscreteLaplace;
 use crate::sampler::normal::RoundedNormal;
 
 /// A mechanism that sees the number of rows of two columns, and the sums of their steps and of the products.
-pub trait OfPairs: Mechanism<PairMoments, Answer = PairAnswer> {
+pub trait OfPairs: Mechanism<PairMoments> {
     /// How a row becomes grid steps.
     fn pair_grid(&self) -> PairGrid;
+
+    /// What is public of its noise, where it tells both spreads.
+    fn seen(&self) -> Option<Seen>;
 }
 
-/// Any of them.
-pub type PairMechanism = dyn OfPairs;
+/// Any that answers with numbers alone.
+pub type PairMechanism = dyn OfPairs<Answer = PairAnswer>;
 
 /// What a release hands back. Numbers in the units of the columns are infinite where they are too large for a float.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +34,10 @@ pub struct PairAnswer {
     pub line: Option<RegressionLine>,
     /// Of a mechanism that sees the spread of both.
     pub strength: Option<Strength>,
+    /// The noisy sums of [`PARTS`], counted in rows.
+    pub parts: [f64; PARTS],
+    /// The widths of the bounds of `y` and of `x`.
+    pub widths: [f64; 2],
 }
 
 /// The regression line of `y` on `x`.
@@ -55,6 +62,24 @@ pub struct Strength {
 
 /// What a row is seen by: `t00`, `t10`, `t01`, `t11`, `p`, `q`.
 pub const PARTS: usize = 6;
+
+/// The law of the noise on the released sums, the same on each, in units of `G^2`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Law {
+    /// Independent and normal, with this standard deviation.
+    Normal(f64),
+    /// Independent Laplace noise of this scale.
+    Laplace(f64),
+}
+
+/// What is public of a release of six sums: how many times each of them each part is, and their noise.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// See above.
+    pub back: [[f64; PARTS]; PARTS],
+    /// See above.
+    pub law: Law,
+}
 
 /// The sums that noise goes on.
 #[derive(Clone, Copy, Debug)]
@@ -130,6 +155,8 @@ pub struct Pair<N, const K: usize> {
     steps: u64,
     design: Design<K>,
     noise: N,
+    /// Of noise that is alike on all sums.
+    law: Option<Law>,
 }
 
 impl<N: Noise, const K: usize> Pair<N, K> {
@@ -140,6 +167,15 @@ impl<N: Noise, const K: usize> Pair<N, K> {
             steps,
             design,
             noise,
+            law: None,
+        }
+    }
+
+    /// With noise that is alike on all sums.
+    pub(crate) fn with_law(self, law: Law) -> Self {
+        Self {
+            law: Some(law),
+            ..self
         }
     }
 
@@ -168,10 +204,11 @@ impl<N: Noise, const K: usize> Pair<N, K> {
             .back
             .each_ref()
             .map(|times| combined(times, &noisy));
+        let in_rows = self.design.whole as f64 * (self.steps as f64).powi(2);
+        let seen = parts.map(|part| part as f64 / in_rows);
         let [corners @ .., p, q] = parts;
         let whole = corners.into_iter().fold(0, i128::saturating_add);
-        let steps = self.steps as f64;
-        let count = whole as f64 / (self.design.whole as f64 * steps * steps);
+        let count = whole as f64 / in_rows;
         let (corners, inner) = if whole > 0 {
             let corners: [f64; 4] = corners.map(|sum| sum.max(0) as f64);
             // Not 0: one of them is above 0.
@@ -224,6 +261,8 @@ impl<N: Noise, const K: usize> Pair<N, K> {
             count,
             line,
             strength,
+            parts: seen,
+            widths: [y.width(), x.width()],
         }
     }
 }
@@ -245,5 +284,18 @@ impl<N: Noise, const K: usize> OfPairs for Pair<N, K> {
     fn pair_grid(&self) -> PairGrid {
         let [y, x] = &self.bounds;
         PairGrid::new(y, x)
+    }
+
+    fn seen(&self) -> Option<Seen> {
+        let whole = self.design.whole as f64;
+        let tells_both = self.design.tells(4) && self.design.tells(5);
+        let law = self.law.filter(|_| tells_both)?;
+        let mut back = [[0.0; PARTS]; PARTS];
+        for (back, times) in back.iter_mut().zip(&self.design.back) {
+            for (back, times) in back.iter_mut().zip(times) {
+                *back = *times as f64 / whole;
+            }
+        }
+        Some(Seen { back, law })
     }
 }
