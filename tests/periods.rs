@@ -8,6 +8,8 @@ use dp_mean_tests::{
 };
 use postgres::Client;
 
+use crate::upkeep::logged;
+
 /// Visits of 50 patients, two of each in each month of 2025 from January to June, at two sites; and rows of no period.
 /// An answer of epsilon 20 is exact in all cases that matter.
 const VISITS: &str = "
@@ -323,6 +325,60 @@ fn each_period_has_the_whole_limit() {
     let full = refused(&mut analyst, &ask("2025-03-01", "2025-04-01"));
     assert!(full.message.contains("of role"), "{full:?}");
     assert_eq!(full.code, "53400");
+}
+
+/// The server's log says of each period once that most of its limit is spent, and that all is: of all together, and of
+/// a role.
+#[test]
+fn the_log_has_a_line_once_most_of_a_period_is_spent_and_once_all_is() {
+    let (database, _client) = session(Build::Release);
+    let role = Role::new(&database);
+    let name = role.name();
+    let mut owner = by(&database, "day", "1 month", &role);
+    let limit = |epsilon: u32| format!("SELECT dp_set_budget('patients', {epsilon}, 0, '{name}')");
+    run(&mut owner, &limit(50));
+    let mut analyst = role.connect();
+    let of_role = |month: u32, spent: &str| {
+        format!(
+            "the period from 2025-{month:02}-01 of role \"{name}\" in budget \"patients\" of database \"{}\" \
+             has spent {spent} of its limit",
+            database.name()
+        )
+    };
+    let of_all = |month, spent| of_role(month, spent).replace(&format!("role \"{name}\" in "), "");
+    let mut expected: Vec<String> = Vec::new();
+    for (epsilon, first, last, passed) in [
+        (50, 2, 3, vec![]),
+        (50, 2, 2, vec![of_role(2, "80%")]),
+        (50, 3, 4, vec![of_role(3, "80%")]),
+        // A higher limit has its own marks; that of all together is 100.
+        (1000, 2, 2, vec![]),
+        (1000, 2, 3, vec![of_all(2, "80%")]),
+        (1000, 2, 4, vec![of_all(2, "all"), of_all(3, "80%")]),
+        // Both marks at once.
+        (60, 4, 4, vec![of_role(4, "80%"), of_role(4, "all")]),
+    ] {
+        run(&mut owner, &limit(epsilon));
+        let next = last + 1;
+        let sql = format!(
+            "SELECT count(*) FROM visit WHERE day >= '2025-{first:02}-01' AND day < '2025-{next:02}-01'"
+        );
+        run(&mut analyst, &sql);
+        expected.extend(passed);
+        let lines = logged(&mut owner, &database, "has spent");
+        assert_eq!(lines.len(), expected.len(), "{sql}: {lines:#?}");
+        for (line, words) in lines.iter().zip(&expected) {
+            assert!(
+                line.contains(&format!("LOG:  dp_mean: {words}")),
+                "{sql}: {line} instead of {words}"
+            );
+        }
+    }
+    // A question that is refused passes nothing.
+    let february = "SELECT count(*) FROM visit WHERE day >= '2025-02-01' AND day < '2025-03-01'";
+    assert_eq!(refused(&mut analyst, february).code, "53400");
+    let lines = logged(&mut owner, &database, "has spent");
+    assert_eq!(lines.len(), expected.len(), "{lines:#?}");
 }
 
 #[test]

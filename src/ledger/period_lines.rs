@@ -12,6 +12,7 @@ use crate::ledger::defence::Defence;
 use crate::ledger::division::{self, Charged, Division};
 use crate::ledger::errors::{self, Refusal};
 use crate::ledger::fields;
+use crate::ledger::marks::Mark;
 use crate::ledger::pages::{self, Change, Extending, Locked, RowPlace, Tuple};
 use crate::ledger::rows::Value;
 use crate::ledger::tables::{DIVISION, Lock, PERIOD_SPENT, Table};
@@ -219,6 +220,13 @@ pub struct Places {
     lines: Vec<(RowPlace, LineKey)>,
 }
 
+impl Places {
+    /// How many lines the charge has.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+}
+
 /// The lines of a charge: of all together, and of the role, of each period.
 fn keys(budget: i64, role: Oid, charged: &Charged) -> Vec<LineKey> {
     let days = charged.first_days();
@@ -416,13 +424,15 @@ impl<'a> Lines<'a> {
     }
 
     /// Adds a charge to the lines of one account, of all together or of the role, if it fits into each of them beside
-    /// what was spent of the budget itself; else the period that has no room, by its first day.
+    /// what was spent of the budget itself; else the period that has no room, by its first day. `passed` hears of each
+    /// mark of the limit that a period passes.
     pub fn add(
         &mut self,
         places: &Places,
         is_of_role: bool,
         [beside, amount]: [&Spent; 2],
         promise: Option<&Promise>,
+        mut passed: impl FnMut(i32, Mark),
     ) -> Result<(), i32> {
         let role = if is_of_role { places.role } else { 0 };
         for (_, key) in places.lines.iter().filter(|(_, key)| key.role == role) {
@@ -432,6 +442,9 @@ impl<'a> Lines<'a> {
             if promise.is_some_and(|promise| !promise.limit.allows(&all)) {
                 return Err(key.first_day);
             }
+            let before = line.spent.plus(beside);
+            let marks = Mark::passed(promise, &before, &all);
+            marks.for_each(|mark| passed(key.first_day, mark));
             *line = sum;
             if !is_of_role {
                 let mut divisions = self.divisions.iter_mut();

@@ -65,7 +65,7 @@ fn charge(tables: &Tables, charged: &Charged) -> Vec<(Oid, u32)> {
     let locked = lock_order::noted();
     for is_of_role in [false, true] {
         let nothing = Spent::default();
-        let added = lines.add(&places, is_of_role, [&nothing, &amount], None);
+        let added = lines.add(&places, is_of_role, [&nothing, &amount], None, |_, _| ());
         added.expect("nothing limits it");
     }
     lines.finish();
