@@ -8,7 +8,7 @@ use dp_mean_tests::{
 };
 use postgres::Client;
 
-use crate::upkeep::logged;
+use crate::upkeep::{findings, logged};
 
 /// Visits of 50 patients, two of each in each month of 2025 from January to June, at two sites; and rows of no period.
 /// An answer of epsilon 20 is exact in all cases that matter.
@@ -771,12 +771,10 @@ fn lines_that_are_lost_are_noticed() {
     }
 }
 
-/// What periods paid is looked after with the rest of the ledger, and its rows go as others do.
-#[test]
-fn the_lines_of_periods_are_checked() {
-    let (database, mut client) = session(Build::Release);
-    let role = Role::new(&database);
-    let mut owner = by(&database, "day", "1 month", &role);
+/// A budget with two charges of a role, each of January and February 2025.
+fn charged_twice(database: &Database) -> Role<'_> {
+    let role = Role::new(database);
+    by(database, "day", "1 month", &role);
     let mut analyst = role.connect();
     for _ in 0..2 {
         run(
@@ -784,33 +782,190 @@ fn the_lines_of_periods_are_checked() {
             "SELECT count(*) FROM visit WHERE day < '2025-03-01'",
         );
     }
-    let found =
-        "SELECT coalesce(string_agg(finding || ' ' || budget, ', '), '') FROM dp_ledger_check()";
-    assert_eq!(value::<String>(&mut owner, found), "");
+    role
+}
+
+/// That `dp_ledger_check` has one finding for each damage, with these words, or several where `is_only` is false; and
+/// none once it is rolled back.
+fn finds(client: &mut Client, damage: &str, expected: &str, is_only: bool) {
+    run(
+        client,
+        &format!("BEGIN; SET LOCAL session_replication_role = replica; {damage}"),
+    );
+    let found = findings(client);
+    assert!(
+        found.iter().any(|found| found.contains(expected)),
+        "{damage}: {found:#?}"
+    );
+    assert!(!is_only || found.len() == 1, "{damage}: {found:#?}");
+    run(client, "ROLLBACK");
+    assert_eq!(findings(client), Vec::<String>::new(), "{damage}");
+}
+
+/// What periods paid is looked after with the rest of the ledger, and its rows go as others do.
+#[test]
+fn the_lines_of_periods_are_checked() {
+    let (database, mut client) = session(Build::Testing);
+    let _role = charged_twice(&database);
+    assert_eq!(findings(&mut client), Vec::<String>::new());
     let sql =
         "SELECT string_agg(periods || ' ' || first_day, ', ') FROM dp_ledger_archive('infinity')";
     assert_eq!(
-        value::<String>(&mut owner, sql),
+        value::<String>(&mut client, sql),
         "2 2025-01-01, 2 2025-01-01"
     );
-    assert_eq!(value::<String>(&mut owner, found), "");
+    assert_eq!(findings(&mut client), Vec::<String>::new());
     // A budget that is cut has no end of its own.
     let ends = "SELECT count(ends_on) FROM dp_budgets";
-    assert_eq!(value::<i64>(&mut owner, ends), 0);
+    assert_eq!(value::<i64>(&mut client, ends), 0);
     for damage in [
         "DELETE FROM dp_mean.period_spent WHERE role::oid <> 0 AND first_day = '2025-01-01'",
+        "DELETE FROM dp_mean.period_spent WHERE first_day = '2025-01-01'",
         "INSERT INTO dp_mean.period_spent SELECT * FROM dp_mean.period_spent",
+        "INSERT INTO dp_mean.budget_period SELECT * FROM dp_mean.budget_period",
         "DELETE FROM dp_mean.budget_period",
     ] {
-        run(
-            &mut client,
-            &format!("BEGIN; SET LOCAL session_replication_role = replica; {damage}"),
-        );
-        assert_eq!(
-            value::<String>(&mut client, found),
-            "periods patients",
-            "{damage}"
-        );
-        run(&mut client, "ROLLBACK");
+        let expected = "periods patients -: the lines of its periods are not all there, once each";
+        finds(&mut client, damage, expected, true);
     }
+}
+
+#[test]
+fn lines_that_begin_no_period_are_found() {
+    let (database, mut client) = session(Build::Testing);
+    let _role = charged_twice(&database);
+    for (day, is_first) in [
+        ("2025-01-02", false),
+        ("2025-02-28", false),
+        // A month, but none of the budget's.
+        ("2024-12-01", false),
+        ("infinity", false),
+        ("-infinity", false),
+        ("2025-07-01", true),
+    ] {
+        let damage = format!(
+            "UPDATE dp_mean.period_spent SET first_day = '{day}' WHERE first_day = '2025-01-01'"
+        );
+        if is_first {
+            run(
+                &mut client,
+                &format!("BEGIN; SET LOCAL session_replication_role = replica; {damage}"),
+            );
+            assert_eq!(findings(&mut client), Vec::<String>::new(), "{day}");
+            run(&mut client, "ROLLBACK");
+            continue;
+        }
+        let expected = format!(
+            "periods patients -: 2 lines begin none of its periods, every 1 month since 2025-01-01, such as that from {day}"
+        );
+        finds(&mut client, &damage, &expected, true);
+    }
+    for change in [
+        "months = -1",
+        "days = 1",
+        "months = 0",
+        "since = 'infinity'",
+    ] {
+        finds(
+            &mut client,
+            &format!("UPDATE dp_mean.budget_period SET {change}"),
+            "periods patients -: its row of dp_mean.budget_period is none that cuts it",
+            true,
+        );
+    }
+}
+
+#[test]
+fn roles_that_have_spent_more_of_a_period_than_all_together_are_found() {
+    let (database, mut client) = session(Build::Testing);
+    let _role = charged_twice(&database);
+    for more in ["epsilon", "rho", "delta", "charges"] {
+        let damage = format!(
+            "UPDATE dp_mean.period_spent SET {more} = {more} + 1 \
+             WHERE role::oid <> 0 AND first_day = '2025-02-01'"
+        );
+        let expected = "periods patients -: in the period from 2025-02-01, the lines of roles: ";
+        finds(&mut client, &damage, expected, true);
+    }
+    let damage = "INSERT INTO dp_mean.period_spent SELECT budget, epsilon, rho, delta, charges, 10, first_day \
+                  FROM dp_mean.period_spent WHERE role::oid = 0";
+    let expected = "periods patients -: in the period from 2025-01-01, the lines of roles: 4 charges, epsilon 80,";
+    finds(&mut client, damage, expected, true);
+}
+
+#[test]
+fn numbers_that_cannot_be_are_found() {
+    let (database, mut client) = session(Build::Testing);
+    let role = charged_twice(&database);
+    run(
+        &mut client,
+        "CREATE TABLE old AS SELECT * FROM dp_ledger_archive('infinity')",
+    );
+    run(
+        &mut client,
+        &format!("SELECT dp_set_budget('patients', 60, 0, '{}')", role.name()),
+    );
+    run(
+        &mut role.connect(),
+        "SELECT count(*) FROM visit WHERE day < '2025-03-01'",
+    );
+    for (table, columns) in [
+        ("period_spent", "epsilon rho delta charges"),
+        ("budget_period", "charges"),
+        ("charge", "epsilon rho delta periods"),
+        ("archived", "number epsilon rho delta charges rows"),
+        ("history", "number epsilon rho delta"),
+        ("budget_limit", "number epsilon_units rho_units delta_units"),
+    ] {
+        for column in columns.split(' ') {
+            let damage = format!("UPDATE dp_mean.{table} SET {column} = -1");
+            let expected = format!("dp_mean.{table} has ");
+            finds(&mut client, &damage, &expected, false);
+        }
+    }
+    for change in [
+        "epsilon = 'NaN'",
+        "epsilon = 'infinity'",
+        "epsilon = 4097",
+        "epsilon = 0",
+        "epsilon = -1",
+        "delta = 'NaN'",
+        "delta = 'infinity'",
+        "delta = 1",
+        "delta = -1",
+        "failures = 'NaN'",
+        "failures = 2",
+        "epsilon_units = epsilon_units + 1",
+        "delta_units = 1",
+        "rho_units = 1",
+    ] {
+        for (of, who) in [("role::oid = 0", "-"), ("role::oid <> 0", role.name())] {
+            finds(
+                &mut client,
+                &format!("UPDATE dp_mean.budget_limit SET {change} WHERE {of}"),
+                &format!(
+                    "number patients {who}: dp_mean.budget_limit has 1 rows with a number that no call writes"
+                ),
+                true,
+            );
+        }
+    }
+    // More than any limit ever was: that of all together is 100.
+    for epsilon in ["(101 * 2::numeric ^ 50)::bigint", "9223372036854775807"] {
+        finds(
+            &mut client,
+            &format!("UPDATE dp_mean.period_spent SET epsilon = {epsilon}, rho = 1"),
+            "number patients -: 2 periods have spent more than any limit of the budget allowed, such as that from 2025-01-01",
+            true,
+        );
+    }
+    finds(
+        &mut client,
+        "UPDATE dp_mean.period_spent SET delta = 1 WHERE first_day = '2025-02-01'",
+        "number patients -: 1 periods have spent more than any limit of the budget allowed, such as that from 2025-02-01",
+        true,
+    );
+    // A limit that was higher once has let it through.
+    run(&mut client, "SELECT dp_set_budget('patients', 10, 0)");
+    assert_eq!(findings(&mut client), Vec::<String>::new());
 }

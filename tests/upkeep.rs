@@ -18,7 +18,7 @@ fn with_budget(build: Build, epsilon: f64) -> (Database, Client) {
 }
 
 /// What is wrong with the ledger, as `finding budget`.
-fn findings(client: &mut Client) -> Vec<String> {
+pub fn findings(client: &mut Client) -> Vec<String> {
     let sql = "SELECT finding || ' ' || coalesce(budget, '-') || ' ' || coalesce(role::text, '-') || ': ' || detail \
                FROM dp_ledger_check() ORDER BY 1";
     rows(client, sql).iter().map(|row| row.get(0)).collect()

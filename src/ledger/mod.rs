@@ -15,6 +15,7 @@ mod deployment;
 pub mod division;
 mod errors;
 mod fields;
+mod finding;
 pub mod flush;
 mod functions;
 mod history;
@@ -23,8 +24,10 @@ mod known;
 #[cfg(feature = "pg_test")]
 mod lock_order;
 mod marks;
+mod number_check;
 mod page_check;
 pub mod pages;
+mod period_check;
 mod period_lines;
 pub mod periods;
 mod replication;

@@ -1,7 +1,7 @@
 //! The lines of a budget that is cut into periods: what was spent of each period, by one role or by all together. They
 //! are made at the first charge of a period, changed in place, and locked behind those of the budget itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::Oid;
@@ -53,7 +53,7 @@ impl Line {
     }
 
     /// From the data of its row, which has no NULLs and no padding; `None` for another length.
-    fn read(bytes: &[u8]) -> Option<Self> {
+    pub fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
         let number = |i| fields::long(bytes, i);
         Some(Self {
@@ -104,7 +104,7 @@ impl Line {
     }
 
     /// Whether no number of another line is above this one's.
-    fn covers(&self, other: &Self) -> bool {
+    pub fn covers(&self, other: &Self) -> bool {
         balance::covers((&self.spent, self.charges), (&other.spent, other.charges))
     }
 }
@@ -115,32 +115,6 @@ pub fn has_lines(table: &Table, budget: i64) -> bool {
         Line::read(row).is_some_and(|line| line.key.budget == budget)
     })
     .is_some()
-}
-
-/// The budgets whose lines of periods are not all there, once each, or that are not cut and have some.
-///
-/// # Errors
-/// The ledger is damaged or locked.
-pub fn not_whole() -> Result<BTreeSet<i64>, Refusal> {
-    let tables = Tables {
-        divisions: Table::open(&DIVISION, Lock::Read)?,
-        lines: Table::open(&PERIOD_SPENT, Lock::Read)?,
-    };
-    let mut budgets = BTreeSet::new();
-    pages::each(&tables.lines, |seen| {
-        budgets.extend(Line::read(seen.data).map(|line| line.key.budget));
-    });
-    pages::each(&tables.divisions, |seen| {
-        budgets.extend(Division::read(seen.data).map(|division| division.budget));
-    });
-    budgets.retain(|budget| {
-        let division = division::find(&tables.divisions, *budget);
-        let found = Found::look(&tables, *budget);
-        // Others charge while the lines are looked at.
-        let is_short = || found.is_short() && Found::look(&tables, *budget).is_short();
-        division.is_none_or(|division| division.is_twice) || found.is_twice || is_short()
-    });
-    Ok(budgets)
 }
 
 /// The two tables of a charge by period.

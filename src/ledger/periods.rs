@@ -106,7 +106,16 @@ pub fn divide(
 
 /// The words of a message for the period that has no room.
 pub fn named(first_day: i32) -> String {
-    format!("the period from {} of ", text_of(i64::from(first_day)))
+    format!("the period from {} of ", text_of_day(first_day))
+}
+
+/// A day, as PostgreSQL writes it.
+pub fn text_of_day(day: i32) -> String {
+    match day {
+        i32::MIN => "-infinity".to_owned(),
+        i32::MAX => "infinity".to_owned(),
+        day => text_of(i64::from(day)),
+    }
 }
 
 /// What was spent of a period, by all together or by a role.
