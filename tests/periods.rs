@@ -771,6 +771,127 @@ fn lines_that_are_lost_are_noticed() {
     }
 }
 
+/// A session that knows where its lines are, and how a budget is cut, hears of what others load, change and move.
+#[test]
+fn what_others_load_of_periods_is_seen_by_the_next_charge() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    let mut owner = by(&database, "day", "1 month", &role);
+    run(&mut owner, "SELECT dp_set_budget('patients', 4000, 0)");
+    let mut analyst = role.connect();
+    let ask = "SELECT count(*) FROM visit WHERE day >= '2025-02-01' AND day < '2025-04-01'";
+    let damages = [
+        "INSERT INTO dp_mean.period_spent SELECT * FROM dp_mean.period_spent WHERE role::oid = 0",
+        "INSERT INTO dp_mean.budget_period SELECT * FROM dp_mean.budget_period",
+        "DELETE FROM dp_mean.period_spent WHERE role::oid <> 0",
+        "UPDATE dp_mean.period_spent SET first_day = first_day + 1",
+        "UPDATE dp_mean.budget_period SET since = '2024-01-01'",
+        "DELETE FROM dp_mean.budget_period",
+    ];
+    run(&mut analyst, ask);
+    for damage in damages {
+        run(&mut analyst, ask);
+        for table in ["period_spent", "budget_period"] {
+            run(
+                &mut client,
+                &format!("CREATE TABLE kept_{table} AS SELECT * FROM dp_mean.{table}"),
+            );
+        }
+        run(&mut client, "SET session_replication_role = replica");
+        run(&mut client, damage);
+        assert_eq!(refused(&mut analyst, ask).code, "55000", "{damage}");
+        // As it was.
+        for table in ["period_spent", "budget_period"] {
+            run(
+                &mut client,
+                &format!(
+                    "DELETE FROM dp_mean.{table}; INSERT INTO dp_mean.{table} SELECT * FROM kept_{table}; \
+                     DROP TABLE kept_{table}"
+                ),
+            );
+        }
+        run(&mut client, "RESET session_replication_role");
+        run(&mut analyst, ask);
+        assert_eq!(findings(&mut client), Vec::<String>::new(), "{damage}");
+    }
+    // Tables that are put into other files have the same lines.
+    run(&mut client, "VACUUM FULL dp_mean.period_spent");
+    run(&mut analyst, ask);
+    run(&mut client, "VACUUM FULL dp_mean.budget_period");
+    run(&mut analyst, ask);
+    // Where a trigger does not fire whatever a session sets, every charge looks, and it is said.
+    for table in ["period_spent", "budget_period"] {
+        let off = format!("ALTER TABLE dp_mean.{table} ENABLE TRIGGER tell");
+        run(&mut client, &off);
+        run(&mut analyst, ask);
+        let found = findings(&mut client);
+        let expected = format!("table - -: trigger tell of dp_mean.{table} does not fire always");
+        assert!(
+            found.iter().any(|found| found.starts_with(&expected)),
+            "{found:#?}"
+        );
+        run(
+            &mut client,
+            &format!(
+                "SET session_replication_role = replica; \
+                 INSERT INTO dp_mean.{table} SELECT * FROM dp_mean.{table}"
+            ),
+        );
+        assert_eq!(refused(&mut analyst, ask).code, "55000", "{table}");
+        run(
+            &mut client,
+            &format!(
+                "DELETE FROM dp_mean.{table} a USING dp_mean.{table} b WHERE a.ctid > b.ctid AND a = b; \
+                 RESET session_replication_role; ALTER TABLE dp_mean.{table} ENABLE ALWAYS TRIGGER tell"
+            ),
+        );
+        run(&mut analyst, ask);
+    }
+    assert_eq!(findings(&mut client), Vec::<String>::new());
+}
+
+/// A session that has charged a budget which was not cut hears that it is, and of lines that a restore brings.
+#[test]
+fn a_session_hears_that_a_budget_was_cut() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    let mut owner = by(&database, "day", "1 month", &role);
+    run(
+        &mut role.connect(),
+        "SELECT count(*) FROM visit WHERE day < '2025-02-01'",
+    );
+    run(&mut owner, "SELECT dp_set_budget('others', 100, 0)");
+    let charge = "SELECT dp_charge('others', 1, 0)";
+    let load = "INSERT INTO dp_mean.period_spent SELECT (SELECT id FROM dp_mean.budget WHERE name = 'others'), \
+                epsilon, rho, delta, charges, role, first_day FROM dp_mean.period_spent";
+    run(&mut owner, charge);
+    run(&mut owner, charge);
+    run(&mut client, load);
+    assert_eq!(refused(&mut owner, charge).code, "55000");
+    run(
+        &mut client,
+        "SET session_replication_role = replica; \
+         DELETE FROM dp_mean.period_spent USING dp_mean.budget WHERE name = 'others' AND id = budget; \
+         RESET session_replication_role",
+    );
+    run(&mut owner, charge);
+    run(&mut owner, charge);
+    // Not by what is rolled back, in a session that is told of its own changes too.
+    let protect = "SELECT dp_protect('visit', 'patient', 'others', period => 'day', every => '1 month', \
+                   since => '2025-01-01')";
+    run(&mut owner, "BEGIN");
+    run(&mut owner, protect);
+    run(&mut owner, "ROLLBACK");
+    run(&mut owner, charge);
+    run(&mut client, protect);
+    let refusal = refused(&mut owner, charge);
+    assert_eq!(refusal.code, "55000");
+    assert!(
+        refusal.message.contains("a limit for each period"),
+        "{refusal:?}"
+    );
+}
+
 /// A budget with two charges of a role, each of January and February 2025.
 fn charged_twice(database: &Database) -> Role<'_> {
     let role = Role::new(database);

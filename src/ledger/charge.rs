@@ -6,10 +6,10 @@ use pgrx::pg_sys::Oid;
 use crate::ledger::balance::{Balance, BalanceKey};
 use crate::ledger::balances;
 use crate::ledger::budgets::{self, Budget, Name, Promise};
+use crate::ledger::changes;
 use crate::ledger::defence::Defence;
 use crate::ledger::division::Charged;
 use crate::ledger::errors::{self, Refusal};
-use crate::ledger::known;
 use crate::ledger::marks::Mark;
 use crate::ledger::pages::{self, Change, Locked, RowPlace, Tuple};
 use crate::ledger::period_lines::{self, Lines, Places};
@@ -334,7 +334,7 @@ fn spend(
         let of_periods = parts.iter().filter_map(|part| part.of_periods.as_ref());
         let mut lines = Lines::of(tables.as_ref(), of_periods)?;
         let Some(result) = try_at(&parts, spent, audit, &entries, &mut lines) else {
-            known::forget();
+            changes::forget();
             continue;
         };
         drop(lines);

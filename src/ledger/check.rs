@@ -9,6 +9,7 @@ use pgrx::pg_sys::Oid;
 use crate::ledger::archive::{self, Sums};
 use crate::ledger::balance::{Balance, BalanceKey};
 use crate::ledger::budgets;
+use crate::ledger::changes;
 use crate::ledger::errors::Refusal;
 use crate::ledger::finding::{Finding, Names, differ};
 use crate::ledger::number_check;
@@ -54,10 +55,14 @@ pub fn check() -> Result<Vec<Finding>, Refusal> {
         return Ok(found);
     }
     let spent = Table::open(&SPENT, Lock::Read)?;
-    if !spent.tells_of_changes() {
-        let detail =
-            "trigger tell of dp_mean.spent does not fire always: each charge looks at all lines";
-        found.push(Finding::of_table("table", detail.to_owned()));
+    for shape in changes::TELLING {
+        if !Table::open(shape, Lock::Read)?.tells_of_changes() {
+            let detail = format!(
+                "trigger tell of dp_mean.{} does not fire always: each charge looks at all lines",
+                shape.title()
+            );
+            found.push(Finding::of_table("table", detail));
+        }
     }
     let names = names()?;
     found.extend(

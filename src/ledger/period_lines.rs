@@ -1,19 +1,21 @@
 //! The lines of a budget that is cut into periods: what was spent of each period, by one role or by all together. They
 //! are made at the first charge of a period, changed in place, and locked behind those of the budget itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use dp_core::privacy::periods::Periods;
 use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::Oid;
 
 use crate::ledger::balance;
 use crate::ledger::budgets::Promise;
 use crate::ledger::defence::Defence;
-use crate::ledger::division::{self, Charged, Division};
+use crate::ledger::division::{self, Charged, Division, FoundDivision};
 use crate::ledger::errors::{self, Refusal};
 use crate::ledger::fields;
 use crate::ledger::marks::Mark;
 use crate::ledger::pages::{self, Change, Extending, Locked, RowPlace, Tuple};
+use crate::ledger::period_known::{self, Cut, Look};
 use crate::ledger::rows::Value;
 use crate::ledger::tables::{DIVISION, Lock, PERIOD_SPENT, Table};
 
@@ -33,6 +35,13 @@ pub struct LineKey {
     pub first_day: i32,
     /// 0 for all together.
     pub role: u32,
+}
+
+impl LineKey {
+    /// Beside its budget.
+    fn known(&self) -> period_known::Key {
+        (self.first_day, self.role)
+    }
 }
 
 /// What the row of `dp_mean.period_spent` holds.
@@ -130,26 +139,32 @@ impl Tables {
             lines: Table::open(&PERIOD_SPENT, Lock::Change)?,
         })
     }
+
+    fn both(&self) -> [&Table; 2] {
+        [&self.divisions, &self.lines]
+    }
 }
 
 /// What one look at all lines of a budget finds.
-pub struct Found {
-    /// The charges of its division, which are looked at first.
-    charges: i64,
+struct Found {
+    /// Its division, which is looked at first.
+    division: Option<FoundDivision>,
     lines: BTreeMap<LineKey, (RowPlace, Line)>,
     /// A line is there twice.
     is_twice: bool,
     uncommitted: bool,
+    look: Look,
 }
 
 impl Found {
-    pub fn look(tables: &Tables, budget: i64) -> Self {
-        let division = division::find(&tables.divisions, budget);
+    fn look(tables: &Tables, budget: i64) -> Self {
+        let look = Look::begin(tables.both());
         let mut found = Self {
-            charges: division.map_or(0, |found| found.division.charges),
+            division: division::find(&tables.divisions, budget),
             lines: BTreeMap::new(),
             is_twice: false,
             uncommitted: false,
+            look,
         };
         pages::each(&tables.lines, |seen| {
             let line = Line::read(seen.data).filter(|line| line.key.budget == budget);
@@ -176,13 +191,44 @@ impl Found {
             }
         }
         let mut all = self.lines.values().filter(|(_, line)| line.key.role == 0);
-        charges < self.charges || !all.all(|(_, line)| roles[&line.key.first_day].covers(line))
+        let counted = self.division.map_or(0, |found| found.division.charges);
+        charges < counted || !all.all(|(_, line)| roles[&line.key.first_day].covers(line))
     }
 
-    pub fn line(&self, key: LineKey) -> Line {
+    fn line(&self, key: LineKey) -> Line {
         self.lines
             .get(&key)
             .map_or(Line::new(key), |(_, line)| *line)
+    }
+
+    /// Whether each line is of one of these periods.
+    fn is_of(&self, periods: &Periods) -> bool {
+        let is_first = |key: &LineKey| {
+            let day = i64::from(key.first_day);
+            periods.first_day(periods.number_of(day)) == day
+        };
+        self.lines.keys().all(is_first)
+    }
+
+    /// Keeps where the lines are, if all are there, once each, and this transaction cannot take one back.
+    fn keep(self, budget: i64, periods: &Periods, keys: &[LineKey]) {
+        let is_right = |found: &FoundDivision| {
+            !found.is_twice && !found.uncommitted && found.division.periods() == Some(*periods)
+        };
+        let Some(division) = self.division.filter(is_right) else {
+            return;
+        };
+        if self.is_twice || self.uncommitted || self.is_short() || !self.is_of(periods) {
+            return;
+        }
+        let lines = self.lines.iter();
+        let lines: Vec<_> = lines
+            .map(|(key, (place, _))| (key.known(), *place))
+            .collect();
+        let charged: BTreeSet<_> = keys.iter().map(LineKey::known).collect();
+        let cut = Cut::Into(division.place, *periods);
+        let is_charged = |key| charged.contains(&key);
+        self.look.keep(budget, cut, &lines, is_charged);
     }
 }
 
@@ -202,7 +248,7 @@ impl Places {
 }
 
 /// The lines of a charge: of all together, and of the role, of each period.
-fn keys(budget: i64, role: Oid, charged: &Charged) -> Vec<LineKey> {
+pub fn keys(budget: i64, role: Oid, charged: &Charged) -> Vec<LineKey> {
     let days = charged.first_days();
     let keys = days.flat_map(|first_day| {
         [0, role.to_u32()].map(|role| LineKey {
@@ -214,23 +260,18 @@ fn keys(budget: i64, role: Oid, charged: &Charged) -> Vec<LineKey> {
     keys.collect()
 }
 
-/// The lines as they are, which are all there.
+/// A look at all lines of a budget, which are all there.
 ///
 /// # Errors
 /// The ledger does not know what was spent.
-pub fn looked_at(
+fn looked_at(
     tables: &Tables,
     name: &str,
     budget: i64,
     charged: &Charged,
 ) -> Result<Found, Refusal> {
     let found = Found::look(tables, budget);
-    let periods = charged.periods;
-    let is_first = |key: &LineKey| {
-        let day = i64::from(key.first_day);
-        periods.first_day(periods.number_of(day)) == day
-    };
-    if Defence::Lines.stands() && (found.is_twice || !found.lines.keys().all(is_first)) {
+    if Defence::Lines.stands() && (found.is_twice || !found.is_of(&charged.periods)) {
         return Err(errors::spent_unknown(name));
     }
     // Others charge while the lines are looked at.
@@ -241,6 +282,55 @@ pub fn looked_at(
         return Err(errors::spent_not_committed(name));
     }
     Ok(found)
+}
+
+/// Where the division of a budget is, and these lines of it, if all of that is known.
+fn known(tables: &Tables, budget: i64, keys: &[LineKey]) -> Option<(RowPlace, Vec<RowPlace>)> {
+    let keys = keys.iter().map(LineKey::known);
+    period_known::places(tables.both(), budget, keys)
+}
+
+/// These lines of a budget as they are, if they are where they are known to be.
+fn known_lines(tables: &Tables, budget: i64, keys: &[LineKey]) -> Option<BTreeMap<LineKey, Line>> {
+    let (_, places) = known(tables, budget, keys)?;
+    let mut places: Vec<_> = places.into_iter().zip(keys).collect();
+    places.sort_unstable_by_key(|(place, _)| place.block);
+    let mut lines = BTreeMap::new();
+    for of_page in places.chunk_by(|(a, _), (b, _)| a.block == b.block) {
+        let page = Locked::lock(&tables.lines, of_page[0].0);
+        for (place, key) in of_page {
+            let line = page.row(&tables.lines, *place).and_then(Line::read);
+            lines.insert(**key, line.filter(|line| line.key == **key)?);
+        }
+    }
+    Some(lines)
+}
+
+/// What these lines of a budget say now; nothing was spent of one that is not there. They are all there.
+///
+/// # Errors
+/// The ledger does not know what was spent.
+pub fn lines(
+    tables: &Tables,
+    name: &str,
+    budget: i64,
+    keys: &[LineKey],
+    charged: &Charged,
+) -> Result<BTreeMap<LineKey, Line>, Refusal> {
+    if let Some(lines) = known_lines(tables, budget, keys) {
+        return Ok(lines);
+    }
+    let found = looked_at(tables, name, budget, charged)?;
+    let lines = keys.iter().map(|key| (*key, found.line(*key))).collect();
+    found.keep(budget, &charged.periods, keys);
+    Ok(lines)
+}
+
+/// What a line says now.
+pub fn line(tables: &Tables, key: LineKey) -> Line {
+    let known = known_lines(tables, key.budget, &[key]);
+    let line = known.and_then(|lines| lines.get(&key).copied());
+    line.unwrap_or_else(|| Found::look(tables, key.budget).line(key))
 }
 
 /// Where the lines of a charge are; those that are not there are made.
@@ -254,28 +344,31 @@ pub fn places(
     role: Oid,
     charged: &Charged,
 ) -> Result<Places, Refusal> {
-    let mut found = looked_at(tables, name, budget, charged)?;
     let keys = keys(budget, role, charged);
+    let placed = |division: RowPlace, lines: Vec<RowPlace>| Places {
+        budget,
+        role: role.to_u32(),
+        division,
+        lines: lines.into_iter().zip(keys.iter().copied()).collect(),
+    };
+    if let Some((division, lines)) = known(tables, budget, &keys) {
+        return Ok(placed(division, lines));
+    }
+    let mut found = looked_at(tables, name, budget, charged)?;
     let is_missing = |key: &&LineKey| !found.lines.contains_key(key);
     let missing: Vec<LineKey> = keys.iter().filter(is_missing).copied().collect();
     if !missing.is_empty() {
         make(tables, budget, &missing);
         found = Found::look(tables, budget);
     }
-    let division = division::find(&tables.divisions, budget);
+    let division = found.division.map(|found| found.place);
     let division = division.ok_or_else(|| errors::periods_unknown(name))?;
-    let lines = keys.into_iter().map(|key| {
-        let (place, _) = found.lines.get(&key)?;
-        Some((*place, key))
-    });
+    let lines = keys.iter().map(|key| found.lines.get(key));
+    let lines = lines.map(|found| found.map(|(place, _)| *place));
     let lines = lines.collect::<Option<Vec<_>>>();
     let lines = lines.ok_or_else(errors::ledger_locked)?;
-    Ok(Places {
-        budget,
-        role: role.to_u32(),
-        division: division.place,
-        lines,
-    })
+    found.keep(budget, &charged.periods, &keys);
+    Ok(placed(division, lines))
 }
 
 /// Adds lines, those that nobody else has added meanwhile.
