@@ -106,6 +106,43 @@ SELECT '| ' || of_months || CASE of_months WHEN 1 THEN ' month' ELSE ' months' E
     round((percentile_cont(0.5) WITHIN GROUP (ORDER BY ms)
         / (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY ms) FROM measured WHERE of_months = 1))::numeric, 2) || ' |'
 FROM measured GROUP BY of_months ORDER BY of_months;
+
+-- The same beside lines of other months: as many charges as before, of one month.
+RESET ROLE;
+CREATE TABLE lines_ms (lines bigint, ms float8);
+GRANT SELECT, INSERT ON lines_ms TO :role;
+CREATE FUNCTION fill(lines int) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO dp_mean.period_spent
+    SELECT p.budget, 0, 0, 0, 0, p.role, (p.since + make_interval(months => i))::date
+    FROM (SELECT DISTINCT s.budget, s.role, d.since FROM dp_mean.period_spent s
+          JOIN dp_mean.budget_period d ON d.budget = s.budget JOIN dp_mean.budget b ON b.id = s.budget
+          WHERE b.name = 'small') p,
+        generate_series(1, 9000) i
+    WHERE (p.since + make_interval(months => i))::date NOT IN (SELECT first_day FROM dp_mean.period_spent)
+    ORDER BY i LIMIT lines - (SELECT count(*) FROM dp_mean.period_spent)
+$$;
+CREATE FUNCTION beside(lines bigint) RETURNS void LANGUAGE sql AS $$
+    SELECT charge_ms(1, 3);
+    INSERT INTO lines_ms SELECT lines, charge_ms(1, 40) FROM generate_series(1, 5)
+$$;
+SELECT count(*) AS lines FROM dp_mean.period_spent \gset
+SET ROLE :role;
+SELECT beside(:lines) \g /dev/null
+RESET ROLE;
+SELECT fill(1000) \g /dev/null
+SELECT count(*) AS lines FROM dp_mean.period_spent \gset
+SET ROLE :role;
+SELECT beside(:lines) \g /dev/null
+RESET ROLE;
+SELECT fill(10000) \g /dev/null
+SELECT count(*) AS lines FROM dp_mean.period_spent \gset
+SET ROLE :role;
+SELECT beside(:lines) \g /dev/null
+\echo
+\echo '| lines of periods | a question charged to one month, median, ms |'
+\echo '| --- | --- |'
+SELECT '| ' || lines, round(percentile_cont(0.5) WITHIN GROUP (ORDER BY ms)::numeric, 3) || ' |'
+FROM lines_ms GROUP BY lines ORDER BY lines;
 SELECT 1 / (count(*) FILTER (WHERE ratio <= 3))::int AS within_goal FROM (
     SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY ms) FILTER (WHERE of_months = 24)
         / percentile_cont(0.5) WITHIN GROUP (ORDER BY ms) FILTER (WHERE of_months = 1) AS ratio FROM measured) r \g /dev/null

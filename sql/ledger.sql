@@ -300,3 +300,13 @@ CREATE TRIGGER tell AFTER INSERT OR UPDATE OR DELETE ON dp_mean.spent
     FOR EACH ROW EXECUTE FUNCTION dp_mean.dp_ledger_tell();
 ALTER TABLE dp_mean.spent ENABLE ALWAYS TRIGGER tell;
 COMMENT ON TRIGGER tell ON dp_mean.spent IS 'Sessions know where lines are as long as none was loaded.';
+
+CREATE TRIGGER tell AFTER INSERT OR UPDATE OR DELETE ON dp_mean.budget_period
+    FOR EACH ROW EXECUTE FUNCTION dp_mean.dp_ledger_tell();
+ALTER TABLE dp_mean.budget_period ENABLE ALWAYS TRIGGER tell;
+COMMENT ON TRIGGER tell ON dp_mean.budget_period IS 'Sessions know how budgets are cut as long as no row was loaded.';
+
+CREATE TRIGGER tell AFTER INSERT OR UPDATE OR DELETE ON dp_mean.period_spent
+    FOR EACH ROW EXECUTE FUNCTION dp_mean.dp_ledger_tell();
+ALTER TABLE dp_mean.period_spent ENABLE ALWAYS TRIGGER tell;
+COMMENT ON TRIGGER tell ON dp_mean.period_spent IS 'As above.';

@@ -25,9 +25,11 @@ COMMENT ON FUNCTION dp_ledger_check() IS
     'page, a page that is damaged, in which case nothing else is looked at; table, a table that is not as CREATE '
     'EXTENSION made it; index, an index that misses rows; orphan, rows of a budget that is not there; limit, a budget '
     'without one; line, a line that is missing or that no charge has written; twins, several lines of one role; sum, '
-    'lines of roles that do not come to that of all together; periods, lines of periods that are not all there once; '
-    'history, charges that do not come to a line, those that '
-    'dp_ledger_archive took out among them. It changes nothing, and charges go on meanwhile. '
+    'lines of roles that do not come to that of all together; periods, lines of periods that are not all there once, '
+    'that begin no period of the budget, or whose roles have spent more than all together; number, a number that no '
+    'call writes, as one below 0, NaN, a limit above 4096, or more spent of a period than any limit allowed; history, '
+    'charges that do not come to a line, those that dp_ledger_archive took out among them. It changes nothing, and '
+    'charges go on meanwhile. '
     'Superusers may call it, and who is granted EXECUTE. A locked ledger is 55P03 after 5 seconds.';
 REVOKE EXECUTE ON FUNCTION dp_ledger_check() FROM PUBLIC;
 

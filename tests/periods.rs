@@ -8,6 +8,8 @@ use dp_mean_tests::{
 };
 use postgres::Client;
 
+use crate::upkeep::{findings, logged};
+
 /// Visits of 50 patients, two of each in each month of 2025 from January to June, at two sites; and rows of no period.
 /// An answer of epsilon 20 is exact in all cases that matter.
 const VISITS: &str = "
@@ -323,6 +325,60 @@ fn each_period_has_the_whole_limit() {
     let full = refused(&mut analyst, &ask("2025-03-01", "2025-04-01"));
     assert!(full.message.contains("of role"), "{full:?}");
     assert_eq!(full.code, "53400");
+}
+
+/// The server's log says of each period once that most of its limit is spent, and that all is: of all together, and of
+/// a role.
+#[test]
+fn the_log_has_a_line_once_most_of_a_period_is_spent_and_once_all_is() {
+    let (database, _client) = session(Build::Release);
+    let role = Role::new(&database);
+    let name = role.name();
+    let mut owner = by(&database, "day", "1 month", &role);
+    let limit = |epsilon: u32| format!("SELECT dp_set_budget('patients', {epsilon}, 0, '{name}')");
+    run(&mut owner, &limit(50));
+    let mut analyst = role.connect();
+    let of_role = |month: u32, spent: &str| {
+        format!(
+            "the period from 2025-{month:02}-01 of role \"{name}\" in budget \"patients\" of database \"{}\" \
+             has spent {spent} of its limit",
+            database.name()
+        )
+    };
+    let of_all = |month, spent| of_role(month, spent).replace(&format!("role \"{name}\" in "), "");
+    let mut expected: Vec<String> = Vec::new();
+    for (epsilon, first, last, passed) in [
+        (50, 2, 3, vec![]),
+        (50, 2, 2, vec![of_role(2, "80%")]),
+        (50, 3, 4, vec![of_role(3, "80%")]),
+        // A higher limit has its own marks; that of all together is 100.
+        (1000, 2, 2, vec![]),
+        (1000, 2, 3, vec![of_all(2, "80%")]),
+        (1000, 2, 4, vec![of_all(2, "all"), of_all(3, "80%")]),
+        // Both marks at once.
+        (60, 4, 4, vec![of_role(4, "80%"), of_role(4, "all")]),
+    ] {
+        run(&mut owner, &limit(epsilon));
+        let next = last + 1;
+        let sql = format!(
+            "SELECT count(*) FROM visit WHERE day >= '2025-{first:02}-01' AND day < '2025-{next:02}-01'"
+        );
+        run(&mut analyst, &sql);
+        expected.extend(passed);
+        let lines = logged(&mut owner, &database, "has spent");
+        assert_eq!(lines.len(), expected.len(), "{sql}: {lines:#?}");
+        for (line, words) in lines.iter().zip(&expected) {
+            assert!(
+                line.contains(&format!("LOG:  dp_mean: {words}")),
+                "{sql}: {line} instead of {words}"
+            );
+        }
+    }
+    // A question that is refused passes nothing.
+    let february = "SELECT count(*) FROM visit WHERE day >= '2025-02-01' AND day < '2025-03-01'";
+    assert_eq!(refused(&mut analyst, february).code, "53400");
+    let lines = logged(&mut owner, &database, "has spent");
+    assert_eq!(lines.len(), expected.len(), "{lines:#?}");
 }
 
 #[test]
@@ -715,12 +771,131 @@ fn lines_that_are_lost_are_noticed() {
     }
 }
 
-/// What periods paid is looked after with the rest of the ledger, and its rows go as others do.
+/// A session that knows where its lines are, and how a budget is cut, hears of what others load, change and move.
 #[test]
-fn the_lines_of_periods_are_checked() {
+fn what_others_load_of_periods_is_seen_by_the_next_charge() {
     let (database, mut client) = session(Build::Release);
     let role = Role::new(&database);
     let mut owner = by(&database, "day", "1 month", &role);
+    run(&mut owner, "SELECT dp_set_budget('patients', 4000, 0)");
+    let mut analyst = role.connect();
+    let ask = "SELECT count(*) FROM visit WHERE day >= '2025-02-01' AND day < '2025-04-01'";
+    let damages = [
+        "INSERT INTO dp_mean.period_spent SELECT * FROM dp_mean.period_spent WHERE role::oid = 0",
+        "INSERT INTO dp_mean.budget_period SELECT * FROM dp_mean.budget_period",
+        "DELETE FROM dp_mean.period_spent WHERE role::oid <> 0",
+        "UPDATE dp_mean.period_spent SET first_day = first_day + 1",
+        "UPDATE dp_mean.budget_period SET since = '2024-01-01'",
+        "DELETE FROM dp_mean.budget_period",
+    ];
+    run(&mut analyst, ask);
+    for damage in damages {
+        run(&mut analyst, ask);
+        for table in ["period_spent", "budget_period"] {
+            run(
+                &mut client,
+                &format!("CREATE TABLE kept_{table} AS SELECT * FROM dp_mean.{table}"),
+            );
+        }
+        run(&mut client, "SET session_replication_role = replica");
+        run(&mut client, damage);
+        assert_eq!(refused(&mut analyst, ask).code, "55000", "{damage}");
+        // As it was.
+        for table in ["period_spent", "budget_period"] {
+            run(
+                &mut client,
+                &format!(
+                    "DELETE FROM dp_mean.{table}; INSERT INTO dp_mean.{table} SELECT * FROM kept_{table}; \
+                     DROP TABLE kept_{table}"
+                ),
+            );
+        }
+        run(&mut client, "RESET session_replication_role");
+        run(&mut analyst, ask);
+        assert_eq!(findings(&mut client), Vec::<String>::new(), "{damage}");
+    }
+    // Tables that are put into other files have the same lines.
+    run(&mut client, "VACUUM FULL dp_mean.period_spent");
+    run(&mut analyst, ask);
+    run(&mut client, "VACUUM FULL dp_mean.budget_period");
+    run(&mut analyst, ask);
+    // Where a trigger does not fire whatever a session sets, every charge looks, and it is said.
+    for table in ["period_spent", "budget_period"] {
+        let off = format!("ALTER TABLE dp_mean.{table} ENABLE TRIGGER tell");
+        run(&mut client, &off);
+        run(&mut analyst, ask);
+        let found = findings(&mut client);
+        let expected = format!("table - -: trigger tell of dp_mean.{table} does not fire always");
+        assert!(
+            found.iter().any(|found| found.starts_with(&expected)),
+            "{found:#?}"
+        );
+        run(
+            &mut client,
+            &format!(
+                "SET session_replication_role = replica; \
+                 INSERT INTO dp_mean.{table} SELECT * FROM dp_mean.{table}"
+            ),
+        );
+        assert_eq!(refused(&mut analyst, ask).code, "55000", "{table}");
+        run(
+            &mut client,
+            &format!(
+                "DELETE FROM dp_mean.{table} a USING dp_mean.{table} b WHERE a.ctid > b.ctid AND a = b; \
+                 RESET session_replication_role; ALTER TABLE dp_mean.{table} ENABLE ALWAYS TRIGGER tell"
+            ),
+        );
+        run(&mut analyst, ask);
+    }
+    assert_eq!(findings(&mut client), Vec::<String>::new());
+}
+
+/// A session that has charged a budget which was not cut hears that it is, and of lines that a restore brings.
+#[test]
+fn a_session_hears_that_a_budget_was_cut() {
+    let (database, mut client) = session(Build::Release);
+    let role = Role::new(&database);
+    let mut owner = by(&database, "day", "1 month", &role);
+    run(
+        &mut role.connect(),
+        "SELECT count(*) FROM visit WHERE day < '2025-02-01'",
+    );
+    run(&mut owner, "SELECT dp_set_budget('others', 100, 0)");
+    let charge = "SELECT dp_charge('others', 1, 0)";
+    let load = "INSERT INTO dp_mean.period_spent SELECT (SELECT id FROM dp_mean.budget WHERE name = 'others'), \
+                epsilon, rho, delta, charges, role, first_day FROM dp_mean.period_spent";
+    run(&mut owner, charge);
+    run(&mut owner, charge);
+    run(&mut client, load);
+    assert_eq!(refused(&mut owner, charge).code, "55000");
+    run(
+        &mut client,
+        "SET session_replication_role = replica; \
+         DELETE FROM dp_mean.period_spent USING dp_mean.budget WHERE name = 'others' AND id = budget; \
+         RESET session_replication_role",
+    );
+    run(&mut owner, charge);
+    run(&mut owner, charge);
+    // Not by what is rolled back, in a session that is told of its own changes too.
+    let protect = "SELECT dp_protect('visit', 'patient', 'others', period => 'day', every => '1 month', \
+                   since => '2025-01-01')";
+    run(&mut owner, "BEGIN");
+    run(&mut owner, protect);
+    run(&mut owner, "ROLLBACK");
+    run(&mut owner, charge);
+    run(&mut client, protect);
+    let refusal = refused(&mut owner, charge);
+    assert_eq!(refusal.code, "55000");
+    assert!(
+        refusal.message.contains("a limit for each period"),
+        "{refusal:?}"
+    );
+}
+
+/// A budget with two charges of a role, each of January and February 2025.
+fn charged_twice(database: &Database) -> Role<'_> {
+    let role = Role::new(database);
+    by(database, "day", "1 month", &role);
     let mut analyst = role.connect();
     for _ in 0..2 {
         run(
@@ -728,33 +903,190 @@ fn the_lines_of_periods_are_checked() {
             "SELECT count(*) FROM visit WHERE day < '2025-03-01'",
         );
     }
-    let found =
-        "SELECT coalesce(string_agg(finding || ' ' || budget, ', '), '') FROM dp_ledger_check()";
-    assert_eq!(value::<String>(&mut owner, found), "");
+    role
+}
+
+/// That `dp_ledger_check` has one finding for each damage, with these words, or several where `is_only` is false; and
+/// none once it is rolled back.
+fn finds(client: &mut Client, damage: &str, expected: &str, is_only: bool) {
+    run(
+        client,
+        &format!("BEGIN; SET LOCAL session_replication_role = replica; {damage}"),
+    );
+    let found = findings(client);
+    assert!(
+        found.iter().any(|found| found.contains(expected)),
+        "{damage}: {found:#?}"
+    );
+    assert!(!is_only || found.len() == 1, "{damage}: {found:#?}");
+    run(client, "ROLLBACK");
+    assert_eq!(findings(client), Vec::<String>::new(), "{damage}");
+}
+
+/// What periods paid is looked after with the rest of the ledger, and its rows go as others do.
+#[test]
+fn the_lines_of_periods_are_checked() {
+    let (database, mut client) = session(Build::Testing);
+    let _role = charged_twice(&database);
+    assert_eq!(findings(&mut client), Vec::<String>::new());
     let sql =
         "SELECT string_agg(periods || ' ' || first_day, ', ') FROM dp_ledger_archive('infinity')";
     assert_eq!(
-        value::<String>(&mut owner, sql),
+        value::<String>(&mut client, sql),
         "2 2025-01-01, 2 2025-01-01"
     );
-    assert_eq!(value::<String>(&mut owner, found), "");
+    assert_eq!(findings(&mut client), Vec::<String>::new());
     // A budget that is cut has no end of its own.
     let ends = "SELECT count(ends_on) FROM dp_budgets";
-    assert_eq!(value::<i64>(&mut owner, ends), 0);
+    assert_eq!(value::<i64>(&mut client, ends), 0);
     for damage in [
         "DELETE FROM dp_mean.period_spent WHERE role::oid <> 0 AND first_day = '2025-01-01'",
+        "DELETE FROM dp_mean.period_spent WHERE first_day = '2025-01-01'",
         "INSERT INTO dp_mean.period_spent SELECT * FROM dp_mean.period_spent",
+        "INSERT INTO dp_mean.budget_period SELECT * FROM dp_mean.budget_period",
         "DELETE FROM dp_mean.budget_period",
     ] {
-        run(
-            &mut client,
-            &format!("BEGIN; SET LOCAL session_replication_role = replica; {damage}"),
-        );
-        assert_eq!(
-            value::<String>(&mut client, found),
-            "periods patients",
-            "{damage}"
-        );
-        run(&mut client, "ROLLBACK");
+        let expected = "periods patients -: the lines of its periods are not all there, once each";
+        finds(&mut client, damage, expected, true);
     }
+}
+
+#[test]
+fn lines_that_begin_no_period_are_found() {
+    let (database, mut client) = session(Build::Testing);
+    let _role = charged_twice(&database);
+    for (day, is_first) in [
+        ("2025-01-02", false),
+        ("2025-02-28", false),
+        // A month, but none of the budget's.
+        ("2024-12-01", false),
+        ("infinity", false),
+        ("-infinity", false),
+        ("2025-07-01", true),
+    ] {
+        let damage = format!(
+            "UPDATE dp_mean.period_spent SET first_day = '{day}' WHERE first_day = '2025-01-01'"
+        );
+        if is_first {
+            run(
+                &mut client,
+                &format!("BEGIN; SET LOCAL session_replication_role = replica; {damage}"),
+            );
+            assert_eq!(findings(&mut client), Vec::<String>::new(), "{day}");
+            run(&mut client, "ROLLBACK");
+            continue;
+        }
+        let expected = format!(
+            "periods patients -: 2 lines begin none of its periods, every 1 month since 2025-01-01, such as that from {day}"
+        );
+        finds(&mut client, &damage, &expected, true);
+    }
+    for change in [
+        "months = -1",
+        "days = 1",
+        "months = 0",
+        "since = 'infinity'",
+    ] {
+        finds(
+            &mut client,
+            &format!("UPDATE dp_mean.budget_period SET {change}"),
+            "periods patients -: its row of dp_mean.budget_period is none that cuts it",
+            true,
+        );
+    }
+}
+
+#[test]
+fn roles_that_have_spent_more_of_a_period_than_all_together_are_found() {
+    let (database, mut client) = session(Build::Testing);
+    let _role = charged_twice(&database);
+    for more in ["epsilon", "rho", "delta", "charges"] {
+        let damage = format!(
+            "UPDATE dp_mean.period_spent SET {more} = {more} + 1 \
+             WHERE role::oid <> 0 AND first_day = '2025-02-01'"
+        );
+        let expected = "periods patients -: in the period from 2025-02-01, the lines of roles: ";
+        finds(&mut client, &damage, expected, true);
+    }
+    let damage = "INSERT INTO dp_mean.period_spent SELECT budget, epsilon, rho, delta, charges, 10, first_day \
+                  FROM dp_mean.period_spent WHERE role::oid = 0";
+    let expected = "periods patients -: in the period from 2025-01-01, the lines of roles: 4 charges, epsilon 80,";
+    finds(&mut client, damage, expected, true);
+}
+
+#[test]
+fn numbers_that_cannot_be_are_found() {
+    let (database, mut client) = session(Build::Testing);
+    let role = charged_twice(&database);
+    run(
+        &mut client,
+        "CREATE TABLE old AS SELECT * FROM dp_ledger_archive('infinity')",
+    );
+    run(
+        &mut client,
+        &format!("SELECT dp_set_budget('patients', 60, 0, '{}')", role.name()),
+    );
+    run(
+        &mut role.connect(),
+        "SELECT count(*) FROM visit WHERE day < '2025-03-01'",
+    );
+    for (table, columns) in [
+        ("period_spent", "epsilon rho delta charges"),
+        ("budget_period", "charges"),
+        ("charge", "epsilon rho delta periods"),
+        ("archived", "number epsilon rho delta charges rows"),
+        ("history", "number epsilon rho delta"),
+        ("budget_limit", "number epsilon_units rho_units delta_units"),
+    ] {
+        for column in columns.split(' ') {
+            let damage = format!("UPDATE dp_mean.{table} SET {column} = -1");
+            let expected = format!("dp_mean.{table} has ");
+            finds(&mut client, &damage, &expected, false);
+        }
+    }
+    for change in [
+        "epsilon = 'NaN'",
+        "epsilon = 'infinity'",
+        "epsilon = 4097",
+        "epsilon = 0",
+        "epsilon = -1",
+        "delta = 'NaN'",
+        "delta = 'infinity'",
+        "delta = 1",
+        "delta = -1",
+        "failures = 'NaN'",
+        "failures = 2",
+        "epsilon_units = epsilon_units + 1",
+        "delta_units = 1",
+        "rho_units = 1",
+    ] {
+        for (of, who) in [("role::oid = 0", "-"), ("role::oid <> 0", role.name())] {
+            finds(
+                &mut client,
+                &format!("UPDATE dp_mean.budget_limit SET {change} WHERE {of}"),
+                &format!(
+                    "number patients {who}: dp_mean.budget_limit has 1 rows with a number that no call writes"
+                ),
+                true,
+            );
+        }
+    }
+    // More than any limit ever was: that of all together is 100.
+    for epsilon in ["(101 * 2::numeric ^ 50)::bigint", "9223372036854775807"] {
+        finds(
+            &mut client,
+            &format!("UPDATE dp_mean.period_spent SET epsilon = {epsilon}, rho = 1"),
+            "number patients -: 2 periods have spent more than any limit of the budget allowed, such as that from 2025-01-01",
+            true,
+        );
+    }
+    finds(
+        &mut client,
+        "UPDATE dp_mean.period_spent SET delta = 1 WHERE first_day = '2025-02-01'",
+        "number patients -: 1 periods have spent more than any limit of the budget allowed, such as that from 2025-02-01",
+        true,
+    );
+    // A limit that was higher once has let it through.
+    run(&mut client, "SELECT dp_set_budget('patients', 10, 0)");
+    assert_eq!(findings(&mut client), Vec::<String>::new());
 }

@@ -18,7 +18,7 @@ fn with_budget(build: Build, epsilon: f64) -> (Database, Client) {
 }
 
 /// What is wrong with the ledger, as `finding budget`.
-fn findings(client: &mut Client) -> Vec<String> {
+pub fn findings(client: &mut Client) -> Vec<String> {
     let sql = "SELECT finding || ' ' || coalesce(budget, '-') || ' ' || coalesce(role::text, '-') || ': ' || detail \
                FROM dp_ledger_check() ORDER BY 1";
     rows(client, sql).iter().map(|row| row.get(0)).collect()
@@ -176,7 +176,7 @@ fn what_others_load_is_seen_by_the_next_charge() {
 }
 
 /// The lines of the server's log about a database that have these words.
-fn logged(client: &mut Client, database: &Database, words: &str) -> Vec<String> {
+pub fn logged(client: &mut Client, database: &Database, words: &str) -> Vec<String> {
     let data: String = value(client, "SHOW data_directory");
     let log = fs::read_to_string(format!("{data}/../log")).expect("the server's log");
     let of = format!("of database \"{}\"", database.name());

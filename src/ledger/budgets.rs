@@ -293,6 +293,23 @@ impl Promise {
     }
 }
 
+/// Calls `visit` with each limit that was ever promised: to whom, which one it is of these, and what it allows.
+///
+/// # Errors
+/// The ledger is damaged or locked.
+pub fn each_limit(mut visit: impl FnMut(BalanceKey, i64, &Limit)) -> Result<(), Refusal> {
+    let promises = Table::open(&PROMISE, Lock::Read)?;
+    rows::each(&promises, &PROMISE, |row| {
+        let key = BalanceKey {
+            budget: row.integer(0),
+            role: row.oid(1),
+        };
+        let promise = Promise::read(row);
+        visit(key, promise.number, &promise.limit);
+    });
+    Ok(())
+}
+
 /// The two tables, for one who adds to them. Nobody else does until this transaction ends.
 fn open_to_add() -> Result<(Table, Table), Refusal> {
     Ok((

@@ -6,10 +6,10 @@ use pgrx::pg_sys::Oid;
 use crate::ledger::balance::{Balance, BalanceKey};
 use crate::ledger::balances;
 use crate::ledger::budgets::{self, Budget, Name, Promise};
+use crate::ledger::changes;
 use crate::ledger::defence::Defence;
 use crate::ledger::division::Charged;
 use crate::ledger::errors::{self, Refusal};
-use crate::ledger::known;
 use crate::ledger::marks::Mark;
 use crate::ledger::pages::{self, Change, Locked, RowPlace, Tuple};
 use crate::ledger::period_lines::{self, Lines, Places};
@@ -237,7 +237,8 @@ fn beside(spent: &Spent) -> Spent {
     }
 }
 
-/// An account that has no room: the first of all together or that of the role; and its period, by the first day.
+/// An account that has no room, or little: the first of all together or that of the role; and its period, by the first
+/// day.
 struct Full {
     account: usize,
     first_day: Option<i32>,
@@ -258,6 +259,18 @@ impl From<(usize, i32)> for Full {
             account,
             first_day: Some(first_day),
         }
+    }
+}
+
+impl Full {
+    /// For messages: its period, its role and its budget.
+    fn text(&self, request: &Request) -> String {
+        let period = self.first_day.map(periods::named).unwrap_or_default();
+        let role = match self.account {
+            0 => String::new(),
+            _ => format!("role \"{}\" in ", name_of(request.role)),
+        };
+        format!("{period}{role}budget \"{}\"", request.budget.text())
     }
 }
 
@@ -321,7 +334,7 @@ fn spend(
         let of_periods = parts.iter().filter_map(|part| part.of_periods.as_ref());
         let mut lines = Lines::of(tables.as_ref(), of_periods)?;
         let Some(result) = try_at(&parts, spent, audit, &entries, &mut lines) else {
-            known::forget();
+            changes::forget();
             continue;
         };
         drop(lines);
@@ -353,9 +366,12 @@ struct Part<'a> {
     of_periods: Option<Places>,
 }
 
-/// A charge, by its place among those that are made together, that passed a mark of a limit: the first of all together,
-/// the second of the role.
-type Passed = (usize, usize, Mark);
+/// A charge, by its place among those that are made together, that passed a mark of a limit; and in which account.
+struct Passed {
+    charge: usize,
+    full: Full,
+    mark: Mark,
+}
 
 /// What came of charges: what was written, and the marks that they passed; or which one has no room, in which account.
 type Made = Result<(pages::Written, Vec<Passed>), (usize, Full)>;
@@ -382,7 +398,10 @@ fn try_at(
     let mut pages: Vec<Locked> = Vec::with_capacity(lines.len());
     let mut data = Vec::with_capacity(lines.len());
     let mut changes = Vec::with_capacity(entries.len() + lines.len() + of_periods.len());
-    let mut passed = Vec::with_capacity(2 * Mark::ALL.len() * parts.len());
+    let accounts = parts
+        .iter()
+        .map(|part| 2 + part.of_periods.as_ref().map_or(0, Places::len));
+    let mut passed = Vec::with_capacity(Mark::ALL.len() * accounts.sum::<usize>());
     // From here on nothing takes memory.
     let last = Locked::lock_to_append_all(audit, entries);
     for (place, line) in &mut lines {
@@ -400,7 +419,14 @@ fn try_at(
             if let Some(places) = &part.of_periods {
                 let (beside, amount) = (beside(&line.spent), &part.request.amount);
                 let promise = account.promise.as_ref();
-                let added = of_periods.add(places, j == 1, [&beside, amount], promise);
+                let added =
+                    of_periods.add(places, j == 1, [&beside, amount], promise, |day, mark| {
+                        passed.push(Passed {
+                            charge: i,
+                            full: (j, day).into(),
+                            mark,
+                        });
+                    });
                 if let Err(first_day) = added {
                     return Some(Err((i, (j, first_day).into())));
                 }
@@ -413,7 +439,11 @@ fn try_at(
                 return Some(Err((i, j.into())));
             }
             let marks = Mark::passed(account.promise.as_ref(), &line.spent, &sum);
-            passed.extend(marks.map(|mark| (i, j, mark)));
+            passed.extend(marks.map(|mark| Passed {
+                charge: i,
+                full: j.into(),
+                mark,
+            }));
             line.spent = sum;
             line.charges = line.charges.saturating_add(1);
         }
@@ -614,17 +644,12 @@ fn log(request: &Request, spent: &Table, all: BalanceKey) {
 }
 
 /// Tells the server's log, once, that most of a limit is spent, or all.
-fn log_mark(requests: &[Request], (i, account, mark): &Passed) {
-    let request = &requests[*i];
-    let role = match account {
-        0 => String::new(),
-        _ => format!("role \"{}\" in ", name_of(request.role)),
-    };
+fn log_mark(requests: &[Request], passed: &Passed) {
     errors::log(format!(
-        "dp_mean: {role}budget \"{}\" of database \"{}\" {}",
-        request.budget.text(),
+        "dp_mean: {} of database \"{}\" {}",
+        passed.full.text(&requests[passed.charge]),
         session::database(),
-        mark.text(),
+        passed.mark.text(),
     ));
 }
 
@@ -640,12 +665,7 @@ fn without_room(request: &Request, accounts: &[Account; 2], spent: &Table, full:
     let Some(promise) = account.promise else {
         return errors::ledger_damaged();
     };
-    let mut who = format!("budget \"{}\"", request.budget.text());
-    if full.account == 1 {
-        who = format!("role \"{}\" in {who}", name_of(request.role));
-    }
     if let Some(first_day) = full.first_day {
-        who = format!("{}{who}", periods::named(first_day));
         match periods::spent(account.key.budget, first_day, account.key.role) {
             Ok(spent) => used = used.plus(&spent),
             Err(refusal) => return refusal,
@@ -653,7 +673,7 @@ fn without_room(request: &Request, accounts: &[Account; 2], spent: &Table, full:
     }
     errors::over_limit(
         request.function,
-        &who,
+        &full.text(request),
         &promise.limit,
         &used,
         request.asked,

@@ -3,40 +3,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dp_core::privacy::spending::{DELTA_UNIT, UNIT};
+use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::Oid;
 
 use crate::ledger::archive::{self, Sums};
 use crate::ledger::balance::{Balance, BalanceKey};
 use crate::ledger::budgets;
+use crate::ledger::changes;
 use crate::ledger::errors::Refusal;
+use crate::ledger::finding::{Finding, Names, differ};
+use crate::ledger::number_check;
 use crate::ledger::page_check;
 use crate::ledger::pages;
-use crate::ledger::period_lines;
+use crate::ledger::period_check;
 use crate::ledger::rows;
 use crate::ledger::tables::{
     ARCHIVED, BUDGET, CHARGE, DIVISION, HISTORY, Lock, PERIOD_SPENT, PROMISE, SPENT, Shape, Table,
 };
-
-/// What is wrong.
-pub struct Finding {
-    /// Its kind.
-    pub kind: &'static str,
-    /// The budget, by its name, or its number if it has none.
-    pub budget: Option<String>,
-    pub role: Option<Oid>,
-    pub detail: String,
-}
-
-/// A damage of the tables, which no budget is to blame for.
-fn of_table(kind: &'static str, detail: String) -> Finding {
-    Finding {
-        kind,
-        budget: None,
-        role: None,
-        detail,
-    }
-}
 
 /// How often the sums are looked at again: an owner's word on what was spent may have come between.
 const TRIES: u32 = 2;
@@ -60,11 +43,11 @@ pub fn check() -> Result<Vec<Finding>, Refusal> {
     for shape in shapes {
         let table = Table::open(shape, Lock::Read)?;
         if let Err(refusal) = table.check_write(shape) {
-            found.push(of_table("table", refusal.message().to_owned()));
+            found.push(Finding::of_table("table", refusal.message().to_owned()));
         }
         page_check::check(&table, shape, |block, wrong| {
             let detail = format!("page {block} of dp_mean.{} {wrong}", shape.title());
-            found.push(of_table("page", detail));
+            found.push(Finding::of_table("page", detail));
         });
     }
     // Rows are not read from pages that are damaged.
@@ -72,19 +55,24 @@ pub fn check() -> Result<Vec<Finding>, Refusal> {
         return Ok(found);
     }
     let spent = Table::open(&SPENT, Lock::Read)?;
-    if !spent.tells_of_changes() {
-        let detail =
-            "trigger tell of dp_mean.spent does not fire always: each charge looks at all lines";
-        found.push(of_table("table", detail.to_owned()));
+    for shape in changes::TELLING {
+        if !Table::open(shape, Lock::Read)?.tells_of_changes() {
+            let detail = format!(
+                "trigger tell of dp_mean.{} does not fire always: each charge looks at all lines",
+                shape.title()
+            );
+            found.push(Finding::of_table("table", detail));
+        }
     }
     let names = names()?;
     found.extend(
         budgets::unfound()?
             .into_iter()
-            .map(|detail| of_table("index", detail)),
+            .map(|detail| Finding::of_table("index", detail)),
     );
     found.extend(orphans(&names)?);
-    found.extend(periods(&names)?);
+    found.extend(period_check::check(&names)?);
+    found.extend(number_check::check(&names)?);
     let mut of_lines = lines(&spent, &names)?;
     for _ in 1..TRIES {
         if !of_lines.is_empty() {
@@ -96,8 +84,8 @@ pub fn check() -> Result<Vec<Finding>, Refusal> {
 }
 
 /// The budgets, with their names.
-fn names() -> Result<BTreeMap<i64, String>, Refusal> {
-    let mut names = BTreeMap::new();
+fn names() -> Result<Names, Refusal> {
+    let mut names = Names::new();
     let table = Table::open(&BUDGET, Lock::Read)?;
     rows::each(&table, &BUDGET, |row| {
         let name = String::from_utf8_lossy(&row.text(1)).into_owned();
@@ -107,7 +95,7 @@ fn names() -> Result<BTreeMap<i64, String>, Refusal> {
 }
 
 /// Rows of budgets that are not there, and budgets without a limit.
-fn orphans(names: &BTreeMap<i64, String>) -> Result<Vec<Finding>, Refusal> {
+fn orphans(names: &Names) -> Result<Vec<Finding>, Refusal> {
     let mut found = Vec::new();
     let mut limited = BTreeSet::new();
     let tables: [(&Shape, usize); 7] = [
@@ -156,18 +144,6 @@ fn orphans(names: &BTreeMap<i64, String>) -> Result<Vec<Finding>, Refusal> {
     Ok(found)
 }
 
-/// Budgets whose lines of periods are not all there, or twice.
-fn periods(names: &BTreeMap<i64, String>) -> Result<Vec<Finding>, Refusal> {
-    let found = period_lines::not_whole()?.into_iter();
-    let found = found.map(|budget| Finding {
-        kind: "periods",
-        budget: Some(names.get(&budget).cloned().unwrap_or(budget.to_string())),
-        role: None,
-        detail: "the lines of its periods are not all there, once each".into(),
-    });
-    Ok(found.collect())
-}
-
 /// The lines at one look: those of each key.
 type Lines = BTreeMap<(i64, u32), Vec<Balance>>;
 
@@ -186,23 +162,17 @@ fn look(spent: &Table) -> (Lines, u64) {
 
 /// What is wrong with the lines: charges go on, so what the rows add up to is compared with a look before they are read
 /// and one after that.
-fn lines(spent: &Table, names: &BTreeMap<i64, String>) -> Result<Vec<Finding>, Refusal> {
+fn lines(spent: &Table, names: &Names) -> Result<Vec<Finding>, Refusal> {
     let (before, damaged) = look(spent);
     let sums = sums()?;
     let (after, _) = look(spent);
     let mut found = Vec::new();
     if damaged > 0 {
         let detail = format!("dp_mean.spent has {damaged} rows that no charge has written");
-        found.push(of_table("line", detail));
+        found.push(Finding::of_table("line", detail));
     }
     let mut say = |kind, budget: i64, role: u32, detail: String| {
-        let name = names.get(&budget).cloned();
-        found.push(Finding {
-            kind,
-            budget: Some(name.unwrap_or_else(|| budget.to_string())),
-            role: (role != 0).then(|| Oid::from_u32(role)),
-            detail,
-        });
+        found.push(Finding::of_budget(kind, names, budget, role, detail));
     };
     for budget in names.keys() {
         if !after.contains_key(&(*budget, 0)) {
@@ -232,12 +202,9 @@ fn lines(spent: &Table, names: &BTreeMap<i64, String>) -> Result<Vec<Finding>, R
         let [all_before, all_after] = [&before, &after].map(|lines| of(lines, (budget, 0)));
         let [roles_before, roles_after] = [&before, &after].map(|lines| of_roles(lines, budget));
         if !roles_after.covers(&all_before) || !all_after.covers(&roles_before) {
-            let detail = differ(
-                "the lines of roles",
-                &roles_after,
-                "that of all together",
-                &all_after,
-            );
+            let roles = sum(&roles_after);
+            let all = sum(&all_after);
+            let detail = differ("the lines of roles", roles, "that of all together", all);
             say("sum", budget, 0, detail);
         }
     }
@@ -245,18 +212,19 @@ fn lines(spent: &Table, names: &BTreeMap<i64, String>) -> Result<Vec<Finding>, R
     let keys: BTreeSet<(i64, u32)> = keys.chain(sums.keys()).copied().collect();
     for (budget, role) in keys {
         let key = (budget, role);
-        let sum = sums.get(&key).copied().unwrap_or(nothing(budget, role));
+        let charged = sums.get(&key).copied().unwrap_or(nothing(budget, role));
         let [low, high] = [&before, &after].map(|lines| of(lines, key));
-        if !sum.covers(&low) || !high.covers(&sum) {
-            say(
-                "history",
-                budget,
-                role,
-                differ("the charges", &sum, "the line", &high),
-            );
+        if !charged.covers(&low) || !high.covers(&charged) {
+            let detail = differ("the charges", sum(&charged), "the line", sum(&high));
+            say("history", budget, role, detail);
         }
     }
     Ok(found)
+}
+
+/// What a line comes to.
+fn sum(line: &Balance) -> (&Spent, i64) {
+    (&line.spent, line.charges)
 }
 
 /// What the rows of charges add up to, for each role, those that were taken out among them.
@@ -266,21 +234,4 @@ fn sums() -> Result<Sums, Refusal> {
     rows::each(&audit, &CHARGE, |row| archive::add_charge(&mut sums, row));
     archive::add_archived(&mut sums, &Table::open(&ARCHIVED, Lock::Read)?);
     Ok(sums)
-}
-
-/// Two sums that are not the same, for a reader.
-fn differ(one: &str, a: &Balance, other: &str, b: &Balance) -> String {
-    let text = |line: &Balance| {
-        let epsilon = match line.spent.epsilon {
-            i64::MAX => "unbounded".to_owned(),
-            units => (units as f64 / UNIT).to_string(),
-        };
-        format!(
-            "{} charges, epsilon {epsilon}, rho {}, delta {}",
-            line.charges,
-            line.spent.rho as f64 / UNIT,
-            line.spent.delta as f64 / DELTA_UNIT
-        )
-    };
-    format!("{one}: {}; {other}: {}", text(a), text(b))
 }

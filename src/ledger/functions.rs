@@ -8,7 +8,7 @@ use pgrx::pg_sys::{Datum, Oid};
 use crate::ledger::budgets::{self, Asked, Name};
 use crate::ledger::charge::{self, Payer, Request};
 use crate::ledger::errors::{self, Refusal};
-use crate::ledger::{archive, check, deployment, known, restore, session};
+use crate::ledger::{archive, changes, check, deployment, restore, session};
 use crate::pg::composite::composite;
 use crate::pg::fmgr::{Call, float8, sql_function};
 use crate::pg::set::Rows;
@@ -326,7 +326,7 @@ sql_function!(dp_ledger_refuse, ledger_refuse);
 
 /// A trigger function: all processes look at the lines again.
 fn ledger_tell(_: Call) -> Option<Datum> {
-    known::tell();
+    changes::tell();
     // No row, which is not NULL.
     Some(Datum::null())
 }

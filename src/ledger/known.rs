@@ -1,19 +1,19 @@
 //! Where lines are, as this process has seen them: a charge finds its lines by a hash. One look at all lines fills it,
-//! and finds what a load has lost or brought twice; charges keep what it has found true. So it holds until SQL adds,
-//! changes or deletes a line, as a trigger then tells all processes, or the table is put into another file. Where that
-//! trigger does not fire whatever a session sets, nothing is kept.
+//! and finds what a load has lost or brought twice; charges keep what it has found true. So it holds until the process
+//! [hears](super::changes) of a change.
 //!
 //! A line may still have moved: who changes one compares it under the lock of its page, and looks again.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::pg_sys::Oid;
 
 use crate::ledger::balance::{Balance, BalanceKey};
+use crate::ledger::changes::{self, Telling};
 use crate::ledger::defence::Defence;
 use crate::ledger::pages::{Locked, RowPlace, Seen};
-use crate::ledger::tables::{SPENT, Table};
+use crate::ledger::tables::Table;
 
 /// The most lines that are kept; of more of them, those that the process has charged.
 const MOST: usize = 100_000;
@@ -32,50 +32,16 @@ struct Known {
 
 thread_local! {
     static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) };
-    static CHANGES: Cell<u64> = const { Cell::new(0) };
-    /// The table whose changes count.
-    static LISTENED: Cell<Oid> = const { Cell::new(Oid::INVALID) };
-}
-
-#[pgrx::pg_guard]
-unsafe extern "C-unwind" fn changed(_context: Datum, relation: Oid) {
-    if relation == LISTENED.get() || relation == Oid::INVALID {
-        CHANGES.set(CHANGES.get().wrapping_add(1));
-    }
-}
-
-/// From now on, this process hears of changes of the table.
-fn listen(spent: &Table) {
-    if LISTENED.get() == Oid::INVALID {
-        // SAFETY: a callback that stays for as long as the process.
-        unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(changed), Datum::null()) };
-    }
-    if LISTENED.replace(spent.id()) != spent.id() {
-        forget();
-    }
-}
-
-/// Forgets all places: a line was not where it was.
-pub fn forget() {
-    CHANGES.set(CHANGES.get().wrapping_add(1));
-}
-
-/// Tells all processes, when the transaction is committed, to look again.
-pub fn tell() {
-    if let Some(table) = Table::find(&SPENT) {
-        // SAFETY: a table by its number; of one that is gone it is an ERROR.
-        unsafe { pg_sys::CacheInvalidateRelcacheByRelid(table) };
-    }
 }
 
 /// Where a line is, if that is known.
 pub fn place(spent: &Table, key: BalanceKey) -> Option<RowPlace> {
-    if LISTENED.get() != spent.id() || !spent.tells_of_changes() {
+    if !changes::hears(Telling::Spent, spent) {
         return None;
     }
     KNOWN.with_borrow(|known| {
         let known = known.as_ref();
-        let known = known.filter(|known| known.changes == CHANGES.get())?;
+        let known = known.filter(|known| known.changes == changes::count())?;
         known.lines.get(&number(key)).copied()
     })
 }
@@ -111,9 +77,9 @@ pub struct Survey {
 
 impl Survey {
     pub fn begin(spent: &Table) -> Self {
-        listen(spent);
+        changes::listen(Telling::Spent, spent);
         Self {
-            changes: CHANGES.get(),
+            changes: changes::count(),
             lines: HashMap::new(),
             budgets: BTreeMap::new(),
             is_cut: false,
@@ -185,7 +151,7 @@ impl Survey {
 pub fn add(keys: [BalanceKey; 2], places: [RowPlace; 2]) {
     KNOWN.with_borrow_mut(|known| {
         let known = known.as_mut();
-        if let Some(known) = known.filter(|known| known.changes == CHANGES.get()) {
+        if let Some(known) = known.filter(|known| known.changes == changes::count()) {
             if known.lines.len() >= MOST {
                 known.lines.clear();
             }

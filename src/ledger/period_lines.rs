@@ -3,16 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dp_core::privacy::periods::Periods;
 use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::Oid;
 
 use crate::ledger::balance;
 use crate::ledger::budgets::Promise;
 use crate::ledger::defence::Defence;
-use crate::ledger::division::{self, Charged, Division};
+use crate::ledger::division::{self, Charged, Division, FoundDivision};
 use crate::ledger::errors::{self, Refusal};
 use crate::ledger::fields;
+use crate::ledger::marks::Mark;
 use crate::ledger::pages::{self, Change, Extending, Locked, RowPlace, Tuple};
+use crate::ledger::period_known::{self, Cut, Look};
 use crate::ledger::rows::Value;
 use crate::ledger::tables::{DIVISION, Lock, PERIOD_SPENT, Table};
 
@@ -34,6 +37,13 @@ pub struct LineKey {
     pub role: u32,
 }
 
+impl LineKey {
+    /// Beside its budget.
+    fn known(&self) -> period_known::Key {
+        (self.first_day, self.role)
+    }
+}
+
 /// What the row of `dp_mean.period_spent` holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -52,7 +62,7 @@ impl Line {
     }
 
     /// From the data of its row, which has no NULLs and no padding; `None` for another length.
-    fn read(bytes: &[u8]) -> Option<Self> {
+    pub fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
         let number = |i| fields::long(bytes, i);
         Some(Self {
@@ -103,7 +113,7 @@ impl Line {
     }
 
     /// Whether no number of another line is above this one's.
-    fn covers(&self, other: &Self) -> bool {
+    pub fn covers(&self, other: &Self) -> bool {
         balance::covers((&self.spent, self.charges), (&other.spent, other.charges))
     }
 }
@@ -114,32 +124,6 @@ pub fn has_lines(table: &Table, budget: i64) -> bool {
         Line::read(row).is_some_and(|line| line.key.budget == budget)
     })
     .is_some()
-}
-
-/// The budgets whose lines of periods are not all there, once each, or that are not cut and have some.
-///
-/// # Errors
-/// The ledger is damaged or locked.
-pub fn not_whole() -> Result<BTreeSet<i64>, Refusal> {
-    let tables = Tables {
-        divisions: Table::open(&DIVISION, Lock::Read)?,
-        lines: Table::open(&PERIOD_SPENT, Lock::Read)?,
-    };
-    let mut budgets = BTreeSet::new();
-    pages::each(&tables.lines, |seen| {
-        budgets.extend(Line::read(seen.data).map(|line| line.key.budget));
-    });
-    pages::each(&tables.divisions, |seen| {
-        budgets.extend(Division::read(seen.data).map(|division| division.budget));
-    });
-    budgets.retain(|budget| {
-        let division = division::find(&tables.divisions, *budget);
-        let found = Found::look(&tables, *budget);
-        // Others charge while the lines are looked at.
-        let is_short = || found.is_short() && Found::look(&tables, *budget).is_short();
-        division.is_none_or(|division| division.is_twice) || found.is_twice || is_short()
-    });
-    Ok(budgets)
 }
 
 /// The two tables of a charge by period.
@@ -155,26 +139,32 @@ impl Tables {
             lines: Table::open(&PERIOD_SPENT, Lock::Change)?,
         })
     }
+
+    fn both(&self) -> [&Table; 2] {
+        [&self.divisions, &self.lines]
+    }
 }
 
 /// What one look at all lines of a budget finds.
-pub struct Found {
-    /// The charges of its division, which are looked at first.
-    charges: i64,
+struct Found {
+    /// Its division, which is looked at first.
+    division: Option<FoundDivision>,
     lines: BTreeMap<LineKey, (RowPlace, Line)>,
     /// A line is there twice.
     is_twice: bool,
     uncommitted: bool,
+    look: Look,
 }
 
 impl Found {
-    pub fn look(tables: &Tables, budget: i64) -> Self {
-        let division = division::find(&tables.divisions, budget);
+    fn look(tables: &Tables, budget: i64) -> Self {
+        let look = Look::begin(tables.both());
         let mut found = Self {
-            charges: division.map_or(0, |found| found.division.charges),
+            division: division::find(&tables.divisions, budget),
             lines: BTreeMap::new(),
             is_twice: false,
             uncommitted: false,
+            look,
         };
         pages::each(&tables.lines, |seen| {
             let line = Line::read(seen.data).filter(|line| line.key.budget == budget);
@@ -201,13 +191,44 @@ impl Found {
             }
         }
         let mut all = self.lines.values().filter(|(_, line)| line.key.role == 0);
-        charges < self.charges || !all.all(|(_, line)| roles[&line.key.first_day].covers(line))
+        let counted = self.division.map_or(0, |found| found.division.charges);
+        charges < counted || !all.all(|(_, line)| roles[&line.key.first_day].covers(line))
     }
 
-    pub fn line(&self, key: LineKey) -> Line {
+    fn line(&self, key: LineKey) -> Line {
         self.lines
             .get(&key)
             .map_or(Line::new(key), |(_, line)| *line)
+    }
+
+    /// Whether each line is of one of these periods.
+    fn is_of(&self, periods: &Periods) -> bool {
+        let is_first = |key: &LineKey| {
+            let day = i64::from(key.first_day);
+            periods.first_day(periods.number_of(day)) == day
+        };
+        self.lines.keys().all(is_first)
+    }
+
+    /// Keeps where the lines are, if all are there, once each, and this transaction cannot take one back.
+    fn keep(self, budget: i64, periods: &Periods, keys: &[LineKey]) {
+        let is_right = |found: &FoundDivision| {
+            !found.is_twice && !found.uncommitted && found.division.periods() == Some(*periods)
+        };
+        let Some(division) = self.division.filter(is_right) else {
+            return;
+        };
+        if self.is_twice || self.uncommitted || self.is_short() || !self.is_of(periods) {
+            return;
+        }
+        let lines = self.lines.iter();
+        let lines: Vec<_> = lines
+            .map(|(key, (place, _))| (key.known(), *place))
+            .collect();
+        let charged: BTreeSet<_> = keys.iter().map(LineKey::known).collect();
+        let cut = Cut::Into(division.place, *periods);
+        let is_charged = |key| charged.contains(&key);
+        self.look.keep(budget, cut, &lines, is_charged);
     }
 }
 
@@ -219,8 +240,15 @@ pub struct Places {
     lines: Vec<(RowPlace, LineKey)>,
 }
 
+impl Places {
+    /// How many lines the charge has.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+}
+
 /// The lines of a charge: of all together, and of the role, of each period.
-fn keys(budget: i64, role: Oid, charged: &Charged) -> Vec<LineKey> {
+pub fn keys(budget: i64, role: Oid, charged: &Charged) -> Vec<LineKey> {
     let days = charged.first_days();
     let keys = days.flat_map(|first_day| {
         [0, role.to_u32()].map(|role| LineKey {
@@ -232,23 +260,18 @@ fn keys(budget: i64, role: Oid, charged: &Charged) -> Vec<LineKey> {
     keys.collect()
 }
 
-/// The lines as they are, which are all there.
+/// A look at all lines of a budget, which are all there.
 ///
 /// # Errors
 /// The ledger does not know what was spent.
-pub fn looked_at(
+fn looked_at(
     tables: &Tables,
     name: &str,
     budget: i64,
     charged: &Charged,
 ) -> Result<Found, Refusal> {
     let found = Found::look(tables, budget);
-    let periods = charged.periods;
-    let is_first = |key: &LineKey| {
-        let day = i64::from(key.first_day);
-        periods.first_day(periods.number_of(day)) == day
-    };
-    if Defence::Lines.stands() && (found.is_twice || !found.lines.keys().all(is_first)) {
+    if Defence::Lines.stands() && (found.is_twice || !found.is_of(&charged.periods)) {
         return Err(errors::spent_unknown(name));
     }
     // Others charge while the lines are looked at.
@@ -259,6 +282,55 @@ pub fn looked_at(
         return Err(errors::spent_not_committed(name));
     }
     Ok(found)
+}
+
+/// Where the division of a budget is, and these lines of it, if all of that is known.
+fn known(tables: &Tables, budget: i64, keys: &[LineKey]) -> Option<(RowPlace, Vec<RowPlace>)> {
+    let keys = keys.iter().map(LineKey::known);
+    period_known::places(tables.both(), budget, keys)
+}
+
+/// These lines of a budget as they are, if they are where they are known to be.
+fn known_lines(tables: &Tables, budget: i64, keys: &[LineKey]) -> Option<BTreeMap<LineKey, Line>> {
+    let (_, places) = known(tables, budget, keys)?;
+    let mut places: Vec<_> = places.into_iter().zip(keys).collect();
+    places.sort_unstable_by_key(|(place, _)| place.block);
+    let mut lines = BTreeMap::new();
+    for of_page in places.chunk_by(|(a, _), (b, _)| a.block == b.block) {
+        let page = Locked::lock(&tables.lines, of_page[0].0);
+        for (place, key) in of_page {
+            let line = page.row(&tables.lines, *place).and_then(Line::read);
+            lines.insert(**key, line.filter(|line| line.key == **key)?);
+        }
+    }
+    Some(lines)
+}
+
+/// What these lines of a budget say now; nothing was spent of one that is not there. They are all there.
+///
+/// # Errors
+/// The ledger does not know what was spent.
+pub fn lines(
+    tables: &Tables,
+    name: &str,
+    budget: i64,
+    keys: &[LineKey],
+    charged: &Charged,
+) -> Result<BTreeMap<LineKey, Line>, Refusal> {
+    if let Some(lines) = known_lines(tables, budget, keys) {
+        return Ok(lines);
+    }
+    let found = looked_at(tables, name, budget, charged)?;
+    let lines = keys.iter().map(|key| (*key, found.line(*key))).collect();
+    found.keep(budget, &charged.periods, keys);
+    Ok(lines)
+}
+
+/// What a line says now.
+pub fn line(tables: &Tables, key: LineKey) -> Line {
+    let known = known_lines(tables, key.budget, &[key]);
+    let line = known.and_then(|lines| lines.get(&key).copied());
+    line.unwrap_or_else(|| Found::look(tables, key.budget).line(key))
 }
 
 /// Where the lines of a charge are; those that are not there are made.
@@ -272,28 +344,31 @@ pub fn places(
     role: Oid,
     charged: &Charged,
 ) -> Result<Places, Refusal> {
-    let mut found = looked_at(tables, name, budget, charged)?;
     let keys = keys(budget, role, charged);
+    let placed = |division: RowPlace, lines: Vec<RowPlace>| Places {
+        budget,
+        role: role.to_u32(),
+        division,
+        lines: lines.into_iter().zip(keys.iter().copied()).collect(),
+    };
+    if let Some((division, lines)) = known(tables, budget, &keys) {
+        return Ok(placed(division, lines));
+    }
+    let mut found = looked_at(tables, name, budget, charged)?;
     let is_missing = |key: &&LineKey| !found.lines.contains_key(key);
     let missing: Vec<LineKey> = keys.iter().filter(is_missing).copied().collect();
     if !missing.is_empty() {
         make(tables, budget, &missing);
         found = Found::look(tables, budget);
     }
-    let division = division::find(&tables.divisions, budget);
+    let division = found.division.map(|found| found.place);
     let division = division.ok_or_else(|| errors::periods_unknown(name))?;
-    let lines = keys.into_iter().map(|key| {
-        let (place, _) = found.lines.get(&key)?;
-        Some((*place, key))
-    });
+    let lines = keys.iter().map(|key| found.lines.get(key));
+    let lines = lines.map(|found| found.map(|(place, _)| *place));
     let lines = lines.collect::<Option<Vec<_>>>();
     let lines = lines.ok_or_else(errors::ledger_locked)?;
-    Ok(Places {
-        budget,
-        role: role.to_u32(),
-        division: division.place,
-        lines,
-    })
+    found.keep(budget, &charged.periods, &keys);
+    Ok(placed(division, lines))
 }
 
 /// Adds lines, those that nobody else has added meanwhile.
@@ -416,13 +491,15 @@ impl<'a> Lines<'a> {
     }
 
     /// Adds a charge to the lines of one account, of all together or of the role, if it fits into each of them beside
-    /// what was spent of the budget itself; else the period that has no room, by its first day.
+    /// what was spent of the budget itself; else the period that has no room, by its first day. `passed` hears of each
+    /// mark of the limit that a period passes.
     pub fn add(
         &mut self,
         places: &Places,
         is_of_role: bool,
         [beside, amount]: [&Spent; 2],
         promise: Option<&Promise>,
+        mut passed: impl FnMut(i32, Mark),
     ) -> Result<(), i32> {
         let role = if is_of_role { places.role } else { 0 };
         for (_, key) in places.lines.iter().filter(|(_, key)| key.role == role) {
@@ -432,6 +509,9 @@ impl<'a> Lines<'a> {
             if promise.is_some_and(|promise| !promise.limit.allows(&all)) {
                 return Err(key.first_day);
             }
+            let before = line.spent.plus(beside);
+            let marks = Mark::passed(promise, &before, &all);
+            marks.for_each(|mark| passed(key.first_day, mark));
             *line = sum;
             if !is_of_role {
                 let mut divisions = self.divisions.iter_mut();

@@ -8,10 +8,12 @@ use dp_core::privacy::spending::Spent;
 use pgrx::pg_sys::Oid;
 
 use crate::ledger::budgets::{Budget, Name, Promise};
+use crate::ledger::changes;
 use crate::ledger::defence::Defence;
 use crate::ledger::division::{self, Charged, Division, find};
 use crate::ledger::errors::{self, Refusal};
-use crate::ledger::period_lines::{self, Found, Line, LineKey, Tables};
+use crate::ledger::period_known::{self, Cut, Look};
+use crate::ledger::period_lines::{self, Line, LineKey, Tables};
 use crate::ledger::rows;
 use crate::ledger::session;
 use crate::ledger::tables::{DIVISION, Lock, PERIOD_SPENT, SPENT, Table};
@@ -30,22 +32,11 @@ pub fn check(
     charged: Option<&Charged>,
 ) -> Result<(), Refusal> {
     let name = name.text();
-    let found = find(&Table::open(&DIVISION, Lock::Read)?, budget);
-    let Some(found) = found else {
-        let lines = Table::open(&PERIOD_SPENT, Lock::Read)?;
-        return match charged.is_some() || period_lines::has_lines(&lines, budget) {
-            true => Err(errors::periods_unknown(&name)),
-            false => Ok(()),
+    let Some(periods) = periods_of(function, &name, budget)? else {
+        return match charged {
+            Some(_) => Err(errors::periods_unknown(&name)),
+            None => Ok(()),
         };
-    };
-    if found.is_twice && Defence::Lines.stands() {
-        return Err(errors::periods_unknown(&name));
-    }
-    if found.uncommitted && Defence::Committed.stands() {
-        return Err(errors::periods_not_committed(function, &name));
-    }
-    let Some(periods) = found.division.periods() else {
-        return Err(errors::periods_unknown(&name));
     };
     match charged {
         _ if !Defence::Periods.stands() => Ok(()),
@@ -62,6 +53,37 @@ pub fn check(
         )),
         Some(_) => Ok(()),
     }
+}
+
+/// How a budget is cut, if it is.
+///
+/// # Errors
+/// Nobody knows, or this transaction may still take it back.
+fn periods_of(function: &str, name: &str, budget: i64) -> Result<Option<Periods>, Refusal> {
+    let divisions = Table::open(&DIVISION, Lock::Read)?;
+    let lines = Table::open(&PERIOD_SPENT, Lock::Read)?;
+    let tables = [&divisions, &lines];
+    match period_known::cut(tables, budget) {
+        Some(Cut::Not) => return Ok(None),
+        Some(Cut::Into(_, periods)) => return Ok(Some(periods)),
+        None => {}
+    }
+    let look = Look::begin(tables);
+    let Some(found) = find(&divisions, budget) else {
+        if period_lines::has_lines(&lines, budget) {
+            return Err(errors::periods_unknown(name));
+        }
+        look.keep(budget, Cut::Not, &[], |_| false);
+        return Ok(None);
+    };
+    if found.is_twice && Defence::Lines.stands() {
+        return Err(errors::periods_unknown(name));
+    }
+    if found.uncommitted && Defence::Committed.stands() {
+        return Err(errors::periods_not_committed(function, name));
+    }
+    let periods = found.division.periods();
+    Ok(Some(periods.ok_or_else(|| errors::periods_unknown(name))?))
 }
 
 /// Cuts a budget into periods, from now on; `None`: that it is not cut. It is a part of the transaction, and nothing is
@@ -99,6 +121,7 @@ pub fn divide(
         return Err(errors::spent_unknown(&name.text()));
     }
     drop(spent);
+    changes::tell();
     let division = Division::new(budget, periods, session::now());
     rows::insert(&table, &DIVISION, &division.values());
     Ok(())
@@ -106,7 +129,16 @@ pub fn divide(
 
 /// The words of a message for the period that has no room.
 pub fn named(first_day: i32) -> String {
-    format!("the period from {} of ", text_of(i64::from(first_day)))
+    format!("the period from {} of ", text_of_day(first_day))
+}
+
+/// A day, as PostgreSQL writes it.
+pub fn text_of_day(day: i32) -> String {
+    match day {
+        i32::MIN => "-infinity".to_owned(),
+        i32::MAX => "infinity".to_owned(),
+        day => text_of(i64::from(day)),
+    }
 }
 
 /// What was spent of a period, by all together or by a role.
@@ -117,7 +149,7 @@ pub fn spent(budget: i64, first_day: i32, role: Oid) -> Result<Spent, Refusal> {
         first_day,
         role: role.to_u32(),
     };
-    Ok(Found::look(&tables, budget).line(key).spent)
+    Ok(period_lines::line(&tables, key).spent)
 }
 
 /// The first period that has no room for an amount, for all together or for the role, beside what was spent of the budget
@@ -130,7 +162,8 @@ pub fn without_room(
     accounts: [(Oid, Spent, Option<&Promise>); 2],
 ) -> Result<Option<(usize, i32)>, Refusal> {
     let tables = Tables::open()?;
-    let found = period_lines::looked_at(&tables, name, budget, charged)?;
+    let keys = period_lines::keys(budget, accounts[1].0, charged);
+    let lines = period_lines::lines(&tables, name, budget, &keys, charged)?;
     for first_day in charged.first_days() {
         for (i, (role, beside, promise)) in accounts.iter().enumerate() {
             let key = LineKey {
@@ -138,7 +171,7 @@ pub fn without_room(
                 first_day,
                 role: role.to_u32(),
             };
-            let sum = found.line(key).spent.plus(beside).plus(amount);
+            let sum = lines[&key].spent.plus(beside).plus(amount);
             if promise.is_some_and(|promise| !promise.limit.allows(&sum)) {
                 return Ok(Some((i, first_day)));
             }

@@ -11,9 +11,9 @@ use crate::ledger::archive::{self, Sums};
 use crate::ledger::balance::{Balance, BalanceKey};
 use crate::ledger::balances;
 use crate::ledger::budgets::{Budget, Name};
+use crate::ledger::changes;
 use crate::ledger::charge::TEXT_BYTES;
 use crate::ledger::errors::{self, Refusal};
-use crate::ledger::known;
 use crate::ledger::periods;
 use crate::ledger::rows::{self, Row, Text, Value};
 use crate::ledger::session;
@@ -182,7 +182,7 @@ pub fn restore(
         // What all spent together is said another time.
         (Some(_), all) => all.map(|all| largest(all, &sum)),
     };
-    known::tell();
+    changes::tell();
     rows::delete(&spent, &SPENT, |row| row.integer(0) == budget);
     for line in all.iter().chain(known.roles.values()) {
         balances::insert(&spent, line);

@@ -2,18 +2,26 @@
 
 use dp_core::privacy::periods::{Every, Periods, day_of};
 use dp_core::privacy::spending::Spent;
-use pgrx::pg_sys::Oid;
+use pgrx::pg_sys::{self, Oid};
 use pgrx::pg_test;
+use std::ffi::CStr;
 
+use crate::ledger::changes;
 use crate::ledger::division::{Charged, Division, find};
 use crate::ledger::lock_order;
 use crate::ledger::pages::{self, Change, Extending, Tuple};
-use crate::ledger::period_lines::{Line, LineKey, Lines, Places, Tables, has_lines, places};
-use crate::ledger::tables::tests::scratch;
-use crate::ledger::tables::{DIVISION, PERIOD_SPENT};
+use crate::ledger::period_known::{Cut, cut};
+use crate::ledger::period_lines::{
+    Line, LineKey, Lines, Places, Tables, has_lines, keys, line, lines, places,
+};
+use crate::ledger::tables::tests::{open_scratch, scratch};
+use crate::ledger::tables::{DIVISION, Lock, PERIOD_SPENT};
+use crate::pg::test_helpers::sql;
 
 const BUDGET: i64 = 7;
 const ROLE: Oid = Oid::from_u32(10);
+/// As many as one charge is for at most.
+const MOST_PERIODS: i64 = 400;
 
 fn periods() -> Periods {
     let since = day_of("2025-01-01").expect("a date");
@@ -30,10 +38,31 @@ fn months(numbers: std::ops::Range<i64>) -> Charged {
 
 /// Tables with a division of the budget, and no line.
 fn tables() -> Tables {
-    let tables = Tables {
+    divided(Tables {
         divisions: scratch(&DIVISION, c"scratch_division"),
         lines: scratch(&PERIOD_SPENT, c"scratch_lines"),
+    })
+}
+
+/// The same, where each process hears of what SQL changes.
+fn telling_tables() -> Tables {
+    let telling = |shape, name: &'static CStr| {
+        drop(scratch(shape, name));
+        let table = name.to_str().expect("a plain name");
+        sql(&format!(
+            "CREATE TRIGGER tell AFTER INSERT OR UPDATE OR DELETE ON dp_mean.{table} \
+             FOR EACH ROW EXECUTE FUNCTION dp_mean.dp_ledger_tell(); \
+             ALTER TABLE dp_mean.{table} ENABLE ALWAYS TRIGGER tell"
+        ));
+        open_scratch(shape, name, Lock::Change)
     };
+    divided(Tables {
+        divisions: telling(&DIVISION, c"scratch_division"),
+        lines: telling(&PERIOD_SPENT, c"scratch_lines"),
+    })
+}
+
+fn divided(tables: Tables) -> Tables {
     let division = Division::new(BUDGET, &periods(), 5);
     let tuple = Tuple::new(&tables.divisions, &DIVISION, &division.values());
     let page = Extending::of(&tables.divisions).lock_to_append(&tuple);
@@ -65,7 +94,7 @@ fn charge(tables: &Tables, charged: &Charged) -> Vec<(Oid, u32)> {
     let locked = lock_order::noted();
     for is_of_role in [false, true] {
         let nothing = Spent::default();
-        let added = lines.add(&places, is_of_role, [&nothing, &amount], None);
+        let added = lines.add(&places, is_of_role, [&nothing, &amount], None, |_, _| ());
         added.expect("nothing limits it");
     }
     lines.finish();
@@ -141,6 +170,71 @@ fn pages_of_periods_are_locked_in_one_order() {
         charge(&tables, &months(0..120)).len() > 2,
         "more than one page of lines"
     );
+}
+
+/// How many pages a charge of these months looks at, when it is not the first one.
+fn pages_of_a_charge(tables: &Tables, charged: &Charged) -> i64 {
+    charge(tables, charged);
+    // SAFETY: counters of this process, which nothing else changes.
+    let count = || unsafe { (&raw const pg_sys::pgBufferUsage).read() };
+    let before = count();
+    charge(tables, charged);
+    let after = count();
+    (after.shared_blks_hit + after.shared_blks_read)
+        - (before.shared_blks_hit + before.shared_blks_read)
+}
+
+/// A charge looks at its own lines, however many there are; where changes are not heard of, at all.
+#[pg_test]
+fn a_charge_of_a_period_costs_the_same_with_many_lines() {
+    for (tables, is_told) in [(telling_tables(), true), (tables(), false)] {
+        let few = pages_of_a_charge(&tables, &months(0..3));
+        charge(&tables, &months(0..MOST_PERIODS));
+        charge(&tables, &months(MOST_PERIODS..2 * MOST_PERIODS));
+        let many = pages_of_a_charge(&tables, &months(0..3));
+        assert_eq!(many == few, is_told, "{few} {many}");
+        assert!(many >= few);
+        let found = lines(
+            &tables,
+            "b",
+            BUDGET,
+            &keys(BUDGET, ROLE, &months(0..3)),
+            &months(0..3),
+        );
+        let found = found.unwrap_or_else(|refusal| panic!("{refusal:?}"));
+        assert_eq!(found.len(), 6);
+        for line in found.values() {
+            assert_eq!((line.charges, line.spent.epsilon), (5, 25), "{line:?}");
+        }
+        drop(tables);
+        sql("DROP TABLE dp_mean.scratch_division, dp_mean.scratch_lines");
+    }
+}
+
+/// What is known holds until SQL changes a line.
+#[pg_test]
+fn a_line_that_was_changed_is_looked_for_again() {
+    let tables = telling_tables();
+    charge(&tables, &months(0..2));
+    charge(&tables, &months(0..2));
+    let key = keys(BUDGET, ROLE, &months(0..1))[0];
+    assert_eq!(line(&tables, key).charges, 2);
+    let cut = || cut(tables.both(), BUDGET);
+    assert!(matches!(cut(), Some(Cut::Into(..))));
+    // The triggers tell of the ledger's own tables, so these are told of here.
+    for table in [tables.divisions.id(), tables.lines.id()] {
+        // SAFETY: a table that is there.
+        unsafe {
+            pg_sys::CacheInvalidateRelcacheByRelid(table);
+            pg_sys::CommandCounterIncrement();
+        }
+        assert_eq!(cut(), None);
+        charge(&tables, &months(0..2));
+        assert!(matches!(cut(), Some(Cut::Into(..))));
+    }
+    changes::forget();
+    assert_eq!(cut(), None);
+    assert_eq!(line(&tables, key).charges, 4);
 }
 
 #[pg_test]

@@ -330,6 +330,39 @@ impl Limit {
         })
     }
 
+    /// Whether [`new`](Self::new) can have made it, as far as its numbers say: none is negative or NaN, the sums of
+    /// epsilons and deltas are no more than was asked for, and one of rhos has a delta.
+    ///
+    /// ```
+    /// use dp_core::privacy::spending::{Accounting, HALF, Limit};
+    ///
+    /// let limit = Limit::new(3.0, 1e-6, Accounting::Gaussian, HALF)?;
+    /// assert!(limit.is_possible());
+    /// for asked in [(f64::NAN, 0.0), (f64::INFINITY, 0.0), (4097.0, 0.0), (-1.0, 0.0), (3.0, 1.0), (3.0, f64::NAN)] {
+    ///     assert!(!Limit { asked, ..limit }.is_possible());
+    /// }
+    /// assert!(!Limit { epsilon: limit.epsilon + 1, ..limit }.is_possible());
+    /// assert!(!Limit { delta: -1, ..limit }.is_possible());
+    /// assert!(!Limit { asked: (3.0, 0.0), delta: 0, ..limit }.is_possible());
+    /// # Ok::<(), dp_core::error::ParameterError>(())
+    /// ```
+    pub fn is_possible(&self) -> bool {
+        let (epsilon, delta) = self.asked;
+        let is_asked = epsilon > 0.0
+            && epsilon <= LARGEST_LIMIT
+            && check_delta(delta).is_ok()
+            && (0.0..=1.0).contains(&self.failures);
+        let (most, most_delta) = (
+            down(epsilon * UNIT),
+            down(delta * self.failures * DELTA_UNIT),
+        );
+        is_asked
+            && (0..=most).contains(&self.epsilon)
+            && (0..=most_delta).contains(&self.delta)
+            && self.rho >= 0
+            && (self.rho == 0 || rest_of_delta(delta, self.failures) > 0.0)
+    }
+
     /// The `mu` of Gaussian noise at the price `epsilon`: it takes the same share of the sum that is allowed as `epsilon`
     /// is of the limit's, so that prices add up. Rounded down; `None` where the budget has no such sum.
     pub fn mu_at(&self, epsilon: f64) -> Option<f64> {
