@@ -2,7 +2,7 @@
 #
 # PG_CONFIG=/path/to/pg_config, or PG=15, chooses the PostgreSQL; otherwise the newest one installed.
 
-export PG PG_CONFIG DESTDIR prefix TESTS ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED STATEMENTS STATES SCALE
+export PG PG_CONFIG DESTDIR prefix TESTS ROUNDS ROWS RUNS QUICK SVG FILES SHARD SEED STATEMENTS STATES SCALE PNG
 
 all:            ## build the library (the default)
 	@scripts/build
@@ -38,7 +38,7 @@ test-upgrade:   ## budgets through pg_upgrade, and through a dump, from PostgreS
 test-clients:   ## the gate under psycopg, SQLAlchemy, pandas, dbt (from PyPI) and node-postgres (from npm)
 	@scripts/test-clients
 
-test-superset:  ## the gate under Apache Superset (from PyPI, 700 MB), by its REST API
+test-superset:  ## the gate under Apache Superset (from PyPI, 700 MB), and the dashboard of budgets in Chromium: PNG=target/budgets.png
 	@scripts/test-superset
 
 test-extensions: ## the gate beside pgaudit, pg_qualstats, pg_cron and others, loaded before it and after (installs their packages)

@@ -122,6 +122,19 @@ fn statements(sql: &str) -> Vec<String> {
         .collect()
 }
 
+/// The statements under a heading of a page.
+pub fn statements_under(page: &str, heading: &str) -> Vec<String> {
+    let markdown = fs::read_to_string(repository().join(page)).expect(page);
+    let (_, rest) = markdown
+        .split_once(&format!("\n## {heading}\n"))
+        .expect(heading);
+    let section = rest.split("\n## ").next().unwrap_or_default();
+    let sql = blocks(section)
+        .into_iter()
+        .filter(|block| block.info == "sql");
+    sql.flat_map(|block| statements(&block.text)).collect()
+}
+
 /// A table of texts, as a query answers or a page prints it; NULL is an empty text.
 #[derive(Debug, PartialEq)]
 struct Table {

@@ -718,6 +718,100 @@ fn refusals_are_counted_and_not_stored() {
     run(&mut client, &format!("DROP ROLE {other}"));
 }
 
+/// What was charged to two budgets, one of them by period, and refused.
+const USED: &str = "\
+SELECT dp_set_budget('patients', 1, 1e-6), dp_set_budget('visits', 3, 1e-6); \
+SELECT dp_set_budget('patients', 2, 1e-6); \
+SELECT dp_charge('patients', 0.25, 0); \
+SELECT dp_charge('patients', 0.5, 0); \
+CREATE TABLE visit (patient int NOT NULL, day date NOT NULL, cost float8 NOT NULL); \
+INSERT INTO visit SELECT p, make_date(2025, 1 + p % 3, 1), p % 100 FROM generate_series(1, 300) p; \
+SELECT dp_protect('visit', 'patient', 'visits', query_eps => 0.5, period => 'day', every => '1 month', \
+    since => '2025-01-01'); \
+SELECT dp_declare('visit', 'cost', 0, 100)";
+
+/// The SQL of a dataset for Superset, and the columns that its file names.
+fn dataset(file: &str) -> (String, Vec<String>) {
+    let (_, rest) = file.split_once("\nsql: |-\n").expect("SQL");
+    let sql: Vec<&str> = rest
+        .lines()
+        .map_while(|line| line.strip_prefix("  "))
+        .collect();
+    let columns = file
+        .lines()
+        .filter_map(|line| line.strip_prefix("- column_name: "));
+    (sql.join("\n"), columns.map(str::to_owned).collect())
+}
+
+/// What dashboards ask: the datasets for Superset have the columns that their files name, and the panels for Grafana
+/// their times. None is empty, and shares come to what the budgets say.
+#[test]
+fn dashboards_of_budgets_read_what_there_is() {
+    let (database, mut client) = session(Build::Release);
+    steps(&mut client, USED);
+    past_limit(&refused(&mut client, "SELECT dp_charge('patients', 5, 0)"));
+    let role = Role::new(&database);
+    let name = role.name();
+    let allow = format!(
+        "SELECT dp_allow('visit', '{name}'); ALTER ROLE {name} SET session_preload_libraries = 'dp_mean'"
+    );
+    run(&mut client, &allow);
+    let mut analyst = role.connect();
+    run(
+        &mut analyst,
+        "SELECT avg(cost) FROM visit WHERE day >= '2025-01-01' AND day < '2025-03-01'",
+    );
+    run(
+        &mut analyst,
+        "SELECT avg(cost) FROM visit WHERE day >= '2025-02-01' AND day < '2025-03-01'",
+    );
+
+    let spent = "SELECT array_agg(round(sum::numeric, 6)::float8 ORDER BY budget) FROM (\
+         SELECT budget, sum(spent_share) FROM dp_budgets WHERE role IS NULL AND budget = 'patients' GROUP BY 1 \
+         UNION ALL SELECT budget, sum(spent_share) FROM dp_budget_periods WHERE role IS NULL GROUP BY 1) AS s";
+    let spent: Vec<f64> = value(&mut client, spent);
+    assert_eq!(spent[1], 0.5);
+    let folder = "dashboards/superset/budgets/datasets/dp_mean_budgets";
+    let folder = crate::documentation::repository().join(folder);
+    let mut count = 0;
+    for entry in fs::read_dir(&folder).expect("the datasets") {
+        let path = entry.expect("a file").path();
+        let (sql, named) = dataset(&fs::read_to_string(&path).expect("a file"));
+        let found = rows(&mut client, &sql);
+        assert!(!found.is_empty(), "{path:?}");
+        let columns: Vec<&str> = found[0].columns().iter().map(|c| c.name()).collect();
+        assert_eq!(columns, named, "{path:?}");
+        count += 1;
+        if path.ends_with("spent.yaml") {
+            let sums = format!(
+                "SELECT array_agg(round(share::numeric, 6)::float8 ORDER BY budget) FROM \
+                 (SELECT budget, sum(share) AS share FROM ({sql}) AS d GROUP BY 1) AS s"
+            );
+            assert_eq!(value::<Vec<f64>>(&mut client, &sums), spent);
+        }
+    }
+    assert_eq!(count, 5);
+
+    let panels =
+        crate::documentation::statements_under("docs/monitoring.md", "A dashboard for owners");
+    let mut series = 0;
+    for sql in &panels {
+        let found = rows(&mut client, sql);
+        assert!(!found.is_empty(), "{sql}");
+        let mut columns = found[0].columns().iter();
+        if let Some(time) = columns.find(|column| column.name() == "time") {
+            assert_eq!(time.type_().name(), "timestamptz", "{sql}");
+            series += 1;
+        }
+    }
+    assert_eq!((panels.len(), series), (7, 4));
+    let first = format!(
+        "SELECT round(sum(share)::numeric, 6)::float8 FROM ({}) AS p",
+        panels[0]
+    );
+    assert_eq!(value::<f64>(&mut client, &first), spent[0]);
+}
+
 /// What postgres_exporter asks as its role: each query answers with the columns that it names, and nothing else.
 #[test]
 fn the_exporter_reads_what_its_file_names() {

@@ -5,14 +5,11 @@ usage: superset_test.py CONNECTION, of a database that scripts/test-superset mad
 """
 
 import json
-import logging
 
-from superset.app import create_app
-
-from clients import COUNT, Client, main, url
+from clients import COUNT, main, url
+from superset_client import Superset
 
 REGIONS = ["r0", "r1", "r2", "r3", "r4"]
-ADMIN = {"username": "admin", "password": "admin", "provider": "db", "refresh": False}
 
 
 def metric(aggregate, column, label):
@@ -23,26 +20,14 @@ MEAN_COST = metric("AVG", "cost", "mean")
 ROWS = {"expressionType": "SQL", "sqlExpression": "COUNT(*)", "label": "rows"}
 
 
-class Superset(Client):
+class Gate(Superset):
     @classmethod
     def setUpClass(cls):
-        logging.disable()  # what is refused comes back in replies as well
-        cls.client = create_app().test_client()
-        token = cls.request("post", "security/login", ADMIN)["access_token"]
-        cls.client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {token}"
-        # Superset shows samples to its own pages alone, which have a session.
-        cls.client.post("/login/", data={"username": "admin", "password": "admin"})
-        cls.database = cls.request("post", "database/", {
-            "database_name": "private", "sqlalchemy_uri": url("psycopg2"), "expose_in_sqllab": True}, 201)["id"]
-        cls.dataset = cls.request("post", "dataset/", {
-            "database": cls.database, "schema": "private", "table_name": "visits"}, 201)["id"]
-
-    @classmethod
-    def request(cls, method, path, body=None, status=200):
-        reply = getattr(cls.client, method)(f"/api/v1/{path}", json=body)
-        if reply.status_code != status:
-            raise AssertionError(f"{method} {path}: {reply.status_code} {reply.get_data(as_text=True)[:2000]}")
-        return reply.get_json()
+        super().setUpClass()
+        cls.database = cls.request("post", "database/", 201, json={
+            "database_name": "private", "sqlalchemy_uri": url("psycopg2"), "expose_in_sqllab": True})["id"]
+        cls.dataset = cls.request("post", "dataset/", 201, json={
+            "database": cls.database, "schema": "private", "table_name": "visits"})["id"]
 
     def query(self, **query):
         query = {"filters": [], "extras": {}, "row_limit": 1000, "order_desc": True, **query}
@@ -71,13 +56,13 @@ class Superset(Client):
 
     def test_a_dashboard_of_four_charts(self):
         with self.spends(0, charges=0):
-            dashboard = self.request("post", "dashboard/", {"dashboard_title": "visits", "published": True}, 201)["id"]
+            dashboard = self.request("post", "dashboard/", 201, json={"dashboard_title": "visits", "published": True})["id"]
             charts = [
-                self.request("post", "chart/", {
+                self.request("post", "chart/", 201, json={
                     "slice_name": name, "viz_type": kind, "datasource_id": self.dataset, "datasource_type": "table",
                     "dashboards": [dashboard], "params": json.dumps({"viz_type": kind}),
                     "query_context": json.dumps({**self.query(**query), "form_data": {"viz_type": kind}}),
-                }, 201)["id"]
+                })["id"]
                 for name, kind, query, _ in self.charts()
             ]
             listed = self.request("get", f"dashboard/{dashboard}/charts")["result"]
@@ -136,9 +121,9 @@ class Superset(Client):
         ((rows,),) = self.truth("SELECT count(*) FROM visits")
         self.assertAlmostEqual(result["total_count"], rows, delta=COUNT)
 
-    def sql(self, sql, status=200):
-        return self.request("post", "sqllab/execute/", {
-            "database_id": self.database, "sql": sql, "schema": "private", "runAsync": False, "queryLimit": 1000}, status)
+    def sql(self, sql):
+        return self.request("post", "sqllab/execute/", json={
+            "database_id": self.database, "sql": sql, "schema": "private", "runAsync": False, "queryLimit": 1000})
 
     def test_sql_lab(self):
         with self.spends(2):
@@ -155,13 +140,13 @@ class Superset(Client):
 
     def test_a_virtual_dataset(self):
         with self.spends(0, charges=0):
-            dataset = self.request("post", "dataset/", {
+            dataset = self.request("post", "dataset/", 201, json={
                 "database": self.database, "schema": "private", "table_name": "old",
-                "sql": "SELECT region, cost FROM private.visits WHERE age > 30"}, 201)["id"]
+                "sql": "SELECT region, cost FROM private.visits WHERE age > 30"})["id"]
         query = self.query(columns=["region"], metrics=[ROWS, MEAN_COST], orderby=[["region", True]])
         query["datasource"]["id"] = dataset
         with self.spends(2):
-            (result,) = self.request("post", "chart/data", query)["result"]
+            (result,) = self.request("post", "chart/data", json=query)["result"]
         truth = self.truth("SELECT region, count(*), avg(cost) FROM visits WHERE age > 30 GROUP BY region ORDER BY region")
         self.assert_near([(row["region"], row["rows"], row["mean"]) for row in result["data"]], truth)
 
