@@ -722,10 +722,10 @@ fn what_is_computed_of_rows_is_no_preview() {
         ),
         (
             "SELECT count(*) FROM (SELECT region FROM visits INTERSECT SELECT region FROM regions) s",
-            "do not name the person",
+            "private rows and others together",
         ),
         (
-            "SELECT count(*) FROM (SELECT region FROM visits UNION ALL SELECT region FROM visits) s",
+            "SELECT count(*) FROM (SELECT region FROM visits UNION SELECT region FROM visits) s",
             "do not name the person",
         ),
         (
