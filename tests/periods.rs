@@ -876,7 +876,7 @@ fn a_session_hears_that_a_budget_was_cut() {
     );
     run(&mut owner, charge);
     run(&mut owner, charge);
-    // Not by what is rolled back, in a session that is told of its own changes too.
+    // Not by what is rolled back, in a session that hears of its own changes too.
     let protect = "SELECT dp_protect('visit', 'patient', 'others', period => 'day', every => '1 month', \
                    since => '2025-01-01')";
     run(&mut owner, "BEGIN");

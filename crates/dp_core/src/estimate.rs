@@ -91,6 +91,18 @@ impl OfIds for OfIdsEstimator {
 /// The mechanisms of a registry, each with the intervals of its answers.
 pub struct Estimates<M: ?Sized + 'static>(pub &'static Registry<M>);
 
+fn no_interval<M: ?Sized>(registry: &Registry<M>) -> ParameterError {
+    ParameterError::new(
+        "mech",
+        "is a mechanism whose answers have no interval",
+        format!(
+            "How uncertain such an answer is depends on what is private. Take another \
+             mechanism, such as {}, or ask {} for the answer alone.",
+            registry.entries[0].info.name, registry.aggregate
+        ),
+    )
+}
+
 impl<M: ?Sized> Estimates<M> {
     fn with<D: 'static, A: 'static>(
         &self,
@@ -127,15 +139,7 @@ impl<M: ?Sized> Estimates<M> {
         });
         match estimator {
             Some(estimator) => Ok((estimator, spent)),
-            None => Err(ParameterError::new(
-                "mech",
-                "is a mechanism whose answers have no interval",
-                format!(
-                    "How uncertain such an answer is depends on what is private. Take another \
-                     mechanism, such as {}, or ask {} for the answer alone.",
-                    self.0.entries[0].info.name, self.0.aggregate
-                ),
-            )),
+            None => Err(no_interval(self.0)),
         }
     }
 }
@@ -255,13 +259,8 @@ impl Factory<PairEstimator> for Correlations {
         let Made { mechanism, spent } = registry::CORRELATION.make_chosen(arguments, overspent)?;
         let miss = interval::miss(confidence)?;
         let alike = registry::unit_of(arguments.mechanism).rows;
-        let mechanism = WithEnds::new(mechanism, miss, alike).ok_or_else(|| {
-            ParameterError::new(
-                "mech",
-                "is a mechanism whose answers have no interval",
-                "Take laplace or gaussian.",
-            )
-        })?;
+        let mechanism = WithEnds::new(mechanism, miss, alike)
+            .ok_or_else(|| no_interval(&registry::CORRELATION))?;
         Ok(Made {
             mechanism: Box::new(mechanism),
             spent,

@@ -126,6 +126,9 @@ impl Release<'_> {
     }
 }
 
+/// From this slope on, in widths of the bounds, there is no end.
+const FAR: f64 = 1e12;
+
 /// Halvings of an interval of correlations: to within 1e-9.
 const STEPS: usize = 32;
 
@@ -159,7 +162,10 @@ pub fn ends(seen: &Seen, parts: &[f64; PARTS], miss: f64, alike: f64) -> PairEnd
     // A spread that is seen bounds them: the form grows faster than its noise.
     let far = |sign: f64| {
         let mut step = slope.abs().max(1e-6);
-        while slope_holds(slope + sign * step) && step < 1e12 {
+        while slope_holds(slope + sign * step) {
+            if step > FAR {
+                return sign * f64::INFINITY;
+            }
             step *= 2.0;
         }
         Release::end(slope, slope + sign * step, &slope_holds)
@@ -238,9 +244,8 @@ impl Mechanism<PairMoments> for WithEnds {
     fn release(&self, moments: &PairMoments, generator: &mut Generator) -> PairEstimate {
         let answer = self.mechanism.release(moments, generator);
         let mut ends = ends(&self.seen, &answer.parts, self.miss, self.alike);
-        ends.slope = ends
-            .slope
-            .map(|slope| slope * answer.widths[0] / answer.widths[1]);
+        let [ylo, yhi, xlo, xhi] = self.pair_grid().ends();
+        ends.slope = ends.slope.map(|slope| slope * (yhi - ylo) / (xhi - xlo));
         PairEstimate { answer, ends }
     }
 }

@@ -36,8 +36,6 @@ pub struct PairAnswer {
     pub strength: Option<Strength>,
     /// The noisy sums of [`PARTS`], counted in rows.
     pub parts: [f64; PARTS],
-    /// The widths of the bounds of `y` and of `x`.
-    pub widths: [f64; 2],
 }
 
 /// The regression line of `y` on `x`.
@@ -262,7 +260,6 @@ impl<N: Noise, const K: usize> Pair<N, K> {
             line,
             strength,
             parts: seen,
-            widths: [y.width(), x.width()],
         }
     }
 }
