@@ -197,6 +197,19 @@ pub fn may_read_some(relation: Oid, role: Oid) -> bool {
     }
 }
 
+/// Whether a role may read a column of a table.
+pub fn may_read_column(relation: Oid, role: Oid, column: i16) -> bool {
+    let (read, ok) = (
+        pg_sys::ACL_SELECT as pg_sys::AclMode,
+        pg_sys::AclResult::ACLCHECK_OK,
+    );
+    // SAFETY: lookups in the catalog, which answer for any table that is locked.
+    unsafe {
+        pg_sys::pg_class_aclcheck(relation, role, read) == ok
+            || pg_sys::pg_attribute_aclcheck(relation, column, role, read) == ok
+    }
+}
+
 /// Whether it asks for reading it, and for nothing else.
 pub fn is_only_read<'t>(query: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>) -> bool {
     permissions(query, entry)

@@ -13,6 +13,7 @@ use crate::gate::expression::{self, Checker};
 use crate::gate::kept_side::{self, Matched};
 use crate::gate::key_lists;
 use crate::gate::key_ranges;
+use crate::gate::key_references;
 use crate::gate::key_tables;
 use crate::gate::periods;
 use crate::gate::policy::{Period, Policy};
@@ -193,7 +194,11 @@ impl<'t> Block<'t> {
         }
         let keys = clauses.into_iter().map(|clause| self.key(clause));
         let mut keys = keys.collect::<Checked<Vec<_>>>()?;
-        if public_keys::are_of_several_tables(keys.iter().filter_map(|key| key.public.as_ref())) {
+        let tables: Vec<_> = keys
+            .iter()
+            .filter_map(|key| key.public.as_ref()?.table())
+            .collect();
+        if !key_tables::may_all_meet(&self.from, &tables, &self.conditions()) {
             // Which rows of them meet is not in the lists of each.
             for key in &mut keys {
                 key.public = key.public.take().filter(|public| public.table().is_none());
@@ -275,7 +280,8 @@ impl<'t> Block<'t> {
         }
     }
 
-    /// The values of a key that a joined table has, that WHERE lists, or that are between constant ends of its column.
+    /// The values of a key that a joined table has, that WHERE lists, that are between constant ends of its column, or
+    /// that its foreign key may have.
     /// Groups of one person each are none to be shown.
     fn by_conditions(&self, key: Forms<'t>) -> Option<Public<'t>> {
         let Forms {
@@ -297,7 +303,11 @@ impl<'t> Block<'t> {
             let range = key_ranges::of(written, shown, &conditions, &folded, &estimated);
             range.map(Public::between)
         };
-        of_table.or_else(listed).or_else(between)
+        let referred = || {
+            let keys = key_references::of(&self.from, written)?;
+            Some(Public::referred(keys, !self.is_never_null(written)))
+        };
+        of_table.or_else(listed).or_else(between).or_else(referred)
     }
 
     /// Whether an expression is the column that names the person, as it is or cast to a wider type or to text.

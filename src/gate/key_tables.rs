@@ -2,6 +2,8 @@
 //! are equal to one. A row that is joined has the key of a row of that table, so these are the groups, with rows or
 //! without. The table is read whole before the first private row, and the list is made of what was read.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use pgrx::pg_sys::{self, Node, NodeTag};
 
 use crate::gate::canonical_keys;
@@ -12,7 +14,7 @@ use crate::pg::relation_size;
 use crate::pg::tree::{self, Ref, Step};
 
 /// The most rows of a table that makes a list, as PostgreSQL estimates them. Of a larger one most groups would be noise.
-const MOST_ROWS: f64 = 1000.0;
+pub const MOST_ROWS: f64 = 1000.0;
 
 /// The values of a key over the rows of a table.
 #[derive(Clone)]
@@ -102,6 +104,40 @@ pub fn list<'t>(
         "SELECT DISTINCT {columns} FROM {}{missing}",
         inputs::place_of(rows.table)
     )
+}
+
+/// Whether each row of these tables may meet each of the others in a row of the query, so that their values are groups in
+/// all combinations: no condition is about two of them, nor are two about the same column.
+pub fn may_all_meet<'t>(from: &From<'t>, of: &[&Rows<'t>], conditions: &[Ref<'t, Node>]) -> bool {
+    let tables: BTreeSet<i32> = of.iter().map(|rows| rows.table).collect();
+    if tables.len() < 2 {
+        return true;
+    }
+    // What is joined with each.
+    let mut joined: BTreeMap<i32, BTreeSet<(i32, i16)>> = BTreeMap::new();
+    for condition in conditions {
+        let mut columns = BTreeSet::new();
+        tree::search(*condition, &mut |node, _| {
+            columns.extend(
+                node.cast::<pg_sys::Var>()
+                    .map(|column| (column.varno(), column.varattno())),
+            );
+            Step::Below
+        });
+        let (inputs, others): (BTreeSet<_>, BTreeSet<_>) = columns
+            .into_iter()
+            .partition(|(table, _)| from.inputs.contains(table));
+        let inputs: BTreeSet<i32> = inputs.into_iter().map(|(table, _)| table).collect();
+        if inputs.len() > 1 {
+            return false;
+        }
+        for table in inputs {
+            joined.entry(table).or_default().extend(&others);
+        }
+    }
+    let mut seen = BTreeSet::new();
+    let mut all = joined.into_values().flatten();
+    of.iter().all(|rows| rows.missing.is_none()) && all.all(|column| seen.insert(column))
 }
 
 /// The number of the joined table that all columns of an expression are of.

@@ -24,6 +24,7 @@ mod inputs;
 mod kept_side;
 mod key_lists;
 mod key_ranges;
+mod key_references;
 mod key_tables;
 mod label;
 mod message_filter;

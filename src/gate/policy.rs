@@ -543,7 +543,7 @@ pub fn reference(table: &PgRelation, column: i16) -> Option<Reference> {
 }
 
 /// The type of a column, and its collation.
-fn kind_of(table: &PgRelation, column: i16) -> Option<(Oid, Oid)> {
+pub fn kind_of(table: &PgRelation, column: i16) -> Option<(Oid, Oid)> {
     let columns = table.tuple_desc();
     let mut columns = columns.iter();
     let column = columns.find(|attribute| attribute.attnum == column)?;

@@ -6,6 +6,7 @@ use pgrx::pg_sys::{self, Node};
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::key_ranges::Range;
+use crate::gate::key_references::Keys;
 use crate::gate::key_tables::{self, Rows};
 use crate::pg::constant::{is_read_as_written, text_of};
 use crate::pg::stack;
@@ -16,6 +17,8 @@ const MOST_OF_CASE: usize = 1000;
 
 /// How many values an enum is taken to have: its type says it when the query runs.
 const OF_ENUM: usize = 100;
+
+const EQUALS: &str = "OPERATOR(pg_catalog.=)";
 
 /// The values of a key, but NULL.
 #[derive(Clone)]
@@ -28,6 +31,8 @@ pub enum Values<'t> {
     Range(Range<'t>),
     /// Those over the rows of a joined table.
     Table(Rows<'t>),
+    /// Those that a foreign key may have.
+    Reference(Keys),
 }
 
 /// What is public of a key.
@@ -68,6 +73,15 @@ impl<'t> Public<'t> {
         }
     }
 
+    /// Values that a foreign key may have; NULL is one of them where the key may be NULL.
+    pub fn referred(keys: Keys, has_null: bool) -> Self {
+        Self {
+            values: Values::Reference(keys),
+            has_null,
+            is_declared: false,
+        }
+    }
+
     /// The table over whose rows the values are.
     pub fn table(&self) -> Option<&Rows<'t>> {
         match &self.values {
@@ -92,8 +106,56 @@ impl<'t> Public<'t> {
             Values::Enum => OF_ENUM,
             Values::Range(range) => range.count(),
             Values::Table(rows) => rows.count,
+            Values::Reference(keys) => keys.count,
         };
         values + usize::from(self.has_null)
+    }
+
+    /// How many groups it makes, where the query has all of them: of others it is known when it runs.
+    pub fn listed(&self) -> Option<usize> {
+        match &self.values {
+            Values::Listed(_) => Some(self.count()),
+            Values::Enum | Values::Range(_) | Values::Table(_) | Values::Reference(_) => None,
+        }
+    }
+
+    /// Listed values in FROM as the column `k{i}` of type `kind`, each with the number of its place, from 1, as `n{i}`:
+    /// the first one where it is written in several ways.
+    pub fn numbered(&self, i: usize, kind: &str) -> String {
+        let Values::Listed(values) = &self.values else {
+            return String::new();
+        };
+        let null = match self.has_null {
+            true => format!(" UNION ALL SELECT NULL::{kind}, {}", values.len() + 1),
+            false => String::new(),
+        };
+        format!(
+            "SELECT u.k AS k{i}, pg_catalog.min(u.n) AS n{i} FROM pg_catalog.unnest({}) WITH ORDINALITY AS u(k, n) \
+             GROUP BY u.k{null}",
+            array(values, kind)
+        )
+    }
+
+    /// The condition that a key of type `kind` has the listed value with this number.
+    pub fn is_value(&self, key: &str, number: usize, kind: &str) -> String {
+        match &self.values {
+            Values::Listed(values) if number <= values.len() => {
+                let value = array(&values[number - 1..number], kind);
+                format!("{key} {EQUALS} ({value})[1]")
+            }
+            _ => format!("{key} IS NULL"),
+        }
+    }
+
+    /// The condition that a key of type `kind` has one of the values that the owner has declared: rows may have others,
+    /// in groups that are not shown.
+    pub fn is_declared_value(&self, key: &str, kind: &str) -> Option<String> {
+        match &self.values {
+            Values::Listed(values) if self.is_declared => {
+                Some(format!("{key} {EQUALS} ANY ({})", array(values, kind)))
+            }
+            _ => None,
+        }
     }
 
     /// The values in FROM, as the column `k{i}` of type `kind`; `parameter` is the number of an expression in it.
@@ -103,6 +165,10 @@ impl<'t> Public<'t> {
         kind: &str,
         parameter: &mut dyn FnMut(Ref<'t, Node>) -> usize,
     ) -> String {
+        let null = match self.has_null {
+            true => format!(" UNION ALL SELECT NULL::{kind}"),
+            false => String::new(),
+        };
         let values = match &self.values {
             Values::Range(range) => {
                 let key = parameter(range.key);
@@ -114,6 +180,7 @@ impl<'t> Public<'t> {
                 return format!("SELECT DISTINCT ${key} AS k{i} FROM {series} WHERE {conditions}");
             }
             Values::Table(rows) => return key_tables::list(&[(i, rows)], parameter),
+            Values::Reference(keys) => return keys.set(i) + &null,
             Values::Listed(values) => format!("pg_catalog.unnest({})", array(values, kind)),
             Values::Enum => {
                 format!("pg_catalog.unnest(pg_catalog.enum_range(NULL::{kind}))")
@@ -124,16 +191,11 @@ impl<'t> Public<'t> {
             true => "DISTINCT ",
             false => "",
         };
-        let null = match self.has_null {
-            true => format!(" UNION ALL SELECT NULL::{kind}"),
-            false => String::new(),
-        };
         format!("SELECT {once}{values} AS k{i}{null}")
     }
 
     /// The condition that two keys of type `kind` are the same.
     pub fn same(&self, one: &str, other: &str, kind: &str) -> String {
-        const EQUALS: &str = "OPERATOR(pg_catalog.=)";
         let may_be_null =
             self.has_null || matches!(self.values, Values::Range(_) | Values::Table(_));
         if !may_be_null {
@@ -145,7 +207,9 @@ impl<'t> Public<'t> {
                 format!("({})[1]", array(&values[..values.len().min(1)], kind))
             }
             Values::Enum => format!("pg_catalog.enum_first(NULL::{kind})"),
-            Values::Range(Range { any, .. }) | Values::Table(Rows { any, .. }) => {
+            Values::Range(Range { any, .. })
+            | Values::Table(Rows { any, .. })
+            | Values::Reference(Keys { any, .. }) => {
                 format!("'{any}'::{kind}")
             }
         };
@@ -153,13 +217,6 @@ impl<'t> Public<'t> {
             "COALESCE({one}, {any}) {EQUALS} COALESCE({other}, {any}) AND ({one} IS NULL) {EQUALS} ({other} IS NULL)"
         )
     }
-}
-
-/// Whether the values of some keys are those of one joined table, and of others those of another.
-pub fn are_of_several_tables<'a, 't: 'a>(mut keys: impl Iterator<Item = &'a Public<'t>>) -> bool {
-    let first = keys.find_map(Public::table).map(|rows| rows.table);
-    keys.filter_map(Public::table)
-        .any(|rows| Some(rows.table) != first)
 }
 
 /// How many groups keys make together; those of one table are as many as its rows.
@@ -173,6 +230,11 @@ pub fn count<'a, 't: 'a>(keys: impl Iterator<Item = &'a Public<'t>>) -> usize {
         tables.extend(table);
         all.saturating_mul(key.count().max(1))
     })
+}
+
+/// How many groups keys make together, where the query has all of their values.
+pub fn listed<'a, 't: 'a>(mut keys: impl Iterator<Item = &'a Public<'t>>) -> Option<usize> {
+    keys.try_fold(1, |all: usize, key| Some(all.saturating_mul(key.listed()?)))
 }
 
 /// An array of a type.

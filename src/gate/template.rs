@@ -2,6 +2,7 @@
 //!
 //! Every name in it is one of ours or of PostgreSQL, with its schema, and every operator too.
 
+mod across;
 mod answers;
 mod counts;
 pub mod graft;
@@ -23,6 +24,7 @@ use crate::gate::defence::Defence;
 use crate::gate::periods;
 use crate::gate::policy::{quoted, quoted_name};
 use crate::gate::price::Price;
+use crate::gate::public_keys;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::requests::asked::{self, Asked};
 use crate::gate::shown::{Answer, Scale};
@@ -83,6 +85,12 @@ pub struct Template<'a, 't> {
     groups: u32,
     /// The most groups that a person is kept in where there are several.
     most_groups: u32,
+    /// The keys of the grouping set that is written, from 1.
+    set: Vec<usize>,
+    /// How many groups it has, where the query has all of them.
+    listed_groups: Option<usize>,
+    /// Whether the answers of all of its groups are numbers of one release.
+    is_across: bool,
     price: Price,
     /// What represents `$1`, `$2` and so on.
     parameters: Vec<Ref<'t, Node>>,
@@ -150,6 +158,9 @@ pub fn write<'t>(
         rows: if is_row { 1 } else { rows },
         groups: 1,
         most_groups: groups,
+        set: Vec::new(),
+        listed_groups: None,
+        is_across: false,
         price,
         parameters: Vec::new(),
         below: Vec::new(),
@@ -204,10 +215,17 @@ pub fn write<'t>(
             is_of_one_period |= (is_chosen || counts_people)
                 && !of_set.any(|(key, _)| block.is_of_one_period(key, period));
         }
+        template.set = (1..=set.len()).filter(|i| set[i - 1]).collect();
+        template.is_across = false;
+        template.listed_groups = template.listed_groups(listed);
         let row = match listed {
             true => Level::RowBelow,
             false => Level::Row,
         };
+        // Nobody is in more groups than there are.
+        let groups = template.listed_groups.map_or(groups, |listed| {
+            groups.min(u32::try_from(listed).unwrap_or(u32::MAX))
+        });
         (template.level, template.groups) = match (is_row, is_grouped) {
             (true, _) => (row, 1),
             (false, false) => (Level::Person, 1),
@@ -265,6 +283,13 @@ impl<'t> Template<'_, 't> {
         }) + 1
     }
 
+    /// How many groups the keys of the set have, where the query has all of them.
+    fn listed_groups(&self, listed: bool) -> Option<usize> {
+        let keys = self.set.iter().map(|i| self.keys[i - 1].public.as_ref());
+        let keys: Option<Vec<_>> = keys.collect();
+        public_keys::listed(keys.filter(|_| listed)?.into_iter())
+    }
+
     /// The block of one set of keys.
     fn write_set(
         &mut self,
@@ -281,9 +306,13 @@ impl<'t> Template<'_, 't> {
             };
             (1..=set.len()).map(column).collect()
         };
-        let answers = self.answers.iter().enumerate();
-        let answers = answers.map(|(i, answer)| format!("{answer} AS a{}", i + 1));
-        let answers: Vec<String> = answers.collect();
+        let answers = self.answers.iter().zip(1..);
+        let answers = answers.map(|(answer, i)| match self.is_across {
+            true => format!("r.a{i}"),
+            false => format!("{answer} AS a{i}"),
+        });
+        let number = self.is_across.then(|| "v.n".to_owned());
+        let answers: Vec<String> = answers.chain(number).collect();
         let grouping = set
             .iter()
             .enumerate()
@@ -382,12 +411,22 @@ impl<'t> Template<'_, 't> {
             .chain((1..=self.below.len()).map(|i| format!("c{i} {schema}.dp_contribution")));
         let columns = columns.collect::<Vec<_>>().join(", ");
         // The call groups by its one person, which may be a pair with a period.
+        // A person is kept in groups that are shown, if they are in any.
+        let declared = keys.iter().filter_map(|i| {
+            let key = &self.keys[i - 1];
+            let public = key
+                .public
+                .as_ref()
+                .filter(|_| self.listed_groups.is_some())?;
+            public.is_declared_value(&format!("${i}"), &base_type_name(key))
+        });
+        let declared: String = declared.map(|one| format!(" AND {one}")).collect();
         let person = match &self.period {
             Some(period) => periods::pair_sql(period, &format!("${unit}")),
             None => format!("${unit}"),
         };
         Ok(format!(
-            "((SELECT {schema}.dp_groups({}, {person}{parts}) AS g WHERE ${unit} IS NOT NULL GROUP BY {person}) p \
+            "((SELECT {schema}.dp_groups({}, {person}{parts}) AS g WHERE ${unit} IS NOT NULL{declared} GROUP BY {person}) p \
              CROSS JOIN LATERAL {schema}.dp_unnest(p.g) AS b({columns}))",
             self.groups
         ))

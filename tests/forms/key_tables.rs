@@ -145,6 +145,48 @@ fn other_keys_of_joined_tables_are_chosen() {
     assert!(refusal.message.contains("may not read"), "{refusal:?}");
 }
 
+/// Keys of several tables are groups in all combinations, where each row of one may meet each of the others.
+#[test]
+fn keys_of_several_tables_are_combined() {
+    let mut world = World::new();
+    world.own(PLACES);
+    world.own(
+        "CREATE TABLE ages (age int PRIMARY KEY, decade int NOT NULL);
+         INSERT INTO ages SELECT i, i / 10 FROM generate_series(0, 119) i;
+         CREATE TABLE names (name text PRIMARY KEY, long text NOT NULL);
+         INSERT INTO names SELECT DISTINCT name, 'long ' || name FROM places;
+         GRANT SELECT ON ages, names TO {analyst};
+         ANALYZE ages, names",
+    );
+    let sql = "SELECT p.name, a.decade, count(*) FROM visits v JOIN places p ON p.region = v.region \
+               JOIN ages a ON a.age = v.age WHERE a.decade BETWEEN 2 AND 4 GROUP BY 1, 2 ORDER BY 1, 2";
+    let found = mechanisms(&mut world, sql);
+    assert!(!found.contains("dp_keep"), "{found}");
+    let keys = table(
+        &mut world.owner,
+        "SELECT DISTINCT name, decade FROM places, ages WHERE decade BETWEEN 2 AND 4 ORDER BY 1, 2",
+    );
+    let answer = table(&mut world.analyst, sql);
+    let groups: Vec<_> = answer.iter().map(|row| row[..2].to_vec()).collect();
+    assert_eq!(groups, keys);
+    for row in table(&mut world.owner, sql) {
+        let own = answer.iter().find(|one| one[..2] == row[..2]);
+        super::assert_alike(&vec![own.expect("a group").clone()], &vec![row], sql);
+    }
+    // Rows that meet are not all: a table that is joined with the other, two with the same column, and an outer join.
+    for sql in [
+        "SELECT p.region, n.long, count(*) FROM visits v JOIN places p ON p.region = v.region JOIN names n \
+         ON n.name = p.name GROUP BY 1, 2",
+        "SELECT p.name, q.size, count(*) FROM visits v JOIN places p ON p.region = v.region JOIN places q \
+         ON q.region = v.region GROUP BY 1, 2",
+        "SELECT p.name, a.decade, count(*) FROM visits v JOIN places p ON p.region = v.region LEFT JOIN ages a \
+         ON a.age = v.age GROUP BY 1, 2",
+    ] {
+        let found = mechanisms(&mut world, sql);
+        assert!(found.contains("dp_keep"), "{found}: {sql}");
+    }
+}
+
 /// Groups alone are public, and cost nothing.
 #[test]
 fn the_list_alone_is_free() {

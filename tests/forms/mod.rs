@@ -1,5 +1,6 @@
 //! The gate, form by form: what a role without SELECT may ask in plain SQL, and what it gets, as the owner would.
 
+mod across;
 mod answers;
 mod asking;
 mod bounding;
@@ -8,6 +9,7 @@ mod gaussian;
 mod groups;
 mod key_lists;
 mod key_ranges;
+mod key_references;
 mod key_tables;
 mod noise;
 mod own_rows;

@@ -94,6 +94,16 @@ impl<'t> Template<'_, 't> {
         let mut done = self.write_free(asked, &mut answers);
         self.write_of_two(asked, &mut done, &mut answers)?;
         let mut releases = self.releases(asked, &mut done);
+        if answers.is_empty()
+            && let Some(price) = self.price_across(&releases)
+        {
+            let columns = self.write_across(&releases, &price)?;
+            for (release, column) in releases.iter().zip(columns) {
+                let calls = release.answers.iter().map(|other| other.call);
+                answers.extend(calls.map(|call| (call, Answer::Column(column))));
+            }
+            return Ok(answers);
+        }
         self.write_together(&mut releases, &mut answers)?;
         let mut counts: Vec<(&Asked<'t>, Vec<Ref<'t, Aggref>>)> = Vec::new();
         for release in releases {

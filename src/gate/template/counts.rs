@@ -5,7 +5,7 @@ use pgrx::pg_sys::Aggref;
 use crate::gate::price::Price;
 use crate::gate::rejection::Checked;
 use crate::gate::requests::asked::Asked;
-use crate::gate::shown::{Answer, Scale};
+use crate::gate::shown::Answer;
 use crate::gate::template::several::Several;
 use crate::gate::template::{Level, People, Template, float, own_column};
 use crate::pg::tree::{self, Condition, Ref};
@@ -98,11 +98,7 @@ impl<'t> Template<'_, 't> {
             mechanism: self.mechanism(aggregate, Some(&mechanism), 1)?,
             unit: f64::from(rows),
         })?;
-        let half_width = self
-            .priced
-            .last()
-            .and_then(|priced| priced.half_width(None));
-        let scale = Scale::of_half_width(half_width);
+        let scale = self.scale_of_last();
         let column = own_column(self.answers.len());
         let first = self.outputs.len();
         for (one, i) in asked.iter().zip(1..) {

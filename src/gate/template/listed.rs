@@ -28,6 +28,17 @@ impl<'t> Template<'_, 't> {
         if self.answers.is_empty() {
             return Ok(format!("SELECT {columns} FROM {all}"));
         }
+        if self.is_across {
+            let released = self.answers.iter().zip(1..);
+            let released: Vec<_> = released
+                .map(|(call, i)| format!("{call} AS a{i}"))
+                .collect();
+            let (released, below) = (released.join(", "), self.write_below(&[], unit)?);
+            return Ok(format!(
+                "WITH released AS MATERIALIZED (SELECT {released} FROM {below}) \
+                 SELECT {columns} FROM {all} CROSS JOIN released r"
+            ));
+        }
         let same = keys.iter().filter_map(|i| {
             let key = &self.keys[i - 1];
             let [one, other] = ["v", "b"].map(|side| format!("{side}.k{i}"));
@@ -53,7 +64,7 @@ impl<'t> Template<'_, 't> {
 
     /// All combinations of public values; of keys of one table those that are in one of its rows.
     fn write_lists(&mut self, keys: &[usize]) -> String {
-        let all = self.keys;
+        let (all, is_across) = (self.keys, self.is_across);
         let of_table = |i: &usize| all[i - 1].public.as_ref().and_then(Public::table);
         let (mut lists, mut named) = (Vec::new(), Vec::new());
         for i in keys {
@@ -63,7 +74,10 @@ impl<'t> Template<'_, 't> {
             };
             let mut parameter = |node| self.parameter(node);
             let Some(table) = of_table(i).map(|rows| rows.table) else {
-                let list = public.set(*i, &base_type_name(key), &mut parameter);
+                let list = match is_across {
+                    true => public.numbered(*i, &base_type_name(key)),
+                    false => public.set(*i, &base_type_name(key), &mut parameter),
+                };
                 lists.push(format!("({list}) v{i}"));
                 named.push(format!("v{i}.k{i}"));
                 continue;
@@ -77,6 +91,7 @@ impl<'t> Template<'_, 't> {
             }
             named.push(format!("v{first}.k{i}"));
         }
+        named.extend(is_across.then(|| self.number_of_group(keys)));
         let (named, lists) = (named.join(", "), lists.join(" CROSS JOIN "));
         format!("SELECT {named} FROM {lists}")
     }

@@ -16,7 +16,13 @@ impl Template<'_, '_> {
         }
     }
 
-    /// As above, for the answers of a call whose answer is that column.
+    /// That of each number of the release that was charged last.
+    pub(super) fn scale_of_last(&self) -> Option<Scale> {
+        let last = self.priced.last();
+        Scale::of_half_width(last.and_then(|priced| priced.half_width(None)))
+    }
+
+    /// Notes that of the answers of a call whose answer is that column.
     pub(super) fn note_call(&mut self, call: &cost::Call, column: usize) {
         let priced = Priced::of(call);
         match call.aggregate {
