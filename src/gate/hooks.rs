@@ -156,6 +156,7 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
             .written
             .iter()
             .flat_map(|block| block.bill.relations())
+            .chain(gate.depends.relations.iter().copied())
             .collect();
         Passed {
             blocks: asked,

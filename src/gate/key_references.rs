@@ -1,7 +1,7 @@
 //! Keys that refer to a public table by a foreign key, where the query does not join it: the keys that the table has are
 //! the groups. It is read whole, whatever the private rows are, with the rights of the role that asks.
 
-use pgrx::pg_sys::{self, Node, Var};
+use pgrx::pg_sys::{self, Node, Oid, Var};
 
 use crate::gate::access;
 use crate::gate::canonical_keys;
@@ -15,6 +15,7 @@ use crate::pg::tree::{self, Ref};
 /// The keys of a table.
 #[derive(Clone)]
 pub struct Keys {
+    pub relation: Oid,
     /// It and its column, as SQL writes them.
     table: String,
     column: String,
@@ -68,6 +69,7 @@ pub fn of<'t>(from: &From<'t>, written: Ref<'t, Node>) -> Option<Keys> {
     // SAFETY: a lookup in the catalog, of a column that is there.
     let column = unsafe { tree::text_of(pg_sys::get_attname(referred, key, false)) };
     Some(Keys {
+        relation: referred,
         table: policy::full_name(referred),
         column: policy::quoted(&column),
         count: rows as usize,

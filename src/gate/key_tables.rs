@@ -113,7 +113,7 @@ pub fn may_all_meet<'t>(from: &From<'t>, of: &[&Rows<'t>], conditions: &[Ref<'t,
     if tables.len() < 2 {
         return true;
     }
-    // What is joined with each.
+    // The columns that conditions on each compare it with.
     let mut joined: BTreeMap<i32, BTreeSet<(i32, i16)>> = BTreeMap::new();
     for condition in conditions {
         let mut columns = BTreeSet::new();
@@ -136,8 +136,10 @@ pub fn may_all_meet<'t>(from: &From<'t>, of: &[&Rows<'t>], conditions: &[Ref<'t,
         }
     }
     let mut seen = BTreeSet::new();
-    let mut all = joined.into_values().flatten();
-    of.iter().all(|rows| rows.missing.is_none()) && all.all(|column| seen.insert(column))
+    let is_joined = |table| joined.get(&table).is_some_and(|with| !with.is_empty());
+    let mut of = of.iter();
+    of.all(|rows| rows.missing.is_none() && is_joined(rows.table))
+        && joined.values().flatten().all(|column| seen.insert(*column))
 }
 
 /// The number of the joined table that all columns of an expression are of.

@@ -40,10 +40,11 @@ impl Room {
     }
 }
 
-/// What inlining a function makes a plan depend on.
+/// What a plan depends on that its query does not name: functions that were inlined, and tables that list groups.
 #[derive(Default)]
 pub struct Depends<'t> {
     pub items: Vec<List<'t, pg_sys::PlanInvalItem>>,
+    pub relations: Vec<pg_sys::Oid>,
     pub on_role: bool,
 }
 

@@ -82,6 +82,14 @@ impl<'t> Public<'t> {
         }
     }
 
+    /// The table that a foreign key refers to whose values they are.
+    pub fn referred_table(&self) -> Option<pg_sys::Oid> {
+        match &self.values {
+            Values::Reference(keys) => Some(keys.relation),
+            _ => None,
+        }
+    }
+
     /// The table over whose rows the values are.
     pub fn table(&self) -> Option<&Rows<'t>> {
         match &self.values {

@@ -14,6 +14,7 @@ use crate::gate::errors::{self, Refusal};
 use crate::gate::normalize::{self, Depends, Room};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::price::Price;
+use crate::gate::public_keys::Public;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::{self, graft};
 use crate::gate::{access, allowance, outer_query, private_relation, requests};
@@ -284,6 +285,9 @@ impl<'t> Gate<'t> {
         let epsilon = self.epsilon(&block.policy)?;
         let price = Price::of(epsilon, block.policy.limits(block.payer())?);
         let keys = block.keys()?;
+        let public = keys.iter().filter_map(|key| key.public.as_ref());
+        let referred = public.filter_map(Public::referred_table);
+        self.depends.relations.extend(referred);
         let asked = requests::collect::collect(&block)?;
         if asked.len() > MOST_AGGREGATES {
             return Err(format!("the query has more than {MOST_AGGREGATES} aggregates").into());
