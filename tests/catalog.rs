@@ -256,7 +256,7 @@ fn each_aggregate_says_what_it_is() {
             "dp_counts" | "dp_counts_estimate" | "dp_histogram" => 64 + 8 * 64,
             "dp_sums" | "dp_sums_estimate" | "dp_means" => 64 + 16 * 64,
             "dp_bounds" => 64 + 8 * 257,
-            "dp_cdf" => 64 + 8 * 1000,
+            "dp_cdf" | "dp_cdf_estimate" => 64 + 8 * 1000,
             "dp_clamped" => 64 + 8 * 3,
             "dp_groups" => 512,
             "dp_quantile" | "dp_median" | "dp_quantiles" | "dp_quantile_estimate" => {
@@ -350,6 +350,7 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         ("dp_clamped_answer", true),
         ("dp_variance_answer", true),
         ("dp_quantile_estimate_answer", true),
+        ("dp_cdf_answer", true),
         ("dp_difference_answer", true),
         ("dp_regr_answer", true),
     ] {
@@ -478,6 +479,11 @@ fn every_public_object_has_a_comment() {
             "value int8, lower int8, upper int8, unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
         ("dp_clamped_answer", "below int8, inside int8, above int8"),
+        (
+            "dp_cdf_answer",
+            "value _float8, lower _float8, upper _float8, population_lower _float8, population_upper _float8, \
+             count float8, unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
+        ),
         (
             "dp_quantile_estimate_answer",
             "value float8, lower float8, upper float8, unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
@@ -874,6 +880,10 @@ const CALLS: &[(&str, &str)] = &[
     ("dp_bounds", "dp_bounds(x, {eps}, {mech})::text"),
     ("dp_clamped", "dp_clamped(x, 0, 1, {eps}, {mech})"),
     ("dp_cdf", "dp_cdf(x, 0, 1, 4, {eps}, {mech})"),
+    (
+        "dp_cdf",
+        "(dp_cdf_estimate(x, 0, 1, 4, {eps}, {mech})).value",
+    ),
     ("dp_quantile", "dp_quantile(x, 0, 1, 0.9, {eps}, {mech})"),
     (
         "dp_quantiles",

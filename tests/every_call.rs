@@ -443,6 +443,8 @@ const RULES: &[(&str, &str, &str)] = &[
     ("dp_cdf(x, 0, 1, NULL, 1)", "points", "must be a number from 1 to 100000"),
     ("dp_cdf(x, 0, 1, 100001, 1)", "points", "must be a number from 1 to 100000"),
     ("dp_cdf(x, 0, 1, 10, 1, 'geometric')", "mech", "is not a mechanism of dp_cdf"),
+    ("dp_cdf_estimate(x, 0, 1, 0, 1)", "points", "must be a number from 1 to 100000"),
+    ("dp_cdf_estimate(x, 0, 1, 10, 1, 'tree', 1)", "confidence", "must be greater than 0 and less than 1"),
     ("dp_clamped(x, 10, 10, 1)", "hi", "must be greater"),
     ("dp_clamped(x, -1e308, 1e308, 1)", "hi", "is too far"),
     ("dp_clamped(x, 0, 10, 1, 'laplace')", "mech", "is not a mechanism of dp_clamped"),

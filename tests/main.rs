@@ -11,6 +11,7 @@ mod bounds;
 mod budgets;
 mod catalog;
 mod cdf;
+mod cdf_estimates;
 mod check;
 mod citus;
 mod clamped;

@@ -77,6 +77,7 @@ pub const PURPOSES: &[(&str, &[&str])] = &[
             "dp_counts_estimate",
             "dp_sums_estimate",
             "dp_corr_estimate",
+            "dp_cdf_estimate",
             "dp_difference",
         ],
     ),

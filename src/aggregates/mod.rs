@@ -25,10 +25,12 @@ mod variance;
 use crate::call::signature::{OF_GROUPS, Signature};
 
 /// All aggregates with their signatures. A test holds them against the catalog.
-pub const SIGNATURES: [(&str, Signature); 56] = [
+pub const SIGNATURES: [(&str, Signature); 58] = [
     ("dp_bounds", bounds::BOUNDS.signature),
     ("dp_cdf", cdf::CDF.signature),
     ("dp_cdf", cdf::CDF_OF_PEOPLE.signature),
+    ("dp_cdf_estimate", cdf::ESTIMATE.signature),
+    ("dp_cdf_estimate", cdf::ESTIMATE_OF_PEOPLE.signature),
     ("dp_clamped", clamped::CLAMPED.signature),
     ("dp_contribution", contribution::CONTRIBUTION.signature),
     (

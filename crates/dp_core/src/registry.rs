@@ -297,7 +297,7 @@ pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, Par
         "dp_means" => of(&MEANS, arguments),
         "dp_var_pop" | "dp_stddev_pop" | "dp_var_pop_estimate" => of(&VARIANCE, arguments),
         "dp_histogram" => of(&HISTOGRAM, arguments),
-        "dp_cdf" => of(&CDF, arguments),
+        "dp_cdf" | "dp_cdf_estimate" => of(&CDF, arguments),
         "dp_bounds" => of(&BOUNDS, arguments),
         "dp_clamped" => of(&CLAMPED, arguments),
         "dp_keep" => of(&KEEP, arguments),

@@ -18,6 +18,7 @@ mod auto_sum;
 mod auto_variance;
 mod bounds;
 mod cdf;
+mod cdf_bands;
 mod clamped;
 mod columns;
 mod cost;
