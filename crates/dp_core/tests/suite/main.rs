@@ -60,6 +60,7 @@ mod stats;
 mod symmetric;
 mod tapes;
 mod together;
+mod top_keys;
 mod unbiased;
 #[cfg(feature = "testing")]
 mod unit;
