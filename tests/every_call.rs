@@ -421,6 +421,8 @@ const RULES: &[(&str, &str, &str)] = &[
     ("dp_stddev_pop(x, 0, 1, 1, 'gaussian(mu=1)')", "eps", "must be NULL where"),
     ("dp_var_pop_estimate(x, 0, 1, 1, 'gaussian(delta=1)')", "mech", "gives the parameter delta"),
     ("dp_covar_pop(x, x, 0, 1, -1e308, 1e308, 1)", "xhi", "is too far"),
+    ("dp_weighted_mean(x, x, 0, 1, -1, 1, 1)", "xlo", "must be at least 0"),
+    ("dp_weighted_mean_estimate(x, x, 0, 1, 0, 1, 1, 'laplace', 0)", "confidence", "must be greater than 0"),
     ("dp_corr(x, x, 0, 1, 0, 1, 1, 'laplace(sample=yes)')", "mech", ""),
     ("dp_regr(x, x, 0, 1, 0, 1, 1, 'gaussian')", "mech", ""),
     ("dp_linear_regression(x, ARRAY[x], 0, 1, '{}', '{}', 1)", "xlo", "must have 1 to 16 numbers"),

@@ -71,5 +71,6 @@ mod variance;
 mod vector_accuracy;
 mod vectors;
 mod views;
+mod weighted_means;
 mod workers;
 mod zero_rows;

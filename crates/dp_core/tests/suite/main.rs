@@ -68,4 +68,5 @@ mod variance;
 #[cfg(feature = "testing")]
 mod vector_noise;
 mod vectors;
+mod weighted_mean;
 mod words;
