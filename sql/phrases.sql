@@ -75,6 +75,16 @@ PHRASE interval_of_people IS
     'clamped to [lo, hi], with at least the probability confidence, whatever the law is; an end is lo or hi where too '
     'little is known.';
 
+PHRASE band_of_cdf IS
+    'The band of the rows is about noise alone, and holds with at least the probability confidence whatever the rows '
+    'are; that of the population adds chance (Dvoretzky, Kiefer, Wolfowitz). Where little is known an interval is from '
+    '0 to 1.';
+
+PHRASE interval_of_weighted IS
+    'The interval holds the weighted mean of the clamped rows, not that of a population they were drawn from, with at '
+    'least the probability confidence, whatever the rows and their weights; it lies in [ylo, yhi], and is all of it '
+    'where the noisy sum of the weights is not positive.';
+
 PHRASE interval_of_ids IS
     'The interval holds the true number with at least the probability confidence, over the noise and over ids that '
     'fall on one bit by chance; it has no upper end (the largest bigint) where the bitmap is nearly full.';

@@ -256,7 +256,7 @@ fn each_aggregate_says_what_it_is() {
             "dp_counts" | "dp_counts_estimate" | "dp_histogram" => 64 + 8 * 64,
             "dp_sums" | "dp_sums_estimate" | "dp_means" => 64 + 16 * 64,
             "dp_bounds" => 64 + 8 * 257,
-            "dp_cdf" => 64 + 8 * 1000,
+            "dp_cdf" | "dp_cdf_estimate" => 64 + 8 * 1000,
             "dp_clamped" => 64 + 8 * 3,
             "dp_groups" => 512,
             "dp_quantile" | "dp_median" | "dp_quantiles" | "dp_quantile_estimate" => {
@@ -264,8 +264,14 @@ fn each_aggregate_says_what_it_is() {
             }
             "dp_var_pop" | "dp_stddev_pop" | "dp_var_pop_estimate" | "dp_contribution" => 80,
             "dp_count_distinct" | "dp_count_distinct_estimate" => 24 + (1 << 17),
-            "dp_covar_pop" | "dp_corr" | "dp_corr_estimate" | "dp_regr" | "dp_regr_slope"
-            | "dp_regr_intercept" => 160,
+            "dp_covar_pop"
+            | "dp_corr"
+            | "dp_corr_estimate"
+            | "dp_regr"
+            | "dp_regr_slope"
+            | "dp_regr_intercept"
+            | "dp_weighted_mean"
+            | "dp_weighted_mean_estimate" => 160,
             // That of five predictors.
             "dp_linear_regression" => 64 + 32 * 6 + 16 * 27,
             _ => 64,
@@ -350,6 +356,8 @@ fn only_the_aggregates_may_run_what_works_on_states() {
         ("dp_clamped_answer", true),
         ("dp_variance_answer", true),
         ("dp_quantile_estimate_answer", true),
+        ("dp_cdf_answer", true),
+        ("dp_weighted_mean_answer", true),
         ("dp_difference_answer", true),
         ("dp_regr_answer", true),
     ] {
@@ -478,6 +486,16 @@ fn every_public_object_has_a_comment() {
             "value int8, lower int8, upper int8, unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
         ),
         ("dp_clamped_answer", "below int8, inside int8, above int8"),
+        (
+            "dp_weighted_mean_answer",
+            "value float8, lower float8, upper float8, weight float8, unit text, rho float8, mu float8, \
+             epsilon float8, delta float8, mechanism text",
+        ),
+        (
+            "dp_cdf_answer",
+            "value _float8, lower _float8, upper _float8, population_lower _float8, population_upper _float8, \
+             count float8, unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
+        ),
         (
             "dp_quantile_estimate_answer",
             "value float8, lower float8, upper float8, unit text, rho float8, mu float8, epsilon float8, delta float8, mechanism text",
@@ -850,6 +868,14 @@ const CALLS: &[(&str, &str)] = &[
         "dp_regr_intercept(x, x, 0, 1, 0, 1, {eps}, {mech})",
     ),
     ("dp_corr", "dp_corr(x, x, 0, 1, 0, 1, {eps}, {mech})"),
+    (
+        "dp_weighted_mean",
+        "dp_weighted_mean(x, x, 0, 1, 0, 1, {eps}, {mech})",
+    ),
+    (
+        "dp_weighted_mean",
+        "(dp_weighted_mean_estimate(x, x, 0, 1, 0, 1, {eps}, {mech})).value",
+    ),
     ("dp_corr", "(dp_regr(x, x, 0, 1, 0, 1, {eps}, {mech})).r2"),
     (
         "dp_corr",
@@ -874,6 +900,10 @@ const CALLS: &[(&str, &str)] = &[
     ("dp_bounds", "dp_bounds(x, {eps}, {mech})::text"),
     ("dp_clamped", "dp_clamped(x, 0, 1, {eps}, {mech})"),
     ("dp_cdf", "dp_cdf(x, 0, 1, 4, {eps}, {mech})"),
+    (
+        "dp_cdf",
+        "(dp_cdf_estimate(x, 0, 1, 4, {eps}, {mech})).value",
+    ),
     ("dp_quantile", "dp_quantile(x, 0, 1, 0.9, {eps}, {mech})"),
     (
         "dp_quantiles",

@@ -274,6 +274,8 @@ enum Space {
     GaussianMoments,
     /// That many sums of two columns: absolute values of at most this times `G^2` together.
     LaplacePairs(usize, i128),
+    /// Two sums of weights, between a quarter and all of `G^2` together, each rounded down.
+    Weights,
     /// Squares of at most the second times `G^4` together, each counted that many times.
     GaussianPairs(&'static [i128], i128),
     /// Sums of two predictors and `y`, each by at most its weight times `G^2`; the first, of the rows, by just that.
@@ -360,6 +362,10 @@ impl Space {
             (Self::LaplacePairs(length, most), sums) => {
                 let all: i128 = sums.iter().map(|sum| sum.abs()).sum();
                 sums.len() == length && all <= most * PAIR * rows && (rows == 0 || all > 0)
+            }
+            (Self::Weights, sums) => {
+                let all: i128 = sums.iter().map(|sum| sum.abs()).sum();
+                sums.len() == 2 && all <= PAIR * rows + 2 && 4 * (all + 2) >= PAIR * rows
             }
             (Self::GaussianPairs(times, most), sums) => {
                 let squares = sums.iter().zip(times).map(|(sum, times)| times * sum * sum);
@@ -560,6 +566,7 @@ fn cases() -> Vec<Case> {
     const KEEP: &str = "dp_keep({eps}, 0.05, '{mech}')";
     const VARIANCE: &str = "dp_var_pop_estimate(x, {lo}, {hi}, {eps}, '{mech}')";
     const COVARIANCE: &str = "dp_covar_pop(y, x, {lo}, {hi}, -3, 0.5, {eps}, '{mech}')";
+    const WEIGHTED: &str = "dp_weighted_mean(y, x, {lo}, {hi}, 0.125, 0.5, {eps}, '{mech}')";
     const SLOPE: &str = "dp_regr_slope(y, x, -3, 0.5, {lo}, {hi}, {eps}, '{mech}')";
     const CORRELATION: &str = "dp_regr(y, x, {lo}, {hi}, -3, 0.5, {eps}, '{mech}')";
     const LINEAR: &str = "dp_linear_regression(y, ARRAY[x, -x], {lo}, {hi}, ARRAY[-3, {lo}]::float8[], \
@@ -823,6 +830,13 @@ fn cases() -> Vec<Case> {
                 let each = sizes.map(|size| normal(1, size, words)[0]);
                 each.to_vec()
             },
+        ),
+        pair(
+            "dp_weighted_mean",
+            WEIGHTED,
+            "laplace",
+            Space::Weights,
+            |words| laplace(2, PAIR_STEPS * PAIR_STEPS + 2, EPS, words),
         ),
         pair(
             "dp_regr_slope",

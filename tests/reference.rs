@@ -51,6 +51,7 @@ pub const PURPOSES: &[(&str, &[&str])] = &[
             "dp_regr_intercept",
             "dp_regr",
             "dp_linear_regression",
+            "dp_weighted_mean",
         ],
     ),
     (
@@ -77,6 +78,8 @@ pub const PURPOSES: &[(&str, &[&str])] = &[
             "dp_counts_estimate",
             "dp_sums_estimate",
             "dp_corr_estimate",
+            "dp_cdf_estimate",
+            "dp_weighted_mean_estimate",
             "dp_difference",
         ],
     ),

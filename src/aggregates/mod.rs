@@ -21,14 +21,17 @@ mod shared;
 mod sum;
 mod sums;
 mod variance;
+mod weighted_mean;
 
 use crate::call::signature::{OF_GROUPS, Signature};
 
 /// All aggregates with their signatures. A test holds them against the catalog.
-pub const SIGNATURES: [(&str, Signature); 56] = [
+pub const SIGNATURES: [(&str, Signature); 62] = [
     ("dp_bounds", bounds::BOUNDS.signature),
     ("dp_cdf", cdf::CDF.signature),
     ("dp_cdf", cdf::CDF_OF_PEOPLE.signature),
+    ("dp_cdf_estimate", cdf::ESTIMATE.signature),
+    ("dp_cdf_estimate", cdf::ESTIMATE_OF_PEOPLE.signature),
     ("dp_clamped", clamped::CLAMPED.signature),
     ("dp_contribution", contribution::CONTRIBUTION.signature),
     (
@@ -93,5 +96,18 @@ pub const SIGNATURES: [(&str, Signature); 56] = [
     (
         "dp_var_pop_estimate",
         variance::ESTIMATE_OF_PEOPLE.signature,
+    ),
+    ("dp_weighted_mean", weighted_mean::WEIGHTED_MEAN.signature),
+    (
+        "dp_weighted_mean",
+        weighted_mean::WEIGHTED_MEAN_OF_PEOPLE.signature,
+    ),
+    (
+        "dp_weighted_mean_estimate",
+        weighted_mean::ESTIMATE.signature,
+    ),
+    (
+        "dp_weighted_mean_estimate",
+        weighted_mean::ESTIMATE_OF_PEOPLE.signature,
     ),
 ];

@@ -26,10 +26,12 @@ use crate::pg::fmgr::{self, Call, argument, float8};
 use crate::plan::planned_call::SupportFunction;
 use crate::state::scalar::State;
 
-const SIGNATURE: Signature =
+/// The arguments of two columns.
+pub const SIGNATURE: Signature =
     Signature::new(&[Y, X_OF_TWO, YLO, YHI, XLO, XHI, EPS, MECH.given_from(8)]);
 
-const OF_PEOPLE: Signature = Signature::new(&[
+/// As above, for contributions.
+pub const OF_PEOPLE: Signature = Signature::new(&[
     Y_CONTRIBUTION,
     X_CONTRIBUTION_OF_TWO,
     YLO,
@@ -109,7 +111,7 @@ pub static ESTIMATE_OF_PEOPLE: Aggregate<PairEstimator> = Aggregate {
 };
 
 /// An aggregate of contributions: what persons have are rows at the means of both columns.
-struct OfPeople<A: 'static>(&'static Aggregate<dyn OfPairs<Answer = A>>);
+pub struct OfPeople<A: 'static>(pub &'static Aggregate<dyn OfPairs<Answer = A>>);
 
 impl<A: 'static> OfPeople<A> {
     /// What the transition function does with the contributions of a person: as many rows as both have, and none
@@ -117,7 +119,7 @@ impl<A: 'static> OfPeople<A> {
     ///
     /// # Safety
     /// `call` is a call of the aggregate's transition function of contributions.
-    unsafe fn other_row(&self, call: Call) -> Result<Datum, Refusal> {
+    pub unsafe fn other_row(&self, call: Call) -> Result<Datum, Refusal> {
         let aggregate = self.0;
         let (grid, unit) = CallSite::with(call, SupportFunction::Transition, aggregate, |site| {
             Ok((site.mechanism_of_row(call)?.pair_grid(), site.unit()))
@@ -142,7 +144,7 @@ impl<A: 'static> Aggregate<dyn OfPairs<Answer = A>> {
     ///
     /// # Safety
     /// `call` is a call of this aggregate's transition function.
-    unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
+    pub unsafe fn other_row(&'static self, call: Call) -> Result<Datum, Refusal> {
         let grid = CallSite::with(call, SupportFunction::Transition, self, |site| {
             Ok(site.mechanism_of_row(call)?.pair_grid())
         })?;
@@ -157,7 +159,7 @@ impl<A: 'static> Aggregate<dyn OfPairs<Answer = A>> {
     ///
     /// # Safety
     /// `call` is a call of this aggregate's final function, or of its like's.
-    unsafe fn release_and_cost(&'static self, call: Call) -> (A, Price) {
+    pub unsafe fn release_and_cost(&'static self, call: Call) -> (A, Price) {
         CallSite::with(call, SupportFunction::Final, self, |site| {
             let mechanism = site.mechanism_of_plan()?;
             let grid = mechanism.pair_grid();
@@ -177,7 +179,7 @@ impl<A: 'static> Aggregate<dyn OfPairs<Answer = A>> {
 /// PostgreSQL's own fcinfo, of a function that is declared with at least seven arguments, a `dp_state` and six
 /// `float8`.
 #[inline(always)]
-unsafe fn add_pair(
+pub unsafe fn add_pair(
     fcinfo: FunctionCallInfo,
     rest: unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum,
 ) -> Datum {

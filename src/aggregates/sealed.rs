@@ -201,6 +201,7 @@ unsafe fn form(aggregate: Oid, values: &[Option<Option<Datum>>]) -> Form {
         match transition.as_str() {
             "dp_bounds_trans" => bins::form(&bounds::BOUNDS, values),
             "dp_cdf_trans" => bins::form(&cdf::CDF, values),
+            "dp_cdf_estimate_trans" => bins::form(&cdf::ESTIMATE, values),
             "dp_clamped_trans" => bins::form(&clamped::CLAMPED, values),
             "dp_count_rows_trans" | "dp_count_estimate_rows_trans" | "dp_keep_trans" => {
                 Some(Form::Sums(Grid::NONE))

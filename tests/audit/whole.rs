@@ -490,6 +490,14 @@ fn subjects() -> Vec<Subject> {
             NUMBER,
             MANY,
         ),
+        two(
+            "dp_weighted_mean",
+            "laplace",
+            Pure,
+            "dp_weighted_mean_estimate(x, 1, 0, 1, 0, 1, {eps}, '{mech}')",
+            "ARRAY[(1 - ({call}).value) * ({call}).weight]",
+            MANY,
+        ),
         two("dp_regr_slope", "laplace", Pure, SLOPE, NUMBER, CORNERS),
         two(
             "dp_regr_slope",
@@ -858,11 +866,12 @@ const OF_BINS: [&str; 7] = [
     "dp_cdf",
     "dp_clamped",
 ];
-const OF_COLUMNS: [&str; 7] = [
+const OF_COLUMNS: [&str; 8] = [
     "dp_counts",
     "dp_sums",
     "dp_means",
     "dp_covar_pop",
+    "dp_weighted_mean",
     "dp_regr_slope",
     "dp_corr",
     "dp_linear_regression",

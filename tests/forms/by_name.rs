@@ -177,6 +177,18 @@ fn distributions_and_bounds_are_answered() {
         &[0.25, 0.5, 0.75, 1.0],
         0.15,
     );
+    // Of y from 0 to 7 with the weights y % 4: 52 / 12.
+    let weighted = "SELECT ARRAY[(e).value, (e).lower, (e).upper] \
+                    FROM (SELECT dp_weighted_mean_estimate(y, k, 0, 8, 0, 4, $eps) AS e FROM {table}) AS s";
+    for table in ["one", "many"] {
+        let sql = weighted.replace("{table}", table);
+        assert_close(&mut world, &sql, &[13.0 / 3.0; 3], 0.1);
+    }
+    let plain = "SELECT ARRAY[dp_weighted_mean(y, k, 0, 8, 0, 4, $eps)] FROM one";
+    assert_close(&mut world, plain, &[13.0 / 3.0], 0.1);
+    let band = "SELECT array_cat((e).value, array_cat((e).lower, (e).upper)) \
+                FROM (SELECT dp_cdf_estimate(y, 0, 8, 4, $eps) AS e FROM one) AS s";
+    assert_close(&mut world, band, &[0.25, 0.5, 0.75, 1.0].repeat(3), 0.15);
     let quantile = "SELECT ARRAY[(e).value, (e).lower, (e).upper] \
                     FROM (SELECT dp_quantile_estimate(y, 0, 8, 0.5, $eps) AS e FROM {table}) AS s";
     for table in ["one", "many"] {
@@ -375,6 +387,7 @@ fn prices_and_noise_are_known_before() {
             Some(10.0 * 2.0 / 0.5 * 20_f64.ln()),
         ),
         ("dp_cdf(y, 0, 8, 4, 0.5)", None),
+        ("dp_cdf_estimate(y, 0, 8, 4, 0.5)", None),
         ("dp_clamped(y, 0, 8, 0.5)", None),
         ("dp_bounds(y, 0.5)", None),
     ] {

@@ -11,8 +11,10 @@ use crate::encoding::squares::Squares;
 use crate::encoding::sums::{Moments, Sums};
 use crate::error::ParameterError;
 use crate::mechanism::bivariate::ends::{PairEstimator, WithEnds};
+use crate::mechanism::bivariate::weighted_laplace::{WeightedEstimator, WithInterval};
 use crate::mechanism::bounds_search::answer::AutoAnswer;
 use crate::mechanism::bounds_search::release::Finding;
+use crate::mechanism::cdf::band::CdfEstimator;
 use crate::mechanism::definition::{Mechanism, Scalar};
 use crate::mechanism::distinct::bitmap::{DistinctAnswer, DistinctMechanism, OfIds};
 use crate::mechanism::mean::answer::MeanAnswer;
@@ -263,6 +265,48 @@ impl Factory<PairEstimator> for Correlations {
             .ok_or_else(|| no_interval(&registry::CORRELATION))?;
         Ok(Made {
             mechanism: Box::new(mechanism),
+            spent,
+        })
+    }
+}
+
+/// What makes the mechanism of a call of `dp_weighted_mean_estimate`.
+pub struct WeightedMeans;
+
+impl Factory<WeightedEstimator> for WeightedMeans {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<WeightedEstimator>, ParameterError> {
+        let Made { mechanism, spent } =
+            registry::WEIGHTED_MEAN.make_chosen(arguments, overspent)?;
+        let miss = interval::miss(confidence)?;
+        let mechanism = WithInterval::new(mechanism, miss)
+            .ok_or_else(|| no_interval(&registry::WEIGHTED_MEAN))?;
+        Ok(Made {
+            mechanism: Box::new(mechanism),
+            spent,
+        })
+    }
+}
+
+/// What makes the mechanism of a call of `dp_cdf_estimate`.
+pub struct Cdfs;
+
+impl Factory<CdfEstimator> for Cdfs {
+    fn make(
+        &self,
+        arguments: &Arguments,
+        confidence: Option<Option<f64>>,
+        overspent: Overspent,
+    ) -> Result<Made<CdfEstimator>, ParameterError> {
+        let Made { mechanism, spent } = registry::CDF.make_chosen(arguments, overspent)?;
+        let miss = interval::miss(confidence)?;
+        let alike = registry::unit_of(arguments.mechanism).rows;
+        Ok(Made {
+            mechanism: Box::new(CdfEstimator::new(*mechanism, miss, alike)),
             spent,
         })
     }

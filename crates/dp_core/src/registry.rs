@@ -8,6 +8,7 @@ use std::rc::Rc;
 use crate::encoding::grid::Bounds;
 use crate::error::ParameterError;
 use crate::mechanism::bivariate::sums::PairMechanism;
+use crate::mechanism::bivariate::weighted_laplace::WeightedMechanism;
 use crate::mechanism::bounds::geometric::BoundsFinder;
 use crate::mechanism::bounds_search::parameters::finds_bounds;
 use crate::mechanism::cdf::tree::Cdf;
@@ -111,6 +112,12 @@ pub static COVARIANCE: Registry<PairMechanism> = Registry {
         bivariate::covariance_laplace::ENTRY,
         bivariate::covariance_gaussian::ENTRY,
     ],
+};
+
+/// The mechanisms of means with weights.
+pub static WEIGHTED_MEAN: Registry<WeightedMechanism> = Registry {
+    aggregate: "dp_weighted_mean",
+    entries: &[bivariate::weighted_laplace::ENTRY],
 };
 
 /// The mechanisms of regression lines. Their release has the spread of `x` too.
@@ -297,7 +304,7 @@ pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, Par
         "dp_means" => of(&MEANS, arguments),
         "dp_var_pop" | "dp_stddev_pop" | "dp_var_pop_estimate" => of(&VARIANCE, arguments),
         "dp_histogram" => of(&HISTOGRAM, arguments),
-        "dp_cdf" => of(&CDF, arguments),
+        "dp_cdf" | "dp_cdf_estimate" => of(&CDF, arguments),
         "dp_bounds" => of(&BOUNDS, arguments),
         "dp_clamped" => of(&CLAMPED, arguments),
         "dp_keep" => of(&KEEP, arguments),
@@ -309,6 +316,7 @@ pub fn price(aggregate: &str, arguments: &Arguments) -> Option<Result<Spent, Par
         "dp_regr_slope" | "dp_regr_intercept" => of(&SLOPE, arguments),
         "dp_corr" | "dp_corr_estimate" | "dp_regr" => of(&CORRELATION, arguments),
         "dp_linear_regression" => of(&REGRESSION, arguments),
+        "dp_weighted_mean" | "dp_weighted_mean_estimate" => of(&WEIGHTED_MEAN, arguments),
         _ => return None,
     })
 }
@@ -489,7 +497,7 @@ pub fn catalog() -> impl Iterator<Item = (&'static str, bool, &'static Info)> {
     let kept = kept.chain(VARIANCE.infos());
     let pairs = COVARIANCE.infos().chain(SLOPE.infos());
     let kept = kept.chain(pairs).chain(CORRELATION.infos());
-    let kept = kept.chain(REGRESSION.infos());
+    let kept = kept.chain(REGRESSION.infos()).chain(WEIGHTED_MEAN.infos());
     let kept = kept.chain(DISTINCT.infos());
     let found = BOUNDS.infos().chain(CLAMPED.infos());
     let ranks = QUANTILE.infos().chain(MEDIAN.infos());

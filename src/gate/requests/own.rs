@@ -15,7 +15,7 @@ use crate::pg::fmgr::float8;
 use crate::pg::tree::{self, Ref};
 use crate::types::mechanism;
 
-const TAKEN: [(&str, Reads); 32] = [
+const TAKEN: [(&str, Reads); 35] = [
     ("dp_mean", Reads::Numbers),
     ("dp_mean_and_count", Reads::Numbers),
     ("dp_mean_estimate", Reads::Numbers),
@@ -35,6 +35,7 @@ const TAKEN: [(&str, Reads); 32] = [
     ("dp_var_pop_estimate", Reads::Numbers),
     ("dp_histogram", Reads::Numbers),
     ("dp_cdf", Reads::Numbers),
+    ("dp_cdf_estimate", Reads::Numbers),
     ("dp_bounds", Reads::NumbersOfRows),
     ("dp_clamped", Reads::NumbersOfRows),
     ("dp_quantile", Reads::Numbers),
@@ -48,6 +49,8 @@ const TAKEN: [(&str, Reads); 32] = [
     ("dp_linear_regression", Reads::Columns),
     ("dp_regr_slope", Reads::Numbers),
     ("dp_regr_intercept", Reads::Numbers),
+    ("dp_weighted_mean", Reads::Numbers),
+    ("dp_weighted_mean_estimate", Reads::Numbers),
 ];
 
 /// What an aggregate of ours asks for; `None` if it is none that the gate takes.

@@ -65,6 +65,11 @@ impl Staircase {
         Self::new(1, 1, epsilon)
     }
 
+    /// By what power of e its levels fall.
+    pub fn epsilon(&self) -> Epsilon {
+        self.epsilon
+    }
+
     /// The variance, in squares of `steps`.
     pub fn variance(&self) -> f64 {
         variance(self.steps, self.core, self.epsilon.value())

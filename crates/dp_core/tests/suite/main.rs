@@ -18,6 +18,7 @@ mod auto_sum;
 mod auto_variance;
 mod bounds;
 mod cdf;
+mod cdf_bands;
 mod clamped;
 mod columns;
 mod cost;
@@ -59,6 +60,7 @@ mod stats;
 mod symmetric;
 mod tapes;
 mod together;
+mod top_keys;
 mod unbiased;
 #[cfg(feature = "testing")]
 mod unit;
@@ -66,4 +68,5 @@ mod variance;
 #[cfg(feature = "testing")]
 mod vector_noise;
 mod vectors;
+mod weighted_mean;
 mod words;

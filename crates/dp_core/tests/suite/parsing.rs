@@ -453,6 +453,7 @@ fn an_aggregate_takes_its_own_mechanisms_only() {
             "dp_sums" => registry::SUMS.build(&zero_based(&arguments)).is_ok(),
             "dp_var_pop" => registry::VARIANCE.build(&arguments).is_ok(),
             "dp_covar_pop" => registry::COVARIANCE.build(&of_two(&arguments)).is_ok(),
+            "dp_weighted_mean" => registry::WEIGHTED_MEAN.build(&of_two(&arguments)).is_ok(),
             "dp_regr_slope" => registry::SLOPE.build(&of_two(&arguments)).is_ok(),
             "dp_corr" => registry::CORRELATION.build(&of_two(&arguments)).is_ok(),
             "dp_linear_regression" => {

@@ -23,7 +23,7 @@ use dp_core::random::Generator;
 use dp_core::registry::{
     BOUNDS, CDF, CLAMPED, CORRELATION, COUNT, COUNTS, COVARIANCE, DISTINCT, Factory, HISTOGRAM,
     KEEP, MEAN, MEANS, MEDIAN, QUANTILE, QUANTILES, REGRESSION, Registry, SLOPE, SUM, SUMS,
-    VARIANCE, catalog, parse,
+    VARIANCE, WEIGHTED_MEAN, catalog, parse,
 };
 use dp_core::request::arguments::{Arguments, MechanismArgument};
 use dp_core::request::checked::Overspent;
@@ -176,6 +176,9 @@ fn families() -> Vec<Family<'static>> {
         family(&KEEP, none, |keep| told(keep, &SOME)),
         family(&VARIANCE, bounds, of_variance),
         family(&COVARIANCE, pair, pairs),
+        family(&WEIGHTED_MEAN, pair, |mean| {
+            told(mean, &PairMoments::of_rows([1 << 20, 1 << 22], 40))
+        }),
         family(&SLOPE, pair, pairs),
         family(&CORRELATION, pair, pairs),
         family(&REGRESSION, several, |regression| {

@@ -1,4 +1,4 @@
-//! Mechanisms for two columns: covariance, regression line and correlation.
+//! Mechanisms for two columns: covariance, regression line and correlation; and a mean with weights.
 //!
 //! Rows count from 0 to `G = 2^23` grid steps in each column. What a row of `Y` and `X` steps is seen by are products
 //! of two such steps. For the covariance the four of the tensored Bernstein basis are enough, as it is bilinear:
@@ -33,3 +33,4 @@ pub mod covariance_laplace;
 pub mod ends;
 pub mod slope_laplace;
 pub mod sums;
+pub mod weighted_laplace;

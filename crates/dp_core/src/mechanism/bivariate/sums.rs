@@ -98,7 +98,7 @@ impl<const K: usize> Design<K> {
 }
 
 /// A combination of numbers, kept in the range of an `i128`.
-fn combined(times: &[i128], numbers: &[i128]) -> i128 {
+pub(crate) fn combined(times: &[i128], numbers: &[i128]) -> i128 {
     let terms = times.iter().zip(numbers).map(|(a, b)| a.saturating_mul(*b));
     terms.fold(0, i128::saturating_add)
 }

@@ -90,15 +90,51 @@ impl Cdf {
         }
     }
 
-    /// One release from any source of words.
-    pub fn release_from<B: Bits>(&self, totals: &Totals, bits: &mut B) -> Vec<f64> {
-        let leaves = leaves(&self.counts_from(totals, bits), self.branches);
+    /// The guesses of the rows up to each point, from a release from any source of words.
+    pub fn sums_from<B: Bits>(&self, totals: &Totals, bits: &mut B) -> Vec<f64> {
+        self.sums(&self.counts_from(totals, bits))
+    }
+
+    /// What these guesses are off by, in a release that hides nothing: those without rows.
+    pub fn noise_from<B: Bits>(&self, bits: &mut B) -> Vec<f64> {
+        let mut nodes = self.cells.count();
+        let levels = (0..self.levels).map(|_| {
+            let noise = (0..nodes).map(|_| self.noise.draw(bits).value as i64);
+            let level = memory::vector(nodes, noise);
+            nodes = nodes.div_ceil(self.branches);
+            level
+        });
+        let levels: Vec<_> = levels.collect();
+        self.sums(&levels)
+    }
+
+    fn sums(&self, levels: &[Vec<i64>]) -> Vec<f64> {
+        let leaves = leaves(levels, self.branches);
         let mut sum = 0.0;
         let sums = leaves.iter().map(|leaf| {
             sum += leaf;
             sum
         });
-        let up_to = rising(&memory::vector(leaves.len(), sums));
+        memory::vector(leaves.len(), sums)
+    }
+
+    /// The share of epsilon of each level.
+    pub fn share(&self) -> Epsilon {
+        self.noise.epsilon()
+    }
+
+    /// What the squares of the weights of the nodes add up to at most, in any of the sums and of those that are left
+    /// of all.
+    pub fn squares_of_weights(&self) -> f64 {
+        let below = (self.levels - 1) as f64;
+        let top =
+            (1..self.levels).fold(self.cells.count(), |nodes, _| nodes.div_ceil(self.branches));
+        top as f64 + below * self.branches as f64 / 2.0
+    }
+
+    /// The parts that follow from the guesses.
+    pub fn parts(sums: &[f64]) -> Vec<f64> {
+        let up_to = rising(sums);
         let all = up_to.last().copied().unwrap_or(0.0);
         let points = up_to.len();
         let parts = up_to.iter().enumerate().map(|(i, rows)| match all > 0.0 {
@@ -107,6 +143,11 @@ impl Cdf {
             false => (i + 1) as f64 / points as f64,
         });
         memory::vector(points, parts)
+    }
+
+    /// One release from any source of words.
+    pub fn release_from<B: Bits>(&self, totals: &Totals, bits: &mut B) -> Vec<f64> {
+        Self::parts(&self.sums_from(totals, bits))
     }
 }
 
