@@ -1,8 +1,14 @@
 -- dp_check.
 
+-- Open to all, as dp_check calls it with the rights of its caller.
+CREATE FUNCTION dp_mean.dp_lost_bounds(relation regclass) RETURNS text[]
+    AS 'MODULE_PATHNAME', 'dp_lost_bounds' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION dp_mean.dp_lost_bounds(regclass) IS
+    'the expressions with declared bounds that are none of a protected table any more, for dp_check';
+
 CREATE FUNCTION dp_check(role regrole) RETURNS TABLE (
     relation regclass, allowed boolean, loads_library boolean, reads_rows_as text, reads_statistics boolean,
-    budget text, spent_share float8, questions_left bigint
+    budget text, spent_share float8, questions_left bigint, lost_bounds text[]
 ) LANGUAGE SQL BEGIN ATOMIC
 SELECT p.relation,
     EXISTS (SELECT FROM unnest(p.allowed) AS may(role)
@@ -36,7 +42,8 @@ SELECT p.relation,
     (SELECT pg_catalog.max(b.spent_share) FROM dp_budgets b
         WHERE b.budget = p.budget AND (b.role IS NULL OR b.role::oid = r.oid)) AS spent_share,
     (SELECT pg_catalog.min(b.questions_left) FROM dp_budgets b
-        WHERE b.budget = p.budget AND (b.role IS NULL OR b.role::oid = r.oid)) AS questions_left
+        WHERE b.budget = p.budget AND (b.role IS NULL OR b.role::oid = r.oid)) AS questions_left,
+    dp_mean.dp_lost_bounds(p.relation) AS lost_bounds
 FROM dp_policies p
 JOIN pg_catalog.pg_class c ON c.oid = p.relation::oid
 CROSS JOIN pg_catalog.pg_roles r
@@ -50,5 +57,7 @@ COMMENT ON FUNCTION dp_check(regrole) IS
     'shared_preload_libraries (NULL where the caller may not see the settings of the server); reads_rows_as, how it '
     'reads the rows themselves, and then exactly and for free: superuser, owner, SELECT, SELECT on columns, SET ROLE '
     'other; NULL if it does not; reads_statistics, whether counters of the server are open to it (see the REVOKE '
-    'list); budget, spent_share and questions_left of what pays for it. It spends nothing and looks at no row. '
+    'list); budget, spent_share and questions_left of what pays for it; lost_bounds, the expressions whose bounds '
+    'dp_declare has, and that are none any more, since a column was dropped or has another type (NULL: none; a new '
+    'name changes nothing, and dp_protect again takes them away). It spends nothing and looks at no row. '
     'NULL has no rows; a name that is no role is 42704, and nothing is 22023.';

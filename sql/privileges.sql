@@ -18,6 +18,7 @@ GRANT EXECUTE ON FUNCTION
         boolean),
     dp_mean.dp_budget_lasts(bigint, bigint, bigint, bigint, bigint, bigint, bigint, bigint, bigint),
     dp_mean.dp_deployment_budget(text, text, boolean),
+    dp_mean.dp_lost_bounds(regclass),
     dp_mean.dp_counted(dp_mean.dp_contribution, bigint, bigint),
     dp_mean.dp_centred(dp_mean.dp_contribution, bigint, bigint),
     dp_mean.answer(dp_mean.block, "any"),

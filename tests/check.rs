@@ -178,3 +178,82 @@ fn the_owner_hears_what_a_role_cannot_or_need_not_ask() {
         &format!("DROP OWNED BY {owner}; DROP OWNED BY {name}"),
     );
 }
+
+/// Bounds of an expression go with a column that has a new name, and are lost with one that is dropped.
+#[test]
+fn bounds_that_are_lost_are_said() {
+    let database = Database::new(Build::Release);
+    let mut root = database.connect();
+    let name = format!("{}_analyst", database.name());
+    run(
+        &mut root,
+        &format!(
+            "CREATE ROLE {name}; CREATE TABLE people (id int PRIMARY KEY, a int, b int, c int, d int);
+             SELECT dp_set_budget('all', 1, 0), dp_protect('people', 'id', 'all', query_eps => 0.5);
+             SELECT dp_declare('people', 'a - b', -30, 30), dp_declare('people', 'abs(b) + c', 0, 50);
+             SELECT dp_allow('people', '{name}')"
+        ),
+    );
+    let said = format!("SELECT coalesce(lost_bounds::text, '-') FROM dp_check('{name}')");
+    let sum = |of: &str| format!("SELECT price > 0 FROM dp_cost('SELECT sum({of}) FROM people')");
+    let cost = |root: &mut Client, of: &str| {
+        run(root, &format!("SET ROLE {name}"));
+        let is_answered = root.simple_query(&sum(of)).is_ok();
+        run(root, "RESET ROLE");
+        is_answered
+    };
+    for (change, lost, answered, refused) in [
+        ("SELECT 1", "-", "a - b", "a - c"),
+        (
+            "ALTER TABLE people RENAME a TO first",
+            "-",
+            "first - b",
+            "b - first",
+        ),
+        (
+            "ALTER TABLE people ALTER c TYPE text",
+            "{\"(abs(b) + c)\"}",
+            "first - b",
+            "abs(b) + length(c)",
+        ),
+        (
+            "ALTER TABLE people ALTER c TYPE int USING c::int",
+            "-",
+            "abs(b) + c",
+            "c",
+        ),
+        (
+            "ALTER TABLE people DROP c",
+            "{\"(abs(b) + (dropped column))\"}",
+            "first - b",
+            "abs(b)",
+        ),
+        // Another column does not take the place of one that is gone.
+        (
+            "SELECT dp_declare('people', 'd * 2', 0, 50)",
+            "{\"(abs(b) + (dropped column))\"}",
+            "d * 2",
+            "abs(b) + d",
+        ),
+        (
+            "SELECT dp_protect('people', 'id', 'all', query_eps => 0.5)",
+            "-",
+            "d * 2",
+            "abs(b) + d",
+        ),
+    ] {
+        run(&mut root, change);
+        assert_eq!(value::<String>(&mut root, &said), lost, "{change}");
+        assert!(cost(&mut root, answered), "{change}");
+        assert!(!cost(&mut root, refused), "{change}");
+    }
+    // Where nobody may ask yet, too.
+    assert_eq!(
+        value::<i64>(
+            &mut root,
+            "SELECT count(*) FROM dp_check('pg_monitor') WHERE lost_bounds IS NULL"
+        ),
+        1
+    );
+    run(&mut root, &format!("DROP TABLE people; DROP ROLE {name}"));
+}

@@ -269,6 +269,18 @@ pub fn move_tables<'t>(from: Ref<'t, Query>, to: Ref<'t, Query>) {
     }
 }
 
+/// Takes what an entry of one query asks for along to another query, to which it is moved.
+pub fn move_table<'t>(from: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>, to: Ref<'t, Query>) {
+    #[cfg(feature = "pg15")]
+    let _ = (from, entry, to);
+    #[cfg(not(feature = "pg15"))]
+    if let Some(holder) = holder(from, entry) {
+        let all = to.rteperminfos().append(holder);
+        to.set_rteperminfos(all);
+        entry.set_perminfoindex(u32::try_from(all.nodes().len()).expect("few tables"));
+    }
+}
+
 /// The only table of a new query: a copy of an entry of another, with what it asks for.
 pub fn copy_table<'t>(from: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>, to: Ref<'t, Query>) {
     #[cfg(feature = "pg15")]

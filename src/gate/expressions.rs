@@ -58,6 +58,11 @@ impl Declared {
         .flatten()
     }
 
+    /// Whether a label's is one of this table now.
+    pub fn holds(columns: &[Column], sql: &str) -> bool {
+        Self::read(columns, sql, (0.0, 1.0)).is_some()
+    }
+
     /// The expression, over an entry of a query.
     pub fn tree<'t>(&self, memory: Memory<'t>, index: i32) -> Option<Ref<'t, Node>> {
         let tree = tree_text::read(memory, &self.tree)?;
@@ -119,6 +124,48 @@ pub fn sql_of(table: &PgRelation, columns: &[Column], text: &str) -> Option<Stri
         again.same(checked(tree)?).then_some(sql)
     })
     .flatten()
+}
+
+/// The numbers by which the SQL of a label names columns, each with what goes before it; and what is behind the last.
+fn parts(sql: &str) -> (Vec<(String, u32)>, String) {
+    let (mut found, mut before) = (Vec::new(), String::new());
+    let mut pieces = sql.split('$');
+    before.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let end = piece
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(piece.len());
+        let (digits, rest) = piece.split_at(end);
+        match digits.parse() {
+            Ok(number) => found.push((std::mem::take(&mut before), number)),
+            Err(_) => before.push('$'),
+        }
+        before.push_str(rest);
+    }
+    (found, before)
+}
+
+/// The largest number by which the SQL of a label names a column.
+pub fn largest_name(sql: &str) -> u32 {
+    let (parts, _) = parts(sql);
+    parts.into_iter().map(|(_, name)| name).max().unwrap_or(0)
+}
+
+/// The SQL of a label as an owner reads it, with the names of columns that are there.
+pub fn with_names(table: &PgRelation, columns: &[Column], sql: &str) -> String {
+    let named = |name: u32| {
+        let mut columns = columns.iter();
+        let column = columns.find(|column| column.name > 0 && column.name == name)?;
+        // SAFETY: a lookup in the catalog; NULL if it is gone.
+        let name = unsafe { pg_sys::get_attname(table.oid(), column.number, true) };
+        // SAFETY: a string, or NULL.
+        (!name.is_null()).then(|| unsafe { tree::text_of(name) })
+    };
+    let (parts, end) = parts(sql);
+    let parts = parts.into_iter().map(|(before, name)| {
+        before + &named(name).unwrap_or_else(|| "(dropped column)".to_owned())
+    });
+    parts.collect::<String>() + &end
 }
 
 /// An expression in which columns have their names.

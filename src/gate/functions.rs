@@ -283,7 +283,14 @@ fn protect(call: Call) -> Option<Datum> {
             min_people: call
                 .datum(9)
                 .map(|datum| u32::try_from(datum.value() as i32).unwrap_or(0)),
-            expressions: table_label(relation).map_or(Vec::new(), |label| label.expressions),
+            expressions: {
+                let columns = policy::columns_of(&table);
+                let known = table_label(relation).map_or(Vec::new(), |label| label.expressions);
+                let known = known.into_iter();
+                known
+                    .filter(|known| expressions::Declared::holds(&columns, &known.sql))
+                    .collect()
+            },
             period: period.as_ref().map(|(_, periods)| PeriodLabel::of(periods)),
         };
         let hint = "dp_protect(table, unit, budget) takes the default of all else.";
@@ -429,7 +436,11 @@ fn declare_expression(
     })?;
     // Each column that it names has a number, which goes with it through renames and dumps.
     let known = policy::columns_of(table);
-    let mut next = known.iter().map(|column| column.name).max().unwrap_or(0);
+    // One of a column that is gone is not given again: expressions with it would be about another column.
+    let gone = label.expressions.iter();
+    let gone = gone.map(|known| expressions::largest_name(&known.sql));
+    let names = known.iter().map(|column| column.name);
+    let mut next = names.chain(gone).max().unwrap_or(0);
     let is_new = |column: &expressions::Column| column.name == 0 && named.contains(&column.number);
     for column in known.iter().filter(|column| is_new(column)) {
         next += 1;
@@ -560,6 +571,31 @@ fn value_of(kind: Oid, value: &str) -> Datum {
         pg_sys::OidInputFunctionCall(input, value.as_ptr().cast_mut(), element, -1)
     }
 }
+
+/// `dp_mean.dp_lost_bounds(relation)`: the expressions with bounds that are none of a protected table any more, since a
+/// column is gone or of another type; NULL, where there is none.
+fn lost_bounds(call: Call) -> Option<Datum> {
+    let relation = Oid::from_u32(call.datum(0)?.value() as u32);
+    // SAFETY: a lock by number; a lookup, which answers for any number; a table that is locked.
+    let table = unsafe {
+        pg_sys::LockRelationOid(relation, pg_sys::AccessShareLock as i32);
+        if pg_sys::get_rel_name(relation).is_null() {
+            return None;
+        }
+        PgRelation::open(relation)
+    };
+    let columns = policy::columns_of(&table);
+    let known = table_label(relation)?.expressions.into_iter();
+    let lost = known.filter(|known| !expressions::Declared::holds(&columns, &known.sql));
+    let lost = lost.map(|known| expressions::with_names(&table, &columns, &known.sql));
+    let lost: Vec<String> = lost.collect();
+    match lost.is_empty() {
+        true => None,
+        false => lost.into_datum(),
+    }
+}
+
+sql_function!(dp_lost_bounds, lost_bounds);
 
 /// `dp_allow(relation, role)`
 fn allow(call: Call) -> Option<Datum> {

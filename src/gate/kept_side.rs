@@ -2,7 +2,9 @@
 //! row is joined with are kept. It is asked as an inner join whose groups are all rows of the public table, so only
 //! such queries are taken in which rows without a match are in no aggregate, in PostgreSQL as here.
 
-use pgrx::pg_sys::{self, BoolExprType, FromExpr, JoinExpr, JoinType, Node, NodeTag, Query};
+use pgrx::pg_sys::{
+    self, BoolExprType, FromExpr, JoinExpr, JoinType, Node, NodeTag, Query, SubLinkType,
+};
 
 use crate::gate::private_relation::private_entries;
 use crate::gate::rejection::{Checked, Reason};
@@ -11,13 +13,13 @@ use crate::pg::procedure;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref, Step};
 
-/// The numbers of private items in FROM that were joined so.
-pub struct Matched(Vec<i32>);
+/// The numbers of private items in FROM that were joined so, as an expression that many queries below names them.
+pub struct Matched(Vec<i32>, u32);
 
 /// Makes inner joins of such joins in FROM. `conditions` are those that all rows meet. Where one of them is about the
 /// private items and may hold for rows without a match, the query asks for these, and the join stays.
 pub fn turn<'t>(query: Ref<'t, Query>, conditions: &[Ref<'t, Node>]) -> Matched {
-    let mut found = Matched(Vec::new());
+    let mut found = Matched(Vec::new(), 0);
     if let Some(from) = query.jointree() {
         found.turn(query, from.node(), conditions);
     }
@@ -58,10 +60,9 @@ impl Matched {
         // A condition on the kept side alone leaves out matches, and no row.
         let on = join.quals().map(|on| tree::flatten_joins(query, on));
         let on = tree::conjuncts(on);
-        let of_matched = Self(matched);
+        let of_matched = Self(matched, 0);
         let asks_for_others = |condition: &Ref<'t, Node>| {
-            let condition = tree::flatten_joins(query, *condition);
-            of_matched.names(condition) && !of_matched.is_not_true(condition)
+            of_matched.asks_for_others(tree::flatten_joins(query, *condition))
         };
         if !on.is_empty()
             && on.into_iter().all(|one| of_matched.names(one))
@@ -72,12 +73,24 @@ impl Matched {
         }
     }
 
+    /// Whether a condition holds for some rows because they have no match. What is about the other side alone, and what
+    /// holds for no row without a match, does not; nor does one of several such conditions.
+    fn asks_for_others(&self, node: Ref<Node>) -> bool {
+        stack::check();
+        if !self.names(node) || self.is_not_true(node) {
+            return false;
+        }
+        let all = node.cast::<pg_sys::BoolExpr>();
+        let all = all.filter(|all| all.boolop() != BoolExprType::NOT_EXPR);
+        all.is_none_or(|all| all.args().into_iter().any(|one| self.asks_for_others(one)))
+    }
+
     /// Whether an expression has a column of one of them.
     fn names(&self, node: Ref<Node>) -> bool {
         tree::search(node, &mut |node, level| {
             let column = node.cast::<pg_sys::Var>();
             let is_it = |column: Ref<pg_sys::Var>| {
-                column.varlevelsup() == level && self.0.contains(&column.varno())
+                column.varlevelsup() == level + self.1 && self.0.contains(&column.varno())
             };
             match column.is_some_and(is_it) {
                 true => Step::Stop,
@@ -140,7 +153,7 @@ impl Matched {
     fn is_null(&self, node: Ref<Node>) -> bool {
         stack::check();
         if let Some(column) = node.cast::<pg_sys::Var>() {
-            return column.varlevelsup() == 0 && self.0.contains(&column.varno());
+            return column.varlevelsup() == self.1 && self.0.contains(&column.varno());
         }
         if let Some(constant) = tree::constant(node) {
             return constant.is_none();
@@ -198,7 +211,36 @@ impl Matched {
                 _ => args.any(|arg| self.is_null(arg)),
             };
         }
+        if let Some(link) = node.cast::<pg_sys::SubLink>() {
+            return match link.subLinkType() {
+                SubLinkType::EXISTS_SUBLINK => self.finds_nothing(link),
+                // True for no row that it is compared with.
+                SubLinkType::ANY_SUBLINK => {
+                    link.testexpr().is_some_and(|test| self.is_not_true(test))
+                }
+                _ => false,
+            };
+        }
         self.is_null(node)
+    }
+}
+
+impl Matched {
+    /// Whether a sub-query has no row for rows without a match: a condition on all of its rows does not hold.
+    fn finds_nothing(&self, link: Ref<pg_sys::SubLink>) -> bool {
+        let below = Self(self.0.clone(), self.1 + 1);
+        let query = link.subselect().and_then(|query| query.cast::<Query>());
+        let plain = query.filter(|query| {
+            query.setOperations().is_none()
+                && !query.hasAggs()
+                && query.groupClause().is_empty()
+                && query.groupingSets().is_empty()
+        });
+        let conditions = plain
+            .and_then(|query| query.jointree())
+            .map(|from| from.quals());
+        let mut conditions = tree::conjuncts(conditions.flatten()).into_iter();
+        conditions.any(|condition| below.is_not_true(condition))
     }
 }
 

@@ -320,7 +320,7 @@ pub fn flatten(query: Ref<Query>) -> bool {
     // PostgreSQL 18 keeps the keys of GROUP BY apart, which pulling up would not follow.
     tree::flatten_groups(query);
     let root = planning::planning(query, None);
-    planning::pull_up_subqueries(root);
+    planning::pull_up_subqueries(root, &passes_on);
     query.set_jointree(root.parse().expect("its query").jointree());
     if let Some(from) = query.jointree() {
         from.set_fromlist(without_single_rows(query, from.fromlist()));

@@ -229,6 +229,7 @@ impl<'t> Gate<'t> {
                 false => self.prepare_below(below)?,
             }
         }
+        private_relation::full_join::separate(query);
         Ok(())
     }
 

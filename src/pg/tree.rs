@@ -101,6 +101,7 @@ unsafe extern "C-unwind" {
         limit: i32,
     ) -> *mut pg_sys::List;
     fn contain_mutable_functions(node: *mut Node) -> bool;
+    fn contain_nonstrict_functions(node: *mut Node) -> bool;
     fn contain_volatile_functions(node: *mut Node) -> bool;
     fn setup_parse_fixed_parameters(state: *mut pg_sys::ParseState, types: *const Oid, count: i32);
 }
@@ -531,6 +532,13 @@ pub fn names_outer<T: node::Tagged>(query: Ref<T>) -> bool {
             false => Step::Below,
         }
     })
+}
+
+/// Whether an expression may be something else than NULL where all of its columns are NULL.
+pub fn is_not_strict(node: Ref<Node>) -> bool {
+    let has_column = any(node, |node| node.cast::<pg_sys::Var>().is_some());
+    // SAFETY: an expression that lives.
+    !has_column || unsafe { pg_guard_ffi_boundary(|| contain_nonstrict_functions(node.pointer())) }
 }
 
 /// Whether an expression, or a query, has a function that may answer differently each time.

@@ -250,6 +250,22 @@ fn a_table_that_is_kept_says_the_groups() {
              LEFT JOIN people o ON o.person = v.patient GROUP BY p.name ORDER BY 1",
             4,
         ),
+        // Of rows without a match those are there that a condition on the table itself keeps.
+        (
+            "SELECT p.region, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region \
+             WHERE p.size >= 5 OR v.cost > 50 GROUP BY 1 ORDER BY 1",
+            7,
+        ),
+        (
+            "SELECT p.region, avg(v.cost) FROM places p LEFT JOIN visits v ON v.region = p.region \
+             WHERE p.size >= 5 OR EXISTS (SELECT FROM people o WHERE o.person = v.patient AND o.born > 1960) GROUP BY 1 ORDER BY 1",
+            7,
+        ),
+        (
+            "SELECT p.region, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region \
+             WHERE p.size >= 5 OR p.size < 9 AND v.patient IN (SELECT person FROM people WHERE born > 1960) GROUP BY 1 ORDER BY 1",
+            7,
+        ),
     ] {
         let (answer, truth) = (table(&mut world.analyst, sql), table(&mut world.owner, sql));
         let of =
@@ -354,6 +370,16 @@ fn rows_without_a_match_are_not_counted() {
         // The rows without a match themselves.
         "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region WHERE v.id IS NULL GROUP BY 1",
         "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region WHERE v.id <> ALL ('{}') GROUP BY 1",
+        "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region WHERE p.size < 3 OR v.id IS NULL \
+         GROUP BY 1",
+        "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region \
+         WHERE NOT EXISTS (SELECT FROM people o WHERE o.person = v.patient) GROUP BY 1",
+        "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region \
+         WHERE EXISTS (SELECT count(*) FROM people o WHERE o.person = v.patient) GROUP BY 1",
+        "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region \
+         WHERE EXISTS (SELECT FROM people o WHERE o.person = v.patient OR v.patient IS NULL) GROUP BY 1",
+        "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region \
+         WHERE p.size < 3 OR v.patient NOT IN (SELECT person FROM people WHERE born > 1960) GROUP BY 1",
         // A condition on the kept side alone leaves out matches, and no row.
         "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region AND p.size > 2 GROUP BY 1",
         "SELECT p.name, count(v.id) FROM places p LEFT JOIN visits v ON true GROUP BY 1",

@@ -5,6 +5,7 @@ mod answers;
 mod asking;
 mod bounding;
 mod by_name;
+mod full_joins;
 mod gaussian;
 mod groups;
 mod key_lists;

@@ -300,6 +300,9 @@ fn tables_of_other_periods_do_not_meet() {
     run(&mut analyst, "SELECT dp_version()");
     for sql in [
         "SELECT count(*) FROM stays JOIN tests USING (patient)",
+        "SELECT count(*) FROM stays FULL JOIN tests USING (patient)",
+        "SELECT count(*) FROM stays FULL JOIN visits USING (patient)",
+        "SELECT count(*) FROM stays a FULL JOIN stays b USING (patient)",
         "SELECT count(*) FROM stays JOIN tests USING (patient, day)",
         "SELECT count(*) FROM tests LEFT JOIN stays USING (patient)",
         "SELECT count(*) FROM stays JOIN visits USING (patient)",

@@ -76,10 +76,65 @@ fn referring(dice: &mut Dice) -> String {
     )
 }
 
+/// A sub-query of a FULL JOIN with these columns, whose p is what names the person, or something near it.
+fn full_join(dice: &mut Dice, one: &str, other: &str) -> String {
+    let (p, on) = match dice.roll(3) {
+        0 => (dice.one(&["p", "p", "p", "a.p", "b.p"]), "USING (p)"),
+        _ => {
+            let p = dice.one(&[
+                "coalesce(a.p, b.p)",
+                "coalesce(a.p, b.p)",
+                "coalesce(b.p, a.p)",
+                "coalesce(b.p, a.p, 7)",
+                "coalesce(a.p, b.i)",
+                "coalesce(a.i, a.p, b.p)",
+                "a.p",
+                "b.p",
+            ]);
+            let on = dice.one(&[
+                "ON a.p = b.p",
+                "ON a.p = b.p",
+                "ON b.p = a.p AND a.x > b.i",
+                "ON b.p = a.p AND a.k = b.k",
+                "ON a.k = b.k",
+                "ON a.i = b.p",
+                "ON a.p + 0 = b.p",
+                "ON a.p = b.p AND b.p > 600",
+            ]);
+            (p, on)
+        }
+    };
+    let condition = dice.one(&[
+        "",
+        "",
+        " WHERE a.p IS NULL",
+        " WHERE b.x > 40 OR b.p IS NULL",
+    ]);
+    let more = dice.one(&[
+        "",
+        "",
+        "",
+        " JOIN people q ON q.person = a.p",
+        " JOIN people q ON q.person = coalesce(a.p, b.p)",
+        " LEFT JOIN people q ON q.person = coalesce(a.p, b.p)",
+    ]);
+    let (k, x) = match more {
+        "" => ("coalesce(a.k, b.k)", "coalesce(b.x, a.x)"),
+        _ => ("q.dept", "coalesce(q.salary, a.x)"),
+    };
+    format!(
+        "(SELECT {p} AS p, {k} AS k, {x} AS x, b.i FROM {one} a FULL JOIN {other} b {on}{more}{condition})"
+    )
+}
+
 /// FROM, and the entry in it whose p is taken.
 fn from(dice: &mut Dice, depth: usize) -> (String, &'static str) {
     let one = source(dice, depth);
-    match dice.roll(7) {
+    match dice.roll(9) {
+        7 | 8 => {
+            let other = source(dice, depth);
+            (format!("{} a", full_join(dice, &one, &other)), "a")
+        }
         0..=2 => (format!("{one} a"), "a"),
         3 => {
             let public = dice.one(&[
@@ -283,6 +338,14 @@ fn try_all(count: usize, seed: u64) {
     let answered = (0..count).filter(referring).filter(|i| taken[*i]).count();
     println!("{answered} of {all} with lines are answered");
     assert!(0 < answered && answered < all, "{answered} of {all}");
+    let full = |i: &usize| relations[*i].contains("a FULL JOIN");
+    let all = (0..count).filter(full).count();
+    let answered = (0..count).filter(full).filter(|i| taken[*i]).count();
+    println!("{answered} of {all} with a FULL JOIN are answered");
+    assert!(
+        count / 50 < answered && answered < all,
+        "{answered} of {all}"
+    );
     println!(
         "of {count} relations {accepted} are answered, {hidden} refused in which a person changes others"
     );
@@ -307,4 +370,84 @@ fn no_person_changes_the_rows_of_others_in_many() {
     };
     let count = number("DP_MEAN_RELATIONS").unwrap_or(10_000);
     try_all(count, number("DP_MEAN_SEED").unwrap_or(1) as u64);
+}
+
+/// A row of a FULL JOIN is of the person of the side that it has: neither column alone says who, and ON must have the
+/// equality.
+#[test]
+fn one_side_of_a_full_join_names_nobody() {
+    let mut stage = Stage::new();
+    let joined = "people p FULL JOIN visits v ON v.patient = p.person";
+    for sql in [
+        // Who a row is of.
+        "SELECT count(*) FROM (SELECT p.person, count(*) AS n FROM {j} GROUP BY p.person) s WHERE n > 9",
+        "SELECT count(*) FROM (SELECT v.patient, count(*) AS n FROM {j} GROUP BY v.patient) s WHERE n > 9",
+        "SELECT count(*) FROM (SELECT count(*) OVER (PARTITION BY v.patient) AS n FROM {j}) s WHERE n > 9",
+        "SELECT count(*) FROM (SELECT count(*) OVER (PARTITION BY coalesce(p.person, v.tall)) AS n FROM {j}) s WHERE n > 9",
+        "SELECT count(*) FROM (SELECT count(*) OVER (PARTITION BY coalesce(v.tall, v.patient, p.person)) AS n FROM {j}) s \
+         WHERE n > 9",
+        "SELECT count(*) FROM (SELECT count(*) OVER (PARTITION BY coalesce(p.person, 7)) AS n FROM {j}) s WHERE n > 9",
+        "SELECT count(*) FROM (SELECT DISTINCT ON (p.person) p.person, v.cost FROM {j}) s WHERE cost > 4000",
+        "SELECT count(*) FROM (SELECT p.person FROM {j} UNION SELECT person FROM people) s",
+        "SELECT count(*) FROM (SELECT v.patient, v.cost FROM {j} EXCEPT SELECT patient, cost FROM visits) s",
+        // The condition.
+        "SELECT count(*) FROM people p FULL JOIN visits v ON v.tall = p.person",
+        "SELECT count(*) FROM people p FULL JOIN visits v ON v.tall = p.person WHERE v.patient = p.person",
+        "SELECT count(*) FROM people p FULL JOIN visits v ON v.patient = p.person OR v.tall = p.person",
+        "SELECT count(*) FROM people p FULL JOIN visits v ON NOT v.patient = p.person",
+        "SELECT count(*) FROM people p FULL JOIN visits v ON v.patient >= p.person",
+        "SELECT count(*) FROM people p FULL JOIN visits v ON v.patient = p.person + 1",
+        "SELECT count(*) FROM people p FULL JOIN visits v ON v.patient::float4 = p.person::float4",
+        "SELECT count(*) FROM people p FULL JOIN visits v ON true",
+        "SELECT count(*) FROM people p FULL JOIN visits v ON p.person = p.person",
+        "SELECT count(*) FROM people p FULL JOIN (SELECT tall AS person FROM visits) v USING (person)",
+        // Sides that are of several people themselves, or public.
+        "SELECT count(*) FROM (people p JOIN visits w ON w.tall = p.person) FULL JOIN visits v ON v.patient = p.person",
+        "SELECT count(*) FROM (people p LEFT JOIN visits w ON w.patient = p.person) FULL JOIN visits v ON v.patient = w.patient",
+        "SELECT count(*) FROM own o FULL JOIN visits v ON v.patient = o.x",
+        "SELECT count(*) FROM (own o LEFT JOIN people p ON o.x = p.person) FULL JOIN visits v ON v.patient = p.person",
+        "SELECT count(*) FROM own o LEFT JOIN ({j}) ON o.x = v.patient",
+        // A third table.
+        "SELECT count(*) FROM ({j}) JOIN visits w ON w.patient = p.person",
+        "SELECT count(*) FROM ({j}) JOIN visits w ON w.patient = v.patient",
+        "SELECT count(*) FROM ({j}) JOIN visits w ON w.patient = coalesce(p.person, v.tall)",
+        "SELECT count(*) FROM ({j}) LEFT JOIN visits w ON w.patient = p.person",
+        "SELECT count(*) FROM visits w LEFT JOIN ({j}) ON w.patient = v.patient",
+        "SELECT count(*) FROM ({j}) FULL JOIN visits w ON w.patient = p.person",
+        "SELECT count(*) FROM ({j}) FULL JOIN visits w ON w.tall = coalesce(p.person, v.patient)",
+        "SELECT count(*) FROM (people p FULL JOIN visits v ON v.tall = p.person) JOIN visits w \
+         ON w.patient = coalesce(p.person, v.patient)",
+        // Sub-queries about one side.
+        "SELECT count(*) FROM people q WHERE EXISTS (SELECT FROM {j} WHERE v.patient = q.person)",
+        "SELECT count(*) FROM people q WHERE q.person NOT IN (SELECT v.patient FROM {j})",
+        "SELECT count(*) FROM {j} WHERE NOT EXISTS (SELECT FROM visits w WHERE w.patient = p.person)",
+        "SELECT count(*) FROM {j} WHERE (SELECT max(w.cost) FROM visits w WHERE w.patient = v.patient) > 4000",
+        "SELECT count(*) FROM people p FULL JOIN visits v ON v.patient = p.person AND EXISTS (SELECT FROM visits w \
+         WHERE w.patient = v.tall)",
+        // What the gate would have to look into.
+        "SELECT count(*) FROM {j} WHERE p IS NOT NULL",
+        "SELECT count(v) FROM {j}",
+        "SELECT count(*) FROM {j} WHERE v.ctid IS NULL",
+        "SELECT count(*) FROM {j}, LATERAL (SELECT p.salary AS s) l WHERE s > 4000",
+    ] {
+        let sql = sql.replace("{j}", joined);
+        let end = stage.assert_tells_nothing("", &sql);
+        let (code, _) = end.error.unwrap_or_else(|| panic!("not refused: {sql}"));
+        assert_eq!(code, "42501", "{sql}");
+    }
+    // What differs from these in the smallest way.
+    for sql in [
+        "SELECT count(*) FROM {j}",
+        "SELECT count(*) FROM (SELECT count(*) AS n FROM {j} GROUP BY coalesce(v.patient, p.person)) s WHERE n > 9",
+        "SELECT count(*) FROM (SELECT count(*) OVER (PARTITION BY coalesce(p.person, v.patient)) AS n FROM {j}) s WHERE n > 9",
+        "SELECT count(*) FROM ({j}) JOIN visits w ON w.patient = coalesce(p.person, v.patient)",
+        "SELECT count(*) FROM ({j}) FULL JOIN visits w ON w.patient = coalesce(p.person, v.patient)",
+        "SELECT count(*) FROM people q WHERE EXISTS (SELECT FROM {j} WHERE coalesce(p.person, v.patient) = q.person)",
+        "SELECT count(*) FROM people p FULL JOIN visits v ON v.patient = p.person AND EXISTS (SELECT FROM visits w \
+         WHERE w.patient = v.patient AND w.cost > 4000)",
+    ] {
+        let sql = sql.replace("{j}", joined);
+        let end = stage.assert_tells_nothing("", &sql);
+        assert_eq!(end.error, None, "{sql}");
+    }
 }

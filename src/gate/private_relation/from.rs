@@ -59,9 +59,8 @@ impl Part {
 }
 
 impl<'t> From<'t> {
-    /// Looks at all of FROM. Its conditions are not checked yet.
-    pub fn of(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Self> {
-        let mut found = Self {
+    fn new(query: Ref<'t, Query>, shared: &Shared<'t>) -> Self {
+        Self {
             query,
             sources: BTreeMap::new(),
             persons: Vec::new(),
@@ -71,19 +70,71 @@ impl<'t> From<'t> {
             has_public: false,
             expressions: Vec::new(),
             shared: shared.clone(),
-        };
+        }
+    }
+
+    /// Looks at all of FROM. Its conditions are not checked yet.
+    pub fn of(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Self> {
+        let mut found = Self::new(query, shared);
         let from = query.jointree().expect("a query has FROM");
         let part = found.inner(&[from.node()], Vec::new())?;
         found.persons = part.unwrap_or_default().persons;
         if found.persons.is_empty() && !found.sources.is_empty() {
             return Err(not_found());
         }
-        for (entry, index) in query.rtable().into_iter().zip(1..) {
-            if access::is_denied(query, entry) && !found.sources.contains_key(&index) {
+        found.check_rights()?;
+        Ok(found)
+    }
+
+    /// Looks at both sides of a FULL JOIN that is all of FROM. Its conditions are on rows of one side, or on pairs of rows of
+    /// one person, so what names the person there does so for them. Of the rows of the join no column does: what comes with
+    /// it are the pairs of columns, one of each side, whose `coalesce` does.
+    pub fn of_full_join(
+        query: Ref<'t, Query>,
+        join: Ref<'t, JoinExpr>,
+        shared: &Shared<'t>,
+    ) -> Checked<(Self, Vec<[Column; 2]>)> {
+        let mut found = Self::new(query, shared);
+        let mut side = |side: Option<Ref<'t, Node>>| {
+            let side = side.expect("a join has two sides");
+            found.inner(&[side], Vec::new())?.ok_or_else(nullable)
+        };
+        let (left, right) = (side(join.larg())?, side(join.rarg())?);
+        if !found.are_same(&left, &right, &found.equalities(join.quals())) {
+            return Err(not_joined_in_on());
+        }
+        for source in found.sources.values_mut() {
+            source.is_nullable = true;
+        }
+        found.check_rights()?;
+        let kind = |(entry, column): Column| {
+            let value = tree::column(query, entry, column)?;
+            Some((tree::type_of(value), tree::collation_of(value)))
+        };
+        let of_left = left.persons.iter().copied();
+        let pairs = of_left.flat_map(|one| right.persons.iter().map(move |other| [one, *other]));
+        let pairs = pairs.filter(|[one, other]| kind(*one).is_some() && kind(*one) == kind(*other));
+        let pairs = Vec::from_iter(pairs);
+        match pairs.is_empty() {
+            true => Err(Reason::with_hint(
+                "FULL JOIN of private rows whose persons are of different types",
+                "Use LEFT JOIN from the table that has all people.",
+            )),
+            false => {
+                found.persons = [left.persons, right.persons].concat();
+                Ok((found, pairs))
+            }
+        }
+    }
+
+    /// That the role may ask about all that is read.
+    fn check_rights(&self) -> Checked<()> {
+        for (entry, index) in self.query.rtable().into_iter().zip(1..) {
+            if access::is_denied(self.query, entry) && !self.sources.contains_key(&index) {
                 return Err(not_readable(entry.relid()));
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     /// A part of FROM that is no inner join: a table, or an outer join. `above` are the conditions on its rows.
@@ -102,8 +153,9 @@ impl<'t> From<'t> {
             JoinType::JOIN_RIGHT => (right, left),
             JoinType::JOIN_FULL if self.is_private(left) && self.is_private(right) => {
                 return Err(Reason::with_hint(
-                    "FULL JOIN of private rows has no column that names the person of each row",
-                    "Use LEFT JOIN from the table that has all people.",
+                    "FULL JOIN of private rows beside LATERAL, rows as values, or eight others",
+                    "Name the columns, as in: SELECT count(DISTINCT coalesce(a.patient, b.patient)) FROM a FULL JOIN b \
+                     ON a.patient = b.patient; put other joins into a sub-query with GROUP BY.",
                 ));
             }
             _ => return Err(nullable()),
@@ -527,7 +579,15 @@ fn not_readable(relation: Oid) -> Reason {
 fn not_joined() -> Reason {
     Reason::with_hint(
         "protected tables are joined by something else than the person, so that a row would be about two people",
-        "Add the equality of the columns that name the person to ON or WHERE, as in visits.patient = patients.id.",
+        "Add the equality of the columns that name the person to ON or WHERE, as in visits.patient = patients.id. Of a \
+         FULL JOIN of a and b the person is coalesce(a.patient, b.patient).",
+    )
+}
+
+fn not_joined_in_on() -> Reason {
+    Reason::with_hint(
+        "FULL JOIN of private rows by something else than the person, so that a row would be about two people",
+        "Add the equality of the columns that name the person to ON, as in FROM a FULL JOIN b ON a.patient = b.patient.",
     )
 }
 

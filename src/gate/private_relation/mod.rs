@@ -8,6 +8,7 @@
 mod calls;
 mod columns;
 pub mod from;
+pub mod full_join;
 mod links;
 mod person;
 pub mod reference;

@@ -156,6 +156,11 @@ fn names_person<'t>(query: Ref<'t, Query>, node: Ref<'t, Node>) -> bool {
     stack::check();
     let node = tree::ungrouped(query, node);
     let node = tree::flatten_joins(query, node);
+    if let Some(first) = node.cast::<pg_sys::CoalesceExpr>() {
+        // Of the sides of a FULL JOIN.
+        let mut args = first.args().into_iter();
+        return has_full_join(query) && args.all(|arg| names_person(query, arg));
+    }
     let Some(column) = column_of(node).filter(|column| column.varlevelsup() == 0) else {
         return false;
     };
@@ -170,6 +175,13 @@ fn names_person<'t>(query: Ref<'t, Query>, node: Ref<'t, Node>) -> bool {
             .is_some_and(|below| shows_person(below, column.varattno())),
         _ => false,
     }
+}
+
+fn has_full_join(query: Ref<Query>) -> bool {
+    let mut entries = query.rtable().into_iter();
+    entries.any(|entry| {
+        entry.rtekind() == RTEKind::RTE_JOIN && entry.jointype() == pg_sys::JoinType::JOIN_FULL
+    })
 }
 
 /// Whether a column of a private relation names the person of a row.

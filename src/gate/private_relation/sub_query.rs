@@ -3,7 +3,9 @@
 
 use std::rc::Rc;
 
-use pgrx::pg_sys::{self, Aggref, Node, NodeTag, Query, SortGroupClause, TargetEntry, WindowFunc};
+use pgrx::pg_sys::{
+    self, Aggref, JoinExpr, Node, NodeTag, Query, SortGroupClause, TargetEntry, WindowFunc,
+};
 
 use crate::gate::canonical_keys;
 use crate::gate::expression::{self, Checker};
@@ -12,7 +14,7 @@ use crate::gate::private_relation::from::From;
 use crate::gate::private_relation::links::Around;
 use crate::gate::private_relation::person::PERSON;
 use crate::gate::private_relation::shared::Shared;
-use crate::gate::private_relation::{calls, person, set_operation, windows};
+use crate::gate::private_relation::{calls, full_join, person, set_operation, windows};
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
@@ -23,6 +25,9 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
     check_shape(query)?;
     if query.setOperations().is_some() {
         return set_operation::check(query, shared);
+    }
+    if let Some(join) = full_join::only_item(query) {
+        return of_full_join(query, join, shared);
     }
     tree::flatten_groups(query);
     let from = Rc::new(From::of(query, shared)?);
@@ -58,6 +63,51 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
         facts,
         persons,
         one_row,
+    })
+}
+
+/// FULL JOIN of two private relations: rows of both sides that meet are of one person, as ON says, and a row of one side
+/// alone has the person of that side.
+fn of_full_join<'t>(
+    query: Ref<'t, Query>,
+    join: Ref<'t, JoinExpr>,
+    shared: &Shared<'t>,
+) -> Checked<Relation> {
+    let (from, pairs) = From::of_full_join(query, join, shared)?;
+    let from = Rc::new(from);
+    let checker = from.checker(Some(Around::of(&from)));
+    from.check_conditions(&checker)?;
+    let is_person = |target: &Ref<'t, TargetEntry>| {
+        let columns = target.expr().and_then(full_join::coalesced);
+        columns.is_some_and(|[a, b]| pairs.contains(&[a, b]) || pairs.contains(&[b, a]))
+    };
+    if !query
+        .targetList()
+        .into_iter()
+        .any(|target| is_person(&target))
+    {
+        let number = query.targetList().nodes().len() + 1;
+        let number = i16::try_from(number).map_err(|_| "too many columns")?;
+        let target = tree::target(full_join::coalesce(query, join, pairs[0])?, number, PERSON);
+        query.set_targetList(query.targetList().append(target));
+    }
+    let persons = query.targetList().into_iter().filter(is_person);
+    let persons = persons.map(|target| target.resno()).collect();
+    // A column of one side says nothing of the rows that it has no value in.
+    let facts = facts(query, &from, &checker).into_iter();
+    let facts = facts.map(|facts| Facts {
+        is_never_null: false,
+        row: None,
+        refers: false,
+        ..facts
+    });
+    let facts = facts.collect();
+    check_targets(query, &checker)?;
+    from.lift_inputs();
+    Ok(Relation {
+        facts,
+        persons,
+        one_row: OneRow::No,
     })
 }
 

@@ -100,6 +100,7 @@ fields! {
         value hasSubLinks / set_hasSubLinks: bool,
         value hasDistinctOn: bool,
         value hasModifyingCTE: bool,
+        value hasForUpdate / set_hasForUpdate: bool,
         value hasRowSecurity / set_hasRowSecurity: bool,
         #[cfg(feature = "pg18")] value hasGroupRTE / set_hasGroupRTE: bool,
         list cteList / set_cteList: pg_sys::CommonTableExpr,
@@ -149,7 +150,7 @@ fields! {
         value lateral: bool,
         value inh (set_inh): bool,
         value inFromCl (set_inFromCl): bool,
-        value jointype (set_jointype): pg_sys::JoinType::Type,
+        value jointype / set_jointype: pg_sys::JoinType::Type,
         list securityQuals / set_securityQuals: Node,
     }
     CommonTableExpr {
@@ -300,6 +301,9 @@ fields! {
         list args / set_args: Node,
     }
     CoalesceExpr {
+        value coalescetype (set_coalescetype): Oid,
+        value coalescecollid (set_coalescecollid): Oid,
+        value location (set_location): i32,
         list args / set_args: Node,
     }
     CaseExpr {
