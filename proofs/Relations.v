@@ -401,6 +401,25 @@ Proof.
   destruct (owner r); destruct (existsb _ _); apply Permutation_refl.
 Qed.
 
+(** FULL JOIN: the LEFT JOIN, and the rows of the other side that no row of this one meets. The person of a row is that
+    of the side that is there. *)
+Definition full_join {U V} (on : row U -> row V -> bool) (l : list (row U)) (m : list (row V)) :
+  list (row (option U * option V)) :=
+  map (fun r => (owner r, (Some (fst (snd r)), snd (snd r)))) (correlate (left_matches on) l m)
+  ++ map (fun s => (owner s, (None, Some (snd s))))
+       (correlate (fun s l => if existsb (fun r => on r s) l then [] else [snd s]) m l).
+
+Theorem private_full_join_rule : forall U V (on : row U -> row V -> bool) (R : relation U) (S : relation V),
+  private R -> private S -> private (fun db => full_join on (R db) (S db)).
+Proof.
+  intros U V on R S HR HS. unfold full_join. apply union_all_rule.
+  - apply (project_rule _ _ (fun r => (Some (fst (snd r)), snd (snd r)))
+      (fun db => correlate (left_matches on) (R db) (S db))). apply private_left_join_rule; assumption.
+  - apply (project_rule _ _ (fun s => (None, Some (snd s)))
+      (fun db => correlate (fun s l => if existsb (fun r => on r s) l then [] else [snd s]) (S db) (R db))).
+    apply (not_exists_rule V U (fun s r => on r s)); assumption.
+Qed.
+
 (** [person IN (SELECT person FROM ...)], where no row of the sub-query names nobody. *)
 Theorem in_rule : forall U V (R : relation U) (S : relation V),
   private R -> private S -> private (fun db => filter (fun r => existsb (same_person r) (S db)) (R db)).
