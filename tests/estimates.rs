@@ -298,7 +298,7 @@ fn every_estimate_has_its_columns_in_one_order() {
          FROM pg_proc p JOIN pg_type t ON t.oid = p.prorettype JOIN pg_attribute a ON attrelid = typrelid \
          WHERE p.prokind = 'a' AND p.proname LIKE 'dp\\_%\\_estimate'";
     let estimates = rows(&mut client, sql);
-    assert_eq!(estimates.len(), 9);
+    assert_eq!(estimates.len(), 11);
     for row in estimates {
         let (name, columns): (&str, Vec<&str>) = (row.get(0), row.get(1));
         assert_eq!(columns[0], "value", "{name}");
