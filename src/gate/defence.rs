@@ -55,7 +55,7 @@ defences! {
     Form = "form",
     /// Groups come in the order of their keys.
     Order = "order",
-    /// Keys are so few and so short that they fit into a row.
+    /// Keys are so few and so short that they fit into a row, and columns so few.
     Size = "size",
     /// Only rows that the client gets are left out of a preview.
     Preview = "preview",

@@ -45,6 +45,7 @@ mod shown;
 mod size;
 mod template;
 mod time_granules;
+mod width;
 
 #[cfg(feature = "testing")]
 pub use defence::set as set_defence;

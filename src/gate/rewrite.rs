@@ -17,7 +17,7 @@ use crate::gate::price::Price;
 use crate::gate::public_keys::Public;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::{self, graft};
-use crate::gate::{access, allowance, outer_query, private_relation, requests};
+use crate::gate::{access, allowance, outer_query, private_relation, requests, width};
 use crate::ledger::session;
 use crate::pg::extension;
 use crate::pg::procedure;
@@ -303,6 +303,9 @@ impl<'t> Gate<'t> {
         }
         let written = template::write(&block, &keys, &asked, &sets, price)?;
         let rewritten = graft::build(&written, &block, &mut self.room)?;
+        if Defence::Size.stands() {
+            width::check(rewritten)?;
+        }
         self.look_up(rewritten.node());
         let (rewritten, parameters) = call::numbered(rewritten);
         let question = Question::of(rewritten, &block.policy, &written.bill);

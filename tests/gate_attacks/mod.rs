@@ -20,6 +20,7 @@ mod random;
 mod relations;
 mod roles;
 mod times;
+mod width;
 
 use std::sync::{Arc, Mutex};
 

@@ -286,7 +286,8 @@ impl<'t> Separated<'t> {
             self.shown.push(own);
             self.shown.len() - 1
         });
-        let number = i16::try_from(place + 1).expect("few columns");
+        // A query with more is refused when it is written: see `width`.
+        let number = i16::try_from(place + 1).unwrap_or(i16::MAX);
         let new = tree::var(
             value.memory(),
             self.join.rtindex(),
