@@ -30,7 +30,33 @@ use crate::state::scalar::State;
 pub const SIGNATURE: Signature =
     Signature::new(&[Y, X_OF_TWO, YLO, YHI, XLO, XHI, EPS, MECH.given_from(8)]);
 
+/// The arguments of two columns, and the confidence of an interval.
+pub const WITH_CONFIDENCE: Signature = Signature::new(&[
+    Y,
+    X_OF_TWO,
+    YLO,
+    YHI,
+    XLO,
+    XHI,
+    EPS,
+    MECH.given_from(8),
+    CONFIDENCE.given_from(9),
+]);
+
 /// As above, for contributions.
+pub const WITH_CONFIDENCE_OF_PEOPLE: Signature = Signature::new(&[
+    Y_CONTRIBUTION,
+    X_CONTRIBUTION_OF_TWO,
+    YLO,
+    YHI,
+    XLO,
+    XHI,
+    EPS,
+    MECH.given_from(8),
+    CONFIDENCE.given_from(9),
+]);
+
+/// Those of contributions of two columns.
 pub const OF_PEOPLE: Signature = Signature::new(&[
     Y_CONTRIBUTION,
     X_CONTRIBUTION_OF_TWO,
@@ -80,33 +106,13 @@ pub static CORRELATION_OF_PEOPLE: Aggregate<PairMechanism> = Aggregate {
 
 pub static ESTIMATE: Aggregate<PairEstimator> = Aggregate {
     name: "dp_corr_estimate",
-    signature: Signature::new(&[
-        Y,
-        X_OF_TWO,
-        YLO,
-        YHI,
-        XLO,
-        XHI,
-        EPS,
-        MECH.given_from(8),
-        CONFIDENCE.given_from(9),
-    ]),
+    signature: WITH_CONFIDENCE,
     mechanisms: &Correlations,
 };
 
 /// As above, for contributions.
 pub static ESTIMATE_OF_PEOPLE: Aggregate<PairEstimator> = Aggregate {
-    signature: Signature::new(&[
-        Y_CONTRIBUTION,
-        X_CONTRIBUTION_OF_TWO,
-        YLO,
-        YHI,
-        XLO,
-        XHI,
-        EPS,
-        MECH.given_from(8),
-        CONFIDENCE.given_from(9),
-    ]),
+    signature: WITH_CONFIDENCE_OF_PEOPLE,
     ..ESTIMATE
 };
 

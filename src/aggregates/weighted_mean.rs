@@ -9,15 +9,13 @@ use dp_core::registry;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
-use crate::aggregates::regression::{OF_PEOPLE, OfPeople, SIGNATURE, add_pair};
+use crate::aggregates::regression::{
+    OF_PEOPLE, OfPeople, SIGNATURE, WITH_CONFIDENCE, WITH_CONFIDENCE_OF_PEOPLE, add_pair,
+};
 use crate::aggregates::shared::estimate::row;
 use crate::aggregates::shared::people::take_contribution;
 use crate::call::aggregate::Aggregate;
 use crate::call::entry::{final_function, transition_function};
-use crate::call::signature::{
-    CONFIDENCE, EPS, MECH, Signature, X_CONTRIBUTION_OF_TWO, X_OF_TWO, XHI, XLO, Y, Y_CONTRIBUTION,
-    YHI, YLO,
-};
 use crate::pg::fmgr::Call;
 
 pub static WEIGHTED_MEAN: Aggregate<WeightedMechanism> = Aggregate {
@@ -34,33 +32,13 @@ pub static WEIGHTED_MEAN_OF_PEOPLE: Aggregate<WeightedMechanism> = Aggregate {
 
 pub static ESTIMATE: Aggregate<WeightedEstimator> = Aggregate {
     name: "dp_weighted_mean_estimate",
-    signature: Signature::new(&[
-        Y,
-        X_OF_TWO,
-        YLO,
-        YHI,
-        XLO,
-        XHI,
-        EPS,
-        MECH.given_from(8),
-        CONFIDENCE.given_from(9),
-    ]),
+    signature: WITH_CONFIDENCE,
     mechanisms: &WeightedMeans,
 };
 
 /// As above, for contributions.
 pub static ESTIMATE_OF_PEOPLE: Aggregate<WeightedEstimator> = Aggregate {
-    signature: Signature::new(&[
-        Y_CONTRIBUTION,
-        X_CONTRIBUTION_OF_TWO,
-        YLO,
-        YHI,
-        XLO,
-        XHI,
-        EPS,
-        MECH.given_from(8),
-        CONFIDENCE.given_from(9),
-    ]),
+    signature: WITH_CONFIDENCE_OF_PEOPLE,
     ..ESTIMATE
 };
 

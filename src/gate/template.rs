@@ -298,7 +298,7 @@ impl<'t> Template<'_, 't> {
         listed: bool,
         having: &str,
     ) -> Checked<String> {
-        let keys: Vec<usize> = (1..=set.len()).filter(|i| set[i - 1]).collect();
+        let keys = self.set.clone();
         let select = |prefix: &str| -> Vec<String> {
             let column = |i: usize| match set[i - 1] {
                 true => format!("{prefix}{i} AS k{i}"),

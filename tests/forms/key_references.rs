@@ -5,7 +5,7 @@ use dp_mean_tests::{run, value};
 use super::asking::Asking;
 use super::table;
 
-/// Visits to clinics of which two have none; `{more}` is done before the analyst is allowed.
+/// Visits to clinics; two clinics have none. `more` is SQL that is run last.
 fn world(more: &str) -> Asking {
     let made = format!(
         "CREATE TABLE clinics (id int PRIMARY KEY, name text NOT NULL UNIQUE);
@@ -23,6 +23,15 @@ fn world(more: &str) -> Asking {
 /// Whether groups are chosen, which takes a delta.
 fn chooses(world: &mut Asking, sql: &str) -> bool {
     world.cost::<f64>("delta", sql) > 0.0
+}
+
+/// Prepares a question about the number of groups, with a plan that is kept.
+fn prepare(world: &mut Asking) {
+    run(
+        &mut world.analyst,
+        "SET plan_cache_mode = force_generic_plan;
+         PREPARE asked AS SELECT count(*) FROM (SELECT clinic, count(*) FROM visits GROUP BY clinic) s",
+    );
 }
 
 #[test]
@@ -61,11 +70,7 @@ fn the_keys_of_a_table_are_groups() {
 #[test]
 fn the_table_is_read_each_time() {
     let mut world = world("");
-    run(
-        &mut world.analyst,
-        "SET plan_cache_mode = force_generic_plan;
-         PREPARE asked AS SELECT count(*) FROM (SELECT clinic, count(*) FROM visits GROUP BY clinic) s",
-    );
+    prepare(&mut world);
     for groups in 6..9 {
         let found: i64 = value(&mut world.analyst, "EXECUTE asked");
         assert_eq!(found, groups);
@@ -116,11 +121,7 @@ fn what_the_role_may_not_read_is_no_list() {
 #[test]
 fn a_plan_does_not_keep_what_was_allowed() {
     let mut world = world("");
-    run(
-        &mut world.analyst,
-        "SET plan_cache_mode = force_generic_plan;
-         PREPARE asked AS SELECT count(*) FROM (SELECT clinic, count(*) FROM visits GROUP BY clinic) s",
-    );
+    prepare(&mut world);
     let asked = |world: &mut Asking| value::<i64>(&mut world.analyst, "EXECUTE asked");
     assert_eq!(asked(&mut world), 6);
     let name = world.name.clone();

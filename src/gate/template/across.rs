@@ -11,7 +11,6 @@ use crate::gate::public_keys::Public;
 use crate::gate::rejection::Checked;
 use crate::gate::requests::asked::What;
 use crate::gate::shown::Answer;
-use crate::gate::template::several::Several;
 use crate::gate::template::vector::{Release, op};
 use crate::gate::template::{Level, Template, base_type_name, float, own_column};
 
@@ -71,20 +70,7 @@ impl<'t> Template<'_, 't> {
                 parts.push(self.counted(argument, condition, rows).0);
             }
         }
-        let length = parts.len();
-        let (values, filter) = self.counted_parts(parts, rows);
-        let (epsilon, mechanism) = price.buys_many(length);
-        let aggregate = "dp_sums";
-        self.write_several(Several {
-            aggregate,
-            bounds: Some((0.0, 1.0)),
-            values,
-            filter,
-            length,
-            epsilon,
-            mechanism: self.mechanism(aggregate, Some(&mechanism), 1)?,
-            unit: f64::from(rows),
-        })?;
+        self.write_parts(parts, rows, price)?;
         let scale = self.scale_of_last();
         let column = own_column(self.answers.len());
         let first = self.outputs.len();
@@ -99,24 +85,23 @@ impl<'t> Template<'_, 't> {
 
     /// The condition that a row is in a group, of each: the last key changes first.
     fn conditions_of_groups(&self) -> Vec<String> {
-        let mut groups = vec![String::new()];
+        let mut groups = vec![Vec::new()];
         for i in &self.set {
             let key = &self.keys[i - 1];
             let Some(public) = &key.public else { continue };
             let kind = base_type_name(key);
-            let values: Vec<_> = (1..=public.count())
-                .map(|n| public.is_value(&format!("${i}"), n, &kind))
-                .collect();
-            let with = |group: &String| {
+            let values = (1..=public.count()).map(|n| public.is_value(&format!("${i}"), n, &kind));
+            let values: Vec<String> = values.collect();
+            let with = |group: &Vec<String>| {
                 let group = group.clone();
-                values.iter().map(move |value| match group.is_empty() {
-                    true => value.clone(),
-                    false => format!("{group} AND {value}"),
-                })
+                let with =
+                    |value: &String| [group.as_slice(), std::slice::from_ref(value)].concat();
+                values.iter().map(with).collect::<Vec<_>>()
             };
             groups = groups.iter().flat_map(with).collect();
         }
-        groups
+        let groups = groups.into_iter();
+        groups.map(|group| group.join(" AND ")).collect()
     }
 
     /// The number of a group among all, from those of its values, which are columns `n{i}` of `v{i}`.

@@ -71,33 +71,30 @@ impl<'t> Template<'_, 't> {
     /// Counts of one release. Where a row is a person they are yes/no questions to it; else a person contributes to each
     /// a part of the most that they may, and these are added up as numbers from 0 to 1.
     fn write_many(&mut self, asked: &[&Asked<'t>], price: &Price) -> Checked<Vec<usize>> {
-        let is_row = self.rows_are_people();
-        let (aggregate, rows) = match is_row {
-            true => ("dp_counts", 1),
-            false => ("dp_sums", self.rows),
-        };
-        let length = asked.len();
-        let (epsilon, mechanism) = price.buys_many(length);
-        let (values, filter) = match is_row {
+        let (length, is_row) = (asked.len(), self.rows_are_people());
+        let rows = if is_row { 1 } else { self.rows };
+        let mechanism = match is_row {
             true => {
                 let questions = asked.iter().map(|one| self.question(one)).collect();
-                self.several_of_rows(questions, "bool", None)
+                let (values, filter) = self.several_of_rows(questions, "bool", None);
+                let (epsilon, mechanism) = price.buys_many(length);
+                let aggregate = "dp_counts";
+                self.write_several(Several {
+                    aggregate,
+                    bounds: None,
+                    values,
+                    filter,
+                    length,
+                    epsilon,
+                    mechanism: self.mechanism(aggregate, Some(&mechanism), 1)?,
+                    unit: 1.0,
+                })?
             }
             false => {
                 let parts = asked.iter().map(|one| self.rows(one, rows).0).collect();
-                self.counted_parts(parts, rows)
+                self.write_parts(parts, rows, price)?
             }
         };
-        let mechanism = self.write_several(Several {
-            aggregate,
-            bounds: (!is_row).then_some((0.0, 1.0)),
-            values,
-            filter,
-            length,
-            epsilon,
-            mechanism: self.mechanism(aggregate, Some(&mechanism), 1)?,
-            unit: f64::from(rows),
-        })?;
         let scale = self.scale_of_last();
         let column = own_column(self.answers.len());
         let first = self.outputs.len();

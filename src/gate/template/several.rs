@@ -1,6 +1,7 @@
 //! Aggregates of ours that release several numbers of a row, or of a person.
 
 use crate::gate::cost;
+use crate::gate::price::Price;
 use crate::gate::rejection::Checked;
 use crate::gate::requests::asked::{Asked, Own, Reads};
 use crate::gate::template::answers::Terms;
@@ -143,6 +144,30 @@ impl<'t> Template<'_, 't> {
             format!("ARRAY[{parts}]::pg_catalog.float8[]"),
             format!(" FILTER (WHERE {there})"),
         )
+    }
+
+    /// Writes a release of several counts, of what people contribute to each: parts of their most rows, which are added up
+    /// as numbers from 0 to 1. Its mechanism.
+    pub(super) fn write_parts(
+        &mut self,
+        parts: Vec<String>,
+        rows: u32,
+        price: &Price,
+    ) -> Checked<String> {
+        let length = parts.len();
+        let (values, filter) = self.counted_parts(parts, rows);
+        let (epsilon, mechanism) = price.buys_many(length);
+        let aggregate = "dp_sums";
+        self.write_several(Several {
+            aggregate,
+            bounds: Some((0.0, 1.0)),
+            values,
+            filter,
+            length,
+            epsilon,
+            mechanism: self.mechanism(aggregate, Some(&mechanism), 1)?,
+            unit: f64::from(rows),
+        })
     }
 
     /// Several questions or numbers, as the query has them. Where a person has several rows, questions are whether any of
