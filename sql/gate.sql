@@ -170,6 +170,20 @@ COMMENT ON FUNCTION dp_cost(text, float8) IS
     'and the like, a person''s rows of one period; periods says how many periods pay, each the whole price. It spends '
     'nothing, and reads no row. Errors: 42501 if it has no private answer. Otherwise as the query itself.';
 
+CREATE FUNCTION dp_beyond(
+    relation regclass, most integer DEFAULT 64, OUT rows bigint, OUT people_beyond bigint, OUT rows_beyond bigint
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'dp_beyond' LANGUAGE C VOLATILE ROWS 12;
+COMMENT ON FUNCTION dp_beyond(regclass, integer) IS
+    'How many rows of a protected table each number of rows in its policy leaves out, for who chooses one: a line for '
+    'rows => 1, 2, 4 and so on up to most, with the number of people who have more rows than that and the number of '
+    'rows that are left out of theirs, both with noise. The first line, with rows 0, has all people and all rows. Of a '
+    'person with more than most rows most are counted, so that rows_beyond of the last line is NULL. It is a question '
+    'of the role that asks, as if written in SQL: one release at the query_eps of the policy, which is charged and kept '
+    'as others are, and dp_cost has its price where the arguments are constants. A role that reads the table gets the '
+    'numbers without noise, and is not charged. In a table with min_people, people who share a range of numbers with '
+    'fewer are not counted. most is a power of 2 from 1 to 1024. Errors: 22023, 42501, and those of a query.';
+
 CREATE VIEW dp_policies WITH (security_barrier) AS
 SELECT c.oid::pg_catalog.regclass AS relation,
     (SELECT a.attname::text FROM pg_catalog.pg_seclabel s

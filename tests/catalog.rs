@@ -63,6 +63,7 @@ const GATE: &[&str] = &[
     "dp_declare(regclass,text,text,text)",
     "dp_declare(regclass,text,timestamp with time zone,timestamp with time zone)",
     "dp_cost(text,double precision)",
+    "dp_beyond(regclass,integer)",
     "dp_disallow(regclass,regrole)",
     "dp_protect(regclass,text,text,integer,integer,double precision,double precision,boolean,interval,integer,text,\
      text,interval,date,boolean)",
@@ -189,7 +190,8 @@ fn each_function_says_what_it_is() {
         // A plan may lack numbers, and bounds beside a scale; what may not be NULL is named.
         let plans = ["dp_mean_plan(", "dp_mean_error(", "dp_epsilon_for("];
         let planned = plans.iter().any(|part| name.starts_with(part));
-        let prices = name == "dp_cost(text,double precision)";
+        let asks = ["dp_cost(", "dp_beyond("];
+        let asks = asks.iter().any(|part| name.starts_with(part));
         let part = name.starts_with("dp_part");
         // Takes apart the answers that it is given.
         let of_answers = name.starts_with("dp_difference(dp_");
@@ -198,7 +200,7 @@ fn each_function_says_what_it_is() {
         assert!(!row.get::<_, bool>(6) && !row.get::<_, bool>(7), "{name}");
         let looks = ["dp_plan(", "dp_ledger_archive(", "dp_ledger_check("];
         let looks = looks.iter().any(|part| name.starts_with(part));
-        let sets = counts || prices || name == ANSWER || name == CHECK || looks;
+        let sets = counts || asks || name == ANSWER || name == CHECK || looks;
         let many = lists_mechanisms || sets || name.starts_with("dp_unnest(");
         assert_eq!(row.get::<_, bool>(8), many, "{name}");
         if aggregate {

@@ -119,6 +119,7 @@ pub const PURPOSES: &[(&str, &[&str])] = &[
             "dp_create_view",
             "dp_check",
             "dp_cost",
+            "dp_beyond",
         ],
     ),
     (

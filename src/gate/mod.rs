@@ -8,6 +8,7 @@ mod access;
 mod advice;
 mod allowance;
 mod answer;
+mod beyond;
 mod bill;
 mod block;
 mod canonical_keys;

@@ -5,7 +5,7 @@ use pgrx::pg_sys::{self, CommonTableExpr, Node, Query, RTEKind, RangeTblEntry};
 
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
-use crate::gate::{access, private_relation, released};
+use crate::gate::{access, beyond, private_relation, released};
 
 use crate::pg::planning;
 use crate::pg::stack;
@@ -97,11 +97,15 @@ fn inline_in<'t>(
             continue;
         }
         let root = planning::planning(query, None);
-        // SAFETY: an entry of this query, and a record for it; NULL where the function stays.
-        let body = unsafe {
+        let beyond = beyond::body(query, functions[0].funcexpr())?;
+        if let Some((_, items)) = beyond {
+            depends.items.push(items);
+        }
+        let body = beyond.map(|(body, _)| body).or_else(|| {
             let (root, entry) = (root.pointer(), entry.pointer());
-            Ref::of(pg_sys::inline_set_returning_function(root, entry))
-        };
+            // SAFETY: an entry of this query, and a record for it; NULL where the function stays.
+            unsafe { Ref::of(pg_sys::inline_set_returning_function(root, entry)) }
+        });
         let Some(body) = body.filter(|body| access::is_concerned(*body)) else {
             continue;
         };

@@ -3,6 +3,7 @@
 mod across;
 mod answers;
 mod asking;
+mod beyond;
 mod bounding;
 mod by_name;
 mod full_joins;

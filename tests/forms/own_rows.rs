@@ -1,7 +1,7 @@
 //! What happens within the rows of one person: joins of protected tables, aggregates and windows of each person,
 //! sub-queries about the same person.
 
-use super::World;
+use super::{World, table};
 
 /// Statements, each with how many releases it is.
 fn check_all(cases: &[(u32, &str)]) {
@@ -244,7 +244,33 @@ fn union_all_need_not_show_the_person() {
              FROM visits WHERE age > 80) a WHERE x > 50 UNION ALL SELECT cost FROM visits WHERE age = 50) s",
         ),
     ]);
+    // As with the person written out.
     let mut world = World::new();
+    for (columns, of_visits, of_people) in [
+        ("avg(x), count(*)", "cost AS x", "salary"),
+        ("x, count(*)", "age > 50 AS x", "born < 1950"),
+        ("count(DISTINCT x)", "region AS x", "dept"),
+        (
+            "percentile_cont(0.5) WITHIN GROUP (ORDER BY x)",
+            "age AS x",
+            "born",
+        ),
+    ] {
+        let group = if columns.starts_with("x,") {
+            "GROUP BY x ORDER BY x"
+        } else {
+            ""
+        };
+        let cost = |visit: &str, person: &str| {
+            format!(
+                "SELECT relation, budget, epsilon, rho, delta, mechanisms, price, noise, unit FROM dp_cost($q$SELECT {columns} \
+                 FROM (SELECT {of_visits}{visit} FROM visits UNION ALL SELECT {of_people}{person} FROM people) s {group}$q$, 9)"
+            )
+        };
+        let [hidden, written] = [cost("", ""), cost(", patient", ", person")];
+        let [hidden, written] = [hidden, written].map(|sql| table(&mut world.analyst, &sql));
+        assert_eq!((hidden.len(), &hidden), (1, &written), "{columns}");
+    }
     world.own(
         "CREATE TABLE letters (person text NOT NULL, pages int NOT NULL); \
          INSERT INTO letters VALUES ('1', 2); \
@@ -259,6 +285,7 @@ fn union_all_need_not_show_the_person() {
         "SELECT count(*) FROM (SELECT patient FROM visits UNION ALL SELECT born FROM people) s",
         "SELECT count(*) FROM (SELECT born FROM people UNION ALL SELECT patient FROM visits) s",
         "SELECT count(*) FROM (SELECT age FROM visits UNION ALL SELECT pages FROM letters) s",
+        "SELECT avg(pages) FROM (SELECT pages FROM letters UNION ALL SELECT age FROM visits) s",
     ] {
         let refusal = world.refused(sql);
         assert!(

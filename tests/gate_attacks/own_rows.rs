@@ -55,6 +55,27 @@ fn no_person_is_in_the_rows_of_others() {
     }
 }
 
+/// Who has the most rows changes nothing but numbers with noise, whichever way they are asked.
+#[test]
+fn nobody_is_seen_by_how_many_rows_they_have() {
+    let mut stage = Stage::new();
+    for sql in [
+        "SELECT * FROM dp_beyond('visits')",
+        "SELECT (dp_beyond('visits', 2)).*",
+        "SELECT (dp_beyond('visits', 1024)).rows",
+        "SELECT rows FROM dp_beyond('visits', 8) WHERE people_beyond > -1e9 ORDER BY 1",
+        "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT rows FROM dp_beyond('visits', 8)",
+        "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT (dp_beyond('visits', 8)).rows",
+    ] {
+        for before in ["", "SET client_min_messages = debug1"] {
+            let end = stage.assert_tells_nothing(before, sql);
+            assert_eq!(end.error, None, "{sql}");
+        }
+    }
+    let end = stage.assert_tells_nothing("", "SELECT * FROM dp_beyond('people')");
+    assert_eq!(end.error.expect("refused").0, "22023");
+}
+
 /// The smallest change of a form that is answered.
 #[test]
 fn what_is_not_of_one_person_is_refused() {

@@ -309,6 +309,8 @@ fn tables_of_other_periods_do_not_meet() {
         "SELECT count(*) FROM visits WHERE patient IN (SELECT patient FROM stays)",
         "SELECT count(*) FROM visits JOIN (SELECT DISTINCT patient FROM stays) s USING (patient)",
         "SELECT count(*) FROM (SELECT patient FROM stays UNION ALL SELECT patient FROM visits) s",
+        "SELECT count(*) FROM (SELECT day FROM stays UNION ALL SELECT day FROM visits) s",
+        "SELECT count(*) FROM (SELECT day FROM stays UNION ALL SELECT day FROM stays) s",
     ] {
         let refusal = refused(&mut analyst, sql);
         assert_eq!(refusal.code, "42501", "{sql}");

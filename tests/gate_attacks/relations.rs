@@ -277,6 +277,9 @@ fn distinct(dice: &mut Dice, depth: usize) -> String {
     }
 }
 
+/// How an arm begins that shows the person.
+const SHOWN: &str = "SELECT p, k, x, i FROM (";
+
 fn combined(dice: &mut Dice, depth: usize) -> String {
     let (one, other) = (relation(dice, depth - 1), relation(dice, depth - 1));
     let operator = dice.one(&["UNION ALL", "UNION", "EXCEPT", "INTERSECT"]);
@@ -285,10 +288,17 @@ fn combined(dice: &mut Dice, depth: usize) -> String {
         0 => format!(
             "SELECT p, k, x, i FROM ({one}) a {operator} SELECT i, k, x, p FROM ({other}) b"
         ),
-        _ => format!(
-            "SELECT p, k, x, i FROM ({one}) a {operator} SELECT p, k, x, i FROM ({other}) b"
-        ),
+        _ => format!("{SHOWN}{one}) a {operator} {SHOWN}{other}) b"),
     }
+}
+
+/// A UNION ALL of relations that shows the person in both arms, without them.
+fn without_person(relation: &str) -> Option<String> {
+    let hidden = relation.strip_prefix(SHOWN)?;
+    let (one, other) = hidden.split_once(&format!(") a UNION ALL {SHOWN}"))?;
+    // No arm has another UNION ALL in it, which would be cut in two.
+    (!one.contains(SHOWN) && !other.contains(SHOWN))
+        .then(|| format!("SELECT k, x, i FROM ({one}) a UNION ALL SELECT k, x, i FROM ({other}"))
 }
 
 /// The rows of all but the special person, as one number; or that the query fails.
@@ -312,11 +322,31 @@ fn try_all(count: usize, seed: u64) {
     let relations: Vec<String> = (0..count).map(|_| relation(&mut dice, 2)).collect();
     let mut client = stage.analyst();
     let mut taken = Vec::new();
+    let mut hidden_persons = 0;
     for relation in &relations {
-        let question = format!("SELECT count(*) FROM ({relation}) s");
-        let sql = format!("SELECT budget FROM dp_cost($q${question}$q$)");
-        taken.push(client.simple_query(&sql).is_ok());
+        let price = |client: &mut Client, relation: &str| {
+            let question = format!("SELECT count(*) FROM ({relation}) s");
+            let sql = format!("SELECT price, mechanisms FROM dp_cost($q${question}$q$)");
+            let messages = client.simple_query(&sql).ok()?;
+            messages.iter().find_map(|message| match message {
+                SimpleQueryMessage::Row(row) => {
+                    Some([0, 1].map(|column| row.get(column).map(str::to_owned)))
+                }
+                _ => None,
+            })
+        };
+        let shown = price(&mut client, relation);
+        // A UNION ALL is the same without the person, as far as it is answered with them.
+        if shown.is_some()
+            && let Some(hidden) = without_person(relation)
+        {
+            assert_eq!(price(&mut client, &hidden), shown, "{hidden}");
+            hidden_persons += 1;
+        }
+        taken.push(shown.is_some());
     }
+    println!("{hidden_persons} are answered without the person, too");
+    assert!(hidden_persons > 0);
     let rows = [true, false].map(|person| {
         stage.set_person(person);
         if person {
