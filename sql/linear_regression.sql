@@ -11,9 +11,11 @@ COMMENT ON TYPE dp_linear_regression_answer IS
     'cost. Each array has the intercept first, then a number for each predictor, in the order of x. All from one '
     'release.';
 COMMENT ON COLUMN dp_linear_regression_answer.coefficients IS
-    'the intercept, then the slopes; 0 for a predictor whose spread is not seen through the noise';
+    'the intercept, then the slopes, nearer to 0 where noise hides them; about 0 for a predictor whose spread is not '
+    'seen through the noise';
 COMMENT ON COLUMN dp_linear_regression_answer.standard_errors IS
-    'of noise and sample together; Infinity where the coefficient is not seen through the noise';
+    'of noise and sample together, as least squares have them; Infinity where the coefficient is not seen through the '
+    'noise';
 COMMENT ON COLUMN dp_linear_regression_answer.p_values IS
     'how likely so large a coefficient is, by noise and sample together, where it is 0 in the population';
 COMMENT ON COLUMN dp_linear_regression_answer.lower IS

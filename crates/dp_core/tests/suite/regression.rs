@@ -7,9 +7,9 @@ use dp_core::mechanism::regression::fit::{Coefficient, Fit};
 use dp_core::mechanism::regression::gaussian::{gaussian, weights};
 use dp_core::mechanism::regression::knorm::knorm;
 use dp_core::mechanism::regression::parts::count;
-use dp_core::mechanism::regression::sums::{Noise, Sums};
+use dp_core::mechanism::regression::sums::{Noise, OfColumns, Sums};
 use dp_core::privacy::epsilon::Epsilon;
-use dp_core::random::Bits;
+use dp_core::random::{Bits, Generator};
 use dp_core::registry::REGRESSION;
 use dp_core::request::arguments::Arguments;
 
@@ -315,6 +315,97 @@ fn intervals_hold_the_coefficients() {
         shares.iter().all(|share| (0.03..=0.055).contains(share)),
         "{shares:?}"
     );
+}
+
+/// The middle of the interval of the rows: what least squares give of the noisy sums.
+fn middle(found: &Coefficient) -> f64 {
+    f64::midpoint(found.of_rows[0], found.of_rows[1])
+}
+
+/// Of few rows, what is shown is nearer to the slopes of the rows than least squares of what is seen are, and than 0 is.
+#[test]
+fn few_rows_are_shrunk() {
+    let words = &mut Seeded::new(4107);
+    let world = &WORLDS[2];
+    let [knorm, _] = releases(world, 1.0);
+    let [_, gaussian] = releases(world, 0.3);
+    for (name, release) in [knorm, gaussian] {
+        let [mut of_shown, mut of_seen, mut of_zero] = [0.0; 3];
+        for _ in 0..600 {
+            let table = world.rows(400, words);
+            let of_rows = without_noise(world, &table, words);
+            let fit = release(&table, words);
+            for (found, of_rows) in fit.coefficients.iter().zip(of_rows).skip(1) {
+                let seen = if is_unknown(found) {
+                    0.0
+                } else {
+                    middle(found)
+                };
+                of_shown += (found.value - of_rows).powi(2);
+                of_seen += (seen - of_rows).powi(2);
+                of_zero += of_rows.powi(2);
+            }
+        }
+        assert!(
+            of_shown < 0.9 * of_seen.min(of_zero),
+            "{name}: {of_shown} {of_seen} {of_zero}"
+        );
+    }
+}
+
+/// Of many, it is what least squares give.
+#[test]
+fn many_rows_are_not() {
+    let words = &mut Seeded::new(4108);
+    for world in &WORLDS[..4] {
+        let table = world.rows(100_000, words);
+        for (name, release) in releases(world, 1.0) {
+            for found in release(&table, words).coefficients {
+                let farther = (found.value - middle(&found)).abs() / found.standard_error;
+                assert!(farther < 0.05, "{}, {name}: {farther}", world.name);
+            }
+        }
+    }
+}
+
+/// What is shown is one line, through the means, inside its intervals, also those of little confidence, and no slope is
+/// farther than a standard error from what least squares give.
+#[test]
+fn what_is_shown_goes_together() {
+    let (words, generator) = (&mut Seeded::new(4109), &mut Generator::from_seed(4110));
+    for world in &WORLDS {
+        let of = columns(world.predictors);
+        for miss in [0.05, 0.9] {
+            let mechanism = Box::new(knorm(of.clone(), PAIR_STEPS, epsilon(1.0))).missing(miss);
+            for n in [50, 200, 1000, 5000].repeat(25) {
+                let fit = mechanism.release(&world.rows(n, words), generator);
+                let [at_zero, slopes @ ..] = &fit.coefficients[..] else {
+                    panic!()
+                };
+                for found in &fit.coefficients {
+                    let [lower, upper] = found.of_rows;
+                    assert!(lower <= found.value && found.value <= upper, "{found:?}");
+                    assert!(found.of_population[0] <= lower && upper <= found.of_population[1]);
+                }
+                for found in slopes.iter().filter(|of| miss < 0.1 && !is_unknown(of)) {
+                    let farther = (found.value - middle(found)).abs();
+                    assert!(farther <= 1.0001 * found.standard_error, "{found:?}");
+                }
+                let [means @ .., of_y] = &fit.means[..] else {
+                    panic!()
+                };
+                let terms = slopes
+                    .iter()
+                    .zip(means)
+                    .map(|(slope, mean)| slope.value * mean);
+                let line: f64 = at_zero.value + terms.sum::<f64>();
+                assert!(
+                    fit.count <= of.count() as f64 || (line - of_y).abs() < 1e-6,
+                    "{fit:?}"
+                );
+            }
+        }
+    }
 }
 
 /// A fit of rows without noise to speak of.

@@ -20,6 +20,10 @@
 //! much the direction explains is not known, but no more than the whole spread of `y` over its own: that times the
 //! part counts as a normal error more.
 //!
+//! **What is shown.** Slopes that are nearer to 0 where noise hides them: see [`shrunk`](super::shrunk). The center, the
+//! intercept, `r2` and the residuals go with them. Standard errors, p values and intervals are those of least squares;
+//! an interval that would not hold what is shown, as one of little confidence, is made longer to that end.
+//!
 //! **What is not seen.** A coefficient whose direction is left out, by more than a tenth of its length, has an interval
 //! without ends. So has each of them where the noisy number of rows is not above the number of coefficients.
 
@@ -47,7 +51,7 @@ pub enum Law {
 /// A coefficient.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coefficient {
-    /// What was found; 0 of a predictor whose spread is not seen.
+    /// What is shown; near 0 of a predictor whose spread is not seen.
     pub value: f64,
     /// Its standard error, of noise and sample together.
     pub standard_error: f64,
@@ -88,29 +92,29 @@ pub struct Fitting {
 }
 
 /// What the noisy sums say: column 0 is the constant 1, then come the predictors, then `y`.
-struct Moments {
+pub(super) struct Moments {
     /// The number of rows; it can be negative.
-    rows: f64,
+    pub(super) rows: f64,
     /// `M`, symmetric.
     sums: Vec<Vec<f64>>,
-    means: Vec<f64>,
+    pub(super) means: Vec<f64>,
 }
 
 /// A direction of the predictors, and their spread in it.
-struct Direction {
-    spread: f64,
-    along: Vec<f64>,
+pub(super) struct Direction {
+    pub(super) spread: f64,
+    pub(super) along: Vec<f64>,
     /// The standard deviation of the noise on the spread.
-    noise: f64,
+    pub(super) noise: f64,
 }
 
 /// The directions with a spread that is seen, and the others.
-struct Directions {
-    seen: Vec<Direction>,
-    unseen: Vec<Direction>,
+pub(super) struct Directions {
+    pub(super) seen: Vec<Direction>,
+    pub(super) unseen: Vec<Direction>,
 }
 
-/// What least squares give.
+/// Slopes, and what they leave of the spread of `y`.
 struct Plane {
     slopes: Vec<f64>,
     /// Where `y` is in the middle of all bounds.
@@ -143,11 +147,11 @@ impl Moments {
     }
 
     /// The column `y`.
-    fn y(&self) -> usize {
+    pub(super) fn y(&self) -> usize {
         self.means.len() - 1
     }
 
-    fn covariance(&self, i: usize, j: usize) -> f64 {
+    pub(super) fn covariance(&self, i: usize, j: usize) -> f64 {
         let most = |i: usize| 1.0 - self.means[i] * self.means[i];
         let most = (most(i) * most(j)).sqrt();
         let product = self.means[i] * self.means[j];
@@ -155,30 +159,40 @@ impl Moments {
     }
 
     /// A combination of the predictors less their means, as one of `z`.
-    fn around_means(&self, v: &[f64]) -> Vec<f64> {
+    pub(super) fn around_means(&self, v: &[f64]) -> Vec<f64> {
         let constant = -inner(v, &self.means[1..]);
         let all = [constant].into_iter().chain(v.iter().copied());
         all.chain([0.0]).collect()
     }
 
-    fn plane(&self, seen: &[Direction], noise: impl Fn(&[f64]) -> f64) -> Plane {
+    /// The covariance of `y` with a combination of the predictors.
+    pub(super) fn with_y(&self, along: &[f64]) -> f64 {
         let y = self.y();
-        let with_y = Vec::from_iter((1..y).map(|i| self.covariance(i, y)));
-        let mut slopes = vec![0.0; y - 1];
-        for direction in seen {
-            let slope = inner(&direction.along, &with_y) / direction.spread;
-            add(&mut slopes, slope, &direction.along);
-        }
-        let center = self.means[y] - inner(&slopes, &self.means[1..]);
+        let with_y = (1..y).map(|i| self.covariance(i, y));
+        along.iter().zip(with_y).map(|(a, s)| a * s).sum()
+    }
+
+    /// Where `y` is in the middle of all bounds, if these are the slopes.
+    fn center(&self, slopes: &[f64]) -> f64 {
+        self.means[self.y()] - inner(slopes, &self.means[1..])
+    }
+
+    /// `e` of these slopes: what makes a residual of a row.
+    pub(super) fn residual(&self, slopes: &[f64]) -> Vec<f64> {
         let negative = slopes.iter().map(|slope| -slope);
-        let residual = [-center].into_iter().chain(negative).chain([1.0]);
-        let residual = Vec::from_iter(residual);
+        let residual = [-self.center(slopes)].into_iter().chain(negative);
+        residual.chain([1.0]).collect()
+    }
+
+    fn plane(&self, slopes: Vec<f64>, noise: impl Fn(&[f64]) -> f64) -> Plane {
+        let y = self.y();
+        let residual = self.residual(&slopes);
         let rows = self.sums.iter().zip(&residual);
         let left: f64 = rows.map(|(row, e)| e * inner(row, &residual)).sum();
         let left = left / self.rows;
         Plane {
+            center: self.center(&slopes),
             slopes,
-            center,
             left,
             whole: self.covariance(y, y).max(0.0),
             variance: (left + noise(&residual) / self.rows).clamp(0.0, 1.0),
@@ -212,30 +226,49 @@ impl Fitting {
             return self.nothing(moments.rows);
         }
         let directions = self.directions(&moments);
-        let plane = moments.plane(&directions.seen, |e| self.noise(e, e));
+        let mut slopes = vec![0.0; y - 1];
+        for seen in &directions.seen {
+            add(
+                &mut slopes,
+                moments.with_y(&seen.along) / seen.spread,
+                &seen.along,
+            );
+        }
+        let found = moments.plane(slopes, |e| self.noise(e, e));
+        let off = |of_center: f64, of_slopes: &[f64]| {
+            self.off(&moments, &directions, &found, of_center, of_slopes)
+        };
+        let alone = |i: usize| Vec::from_iter((0..y - 1).map(|j| f64::from(u8::from(i == j))));
+        let offs = Vec::from_iter((0..y - 1).map(|i| off(0.0, &alone(i))));
+        let mut slopes = self.shrunk(&moments, &directions);
+        for ((slope, found), off) in slopes.iter_mut().zip(&found.slopes).zip(&offs) {
+            // So a slope that is large beyond doubt is not far off, whatever others are.
+            if let Some(off) = off {
+                let most = off.noise.hypot(off.left_out);
+                *slope = slope.max(found - most).min(found + most);
+            }
+        }
+        let shown = moments.plane(slopes, |e| self.noise(e, e));
         let of_y = &bounds[y - 1];
-        let slope = |i: usize| {
-            let along = Vec::from_iter((0..y - 1).map(|j| f64::from(u8::from(i == j))));
-            let off = self.off(&moments, &directions, &plane, 0.0, &along);
+        let slope = |(i, off): (usize, Option<Off>)| {
             let unit = of_y.width() / bounds[i].width();
-            self.coefficient(unit, 0.0, plane.slopes[i], off)
+            self.coefficient(unit, 0.0, [found.slopes[i], shown.slopes[i]], off)
         };
         // Where a predictor is 0, in its unit here.
         let zero = |of: &Bounds| -(of.lo() / of.width() + of.hi() / of.width());
         let zeros = Vec::from_iter(bounds[..y - 1].iter().map(zero));
         let half = of_y.width() / 2.0;
-        let at_zero = plane.center + inner(&plane.slopes, &zeros);
-        let off = self.off(&moments, &directions, &plane, 1.0, &zeros);
-        let intercept = self.coefficient(half, of_y.lo() + half, at_zero, off);
-        let left = plane.left * moments.rows / (moments.rows - y as f64);
+        let at_zero = [&found, &shown].map(|plane| plane.center + inner(&plane.slopes, &zeros));
+        let intercept = self.coefficient(half, of_y.lo() + half, at_zero, off(1.0, &zeros));
+        let left = shown.left * moments.rows / (moments.rows - y as f64);
         let stddev = |i: usize| moments.covariance(i, i).max(0.0).sqrt();
         Fit {
             coefficients: [intercept]
                 .into_iter()
-                .chain((0..y - 1).map(slope))
+                .chain(offs.into_iter().enumerate().map(slope))
                 .collect(),
-            r2: match plane.whole > 0.0 {
-                true => (1.0 - plane.left / plane.whole).clamp(0.0, 1.0),
+            r2: match shown.whole > 0.0 {
+                true => (1.0 - shown.left / shown.whole).clamp(0.0, 1.0),
                 false => 0.0,
             },
             residual_stddev: half * left.clamp(0.0, 1.0).sqrt(),
@@ -319,17 +352,24 @@ impl Fitting {
         })
     }
 
-    /// A coefficient of this value, in the unit here, from `shift` on in units of the columns.
-    fn coefficient(&self, unit: f64, shift: f64, value: f64, off: Option<Off>) -> Coefficient {
-        let from_zero = shift / unit + value;
-        let value = shift + unit * value;
-        let off = off.filter(|_| value.is_finite() && from_zero.is_finite());
+    /// A coefficient by what least squares give for it and what is shown of it, both in the unit here, from `shift` on
+    /// in units of the columns.
+    fn coefficient(
+        &self,
+        unit: f64,
+        shift: f64,
+        [found, shown]: [f64; 2],
+        off: Option<Off>,
+    ) -> Coefficient {
+        let from_zero = shift / unit + found;
+        let [found, value] = [found, shown].map(|of| shift + unit * of);
+        let off = off.filter(|_| [found, value, from_zero].iter().all(|of| of.is_finite()));
         let Some(off) = off else {
             return unknown(if value.is_finite() { value } else { 0.0 });
         };
         let around = |beside: f64| {
             let reach = unit * self.reach(off.noise, beside);
-            [value - reach, value + reach]
+            [(found - reach).min(value), (found + reach).max(value)]
         };
         let beside = off.sample.hypot(off.left_out);
         Coefficient {
@@ -360,7 +400,7 @@ impl Fitting {
     }
 
     /// The standard deviation of the noise of `z^T M e`, in rows.
-    fn noise(&self, z: &[f64], e: &[f64]) -> f64 {
+    pub(super) fn noise(&self, z: &[f64], e: &[f64]) -> f64 {
         self.length(z, e) * self.deviation()
     }
 
@@ -433,7 +473,7 @@ fn place((of, u): (&Bounds, &f64)) -> f64 {
 }
 
 /// Adds another vector, times a number.
-fn add(to: &mut [f64], times: f64, other: &[f64]) {
+pub(super) fn add(to: &mut [f64], times: f64, other: &[f64]) {
     for (number, more) in to.iter_mut().zip(other) {
         *number += times * more;
     }

@@ -17,5 +17,6 @@ pub mod fit;
 pub mod gaussian;
 pub mod knorm;
 pub mod parts;
+mod shrunk;
 pub mod sums;
 mod symmetric;
