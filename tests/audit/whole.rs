@@ -151,16 +151,17 @@ const SLOPE: &str =
     "dp_regr_slope(floor(x / 2), x - 2 * floor(x / 2), 0, 1, 0, 1, {eps}, '{mech}')";
 const REGRESSION: &str = "dp_regr(x, x, 0, 1, 0, 1, {eps}, '{mech}')";
 const LINEAR: &str = "dp_linear_regression(x, ARRAY[x], 0, 1, ARRAY[0], ARRAY[1], {eps}, '{mech}')";
-/// The six sums of its release, as a row at the lower ends moves them: each up.
+/// The six sums of its release, as a row at the lower ends moves them: each up. The middle of an interval is what least
+/// squares give.
 const OF_LINEAR: &str = "(SELECT ARRAY[n, -n * x, -n * y, 2 * n * (x * x + xx) - n, 2 * n * (y * y + yy) - n, \
     n * (x * y + slope * xx)] FROM (SELECT r.count AS n, 2 * r.x_means[1] - 1 AS x, 2 * r.y_mean - 1 AS y, \
-    (2 * r.x_stddevs[1]) ^ 2 AS xx, (2 * r.y_stddev) ^ 2 AS yy, r.coefficients[2] AS slope \
+    (2 * r.x_stddevs[1]) ^ 2 AS xx, (2 * r.y_stddev) ^ 2 AS yy, (r.lower[2] + r.upper[2]) / 2 AS slope \
     FROM (SELECT ({call}).*) r) s)";
 /// That which is farthest from what it is of the rows of `spread`, as noise in the shape of a cube is likely to the farthest.
 const FARTHEST_OF_LINEAR: &str = "(SELECT ARRAY[(SELECT off FROM unnest(ARRAY[n - 120, -n * x, -n * y, \
     2 * n * (x * x + xx) - n - 40, 2 * n * (y * y + yy) - n - 40, n * (x * y + slope * xx) - 80]) off \
     ORDER BY abs(off) DESC LIMIT 1)] FROM (SELECT r.count AS n, 2 * r.x_means[1] - 1 AS x, 2 * r.y_mean - 1 AS y, \
-    (2 * r.x_stddevs[1]) ^ 2 AS xx, (2 * r.y_stddev) ^ 2 AS yy, r.coefficients[2] AS slope \
+    (2 * r.x_stddevs[1]) ^ 2 AS xx, (2 * r.y_stddev) ^ 2 AS yy, (r.lower[2] + r.upper[2]) / 2 AS slope \
     FROM (SELECT ({call}).*) r) s)";
 /// The squares of their weights.
 const LINEAR_WEIGHTS: &[f64] = &[16.0, 9.0, 16.0, 4.0, 4.0, 16.0];
