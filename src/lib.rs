@@ -26,6 +26,9 @@ pgrx::pg_module_magic!(name, version);
 pub extern "C-unwind" fn _PG_init() {
     pg::settings::define();
     pg::counters::install();
+    dp_core::pause::look_at(|| {
+        pgrx::check_for_interrupts!();
+    });
     gate::install();
     #[cfg(feature = "testing")]
     testing::loaded();

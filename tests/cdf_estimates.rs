@@ -1,5 +1,7 @@
 //! `dp_cdf_estimate`: its bands hold the parts of the rows, and say where they are blind; what it costs; persons.
 
+use std::time::Instant;
+
 use dp_mean_tests::{Build, refused, run, session, value};
 use postgres::Client;
 
@@ -130,4 +132,22 @@ fn persons_are_drawn_not_rows() {
             assert!(value::<bool>(&mut client, &sql), "{mechanism}");
         }
     }
+}
+
+/// The noise of a band of many points is simulated for seconds, in which no row is read.
+#[test]
+fn a_long_simulation_can_be_cancelled() {
+    let (_database, mut client) = prepared();
+    let sql = "SELECT (dp_cdf_estimate(x, 0, 10, 100000, 1)).count FROM t";
+    let start = Instant::now();
+    assert!(value::<f64>(&mut client, sql) > 0.0);
+    let whole = start.elapsed();
+    run(&mut client, "SET statement_timeout = '100ms'");
+    let start = Instant::now();
+    let error = refused(&mut client, sql);
+    let cancelled = start.elapsed();
+    assert_eq!(error.code, "57014", "{error:?}");
+    assert!(cancelled < whole / 3, "{cancelled:?} of {whole:?}");
+    run(&mut client, "RESET statement_timeout");
+    assert!(value::<f64>(&mut client, &sql.replace("100000", "10")) > 0.0);
 }

@@ -46,6 +46,7 @@ pub mod estimate;
 pub mod mechanism;
 pub mod memory;
 pub mod noise;
+pub mod pause;
 pub mod planning;
 pub mod privacy;
 pub mod random;

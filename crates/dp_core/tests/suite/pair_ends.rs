@@ -195,6 +195,59 @@ fn intervals_hold_what_the_rows_have() {
     );
 }
 
+/// Laws that are not normal: intervals of 95% of the population miss more often, as docs/two-columns.md says.
+#[test]
+fn intervals_of_populations_of_other_laws() {
+    /// Two numbers of a law, by two normal ones with this correlation.
+    fn bent(words: &mut Seeded, r: f64, bend: fn(f64) -> f64) -> [f64; 2] {
+        normal(words, r, [1.0; 2]).map(|z| bend(z - 0.5))
+    }
+    let laws: [(&str, fn(&mut Seeded) -> [f64; 2], [f64; 2]); 6] = [
+        (
+            "nearly even",
+            |words| bent(words, 0.5, |z| 0.5 + z.atan() / std::f64::consts::PI),
+            [0.03, 0.1],
+        ),
+        ("exponential", WORLDS[4].row, [0.07, 0.25]),
+        (
+            "lognormal, sd 0.5",
+            |words| bent(words, 0.5, |z| (0.5 * z).exp() / 6.0),
+            [0.06, 0.17],
+        ),
+        (
+            "lognormal, sd 1",
+            |words| bent(words, 0.5, |z| z.exp() / 30.0),
+            [0.14, 0.4],
+        ),
+        (
+            "lognormal, sd 1, clamped at 8",
+            |words| bent(words, 0.5, |z| z.exp() / 8.0),
+            [0.08, 0.2],
+        ),
+        ("yes and no", WORLDS[5].row, [0.1, 0.25]),
+    ];
+    let words = &mut Seeded::new(5204);
+    let [_, (_, release)] = releases(4.0);
+    for (name, row, [least, most]) in laws {
+        let world = World {
+            name,
+            row,
+            correlation: None,
+        };
+        let [correlation, _] = truth(&rows(&world, 4_000_000, words));
+        for n in [1000, 10_000] {
+            let draws = 600;
+            let missed = (0..draws).map(|_| {
+                let (_, ends) = release(&rows(&world, n, words), words);
+                misses(ends.correlation_of_population, correlation)
+            });
+            let share = missed.sum::<f64>() / f64::from(draws);
+            println!("{name}, {correlation:.2}, {n} rows: {:.1}%", 100.0 * share);
+            assert!((least..=most).contains(&share), "{name}, {n} rows: {share}");
+        }
+    }
+}
+
 #[test]
 fn where_no_spread_is_seen_intervals_have_all_that_can_be() {
     let words = &mut Seeded::new(5202);

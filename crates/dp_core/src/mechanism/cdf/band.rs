@@ -38,6 +38,7 @@ use crate::encoding::sums::Totals;
 use crate::mechanism::cdf::tree::Cdf;
 use crate::mechanism::definition::Mechanism;
 use crate::memory;
+use crate::pause;
 use crate::random::{Bits, Generator, mixed};
 
 /// For each point an interval; they hold all parts together.
@@ -139,6 +140,8 @@ impl CdfEstimator {
         let mut sums = memory::vector(draws * points, std::iter::empty());
         let mut chance = Vec::new();
         for _ in 0..draws {
+            // Of many points each draw takes milliseconds, and all of them seconds.
+            pause::look();
             let noise = self.cdf.noise_from(&mut words);
             sums.extend(noise.into_iter().map(|sum| sum as f32));
             let uniform = (words.word() as f64 + 0.5) / 2f64.powi(Words::WIDTH as i32);
