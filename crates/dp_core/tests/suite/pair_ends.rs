@@ -28,9 +28,11 @@ fn normals(words: &mut Seeded) -> [f64; 2] {
 }
 
 /// What a law makes of random words: places of x and y, from 0 to 1 but for some.
+type Law = fn(&mut Seeded) -> [f64; 2];
+
 struct World {
     name: &'static str,
-    row: fn(&mut Seeded) -> [f64; 2],
+    row: Law,
     /// The correlation of its population, where the two columns are normal together.
     correlation: Option<f64>,
 }
@@ -202,7 +204,7 @@ fn intervals_of_populations_of_other_laws() {
     fn bent(words: &mut Seeded, r: f64, bend: fn(f64) -> f64) -> [f64; 2] {
         normal(words, r, [1.0; 2]).map(|z| bend(z - 0.5))
     }
-    let laws: [(&str, fn(&mut Seeded) -> [f64; 2], [f64; 2]); 6] = [
+    let laws: [(&str, Law, [f64; 2]); 6] = [
         (
             "nearly even",
             |words| bent(words, 0.5, |z| 0.5 + z.atan() / std::f64::consts::PI),
