@@ -1,14 +1,15 @@
-//! Rows that Citus keeps on other servers. Those of the protected table are fetched in the name of its owner, those of
+//! Rows that Citus keeps on other servers. Those of protected tables are fetched in the name of their owner, those of
 //! joined tables in the name of the role that asks, each by a query of its own; what is private is computed of them on
 //! this server. So Citus plans nothing but a SELECT of columns. Where all of a query is an aggregation that its servers
 //! can begin, and they have a key to seal what they send, they do.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 
 use pgrx::pg_sys::{
-    self, Aggref, CommonTableExpr, Node, Oid, Query, RTEKind, RangeTblEntry, Snapshot, TargetEntry,
+    self, Aggref, CommonTableExpr, FromExpr, JoinExpr, JoinType, Node, Oid, Query, RTEKind,
+    RangeTblEntry, RangeTblRef, Snapshot, TargetEntry,
 };
 
 use crate::citus::key_file;
@@ -23,13 +24,14 @@ use crate::pg::execution::{self, AsRole, Aside, Memory, Settings, Started};
 use crate::pg::extension;
 use crate::pg::procedure::{self, Signature};
 use crate::pg::sql_type;
+use crate::pg::stack;
 use crate::pg::tree::{self, Ref, Step};
 use crate::types::mechanism;
 
-/// How many rows the planner expects of the protected table: not how many there are, which is private.
+/// How many rows the planner expects of a protected table: not how many there are, which is private.
 const EXPECTED: f64 = 1e6;
 
-/// What the rows of the protected table are put aside under. No WITH of an input has this name.
+/// What the name begins with that rows of a protected table are put aside under. No WITH of an input has such a name.
 const ROWS: &str = "rows";
 
 /// What the name begins with that an answer is put aside under.
@@ -82,7 +84,7 @@ pub struct Remote<'t> {
 type Place<'t> = (Ref<'t, Query>, i32);
 
 impl<'t> Remote<'t> {
-    /// Reads joined tables that are elsewhere, and gets ready to fetch the rows of the protected table; `None` if all
+    /// Reads joined tables that are elsewhere, and gets ready to fetch the rows of protected tables; `None` if all
     /// tables are here. From then on the query is about what was put aside.
     ///
     /// # Safety
@@ -116,55 +118,64 @@ impl<'t> Remote<'t> {
             // SAFETY: the caller guarantees it.
             unsafe { remote.read_input(with, snapshot, memory) };
         }
-        let places = places(query);
-        let is_other =
-            |(query, index): &Place| tree::entry(*query, *index).relid() != policy.relation;
-        let name = quoted_name(policy.relation);
-        if places.iter().any(is_other) {
+        let mut tables: BTreeMap<u32, Vec<Place<'t>>> = BTreeMap::new();
+        for (query, index) in places(query) {
+            let relation = tree::entry(query, index).relid();
+            tables
+                .entry(relation.to_u32())
+                .or_default()
+                .push((query, index));
+        }
+        let relations = Vec::from_iter(tables.keys().map(|table| Oid::from_u32(*table)));
+        if relations
+            .iter()
+            .any(|table| policy.of_table(*table).is_none())
+        {
             return Err(errors::distributed(
-                &name,
+                &quoted_name(policy.relation),
                 "it is joined with another distributed table in a way that cannot be read first",
                 "Join the result of the query.",
             ));
         }
-        if places.is_empty() {
-            return Ok(Some(remote));
+        for table in &relations {
+            check(*table, policy.owner)?;
         }
-        if distributed::forces_row_security(policy.relation) {
-            return Err(errors::distributed(
-                &name,
-                "row-level security is forced on its owner, in whose name its rows are fetched",
-                "ALTER TABLE ... NO FORCE ROW LEVEL SECURITY; policies still hold for the roles that ask.",
-            ));
-        }
-        if !distributed::may_log_in(policy.owner) {
-            return Err(errors::distributed(
-                &name,
-                "its owner cannot log in on the servers that have its rows",
-                "ALTER ROLE ... LOGIN, or give the table to a role that can.",
-            ));
-        }
-        if HAS_SET.get() && Defence::Sent.stands() {
+        if !relations.is_empty() && HAS_SET.get() && Defence::Sent.stands() {
             return Err(errors::sent_settings());
         }
-        for (query, index) in &places {
-            spell_out_policies(*query, *index);
-        }
-        let _owner = AsRole::restricted(policy.owner);
-        let mut fetched = Vec::new();
-        for (i, place) in places.into_iter().enumerate() {
-            match may_push_down(place.0) {
-                // SAFETY: the caller guarantees it.
-                true => unsafe { remote.push_down(place.0, i, snapshot, memory) },
-                false => fetched.push(place),
+        for (query, index) in tables.values().flatten() {
+            let table = tree::entry(*query, *index).relid();
+            if !spell_out_policies(*query, *index) {
+                return Err(errors::distributed(
+                    &quoted_name(table),
+                    "it has row-level security, and is in a FULL JOIN",
+                    "Write a LEFT JOIN of a table that has a row for each person.",
+                ));
             }
         }
-        if !fetched.is_empty() {
-            let fetch = fetch_of(&fetched);
-            // SAFETY: the caller guarantees it.
-            unsafe { remote.start(fetch, ROWS, snapshot, memory) };
+        // Tables that are asked together have one owner.
+        let _owner = AsRole::restricted(policy.owner);
+        for places in tables.into_values() {
+            let (begun, fetched) = places
+                .into_iter()
+                .partition::<Vec<_>, _>(|(query, _)| may_push_down(*query));
+            for (query, _) in begun {
+                // SAFETY: the caller guarantees it.
+                unsafe { remote.push_down(query, snapshot, memory) };
+            }
+            if !fetched.is_empty() {
+                let name = remote.name(ROWS);
+                let fetch = fetch_of(&fetched, &name);
+                // SAFETY: the caller guarantees it.
+                unsafe { remote.start(fetch, &name, snapshot, memory) };
+            }
         }
         Ok(Some(remote))
+    }
+
+    /// A name that nothing is put aside under yet.
+    fn name(&self, kind: &str) -> String {
+        format!("{kind} {}", self.private.len())
     }
 
     /// Starts a query in the name of the owner, whose rows are put aside.
@@ -190,14 +201,8 @@ impl<'t> Remote<'t> {
     ///
     /// # Safety
     /// As for [`prepare`](Self::prepare).
-    unsafe fn push_down(
-        &mut self,
-        query: Ref<'t, Query>,
-        number: usize,
-        snapshot: Snapshot,
-        memory: &'t Memory,
-    ) {
-        let name = format!("{ANSWER} {number}");
+    unsafe fn push_down(&mut self, query: Ref<'t, Query>, snapshot: Snapshot, memory: &'t Memory) {
+        let name = self.name(ANSWER);
         let columns = inputs::shown(query);
         let whole = query.copy();
         count_by_filter(whole);
@@ -248,8 +253,26 @@ impl<'t> Remote<'t> {
     }
 }
 
-/// The query that fetches the rows of the protected table, which the places then take from what is put aside.
-fn fetch_of<'t>(places: &[Place<'t>]) -> Ref<'t, Query> {
+/// That the rows of a protected table can be fetched in the name of its owner.
+fn check(table: Oid, owner: Oid) -> Result<(), Refusal> {
+    let refused = |why, hint| Err(errors::distributed(&quoted_name(table), why, hint));
+    if distributed::forces_row_security(table) {
+        return refused(
+            "row-level security is forced on its owner, in whose name its rows are fetched",
+            "ALTER TABLE ... NO FORCE ROW LEVEL SECURITY; policies still hold for the roles that ask.",
+        );
+    }
+    if !distributed::may_log_in(owner) {
+        return refused(
+            "its owner cannot log in on the servers that have its rows",
+            "ALTER ROLE ... LOGIN, or give the table to a role that can.",
+        );
+    }
+    Ok(())
+}
+
+/// The query that fetches the rows of a protected table, which the places then take from what is put aside.
+fn fetch_of<'t>(places: &[Place<'t>], name: &str) -> Ref<'t, Query> {
     // Several places have conditions of their own.
     let conditions = match places {
         [(query, index)] => take_conditions(*query, *index),
@@ -264,7 +287,7 @@ fn fetch_of<'t>(places: &[Place<'t>]) -> Ref<'t, Query> {
     let columns = inputs::columns(entry, &used);
     let fetch = inputs::make_query(first, entry, index, &columns, conditions);
     for (query, index) in places {
-        scan(tree::entry(*query, *index), ROWS, &columns, EXPECTED);
+        scan(tree::entry(*query, *index), name, &columns, EXPECTED);
     }
     fetch
 }
@@ -304,13 +327,43 @@ fn places(query: Ref<Query>) -> Vec<Place> {
 }
 
 /// Makes plain conditions of what row-level security shows of a table: where its rows are fetched, its owner sees all.
-fn spell_out_policies<'t>(query: Ref<'t, Query>, index: i32) {
+/// False if there is no place for them: a FULL JOIN has rows without it, and is not decided by them.
+fn spell_out_policies<'t>(query: Ref<'t, Query>, index: i32) -> bool {
     let entry = tree::entry(query, index);
     let from = query.jointree().expect("a query has FROM");
     let policies = entry.securityQuals().into_iter().map(Some);
-    from.set_quals(policies.fold(from.quals(), |all, one| tree::both(one, all)));
+    let both = |quals| policies.fold(quals, |all, one| tree::both(one, all));
+    match filler(from.node(), index).flatten() {
+        None => from.set_quals(both(from.quals())),
+        Some(join) if matches!(join.jointype(), JoinType::JOIN_LEFT | JoinType::JOIN_RIGHT) => {
+            join.set_quals(both(join.quals()))
+        }
+        Some(_) if entry.securityQuals().is_empty() => {}
+        Some(_) => return false,
+    }
     entry.set_securityQuals(tree::List::EMPTY);
     query.set_hasRowSecurity(false);
+    true
+}
+
+/// The join nearest to a table that has rows without one of it, if there is one: a condition in its ON is as one on the
+/// table before. `None` if the table is not below the node.
+fn filler<'t>(node: Ref<'t, Node>, index: i32) -> Option<Option<Ref<'t, JoinExpr>>> {
+    stack::check();
+    if let Some(table) = node.cast::<RangeTblRef>() {
+        return (table.rtindex() == index).then_some(None);
+    }
+    if let Some(from) = node.cast::<FromExpr>() {
+        let mut parts = from.fromlist().into_iter();
+        return parts.find_map(|part| filler(part, index));
+    }
+    let join = node.cast::<JoinExpr>()?;
+    let below = |side: Option<Ref<'t, Node>>, filled_by: JoinType::Type| {
+        let found = filler(side?, index)?;
+        let fills = [filled_by, JoinType::JOIN_FULL].contains(&join.jointype());
+        Some(found.or(fills.then_some(join)))
+    };
+    below(join.larg(), JoinType::JOIN_RIGHT).or_else(|| below(join.rarg(), JoinType::JOIN_LEFT))
 }
 
 /// Takes out of FROM and WHERE the conditions on a table that other servers decide as this one does.
