@@ -179,10 +179,10 @@ COMMENT ON FUNCTION dp_beyond(regclass, integer) IS
     'rows => 1, 2, 4 and so on up to most, with the number of people who have more rows than that and the number of '
     'rows that are left out of theirs, both with noise. The first line, with rows 0, has all people and all rows. Of a '
     'person with more than most rows most are counted, so that rows_beyond of the last line is NULL. It is a question '
-    'of the role that asks, as if written in SQL: one release at the query_eps of the policy, which is charged and kept '
-    'as others are, and dp_cost has its price where the arguments are constants. A role that reads the table gets the '
-    'numbers without noise, and is not charged. In a table with min_people, people who share a range of numbers with '
-    'fewer are not counted. most is a power of 2 from 1 to 1024. Errors: 22023, 42501, and those of a query.';
+    'of the role that asks, as if written in SQL: one release at the query_eps of the policy, which is charged and '
+    'kept as others are, and dp_cost has its price where the arguments are constants. A role that reads the table gets '
+    'the numbers without noise, and is not charged. In a table with min_people, people who share a range of numbers '
+    'with fewer are not counted. most is a power of 2 from 1 to 1024. Errors: 22023, 42501, and those of a query.';
 
 CREATE VIEW dp_policies WITH (security_barrier) AS
 SELECT c.oid::pg_catalog.regclass AS relation,
