@@ -9,17 +9,21 @@ use std::ffi::CString;
 use std::rc::Rc;
 
 use dp_core::error::ParameterError;
-use pgrx::pg_sys::{self, FuncExpr, Node, Oid, PlanInvalItem, Query};
+use pgrx::IntoDatum;
+use pgrx::pg_sys::{self, Datum, FuncExpr, Node, Oid, PlanInvalItem, PlannerInfo, Query};
+use pgrx::prelude::*;
 
 use crate::gate::errors::{self, Refusal};
 use crate::gate::policy::{Policy, full_name, quoted, quoted_name};
 use crate::gate::{access, allowance};
 use crate::ledger::session;
-use crate::pg::planning;
+use crate::pg::fmgr::{Call, sql_function};
+use crate::pg::set::Rows;
 use crate::pg::tree::{self, List, Ref};
-use crate::pg::{extension, procedure};
+use crate::pg::{extension, procedure, relation};
 
 const FUNCTION: &str = "dp_beyond";
+const GIVE_A_TABLE: &str = "Give a protected table, as in dp_beyond('visits').";
 
 /// The largest number of rows that may be asked about.
 const MOST: i32 = 1024;
@@ -56,10 +60,11 @@ fn bins(most: i32) -> Vec<Bin> {
     bins.chain([beyond]).collect()
 }
 
-/// The query that a call is. Its columns are those of the function.
-pub fn query(relation: Option<Oid>, most: Option<i32>) -> Result<String, Refusal> {
-    let hint = "Give a protected table, as in dp_beyond('visits').";
-    let relation = relation.ok_or_else(|| wrong("relation", "must not be NULL", hint))?;
+/// The query that a call with these arguments is. Its columns are those of the function.
+fn query(relation: Option<Datum>, most: Option<Datum>) -> Result<String, Refusal> {
+    let relation = relation.map(|relation| Oid::from_u32(relation.value() as u32));
+    let relation = relation.ok_or_else(|| wrong("relation", "must not be NULL", GIVE_A_TABLE))?;
+    let most = most.map(|most| most.value() as i32);
     let most = most.filter(|most| (1..=MOST).contains(most) && most & (most - 1) == 0);
     let most = most.ok_or_else(|| {
         let message = "must be a power of 2 from 1 to 1024";
@@ -77,16 +82,8 @@ pub fn query(relation: Option<Oid>, most: Option<i32>) -> Result<String, Refusal
 /// The policy of a table that the role may read, or ask about: of another it hears nothing.
 fn policy(relation: Oid) -> Result<Rc<Policy>, Refusal> {
     let wrong = |message, hint: &str| Err(wrong("relation", message, hint));
-    // SAFETY: a lock by number, and lookups, which answer for any number.
-    let is_there = unsafe {
-        pg_sys::LockRelationOid(relation, pg_sys::AccessShareLock as i32);
-        !pg_sys::get_rel_name(relation).is_null()
-    };
-    if !is_there {
-        return wrong(
-            "is no table",
-            "Give a protected table, as in dp_beyond('visits').",
-        );
+    if !relation::lock(relation, pg_sys::AccessShareLock) {
+        return wrong("is no table", GIVE_A_TABLE);
     }
     let role = session::role();
     if !access::may_read_some(relation, role) && !allowance::is_allowed(relation, role)? {
@@ -126,8 +123,7 @@ fn of_people(policy: &Policy) -> Result<(String, String), Refusal> {
     let mut last = (policy.relation, policy.unit);
     let mut reference = policy.reference.filter(|_| !policy.names_person());
     while let Some(next) = reference {
-        // SAFETY: a lock by number.
-        unsafe { pg_sys::LockRelationOid(next.relation, pg_sys::AccessShareLock as i32) };
+        relation::lock(next.relation, pg_sys::AccessShareLock);
         let other = Policy::of(next.relation).filter(|_| !seen.contains(&next.relation));
         let other = other.ok_or_else(|| {
             wrong(
@@ -211,24 +207,20 @@ fn sql(rows: &str, person: &str, most: i32) -> String {
     )
 }
 
-/// What a call is replaced by, and what the plan hangs on then.
-type Body<'t> = (Ref<'t, Query>, List<'t, PlanInvalItem>);
-
-/// The query that a call in FROM is, where its arguments are known when it is planned: so it has a price before,
-/// and one plan with what is around it. `None` of any other call.
+/// The query that a call in FROM is, where its arguments are known when it is planned, and what the plan depends on
+/// then: so it has a price before, and one plan with what is around it. `None` of any other call.
 pub fn body<'t>(
-    query: Ref<'t, Query>,
+    root: Ref<'t, PlannerInfo>,
     call: Option<Ref<'t, Node>>,
-) -> Result<Option<Body<'t>>, Refusal> {
-    let is_it = |call: &Ref<'t, Node>| {
-        call.cast::<FuncExpr>()
-            .is_some_and(|call| is_it(call.funcid()))
-    };
-    let Some(call) = call.filter(is_it) else {
+) -> Result<Option<(Ref<'t, Query>, List<'t, PlanInvalItem>)>, Refusal> {
+    let Some(call) = call.and_then(|call| call.cast::<FuncExpr>()) else {
         return Ok(None);
     };
+    if !is_it(call.funcid()) {
+        return Ok(None);
+    }
     // With the arguments in their places, also those that are left out.
-    let folded = tree::fold(Some(planning::planning(query, None)), call.copy());
+    let folded = tree::fold(Some(root), call.node().copy());
     let folded = folded
         .cast::<FuncExpr>()
         .expect("a function of rows stays one");
@@ -237,14 +229,33 @@ pub fn body<'t>(
     let [relation, most] = arguments[..] else {
         return Ok(None);
     };
-    let relation = relation.map(|relation| Oid::from_u32(relation.value() as u32));
-    let most = most.map(|most| most.value() as i32);
-    let sql = CString::new(self::query(relation, most)?).expect("names have no 0");
-    let body = tree::analyse(query.memory(), &sql);
+    let sql = CString::new(query(relation, most)?).expect("names have no 0");
+    let body = tree::analyse(root.memory(), &sql);
     // SAFETY: a node in the memory of this call.
-    let item = unsafe { Ref::of(procedure::dependency(folded.funcid())) };
+    let item = unsafe { Ref::of(procedure::dependency(call.funcid())) };
     Ok(body.first().map(|body| (*body, tree::list_of(item))))
 }
+
+/// `dp_beyond(relation, most)`, where its arguments are not known before it is called: the query that it is goes
+/// through the gate as another one of the role that asks.
+fn beyond(call: Call) -> Option<Datum> {
+    let mut rows = Rows::of(call)?;
+    let sql = query(call.datum(0), call.datum(1)).unwrap_or_else(|refusal| refusal.raise());
+    Spi::connect_mut(|client| {
+        let answers = client.update(&sql, None, &[]);
+        for answer in answers.expect("an ERROR of SPI does not return") {
+            let number = |i: usize| {
+                let number = answer.get::<i64>(i).expect("a column of this type");
+                number.into_datum()
+            };
+            // SAFETY: the SQL declaration makes it return these columns.
+            unsafe { rows.add_row([number(1), number(2), number(3)]) };
+        }
+    });
+    None
+}
+
+sql_function!(dp_beyond, beyond);
 
 /// Whether a function is `dp_beyond`, and the role may call it.
 fn is_it(function: Oid) -> bool {

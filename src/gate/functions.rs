@@ -16,10 +16,11 @@ use crate::gate::errors::{self, Refusal};
 use crate::gate::label::{self, ColumnLabel, PeriodLabel, TableLabel};
 use crate::gate::policy::{self, PERIOD_KINDS, quoted, quoted_name};
 use crate::gate::rewrite::Gate;
-use crate::gate::{advice, allowance, beyond, expression, expressions, message_filter, periods};
+use crate::gate::{advice, allowance, expression, expressions, message_filter, periods};
 use crate::ledger::budgets::{Budget, Name};
 use crate::ledger::{charge as ledger, periods as ledger_periods, session};
 use crate::pg::fmgr::{Call, float8, sql_function};
+use crate::pg::relation;
 use crate::pg::set::Rows;
 use crate::pg::tree;
 
@@ -47,14 +48,11 @@ fn owned_table(function: &'static str, call: Call) -> Result<PgRelation, Refusal
     if owner_of(relation).is_some_and(|owner| !session::has_rights_of(owner)) {
         return Err(errors::not_owner(&quoted_name(relation)));
     }
-    // SAFETY: a lock by number; a lookup, which answers for any number; a table that is locked.
-    let table = unsafe {
-        pg_sys::LockRelationOid(relation, pg_sys::ShareUpdateExclusiveLock as i32);
-        if pg_sys::get_rel_name(relation).is_null() {
-            return Err(wrong(function, "relation", "is no table", hint));
-        }
-        PgRelation::open(relation)
-    };
+    if !relation::lock(relation, pg_sys::ShareUpdateExclusiveLock) {
+        return Err(wrong(function, "relation", "is no table", hint));
+    }
+    // SAFETY: a table that is locked.
+    let table = unsafe { PgRelation::open(relation) };
     if !(table.is_table() || table.is_partitioned_table()) {
         return Err(wrong(
             function,
@@ -435,31 +433,6 @@ fn view(call: Call) -> Option<Datum> {
 }
 
 sql_function!(dp_create_view, view);
-
-/// `dp_beyond(relation, most)`, where its arguments are not known before it is called: the query that it is goes
-/// through the gate as another one of the role that asks.
-fn beyond_rows(call: Call) -> Option<Datum> {
-    let mut rows = Rows::of(call)?;
-    let relation = call
-        .datum(0)
-        .map(|datum| Oid::from_u32(datum.value() as u32));
-    let most = call.datum(1).map(|datum| datum.value() as i32);
-    let sql = beyond::query(relation, most).unwrap_or_else(|refusal| refusal.raise());
-    Spi::connect_mut(|client| {
-        let answers = client.update(&sql, None, &[]);
-        for answer in answers.expect("an ERROR of SPI does not return") {
-            let number = |i: usize| {
-                let number = answer.get::<i64>(i).expect("a column of this type");
-                number.into_datum()
-            };
-            // SAFETY: the SQL declaration makes it return these columns.
-            unsafe { rows.add_row([number(1), number(2), number(3)]) };
-        }
-    });
-    None
-}
-
-sql_function!(dp_beyond, beyond_rows);
 
 /// `dp_cost(query, people)`: a row for each block of a query. It spends nothing.
 fn dp_cost_rows(call: Call) -> Option<Datum> {

@@ -9,7 +9,7 @@ use crate::gate::key_tables::MOST_ROWS;
 use crate::gate::policy::{self, Policy};
 use crate::gate::private_relation::from::From;
 use crate::ledger::session;
-use crate::pg::relation_size;
+use crate::pg::relation;
 use crate::pg::tree::{self, Ref};
 
 /// The keys of a table.
@@ -62,7 +62,7 @@ pub fn of<'t>(from: &From<'t>, written: Ref<'t, Node>) -> Option<Keys> {
         (is_plain, (*form).relrowsecurity)
     };
     let is_alike = policy::kind_of(&other, key) == Some((kind, collation));
-    let rows = relation_size::estimated_rows(referred);
+    let rows = relation::estimated_rows(referred);
     if !is_plain || hides_rows || !is_alike || rows > MOST_ROWS {
         return None;
     }

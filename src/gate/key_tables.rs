@@ -10,7 +10,7 @@ use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::inputs;
 use crate::gate::private_relation::from::From;
-use crate::pg::relation_size;
+use crate::pg::relation;
 use crate::pg::tree::{self, Ref, Step};
 
 /// The most rows of a table that makes a list, as PostgreSQL estimates them. Of a larger one most groups would be noise.
@@ -51,7 +51,7 @@ pub fn of<'t>(
             .iter()
             .find_map(|condition| equal_to(from, written, *condition))?,
     };
-    let rows = relation_size::estimated_rows(tree::entry(from.query, table).relid());
+    let rows = relation::estimated_rows(tree::entry(from.query, table).relid());
     if rows > MOST_ROWS {
         return None;
     }

@@ -97,15 +97,17 @@ fn inline_in<'t>(
             continue;
         }
         let root = planning::planning(query, None);
-        let beyond = beyond::body(query, functions[0].funcexpr())?;
-        if let Some((_, items)) = beyond {
-            depends.items.push(items);
-        }
-        let body = beyond.map(|(body, _)| body).or_else(|| {
-            let (root, entry) = (root.pointer(), entry.pointer());
+        let body = match beyond::body(root, functions[0].funcexpr())? {
+            Some((body, items)) => {
+                depends.items.push(items);
+                Some(body)
+            }
             // SAFETY: an entry of this query, and a record for it; NULL where the function stays.
-            unsafe { Ref::of(pg_sys::inline_set_returning_function(root, entry)) }
-        });
+            None => unsafe {
+                let (root, entry) = (root.pointer(), entry.pointer());
+                Ref::of(pg_sys::inline_set_returning_function(root, entry))
+            },
+        };
         let Some(body) = body.filter(|body| access::is_concerned(*body)) else {
             continue;
         };

@@ -22,7 +22,7 @@ pub mod nodes;
 pub mod padding;
 pub mod planning;
 pub mod procedure;
-pub mod relation_size;
+pub mod relation;
 pub mod salt;
 pub mod set;
 pub mod settings;

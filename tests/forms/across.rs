@@ -227,15 +227,16 @@ fn people_are_kept_in_groups_that_are_shown() {
 fn noise_is_that_of_one_release() {
     const DRAWS: usize = 300;
     let mut world = world(", groups => 12, rows => 1");
-    // The variance of the square of normal noise, at 1e-6. Pure noise of the months has a common size, whose square varies
-    // by 4 / 13: less than is allowed for its tails below.
-    let reach = 4.9 * (2.0 / (DRAWS * MONTHS) as f64).sqrt();
     run(
         &mut world.root,
         "SELECT dp_set_budget('gaussian', 4000, 1e-6), dp_set_budget('pure', 4000, 0)",
     );
     run(&mut world.analyst, "SET dp_mean.epsilon = 0.001");
-    for (budget, is_gaussian) in [("gaussian", true), ("pure", false)] {
+    // How much the mean square of the months varies, relative to its square. Of normal noise, by 2 / 12. Pure noise is
+    // uniform in a cube of 12 sides with a radius of the law Gamma(13): by (15 * 16) / (13 * 14) * (1 + 0.8 / 12) - 1.
+    for (budget, is_gaussian, varies) in [("gaussian", true, 2.0 / 12.0), ("pure", false, 0.407)] {
+        // At 1e-6.
+        let reach = 4.9 * f64::sqrt(varies / DRAWS as f64);
         let sql = format!("SELECT month, count(*) FROM {budget} GROUP BY month");
         let said: Vec<Option<f64>> = world.cost("noise", &sql);
         let said = said[0].expect("noise") / 1.959_964;

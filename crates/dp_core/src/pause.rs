@@ -1,7 +1,7 @@
 //! Where long work that reads no rows asks whether somebody cancels it.
 //!
 //! Work on rows is cancelled where they are read. What takes long without them, as a simulation of noise does, calls
-//! [`look`] now and then: it unwinds, with a payload of the caller's, where the work is to end.
+//! [`look`] now and then. Where the work is to end, `look` does not return: it unwinds.
 
 use std::sync::OnceLock;
 

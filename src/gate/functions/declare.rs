@@ -14,6 +14,7 @@ use crate::gate::policy::{self, PERIOD_KINDS};
 use crate::gate::{expressions, moments};
 use crate::ledger::session;
 use crate::pg::fmgr::{Call, float8, sql_function};
+use crate::pg::relation;
 
 /// What is said of a column: the bounds of its numbers, or the first and the last of its days or times.
 enum Ends {
@@ -223,14 +224,11 @@ fn value_of(kind: Oid, value: &str) -> Datum {
 /// column is gone or of another type; NULL, where there is none.
 fn lost_bounds(call: Call) -> Option<Datum> {
     let relation = Oid::from_u32(call.datum(0)?.value() as u32);
-    // SAFETY: a lock by number; a lookup, which answers for any number; a table that is locked.
-    let table = unsafe {
-        pg_sys::LockRelationOid(relation, pg_sys::AccessShareLock as i32);
-        if pg_sys::get_rel_name(relation).is_null() {
-            return None;
-        }
-        PgRelation::open(relation)
-    };
+    if !relation::lock(relation, pg_sys::AccessShareLock) {
+        return None;
+    }
+    // SAFETY: a table that is locked.
+    let table = unsafe { PgRelation::open(relation) };
     let columns = policy::columns_of(&table);
     let known = table_label(relation)?.expressions.into_iter();
     let lost = known.filter(|known| !expressions::Declared::holds(&columns, &known.sql));

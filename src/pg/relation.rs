@@ -1,6 +1,15 @@
-//! How large a table is.
+//! Tables by their numbers: a lock, and how large they are.
 
 use pgrx::pg_sys::{self, Oid};
+
+/// Locks a table in this mode until the transaction ends; false if there is none of this number.
+pub fn lock(relation: Oid, mode: u32) -> bool {
+    // SAFETY: a lock by number, and a lookup, which answers for any number.
+    unsafe {
+        pg_sys::LockRelationOid(relation, mode as i32);
+        !pg_sys::get_rel_name(relation).is_null()
+    }
+}
 
 /// How many rows a table has, as the planner estimates it, but that a table which is new is no larger than its pages.
 pub fn estimated_rows(relation: Oid) -> f64 {
