@@ -207,12 +207,19 @@ fn sql(rows: &str, person: &str, most: i32) -> String {
     )
 }
 
-/// The query that a call in FROM is, where its arguments are known when it is planned, and what the plan depends on
-/// then: so it has a price before, and one plan with what is around it. `None` of any other call.
+/// The query in the place of a call in FROM.
+pub struct Body<'t> {
+    pub query: Ref<'t, Query>,
+    /// What makes a plan of it stale: a change of the function.
+    pub depends: List<'t, PlanInvalItem>,
+}
+
+/// The query that a call in FROM is, where its arguments are known when it is planned: so it has a price before, and
+/// one plan with what is around it. `None` of any other call.
 pub fn body<'t>(
     root: Ref<'t, PlannerInfo>,
     call: Option<Ref<'t, Node>>,
-) -> Result<Option<(Ref<'t, Query>, List<'t, PlanInvalItem>)>, Refusal> {
+) -> Result<Option<Body<'t>>, Refusal> {
     let Some(call) = call.and_then(|call| call.cast::<FuncExpr>()) else {
         return Ok(None);
     };
@@ -230,10 +237,13 @@ pub fn body<'t>(
         return Ok(None);
     };
     let sql = CString::new(query(relation, most)?).expect("names have no 0");
-    let body = tree::analyse(root.memory(), &sql);
+    let queries = tree::analyse(root.memory(), &sql);
     // SAFETY: a node in the memory of this call.
     let item = unsafe { Ref::of(procedure::dependency(call.funcid())) };
-    Ok(body.first().map(|body| (*body, tree::list_of(item))))
+    Ok(queries.first().map(|query| Body {
+        query: *query,
+        depends: tree::list_of(item),
+    }))
 }
 
 /// `dp_beyond(relation, most)`, where its arguments are not known before it is called: the query that it is goes

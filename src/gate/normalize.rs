@@ -98,9 +98,9 @@ fn inline_in<'t>(
         }
         let root = planning::planning(query, None);
         let body = match beyond::body(root, functions[0].funcexpr())? {
-            Some((body, items)) => {
-                depends.items.push(items);
-                Some(body)
+            Some(body) => {
+                depends.items.push(body.depends);
+                Some(body.query)
             }
             // SAFETY: an entry of this query, and a record for it; NULL where the function stays.
             None => unsafe {
