@@ -84,6 +84,8 @@ pub struct GroupKey<'t> {
     pub modifier: i32,
     /// Whether it is the column that names the person.
     pub is_unit: bool,
+    /// Whether all rows of a person have the same value of it.
+    pub is_of_person: bool,
     /// Its number in GROUPING SETS.
     pub reference: u32,
     /// What is public of its values.
@@ -225,6 +227,7 @@ impl<'t> Block<'t> {
             safe: formed.node,
             modifier: formed.modifier,
             is_unit: self.is_unit(written),
+            is_of_person: private_relation::is_of_person(&self.from, written, &self.conditions()),
             reference: clause.tleSortGroupRef(),
             public: self.public(Forms {
                 written,

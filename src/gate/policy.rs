@@ -476,6 +476,13 @@ fn is_checked(_: &PgRelation, _: i16) -> bool {
     true
 }
 
+/// Whether no two rows of a table have the same value of a column.
+pub fn is_unique(relation: Oid, column: i16) -> bool {
+    // SAFETY: a table that the query has locked; it is closed where this ends.
+    let table = unsafe { PgRelation::open(relation) };
+    unique_since(&table, column).is_some()
+}
+
 /// The transaction that made an index by which no value of a column is there twice, in the table and what it inherits
 /// to.
 fn unique_since(table: &PgRelation, column: i16) -> Option<TransactionId> {

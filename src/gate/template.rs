@@ -207,13 +207,13 @@ pub fn write<'t>(
         template.outputs.clear();
         template.people = None;
         let is_grouped = set.contains(&true);
-        let mut of_set = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
-        let listed = is_grouped && of_set.all(|(key, _)| key.public.is_some());
+        let of_set = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
+        let of_set: Vec<_> = of_set.map(|(key, _)| key).collect();
+        let listed = is_grouped && of_set.iter().all(|key| key.public.is_some());
         if let Some(period) = &period {
-            let mut of_set = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
             let is_chosen = is_grouped && !listed;
             is_of_one_period |= (is_chosen || counts_people)
-                && !of_set.any(|(key, _)| block.is_of_one_period(key, period));
+                && !of_set.iter().any(|key| block.is_of_one_period(key, period));
         }
         template.set = (1..=set.len()).filter(|i| set[i - 1]).collect();
         template.is_across = false;
@@ -222,10 +222,14 @@ pub fn write<'t>(
             true => Level::RowBelow,
             false => Level::Row,
         };
-        // Nobody is in more groups than there are.
+        // Nobody is in more groups than there are, or than a person has values of the keys.
         let groups = template.listed_groups.map_or(groups, |listed| {
             groups.min(u32::try_from(listed).unwrap_or(u32::MAX))
         });
+        let groups = match of_set.iter().all(|key| key.is_of_person) {
+            true => 1,
+            false => groups,
+        };
         (template.level, template.groups) = match (is_row, is_grouped) {
             (true, _) => (row, 1),
             (false, false) => (Level::Person, 1),

@@ -14,6 +14,7 @@ mod key_ranges;
 mod key_references;
 mod key_tables;
 mod noise;
+mod one_value;
 mod own_rows;
 mod queries;
 mod references;

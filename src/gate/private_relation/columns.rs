@@ -18,6 +18,8 @@ pub struct Facts {
     pub row: Option<Row>,
     /// Whether a foreign key says so.
     pub refers: bool,
+    /// Whether it is the same in all rows of a person.
+    pub is_of_person: bool,
 }
 
 /// Which row of a protected table a value says: where two values are equal, it is the same row, and the same person.
@@ -40,6 +42,8 @@ impl Facts {
             values: None,
             row: self.row.filter(|row| other.row == Some(*row)),
             refers: self.refers && other.refers,
+            // Of one the rows may have another value than of the other.
+            is_of_person: false,
         }
     }
 }
@@ -141,6 +145,12 @@ impl Source {
             Rows::Table(policy) => policy.reference.is_some() && policy.unit == column,
             Rows::Query(_) => self.facts(column).is_some_and(|facts| facts.refers),
         }
+    }
+
+    /// Whether all rows of a person have the same value of a column.
+    pub fn is_of_person(&self, column: i16) -> bool {
+        let is_one = self.one_row != OneRow::No;
+        !self.is_nullable && (is_one || self.facts(column).is_some_and(|facts| facts.is_of_person))
     }
 
     /// The public list of a column's values.

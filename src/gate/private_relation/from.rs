@@ -468,6 +468,12 @@ impl<'t> From<'t> {
         self.persons.contains(&column)
     }
 
+    /// Whether all rows of a person have the same value of a private column.
+    pub fn is_of_person(&self, column: Column) -> bool {
+        let source = self.sources.get(&column.0);
+        self.is_person(column) || source.is_some_and(|source| source.is_of_person(column.1))
+    }
+
     /// Whether no two rows have the same person.
     pub fn one_row(&self) -> OneRow {
         match self.has_public {

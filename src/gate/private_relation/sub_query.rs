@@ -14,7 +14,7 @@ use crate::gate::private_relation::from::From;
 use crate::gate::private_relation::links::Around;
 use crate::gate::private_relation::person::PERSON;
 use crate::gate::private_relation::shared::Shared;
-use crate::gate::private_relation::{calls, full_join, person, set_operation, windows};
+use crate::gate::private_relation::{calls, full_join, one_value, person, set_operation, windows};
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
@@ -99,6 +99,7 @@ fn of_full_join<'t>(
         is_never_null: false,
         row: None,
         refers: false,
+        is_of_person: false,
         ..facts
     });
     let facts = facts.collect();
@@ -314,6 +315,7 @@ fn facts<'t>(query: Ref<'t, Query>, from: &From<'t>, checker: &Checker<'t>) -> V
     let facts = shown.map(|target| {
         let expr = target.expr().expect("a target has an expression");
         let expr = checker.folded(expr.copy());
+        let is_of_person = one_value::is_of_person(from, expr, &[]);
         let column = expr.cast::<pg_sys::Var>();
         let column = column.filter(|column| column.varlevelsup() == 0);
         match column.map(|column| (column.varno(), column.varattno())) {
@@ -323,6 +325,7 @@ fn facts<'t>(query: Ref<'t, Query>, from: &From<'t>, checker: &Checker<'t>) -> V
                 values: from.values(column).map(Rc::from),
                 row: from.row(column),
                 refers: from.refers(column),
+                is_of_person,
             },
             None => Facts {
                 bounds: Some(limits(from, expr)),
@@ -330,6 +333,7 @@ fn facts<'t>(query: Ref<'t, Query>, from: &From<'t>, checker: &Checker<'t>) -> V
                 values: None,
                 row: None,
                 refers: false,
+                is_of_person,
             },
         }
     });
