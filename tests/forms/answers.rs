@@ -133,10 +133,10 @@ fn fewer_rows_and_groups_are_what_is_asked_for() {
             40000,
         ),
         (
-            "SELECT sum(n)::bigint FROM (SELECT patient % 3, patient % 7, dp_count(1, 1.0, 'geometric(rows=1)') AS n \
+            "SELECT sum(n)::bigint FROM (SELECT id % 3, patient % 7, dp_count(1, 1.0, 'geometric(rows=1)') AS n \
              FROM visits GROUP BY 1, 2) s",
             "dp_count: geometric(groups=2, rows=1), dp_keep: keep(groups=2, rows=1)",
-            20000,
+            40000,
         ),
     ] {
         let query = "SELECT mechanisms FROM dp_cost($1)";
