@@ -16,7 +16,7 @@ use crate::gate::key_ranges;
 use crate::gate::key_references;
 use crate::gate::key_tables;
 use crate::gate::periods;
-use crate::gate::policy::{Period, Policy};
+use crate::gate::policy::{self, Period, Policy};
 use crate::gate::private_relation::from::From;
 use crate::gate::private_relation::{self, Around, OneRow, Shared, check_sub_query};
 use crate::gate::public_keys::{self, Public};
@@ -84,6 +84,8 @@ pub struct GroupKey<'t> {
     pub modifier: i32,
     /// Whether it is the column that names the person.
     pub is_unit: bool,
+    /// Whether it is a key of a protected table.
+    pub is_of_one_row: bool,
     /// Whether all rows of a person have the same value of it.
     pub is_of_person: bool,
     /// Its number in GROUPING SETS.
@@ -116,6 +118,31 @@ pub fn conditions_of(node: Ref<Node>) -> Vec<Ref<Node>> {
 fn conditions_of_query<'t>(query: Ref<'t, Query>) -> Vec<Ref<'t, Node>> {
     let from = query.jointree().expect("a query has FROM");
     conditions_of(from.node())
+}
+
+/// Leaves out keys that are there already, as of `SELECT a AS x, a AS y ... GROUP BY x, y`.
+fn name_keys_once(query: Ref<Query>) -> Checked<()> {
+    let mut kept: Vec<(Ref<SortGroupClause>, Ref<Node>)> = Vec::new();
+    let clauses = query.groupClause().nodes();
+    let count = clauses.len();
+    for clause in clauses {
+        let target = tree::sort_group_target(clause, query.targetList());
+        let key = target.expr().expect("a target has an expression");
+        if !kept.iter().any(|(_, known)| known.same(key)) {
+            kept.push((clause, key));
+        }
+    }
+    if kept.len() == count {
+        return Ok(());
+    }
+    if !query.groupingSets().is_empty() {
+        return Err(Reason::with_hint(
+            "GROUPING SETS have the same key under two names",
+            "Name each key once there, and show it twice in a query around it.",
+        ));
+    }
+    query.set_groupClause(tree::list_of(kept.into_iter().map(|(clause, _)| clause)));
+    Ok(())
 }
 
 /// What a session asks for, if it is no more than the policy has.
@@ -154,6 +181,7 @@ impl<'t> Block<'t> {
         let flat = |node: Ref<'t, Node>| tree::flatten_joins(query, node);
         query.set_targetList(List::of_tree(query.targetList().node().map(flat)));
         query.set_havingQual(query.havingQual().map(flat));
+        name_keys_once(query)?;
         let origins = private_relation::origins(query)?;
         if let Some((policy, _)) = &origins {
             periods::check_plain(query, policy)?;
@@ -227,6 +255,7 @@ impl<'t> Block<'t> {
             safe: formed.node,
             modifier: formed.modifier,
             is_unit: self.is_unit(written),
+            is_of_one_row: self.is_of_one_row(written),
             is_of_person: private_relation::is_of_person(&self.from, written, &self.conditions()),
             reference: clause.tleSortGroupRef(),
             public: self.public(Forms {
@@ -332,13 +361,32 @@ impl<'t> Block<'t> {
         below.is_some_and(|below| self.is_unit(below))
     }
 
+    /// Whether an expression is a key of a protected table, so that no two of its rows have the same.
+    fn is_of_one_row(&self, node: Ref<'t, Node>) -> bool {
+        let column = node
+            .cast::<pg_sys::Var>()
+            .filter(|column| column.varlevelsup() == 0);
+        let row = column.and_then(|column| self.from.row((column.varno(), column.varattno())));
+        row.is_some_and(|row| policy::is_unique(row.relation, row.key))
+    }
+
     /// Refuses groups that hold one person each: they would be charged for, and none is ever shown.
     pub fn check_shown(&self, keys: &[GroupKey<'t>], sets: &[Vec<bool>]) -> Checked<()> {
-        let is_hidden = |set: &Vec<bool>| {
-            let mut keys = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
-            keys.clone().any(|(key, _)| key.is_unit) && !keys.all(|(key, _)| key.public.is_some())
+        let is_hidden = |is_single: &dyn Fn(&GroupKey) -> bool| {
+            sets.iter().any(|set| {
+                let mut keys = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
+                keys.clone().any(|(key, _)| is_single(key))
+                    && !keys.all(|(key, _)| key.public.is_some())
+            })
         };
-        match sets.iter().any(is_hidden) {
+        if is_hidden(&|key| key.is_of_one_row && !key.is_unit) {
+            return Err(Reason::with_hint(
+                "GROUP BY a key of single rows would show single persons",
+                "In a sub-query, add the column that names the person to its GROUP BY or DISTINCT. Else group by \
+                 something that many people share.",
+            ));
+        }
+        match is_hidden(&|key| key.is_unit) {
             false => Ok(()),
             true => Err(Reason::with_hint(
                 "GROUP BY the unit column would show single persons",

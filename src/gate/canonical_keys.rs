@@ -6,7 +6,7 @@ use pgrx::pg_sys::{self, Datum, Node, Oid, Query, RTEKind};
 use crate::gate::defence::Defence;
 use crate::gate::expression;
 use crate::gate::rejection::{Checked, Reason};
-use crate::pg::tree::{self, Ref};
+use crate::pg::tree::{self, List, Ref};
 use crate::pg::{errors, procedure};
 use crate::safe_functions::canonical_key;
 
@@ -53,17 +53,55 @@ pub fn formed<'t>(
     })
 }
 
-/// A column in the one form that equal values of it have, where these may look different.
-pub fn one_form<'t>(query: Ref<'t, Query>, column: Ref<'t, Node>) -> Ref<'t, Node> {
-    let (kind, modifier) = tree::base_type(tree::type_of(column), tree::modifier_of(column));
-    let is_trimmed = matches!(
-        equality(kind, tree::collation_of(column)),
-        Ok(Equality::Trimmed)
-    );
-    match is_trimmed && !(modifier >= 0 && is_padded(query, column)) {
-        true => put_around(column, kind, true),
-        false => column,
+/// A value in the one form that equal ones have, where these may look different.
+pub fn one_form<'t>(query: Ref<'t, Query>, value: Ref<'t, Node>) -> Ref<'t, Node> {
+    let (_, modifier) = tree::base_type(tree::type_of(value), tree::modifier_of(value));
+    match modifier >= 0 && is_padded(query, value) {
+        true => value,
+        false => trimmed(value),
     }
+}
+
+/// The same, whatever form the values of its column have: those of another column may have another.
+pub fn trimmed<'t>(value: Ref<'t, Node>) -> Ref<'t, Node> {
+    let (kind, _) = tree::base_type(tree::type_of(value), -1);
+    let equality = equality(kind, tree::collation_of(value));
+    match matches!(equality, Ok(Equality::Trimmed)) && Defence::Form.stands() {
+        true => put_around(value, kind, true),
+        false => value,
+    }
+}
+
+/// Puts what rows of a query are grouped by, or made distinct by, into one form wherever the query computes it.
+pub fn put_keys_in_one_form(query: Ref<Query>) {
+    for clause in query
+        .groupClause()
+        .into_iter()
+        .chain(query.distinctClause())
+    {
+        let target = tree::sort_group_target(clause, query.targetList());
+        let key = target.expr().expect("a target has an expression");
+        // Columns are put into it wherever they are.
+        if key.cast::<pg_sys::Var>().is_none() {
+            replace(query, key, one_form(query, key));
+        }
+    }
+}
+
+/// Puts one expression in the place of another, wherever a query has it.
+pub fn replace<'t>(query: Ref<'t, Query>, old: Ref<'t, Node>, new: Ref<'t, Node>) {
+    if new == old {
+        return;
+    }
+    let old = old.copy();
+    let change = |node: Ref<'t, Node>| {
+        tree::change(node, &mut |node| match node.cast::<Query>() {
+            Some(_) => Some(node),
+            None => node.same(old).then(|| new.copy()),
+        })
+    };
+    query.set_targetList(List::of_tree(query.targetList().node().map(change)));
+    query.set_havingQual(query.havingQual().map(change));
 }
 
 /// Whether equal values of a type are the same bytes, or can be made so.
@@ -173,7 +211,8 @@ fn several_forms(kind: Oid) -> Reason {
 /// many blanks: those of a column, or of a cast to such a length.
 fn is_padded<'t>(query: Ref<'t, Query>, written: Ref<'t, Node>) -> bool {
     if let Some(column) = written.cast::<pg_sys::Var>() {
-        return tree::entry(query, column.varno()).rtekind() == RTEKind::RTE_RELATION;
+        return column.varlevelsup() == 0
+            && tree::entry(query, column.varno()).rtekind() == RTEKind::RTE_RELATION;
     }
     let casts = [
         pg_sys::F_NUMERIC_NUMERIC_INT4,

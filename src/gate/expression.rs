@@ -107,6 +107,11 @@ impl<'t> Checker<'t> {
                     ));
                 }
             }
+            // A field of an answer, of a type of ours.
+            NodeTag::T_FieldSelect if self.query.is_none() => {
+                let field = node.cast::<pg_sys::FieldSelect>().expect("its tag");
+                field.set_arg(self.check_expr(field.arg())?);
+            }
             // Functions, which are judged.
             NodeTag::T_OpExpr | NodeTag::T_DistinctExpr | NodeTag::T_NullIfExpr => {
                 return self.check_operator(node);

@@ -16,6 +16,7 @@ use crate::gate::label::{self, ColumnLabel, TableLabel};
 use crate::gate::rejection::{Checked, Reason};
 use crate::ledger::budgets::{self, Name};
 use crate::pg::nodes;
+use crate::pg::relation;
 use crate::pg::tree::text_of;
 
 /// What holds for a protected table.
@@ -478,7 +479,10 @@ fn is_checked(_: &PgRelation, _: i16) -> bool {
 
 /// Whether no two rows of a table have the same value of a column.
 pub fn is_unique(relation: Oid, column: i16) -> bool {
-    // SAFETY: a table that the query has locked; it is closed where this ends.
+    if !relation::lock(relation, pg_sys::AccessShareLock) {
+        return false;
+    }
+    // SAFETY: a table that is there, as it is locked; it is closed where this ends.
     let table = unsafe { PgRelation::open(relation) };
     unique_since(&table, column).is_some()
 }

@@ -490,6 +490,21 @@ pub fn is_not_null(value: Ref<Node>) -> Ref<Node> {
     test.node()
 }
 
+/// An expression where a value is not NULL, else NULL.
+pub fn if_not_null<'t>(value: Ref<'t, Node>, then: Ref<'t, Node>, kind: Oid) -> Ref<'t, Node> {
+    let memory = value.memory();
+    let when = memory.make::<pg_sys::CaseWhen>();
+    when.set_expr(Some(is_not_null(value)));
+    when.set_result(Some(then));
+    when.set_location(-1);
+    let case = memory.make::<pg_sys::CaseExpr>();
+    case.set_casetype(kind);
+    case.set_args(list_of([when.node()]));
+    case.set_defresult(Some(null(memory, kind, -1, Oid::INVALID)));
+    case.set_location(-1);
+    case.node()
+}
+
 /// The key of GROUP BY that an expression represents, on servers where one does; else the expression.
 pub fn ungrouped<'t>(query: Ref<'t, Query>, node: Ref<'t, Node>) -> Ref<'t, Node> {
     #[cfg(feature = "pg18")]

@@ -194,6 +194,16 @@ pub const FUNCTIONS: &[(u32, &str, Rule)] = &[
     ),
     (220, "float8um(double precision)", Total),
     (221, "float8abs(double precision)", Total),
+    (
+        223,
+        "float8larger(double precision,double precision)",
+        Total,
+    ),
+    (
+        224,
+        "float8smaller(double precision,double precision)",
+        Total,
+    ),
     (228, "dround(double precision)", Total),
     (229, "dtrunc(double precision)", Total),
     (230, "dsqrt(double precision)", Own(arithmetic::square_root)),

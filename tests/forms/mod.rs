@@ -20,6 +20,7 @@ mod queries;
 mod references;
 mod refusals;
 mod rounding;
+mod settled;
 mod shapes;
 mod statements;
 mod tables;

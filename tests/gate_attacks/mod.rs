@@ -12,6 +12,7 @@ mod joins;
 mod keys;
 mod messages;
 mod names;
+mod one_form;
 mod own_rows;
 mod periods;
 mod plans;

@@ -1,19 +1,31 @@
 //! What is known when a question is asked takes its place in it: values of parameters, the current time and role, and
 //! whatever follows from these. So the same question has the same tree.
 
-use pgrx::pg_sys::{self, FuncExpr, Node, NodeTag, Query};
+use pgrx::pg_sys::{self, FuncExpr, Node, NodeTag, PlannerInfo, Query};
 
 use crate::pg::planning;
 use crate::pg::procedure;
+use crate::pg::stack;
 use crate::pg::tree::{self, Memory, Parameters, Ref};
 
 /// The query with constants where its values are known, for these parameters.
 pub fn settle<'t>(query: Ref<'t, Query>, parameters: Parameters<'t>) -> Ref<'t, Query> {
     let root = planning::planning(query, parameters);
-    let settled = tree::change(query.node(), &mut |node| {
-        is_computed(node).then(|| tree::estimate(root, node))
-    });
-    settled.cast().expect("a query stays one")
+    settled(root, query).cast().expect("a query stays one")
+}
+
+/// The queries in an expression are settled first: what follows from constants is computed without a look into them.
+fn settled<'t>(root: Ref<'t, PlannerInfo>, query: Ref<'t, Query>) -> Ref<'t, Node> {
+    stack::check();
+    let below = |node: Ref<'t, Node>| match tree::has_sublinks(node) {
+        true => tree::change(node, &mut |node| {
+            node.cast::<Query>().map(|below| settled(root, below))
+        }),
+        false => node,
+    };
+    tree::change(query.node(), &mut |node| {
+        is_computed(node).then(|| tree::estimate(root, below(node)))
+    })
 }
 
 /// Whether a node is computed of what is below it. What only holds others together is not, and is looked into; so are

@@ -1,7 +1,7 @@
 //! Aggregates within the rows of one person: those of PostgreSQL that raise no error, whatever the rows are, and answer
 //! alike in whatever order these come.
 
-use pgrx::pg_sys::{self, Aggref, Datum, Node, Oid, SortGroupClause};
+use pgrx::pg_sys::{self, Aggref, Datum, Node, Oid, Query, SortGroupClause};
 
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
@@ -16,8 +16,8 @@ const FIRST_OF_OTHERS: u32 = 10_000;
 /// The largest number that is added up; what is beyond counts as it. Sums and squares of such numbers are no overflow.
 const LARGEST: f64 = 1e100;
 
-/// The same, for `real`.
-const LARGEST_REAL: f64 = 1e30;
+/// The same, for `real`, whose sums overflow from 3.4e38 on: of more rows than a join of a person's rows can have.
+const LARGEST_REAL: f64 = 1e20;
 
 /// Sums and the like of `numeric`, and those of `real` and `double precision`, by OID. Numbers of a fixed precision are
 /// added up exactly, in any order.
@@ -92,6 +92,13 @@ pub fn aggregate<'t>(checker: &Checker<'t>, call: Ref<'t, Aggref>) -> Checked<Re
         let value = argument.expr().expect("an argument");
         argument.set_expr(Some(checker.safe(value)?));
     }
+    if matches!(what, What::OneOf | What::Between) || !call.aggdistinct().is_empty() {
+        // It answers one of several values that are equal, by the order in which rows come.
+        for argument in call.args() {
+            let value = argument.expr().expect("an argument");
+            argument.set_expr(Some(in_one_form(checker, value)));
+        }
+    }
     match what {
         What::Count | What::Condition => {}
         What::OneOf => {
@@ -122,6 +129,14 @@ pub fn aggregate<'t>(checker: &Checker<'t>, call: Ref<'t, Aggref>) -> Checked<Re
     Ok(call.node())
 }
 
+/// An argument in the one form that equal values have.
+pub fn in_one_form<'t>(checker: &Checker<'t>, value: Ref<'t, Node>) -> Ref<'t, Node> {
+    let query = checker
+        .query
+        .filter(|_| value.cast::<pg_sys::Var>().is_none());
+    query.map_or(value, |query| canonical_keys::one_form(query, value))
+}
+
 /// What an aggregate of PostgreSQL does; those that raise errors, or make long values, are refused.
 fn what(function: Oid) -> Checked<What> {
     // SAFETY: a lookup in the catalog; NULL if it is gone.
@@ -146,6 +161,21 @@ pub fn check_clauses<'t>(
     match clauses.all(|clause| is_total(clause.eqop()) && is_total(clause.sortop())) {
         true => Ok(()),
         false => Err("cannot sort or group by values of this type".into()),
+    }
+}
+
+/// That rows can be grouped without an error, whatever they are, and that equal keys can be made to look alike.
+pub fn check_grouping<'t>(
+    query: Ref<'t, Query>,
+    clauses: &[Ref<'t, SortGroupClause>],
+) -> Checked<()> {
+    check_clauses(clauses.iter().copied())?;
+    let mut keys = clauses
+        .iter()
+        .map(|clause| tree::sort_group_target(*clause, query.targetList()));
+    match keys.all(|key| key.expr().is_some_and(canonical_keys::can_have_one_form)) {
+        true => Ok(()),
+        false => Err("cannot group by values of this type".into()),
     }
 }
 
@@ -206,19 +236,8 @@ fn choose<'t>(
     kind: Oid,
     [value, end]: [Ref<'t, Node>; 2],
 ) -> Ref<'t, Node> {
-    let memory = value.memory();
-    let choice = tree::choice(which, kind, [value, end]);
     // GREATEST and LEAST pass NULLs over.
-    let when = memory.make::<pg_sys::CaseWhen>();
-    when.set_expr(Some(tree::is_not_null(value)));
-    when.set_result(Some(choice));
-    when.set_location(-1);
-    let case = memory.make::<pg_sys::CaseExpr>();
-    case.set_casetype(kind);
-    case.set_args(tree::list_of([when.node()]));
-    case.set_defresult(Some(tree::null(memory, kind, -1, Oid::INVALID)));
-    case.set_location(-1);
-    case.node()
+    tree::if_not_null(value, tree::choice(which, kind, [value, end]), kind)
 }
 
 /// The aggregate of `numeric` in the place of one of floats.

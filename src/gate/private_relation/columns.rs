@@ -20,6 +20,8 @@ pub struct Facts {
     pub refers: bool,
     /// Whether it is the same in all rows of a person.
     pub is_of_person: bool,
+    /// Whether those of its values that are equal are the same bytes.
+    pub has_one_form: bool,
 }
 
 /// Which row of a protected table a value says: where two values are equal, it is the same row, and the same person.
@@ -44,6 +46,7 @@ impl Facts {
             refers: self.refers && other.refers,
             // Of one the rows may have another value than of the other.
             is_of_person: false,
+            has_one_form: self.has_one_form && other.has_one_form,
         }
     }
 }
@@ -151,6 +154,14 @@ impl Source {
     pub fn is_of_person(&self, column: i16) -> bool {
         let is_one = self.one_row != OneRow::No;
         !self.is_nullable && (is_one || self.facts(column).is_some_and(|facts| facts.is_of_person))
+    }
+
+    /// Whether the equal values of a column are the same bytes, where those of a table with a length or a scale are.
+    pub fn has_one_form(&self, column: i16, is_padded: bool) -> bool {
+        match &self.rows {
+            Rows::Table(_) => is_padded,
+            Rows::Query(_) => self.facts(column).is_some_and(|facts| facts.has_one_form),
+        }
     }
 
     /// The public list of a column's values.

@@ -433,6 +433,10 @@ impl<'t> From<'t> {
         let query = self.query;
         let change = |node: Ref<'t, Node>| {
             tree::change(node, &mut |node| {
+                if node.cast::<Query>().is_some() {
+                    // Of another query's columns it sees to that itself.
+                    return Some(node);
+                }
                 let column = node.cast::<pg_sys::Var>()?;
                 let place = (column.varno(), column.varattno());
                 // Who a row is about is compared, and not looked at.
@@ -442,6 +446,31 @@ impl<'t> From<'t> {
         };
         query.set_targetList(List::of_tree(query.targetList().node().map(change)));
         query.set_havingQual(query.havingQual().map(change));
+    }
+
+    /// Whether equal values of a private column are the same bytes.
+    pub fn has_one_form(&self, (entry, column): Column) -> bool {
+        let Some(value) = tree::column(self.query, entry, column) else {
+            return false;
+        };
+        let (kind, modifier) = tree::base_type(tree::type_of(value), tree::modifier_of(value));
+        let source = self.sources.get(&entry);
+        canonical_keys::has_one_form(kind, tree::collation_of(value))
+            || source.is_some_and(|source| source.has_one_form(column, modifier >= 0))
+    }
+
+    /// That rows can be compared by who they are about, and then say it in one form: which of several is left would depend
+    /// on the rows of others.
+    pub fn check_form_of_persons(&self) -> Checked<()> {
+        let mut persons = self.persons.iter();
+        match persons.all(|person| self.has_one_form(*person)) || !Defence::Form.stands() {
+            true => Ok(()),
+            false => Err(Reason::with_hint(
+                "rows are grouped or compared by a person whose name may have several forms, as the numbers 1 and 1.00",
+                "Ask without GROUP BY, DISTINCT, windows and set operations in sub-queries. The owner of the table could \
+                 give the column that names the person another type, as integer, numeric(20, 0) or text.",
+            )),
+        }
     }
 
     /// Has the public tables and sub-queries of FROM read before the first private row, in WITHs of the block.

@@ -12,7 +12,7 @@ use crate::gate::private_relation::from::From;
 use crate::gate::private_relation::shared::Shared;
 use crate::gate::private_relation::{calls, person, windows};
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::{access, expression, inputs, released};
+use crate::gate::{access, canonical_keys, expression, inputs, released};
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
 
@@ -71,10 +71,13 @@ impl<'t> Surroundings<'t> for Around<'t> {
         let test = Test::of(checker, link)?;
         if !access::is_concerned(query) && !tree::names_outer(query) {
             public(query, link, checker, &shared)?;
-        } else {
-            self.private(query, link, &test, &shared)?;
+            return Ok(link.node());
         }
-        Ok(link.node())
+        let compared = self.private(query, link, &test, &shared)?;
+        Ok(match compared.filter(|_| Defence::Links.stands()) {
+            Some(value) => tree::if_not_null(value, link.node(), pg_sys::BOOLOID),
+            None => link.node(),
+        })
     }
 }
 
@@ -113,14 +116,15 @@ impl<'t> Test<'t> {
 
 impl<'t> Around<'t> {
     /// Semi-join and scalar: a sub-query whose rows are of the person of the row around it, or public ones that are
-    /// compared with it.
+    /// compared with it. Where IN compares rows of all people with a value that may be NULL, that value: of NULL it would
+    /// say whether there are any.
     fn private(
         &self,
         query: Ref<'t, Query>,
         link: Ref<'t, SubLink>,
         test: &Test<'t>,
         shared: &Shared<'t>,
-    ) -> Checked<()> {
+    ) -> Checked<Option<Ref<'t, Node>>> {
         let kind = link.subLinkType();
         let is_known = [
             SubLinkType::EXISTS_SUBLINK,
@@ -156,7 +160,7 @@ impl<'t> Around<'t> {
         // Rows of nobody are in no answer about a person: in a list, a NULL would make NOT IN one for all.
         let person = from.persons.first().copied();
         let person = match &same {
-            Same::ComparedRows(column) => Some(*column),
+            Same::ComparedRows { own, .. } => Some(*own),
             _ => person.and_then(|(entry, column)| tree::column(query, entry, column)),
         };
         if let Some(person) = person {
@@ -166,12 +170,10 @@ impl<'t> Around<'t> {
         let flat = |node: Ref<'t, Node>| tree::flatten_joins(query, node);
         query.set_targetList(List::of_tree(query.targetList().node().map(flat)));
         query.set_havingQual(query.havingQual().map(flat));
-        calls::check_clauses(
-            query
-                .groupClause()
-                .into_iter()
-                .chain(query.distinctClause()),
-        )?;
+        let keys = query.groupClause().into_iter();
+        let keys = keys.chain(query.distinctClause());
+        calls::check_grouping(query, &Vec::from_iter(keys))?;
+        from.check_form_of_persons()?;
         let is_one = query.hasAggs() && query.groupClause().is_empty();
         self.check_number(query, kind, is_one, &checker)?;
         for target in query.targetList() {
@@ -179,6 +181,7 @@ impl<'t> Around<'t> {
             target.set_expr(Some(checker.safe(expr)?));
         }
         query.set_havingQual(checker.safe_if(query.havingQual())?);
+        canonical_keys::put_keys_in_one_form(query);
         from.put_in_one_form();
         if query.limitCount().is_some() {
             let order = query.sortClause().nodes();
@@ -187,7 +190,10 @@ impl<'t> Around<'t> {
             query.set_sortClause(List::EMPTY);
         }
         from.lift_inputs();
-        Ok(())
+        Ok(match same {
+            Same::ComparedRows { may_be_null, .. } => may_be_null,
+            _ => None,
+        })
     }
 
     /// That a sub-query of one value has one row at most: another number is an error.
@@ -246,9 +252,15 @@ impl<'t> Around<'t> {
             let kinds = [*value, inner].map(tree::type_of);
             let is_one = from.are_of_one_person(own, &self.from, outer)
                 && person::is_equality(*operator, kinds[0], kinds[1]);
-            is_one.then_some(inner)
+            // A row without a person is nobody's, and one that a reference leaves open may be somebody's.
+            let is_somebody = from.is_person(own) && self.from.is_person(outer);
+            let is_known = is_somebody || self.from.is_not_null(outer);
+            is_one.then_some(Same::ComparedRows {
+                own: inner,
+                may_be_null: (!is_known).then(|| value.copy()),
+            })
         });
-        by_test.map_or(Same::No, Same::ComparedRows)
+        by_test.unwrap_or(Same::No)
     }
 
     /// Whether one is the person of the sub-query's rows, and the other that of the row around it.
@@ -264,8 +276,13 @@ impl<'t> Around<'t> {
 enum Same<'t> {
     /// All that its conditions leave.
     AllRows,
-    /// Those that IN compares with that row, by this column.
-    ComparedRows(Ref<'t, Node>),
+    /// Those that IN compares with that row.
+    ComparedRows {
+        /// By this column of theirs.
+        own: Ref<'t, Node>,
+        /// What it is compared with, if that may be NULL.
+        may_be_null: Option<Ref<'t, Node>>,
+    },
     No,
 }
 
@@ -273,7 +290,7 @@ enum Same<'t> {
 fn check_same<'t>(query: Ref<'t, Query>, from: &From<'t>, same: &Same<'t>) -> Checked<()> {
     let is_of_person = match same {
         Same::AllRows => true,
-        Same::ComparedRows(_) => {
+        Same::ComparedRows { .. } => {
             // What is grouped or chosen before it is compared, is of all people.
             let is_grouped = query.hasAggs() || !query.groupClause().is_empty();
             let mut keys = query.groupClause().into_iter();

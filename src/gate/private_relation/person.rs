@@ -4,7 +4,8 @@ use pgrx::pg_sys::{
     self, JoinExpr, Node, NodeTag, Oid, OpExpr, Query, RTEKind, RangeTblRef, SortGroupClause, Var,
 };
 
-use crate::gate::{access, expression};
+use crate::gate::defence::Defence;
+use crate::gate::{access, canonical_keys, expression};
 use crate::pg::procedure;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
@@ -26,7 +27,7 @@ const INTEGERS: [u32; 6] = [
 ];
 
 /// The column that an expression is: as it is, or a `varchar` as the text that it is. Any other cast could make two
-/// persons equal.
+/// persons equal, and so could a collation by which texts are equal that are not the same.
 pub fn column_of<'t>(node: Ref<'t, Node>) -> Option<Ref<'t, Var>> {
     if let Some(column) = node.cast::<Var>() {
         return Some(column);
@@ -35,7 +36,8 @@ pub fn column_of<'t>(node: Ref<'t, Node>) -> Option<Ref<'t, Var>> {
     let column = same.arg()?.cast::<Var>()?;
     let kinds = (tree::type_of(column.node()), tree::type_of(node));
     let is_text = kinds == (pg_sys::VARCHAROID, pg_sys::TEXTOID);
-    is_text.then_some(column)
+    let is_same = canonical_keys::is_bytewise(tree::collation_of(node)) || !Defence::Form.stands();
+    (is_text && is_same).then_some(column)
 }
 
 /// The two columns that a condition says are equal, as their types compare them; `None` of any other condition.

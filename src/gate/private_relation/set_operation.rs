@@ -4,12 +4,13 @@
 
 use pgrx::pg_sys::{self, Node, Oid, Query, RangeTblRef, SetOperationStmt};
 
-use crate::gate::inputs;
+use crate::gate::defence::Defence;
 use crate::gate::private_relation::columns::{Facts, OneRow, Relation};
 use crate::gate::private_relation::person::PERSON;
 use crate::gate::private_relation::shared::Shared;
 use crate::gate::private_relation::{calls, person};
 use crate::gate::rejection::{Checked, Reason};
+use crate::gate::{canonical_keys, inputs};
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
 
@@ -21,27 +22,35 @@ struct Arm<'t> {
     values: Vec<Ref<'t, Node>>,
     /// Whether the last of these was added to show the person.
     is_added: bool,
+    /// Whether its rows are compared with others.
+    is_compared: bool,
 }
 
 impl Arm<'_> {
     fn kinds(&self) -> Vec<Oid> {
         self.values.iter().copied().map(tree::type_of).collect()
     }
+
+    /// The lengths or scales of what it selects, which say how equal values look.
+    fn modifiers(&self) -> Vec<i32> {
+        self.values.iter().copied().map(tree::modifier_of).collect()
+    }
 }
 
 pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation> {
     let mut arms = Vec::new();
     let operations = query.setOperations().expect("it has some");
-    collect(query, operations, shared, &mut arms)?;
+    collect(query, operations, shared, false, &mut arms)?;
     if arms.iter().any(|arm| arm.is_added) {
         show_person(query, operations, &arms)?;
     }
+    let is_compared = arms.iter().any(|arm| arm.is_compared);
     let mut arms = arms.into_iter();
     let first = arms.next().ok_or("a set operation has no arm")?;
-    let kinds = first.kinds();
+    let (kinds, modifiers) = (first.kinds(), first.modifiers());
     let mut all = first.relation;
     for arm in arms {
-        let others = arm.kinds();
+        let (others, of_others) = (arm.kinds(), arm.modifiers());
         all.persons.retain(|place| {
             let i = usize::try_from(*place - 1).expect("a column");
             arm.relation.persons.contains(place)
@@ -54,6 +63,9 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
         all.facts = facts
             .map(|(one, other)| one.or(other))
             .collect::<Vec<Facts>>();
+        for (facts, pair) in all.facts.iter_mut().zip(modifiers.iter().zip(&of_others)) {
+            facts.has_one_form &= pair.0 == pair.1;
+        }
     }
     let shown = query
         .targetList()
@@ -66,6 +78,13 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
     if all.persons.is_empty() {
         return Err(no_place());
     }
+    let has_one_form = |place: &i16| {
+        let facts = all.facts.iter().nth((*place - 1) as usize);
+        facts.is_some_and(|facts| facts.has_one_form)
+    };
+    if is_compared && !all.persons.iter().all(has_one_form) && Defence::Form.stands() {
+        return Err(several_forms());
+    }
     all.one_row = OneRow::No;
     query.set_sortClause(List::EMPTY);
     Ok(all)
@@ -76,13 +95,15 @@ fn collect<'t>(
     query: Ref<'t, Query>,
     node: Ref<'t, Node>,
     shared: &Shared<'t>,
+    is_compared: bool,
     arms: &mut Vec<Arm<'t>>,
 ) -> Checked<()> {
     stack::check();
     if let Some(operation) = node.cast::<SetOperationStmt>() {
         calls::check_clauses(operation.groupClauses())?;
+        let is_compared = is_compared || !takes_all(operation);
         for side in [operation.larg(), operation.rarg()].into_iter().flatten() {
-            collect(query, side, shared, arms)?;
+            collect(query, side, shared, is_compared, arms)?;
         }
         return Ok(());
     }
@@ -104,11 +125,15 @@ fn collect<'t>(
     };
     let before = values(below).len();
     let relation = (shared.check_sub_query)(below, &shared.below())?;
+    if is_compared && Defence::Form.stands() {
+        put_in_one_form(below, &relation)?;
+    }
     let values = values(below);
     arms.push(Arm {
         relation,
         index: reference.rtindex(),
         is_added: values.len() > before,
+        is_compared,
         values,
     });
     Ok(())
@@ -154,9 +179,38 @@ fn is_union_all(operations: Ref<Node>) -> bool {
     let Some(operation) = operations.cast::<SetOperationStmt>() else {
         return true;
     };
-    let is_it = operation.op() == pg_sys::SetOperation::SETOP_UNION && operation.all();
     let sides = [operation.larg(), operation.rarg()];
-    is_it && sides.into_iter().flatten().all(is_union_all)
+    takes_all(operation) && sides.into_iter().flatten().all(is_union_all)
+}
+
+/// Whether an operation compares no rows.
+fn takes_all(operation: Ref<SetOperationStmt>) -> bool {
+    operation.op() == pg_sys::SetOperation::SETOP_UNION && operation.all()
+}
+
+/// Puts what an arm selects into one form: of rows that are equal and look different, which one is left would depend on
+/// the rows of others.
+fn put_in_one_form<'t>(arm: Ref<'t, Query>, relation: &Relation) -> Checked<()> {
+    for (target, facts) in arm.targetList().into_iter().zip(&relation.facts) {
+        let value = target.expr().expect("a target has an expression");
+        if target.resjunk() || facts.has_one_form && relation.persons.contains(&target.resno()) {
+            continue;
+        }
+        let trimmed = canonical_keys::trimmed(value);
+        let is_plain = trimmed == value;
+        if !canonical_keys::can_have_one_form(value)
+            || !is_plain
+                && (arm.setOperations().is_some() || relation.persons.contains(&target.resno()))
+        {
+            return Err(several_forms());
+        }
+        match target.ressortgroupref() {
+            0 => target.set_expr(Some(trimmed)),
+            // What it is grouped by is the same everywhere.
+            _ => canonical_keys::replace(arm, value, trimmed),
+        }
+    }
+    Ok(())
 }
 
 /// Says that the operations have a column more.
@@ -172,6 +226,14 @@ fn add_column(operations: Ref<Node>, kind: Oid, collation: Oid) {
     for side in [operation.larg(), operation.rarg()].into_iter().flatten() {
         add_column(side, kind, collation);
     }
+}
+
+fn several_forms() -> Reason {
+    Reason::with_hint(
+        "UNION, INTERSECT or EXCEPT compares values of a type whose equal values may look different",
+        "Use UNION ALL; or select numbers, dates or texts that are made of them, as extract(epoch FROM x) of an \
+         interval.",
+    )
 }
 
 fn no_place() -> Reason {

@@ -40,9 +40,13 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
         false => from.one_row(),
     };
     let one_row = one_row.max(distinct(query, &is_person)?);
+    if is_grouped(query) || !query.distinctClause().is_empty() || query.hasWindowFuncs() {
+        from.check_form_of_persons()?;
+    }
     // Of what was written: in their safe form, calls have arguments that hide their bounds.
     let facts = facts(query, &from, &checker);
     check_targets(query, &checker)?;
+    canonical_keys::put_keys_in_one_form(query);
     from.put_in_one_form();
     if query.hasWindowFuncs() {
         windows::check(query, &checker, &is_person)?;
@@ -219,7 +223,7 @@ fn per_person<'t>(
     is_person: &dyn Fn(Ref<'t, Node>) -> bool,
 ) -> Checked<OneRow> {
     let clauses = query.groupClause().nodes();
-    check_grouping(query, &clauses)?;
+    calls::check_grouping(query, &clauses)?;
     if !has_person(query, &clauses, is_person) {
         return Err(Reason::with_hint(
             "an aggregate in a sub-query takes the rows of several people together",
@@ -241,7 +245,7 @@ fn distinct<'t>(
     if clauses.is_empty() {
         return Ok(OneRow::No);
     }
-    check_grouping(query, &clauses)?;
+    calls::check_grouping(query, &clauses)?;
     if !has_person(query, &clauses, is_person) {
         return Err(Reason::with_hint(
             "DISTINCT in a sub-query compares the rows of several people",
@@ -263,18 +267,6 @@ fn has_person<'t>(
         .iter()
         .map(|clause| tree::sort_group_target(*clause, query.targetList()));
     targets.any(|target| target.expr().is_some_and(is_person))
-}
-
-/// That rows can be grouped without an error, whatever they are.
-fn check_grouping<'t>(query: Ref<'t, Query>, clauses: &[Ref<'t, SortGroupClause>]) -> Checked<()> {
-    calls::check_clauses(clauses.iter().copied())?;
-    let mut keys = clauses
-        .iter()
-        .map(|clause| tree::sort_group_target(*clause, query.targetList()));
-    match keys.all(|key| key.expr().is_some_and(canonical_keys::can_have_one_form)) {
-        true => Ok(()),
-        false => Err("cannot group by values of this type".into()),
-    }
 }
 
 /// The order of DISTINCT ON: behind what is asked for all else, so that the row that stays is one and the same.
@@ -326,6 +318,7 @@ fn facts<'t>(query: Ref<'t, Query>, from: &From<'t>, checker: &Checker<'t>) -> V
                 row: from.row(column),
                 refers: from.refers(column),
                 is_of_person,
+                has_one_form: from.has_one_form(column),
             },
             None => Facts {
                 bounds: Some(limits(from, expr)),
@@ -334,6 +327,10 @@ fn facts<'t>(query: Ref<'t, Query>, from: &From<'t>, checker: &Checker<'t>) -> V
                 row: None,
                 refers: false,
                 is_of_person,
+                has_one_form: canonical_keys::has_one_form(
+                    tree::base_type(tree::type_of(expr), -1).0,
+                    tree::collation_of(expr),
+                ),
             },
         }
     });

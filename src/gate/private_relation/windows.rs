@@ -12,7 +12,7 @@ use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
 use crate::gate::private_relation::calls;
 use crate::gate::rejection::{Checked, Reason};
-use crate::pg::tree::{self, Ref, Step};
+use crate::pg::tree::{self, List, Ref, Step};
 
 /// Options of a frame, as PostgreSQL has them.
 mod frame {
@@ -55,7 +55,11 @@ pub fn check<'t>(
         let mut partition = window.partitionClause().into_iter();
         let is_of_person = partition.any(|clause| {
             let target = tree::sort_group_target(clause, query.targetList());
-            target.expr().is_some_and(is_person)
+            let key = target.expr();
+            let is_one = |key: &Ref<'t, Node>| {
+                canonical_keys::can_have_one_form(*key) || !Defence::Form.stands()
+            };
+            key.filter(is_one).is_some_and(is_person)
         });
         if !is_of_person && Defence::Windows.stands() {
             return Err(Reason::with_hint(
@@ -106,7 +110,7 @@ pub fn call<'t>(checker: &Checker<'t>, call: Ref<'t, WindowFunc>) -> Checked<Ref
     let arguments = arguments?;
     expression::check_collation(call.inputcollid(), tree::list_of(arguments.iter().copied()))?;
     if call.winagg() {
-        return aggregate(call, arguments);
+        return aggregate(checker, call, arguments);
     }
     let name = name_of(function).ok_or_else(refused)?;
     depends(&name).ok_or_else(refused)?;
@@ -135,6 +139,7 @@ pub fn call<'t>(checker: &Checker<'t>, call: Ref<'t, WindowFunc>) -> Checked<Ref
 
 /// An aggregate over a window.
 fn aggregate<'t>(
+    checker: &Checker<'t>,
     call: Ref<'t, WindowFunc>,
     arguments: Vec<Ref<'t, Node>>,
 ) -> Checked<Ref<'t, Node>> {
@@ -148,7 +153,9 @@ fn aggregate<'t>(
                 && canonical_keys::can_have_one_form(*argument)
         });
     if is_known && is_comparable && name_of(function).is_some() {
-        call.set_args(tree::list_of(arguments));
+        let arguments = arguments.into_iter();
+        let arguments = arguments.map(|value| calls::in_one_form(checker, value));
+        call.set_args(arguments.collect::<List<_>>());
         return Ok(call.node());
     }
     let is_sum = [

@@ -344,7 +344,7 @@ fields! {
         value resultcollid: Oid,
     }
     FieldSelect {
-        node arg (set_arg): Node,
+        node arg / set_arg: Node,
         value fieldnum (set_fieldnum): pg_sys::AttrNumber,
         value resulttype (set_resulttype): Oid,
         value resulttypmod (set_resulttypmod): i32,
