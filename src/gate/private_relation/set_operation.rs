@@ -79,7 +79,7 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
         return Err(no_place());
     }
     let has_one_form = |place: &i16| {
-        let facts = all.facts.iter().nth((*place - 1) as usize);
+        let facts = all.facts.get((*place - 1) as usize);
         facts.is_some_and(|facts| facts.has_one_form)
     };
     if is_compared && !all.persons.iter().all(has_one_form) && Defence::Form.stands() {
