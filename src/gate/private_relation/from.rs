@@ -574,6 +574,12 @@ impl<'t> From<'t> {
         ColumnLabel::read(&label::get(relation, column)?).ok()
     }
 
+    /// Whether an outer join may have no row of a private entry.
+    pub fn is_nullable(&self, entry: i32) -> bool {
+        let source = self.sources.get(&entry);
+        source.is_some_and(|source| source.is_nullable)
+    }
+
     /// Whether a column is NULL in no row.
     pub fn is_not_null(&self, (entry, column): Column) -> bool {
         let source = self.sources.get(&entry);

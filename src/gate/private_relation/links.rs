@@ -253,7 +253,9 @@ impl<'t> Around<'t> {
             let is_one = from.are_of_one_person(own, &self.from, outer)
                 && person::is_equality(*operator, kinds[0], kinds[1]);
             // A row without a person is nobody's, and one that a reference leaves open may be somebody's.
-            let is_somebody = from.is_person(own) && self.from.is_person(outer);
+            let is_somebody = from.is_person(own)
+                && self.from.is_person(outer)
+                && !self.from.is_nullable(outer.0);
             let is_known = is_somebody || self.from.is_not_null(outer);
             is_one.then_some(Same::ComparedRows {
                 own: inner,

@@ -31,9 +31,17 @@ impl Arm<'_> {
         self.values.iter().copied().map(tree::type_of).collect()
     }
 
-    /// The lengths or scales of what it selects, which say how equal values look.
+    /// The lengths or scales of what it selects, where these say how equal values look.
     fn modifiers(&self) -> Vec<i32> {
-        self.values.iter().copied().map(tree::modifier_of).collect()
+        let modifier = |value: &Ref<Node>| {
+            let (kind, modifier) =
+                tree::base_type(tree::type_of(*value), tree::modifier_of(*value));
+            match canonical_keys::has_one_form(kind, tree::collation_of(*value)) {
+                true => -1,
+                false => modifier,
+            }
+        };
+        self.values.iter().map(modifier).collect()
     }
 }
 
