@@ -16,7 +16,7 @@ use crate::gate::key_ranges;
 use crate::gate::key_references;
 use crate::gate::key_tables;
 use crate::gate::periods;
-use crate::gate::policy::{self, Period, Policy};
+use crate::gate::policy::{Period, Policy};
 use crate::gate::private_relation::from::From;
 use crate::gate::private_relation::{self, Around, OneRow, Shared, check_sub_query};
 use crate::gate::public_keys::{self, Public};
@@ -255,7 +255,7 @@ impl<'t> Block<'t> {
             safe: formed.node,
             modifier: formed.modifier,
             is_unit: self.is_unit(written),
-            is_of_one_row: self.is_of_one_row(written),
+            is_of_one_row: private_relation::is_of_one_row(&self.from, written),
             is_of_person: private_relation::is_of_person(&self.from, written, &self.conditions()),
             reference: clause.tleSortGroupRef(),
             public: self.public(Forms {
@@ -359,15 +359,6 @@ impl<'t> Block<'t> {
             None
         };
         below.is_some_and(|below| self.is_unit(below))
-    }
-
-    /// Whether an expression is a key of a protected table, so that no two of its rows have the same.
-    fn is_of_one_row(&self, node: Ref<'t, Node>) -> bool {
-        let column = node
-            .cast::<pg_sys::Var>()
-            .filter(|column| column.varlevelsup() == 0);
-        let row = column.and_then(|column| self.from.row((column.varno(), column.varattno())));
-        row.is_some_and(|row| policy::is_unique(row.relation, row.key))
     }
 
     /// Refuses groups that hold one person each: they would be charged for, and none is ever shown.

@@ -51,6 +51,8 @@ pub struct Checker<'t> {
     pub root: Ref<'t, pg_sys::PlannerInfo>,
     /// Absent: columns and functions alone.
     pub around: Option<Rc<dyn Surroundings<'t> + 't>>,
+    /// Whether the columns are those of an answer, whose records are of types of ours.
+    pub is_of_answers: bool,
 }
 
 impl<'t> Checker<'t> {
@@ -107,8 +109,8 @@ impl<'t> Checker<'t> {
                     ));
                 }
             }
-            // A field of an answer, of a type of ours.
-            NodeTag::T_FieldSelect if self.query.is_none() => {
+            // A field of a record that is there.
+            NodeTag::T_FieldSelect if self.is_of_answers => {
                 let field = node.cast::<pg_sys::FieldSelect>().expect("its tag");
                 field.set_arg(self.check_expr(field.arg())?);
             }
@@ -428,6 +430,7 @@ pub fn is_total(node: Ref<Node>) -> bool {
         query: None,
         root: planning::planning(query, None),
         around: None,
+        is_of_answers: false,
     };
     checker.check(node.copy()).is_ok()
 }

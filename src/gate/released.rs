@@ -125,6 +125,7 @@ fn check_released<'t>(query: Ref<'t, Query>, checker: &Checker<'t>) -> Checked<(
         query: None,
         root: checker.root,
         around: None,
+        is_of_answers: true,
     };
     for target in query.targetList() {
         let expr = target.expr().expect("a target has an expression");

@@ -774,6 +774,7 @@ fn bounds_are_declared_of_safe_expressions_alone() {
          CREATE OPERATOR evil.- (FUNCTION = evil.minus, LEFTARG = int, RIGHTARG = int); \
          GRANT USAGE ON SCHEMA evil TO PUBLIC",
     );
+    world.own("CREATE TYPE pair AS (a int, b int); ALTER TABLE visits ADD pair pair");
     for text in [
         "id - (SELECT max(x) FROM other)",
         "id FROM visits",
@@ -801,6 +802,7 @@ fn bounds_are_declared_of_safe_expressions_alone() {
         "id + note::int",
         "id + evil.tell()",
         "id OPERATOR(evil.-) patient",
+        "(pair).a + id",
     ] {
         let sql = format!("SELECT dp_declare('visits', '{text}', 0, 1)");
         let refusal = refused(&mut world.owner, &sql);

@@ -16,7 +16,7 @@ const FIRST_OF_OTHERS: u32 = 10_000;
 /// The largest number that is added up; what is beyond counts as it. Sums and squares of such numbers are no overflow.
 const LARGEST: f64 = 1e100;
 
-/// The same, for `real`, whose sums overflow from 3.4e38 on: of more rows than a join of a person's rows can have.
+/// The same, for `real`. A sum overflows at 3.4e38, which takes 3.4e18 rows of this size: no query lasts so long.
 const LARGEST_REAL: f64 = 1e20;
 
 /// Sums and the like of `numeric`, and those of `real` and `double precision`, by OID. Numbers of a fixed precision are

@@ -392,6 +392,7 @@ impl<'t> From<'t> {
             query: Some(self.query),
             root: planning::planning(self.query, self.shared.parameters),
             around,
+            is_of_answers: false,
         }
     }
 
@@ -427,10 +428,11 @@ impl<'t> From<'t> {
         Ok(())
     }
 
-    /// Puts the columns that the query computes with into one form: of values that are equal and look different, which one
-    /// a sort or a group has would depend on all of its rows.
+    /// Puts keys, and the columns that the query computes with, into one form: of values that are equal and look different,
+    /// which one a sort or a group has would depend on all of its rows.
     pub fn put_in_one_form(&self) {
         let query = self.query;
+        canonical_keys::put_keys_in_one_form(query);
         let change = |node: Ref<'t, Node>| {
             tree::change(node, &mut |node| {
                 if node.cast::<Query>().is_some() {
@@ -459,16 +461,16 @@ impl<'t> From<'t> {
             || source.is_some_and(|source| source.has_one_form(column, modifier >= 0))
     }
 
-    /// That rows can be compared by who they are about, and then say it in one form: which of several is left would depend
-    /// on the rows of others.
+    /// That equal values of the columns that name the person are the same bytes. Where rows are grouped or compared by
+    /// these, one of several would be left, by the rows of others.
     pub fn check_form_of_persons(&self) -> Checked<()> {
         let mut persons = self.persons.iter();
         match persons.all(|person| self.has_one_form(*person)) || !Defence::Form.stands() {
             true => Ok(()),
             false => Err(Reason::with_hint(
-                "rows are grouped or compared by a person whose name may have several forms, as the numbers 1 and 1.00",
-                "Ask without GROUP BY, DISTINCT, windows and set operations in sub-queries. The owner of the table could \
-                 give the column that names the person another type, as integer, numeric(20, 0) or text.",
+                "equal values of the unit column may look different, as the numbers 1 and 1.00",
+                "Ask without GROUP BY, DISTINCT, windows, UNION and sub-queries in expressions. The owner of the table \
+                 can give that column another type, as integer, text or numeric(20, 0).",
             )),
         }
     }

@@ -12,7 +12,7 @@ use crate::gate::private_relation::from::From;
 use crate::gate::private_relation::shared::Shared;
 use crate::gate::private_relation::{calls, person, windows};
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::{access, canonical_keys, expression, inputs, released};
+use crate::gate::{access, expression, inputs, released};
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
 
@@ -181,7 +181,6 @@ impl<'t> Around<'t> {
             target.set_expr(Some(checker.safe(expr)?));
         }
         query.set_havingQual(checker.safe_if(query.havingQual())?);
-        canonical_keys::put_keys_in_one_form(query);
         from.put_in_one_form();
         if query.limitCount().is_some() {
             let order = query.sortClause().nodes();

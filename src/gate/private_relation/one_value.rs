@@ -36,6 +36,12 @@ pub fn is_of_person<'t>(
     })
 }
 
+/// Whether an expression is a key of a protected table, so that no two of its rows have the same value.
+pub fn is_of_one_row(from: &From, node: Ref<Node>) -> bool {
+    let row = person::own_column(node).and_then(|column| from.row(column));
+    row.is_some_and(|row| policy::is_unique(row.relation, row.key))
+}
+
 fn is_column(from: &From, column: Column, equalities: &[[Column; 2]]) -> bool {
     from.is_of_person(column) || is_said(from, column.0, equalities)
 }

@@ -46,7 +46,6 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
     // Of what was written: in their safe form, calls have arguments that hide their bounds.
     let facts = facts(query, &from, &checker);
     check_targets(query, &checker)?;
-    canonical_keys::put_keys_in_one_form(query);
     from.put_in_one_form();
     if query.hasWindowFuncs() {
         windows::check(query, &checker, &is_person)?;
