@@ -310,8 +310,10 @@ impl<'t> Checker<'t> {
             && !has_quals;
         match targets[..] {
             [target] if is_plain => {
-                let expr = target.expr().ok_or_else(refused)?;
-                self.check(self.folded(expr.copy()))
+                let expr = target.expr().ok_or_else(refused)?.copy();
+                // What it names of the queries around is one level nearer now. SAFETY: a copy that nobody else has.
+                unsafe { pg_sys::IncrementVarSublevelsUp(expr.pointer(), -1, 1) };
+                self.check(self.folded(expr))
             }
             _ => match &self.around {
                 Some(around) => around.sublink(self, link),

@@ -197,6 +197,41 @@ fn no_collation_makes_two_people_one() {
     assert!((90..110).contains(&own), "{own}");
 }
 
+/// A sub-query in the select list sees the row around it, and with it one of several that are equal, where rows are sorted
+/// or grouped.
+#[test]
+fn what_sub_queries_see_of_the_row_around_them_is_in_one_form() {
+    let mut stage = Stage::new();
+    stage.as_owner(EXACT);
+    stage.as_owner(
+        "CREATE TABLE twice (who integer NOT NULL, n numeric, f float8, b character(3), v bpchar);
+         INSERT INTO twice SELECT g, '1.0', '0', 'a', 'a' FROM generate_series(1, 100) g;
+         INSERT INTO twice SELECT g, '1.00', '-0', 'a', 'a ' FROM generate_series(1, 100) g;
+         SELECT dp_protect('twice', 'who', 'patients', rows => 2, query_eps => 8), dp_allow('twice', '{a}')",
+    );
+    for (column, looks, form) in [
+        ("n", "a.n::text", "'1'"),
+        ("f", "a.f::text", "'0'"),
+        ("v", "octet_length(a.v)::text", "'1'"),
+    ] {
+        for rows in [
+            "SELECT who, row_number() OVER (PARTITION BY who ORDER BY {v}) AS rn, {below} AS c FROM twice a",
+            "SELECT who, {v}, 1 AS rn, {below} AS c FROM twice a GROUP BY who, {v}",
+            "SELECT DISTINCT ON (who) who, {v}, 1 AS rn, {below} AS c FROM twice a ORDER BY who, {v}",
+            "SELECT who, {v}, 1 AS rn, 1 AS c FROM twice a GROUP BY who, {v} HAVING {below} > 0",
+        ] {
+            let below =
+                format!("(SELECT count(*) FROM twice e WHERE e.who = a.who AND {looks} = {form})");
+            let rows = rows.replace("{below}", &below).replace("{v}", column);
+            let sql = format!("SELECT count(*) FROM ({rows}) s WHERE rn = 1 AND c > 0");
+            let all = told(&stage, &[], &sql).expect("an answer");
+            assert!((90..110).contains(&all), "{all}: {sql}");
+            let some = told(&stage, &["form"], &sql).expect("an answer");
+            assert!(some < 90, "{some} without the defence: {sql}");
+        }
+    }
+}
+
 /// A sum of `real` overflows after so many rows that a cross join has them, if they are large enough.
 #[test]
 fn sums_of_real_do_not_overflow() {

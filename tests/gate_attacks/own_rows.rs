@@ -1,5 +1,7 @@
 //! Rows of several people that would meet: in a join, a window, a sub-query, or an error of an aggregate.
 
+use dp_mean_tests::run;
+
 use super::{Stage, down};
 
 /// What a question answers with the special person in the tables and without, each once without a defence.
@@ -8,7 +10,7 @@ fn answers(stage: &mut Stage, defence: &str, sql: &str) -> [i64; 2] {
         stage.set_person(person);
         let mut client = stage.analyst();
         let off = down(defence);
-        dp_mean_tests::run(&mut client, &format!("{off} SET dp_mean.reuse = off"));
+        run(&mut client, &format!("{off} SET dp_mean.reuse = off"));
         stage.number(&mut client, sql)
     })
 }
@@ -173,5 +175,76 @@ fn no_aggregate_of_a_person_is_an_error() {
     ] {
         let end = stage.assert_tells_nothing("", sql);
         assert_eq!(end.error, None, "{sql}");
+    }
+}
+
+/// `(SELECT column)` is the column of the query around it, however many queries are around that.
+#[test]
+fn a_column_in_a_sub_query_of_its_own_is_that_column() {
+    let mut stage = Stage::new();
+    stage.as_owner(
+        "SELECT dp_protect('visits', 'patient', 'patients', groups => 1, rows => 4, query_eps => 8);
+         SELECT dp_protect('people', 'person', 'patients', query_eps => 8)",
+    );
+    let mut analyst = stage.analyst();
+    run(&mut analyst, "SET dp_mean.reuse = off");
+    for [with, without] in [
+        // Of an integer, in the place of a text.
+        [
+            "SELECT count(*) FROM (SELECT person, a, row_number() OVER (PARTITION BY person) rn FROM (SELECT person, \
+             dept AS c2, dept AS c3, dept AS c4, dept AS c5, person::bigint * 0 + 4096 AS a FROM people) p \
+             WHERE (SELECT count(*) FROM visits v WHERE v.patient = p.person AND (SELECT v.note) = 'n1') > 0) s WHERE a > 0",
+            "SELECT count(*) FROM people p WHERE EXISTS (SELECT FROM visits v WHERE v.patient = p.person AND v.note = 'n1')",
+        ],
+        [
+            "SELECT count(*) FROM visits v WHERE CASE WHEN v.cost >= 50 THEN (SELECT count(*) FROM people p \
+             WHERE p.person = v.patient AND (SELECT p.dept) = 'd1') > 0 ELSE false END",
+            "SELECT count(*) FROM visits v JOIN people p ON p.person = v.patient WHERE v.cost >= 50 AND p.dept = 'd1'",
+        ],
+        [
+            "SELECT count(*) FROM people a JOIN visits v ON a.person = v.patient AND (SELECT v.note) = 'n2' \
+             WHERE (SELECT (SELECT a.dept)) = 'd2'",
+            "SELECT count(*) FROM people a JOIN visits v ON a.person = v.patient WHERE v.note = 'n2' AND a.dept = 'd2'",
+        ],
+        [
+            "SELECT count(*) FROM visits v WHERE (SELECT v.note) = 'n1'",
+            "SELECT count(*) FROM visits v WHERE v.note = 'n1'",
+        ],
+    ] {
+        let [one, other] = [with, without].map(|sql| stage.number(&mut analyst, sql));
+        assert!((one - other).abs() < 10, "{one}, {other}: {with}");
+        assert!(other > 10, "{other}: {without}");
+    }
+}
+
+/// Rows that are alike in their order come together: a sub-query of one value would have several.
+#[test]
+fn a_sub_query_of_one_value_has_no_ties() {
+    let mut stage = Stage::new();
+    stage.as_owner("CREATE TABLE shop (x integer, y integer); GRANT SELECT ON shop TO {a}; INSERT INTO shop VALUES (1, 1), (1, 1)");
+    for value in [
+        "SELECT v.cost FROM visits v WHERE v.patient = p.person ORDER BY v.tall * 0 FETCH FIRST 1 ROW WITH TIES",
+        "SELECT y FROM shop WHERE shop.x < p.person ORDER BY x FETCH FIRST 1 ROWS WITH TIES",
+    ] {
+        let sql = format!(
+            "SELECT count(*) FROM people p WHERE CASE WHEN p.salary = 1007 THEN ({value}) > 0 ELSE true END"
+        );
+        let refused = |off: &str| {
+            let mut client = stage.analyst();
+            run(&mut client, &format!("{off} SET dp_mean.reuse = off"));
+            let error = client.query_one(&stage.fill(&sql), &[]).expect_err(&sql);
+            error
+                .code()
+                .expect("an error of the server")
+                .code()
+                .to_owned()
+        };
+        assert_eq!(refused(""), "42501", "{sql}");
+        // What only rows can tell.
+        assert_eq!(refused(&down("links")), "21000", "{sql}");
+        let all = sql
+            .replace("ROWS WITH TIES", "ROWS ONLY")
+            .replace("ROW WITH TIES", "ROW ONLY");
+        stage.number(&mut stage.analyst(), &all);
     }
 }

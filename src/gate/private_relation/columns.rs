@@ -5,6 +5,7 @@ use std::rc::Rc;
 use pgrx::pg_sys::Oid;
 
 use crate::gate::policy::Policy;
+use crate::ledger::session;
 
 /// What is public of a column.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,6 +61,17 @@ pub enum OneRow {
     Indexed,
     /// As the query says.
     Always,
+}
+
+impl OneRow {
+    /// Whether it is so for the snapshot of this transaction, too, which may be older than the index.
+    pub fn stands(self) -> bool {
+        match self {
+            Self::No => false,
+            Self::Indexed => !session::keeps_a_snapshot(),
+            Self::Always => true,
+        }
+    }
 }
 
 /// A private relation, checked and in its safe form.

@@ -433,21 +433,35 @@ impl<'t> From<'t> {
     pub fn put_in_one_form(&self) {
         let query = self.query;
         canonical_keys::put_keys_in_one_form(query);
-        let change = |node: Ref<'t, Node>| {
-            tree::change(node, &mut |node| {
-                if node.cast::<Query>().is_some() {
-                    // Of another query's columns it sees to that itself.
-                    return Some(node);
-                }
-                let column = node.cast::<pg_sys::Var>()?;
-                let place = (column.varno(), column.varattno());
-                // Who a row is about is compared, and not looked at.
-                let is_own = column.varlevelsup() == 0 && place.1 > 0 && !self.is_person(place);
-                is_own.then(|| canonical_keys::one_form(query, node))
-            })
-        };
+        let change = |node: Ref<'t, Node>| self.in_one_form(node, 0);
         query.set_targetList(List::of_tree(query.targetList().node().map(change)));
         query.set_havingQual(query.havingQual().map(change));
+    }
+
+    /// An expression that many queries below this one, with the columns of this one in one form. Of its own columns each
+    /// query sees to that itself.
+    fn in_one_form(&self, node: Ref<'t, Node>, level: u32) -> Ref<'t, Node> {
+        stack::check();
+        tree::change(node, &mut |inner| {
+            if inner.cast::<Query>().is_some() {
+                return (inner != node).then(|| match Defence::Form.stands() {
+                    true => self.in_one_form(inner, level + 1),
+                    false => inner,
+                });
+            }
+            let column = inner.cast::<pg_sys::Var>()?;
+            let place = (column.varno(), column.varattno());
+            // Who a row is about is compared, and not looked at.
+            let is_own = column.varlevelsup() == level && place.1 > 0 && !self.is_person(place);
+            is_own.then(|| {
+                let own = column.copy();
+                own.set_varlevelsup(0);
+                let formed = canonical_keys::one_form(self.query, own.node());
+                // SAFETY: an expression that nobody else has, of a copy.
+                unsafe { pg_sys::IncrementVarSublevelsUp(formed.pointer(), level as i32, 0) };
+                formed
+            })
+        })
     }
 
     /// Whether equal values of a private column are the same bytes.
@@ -503,6 +517,12 @@ impl<'t> From<'t> {
     pub fn is_of_person(&self, column: Column) -> bool {
         let source = self.sources.get(&column.0);
         self.is_person(column) || source.is_some_and(|source| source.is_of_person(column.1))
+    }
+
+    /// Whether a column is of the single row that a person has in a source, or names them.
+    pub fn is_of_single_row(&self, column: Column) -> bool {
+        let is_single = |source: &Source| source.one_row.stands();
+        self.is_person(column) || self.sources.get(&column.0).is_some_and(is_single)
     }
 
     /// Whether no two rows have the same person.

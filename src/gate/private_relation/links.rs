@@ -217,7 +217,10 @@ impl<'t> Around<'t> {
             let count = value(Some(limit))
                 .filter(|count| *count >= 0)
                 .ok_or_else(refused)?;
-            let is_fixed = count <= 1 || kind != SubLinkType::EXPR_SUBLINK;
+            // Rows that are alike in their order come together, however many these are.
+            let has_ties = query.limitOption() == pg_sys::LimitOption::LIMIT_OPTION_WITH_TIES;
+            let is_one = count <= 1 && !(has_ties && Defence::Links.stands());
+            let is_fixed = is_one || kind != SubLinkType::EXPR_SUBLINK;
             return is_fixed.then_some(()).ok_or_else(refused);
         }
         match kind != SubLinkType::EXPR_SUBLINK || is_one || !Defence::Links.stands() {

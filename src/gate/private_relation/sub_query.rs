@@ -153,7 +153,9 @@ const CAP: i64 = 1_000_000;
 fn is_cap_of_tools(query: Ref<Query>) -> bool {
     let most = query.limitCount().map(|most| tree::fold(None, most.copy()));
     let most = most.and_then(tree::constant).flatten();
-    most.is_some_and(|most| most.value() as i64 >= CAP) && query.limitOffset().is_none()
+    most.is_some_and(|most| most.value() as i64 >= CAP)
+        && query.limitOffset().is_none()
+        && query.limitOption() != pg_sys::LimitOption::LIMIT_OPTION_WITH_TIES
 }
 
 fn is_grouped(query: Ref<Query>) -> bool {

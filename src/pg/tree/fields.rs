@@ -117,6 +117,7 @@ fields! {
         list sortClause / set_sortClause: pg_sys::SortGroupClause,
         node limitOffset / set_limitOffset: Node,
         node limitCount / set_limitCount: Node,
+        value limitOption: pg_sys::LimitOption::Type,
         list rowMarks: Node,
         node setOperations: Node,
     }
@@ -333,7 +334,7 @@ fields! {
     }
     ArrayCoerceExpr {
         node arg / set_arg: Node,
-        node elemexpr: Node,
+        node elemexpr / set_elemexpr: Node,
     }
     RelabelType {
         node arg / set_arg: Node,
@@ -387,7 +388,7 @@ fields! {
         node planTree: pg_sys::Plan,
     }
     Plan {
-        value total_cost (set_total_cost): f64,
+        value total_cost / set_total_cost: f64,
         list targetlist: pg_sys::TargetEntry,
     }
     PlanState {
