@@ -4,6 +4,7 @@ use pgrx::pg_sys::{self, ArrayExpr, Node, Oid};
 
 use crate::pg::tree::{self, Ref};
 use crate::safe_functions::work::LONGEST;
+use crate::safe_functions::wrap;
 
 /// Of a `numeric`: 131072 digits before the point, 16383 behind it, four of them in two bytes.
 const NUMBER: u64 = 80_000;
@@ -72,12 +73,14 @@ fn of_expression(node: Ref<Node>) -> Option<u64> {
         let default = case.defresult();
         return longest(results.chain(default).collect());
     }
-    // left(text, n), right(text, n)
-    let call = node.cast::<pg_sys::FuncExpr>()?;
-    if ![3060, 3061].contains(&call.funcid().to_u32()) {
+    // left(text, n), right(text, n), as what is called in their place.
+    // SAFETY: an expression of a tree that lives.
+    let (function, _) = unsafe { wrap::original(node.pointer()) }?;
+    if ![3060, 3061].contains(&function.to_u32()) {
         return None;
     }
-    let count = call.args().into_iter().nth(1);
+    let call = node.cast::<pg_sys::FuncExpr>()?;
+    let count = call.args().into_iter().nth(2);
     let count = tree::constant(count?)?.map_or(0, |count| count.value() as i32);
     Some(u64::try_from(count).ok()? * CHARACTER)
 }

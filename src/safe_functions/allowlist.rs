@@ -1046,9 +1046,9 @@ pub const FUNCTIONS: &[(u32, &str, Rule)] = &[
     (2648, "statement_timestamp()", Total),
     (2711, "justify_interval(interval)", Caught(G::None)),
     (2971, "text(boolean)", Total),
-    (3060, "left(text,integer)", Total),
-    (3061, "right(text,integer)", Total),
-    (3062, "reverse(text)", Total),
+    (3060, "left(text,integer)", Caught(G::None)),
+    (3061, "right(text,integer)", Caught(G::None)),
+    (3062, "reverse(text)", Caught(G::None)),
     (
         3419,
         "sha224(bytea)",
