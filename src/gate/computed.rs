@@ -78,14 +78,37 @@ pub fn call(function: u32, kind: Oid, arguments: [Ref<Node>; 2]) -> Ref<Node> {
     )
 }
 
-/// A number, or the nearest one that a bigint can be.
-pub fn within_bigint(number: Ref<Node>) -> Ref<Node> {
-    // The largest float8 below 2^63.
-    const MOST: f64 = 9_223_372_036_854_774_784.0;
-    let memory = number.memory();
-    let kind = pg_sys::FLOAT8OID;
-    let above = call(pg_sys::F_FLOAT8LARGER, kind, [number, float(memory, -MOST)]);
-    call(pg_sys::F_FLOAT8SMALLER, kind, [above, float(memory, MOST)])
+/// A `float8`, or the nearest one that can be cast to another type of numbers; an array of them likewise.
+pub fn cast_within<'t>(number: Ref<'t, Node>, wanted: Oid) -> Option<Ref<'t, Node>> {
+    let cast = tree::cast(number, wanted)?;
+    let Some(array) = cast.cast::<pg_sys::ArrayCoerceExpr>() else {
+        return match tree::type_of(number) {
+            pg_sys::FLOAT8OID => tree::cast(within(number, wanted), wanted),
+            _ => Some(cast),
+        };
+    };
+    let element = tree::type_of(array.elemexpr()?);
+    let change = |node: Ref<'t, Node>| {
+        let is_element = node.tag() == pg_sys::NodeTag::T_CaseTestExpr;
+        is_element.then(|| within(node.copy(), element))
+    };
+    array.set_elemexpr(Some(tree::change(array.elemexpr()?, &mut { change })));
+    Some(cast)
+}
+
+/// A number, or the nearest one that a type can have.
+fn within<'t>(number: Ref<'t, Node>, wanted: Oid) -> Ref<'t, Node> {
+    let (least, most) = match wanted {
+        pg_sys::INT2OID => (f64::from(i16::MIN), f64::from(i16::MAX)),
+        pg_sys::INT4OID => (f64::from(i32::MIN), f64::from(i32::MAX)),
+        // The largest float8 below 2^63.
+        pg_sys::INT8OID => (-9_223_372_036_854_774_784.0, 9_223_372_036_854_774_784.0),
+        pg_sys::FLOAT4OID => (f64::from(f32::MIN), f64::from(f32::MAX)),
+        _ => return number,
+    };
+    let (kind, memory) = (pg_sys::FLOAT8OID, number.memory());
+    let above = call(pg_sys::F_FLOAT8LARGER, kind, [number, float(memory, least)]);
+    call(pg_sys::F_FLOAT8SMALLER, kind, [above, float(memory, most)])
 }
 
 /// A number, or the nearer of two ends. No mean whose noise is known is NULL.

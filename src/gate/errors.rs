@@ -148,8 +148,9 @@ pub fn of_one_period(table: &str) -> Refusal {
     gated(
         table,
         "it counts people, or has groups of undeclared values, and is about several periods",
-        "Ask about one period by WHERE, or GROUP BY the period too, as in date_trunc('month', day); the owner can \
-         declare the values of a key by dp_declare(table, column, values).",
+        "Ask about one period by WHERE, or GROUP BY the period too, as in date_trunc('month', day), or \
+         date_trunc('month', at AT TIME ZONE 'UTC') of a timestamptz; the owner can declare the values of a key by \
+         dp_declare(table, column, values).",
     )
 }
 

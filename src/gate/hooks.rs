@@ -133,19 +133,24 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
             && has_parameters(query.node())
             && access::is_concerned(query);
         let spare = spare.then(|| query.copy());
-        let mut waits = false;
-        if let Err(refusal) = gate.pass(query) {
-            match spare {
-                // What is a parameter here may be a constant in a plan for its value.
-                Some(spare) => {
-                    waits = true;
-                    query.overwrite(spare);
-                }
-                None => {
-                    message_filter::set_asked(gate.touched);
-                    refusal.raise()
-                }
+        let passed = gate.pass(query);
+        // What is a parameter here may be a constant in a plan for its value. That is looked at where the question must
+        // be about one period, too: without the value, groups may be ones that nobody has declared.
+        let waits = match (&passed, &spare) {
+            (Err(_), Some(_)) => true,
+            (Ok(()), Some(_)) => gate.is_of_one_period(),
+            (_, None) => false,
+        };
+        match (passed, spare) {
+            (_, Some(spare)) if waits => {
+                query.overwrite(spare);
+                gate.written.clear();
             }
+            (Err(refusal), _) => {
+                message_filter::set_asked(gate.touched);
+                refusal.raise()
+            }
+            (Ok(()), _) => {}
         }
         let asked = !gate.written.is_empty();
         if asked {

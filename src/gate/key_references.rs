@@ -48,7 +48,8 @@ pub fn of<'t>(from: &From<'t>, written: Ref<'t, Node>) -> Option<Keys> {
     }
     // SAFETY: a table that the query has locked; it is closed where this ends.
     let table = unsafe { pgrx::PgRelation::open(relation) };
-    let reference = policy::reference(&table, column.varattno())?;
+    let has_others = policy::has_children(&table);
+    let reference = policy::valid_reference(&table, column.varattno()).filter(|_| !has_others)?;
     let (referred, key) = (reference.relation, reference.key);
     if Policy::of(referred).is_some() || !access::may_read_column(referred, session::role(), key) {
         return None;

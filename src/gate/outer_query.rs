@@ -7,7 +7,7 @@ use pgrx::pg_sys::{
 };
 
 use crate::gate::block::{Block, GroupKey};
-use crate::gate::computed::{call, float, integer, rounded, within_bigint};
+use crate::gate::computed::{call, cast_within, float, integer, rounded};
 use crate::gate::defence::Defence;
 use crate::gate::moments;
 use crate::gate::policy::quoted_name;
@@ -213,8 +213,7 @@ impl<'t> Columns<'_, 't> {
         match (tree::type_of(found), wanted) {
             (kind, wanted) if kind == wanted => Some(found),
             // Noise can be beyond what the type has, where no bounds are public.
-            (pg_sys::FLOAT8OID, pg_sys::INT8OID) => tree::cast(within_bigint(found), wanted),
-            _ => tree::cast(found, wanted),
+            _ => cast_within(found, wanted),
         }
     }
 

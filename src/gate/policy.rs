@@ -16,6 +16,7 @@ use crate::gate::label::{self, ColumnLabel, TableLabel};
 use crate::gate::rejection::{Checked, Reason};
 use crate::ledger::budgets::{self, Name};
 use crate::pg::nodes;
+use crate::pg::procedure;
 use crate::pg::relation;
 use crate::pg::tree::text_of;
 
@@ -150,6 +151,7 @@ impl Policy {
             return None;
         }
         let mut columns = BTreeMap::new();
+        let is_alone = !has_children(&table);
         for attribute in table
             .tuple_desc()
             .iter()
@@ -164,7 +166,7 @@ impl Policy {
             let column = Column {
                 name: attribute.name().to_owned(),
                 kind: attribute.atttypid,
-                not_null: attribute.attnotnull && is_checked(&table, attribute.attnum),
+                not_null: attribute.attnotnull && is_alone && is_checked(&table, attribute.attnum),
                 label,
             };
             columns.insert(attribute.attnum, column);
@@ -372,31 +374,33 @@ impl Policy {
     /// A query that this table answers.
     pub fn example(&self) -> String {
         let table = quoted_name(self.relation);
-        let name = |wanted: &dyn Fn(&Column) -> bool| {
+        let name = |wanted: &dyn Fn(i16, &Column) -> bool| {
             let mut columns = self
                 .columns
                 .iter()
                 .filter(|(number, _)| **number != self.unit);
             columns
-                .find(|(_, column)| wanted(column))
+                .find(|(number, column)| wanted(**number, column))
                 .map(|(_, column)| quoted(&column.name))
         };
-        let value = name(&|column| {
-            column
-                .label
-                .as_ref()
-                .is_some_and(|label| label.bounds.is_some())
-        });
-        let listed = |column: &Column| {
-            column
-                .label
-                .as_ref()
-                .is_some_and(|label| label.values.is_some())
+        let label = |column: &Column, is: fn(&ColumnLabel) -> bool| {
+            let label = column.label.as_ref();
+            label.is_some_and(is)
         };
-        let is_text = |column: &Column| {
+        let value = name(&|_, column| label(column, |label| label.bounds.is_some()));
+        let is_listed = |_: i16, column: &Column| {
+            column.kind == pg_sys::BOOLOID || label(column, |label| label.values.is_some())
+        };
+        // Of other texts those that enough people have are shown, where the budget may choose them.
+        let has_delta = matches!(self.keep_delta(), Ok(Some(_)));
+        let may_choose = self.period.is_none() && has_delta;
+        let is_text = |number: i16, column: &Column| {
             [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID].contains(&column.kind)
+                && !is_unique(self.relation, number)
+                && is_deterministic(self.relation, number)
         };
-        let key = name(&listed).or_else(|| name(&is_text));
+        let text = || name(&is_text).filter(|_| may_choose);
+        let key = name(&is_listed).or_else(text);
         let average = value.map_or(String::new(), |value| format!("avg({value}), "));
         match key {
             Some(key) => format!("SELECT {key}, {average}count(*) FROM {table} GROUP BY {key}"),
@@ -477,6 +481,13 @@ fn is_checked(_: &PgRelation, _: i16) -> bool {
     true
 }
 
+/// Whether rows of other tables are read with those of a table, for which its constraints need not hold.
+pub fn has_children(table: &PgRelation) -> bool {
+    // SAFETY: an open relation has its row of pg_class.
+    let has_some = unsafe { (*table.rd_rel).relhassubclass };
+    has_some && !table.is_partitioned_table()
+}
+
 /// Whether no two rows of a table have the same value of a column.
 pub fn is_unique(relation: Oid, column: i16) -> bool {
     if !relation::lock(relation, pg_sys::AccessShareLock) {
@@ -492,8 +503,7 @@ pub fn is_unique(relation: Oid, column: i16) -> bool {
 fn unique_since(table: &PgRelation, column: i16) -> Option<TransactionId> {
     // SAFETY: an open relation; its indexes are listed, and their rows of the catalog read and released.
     unsafe {
-        let class = (*table.as_ptr()).rd_rel;
-        if (*class).relhassubclass && !table.is_partitioned_table() {
+        if has_children(table) {
             return None;
         }
         let indexes = pg_sys::RelationGetIndexList(table.as_ptr());
@@ -526,6 +536,37 @@ fn unique_since(table: &PgRelation, column: i16) -> Option<TransactionId> {
 
 /// What a foreign key of one column says that a column refers to, where no two rows can have the same key.
 pub fn reference(table: &PgRelation, column: i16) -> Option<Reference> {
+    reference_by(table, column, |_| true)
+}
+
+/// As above, by a foreign key that was checked for all rows: one that is NOT VALID was not for those that were there.
+pub fn valid_reference(table: &PgRelation, column: i16) -> Option<Reference> {
+    reference_by(table, column, |key| is_validated(key.conoid))
+}
+
+/// Whether a constraint was checked for all rows.
+fn is_validated(constraint: Oid) -> bool {
+    // SAFETY: lookups in the catalog; a row of it is read and released. 2606 is pg_constraint, in all versions.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::CONSTROID as i32;
+        let tuple = pg_sys::SearchSysCache1(cache, Datum::from(constraint));
+        if tuple.is_null() {
+            return false;
+        }
+        let attribute = pg_sys::get_attnum(Oid::from_u32(2606), c"convalidated".as_ptr());
+        let mut is_null = false;
+        let value = pg_sys::SysCacheGetAttr(cache, tuple, attribute, &mut is_null);
+        pg_sys::ReleaseSysCache(tuple);
+        !is_null && value.value() != 0
+    }
+}
+
+/// As above, by a foreign key for which `is_it` holds.
+fn reference_by(
+    table: &PgRelation,
+    column: i16,
+    is_it: impl Fn(&pg_sys::ForeignKeyCacheInfo) -> bool,
+) -> Option<Reference> {
     // SAFETY: an open relation, whose foreign keys are listed.
     let keys = unsafe {
         let keys = pg_sys::RelationGetFKeyList(table.as_ptr());
@@ -534,8 +575,8 @@ pub fn reference(table: &PgRelation, column: i16) -> Option<Reference> {
     keys.filter_map(|key| {
         // SAFETY: an element of that list.
         let key = unsafe { &*key };
-        let is_it = key.nkeys == 1 && key.conkey[0] == column;
-        is_it.then_some((key.confrelid, key.confkey[0]))
+        let is_of_column = key.nkeys == 1 && key.conkey[0] == column;
+        (is_of_column && is_it(key)).then_some((key.confrelid, key.confkey[0]))
     })
     .find_map(|(relation, key)| {
         // SAFETY: a table that a foreign key refers to cannot be dropped; the lock is kept until the transaction ends.
@@ -551,6 +592,14 @@ pub fn reference(table: &PgRelation, column: i16) -> Option<Reference> {
             names_person: names_person(&other, key, kind_of(table, column)),
         })
     })
+}
+
+/// Whether texts of a column that are equal are the same bytes.
+fn is_deterministic(relation: Oid, column: i16) -> bool {
+    // SAFETY: a table that was locked when its indexes were looked at; it is closed where this ends.
+    let table = unsafe { PgRelation::open(relation) };
+    let collation = kind_of(&table, column).map(|(_, collation)| collation);
+    collation.is_some_and(procedure::is_deterministic)
 }
 
 /// The type of a column, and its collation.

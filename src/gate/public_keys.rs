@@ -245,12 +245,17 @@ pub fn listed<'a, 't: 'a>(mut keys: impl Iterator<Item = &'a Public<'t>>) -> Opt
     keys.try_fold(1, |all: usize, key| Some(all.saturating_mul(key.listed()?)))
 }
 
-/// An array of a type.
+/// An array of a type, the same whatever backslashes are in the session's plain strings.
 fn array(values: &[String], kind: &str) -> String {
     let element =
         |value: &String| format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""));
     let values: Vec<_> = values.iter().map(element).collect();
-    format!("'{{{}}}'::{kind}[]", values.join(",").replace('\'', "''"))
+    let values = values.join(",").replace('\'', "''");
+    let values = match values.contains('\\') {
+        true => format!("E'{{{}}}'", values.replace('\\', "\\\\")),
+        false => format!("'{{{values}}}'"),
+    };
+    format!("{values}::{kind}[]")
 }
 
 /// Whether an expression is NULL for no row.
@@ -361,9 +366,13 @@ impl Found {
         };
         if CASTS.contains(&call.funcid().to_u32()) {
             let arg = call.args().into_iter().next();
-            // Numbers that are listed are whole, and written alike in all types.
+            // Numbers that are listed are whole, and written alike in all types; but for one.
+            let is_whole = |arg: &Ref<'t, Node>| {
+                let call = arg.cast::<pg_sys::FuncExpr>();
+                call.is_some_and(|call| call.funcid().to_u32() != pg_sys::F_SIGN_NUMERIC)
+            };
             return arg
-                .filter(|arg| arg.cast::<pg_sys::FuncExpr>().is_some())
+                .filter(is_whole)
                 .is_some_and(|arg| self.add(arg, is_never_null));
         }
         let is_there = |arg: Ref<'t, Node>| is_never_null(of_date(arg).unwrap_or(arg));
@@ -375,7 +384,11 @@ impl Found {
     fn add_results(&mut self, call: Ref<pg_sys::FuncExpr>) -> bool {
         let args = call.args().nodes();
         match call.funcid().to_u32() {
-            pg_sys::F_SIGN_FLOAT8 | pg_sys::F_SIGN_NUMERIC => self.add_numbers(-1..=1),
+            pg_sys::F_SIGN_FLOAT8 => self.add_numbers(-1..=1),
+            pg_sys::F_SIGN_NUMERIC => {
+                self.add_numbers(-1..=1);
+                self.values.push("NaN".to_owned());
+            }
             pg_sys::F_EXTRACT_TEXT_DATE
             | pg_sys::F_EXTRACT_TEXT_TIMESTAMP
             | pg_sys::F_EXTRACT_TEXT_TIMESTAMPTZ

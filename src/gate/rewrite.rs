@@ -75,6 +75,12 @@ impl<'t> Gate<'t> {
         }
     }
 
+    /// Whether something that was rewritten must be about one period.
+    pub fn is_of_one_period(&self) -> bool {
+        let mut bills = self.written.iter().map(|block| &block.bill);
+        bills.any(|bill| bill.is_of_one_period)
+    }
+
     /// Rewrites a query, and all below it.
     pub fn pass(&mut self, query: Ref<'t, Query>) -> Result<(), Refusal> {
         if query.commandType() == pg_sys::CmdType::CMD_UTILITY {
@@ -112,7 +118,6 @@ impl<'t> Gate<'t> {
         }
         self.prepare(query)?;
         let relation = policy.relation;
-        let example = policy.example();
         let rewritten = self.rewrite(query);
         if rewritten.is_err() && !Defence::Refuse.stands() {
             for index in self.denied(query)? {
@@ -123,7 +128,10 @@ impl<'t> Gate<'t> {
         rewritten.map_err(|reason| {
             let hint = match reason.hint {
                 Some(hint) => hint,
-                None => format!("Ask as in: {example}. You can use the result in an outer query."),
+                None => format!(
+                    "Ask as in: {}. You can use the result in an outer query.",
+                    policy.example()
+                ),
             };
             errors::gated(&quoted_name(relation), &reason.why, &hint)
         })?;

@@ -16,6 +16,7 @@ mod key_tables;
 mod noise;
 mod one_value;
 mod own_rows;
+mod promises;
 mod queries;
 mod references;
 mod refusals;

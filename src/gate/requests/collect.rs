@@ -126,6 +126,7 @@ fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
         "variance" | "var_pop" | "var_samp" => What::Variance,
         "stddev" | "stddev_pop" | "stddev_samp" => What::Stddev,
         "min" | "max" if has_moments(&arguments) => return Err(extreme_moment(&name)),
+        "min" | "max" if !has_numbers(&arguments) => return Err(extreme_value(&name)),
         "min" | "max" if !settings::previews_are_empty() => return Err(extreme(&name)),
         "min" => What::Least,
         "max" => What::Greatest,
@@ -247,6 +248,20 @@ fn extreme(name: &str) -> Reason {
 fn has_moments(arguments: &[Ref<Node>]) -> bool {
     let first = arguments.first().copied().map(tree::type_of);
     first.is_some_and(|kind| PERIOD_KINDS.contains(&kind))
+}
+
+/// Whether an aggregate is of numbers.
+fn has_numbers(arguments: &[Ref<Node>]) -> bool {
+    let first = arguments.first().copied().map(tree::type_of);
+    // SAFETY: a lookup in the catalog, which answers for any number.
+    first.is_some_and(|kind| unsafe { pg_sys::TypeCategory(kind) } as u8 == b'N')
+}
+
+fn extreme_value(name: &str) -> Reason {
+    Reason::with_hint(
+        format!("{name} would be the value of one person"),
+        "GROUP BY the column, and count the rows of each value: those of enough people are shown.",
+    )
 }
 
 fn extreme_moment(name: &str) -> Reason {

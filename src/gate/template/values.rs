@@ -16,7 +16,8 @@ impl<'t> Template<'_, 't> {
             return Err(Reason::with_hint(
                 "count(DISTINCT ...) of values in a query with GROUP BY",
                 "Count the values of one group at a time, with WHERE in the place of GROUP BY. count(DISTINCT ...) of the \
-                 column that names the person counts people, in groups too.",
+                 column that names the person counts people, in groups too; those with a row in a table that is joined \
+                 by LEFT JOIN are count(DISTINCT a.person) FILTER (WHERE b.person IS NOT NULL).",
             ));
         }
         if self.period.is_some() {
