@@ -7,7 +7,7 @@ use pgrx::pg_sys::{self, Oid, Query, RTEKind, RangeTblEntry};
 use crate::gate::defence::Defence;
 use crate::gate::policy::Policy;
 use crate::ledger::session;
-use crate::pg::tree::{self, List, Ref, Step};
+use crate::pg::tree::{self, List, Memory, Ref, Step};
 
 /// What a query asks of a table.
 struct Permissions {
@@ -279,6 +279,36 @@ pub fn move_table<'t>(from: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>, to: R
         to.set_rteperminfos(all);
         entry.set_perminfoindex(u32::try_from(all.nodes().len()).expect("few tables"));
     }
+}
+
+/// Moves entries of FROM, by their numbers, to a new query below, where they keep their numbers.
+pub fn move_entries<'t>(query: Ref<'t, Query>, below: Ref<'t, Query>, goes: impl Fn(i32) -> bool) {
+    let (mut kept, mut moved) = (Vec::new(), Vec::new());
+    for (entry, index) in query.rtable().into_iter().zip(1..) {
+        let nothing = nothing(query.memory());
+        let (stays, moves) = match goes(index) {
+            true => (nothing, entry),
+            false => (entry, nothing),
+        };
+        if goes(index) {
+            move_table(query, entry, below);
+        }
+        kept.push(stays);
+        moved.push(moves);
+    }
+    let moved = tree::list_of(moved);
+    // What they name of the queries around is one level further away now. SAFETY: entries that are in this list alone.
+    unsafe { pg_sys::IncrementVarSublevelsUp_rtable(moved.pointer(), 1, 1) };
+    below.set_rtable(moved);
+    query.set_rtable(tree::list_of(kept));
+}
+
+/// An entry of FROM without columns, which nothing names.
+pub fn nothing(memory: Memory) -> Ref<RangeTblEntry> {
+    let entry = memory.make::<RangeTblEntry>();
+    entry.set_rtekind(RTEKind::RTE_RESULT);
+    entry.set_eref(Some(tree::alias("nothing", List::EMPTY)));
+    entry
 }
 
 /// The only table of a new query: a copy of an entry of another, with what it asks for.

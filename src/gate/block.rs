@@ -18,7 +18,7 @@ use crate::gate::key_tables;
 use crate::gate::periods;
 use crate::gate::policy::{Period, Policy};
 use crate::gate::private_relation::from::From;
-use crate::gate::private_relation::{self, Around, OneRow, Shared, check_sub_query};
+use crate::gate::private_relation::{self, Around, Shared, check_sub_query};
 use crate::gate::public_keys::{self, Public};
 use crate::gate::rejection::{Checked, Reason};
 use crate::ledger::session;
@@ -88,6 +88,8 @@ pub struct GroupKey<'t> {
     pub is_of_one_row: bool,
     /// Whether all rows of a person have the same value of it.
     pub is_of_person: bool,
+    /// Whether it is made of columns of single rows of a person.
+    pub is_of_single_rows: bool,
     /// Its number in GROUPING SETS.
     pub reference: u32,
     /// What is public of its values.
@@ -257,6 +259,7 @@ impl<'t> Block<'t> {
             is_unit: self.is_unit(written),
             is_of_one_row: private_relation::is_of_one_row(&self.from, written),
             is_of_person: private_relation::is_of_person(&self.from, written, &self.conditions()),
+            is_of_single_rows: private_relation::is_of_single_rows(&self.from, written),
             reference: clause.tleSortGroupRef(),
             public: self.public(Forms {
                 written,
@@ -389,11 +392,7 @@ impl<'t> Block<'t> {
 
     /// Whether a row is a person: a snapshot that was there before may be older than the unique index that says so.
     pub fn has_one_row_each(&self) -> bool {
-        match self.from.one_row() {
-            OneRow::No => false,
-            OneRow::Indexed => !session::keeps_a_snapshot(),
-            OneRow::Always => true,
-        }
+        self.from.one_row().stands()
     }
 
     /// The role that is charged: the one that asks, or the owner of the view that names the table.

@@ -233,6 +233,7 @@ pub fn write<'t>(
         (template.level, template.groups) = match (is_row, is_grouped) {
             (true, _) => (row, 1),
             (false, false) => (Level::Person, 1),
+            (false, true) if of_set.iter().all(|key| key.is_of_single_rows) => (Level::Person, 1),
             // Without its defence a person is in all of their groups, at the price of that number.
             (false, true) if !Defence::Groups.stands() => (Level::Person, groups),
             (false, true) => (Level::Groups, groups),

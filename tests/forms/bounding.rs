@@ -314,6 +314,33 @@ fn an_old_snapshot_has_no_new_index() {
     assert!(!world.bounds_rows("many"));
 }
 
+/// Nor does it say that a person has one value of a column, where other rows of theirs are joined.
+#[test]
+fn an_old_snapshot_has_several_values_of_a_person() {
+    let mut world = World::new();
+    world.own(MANY);
+    world.own(
+        "CREATE TABLE notes (person int NOT NULL); INSERT INTO notes SELECT generate_series(0, 9);
+         SELECT dp_protect('notes', 'person', 'all', query_eps => 20), dp_allow('notes', '{analyst}')",
+    );
+    let by_parity = "SELECT m.k % 2 = 0 AS k, count(*) AS n FROM notes n JOIN many m ON m.person = n.person GROUP BY 1";
+    let all = format!("SELECT sum(n)::bigint FROM ({by_parity}) s");
+    let cost = format!("SELECT rewritten FROM dp_cost('{by_parity}')");
+    world.ask("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM regions");
+    world.own("DELETE FROM many WHERE k >= 10; CREATE UNIQUE INDEX made ON many (person)");
+    for (keeps, kept_in_one) in [(true, true), (false, false)] {
+        let counted: i64 = world.asked(&all);
+        assert!((counted - 10).abs() <= 3, "{counted}: {keeps}");
+        assert_eq!(
+            world.asked::<String>(&cost).contains("dp_groups("),
+            kept_in_one
+        );
+        if keeps {
+            world.ask("COMMIT");
+        }
+    }
+}
+
 /// So do a function that has the snapshot of the statement it is in, and COPY, which may both have waited.
 #[test]
 fn a_snapshot_that_waited_has_no_new_index() {

@@ -7,7 +7,7 @@ use pgrx::pg_sys::{CteScanState, Datum, Query, Snapshot};
 use crate::gate::access;
 use crate::gate::answer::question::Question;
 use crate::gate::answer::remote::Remote;
-use crate::gate::answer::{identity, paid_periods, settle};
+use crate::gate::answer::{early_groups, identity, paid_periods, settle};
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
 use crate::gate::policy::{Policy, quoted_name};
@@ -99,7 +99,10 @@ fn run<'t>(
     }
     // SAFETY: the snapshot of an execution that runs.
     let mut remote = unsafe { Remote::prepare(settled, &policy, snapshot, memory, &settings) }?;
-    let planned = execution::plan(settled);
+    let planned = match remote {
+        None => early_groups::plan(settled, &policy),
+        Some(_) => execution::plan(settled),
+    };
     let aside = remote.as_ref().map(Remote::aside);
     // SAFETY: a store that lives as long as the query, and memory, and what was put aside, as long as this run.
     let started =

@@ -3,15 +3,14 @@
 //! query uses, and each such `coalesce` as a column. Nothing is checked here: what the query says is the same.
 
 use pgrx::pg_sys::{
-    self, CoalesceExpr, FromExpr, JoinExpr, JoinType, Node, Query, RTEKind, RangeTblEntry,
-    RangeTblRef, Var,
+    self, CoalesceExpr, FromExpr, JoinExpr, JoinType, Node, Query, RTEKind, RangeTblRef, Var,
 };
 
 use crate::gate::access;
 use crate::gate::private_relation::person::{self, Column};
 use crate::gate::rejection::Checked;
 use crate::pg::stack;
-use crate::pg::tree::{self, List, Memory, Ref};
+use crate::pg::tree::{self, List, Ref};
 
 /// The most such joins of a query: all of it is written again for each.
 const MOST_JOINS: usize = 8;
@@ -184,24 +183,9 @@ impl<'t> Separated<'t> {
             tree::target(*value, number, name)
         });
         below.set_targetList(tree::list_of(targets));
-        let (mut kept, mut moved) = (Vec::new(), Vec::new());
-        for (entry, index) in query.rtable().into_iter().zip(1..) {
-            let goes = self.has(index) || index == self.join.rtindex();
-            let (stays, moves) = match goes {
-                true => (nothing(memory), entry),
-                false => (entry, nothing(memory)),
-            };
-            if goes {
-                access::move_table(query, entry, below);
-            }
-            kept.push(stays);
-            moved.push(moves);
-        }
-        let moved = tree::list_of(moved);
-        // SAFETY: entries that are in this list alone.
-        unsafe { pg_sys::IncrementVarSublevelsUp_rtable(moved.pointer(), 1, 1) };
-        below.set_rtable(moved);
-        query.set_rtable(tree::list_of(kept));
+        access::move_entries(query, below, |index| {
+            self.has(index) || index == self.join.rtindex()
+        });
         let entry = tree::entry(query, self.join.rtindex());
         entry.set_rtekind(RTEKind::RTE_SUBQUERY);
         entry.set_subquery(Some(below));
@@ -328,14 +312,6 @@ fn after_join<'t>(value: Ref<'t, Node>, join: Ref<'t, JoinExpr>) {
         }
         false
     });
-}
-
-/// An entry of FROM without columns, which nothing names.
-fn nothing(memory: Memory) -> Ref<RangeTblEntry> {
-    let entry = memory.make::<RangeTblEntry>();
-    entry.set_rtekind(RTEKind::RTE_RESULT);
-    entry.set_eref(Some(tree::alias("nothing", List::EMPTY)));
-    entry
 }
 
 /// Says which outer join may make a column NULL.

@@ -18,9 +18,8 @@ mod shared;
 mod sub_query;
 mod windows;
 
-pub use columns::OneRow;
 pub use links::Around;
-pub use one_value::{is_of_one_row, is_of_person};
-pub use person::{has_private, is_relation, private_entries};
+pub use one_value::{is_of_one_row, is_of_person, is_of_single_rows};
+pub use person::{Column, comparison, equality, has_private, is_relation, private_entries};
 pub use shared::{Shared, origins};
 pub use sub_query::check as check_sub_query;

@@ -2,7 +2,9 @@
 //! one, and of the row of a public table that such a value says. A person is in one group by such keys, so that the noise
 //! need not be for as many as the policy has.
 //!
-//! Nothing private hangs on what is found here: a person who is in several groups all the same is kept in one of them.
+//! Where a table or a sub-query has a single row of each person, as a unique index or the query says, the rows of a
+//! person are grouped by its columns with the person. On all else nothing private hangs: a person who is in several
+//! groups all the same is kept in one of them.
 
 use pgrx::pg_sys::{self, Node, NodeTag};
 
@@ -34,6 +36,16 @@ pub fn is_of_person<'t>(
                 | NodeTag::T_GroupingFunc
         )
     })
+}
+
+/// Whether an expression is made of columns of sources with a single row of each person, which no join leaves out. No
+/// person is in two groups by it, so nothing need keep them in one.
+pub fn is_of_single_rows<'t>(from: &From<'t>, node: Ref<'t, Node>) -> bool {
+    is_of_person(from, node, &[])
+        && !tree::any(node, |node| {
+            let column = node.cast::<pg_sys::Var>();
+            column.is_some_and(|column| !from.is_of_single_row((column.varno(), column.varattno())))
+        })
 }
 
 /// Whether an expression is a key of a protected table, so that no two of its rows have the same value.
