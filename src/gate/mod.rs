@@ -44,6 +44,7 @@ mod requests;
 mod rewrite;
 mod shown;
 mod size;
+mod sound_columns;
 mod template;
 mod time_granules;
 mod width;

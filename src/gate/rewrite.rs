@@ -17,7 +17,9 @@ use crate::gate::price::Price;
 use crate::gate::public_keys::Public;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::{self, graft};
-use crate::gate::{access, allowance, outer_query, private_relation, requests, width};
+use crate::gate::{
+    access, allowance, outer_query, private_relation, requests, sound_columns, width,
+};
 use crate::ledger::session;
 use crate::pg::extension;
 use crate::pg::procedure;
@@ -314,6 +316,7 @@ impl<'t> Gate<'t> {
         if Defence::Size.stands() {
             width::check(rewritten)?;
         }
+        sound_columns::check(rewritten)?;
         self.look_up(rewritten.node());
         let (rewritten, parameters) = call::numbered(rewritten);
         let question = Question::of(rewritten, &block.policy, &written.bill);

@@ -142,7 +142,7 @@ fields! {
         value self_reference: bool,
         text enrname (set_enrname),
         value enrtuples (set_enrtuples): f64,
-        list coltypes (set_coltypes): Oid,
+        list coltypes / set_coltypes: Oid,
         list coltypmods (set_coltypmods): i32,
         list colcollations (set_colcollations): Oid,
         #[cfg(feature = "pg18")] list groupexprs / set_groupexprs: Node,

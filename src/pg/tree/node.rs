@@ -282,6 +282,14 @@ impl List<'_, i32> {
     }
 }
 
+impl List<'_, Oid> {
+    /// The numbers.
+    pub fn oids(self) -> Vec<Oid> {
+        // SAFETY: a list of numbers that lives.
+        unsafe { nodes::oids(self.0) }
+    }
+}
+
 /// A list of these nodes.
 pub fn list_of<'t, T: Tagged>(nodes: impl IntoIterator<Item = Ref<'t, T>>) -> List<'t, T> {
     nodes.into_iter().collect()
