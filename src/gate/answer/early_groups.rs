@@ -9,8 +9,8 @@
 mod tests;
 
 use pgrx::pg_sys::{
-    self, Aggref, CmdType, FromExpr, JoinExpr, JoinType, Node, Query, RTEKind, RangeTblEntry,
-    RangeTblRef, SortGroupClause, TargetEntry, Var,
+    self, Aggref, CmdType, FromExpr, JoinExpr, JoinType, Node, NodeTag, Query, RTEKind,
+    RangeTblEntry, RangeTblRef, SortGroupClause, TargetEntry, Var,
 };
 
 use crate::gate::policy::Policy;
@@ -164,7 +164,8 @@ impl<'t> Early<'t> {
                     };
                 }
                 let column = node.cast::<Var>();
-                match column.is_some_and(|column| !self.is_above(column)) {
+                let is_below = column.is_some_and(|column| !self.is_above(column));
+                match is_below || node.tag() == NodeTag::T_GroupingFunc {
                     true => Step::Stop,
                     false => Step::Below,
                 }

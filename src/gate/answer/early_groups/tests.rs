@@ -124,6 +124,7 @@ fn other_groups_stay_after_the_join() {
         format!("SELECT p.id, sum(v.cost) FROM {joined} GROUP BY p.id HAVING sum(v.cost) > 3"),
         format!("SELECT p.id, sum(v.cost) FROM {joined} GROUP BY p.id ORDER BY 2 LIMIT 3"),
         format!("SELECT p.id, sum(v.cost) FROM {joined} GROUP BY ROLLUP (p.id)"),
+        format!("SELECT p.id, GROUPING(p.id), sum(v.cost) FROM {joined} GROUP BY p.id"),
         format!("SELECT p.id, sum(v.cost) FROM {joined} WHERE EXISTS (SELECT FROM kinds) GROUP BY p.id"),
     ] {
         assert_eq!(early(&query), None, "{query}");
