@@ -78,22 +78,26 @@ pub fn call(function: u32, kind: Oid, arguments: [Ref<Node>; 2]) -> Ref<Node> {
     )
 }
 
-/// A `float8`, or the nearest one that can be cast to another type of numbers; an array of them likewise.
+/// A number cast to another type of numbers: a `float8` becomes the nearest one that the type can have, and so does each
+/// of an array.
 pub fn cast_within<'t>(number: Ref<'t, Node>, wanted: Oid) -> Option<Ref<'t, Node>> {
-    let cast = tree::cast(number, wanted)?;
-    let Some(array) = cast.cast::<pg_sys::ArrayCoerceExpr>() else {
-        return match tree::type_of(number) {
-            pg_sys::FLOAT8OID => tree::cast(within(number, wanted), wanted),
-            _ => Some(cast),
-        };
-    };
-    let element = tree::type_of(array.elemexpr()?);
-    let change = |node: Ref<'t, Node>| {
-        let is_element = node.tag() == pg_sys::NodeTag::T_CaseTestExpr;
-        is_element.then(|| within(node.copy(), element))
-    };
-    array.set_elemexpr(Some(tree::change(array.elemexpr()?, &mut { change })));
-    Some(cast)
+    match tree::type_of(number) {
+        pg_sys::FLOAT8OID => tree::cast(within(number, wanted), wanted),
+        pg_sys::FLOAT8ARRAYOID => {
+            let cast = tree::cast(number, wanted)?;
+            if let Some(array) = cast.cast::<pg_sys::ArrayCoerceExpr>() {
+                let each = array.elemexpr()?;
+                let element = tree::type_of(each);
+                let each = tree::change(each, &mut |node| {
+                    let is_element = node.tag() == pg_sys::NodeTag::T_CaseTestExpr;
+                    is_element.then(|| within(node.copy(), element))
+                });
+                array.set_elemexpr(Some(each));
+            }
+            Some(cast)
+        }
+        _ => tree::cast(number, wanted),
+    }
 }
 
 /// A number, or the nearest one that a type can have.

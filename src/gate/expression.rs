@@ -306,6 +306,7 @@ impl<'t> Checker<'t> {
             && query.limitCount().is_none()
             && query.limitOffset().is_none()
             && !query.hasAggs()
+            && !query.hasWindowFuncs()
             && !query.hasTargetSRFs()
             && !has_quals;
         match targets[..] {

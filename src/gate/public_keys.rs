@@ -366,7 +366,8 @@ impl Found {
         };
         if CASTS.contains(&call.funcid().to_u32()) {
             let arg = call.args().into_iter().next();
-            // Numbers that are listed are whole, and written alike in all types; but for one.
+            // Numbers that are listed are whole, and written alike in all types. That of a sign may be NaN, which no
+            // integer is.
             let is_whole = |arg: &Ref<'t, Node>| {
                 let call = arg.cast::<pg_sys::FuncExpr>();
                 call.is_some_and(|call| call.funcid().to_u32() != pg_sys::F_SIGN_NUMERIC)

@@ -1,6 +1,7 @@
-//! The last look at a private query before it runs: each column is one of its table, with the type that it has there.
-//! PostgreSQL does not look again. A column that was moved between queries and says the wrong table would be read as
-//! another type: a number as the place of a text in memory.
+//! The last look at a private query before it runs: each column is one of its table, with the type that it has there. A
+//! column that was moved between queries may say the wrong one. PostgreSQL looks at some columns when the first row is
+//! there, which is an error by a row; at those that a sub-query sees of the row around it, never: a number would be read
+//! as the place of a text in memory.
 
 #[cfg(feature = "pg_test")]
 mod tests;
@@ -12,7 +13,8 @@ use crate::pg::stack;
 use crate::pg::tree::{self, Ref, Step};
 
 pub fn check(query: Ref<Query>) -> Checked<()> {
-    match Columns::default().are_sound(query) {
+    let mut columns = Columns::default();
+    match columns.are_sound(query) {
         true => Ok(()),
         false => Err(Reason::with_hint(
             "a column of the query would be read as one of another table",
@@ -36,7 +38,7 @@ impl<'t> Columns<'t> {
             query.limitCount(),
             query.limitOffset(),
         ];
-        // What the columns of joins stand for is not looked at: queries were moved, and nothing names these.
+        // What the columns of a join stand for may be gone with its tables: nothing names these then.
         let entries = query.rtable().into_iter().flat_map(|entry| {
             let below = entry.subquery().map(Ref::node);
             let calls = [entry.functions().node(), entry.securityQuals().node()];
@@ -87,9 +89,7 @@ impl<'t> Columns<'t> {
             return true;
         }
         let kind = tree::type_of(column.node());
-        // SAFETY: a lookup in the catalog, which answers for any numbers.
-        let is_alike = |found| found == kind || unsafe { pg_sys::IsBinaryCoercible(found, kind) };
-        type_in(entry, column.varattno()).is_none_or(is_alike)
+        type_in(entry, column.varattno()).is_none_or(|found| found == kind)
     }
 }
 

@@ -217,6 +217,30 @@ fn a_column_in_a_sub_query_of_its_own_is_that_column() {
     }
 }
 
+/// A window in a sub-query of its own is over the one row there, and none of the query around it.
+#[test]
+fn a_window_in_a_sub_query_of_its_own_is_of_one_row() {
+    let mut stage = Stage::new();
+    stage.as_owner(
+        "SELECT dp_protect('visits', 'patient', 'patients', groups => 1, rows => 4, query_eps => 8)",
+    );
+    let mut analyst = stage.analyst();
+    let ranked = "rank() OVER (PARTITION BY v.patient ORDER BY v.cost) AS r";
+    for rows in [
+        "visits v WHERE (SELECT {w}) > 1".to_owned(),
+        "(SELECT v.patient, (SELECT {w}) AS n FROM visits v) s WHERE n > 1".to_owned(),
+        format!("(SELECT v.patient, (SELECT {{w}}) AS n, {ranked} FROM visits v) s WHERE n > 1"),
+    ] {
+        let sql = |window: &str| format!("SELECT count(*) FROM {}", rows.replace("{w}", window));
+        let count = stage.number(&mut analyst, &sql("row_number() OVER ()"));
+        assert!(count < 20, "{count}: {rows}");
+        let of_rows = sql("max(v.cost) OVER ()");
+        let error = analyst.query_one(&of_rows, &[]).expect_err(&of_rows);
+        let code = error.code().expect("an error of the server").code();
+        assert_eq!(code, "42501", "{of_rows}");
+    }
+}
+
 /// Rows that are alike in their order come together: a sub-query of one value would have several.
 #[test]
 fn a_sub_query_of_one_value_has_no_ties() {

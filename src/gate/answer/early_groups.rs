@@ -180,11 +180,14 @@ impl<'t> Early<'t> {
 
     /// Whether a column is there after the rows are grouped.
     fn is_above(&self, column: Ref<Var>) -> bool {
-        let is_own = column.varno() == self.table || place(column) == place(self.person);
-        column.varlevelsup() > 0 || is_own
+        column.varlevelsup() > 0 || column.varno() == self.table || self.is_person(column)
     }
 
-    /// Puts the groups into a sub-query.
+    fn is_person(&self, column: Ref<Var>) -> bool {
+        column.varlevelsup() == 0 && place(column) == place(self.person)
+    }
+
+    /// Puts the groups into a sub-query, as the last entry of FROM.
     fn put(self) {
         let (query, memory) = (self.query, self.query.memory());
         let index = i32::try_from(query.rtable().nodes().len() + 1).expect("few entries");
@@ -196,28 +199,8 @@ impl<'t> Early<'t> {
         let above = above.map(|condition| self.renamed(*condition, index, &mut shown));
         let above: Vec<_> = above.collect();
 
-        let below = memory.make::<Query>();
-        below.set_commandType(CmdType::CMD_SELECT);
-        below.set_canSetTag(true);
-        below.set_hasAggs(true);
-        below.set_hasRowSecurity(query.hasRowSecurity());
-        let names = (1..=shown.len()).map(|i| format!("c{i}"));
-        let names: Vec<_> = names.collect();
-        let targets = shown.iter().zip(&names).zip(1..);
-        let targets = targets.map(|((value, name), number)| tree::target(*value, number, name));
-        let targets: Vec<Ref<TargetEntry>> = targets.collect();
-        let clause = self.clause.copy();
-        clause.set_tleSortGroupRef(1);
-        targets[0].set_ressortgroupref(1);
-        below.set_targetList(tree::list_of(targets));
-        below.set_groupClause(tree::list_of([clause]));
-        let items = self.items.iter().copied();
-        below.set_jointree(Some(from_of(query, items, self.below.clone())));
-        let parts = [below.targetList().node(), below.jointree().map(Ref::node)];
-        for part in parts.into_iter().flatten() {
-            // SAFETY: a part of this query alone.
-            unsafe { pg_sys::IncrementVarSublevelsUp(part.pointer(), 1, 1) };
-        }
+        let names: Vec<_> = (1..=shown.len()).map(|i| format!("c{i}")).collect();
+        let below = self.groups(&shown, &names);
         access::move_entries(query, below, |entry| entry != self.table);
         let entries = below.rtable().into_iter().zip(1..);
         let entries = entries.map(|(entry, index)| match self.joins.contains(&index) {
@@ -243,6 +226,31 @@ impl<'t> Early<'t> {
         query.set_hasAggs(false);
     }
 
+    /// The query of the groups, which shows these expressions, the person first. Its range table is still to come.
+    fn groups(&self, shown: &[Ref<'t, Node>], names: &[String]) -> Ref<'t, Query> {
+        let below = self.query.memory().make::<Query>();
+        below.set_commandType(CmdType::CMD_SELECT);
+        below.set_canSetTag(true);
+        below.set_hasAggs(true);
+        below.set_hasRowSecurity(self.query.hasRowSecurity());
+        let targets = shown.iter().zip(names).zip(1..);
+        let targets = targets.map(|((value, name), number)| tree::target(*value, number, name));
+        let targets: Vec<Ref<TargetEntry>> = targets.collect();
+        let clause = self.clause.copy();
+        clause.set_tleSortGroupRef(1);
+        targets[0].set_ressortgroupref(1);
+        below.set_targetList(tree::list_of(targets));
+        below.set_groupClause(tree::list_of([clause]));
+        let items = self.items.iter().copied();
+        below.set_jointree(Some(from_of(self.query, items, self.below.clone())));
+        let parts = [below.targetList().node(), below.jointree().map(Ref::node)];
+        for part in parts.into_iter().flatten() {
+            // What it names of the queries around is one level further away now. SAFETY: a part of this query alone.
+            unsafe { pg_sys::IncrementVarSublevelsUp(part.pointer(), 1, 1) };
+        }
+        below
+    }
+
     /// An expression with the columns of the sub-query, at this place in FROM, in it.
     fn renamed(
         &self,
@@ -252,9 +260,7 @@ impl<'t> Early<'t> {
     ) -> Ref<'t, Node> {
         tree::change(node, &mut |node| {
             let column = node.cast::<Var>();
-            let is_person = column.is_some_and(|column| {
-                column.varlevelsup() == 0 && place(column) == place(self.person)
-            });
+            let is_person = column.is_some_and(|column| self.is_person(column));
             let number = match node.cast::<Aggref>() {
                 Some(_) => {
                     let known = shown.iter().position(|known| known.same(node));
