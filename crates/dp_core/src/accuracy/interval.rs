@@ -75,12 +75,17 @@ pub struct Reach {
 }
 
 impl Ratio<'_> {
+    /// `q(u)` for this probability, at one place.
+    pub fn reach_at(&self, u: f64, miss: f64) -> f64 {
+        quantile(miss, |t| (self.tail)(u, t)) * (1.0 + BULGE) + STEP
+    }
+
     /// `q(u)` for this probability.
     pub fn reach(&self, miss: f64) -> Reach {
         let [from, to] = self.range;
         let at = |i: usize| {
             let u = from + (to - from) * (i as f64 / (2 * PIECES) as f64);
-            quantile(miss, |t| (self.tail)(u, t)) * (1.0 + BULGE) + STEP
+            self.reach_at(u, miss)
         };
         let points: Vec<f64> = (0..=2 * PIECES).map(at).collect();
         let pieces = (0..PIECES).map(|i| {

@@ -98,6 +98,12 @@ impl SumsMean for Gaussian {
             tail: Box::new(|u, t| tail::normal_pair(2f64.sqrt() / self.mu, u, t)),
         })
     }
+
+    /// The noise is `sqrt(1 + u^2)` wide: no place is looked at but an end. Each question of a mean is planned with this.
+    fn half_width(&self, rows: f64, miss: f64) -> Option<f64> {
+        let ratio = self.ratio()?;
+        Some(ratio.unit * (ratio.reach_at(1.0, miss) / rows).min(1.0))
+    }
 }
 
 impl Mechanism for Gaussian {
