@@ -15,6 +15,7 @@ mod canonical_keys;
 mod computed;
 mod cost;
 mod defence;
+mod dependent_columns;
 mod errors;
 mod expression;
 mod expressions;

@@ -18,7 +18,8 @@ use crate::gate::public_keys::Public;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::{self, graft};
 use crate::gate::{
-    access, allowance, outer_query, private_relation, requests, sound_columns, width,
+    access, allowance, dependent_columns, outer_query, private_relation, requests, sound_columns,
+    width,
 };
 use crate::ledger::session;
 use crate::pg::extension;
@@ -184,6 +185,7 @@ impl<'t> Gate<'t> {
 
     /// What views, tools and WITH put around tables is taken away.
     fn shape(&mut self, query: Ref<'t, Query>) -> Result<(), Refusal> {
+        dependent_columns::group_by_them(query);
         normalize::unwrap_withs(query, &mut self.room)?;
         match normalize::flatten(query) {
             true => Ok(()),
@@ -215,7 +217,10 @@ impl<'t> Gate<'t> {
         private_relation::reference::follow_all(query, &self.denied(query)?);
         for below in subqueries {
             match private_relation::is_relation(below) {
-                true => self.prepare_below(below)?,
+                true => {
+                    self.prepare_below(below)?;
+                    private_relation::rows_of_person::add_person(below);
+                }
                 false => self.pass(below)?,
             }
         }

@@ -449,6 +449,32 @@ pub fn sort_by<'t>(
     Some(clause)
 }
 
+/// A clause of GROUP BY, DISTINCT ON or a window for an expression. It is hidden, by that name, if it is added to the
+/// targets of the query; `None` if its type has no order.
+pub fn clause_for<'t>(
+    query: Ref<'t, Query>,
+    value: Ref<'t, Node>,
+    name: &str,
+) -> Option<Ref<'t, pg_sys::SortGroupClause>> {
+    let mut targets = query.targetList().into_iter();
+    let known = targets.find(|target| target.expr().is_some_and(|expr| expr.same(value)));
+    let target = match known {
+        Some(target) => target,
+        None => {
+            let number = query.targetList().nodes().len() + 1;
+            let target = target(value.copy(), i16::try_from(number).ok()?, name);
+            target.set_resjunk(true);
+            query.set_targetList(query.targetList().append(target));
+            target
+        }
+    };
+    let clause = sort_by(target, query.targetList())?;
+    // SAFETY: a lookup in the catalog.
+    let is_hashable = unsafe { pg_sys::op_hashjoinable(clause.eqop(), type_of(value)) };
+    clause.set_hashable(is_hashable);
+    Some(clause)
+}
+
 /// A column of an entry of FROM; `None` if it has no such column.
 pub fn column<'t>(query: Ref<'t, Query>, index: i32, number: i16) -> Option<Ref<'t, Node>> {
     let entry = entry(query, index);

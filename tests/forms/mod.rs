@@ -21,6 +21,7 @@ mod queries;
 mod references;
 mod refusals;
 mod rounding;
+mod rows_of_person;
 mod settled;
 mod shapes;
 mod statements;

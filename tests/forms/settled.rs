@@ -165,8 +165,8 @@ fn keys_of_single_rows_are_refused() {
     let mut world = World::new();
     let price = world.price(|world| {
         for sql in [
-            "SELECT avg(least(t, 50)) FROM (SELECT id, sum(cost) AS t FROM visits GROUP BY id) s",
-            "SELECT count(*) FROM (SELECT DISTINCT id FROM visits) s",
+            "SELECT * FROM (SELECT id, sum(cost) AS t FROM visits GROUP BY id) s",
+            "SELECT DISTINCT id FROM visits",
             "SELECT v.id, count(*) FROM visits v JOIN people p ON v.patient = p.person GROUP BY v.id",
         ] {
             let refusal = refused(&mut world.analyst, sql);
@@ -183,8 +183,12 @@ fn keys_of_single_rows_are_refused() {
         }
     });
     assert_eq!(price, (0.0, 0));
-    let with = "SELECT avg(least(t, 50)) FROM (SELECT patient, id, sum(cost) AS t FROM visits GROUP BY patient, id) s";
-    world.same(with, 1);
+    for keys in ["patient, id", "id"] {
+        let within = format!(
+            "SELECT avg(least(t, 50)) FROM (SELECT {keys}, sum(cost) AS t FROM visits GROUP BY {keys}) s"
+        );
+        world.same(&within, 1);
+    }
 }
 
 /// Answers in the conditions of another question, as the series limit of tools has them.

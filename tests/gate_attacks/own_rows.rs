@@ -91,7 +91,12 @@ fn what_is_not_of_one_person_is_refused() {
         "SELECT count(*) FROM people p JOIN visits v ON NOT v.patient = p.person",
         "SELECT count(*) FROM people p LEFT JOIN visits v ON true WHERE v.patient = p.person",
         "SELECT count(*) FROM own LEFT JOIN (visits v JOIN people p ON v.patient = p.person) ON x = v.patient",
-        "SELECT count(*) FROM people p LEFT JOIN visits v ON v.patient = p.person JOIN visits w ON w.patient = v.patient",
+        "SELECT count(*) FROM people p LEFT JOIN visits v ON v.patient = p.person LEFT JOIN visits w ON w.patient = v.tall",
+        "SELECT count(*) FROM people p LEFT JOIN visits v ON v.patient = p.person JOIN visits w \
+         ON w.patient IS NOT DISTINCT FROM v.patient",
+        "SELECT count(*) FROM people p LEFT JOIN visits v ON v.patient = p.person LEFT JOIN visits w \
+         ON w.patient = coalesce(v.patient, 666)",
+        "SELECT count(*) FROM people p LEFT JOIN visits v ON v.tall = p.person LEFT JOIN visits w ON w.patient = v.patient",
         "SELECT count(*) FROM visits a JOIN visits b ON a.patient = b.tall",
         "SELECT count(*) FROM visits a, visits b, own o WHERE a.patient = o.x AND b.patient = o.x",
         // Aggregates and DISTINCT.

@@ -48,7 +48,11 @@ fn relation(dice: &mut Dice, depth: usize) -> String {
 /// An entry of FROM with these columns.
 fn source(dice: &mut Dice, depth: usize) -> String {
     match dice.roll(if depth == 0 { 5 } else { 8 }) {
-        3 => referring(dice),
+        3 => match dice.roll(3) {
+            0 => referring(dice),
+            1 => chain(dice),
+            _ => by_letter(dice),
+        },
         4 => "(SELECT writer AS p, tone AS k, 1.5 AS x, letter AS i FROM letters)".to_owned(),
         0 | 1 => "(SELECT patient AS p, region AS k, cost AS x, tall AS i FROM visits)".to_owned(),
         2 => "(SELECT person AS p, dept AS k, salary AS x, 1 AS i FROM people)".to_owned(),
@@ -80,6 +84,70 @@ fn referring(dice: &mut Dice) -> String {
     format!(
         "(SELECT l.writer AS p, l.tone AS k, n.size AS x, n.page AS i FROM letters l {join} lines n ON {condition}{more})"
     )
+}
+
+/// People with their letters and the lines of these, where each join may have no row.
+fn chain(dice: &mut Dice) -> String {
+    let joins = ["LEFT JOIN", "LEFT JOIN", "LEFT JOIN", "JOIN", "RIGHT JOIN"];
+    let (first, second) = (dice.one(&joins), dice.one(&joins));
+    let of_letters = dice.one(&[
+        "l.writer = q.person",
+        "l.writer = q.person",
+        "l.writer = q.person AND l.tone <> 't1'",
+        "l.letter = q.person",
+        "l.writer = q.person OR l.letter = 666",
+    ]);
+    let of_lines = dice.one(&[
+        "n.letter = l.letter",
+        "n.letter = l.letter",
+        "l.letter = n.letter AND n.size > 20",
+        "n.letter = l.writer",
+        "n.letter IS NOT DISTINCT FROM l.letter",
+        "n.page = l.letter",
+        "n.letter = coalesce(l.letter, 666)",
+        "n.letter = q.person",
+    ]);
+    let more = dice.one(&[
+        "",
+        "",
+        " LEFT JOIN letters m ON m.writer = l.writer",
+        " LEFT JOIN lines m ON m.letter = n.letter",
+        " LEFT JOIN lines m ON m.line = n.line",
+        " JOIN letters m ON m.letter = n.letter",
+    ]);
+    let p = dice.one(&["q.person", "q.person", "l.writer"]);
+    format!(
+        "(SELECT {p} AS p, l.tone AS k, n.size AS x, n.page AS i FROM people q {first} letters l ON {of_letters} {second} \
+         lines n ON {of_lines}{more})"
+    )
+}
+
+/// Lines of each letter put together, or numbered, by a key that says whose they are, or by one that does not.
+fn by_letter(dice: &mut Dice) -> String {
+    let from = dice.one(&[
+        "letters l JOIN lines n ON n.letter = l.letter",
+        "letters l JOIN lines n ON n.letter = l.letter",
+        "letters l LEFT JOIN lines n ON n.letter = l.letter AND n.size > 50",
+        "lines n LEFT JOIN letters l ON n.letter = l.letter AND l.tone = 't1'",
+        "people q LEFT JOIN letters l ON l.writer = q.person LEFT JOIN lines n ON n.letter = l.letter",
+        "people q JOIN letters l ON l.writer = q.person RIGHT JOIN lines n ON n.letter = l.letter",
+    ]);
+    let by = dice.one(&["l.letter", "l.letter", "n.letter", "n.line", "n.page"]);
+    match dice.roll(4) {
+        0 | 1 => format!(
+            "(SELECT l.writer AS p, l.tone AS k, sum(n.size) AS x, count(n.line)::int AS i FROM {from} \
+             GROUP BY l.letter{})",
+            dice.one(&["", "", ", n.page", ", l.tone"])
+        ),
+        2 => format!(
+            "(SELECT DISTINCT ON ({by}) l.writer AS p, l.tone AS k, n.size AS x, n.page AS i FROM {from} \
+             ORDER BY {by}, n.line, l.letter, l.writer)"
+        ),
+        _ => format!(
+            "(SELECT l.writer AS p, l.tone AS k, sum(n.size) OVER (PARTITION BY {by}) AS x, \
+             row_number() OVER (PARTITION BY {by} ORDER BY n.line, l.letter, l.writer)::int AS i FROM {from})"
+        ),
+    }
 }
 
 /// A sub-query of a FULL JOIN with these columns, whose p names the person, or is NULL in some rows. A p that were
@@ -438,7 +506,9 @@ fn one_side_of_a_full_join_names_nobody() {
         "SELECT count(*) FROM people p FULL JOIN (SELECT tall AS person FROM visits) v USING (person)",
         // Sides that are of several people themselves, or public.
         "SELECT count(*) FROM (people p JOIN visits w ON w.tall = p.person) FULL JOIN visits v ON v.patient = p.person",
-        "SELECT count(*) FROM (people p LEFT JOIN visits w ON w.patient = p.person) FULL JOIN visits v ON v.patient = w.patient",
+        "SELECT count(*) FROM (people p LEFT JOIN visits w ON w.patient = p.person) FULL JOIN visits v ON v.patient = w.tall",
+        "SELECT count(*) FROM (people p LEFT JOIN visits w ON w.patient = p.person) FULL JOIN visits v \
+         ON v.patient = coalesce(w.patient, 666)",
         "SELECT count(*) FROM own o FULL JOIN visits v ON v.patient = o.x",
         "SELECT count(*) FROM (own o LEFT JOIN people p ON o.x = p.person) FULL JOIN visits v ON v.patient = p.person",
         "SELECT count(*) FROM own o LEFT JOIN ({j}) ON o.x = v.patient",
@@ -476,6 +546,7 @@ fn one_side_of_a_full_join_names_nobody() {
         "SELECT count(*) FROM (SELECT count(*) AS n FROM {j} GROUP BY coalesce(v.patient, p.person)) s WHERE n > 9",
         "SELECT count(*) FROM (SELECT count(*) OVER (PARTITION BY coalesce(p.person, v.patient)) AS n FROM {j}) s WHERE n > 9",
         "SELECT count(*) FROM ({j}) JOIN visits w ON w.patient = coalesce(p.person, v.patient)",
+        "SELECT count(*) FROM (people p LEFT JOIN visits w ON w.patient = p.person) FULL JOIN visits v ON v.patient = w.patient",
         "SELECT count(*) FROM ({j}) FULL JOIN visits w ON w.patient = coalesce(p.person, v.patient)",
         "SELECT count(*) FROM people q WHERE EXISTS (SELECT FROM {j} WHERE coalesce(p.person, v.patient) = q.person)",
         "SELECT count(*) FROM people p FULL JOIN visits v ON v.patient = p.person AND EXISTS (SELECT FROM visits w \

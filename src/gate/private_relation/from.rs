@@ -49,12 +49,26 @@ struct Part {
     entries: Vec<i32>,
     /// The columns that name the person of a row; none, if another part has to say who it is.
     persons: Vec<Column>,
+    /// Columns that do so where they are not NULL, as an outer join may leave them. What is equal to one is of that person.
+    optional: Vec<Column>,
 }
 
 impl Part {
     fn add(&mut self, other: Self) {
         self.entries.extend(other.entries);
         self.persons.extend(other.persons);
+        self.optional.extend(other.optional);
+    }
+
+    /// Takes what an outer join may leave out of a row.
+    fn add_optional(&mut self, other: Self) {
+        self.entries.extend(other.entries);
+        self.optional.extend(other.persons);
+        self.optional.extend(other.optional);
+    }
+
+    fn names_person(&self, column: Column) -> bool {
+        self.persons.contains(&column) || self.optional.contains(&column)
     }
 }
 
@@ -169,9 +183,12 @@ impl<'t> From<'t> {
             source.is_nullable |= !before.contains(index);
         }
         match (kept_part, other_part) {
-            (Some(kept), Some(other)) => {
+            (Some(mut kept), Some(other)) => {
                 match self.are_same(&kept, &other, &self.equalities(join.quals())) {
-                    true => Ok(Some(kept)),
+                    true => {
+                        kept.add_optional(other);
+                        Ok(Some(kept))
+                    }
                     false => Err(not_joined()),
                 }
             }
@@ -225,7 +242,7 @@ impl<'t> From<'t> {
     /// Whether it follows that both are of the same person: they name the same one, or the same row of a table.
     fn are_same(&self, one: &Part, other: &Part, equalities: &Equalities) -> bool {
         let joins = |a: Column, b: Column| {
-            if one.persons.contains(&a) && other.persons.contains(&b) {
+            if one.names_person(a) && other.names_person(b) {
                 return true;
             }
             let is_between = one.entries.contains(&a.0) && other.entries.contains(&b.0);
@@ -337,6 +354,7 @@ impl<'t> From<'t> {
         Ok(Part {
             entries: vec![index],
             persons: Vec::from_iter(person),
+            optional: Vec::new(),
         })
     }
 
@@ -355,6 +373,7 @@ impl<'t> From<'t> {
         Ok(Part {
             entries: vec![index],
             persons: persons.collect(),
+            optional: Vec::new(),
         })
     }
 

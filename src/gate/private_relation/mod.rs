@@ -13,6 +13,7 @@ mod links;
 mod one_value;
 mod person;
 pub mod reference;
+pub mod rows_of_person;
 mod set_operation;
 mod shared;
 mod sub_query;

@@ -1,11 +1,12 @@
 //! Which column names the person of a row, and when two rows are known to be of the same one.
 
 use pgrx::pg_sys::{
-    self, JoinExpr, Node, NodeTag, Oid, OpExpr, Query, RTEKind, RangeTblRef, SortGroupClause, Var,
+    self, JoinExpr, JoinType, Node, NodeTag, Oid, OpExpr, Query, RTEKind, RangeTblRef,
+    SortGroupClause, Var,
 };
 
 use crate::gate::defence::Defence;
-use crate::gate::{access, canonical_keys, expression};
+use crate::gate::{access, canonical_keys, expression, policy};
 use crate::pg::procedure;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
@@ -101,17 +102,18 @@ pub fn is_relation<'t>(query: Ref<'t, Query>) -> bool {
     if !has_private(query) {
         return false;
     }
-    let names_person = |clauses: List<'t, SortGroupClause>| {
+    let are_of_one = |clauses: List<'t, SortGroupClause>| {
         clauses.into_iter().any(|clause| {
             let target = tree::sort_group_target(clause, query.targetList());
-            target.expr().is_some_and(|expr| names_person(query, expr))
+            let is_one = |expr| names_person(query, expr) || row_of_person(query, expr).is_some();
+            target.expr().is_some_and(is_one)
         })
     };
     if query.hasAggs() || !query.groupClause().is_empty() || !query.groupingSets().is_empty() {
-        return names_person(query.groupClause());
+        return are_of_one(query.groupClause());
     }
     let is_distinct = !query.distinctClause().is_empty() && !query.hasDistinctOn();
-    !is_distinct || names_person(query.distinctClause())
+    !is_distinct || are_of_one(query.distinctClause())
 }
 
 /// Whether FROM has private rows: a protected table that the role may not read, or a sub-query that is a private
@@ -153,8 +155,96 @@ fn is_private(query: Ref<Query>, index: i32) -> bool {
     }
 }
 
+/// The entry of FROM that an expression is a column of, if its values are rows of people: a foreign key that says whose
+/// the row is, or a key of a protected table. Rows with the same value are of one person then, as long as the entry is
+/// there in all rows: an outer join has NULL for those of many. Nothing private may hang on it: the person is compared,
+/// too.
+pub fn row_of_person<'t>(query: Ref<'t, Query>, node: Ref<'t, Node>) -> Option<i32> {
+    let node = tree::flatten_joins(query, tree::ungrouped(query, node));
+    let (index, number) = own_column(node)?;
+    let from = query.jointree()?;
+    let is_row = is_kept(from.node(), index) && shows_row(query, index, number);
+    is_row.then_some(index)
+}
+
+fn shows_row<'t>(query: Ref<'t, Query>, index: i32, number: i16) -> bool {
+    stack::check();
+    let entry = tree::entry(query, index);
+    match entry.rtekind() {
+        RTEKind::RTE_RELATION => access::denied_policy(query, entry).is_some_and(|policy| {
+            let is_reference = policy.reference.is_some() && policy.unit == number;
+            // Groups of a declared list are an answer.
+            let is_listed = policy.values(number).is_some();
+            let is_key = || policy.is_not_null(number) && policy::is_unique(entry.relid(), number);
+            !is_listed && (is_reference || is_key())
+        }),
+        RTEKind::RTE_SUBQUERY => entry.subquery().is_some_and(|below| {
+            let mut targets = below.targetList().into_iter();
+            let target = targets.find(|target| target.resno() == number && !target.resjunk());
+            let expr = target.and_then(|target| target.expr());
+            below.setOperations().is_none()
+                && expr.is_some_and(|expr| row_of_person(below, expr).is_some())
+        }),
+        _ => false,
+    }
+}
+
+/// Whether each row of a part of FROM has a row of an entry.
+fn is_kept(node: Ref<Node>, index: i32) -> bool {
+    stack::check();
+    if let Some(reference) = node.cast::<RangeTblRef>() {
+        return reference.rtindex() == index;
+    }
+    if let Some(from) = node.cast::<pg_sys::FromExpr>() {
+        return from.fromlist().into_iter().any(|part| is_kept(part, index));
+    }
+    let Some(join) = node.cast::<JoinExpr>() else {
+        return false;
+    };
+    let sides = match join.jointype() {
+        JoinType::JOIN_INNER => [join.larg(), join.rarg()],
+        JoinType::JOIN_LEFT => [join.larg(), None],
+        JoinType::JOIN_RIGHT => [None, join.rarg()],
+        _ => [None, None],
+    };
+    sides.into_iter().flatten().any(|side| is_kept(side, index))
+}
+
+/// A column that names the person of the rows of FROM: of that entry, if it has one.
+pub fn person_beside(query: Ref<Query>, index: i32) -> Option<Column> {
+    let from = query.jointree()?.node();
+    let kept = private_entries(query, from).into_iter();
+    let kept = kept.filter(|other| *other != index && is_kept(from, *other));
+    [index]
+        .into_iter()
+        .chain(kept)
+        .find_map(|index| Some((index, own_person(query, index)?)))
+}
+
+/// The column of an entry of FROM that names its person.
+fn own_person(query: Ref<Query>, index: i32) -> Option<i16> {
+    let entry = tree::entry(query, index);
+    match entry.rtekind() {
+        RTEKind::RTE_RELATION => {
+            let policy = access::denied_policy(query, entry);
+            let policy = policy.filter(|policy| policy.names_person());
+            policy.map(|policy| policy.unit)
+        }
+        RTEKind::RTE_SUBQUERY => {
+            let below = entry.subquery()?;
+            let mut shown = below
+                .targetList()
+                .into_iter()
+                .filter(|target| !target.resjunk());
+            let person = shown.find(|target| shows_person(below, target.resno()));
+            person.map(|target| target.resno())
+        }
+        _ => None,
+    }
+}
+
 /// Whether an expression is a column that names the person of a row, wherever it comes from.
-fn names_person<'t>(query: Ref<'t, Query>, node: Ref<'t, Node>) -> bool {
+pub fn names_person<'t>(query: Ref<'t, Query>, node: Ref<'t, Node>) -> bool {
     stack::check();
     let node = tree::ungrouped(query, node);
     let node = tree::flatten_joins(query, node);

@@ -16,8 +16,10 @@ pub enum What {
     Count,
     /// People.
     People,
-    /// Values, each once.
-    Values,
+    /// Values, each once. No two people have the same, where each is a key of a row.
+    Values {
+        are_keys: bool,
+    },
     Mean,
     Sum,
     Variance,

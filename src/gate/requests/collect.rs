@@ -5,6 +5,7 @@ use pgrx::pg_sys::{self, Aggref, Node, NodeTag, Oid};
 
 use crate::gate::block::Block;
 use crate::gate::policy::PERIOD_KINDS;
+use crate::gate::private_relation;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::requests::asked::{Asked, OfTwo, What};
 use crate::gate::requests::numbers::{bounded, number};
@@ -92,7 +93,9 @@ fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
             let clause = call.aggdistinct().into_iter().next();
             let (value, clause) = first.zip(clause).ok_or("count has no argument")?;
             asked.argument = Some(block.counted_values(value, clause)?);
-            asked.what = What::Values;
+            asked.what = What::Values {
+                are_keys: private_relation::is_of_one_row(&block.from, value),
+            };
             return Ok(asked);
         }
         let condition = block.checker.safe_if(condition)?;

@@ -500,7 +500,7 @@ impl<'t> Template<'_, 't> {
             What::OfTwo(_) | What::Least | What::Greatest | What::Moment(_) => {
                 Err("an aggregate has no answer of its own".into())
             }
-            What::Values => self.write_values(asked),
+            What::Values { are_keys } => self.write_values(asked, *are_keys),
             What::Count | What::People => {
                 let rows = match asked.what {
                     What::People => 1,

@@ -1,6 +1,6 @@
 //! `count(DISTINCT x)` of values. A person is kept in at most `groups` values, by a hash, as in the groups of a GROUP BY:
 //! at most that many values are there which nobody else brings. So the number of values is like one of rows, where a
-//! person has at most `groups` rows.
+//! person has at most `groups` rows. Keys of rows are not shared by people, so a person is kept in `rows` of them.
 
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::requests::asked::Asked;
@@ -11,13 +11,21 @@ use crate::pg::tree;
 
 impl<'t> Template<'_, 't> {
     /// A number of values, as a sub-query of its own.
-    pub(super) fn write_values(&mut self, asked: &Asked<'t>) -> Checked<usize> {
+    pub(super) fn write_values(&mut self, asked: &Asked<'t>, are_keys: bool) -> Checked<usize> {
         if !self.keys.is_empty() {
             return Err(Reason::with_hint(
                 "count(DISTINCT ...) of values in a query with GROUP BY",
-                "Count the values of one group at a time, with WHERE in the place of GROUP BY. count(DISTINCT ...) of the \
-                 column that names the person counts people, in groups too; those with a row in a table that is joined \
-                 by LEFT JOIN are count(DISTINCT a.person) FILTER (WHERE b.person IS NOT NULL).",
+                match are_keys {
+                    true => {
+                        "Count them in a query around it, as in SELECT kind, count(*) FROM (SELECT DISTINCT kind, order_id \
+                         FROM lines) AS o GROUP BY kind."
+                    }
+                    false => {
+                        "Count the values of one group at a time, with WHERE in the place of GROUP BY. count(DISTINCT ...) \
+                         of the column that names the person counts people, in groups too; those with a row in a table \
+                         that is joined by LEFT JOIN are count(DISTINCT a.person) FILTER (WHERE b.person IS NOT NULL)."
+                    }
+                },
             ));
         }
         if self.period.is_some() {
@@ -28,7 +36,11 @@ impl<'t> Template<'_, 't> {
         }
         let argument = asked.argument.ok_or("an aggregate is about nothing")?;
         let is_row = self.rows_are_people();
-        let most = if is_row { 1 } else { self.most_groups };
+        let most = match are_keys {
+            true => self.rows,
+            false if is_row => 1,
+            false => self.most_groups,
+        };
         let terms = Terms::usual(&self.price, "dp_count", most);
         let mechanism = self.mechanism("dp_count", terms.mechanism.as_deref(), most)?;
         let counted = cost::Call::of("dp_count", terms.epsilon, &mechanism);

@@ -120,6 +120,7 @@ fields! {
         value limitOption: pg_sys::LimitOption::Type,
         list rowMarks: Node,
         node setOperations: Node,
+        list constraintDeps: Oid,
     }
     RangeTblEntry {
         value rtekind / set_rtekind: pg_sys::RTEKind::Type,
@@ -196,7 +197,7 @@ fields! {
         value hashable (set_hashable): bool,
     }
     WindowClause {
-        list partitionClause: pg_sys::SortGroupClause,
+        list partitionClause / set_partitionClause: pg_sys::SortGroupClause,
         list orderClause / set_orderClause: pg_sys::SortGroupClause,
         value frameOptions: i32,
         node startOffset / set_startOffset: Node,
