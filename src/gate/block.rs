@@ -310,9 +310,35 @@ impl<'t> Block<'t> {
             None => {
                 let folded = self.checker.folded(key.written.copy());
                 let said = public_keys::of(folded, &|node| self.is_never_null(node));
-                said.or_else(|| self.by_conditions(key))
+                let left = || {
+                    self.between(key)?
+                        .constants()
+                        .filter(|left| !left.is_empty())
+                };
+                match said {
+                    Some(said) => Some(match left() {
+                        Some(left) => said.among(&left),
+                        None => said,
+                    }),
+                    None => self.by_conditions(key),
+                }
             }
         }
+    }
+
+    /// The values of a key between ends that its column has by WHERE.
+    fn between(&self, key: Forms<'t>) -> Option<key_ranges::Range<'t>> {
+        let (folded, estimated) = (
+            |node| self.checker.folded(node),
+            |node| tree::estimate(self.checker.root, node),
+        );
+        key_ranges::of(
+            key.written,
+            key.shown,
+            &self.conditions(),
+            &folded,
+            &estimated,
+        )
     }
 
     /// The values of a key that a joined table has, that WHERE lists, that are between constant ends of its column, or
@@ -327,17 +353,14 @@ impl<'t> Block<'t> {
         if self.is_unit(written) {
             return None;
         }
-        let (conditions, folded) = (self.conditions(), |node| self.checker.folded(node));
+        let conditions = self.conditions();
         // First what keys of one table have together.
         let of_table =
             key_tables::of(&self.from, written, shown, &conditions).map(Public::of_table);
+        let folded = |node| self.checker.folded(node);
         let listed =
             || key_lists::of(written, computed, &conditions, &folded).map(Public::compared);
-        let estimated = |node| tree::estimate(self.checker.root, node);
-        let between = || {
-            let range = key_ranges::of(written, shown, &conditions, &folded, &estimated);
-            range.map(Public::between)
-        };
+        let between = || self.between(key).map(Public::between);
         let referred = || {
             let keys = key_references::of(&self.from, written)?;
             Some(Public::referred(keys, !self.is_never_null(written)))
@@ -479,13 +502,18 @@ impl<'t> Block<'t> {
         if let Some(same) = node.cast::<pg_sys::RelabelType>() {
             return same.arg().is_some_and(|arg| self.is_never_null(arg));
         }
-        if [NodeTag::T_NullTest, NodeTag::T_BooleanTest].contains(&node.tag()) {
+        let link = node.cast::<pg_sys::SubLink>();
+        let is_exists =
+            link.is_some_and(|link| link.subLinkType() == pg_sys::SubLinkType::EXISTS_SUBLINK);
+        if is_exists || [NodeTag::T_NullTest, NodeTag::T_BooleanTest].contains(&node.tag()) {
             return true;
         }
         let arguments = if let Some(all) = node.cast::<pg_sys::BoolExpr>() {
             all.args()
         } else if let Some(comparison) = node.operator() {
-            match node.tag() == NodeTag::T_OpExpr && expression::is_comparison(comparison) {
+            let answers_always =
+                expression::is_comparison(comparison) || expression::is_remainder(comparison);
+            match node.tag() == NodeTag::T_OpExpr && answers_always {
                 true => comparison.args(),
                 false => return false,
             }

@@ -517,6 +517,16 @@ pub fn is_comparison(operator: Ref<pg_sys::OpExpr>) -> bool {
     }
 }
 
+/// Whether an operator is the remainder of a division of integers by a constant other than 0, which answers always.
+pub fn is_remainder(operator: Ref<pg_sys::OpExpr>) -> bool {
+    const REMAINDERS: [u32; 3] = [pg_sys::F_INT2MOD, pg_sys::F_INT4MOD, pg_sys::F_INT8MOD];
+    // SAFETY: it fills in a field of a node that lives.
+    unsafe { pg_sys::set_opfuncid(operator.pointer()) };
+    let by = operator.args().into_iter().nth(1).and_then(tree::constant);
+    REMAINDERS.contains(&operator.opfuncid().to_u32())
+        && by.flatten().is_some_and(|by| by.value() as i64 != 0)
+}
+
 /// The public range of a number, from the bounds of columns and of declared expressions.
 pub fn range(
     node: Ref<Node>,

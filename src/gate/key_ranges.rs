@@ -7,10 +7,14 @@ use pgrx::pg_sys::{self, Node, NodeTag, Oid};
 
 use crate::gate::canonical_keys;
 use crate::gate::time_granules::{self, Granule};
+use crate::pg::constant;
 use crate::pg::tree::{self, Ref, Step};
 
 /// The most groups of values that the query says itself.
 pub const MOST_GROUPS: usize = 10_000;
+
+/// The most values of a column of which a list of the key is computed when the query is planned.
+const MOST_COMPUTED: usize = 400;
 
 /// The families of operators that compare integers with each other, and dates with times.
 const INTEGERS: Oid = Oid::from_u32(1976);
@@ -29,6 +33,8 @@ pub struct Range<'t> {
     /// only entry in FROM.
     pub key: Ref<'t, Node>,
     pub conditions: Vec<Ref<'t, Node>>,
+    /// The key as it is written, of that column.
+    written: Ref<'t, Node>,
     kind: Oid,
     least: End<'t>,
     greatest: End<'t>,
@@ -117,6 +123,35 @@ impl<'t> Range<'t> {
         usize::try_from(between + ends).unwrap_or(0)
     }
 
+    /// The values of the key as texts, where the ends are constants that are near each other.
+    pub fn constants(&self) -> Option<Vec<String>> {
+        let is_constant = self.least.computed.is_empty() && self.greatest.computed.is_empty();
+        if !is_constant || self.count() > MOST_COMPUTED {
+            return None;
+        }
+        let (least, greatest) = self.ends_now();
+        let mut value = least;
+        let mut found = Vec::new();
+        while value <= greatest {
+            let key = tree::change(self.written.copy(), &mut |node| {
+                let column = node.cast::<pg_sys::Var>()?;
+                let (length, value) = datum(self.kind, value)?;
+                Some(tree::number(column.memory(), self.kind, length, value))
+            });
+            let key = tree::fold(None, key).cast::<pg_sys::Const>()?;
+            let text = (!key.constisnull()).then(|| constant::text_of(key));
+            if found.last() != text.as_ref() {
+                found.extend(text);
+            }
+            // The last one too, which may be less than a step behind the one before.
+            value = match value < greatest {
+                true => (value + self.step).min(greatest),
+                false => greatest + 1,
+            };
+        }
+        Some(found)
+    }
+
     /// The values of the column in FROM; `parameter` is the number of an expression in it.
     pub fn series(&self, parameter: &mut dyn FnMut(Ref<'t, Node>) -> usize) -> String {
         let is_constant = self.least.computed.is_empty() && self.greatest.computed.is_empty();
@@ -143,6 +178,15 @@ impl<'t> Range<'t> {
         };
         format!("(SELECT {value} AS x FROM {series}) s")
     }
+}
+
+/// A value of a column from its units, with the length of its type.
+fn datum(kind: Oid, value: i128) -> Option<(i32, pg_sys::Datum)> {
+    Some(match kind {
+        pg_sys::INT2OID => (2, i16::try_from(value).ok()?.into()),
+        pg_sys::INT4OID | pg_sys::DATEOID => (4, i32::try_from(value).ok()?.into()),
+        _ => (8, i64::try_from(value).ok()?.into()),
+    })
 }
 
 /// The values of a key, as it is written and as it is computed of a row, if the conditions that all rows meet have ends
@@ -220,6 +264,7 @@ pub fn of<'t>(
     let range = Range {
         key: of_value(computed),
         conditions: on_column.map(|condition| of_value(*condition)).collect(),
+        written: of_value(written),
         kind,
         least,
         greatest,

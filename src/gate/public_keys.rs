@@ -55,6 +55,16 @@ impl<'t> Public<'t> {
         }
     }
 
+    /// Of listed values those that are among these, which WHERE leaves. Truth values are all listed, and otherwise written.
+    pub fn among(mut self, left: &[String]) -> Self {
+        if let Values::Listed(values) = &mut self.values
+            && values.iter().any(|value| left.contains(value))
+        {
+            values.retain(|value| left.contains(value));
+        }
+        self
+    }
+
     /// Values that WHERE compares the key with; it is not NULL where it is equal to one.
     pub fn compared(values: Vec<String>) -> Self {
         Self {

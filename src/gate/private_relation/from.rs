@@ -13,6 +13,7 @@ use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::private_relation::columns::{OneRow, Row, Rows, Source};
 use crate::gate::private_relation::person::{self, Column};
 use crate::gate::private_relation::shared::Shared;
+use crate::gate::private_relation::sure_joins;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::{access, allowance, canonical_keys, inputs, released};
 use crate::ledger::session;
@@ -89,6 +90,7 @@ impl<'t> From<'t> {
 
     /// Looks at all of FROM. Its conditions are not checked yet.
     pub fn of(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Self> {
+        sure_joins::turn(query);
         let mut found = Self::new(query, shared);
         let from = query.jointree().expect("a query has FROM");
         let part = found.inner(&[from.node()], Vec::new())?;

@@ -17,6 +17,7 @@ pub mod rows_of_person;
 mod set_operation;
 mod shared;
 mod sub_query;
+mod sure_joins;
 mod windows;
 
 pub use links::Around;

@@ -190,7 +190,7 @@ fn shows_row<'t>(query: Ref<'t, Query>, index: i32, number: i16) -> bool {
 }
 
 /// Whether each row of a part of FROM has a row of an entry.
-fn is_kept(node: Ref<Node>, index: i32) -> bool {
+pub fn is_kept(node: Ref<Node>, index: i32) -> bool {
     stack::check();
     if let Some(reference) = node.cast::<RangeTblRef>() {
         return reference.rtindex() == index;
