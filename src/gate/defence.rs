@@ -57,6 +57,8 @@ defences! {
     Order = "order",
     /// Keys are so few and so short that they fit into a row, and columns so few.
     Size = "size",
+    /// Constants and values of joined tables are so short that some of them fit into a row.
+    Length = "length",
     /// Only rows that the client gets are left out of a preview.
     Preview = "preview",
     /// Joined tables are read whole, before the first private row.
@@ -71,6 +73,10 @@ defences! {
     Persons = "persons",
     /// Windows below a block are of one person's rows.
     Windows = "windows",
+    /// Nothing depends on which of several rows that are alike comes first.
+    Ties = "ties",
+    /// A query within another one has windows of its own.
+    Levels = "levels",
     /// Sub-queries in expressions are about the person of the row, and of one row where one is taken.
     Links = "links",
     /// Aggregates of one person's rows raise nothing.

@@ -260,6 +260,26 @@ impl<'t> Checker<'t> {
         }
     }
 
+    /// A value, which is in its safe form, cast to another type: NULL where the cast would raise an error.
+    pub fn cast(&self, value: Ref<'t, Node>, wanted: Oid) -> Checked<Ref<'t, Node>> {
+        let cast =
+            tree::cast(value, wanted).ok_or("a value has no cast to the type of the answer")?;
+        let Some(call) = cast.cast::<pg_sys::FuncExpr>() else {
+            return Ok(cast);
+        };
+        match judge(call.funcid(), call.args()) {
+            Judgement::Partial if Defence::Total.stands() => variant(
+                call.funcid(),
+                call.args(),
+                call.funcresulttype(),
+                call.funccollid(),
+                call.inputcollid(),
+            ),
+            Judgement::Total | Judgement::Partial => Ok(cast),
+            Judgement::Refused(why) => Err(Reason::new(why)),
+        }
+    }
+
     fn check_function(&self, node: Ref<'t, Node>) -> Checked<Ref<'t, Node>> {
         let expr = node.cast::<pg_sys::FuncExpr>().expect("its tag");
         if expr.funcretset() {

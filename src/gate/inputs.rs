@@ -14,6 +14,7 @@ use crate::gate::access;
 use crate::gate::defence::Defence;
 use crate::pg::tree::{self, Memory, Ref, Step};
 use crate::pg::{cte, stack};
+use crate::safe_functions::work::LONGEST;
 
 /// The conditions on each joined table alone, by the number of the table.
 pub type Conditions<'t> = BTreeMap<i32, Vec<Ref<'t, Node>>>;
@@ -338,6 +339,9 @@ pub fn select_all<'t>(query: Ref<'t, Query>, index: i32) -> Ref<'t, Query> {
     below.set_targetList(tree::list_of(targets));
     below.set_rtable(tree::list_of([entry]));
     below.set_jointree(Some(from_first(memory, None)));
+    below.set_hasSubLinks(tree::any(below.node(), |node| {
+        node.cast::<SubLink>().is_some()
+    }));
     forget_names(below.node());
     below
 }
@@ -614,17 +618,15 @@ fn replace<'t>(
     entry.set_inh(false);
 }
 
-/// Reads a joined table or answer, where this node scans one.
-pub fn fill<'t>(execution: Ref<'t, EState>, scan: Ref<'t, CteScanState>) {
+/// Reads a joined table or answer, where this node scans one. Whether no value is too long.
+pub fn fill<'t>(execution: Ref<'t, EState>, scan: Ref<'t, CteScanState>) -> bool {
     let plan = scan.state().plan().and_then(|plan| plan.cast::<CteScan>());
     let entries = execution.es_range_table().nodes();
     let entry = plan.and_then(|plan| {
         let index = usize::try_from(plan.scanrelid()).ok()?.checked_sub(1)?;
         entries.get(index).copied()
     });
-    if entry.and_then(relation_of).is_some() {
-        cte::fill(scan);
-    }
+    entry.and_then(relation_of).is_none() || cte::fill(scan, LONGEST as usize)
 }
 
 /// Puts what the planner knows of a column of a joined table in its hands. Whether the entry represents one.

@@ -13,7 +13,7 @@ use crate::pg::tree::{self, Ref, Step};
 /// The most groups of values that the query says itself.
 pub const MOST_GROUPS: usize = 10_000;
 
-/// The most values of a column of which a list of the key is computed when the query is planned.
+/// The most values of a column for which the values of the key are computed when the query is planned.
 const MOST_COMPUTED: usize = 400;
 
 /// The families of operators that compare integers with each other, and dates with times.

@@ -29,6 +29,7 @@ mod key_ranges;
 mod key_references;
 mod key_tables;
 mod label;
+mod length;
 mod message_filter;
 mod moments;
 mod normalize;

@@ -66,8 +66,12 @@ pub fn check_read_first(query: Ref<Query>, above: u32) -> Checked<()> {
                 && query.rowMarks().is_empty()
                 && entries.all(|entry| is_public_entry(entry, level.saturating_add(above)))
         });
-        // The conditions of a domain are its owner's code.
-        match is_plain && node.tag() != NodeTag::T_CoerceToDomain {
+        // The conditions of a domain are its owner's code, and run where a value is read as a text of a type of others.
+        let is_code = match node.cast::<pg_sys::CoerceViaIO>() {
+            Some(cast) => !is_read_by_postgres(cast.resulttype()),
+            None => node.tag() == NodeTag::T_CoerceToDomain,
+        };
+        match is_plain && !is_code {
             true => Step::Below,
             false => Step::Stop,
         }
@@ -79,6 +83,13 @@ pub fn check_read_first(query: Ref<Query>, above: u32) -> Checked<()> {
         ));
     }
     Ok(())
+}
+
+/// Whether no code but PostgreSQL's reads a text as a value of a type.
+fn is_read_by_postgres(kind: pg_sys::Oid) -> bool {
+    // SAFETY: a lookup in the catalog, which answers for any number.
+    let is_enum = unsafe { pg_sys::get_typtype(kind) } as u8 == pg_sys::TYPTYPE_ENUM;
+    is_enum || procedure::is_pinned(kind)
 }
 
 /// Whether an entry is read where it is, or in a WITH at most `level` queries above its own.

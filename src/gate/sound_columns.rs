@@ -1,12 +1,12 @@
-//! The last look at a private query before it runs: each column is one of its table, with the type that it has there. A
-//! column that was moved between queries may say the wrong one. PostgreSQL looks at some columns when the first row is
-//! there, which is an error by a row; at those that a sub-query sees of the row around it, never: a number would be read
-//! as the place of a text in memory.
+//! The last look at a private query before it runs: each window is one of its query, and each column is one of its
+//! table, with the type that it has there. A column that was moved between queries may say the wrong one. PostgreSQL
+//! looks at some columns when the first row is there, which is an error by a row; at those that a sub-query sees of the
+//! row around it, never: a number would be read as the place of a text in memory.
 
 #[cfg(feature = "pg_test")]
 mod tests;
 
-use pgrx::pg_sys::{self, Node, Oid, Query, RTEKind, RangeTblEntry, Var};
+use pgrx::pg_sys::{self, Node, Oid, Query, RTEKind, RangeTblEntry, Var, WindowFunc};
 
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::stack;
@@ -64,14 +64,25 @@ impl<'t> Columns<'t> {
                     false => Step::Stop,
                 };
             }
-            match node
+            let is_column = node
                 .cast::<Var>()
-                .is_none_or(|column| self.is_column(column))
-            {
+                .is_none_or(|column| self.is_column(column));
+            let is_window = node
+                .cast::<WindowFunc>()
+                .is_none_or(|call| self.has_window(call));
+            match is_column && is_window {
                 true => Step::Below,
                 false => Step::Stop,
             }
         })
+    }
+
+    /// Whether the window of a function is one of its query: by another number PostgreSQL would look past the last one.
+    fn has_window(&self, call: Ref<WindowFunc>) -> bool {
+        let windows = self.0.last().map(|query| query.windowClause().nodes());
+        let windows = windows.unwrap_or_default();
+        let mut numbers = windows.iter().map(|window| window.winref());
+        call.winref() as usize <= windows.len() && numbers.any(|number| number == call.winref())
     }
 
     fn is_column(&self, column: Ref<Var>) -> bool {

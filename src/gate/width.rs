@@ -8,6 +8,7 @@ use pgrx::pg_sys::{Aggref, Query, SubLink, Var, WindowFunc};
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::stack;
 use crate::pg::tree::{self, Ref, Step};
+use crate::safe_functions::work::LONGEST;
 
 /// The most columns: PostgreSQL forms rows of 1664. With texts as long as expressions make them (256 kB), they are less
 /// than the gigabyte that a row may have.
@@ -24,6 +25,13 @@ pub fn check(query: Ref<Query>) -> Checked<()> {
             "Use fewer columns and tables in one query; name those of a sub-query that are needed, instead of *.",
         )),
     }
+}
+
+/// Whether a row of a private query has room for values of this length in all of its columns.
+pub fn has_room(query: Ref<Query>, longest: u64) -> bool {
+    let mut most = 0;
+    let width = of(query, &mut most).max(most) as u64;
+    width.saturating_mul(longest) <= MOST as u64 * LONGEST
 }
 
 /// How many columns the rows of a query's plan have at most, whether sub-queries are planned for themselves or with it:

@@ -20,6 +20,7 @@ unsafe extern "C-unwind" {
         nulls: *mut bool,
     );
     fn detoast_external_attr(value: *mut pg_sys::varlena) -> *mut pg_sys::varlena;
+    fn toast_raw_datum_size(value: Datum) -> usize;
     fn palloc(size: usize) -> *mut c_void;
     fn MemoryContextReset(context: MemoryContext);
 }
@@ -34,13 +35,14 @@ unsafe fn has_row(slot: *mut TupleTableSlot) -> bool {
 }
 
 /// Reads all rows of the WITH that a node scans into its store. Values that are stored outside of their rows are
-/// brought in, so that nothing of a table is read later.
-pub fn fill(scan: Ref<CteScanState>) {
+/// brought in, so that nothing of a table is read later. Whether none has more than `longest` bytes; one that has ends
+/// it.
+pub fn fill(scan: Ref<CteScanState>, longest: usize) -> bool {
     if scan.eof_cte() || scan.leader() != Some(scan) {
-        return;
+        return true;
     }
     let Some(below) = scan.cteplanstate() else {
-        return;
+        return true;
     };
     let is_varlena = |target: Ref<TargetEntry>| {
         let expr = target.expr().expect("a target has an expression");
@@ -50,15 +52,22 @@ pub fn fill(scan: Ref<CteScanState>) {
     let targets = below.plan().expect("a state has a plan").targetlist();
     let varlena: Vec<bool> = targets.into_iter().map(is_varlena).collect();
     // SAFETY: nodes of a plan that has started, and the store that belongs to them.
-    unsafe { read_all(scan, below.pointer(), &varlena) };
+    let are_short = unsafe { read_all(scan, below.pointer(), &varlena, longest) };
     scan.set_eof_cte(true);
+    are_short
 }
 
 /// # Safety
 /// The scan of a WITH in a plan that has started and not run, the node of its rows, and which columns have values that
 /// may be stored elsewhere.
-unsafe fn read_all(scan: Ref<CteScanState>, below: *mut pg_sys::PlanState, varlena: &[bool]) {
+unsafe fn read_all(
+    scan: Ref<CteScanState>,
+    below: *mut pg_sys::PlanState,
+    varlena: &[bool],
+    longest: usize,
+) -> bool {
     let scan = scan.pointer();
+    let mut are_short = true;
     // SAFETY: the caller guarantees it. What is below may raise an ERROR, so this owns nothing.
     unsafe {
         let before = pg_sys::MemoryContextSwitchTo((*(*scan).ss.ps.state).es_query_cxt);
@@ -70,14 +79,18 @@ unsafe fn read_all(scan: Ref<CteScanState>, below: *mut pg_sys::PlanState, varle
                 if !has_row(slot) {
                     break;
                 }
-                put((*scan).cte_table, slot, varlena, short);
+                are_short = put((*scan).cte_table, slot, varlena, short, longest);
+                if !are_short {
+                    break;
+                }
             }
         });
         pg_sys::MemoryContextSwitchTo(before);
     }
+    are_short
 }
 
-/// Puts a row into a store.
+/// Puts a row into a store, unless it has a value of more than `longest` bytes.
 ///
 /// # Safety
 /// As for [`read_all`], within its boundary; a row of these columns, and memory for the time that it takes.
@@ -86,21 +99,27 @@ unsafe fn put(
     slot: *mut TupleTableSlot,
     varlena: &[bool],
     short: MemoryContext,
-) {
+    longest: usize,
+) -> bool {
     // SAFETY: the caller guarantees it; a row that was taken apart has a value or NULL for each column.
     unsafe {
         let count = varlena.len() as c_int;
         if c_int::from((*slot).tts_nvalid) < count {
             slot_getsomeattrs_int(slot, count);
         }
+        let has_value = |i: usize| varlena[i] && !*(*slot).tts_isnull.add(i);
+        let is_long =
+            |i: usize| has_value(i) && toast_raw_datum_size(*(*slot).tts_values.add(i)) > longest;
+        if (0..varlena.len()).any(is_long) {
+            return false;
+        }
         let is_outside = |i: usize| {
-            varlena[i]
-                && !*(*slot).tts_isnull.add(i)
+            has_value(i)
                 && pgrx::varlena::varatt_is_1b_e((*(*slot).tts_values.add(i)).cast_mut_ptr())
         };
         if !(0..varlena.len()).any(is_outside) {
             tuplestore_puttupleslot(store, slot);
-            return;
+            return true;
         }
         let before = pg_sys::MemoryContextSwitchTo(short);
         let size = varlena.len() * size_of::<Datum>();
@@ -117,4 +136,5 @@ unsafe fn put(
         tuplestore_putvalues(store, columns, values, (*slot).tts_isnull);
         MemoryContextReset(short);
     }
+    true
 }

@@ -3,6 +3,7 @@
 //!
 //! For each defence that a test can take away, an attack succeeds without it: a test that cannot fail is none.
 
+mod alike;
 mod answers;
 mod bombs;
 mod charges;

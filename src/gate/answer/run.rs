@@ -11,7 +11,7 @@ use crate::gate::answer::{early_groups, identity, paid_periods, settle};
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
 use crate::gate::policy::{Policy, quoted_name};
-use crate::gate::{inputs, message_filter};
+use crate::gate::{inputs, length, message_filter};
 use crate::ledger::division::Charged;
 use crate::ledger::{charge as ledger, session};
 use crate::pg::counters::{Event, count};
@@ -71,6 +71,7 @@ fn run<'t>(
     let policy = policy(question)?;
     let mut request = question.bill.request(&policy)?;
     let settled = settle::settle(query, parameters);
+    length::check(settled)?;
     request.charged = paid_periods::charged(settled, &policy, question.bill.is_of_one_period)?;
     let kept = Keeping::of(question, &policy, settled, request.charged.as_ref());
     if let Some(charged) = &request.charged {
@@ -113,7 +114,7 @@ fn run<'t>(
             .into_iter()
             .filter_map(|state| state.cast::<CteScanState>())
         {
-            inputs::fill(execution, scan);
+            length::check_input(inputs::fill(execution, scan))?;
         }
     }
     if Defence::Charge.stands() && !question.bill.is_free() {

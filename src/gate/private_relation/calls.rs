@@ -115,7 +115,7 @@ pub fn aggregate<'t>(checker: &Checker<'t>, call: Ref<'t, Aggref>) -> Checked<Re
                 argument.set_expr(Some(bounded(value, function)?));
             }
             if let Some(exact) = exact(function) {
-                return exact_aggregate(call, exact);
+                return exact_aggregate(checker, call, exact);
             }
         }
         What::OfTwo => {
@@ -250,7 +250,11 @@ pub fn exact(function: Oid) -> Option<Oid> {
 }
 
 /// An aggregate of floats, as one of exact numbers: a sum of floats depends on their order.
-fn exact_aggregate<'t>(call: Ref<'t, Aggref>, exact: Oid) -> Checked<Ref<'t, Node>> {
+fn exact_aggregate<'t>(
+    checker: &Checker<'t>,
+    call: Ref<'t, Aggref>,
+    exact: Oid,
+) -> Checked<Ref<'t, Node>> {
     let wanted = call.aggtype();
     let arguments = call.args();
     if !call.aggdistinct().is_empty() {
@@ -264,8 +268,8 @@ fn exact_aggregate<'t>(call: Ref<'t, Aggref>, exact: Oid) -> Checked<Ref<'t, Nod
     call.set_aggfnoid(exact);
     call.set_aggtype(pg_sys::NUMERICOID);
     call.set_aggargtypes(call.memory().oids(&[pg_sys::NUMERICOID]));
-    tree::cast(call.node(), wanted)
-        .ok_or_else(|| "an aggregate has an answer of another type".into())
+    // A number may be too small for a float.
+    checker.cast(call.node(), wanted)
 }
 
 /// A bounded float as an exact number.

@@ -305,7 +305,7 @@ impl<'t> From<'t> {
             }
             RTEKind::RTE_FUNCTION | RTEKind::RTE_VALUES if !entry.lateral() => {
                 let below = inputs::select_all(self.query, index);
-                released::check_public(below)?;
+                released::check(below, &self.checker(None))?;
                 entry.set_rtekind(RTEKind::RTE_SUBQUERY);
                 entry.set_functions(List::EMPTY);
                 entry.set_subquery(Some(below));

@@ -183,8 +183,7 @@ impl<'t> Around<'t> {
         query.set_havingQual(checker.safe_if(query.havingQual())?);
         from.put_in_one_form();
         if query.limitCount().is_some() {
-            let order = query.sortClause().nodes();
-            query.set_sortClause(tree::list_of(windows::in_order(query, order)?));
+            query.set_sortClause(tree::list_of(windows::order_of_limit(query)?));
         } else if !query.hasDistinctOn() {
             query.set_sortClause(List::EMPTY);
         }

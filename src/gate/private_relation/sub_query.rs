@@ -48,7 +48,7 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
     check_targets(query, &checker)?;
     from.put_in_one_form();
     if query.hasWindowFuncs() {
-        windows::check(query, &checker, &is_person)?;
+        windows::check(query, &from, &checker, &is_person)?;
     }
     if query.hasDistinctOn() {
         query.set_sortClause(tree::list_of(distinct_order(query)?));
@@ -283,7 +283,7 @@ fn distinct_order<'t>(query: Ref<'t, Query>) -> Checked<Vec<Ref<'t, SortGroupCla
             clauses.push(clause);
         }
     }
-    windows::in_order(query, clauses)
+    windows::in_order_with_numbers(query, clauses)
 }
 
 /// Puts all that the query computes into its safe form. What it is ordered by alone is left out.

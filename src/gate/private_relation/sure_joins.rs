@@ -1,6 +1,6 @@
-//! `LEFT JOIN` of a public table by a foreign key, as tools write it for each table around a fact: `orders LEFT JOIN shops
-//! ON shops.id = orders.shop`. Each order has a shop, so it is asked as the inner join: there is no group of orders without
-//! one, and the groups of keys of both tables are the rows of the table.
+//! `LEFT JOIN` of a public table by a foreign key, as tools write it for each table around a fact: `orders LEFT JOIN
+//! shops ON shops.id = orders.shop`. Each order has a shop, so it is asked as the inner join: there is no group of
+//! orders without one, and the groups of keys of both tables are the rows of the table.
 
 use pgrx::PgRelation;
 use pgrx::pg_sys::{FromExpr, JoinExpr, JoinType, Node, Oid, Query, RTEKind, RangeTblRef};
@@ -11,8 +11,8 @@ use crate::gate::{access, inputs};
 use crate::pg::stack;
 use crate::pg::tree::{self, Ref};
 
-/// Makes inner joins of those in FROM. If the foreign key did not hold, rows would be missing; what is private does not hang
-/// on it.
+/// Makes inner joins of those in FROM. If the foreign key did not hold, rows would be missing; what is private does not
+/// hang on it.
 pub fn turn<'t>(query: Ref<'t, Query>) {
     if let Some(from) = query.jointree() {
         turn_in(query, from.node());

@@ -10,7 +10,10 @@ use pgrx::pg_sys::{
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
+use crate::gate::policy;
 use crate::gate::private_relation::calls;
+use crate::gate::private_relation::columns::Rows;
+use crate::gate::private_relation::from::From;
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::tree::{self, List, Ref, Step};
 
@@ -48,6 +51,7 @@ fn depends(name: &str) -> Option<Depends> {
 /// The windows of a query: each must be of one person. `is_person` says so of an expression.
 pub fn check<'t>(
     query: Ref<'t, Query>,
+    from: &From<'t>,
     checker: &Checker<'t>,
     is_person: &dyn Fn(Ref<'t, Node>) -> bool,
 ) -> Checked<()> {
@@ -71,7 +75,7 @@ pub fn check<'t>(
         calls::check_clauses(window.partitionClause().into_iter().chain(order))?;
         check_frame(window, checker)?;
     }
-    put_in_order(query)
+    put_in_order(query, from)
 }
 
 /// That the ends of a frame raise no error: constants that are not negative, counted in rows or groups.
@@ -187,8 +191,8 @@ fn aggregate<'t>(
     call.set_args(tree::list_of(exacts));
     call.set_winfnoid(exact);
     call.set_wintype(pg_sys::NUMERICOID);
-    tree::cast(call.node(), wanted)
-        .ok_or_else(|| "a window function has an answer of another type".into())
+    // A number may be too small for a float.
+    checker.cast(call.node(), wanted)
 }
 
 /// The name of a function of PostgreSQL.
@@ -199,47 +203,119 @@ fn name_of(function: Oid) -> Option<String> {
 }
 
 /// Gives each function that depends on the order of rows a window in which no two rows that differ are alike.
-fn put_in_order<'t>(query: Ref<'t, Query>) -> Checked<()> {
+fn put_in_order<'t>(query: Ref<'t, Query>, from: &From<'t>) -> Checked<()> {
     if !Defence::Windows.stands() {
         return Ok(());
     }
+    // Those that need an order of their own, with the windows that they have.
+    let mut needy: BTreeMap<u32, Vec<Ref<'t, WindowFunc>>> = BTreeMap::new();
+    for call in own_calls(query) {
+        let window = window_of(query, call).ok_or("a window function has no window")?;
+        if needs_order(call, window)? {
+            needy.entry(window.winref()).or_default().push(call);
+        }
+    }
+    let mut windows = Vec::new();
+    for calls in needy.into_values() {
+        let window = window_of(query, calls[0]).ok_or("a window function has no window")?;
+        let own = window.copy();
+        own.set_copiedOrder(false);
+        own.set_orderClause(tree::list_of(in_order(query, own.orderClause().nodes())?));
+        windows.push((own, calls));
+    }
+    // Rows that are alike have numbers by chance, and in another order by another chance: both together are none of the
+    // rows alone.
+    let sorted = |window: Ref<'t, WindowClause>| {
+        let keys = window.partitionClause().into_iter();
+        let keys = keys.chain(window.orderClause());
+        keys.map(|key| (key.tleSortGroupRef(), key.sortop(), key.nulls_first()))
+            .collect::<Vec<_>>()
+    };
+    let is_one_order = windows
+        .windows(2)
+        .all(|pair| sorted(pair[0].0) == sorted(pair[1].0));
+    if !is_one_order && query.groupClause().is_empty() && Defence::Ties.stands() {
+        for value in told_apart_by(query, from)? {
+            let clause = tree::clause_for(query, value, "").ok_or_else(unsortable)?;
+            for (window, _) in &windows {
+                window.set_orderClause(window.orderClause().append(clause.copy()));
+            }
+        }
+    }
+    for (window, calls) in windows {
+        let last = query.windowClause().into_iter();
+        let last = last.map(|window| window.winref()).max();
+        let number = last.unwrap_or_default() + 1;
+        window.set_winref(number);
+        query.set_windowClause(query.windowClause().append(window));
+        for call in calls {
+            call.set_winref(number);
+        }
+    }
+    // PostgreSQL plans no window without a function.
+    Ok(())
+}
+
+/// The window functions of a query. A query within it has its own.
+fn own_calls<'t>(query: Ref<'t, Query>) -> Vec<Ref<'t, WindowFunc>> {
     let mut calls = Vec::new();
     for target in query.targetList() {
         tree::search(target.node(), &mut |node, _| {
+            if node.cast::<Query>().is_some() && Defence::Levels.stands() {
+                return Step::Past;
+            }
             calls.extend(node.cast::<WindowFunc>());
             Step::Below
         });
     }
-    let mut ordered: BTreeMap<u32, u32> = BTreeMap::new();
-    for call in calls {
-        let windows = query.windowClause().nodes();
-        let window = windows
-            .iter()
-            .find(|window| window.winref() == call.winref());
-        let window = *window.ok_or("a window function has no window")?;
-        if !needs_order(call, window)? {
-            continue;
-        }
-        let known = ordered.get(&window.winref()).copied();
-        let number = match known {
-            Some(number) => number,
-            None => {
-                let last = windows.iter().map(|window| window.winref()).max();
-                let number = last.unwrap_or_default() + 1;
-                let own = window.copy();
-                own.set_winref(number);
-                own.set_copiedOrder(false);
-                let order = own.orderClause().nodes();
-                own.set_orderClause(tree::list_of(in_order(query, order)?));
-                query.set_windowClause(query.windowClause().append(own));
-                ordered.insert(window.winref(), number);
-                number
-            }
+    calls
+}
+
+fn window_of<'t>(
+    query: Ref<'t, Query>,
+    call: Ref<'t, WindowFunc>,
+) -> Option<Ref<'t, WindowClause>> {
+    let mut windows = query.windowClause().into_iter();
+    windows.find(|window| window.winref() == call.winref())
+}
+
+/// Values that no two rows of FROM have all of: of each table a key, or the place of its row.
+fn told_apart_by<'t>(query: Ref<'t, Query>, from: &From<'t>) -> Checked<Vec<Ref<'t, Node>>> {
+    let refused = || {
+        Reason::with_hint(
+            "two windows of a sub-query number rows in different orders, and rows may be alike",
+            "Use one order for both, as by a WINDOW clause; or number the rows of a table in one sub-query, and with the \
+             other window in a sub-query around it.",
+        )
+    };
+    let mut found = Vec::new();
+    for (index, source) in &from.sources {
+        let relation = match &source.rows {
+            Rows::Table(policy) => policy.relation,
+            // The person is among the columns of each window.
+            Rows::Query(_) if source.one_row.stands() => continue,
+            Rows::Query(_) => return Err(refused()),
         };
-        call.set_winref(number);
+        let value = match policy::key_of(relation) {
+            Some(key) => tree::column(query, *index, key),
+            None if policy::has_places(relation) => {
+                let place = pg_sys::SelfItemPointerAttributeNumber as i16;
+                let (kind, none) = (pg_sys::TIDOID, Oid::INVALID);
+                Some(tree::var(query.memory(), *index, place, kind, -1, none))
+            }
+            None => None,
+        };
+        found.push(value.ok_or_else(refused)?);
     }
-    // PostgreSQL plans no window without a function.
-    Ok(())
+    for index in &from.inputs {
+        let key = policy::key_of(tree::entry(query, *index).relid());
+        let value = key.and_then(|key| tree::column(query, *index, key));
+        found.push(value.ok_or_else(refused)?);
+    }
+    match from.answers.is_empty() {
+        true => Ok(found),
+        false => Err(refused()),
+    }
 }
 
 /// Whether a function needs rows in an order of their own; one whose frame ends among rows that are alike is refused.
@@ -322,6 +398,53 @@ pub fn in_order<'t>(
         };
         let clause = tree::sort_by(target, query.targetList()).ok_or_else(unsortable)?;
         if !known(&clauses, clause) {
+            clauses.push(clause);
+        }
+    }
+    calls::check_clauses(clauses.iter().copied())?;
+    Ok(clauses)
+}
+
+/// As above, and by the numbers that windows give to rows: rows that are alike else may have different ones.
+pub fn in_order_with_numbers<'t>(
+    query: Ref<'t, Query>,
+    clauses: Vec<Ref<'t, SortGroupClause>>,
+) -> Checked<Vec<Ref<'t, SortGroupClause>>> {
+    let mut clauses = in_order(query, clauses)?;
+    for call in own_calls(query) {
+        let is_within = |target: &Ref<'t, TargetEntry>| {
+            tree::any(target.node(), |node| {
+                node.cast::<WindowFunc>() == Some(call)
+            })
+        };
+        let mut targets = query.targetList().into_iter();
+        let target = targets.find(is_within).ok_or_else(unsortable)?;
+        let clause = tree::sort_by(target, query.targetList()).ok_or_else(unsortable)?;
+        let number = clause.tleSortGroupRef();
+        let mut known = clauses.iter();
+        if Defence::Ties.stands() && !known.any(|known| known.tleSortGroupRef() == number) {
+            clauses.push(clause);
+        }
+    }
+    calls::check_clauses(clauses.iter().copied())?;
+    Ok(clauses)
+}
+
+/// The order in which LIMIT takes rows. Of DISTINCT no two rows show the same, and what they do not show is that of the
+/// first one that came.
+pub fn order_of_limit<'t>(query: Ref<'t, Query>) -> Checked<Vec<Ref<'t, SortGroupClause>>> {
+    let mut clauses = query.sortClause().nodes();
+    if query.distinctClause().is_empty() || !Defence::Ties.stands() {
+        return in_order(query, clauses);
+    }
+    for target in query.targetList() {
+        if target.resjunk() {
+            continue;
+        }
+        let clause = tree::sort_by(target, query.targetList()).ok_or_else(unsortable)?;
+        let number = clause.tleSortGroupRef();
+        let mut known = clauses.iter();
+        if !known.any(|known| known.tleSortGroupRef() == number) {
             clauses.push(clause);
         }
     }

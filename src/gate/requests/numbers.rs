@@ -30,12 +30,16 @@ pub fn number<'t>(block: &Block<'t>, argument: Ref<'t, Node>) -> Checked<Ref<'t,
     block.checker.safe(float)
 }
 
+/// How near each other bounds are as good as one value. What is computed of a number and its range stays far from the
+/// least of floats.
+const NARROWEST: f64 = 1e-200;
+
 /// A single value as bounds becomes a narrow range around it; none may be too large.
 fn checked_bounds((lo, hi): (f64, f64)) -> Checked<(f64, f64)> {
     if !(lo <= hi && lo.abs() <= LARGEST && hi.abs() <= LARGEST) {
         return Err("aggregate argument may exceed 1e100".into());
     }
-    let width = if lo == hi {
+    let width = if hi - lo < NARROWEST {
         lo.abs().max(1.0) / 1024.0
     } else {
         0.0

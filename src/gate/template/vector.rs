@@ -7,6 +7,7 @@ use dp_core::together::{self, Room};
 use pgrx::pg_sys::Aggref;
 
 use crate::gate::cost::{self, Priced};
+use crate::gate::defence::Defence;
 use crate::gate::price::Price;
 use crate::gate::rejection::Checked;
 use crate::gate::requests::asked::{self, Asked, What};
@@ -416,7 +417,16 @@ impl<'t> Template<'_, 't> {
         let (lo, hi) = asked.bounds.ok_or("an aggregate has no bounds")?;
         let x = self.parameter(argument);
         let clamped = format!("LEAST(GREATEST(${x}, {}), {})", float(lo), float(hi));
-        let place = op(&op(&clamped, "-", &float(from)), "/", &float(to - from));
+        // A distance that is next to nothing would be nothing, divided: an error.
+        let distance = op(&clamped, "-", &float(from));
+        let distance = match Defence::Total.stands() {
+            true => format!(
+                "GREATEST({distance}, {})",
+                float((to - from) * NEXT_TO_NOTHING)
+            ),
+            false => distance,
+        };
+        let place = op(&distance, "/", &float(to - from));
         let place = op(&op(&place, "*", &float(2.0)), "-", &float(1.0));
         let condition = self.condition(asked).unwrap_or_else(|| "true".to_owned());
         let missing = missing.map_or(String::new(), |missing| format!(" ELSE {}", float(missing)));
@@ -473,11 +483,15 @@ impl<'t> Template<'_, 't> {
                 let [counted, centred] =
                     ["dp_counted", "dp_centred"].map(|name| or_0(look(name, &part)));
                 let sum = op(
-                    &op(&counted, "*", &float(own.0 / half)),
+                    &op(&counted, "*", &float(or_nothing(own.0 / half))),
                     "+",
-                    &op(&centred, "*", &float(own.1 / half)),
+                    &op(&centred, "*", &float(or_nothing(own.1 / half))),
                 );
-                op(&sum, "-", &op(&every, "*", &float(middle / half)))
+                op(
+                    &sum,
+                    "-",
+                    &op(&every, "*", &float(or_nothing(middle / half))),
+                )
             }
         })
     }
@@ -569,8 +583,19 @@ fn with_0((lo, hi): (f64, f64)) -> (f64, f64) {
 }
 
 pub(super) fn middle_and_half((lo, hi): (f64, f64)) -> (f64, f64) {
-    (lo.midpoint(hi), hi / 2.0 - lo / 2.0)
+    (or_nothing(lo.midpoint(hi)), hi / 2.0 - lo / 2.0)
 }
+
+/// A factor, or 0 if what a row has, times it, could be a number that is too small for a float: that is an error.
+pub(super) fn or_nothing(factor: f64) -> f64 {
+    match factor.abs() < NEXT_TO_NOTHING && Defence::Total.stands() {
+        true => 0.0,
+        false => factor,
+    }
+}
+
+/// Far from the least of floats, and less than any noise.
+const NEXT_TO_NOTHING: f64 = 1e-280;
 
 /// A term with one of PostgreSQL's operators, in brackets.
 pub(super) fn op(one: &str, operator: &str, other: &str) -> String {

@@ -195,6 +195,7 @@ fields! {
         value eqop / set_eqop: Oid,
         value sortop / set_sortop: Oid,
         value hashable (set_hashable): bool,
+        value nulls_first: bool,
     }
     WindowClause {
         list partitionClause / set_partitionClause: pg_sys::SortGroupClause,
