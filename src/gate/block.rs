@@ -308,6 +308,11 @@ impl<'t> Block<'t> {
         match declared {
             Some(values) => Some(Public::declared(values)),
             None => {
+                // First what keys of one table have together.
+                let of_table = self.of_table(key);
+                if of_table.is_some() {
+                    return of_table.map(Public::of_table);
+                }
                 let folded = self.checker.folded(key.written.copy());
                 let said = public_keys::of(folded, &|node| self.is_never_null(node));
                 let left = || {
@@ -326,6 +331,14 @@ impl<'t> Block<'t> {
         }
     }
 
+    /// The values of a key that a joined table has.
+    fn of_table(&self, key: Forms<'t>) -> Option<key_tables::Rows<'t>> {
+        match self.is_unit(key.written) {
+            true => None,
+            false => key_tables::of(&self.from, key.written, key.shown, &self.conditions()),
+        }
+    }
+
     /// The values of a key between ends that its column has by WHERE.
     fn between(&self, key: Forms<'t>) -> Option<key_ranges::Range<'t>> {
         let (folded, estimated) = (
@@ -341,22 +354,17 @@ impl<'t> Block<'t> {
         )
     }
 
-    /// The values of a key that a joined table has, that WHERE lists, that are between constant ends of its column, or
+    /// The values of a key that WHERE lists, that are between constant ends of its column, or
     /// that its foreign key may have.
     /// Groups of one person each are none to be shown.
     fn by_conditions(&self, key: Forms<'t>) -> Option<Public<'t>> {
         let Forms {
-            written,
-            computed,
-            shown,
+            written, computed, ..
         } = key;
         if self.is_unit(written) {
             return None;
         }
         let conditions = self.conditions();
-        // First what keys of one table have together.
-        let of_table =
-            key_tables::of(&self.from, written, shown, &conditions).map(Public::of_table);
         let folded = |node| self.checker.folded(node);
         let listed =
             || key_lists::of(written, computed, &conditions, &folded).map(Public::compared);
@@ -365,7 +373,7 @@ impl<'t> Block<'t> {
             let keys = key_references::of(&self.from, written)?;
             Some(Public::referred(keys, !self.is_never_null(written)))
         };
-        of_table.or_else(listed).or_else(between).or_else(referred)
+        listed().or_else(between).or_else(referred)
     }
 
     /// Whether an expression is the column that names the person, as it is or cast to a wider type or to text.
@@ -487,6 +495,16 @@ impl<'t> Block<'t> {
         let column = node.cast::<pg_sys::Var>()?;
         let place = (column.varno(), column.varattno());
         (column.varlevelsup() == 0).then(|| self.from.ends(place))?
+    }
+
+    /// An expression in which columns that are never NULL are not asked whether they are.
+    pub fn without_null_tests(&self, node: Ref<'t, Node>) -> Ref<'t, Node> {
+        tree::change(node, &mut |node| {
+            let test = node.cast::<pg_sys::NullTest>()?;
+            let is_null = test.nulltesttype() == pg_sys::NullTestType::IS_NULL;
+            let is_known = !test.argisrow() && self.is_never_null(test.arg()?);
+            is_known.then(|| tree::boolean(node.memory(), Some(!is_null)))
+        })
     }
 
     /// Whether an expression is NULL for no row.

@@ -134,11 +134,11 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
             && access::is_concerned(query);
         let spare = spare.then(|| query.copy());
         let passed = gate.pass(query);
-        // What is a parameter here may be a constant in a plan for its value. That is looked at where the question must
-        // be about one period, too: without the value, groups may be ones that nobody has declared.
+        // What is a parameter here may be a constant in a plan for its value. That is looked at where there are groups,
+        // too: those that follow from a value would be ones that nobody has declared.
         let waits = match (&passed, &spare) {
             (Err(_), Some(_)) => true,
-            (Ok(()), Some(_)) => gate.is_of_one_period(),
+            (Ok(()), Some(_)) => gate.is_of_one_period() || gate.has_groups(),
             (_, None) => false,
         };
         match (passed, spare) {

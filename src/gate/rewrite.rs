@@ -58,6 +58,7 @@ pub struct Text {
     pub bill: Bill,
     /// The question in its place.
     pub question: Question,
+    pub has_groups: bool,
     /// Whether anything of it is released: public values alone are not.
     pub is_release: bool,
     /// What was charged, in the order of the mechanisms.
@@ -82,6 +83,11 @@ impl<'t> Gate<'t> {
     pub fn is_of_one_period(&self) -> bool {
         let mut bills = self.written.iter().map(|block| &block.bill);
         bills.any(|bill| bill.is_of_one_period)
+    }
+
+    /// Whether something that was rewritten has groups.
+    pub fn has_groups(&self) -> bool {
+        self.written.iter().any(|block| block.has_groups)
     }
 
     /// Rewrites a query, and all below it.
@@ -338,6 +344,7 @@ impl<'t> Gate<'t> {
             sql: written.sql,
             bill: written.bill,
             question,
+            has_groups: !keys.is_empty(),
             is_release: written.is_release,
             priced: written.priced,
             shown_from: written.shown_from,

@@ -24,6 +24,7 @@ mod rounding;
 mod rows_of_person;
 mod settled;
 mod shapes;
+mod star;
 mod statements;
 mod tables;
 mod together;

@@ -167,6 +167,12 @@ fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
         let numbers = bounded(block, &name, *argument)?;
         asked.argument = Some(numbers.argument);
         asked.bounds = Some(numbers.bounds);
+        if matches!(asked.what, What::Least | What::Greatest) {
+            // Nothing is computed with these, so a single value need not be a range.
+            let argument = block.checker.folded(argument.copy());
+            let known = block.without_null_tests(argument);
+            asked.bounds = block.range(block.checker.folded(known)).or(asked.bounds);
+        }
     }
     Ok(asked)
 }

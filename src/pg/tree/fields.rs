@@ -324,7 +324,7 @@ fields! {
     NullTest {
         node arg / set_arg: Node,
         value argisrow: bool,
-        value nulltesttype (set_nulltesttype): pg_sys::NullTestType::Type,
+        value nulltesttype / set_nulltesttype: pg_sys::NullTestType::Type,
         value location (set_location): i32,
     }
     BooleanTest {
