@@ -373,7 +373,7 @@ impl<'t> Block<'t> {
             let keys = key_references::of(&self.from, written)?;
             Some(Public::referred(keys, !self.is_never_null(written)))
         };
-        listed().or_else(between).or_else(referred)
+        listed().or_else(referred).or_else(between)
     }
 
     /// Whether an expression is the column that names the person, as it is or cast to a wider type or to text.

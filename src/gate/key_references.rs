@@ -7,6 +7,7 @@ use crate::gate::access;
 use crate::gate::canonical_keys;
 use crate::gate::key_tables::MOST_ROWS;
 use crate::gate::policy::{self, Policy};
+use crate::gate::private_relation;
 use crate::gate::private_relation::from::From;
 use crate::ledger::session;
 use crate::pg::relation;
@@ -40,7 +41,8 @@ pub fn of<'t>(from: &From<'t>, written: Ref<'t, Node>) -> Option<Keys> {
     if !is_own || !from.sources.contains_key(&column.varno()) {
         return None;
     }
-    let relation = tree::entry(from.query, column.varno()).relid();
+    let place = (column.varno(), column.varattno());
+    let (relation, number) = private_relation::column_of_table(from.query, place)?;
     let (kind, collation) = (tree::type_of(written), tree::collation_of(written));
     let any = canonical_keys::any_value(kind)?;
     if Policy::of(relation).is_none() || !canonical_keys::has_one_form(kind, collation) {
@@ -49,7 +51,7 @@ pub fn of<'t>(from: &From<'t>, written: Ref<'t, Node>) -> Option<Keys> {
     // SAFETY: a table that the query has locked; it is closed where this ends.
     let table = unsafe { pgrx::PgRelation::open(relation) };
     let has_others = policy::has_children(&table);
-    let reference = policy::valid_reference(&table, column.varattno()).filter(|_| !has_others)?;
+    let reference = policy::valid_reference(&table, number).filter(|_| !has_others)?;
     let (referred, key) = (reference.relation, reference.key);
     if Policy::of(referred).is_some() || !access::may_read_column(referred, session::role(), key) {
         return None;

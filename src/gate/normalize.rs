@@ -256,6 +256,24 @@ fn put<'t>(entry: Ref<'t, RangeTblEntry>, body: Ref<'t, Query>, depth: u32) {
     entry.set_colcollations(List::EMPTY);
 }
 
+/// Has a UNION ALL of public rows stay a sub-query, which is read before the private rows: OFFSET 0 keeps PostgreSQL from
+/// pulling it up.
+fn keep_public_unions(query: Ref<Query>) {
+    for below in query
+        .rtable()
+        .into_iter()
+        .filter_map(|entry| entry.subquery())
+    {
+        if below.setOperations().is_some()
+            && below.limitOffset().is_none()
+            && !access::is_concerned(below)
+        {
+            let none = tree::number(query.memory(), pg_sys::INT8OID, 8, pg_sys::Datum::from(0));
+            below.set_limitOffset(Some(none));
+        }
+    }
+}
+
 /// Items of FROM without those of one row and no column, which pulling up leaves of `(SELECT date '2025-01-01' AS day)`.
 fn without_single_rows<'t>(query: Ref<'t, Query>, items: List<'t, Node>) -> List<'t, Node> {
     let left = items
@@ -325,6 +343,7 @@ pub fn flatten(query: Ref<Query>) -> bool {
     }
     // PostgreSQL 18 keeps the keys of GROUP BY apart, which pulling up would not follow.
     tree::flatten_groups(query);
+    keep_public_unions(query);
     let root = planning::planning(query, None);
     planning::pull_up_subqueries(root, &passes_on);
     query.set_jointree(root.parse().expect("its query").jointree());

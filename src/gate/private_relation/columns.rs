@@ -12,6 +12,8 @@ use crate::ledger::session;
 pub struct Facts {
     /// Its bounds; an end may be infinite.
     pub bounds: Option<(f64, f64)>,
+    /// The first and the last of its days or times.
+    pub ends: Option<(i64, i64)>,
     pub is_never_null: bool,
     /// The list of its values.
     pub values: Option<Rc<[String]>>,
@@ -41,6 +43,7 @@ impl Facts {
                 .bounds
                 .zip(other.bounds)
                 .map(|(one, other)| hull(one, other)),
+            ends: None,
             is_never_null: self.is_never_null && other.is_never_null,
             values: None,
             row: self.row.filter(|row| other.row == Some(*row)),
@@ -113,11 +116,11 @@ impl Source {
         }
     }
 
-    /// The first and the last of the days or times of a table's column, where they are public.
+    /// The first and the last of the days or times of a column, where they are public.
     pub fn ends(&self, column: i16) -> Option<(i64, i64)> {
         match &self.rows {
             Rows::Table(policy) => policy.ends(column),
-            Rows::Query(_) => None,
+            Rows::Query(_) => self.facts(column)?.ends,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::private_relation::columns::{OneRow, Row, Rows, Source};
 use crate::gate::private_relation::person::{self, Column};
 use crate::gate::private_relation::shared::Shared;
-use crate::gate::private_relation::sure_joins;
+use crate::gate::private_relation::{reference, sure_joins};
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::{access, allowance, canonical_keys, inputs, released};
 use crate::ledger::session;
@@ -342,11 +342,7 @@ impl<'t> From<'t> {
         };
         // Where it refers to a row of another table, that one says who it is.
         let person = policy.names_person().then_some((index, policy.unit));
-        let expressions = policy.expressions.iter().filter_map(|declared| {
-            let tree = declared.tree(self.query.memory(), index)?;
-            Some((tree, declared.bounds))
-        });
-        self.expressions.extend(expressions);
+        self.add_expressions(&policy, index);
         let source = Source {
             rows: Rows::Table(policy.clone()),
             one_row,
@@ -360,9 +356,21 @@ impl<'t> From<'t> {
         })
     }
 
+    /// Takes the bounds of expressions over a table's columns, which an entry has in their places.
+    fn add_expressions(&mut self, policy: &Policy, index: i32) {
+        let expressions = policy.expressions.iter().filter_map(|declared| {
+            let tree = declared.tree(self.query.memory(), index)?;
+            Some((tree, declared.bounds))
+        });
+        self.expressions.extend(expressions);
+    }
+
     /// A sub-query that is a private relation itself.
     fn sub_query(&mut self, index: i32, below: Ref<'t, Query>) -> Checked<Part> {
         inputs::forget_unused(below, &inputs::used_flat(self.query, index));
+        if let Some(policy) = reference::followed(below) {
+            self.add_expressions(&policy, index);
+        }
         let relation = (self.shared.check_sub_query)(below, &self.shared.below())?;
         inputs::add_column_names(tree::entry(self.query, index), below);
         let source = Source {

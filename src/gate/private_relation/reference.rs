@@ -2,6 +2,7 @@
 //! person, or refers to another one.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use pgrx::pg_sys::{
     self, FromExpr, JoinExpr, JoinType, Oid, Query, RTEKind, RangeTblEntry, RangeTblRef,
@@ -118,6 +119,25 @@ fn follow<'t>(query: Ref<'t, Query>, index: i32) {
     entry.set_subquery(Some(below));
     // The other table, which may refer to a third one, is the second there.
     follow(below, 2);
+}
+
+/// The policy of the table that such a sub-query is in the place of, whose columns it has in their places.
+pub fn followed(query: Ref<Query>) -> Option<Rc<Policy>> {
+    let entry = query.rtable().into_iter().next()?;
+    let policy = access::denied_policy(query, entry)?;
+    // The last one is the person.
+    let targets = query.targetList().nodes();
+    let (_, columns) = targets.split_last()?;
+    let is_in_place = columns.iter().all(|target| {
+        let value = target.expr();
+        let is_dropped = value.and_then(tree::constant).is_some();
+        is_dropped || value.and_then(person::own_column) == Some((1, target.resno()))
+    });
+    let is_it = policy.reference.is_some()
+        && query.groupClause().is_empty()
+        && query.setOperations().is_none()
+        && is_in_place;
+    is_it.then_some(policy)
 }
 
 /// All columns of a table, each in its place, behind them the column of the other one that says whose they are.

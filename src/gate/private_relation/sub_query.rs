@@ -314,6 +314,7 @@ fn facts<'t>(query: Ref<'t, Query>, from: &From<'t>, checker: &Checker<'t>) -> V
         match column.map(|column| (column.varno(), column.varattno())) {
             Some(column) => Facts {
                 bounds: from.bounds(column),
+                ends: from.ends(column),
                 is_never_null: from.is_not_null(column),
                 values: from.values(column).map(Rc::from),
                 row: from.row(column),
@@ -323,6 +324,7 @@ fn facts<'t>(query: Ref<'t, Query>, from: &From<'t>, checker: &Checker<'t>) -> V
             },
             None => Facts {
                 bounds: Some(limits(from, expr)),
+                ends: None,
                 is_never_null: is_count(expr),
                 values: None,
                 row: None,

@@ -90,16 +90,14 @@ fn shows_all(query: Ref<Query>, index: i32) -> bool {
     }
 }
 
-/// The column of a protected table that a column of private rows is, where it is NULL in no row.
-fn column_of_table(query: Ref<Query>, (index, number): Column) -> Option<(Oid, i16)> {
+/// The column of a protected table that a column of private rows is, without an outer join that could make it NULL.
+pub fn column_of_table(query: Ref<Query>, (index, number): Column) -> Option<(Oid, i16)> {
     stack::check();
     let entry = tree::entry(query, index);
     match entry.rtekind() {
         RTEKind::RTE_RELATION => {
-            let policy = access::denied_policy(query, entry)?;
-            policy
-                .is_not_null(number)
-                .then_some((entry.relid(), number))
+            access::denied_policy(query, entry)?;
+            Some((entry.relid(), number))
         }
         RTEKind::RTE_SUBQUERY => {
             let below = entry.subquery()?;
@@ -117,9 +115,11 @@ fn column_of_table(query: Ref<Query>, (index, number): Column) -> Option<(Oid, i
     }
 }
 
-/// Whether a column refers to that key by a foreign key that holds for all rows.
+/// Whether a column that is NULL in no row refers to that key by a foreign key that holds for all rows.
 fn refers(relation: Oid, column: i16, key: (Oid, i16)) -> bool {
-    if Policy::of(key.0).is_some() {
+    let policy = Policy::of(relation);
+    let is_not_null = policy.is_some_and(|policy| policy.is_not_null(column));
+    if !is_not_null || Policy::of(key.0).is_some() {
         return false;
     }
     // SAFETY: a table that the query has locked; it is closed where this ends.
