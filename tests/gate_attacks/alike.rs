@@ -3,7 +3,7 @@
 
 use postgres::Client;
 
-use super::{Stage, down};
+use super::{Stage, down, version};
 use dp_mean_tests::run;
 
 /// A session without some defences, which keeps no answers.
@@ -37,6 +37,7 @@ const EXACT: &str =
 fn rows_that_are_alike_have_one_order() {
     let mut stage = Stage::new();
     stage.as_owner(EXACT);
+    let version = version(&mut stage.root);
     for (sql, all) in [
         (
             "SELECT count(*) FROM (SELECT row_number() OVER (PARTITION BY patient) AS a, \
@@ -57,8 +58,11 @@ fn rows_that_are_alike_have_one_order() {
     ] {
         let answer = told(&stage, &[], sql).expect("an answer");
         assert!((answer - all).abs() < 4, "{answer} of {all}: {sql}");
-        let answer = told(&stage, &["ties"], sql).expect("an answer");
-        assert!(answer < all - 8, "{answer} of {all}: {sql}");
+        // PostgreSQL 18 happens to leave rows as they are before DISTINCT.
+        if !sql.contains("DISTINCT") || version < 180_000 {
+            let answer = told(&stage, &["ties"], sql).expect("an answer");
+            assert!(answer < all - 8, "{answer} of {all}: {sql}");
+        }
     }
     // A list has no rows of its own that could be told apart.
     let listed = "SELECT count(*) FROM (SELECT row_number() OVER (PARTITION BY person) AS a, \
@@ -105,8 +109,11 @@ fn distinct_rows_are_sorted_by_what_they_show() {
         by_index.abs() < 4 && by_table.abs() < 4,
         "{by_index}, {by_table}"
     );
-    let [by_index, by_table] = answers(&["ties"]);
-    assert!((by_index - by_table).abs() > 50, "{by_index}, {by_table}");
+    // PostgreSQL 18 happens to sort them before DISTINCT.
+    if version(&mut stage.root) < 180_000 {
+        let [by_index, by_table] = answers(&["ties"]);
+        assert!((by_index - by_table).abs() > 50, "{by_index}, {by_table}");
+    }
 }
 
 /// A sub-query in a select list has windows of its own: numbers of the windows around it would be past its last one.
