@@ -308,13 +308,16 @@ impl<'t> Block<'t> {
         match declared {
             Some(values) => Some(Public::declared(values)),
             None => {
-                // First what keys of one table have together.
-                let of_table = self.of_table(key);
+                let folded = self.checker.folded(key.written.copy());
+                let said = public_keys::of(folded, &|node| self.is_never_null(node));
+                // What keys of one table have together; but one key alone has less noise where its few values are known.
+                let listed = said.as_ref().and_then(Public::listed);
+                let is_alone = self.query.groupClause().nodes().len() == 1
+                    && listed.is_some_and(|count| count < self.most_groups as usize);
+                let of_table = self.of_table(key).filter(|_| !is_alone);
                 if of_table.is_some() {
                     return of_table.map(Public::of_table);
                 }
-                let folded = self.checker.folded(key.written.copy());
-                let said = public_keys::of(folded, &|node| self.is_never_null(node));
                 let left = || {
                     self.between(key)?
                         .constants()

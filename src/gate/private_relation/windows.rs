@@ -296,14 +296,17 @@ fn told_apart_by<'t>(query: Ref<'t, Query>, from: &From<'t>) -> Checked<Vec<Ref<
             Rows::Query(_) if source.one_row.stands() => continue,
             Rows::Query(_) => return Err(refused()),
         };
-        let value = match policy::key_of(relation) {
-            Some(key) => tree::column(query, *index, key),
-            None if policy::has_places(relation) => {
+        // A snapshot may be older than an index, but no two rows are in one place.
+        let value = match policy::has_places(relation) {
+            true => {
                 let place = pg_sys::SelfItemPointerAttributeNumber as i16;
                 let (kind, none) = (pg_sys::TIDOID, Oid::INVALID);
                 Some(tree::var(query.memory(), *index, place, kind, -1, none))
             }
-            None => None,
+            false => {
+                let key = policy::key_of(relation);
+                key.and_then(|key| tree::column(query, *index, key))
+            }
         };
         found.push(value.ok_or_else(refused)?);
     }

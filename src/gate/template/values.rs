@@ -2,6 +2,8 @@
 //! at most that many values are there which nobody else brings. So the number of values is like one of rows, where a
 //! person has at most `groups` rows. Keys of rows are not shared by people, so a person is kept in `rows` of them.
 
+use dp_core::request::groups::MOST;
+
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::requests::asked::Asked;
 use crate::gate::template::answers::Terms;
@@ -37,7 +39,7 @@ impl<'t> Template<'_, 't> {
         let argument = asked.argument.ok_or("an aggregate is about nothing")?;
         let is_row = self.rows_are_people();
         let most = match are_keys {
-            true => self.rows,
+            true => self.rows.min(MOST),
             false if is_row => 1,
             false => self.most_groups,
         };
