@@ -12,28 +12,25 @@ pub fn add_person<'t>(query: Ref<'t, Query>) {
         return;
     }
     tree::flatten_groups(query);
-    let by_row = |clauses: List<'t, SortGroupClause>| of_one_row(query, clauses);
-    if let Some(person) = by_row(query.groupClause()) {
-        if let Some(clause) = tree::clause_for(query, person, PERSON) {
-            query.set_groupClause(query.groupClause().append(clause));
-        }
+    let person_beside = |clauses: List<'t, SortGroupClause>| {
+        let person = of_one_row(query, clauses)?;
+        tree::clause_for(query, person, PERSON)
+    };
+    if let Some(clause) = person_beside(query.groupClause()) {
+        query.set_groupClause(query.groupClause().append(clause));
     }
-    if let Some(person) = by_row(query.distinctClause()) {
-        if let Some(clause) = tree::clause_for(query, person, PERSON) {
-            // What is distinct ON is sorted by first.
-            let before =
-                |known: List<'t, SortGroupClause>| tree::list_of([clause].into_iter().chain(known));
-            query.set_distinctClause(before(query.distinctClause()));
-            if !query.sortClause().is_empty() {
-                query.set_sortClause(before(query.sortClause()));
-            }
+    if let Some(clause) = person_beside(query.distinctClause()) {
+        // What is distinct ON is sorted by first.
+        let before =
+            |known: List<'t, SortGroupClause>| tree::list_of([clause].into_iter().chain(known));
+        query.set_distinctClause(before(query.distinctClause()));
+        if !query.sortClause().is_empty() {
+            query.set_sortClause(before(query.sortClause()));
         }
     }
     for window in query.windowClause() {
-        if let Some(person) = by_row(window.partitionClause()) {
-            if let Some(clause) = tree::clause_for(query, person, PERSON) {
-                window.set_partitionClause(window.partitionClause().append(clause));
-            }
+        if let Some(clause) = person_beside(window.partitionClause()) {
+            window.set_partitionClause(window.partitionClause().append(clause));
         }
     }
 }
