@@ -6,6 +6,7 @@
 use pgrx::pg_sys::{self, Node, NodeTag, Oid};
 
 use crate::gate::canonical_keys;
+use crate::gate::expression;
 use crate::gate::time_granules::{self, Granule};
 use crate::pg::constant;
 use crate::pg::tree::{self, Ref, Step};
@@ -15,6 +16,19 @@ pub const MOST_GROUPS: usize = 10_000;
 
 /// The most values of a column for which the values of the key are computed when the query is planned.
 const MOST_COMPUTED: usize = 400;
+
+/// Parts of days and times, and casts of these, which raise no error of one between the ends.
+const PARTS_AND_CASTS: [u32; 9] = [
+    pg_sys::F_EXTRACT_TEXT_DATE,
+    pg_sys::F_EXTRACT_TEXT_TIMESTAMP,
+    pg_sys::F_DATE_PART_TEXT_DATE,
+    pg_sys::F_DATE_PART_TEXT_TIMESTAMP,
+    pg_sys::F_DATE_TIMESTAMP,
+    pg_sys::F_INT4_NUMERIC,
+    pg_sys::F_INT8_NUMERIC,
+    pg_sys::F_INT4_FLOAT8,
+    pg_sys::F_FLOAT8_NUMERIC,
+];
 
 /// The families of operators that compare integers with each other, and dates with times.
 const INTEGERS: Oid = Oid::from_u32(1976);
@@ -126,7 +140,13 @@ impl<'t> Range<'t> {
     /// The values of the key as texts, where the ends are constants that are near each other.
     pub fn constants(&self) -> Option<Vec<String>> {
         let is_constant = self.least.computed.is_empty() && self.greatest.computed.is_empty();
-        if !is_constant || self.count() > MOST_COMPUTED {
+        let may_raise = tree::any(self.written, |node| match node.cast::<pg_sys::FuncExpr>() {
+            Some(call) => !PARTS_AND_CASTS.contains(&call.funcid().to_u32()),
+            None => node
+                .operator()
+                .is_some_and(|one| !expression::is_comparison(one)),
+        });
+        if !is_constant || may_raise || self.count() > MOST_COMPUTED {
             return None;
         }
         let (least, greatest) = self.ends_now();

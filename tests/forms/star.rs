@@ -55,6 +55,9 @@ fn groups_are_those_that_there_can_be() {
          GROUP BY 1 ORDER BY 1",
         "SELECT extract(dow FROM d)::int AS w, count(*) FROM person WHERE d BETWEEN '2024-03-04' AND '2024-03-06' GROUP BY 1 \
          ORDER BY 1",
+        // What raises an error of a value between the ends is computed of none.
+        "SELECT CASE WHEN 100 / (id - 5) > 20 THEN 'a' ELSE 'b' END AS k, count(*) FROM person \
+         WHERE id BETWEEN 1 AND 200 AND id <> 5 GROUP BY 1 ORDER BY 1",
         // What is never NULL has no group for it.
         "SELECT id % 2 = 0 AS even, count(*) FROM person GROUP BY 1 ORDER BY 1",
         "SELECT EXISTS (SELECT FROM visit v WHERE v.person = p.id) AS came, count(*) FROM person p GROUP BY 1 ORDER BY 1",
