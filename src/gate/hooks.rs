@@ -115,6 +115,10 @@ impl Passed {
     };
 }
 
+/// Said of a refusal where parameters have no values.
+const WITHOUT_VALUES: &str =
+    "Its parameters have no values yet: with SET plan_cache_mode = auto they would.";
+
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamListInfo) -> Passed {
     guarded(|| {
@@ -148,7 +152,11 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
             }
             (Err(refusal), _) => {
                 message_filter::set_asked(gate.touched);
-                refusal.raise()
+                let is_without_values = is_generic && parameters.is_null();
+                match is_without_values && has_parameters(query.node()) {
+                    true => refusal.or(WITHOUT_VALUES).raise(),
+                    false => refusal.raise(),
+                }
             }
             (Ok(()), _) => {}
         }

@@ -88,6 +88,15 @@ impl Refusal {
         &self.message
     }
 
+    /// The same, with one more way out.
+    pub fn or(self, way_out: &str) -> Self {
+        let hint = match self.hint.as_str() {
+            "" => way_out.to_owned(),
+            hint => format!("{hint} {way_out}"),
+        };
+        Self { hint, ..self }
+    }
+
     /// Raises the ERROR.
     #[track_caller]
     pub fn raise(self) -> ! {

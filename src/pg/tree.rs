@@ -475,6 +475,15 @@ pub fn clause_for<'t>(
     Some(clause)
 }
 
+/// The name of a column of an entry of FROM, as the query has it.
+pub fn column_name(query: Ref<Query>, index: i32, number: i16) -> Option<String> {
+    let names = entry(query, index).eref()?.colnames();
+    let place = usize::try_from(number).ok()?.checked_sub(1)?;
+    let name = names.into_iter().nth(place)?;
+    // SAFETY: a string of a list of names.
+    Some(unsafe { text_of((*name.pointer()).sval) })
+}
+
 /// A column of an entry of FROM; `None` if it has no such column.
 pub fn column<'t>(query: Ref<'t, Query>, index: i32, number: i16) -> Option<Ref<'t, Node>> {
     let entry = entry(query, index);

@@ -416,8 +416,8 @@ fn bounds_and_prices_are_public_constants() {
             "no public bounds are declared for the argument of avg",
         ),
         (
-            "SELECT avg(id) FROM visits",
-            "no public bounds are declared for the argument of avg",
+            "SELECT avg(cost), avg(cost + id) FROM visits",
+            "no public bounds are declared for the argument of avg: column id has none",
         ),
         (
             "SELECT sum(1 / cost) FROM visits",

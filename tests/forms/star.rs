@@ -1,7 +1,7 @@
 //! What tools ask of facts with tables around them: joins that leave nothing out, keys of one table together, months that
 //! WHERE leaves, and questions that are asked again with other parameters.
 
-use dp_mean_tests::{run, value};
+use dp_mean_tests::{refused, run, value};
 
 use super::asking::Asking;
 use super::{assert_alike, table};
@@ -114,6 +114,26 @@ fn a_question_with_parameters_is_the_same_each_time() {
     let charges =
         "SELECT sum(charges)::bigint FROM dp_budgets WHERE budget = 'all' AND role IS NULL";
     assert_eq!(value::<i64>(&mut world.root, charges), 1);
+}
+
+/// Where the session wants a plan for any parameters, a refusal says so.
+#[test]
+fn a_refusal_without_values_says_so() {
+    let mut world = world();
+    run(
+        &mut world.analyst,
+        "SET plan_cache_mode = force_generic_plan;
+         PREPARE least(float8) AS SELECT percentile_cont($1) WITHIN GROUP (ORDER BY x) FROM person",
+    );
+    let refusal = refused(&mut world.analyst, "EXECUTE least(0.5)");
+    assert!(
+        refusal.hint.contains("SET plan_cache_mode = auto"),
+        "{}",
+        refusal.hint
+    );
+    run(&mut world.analyst, "SET plan_cache_mode = auto");
+    let answer = table(&mut world.analyst, "EXECUTE least(0.5)");
+    assert_eq!(answer.len(), 1);
 }
 
 /// Power BI counts a NULL among distinct values.

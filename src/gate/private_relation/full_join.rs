@@ -291,11 +291,7 @@ impl<'t> Separated<'t> {
     fn names(&self, query: Ref<Query>) -> Vec<String> {
         let name = |value: &Ref<'t, Node>| {
             let column = value.cast::<Var>()?;
-            let names = tree::entry(query, column.varno()).eref()?.colnames();
-            let place = usize::try_from(column.varattno()).ok()?.checked_sub(1)?;
-            let name = names.into_iter().nth(place)?;
-            // SAFETY: a string of a list of names.
-            Some(unsafe { tree::text_of((*name.pointer()).sval) })
+            tree::column_name(query, column.varno(), column.varattno())
         };
         let names = self.shown.iter().map(name);
         names

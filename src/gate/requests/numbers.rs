@@ -1,13 +1,13 @@
 //! Expressions as the numbers that aggregates are about, between public bounds.
 
-use pgrx::pg_sys::Node;
+use pgrx::pg_sys::{self, Node};
 
 use crate::gate::block::Block;
 use crate::gate::floats;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::requests::asked::Numbers;
 use crate::pg::sql_type;
-use crate::pg::tree::{self, Ref};
+use crate::pg::tree::{self, Ref, Step};
 
 /// The largest magnitude of a bound.
 pub const LARGEST: f64 = 1e100;
@@ -17,7 +17,7 @@ pub fn bounded<'t>(block: &Block<'t>, name: &str, argument: Ref<'t, Node>) -> Ch
     let range = block.range(block.checker.folded(argument.copy()));
     Ok(Numbers {
         argument: number(block, argument)?,
-        bounds: checked_bounds(range.ok_or_else(|| no_bounds(name))?)?,
+        bounds: checked_bounds(range.ok_or_else(|| no_bounds(block, name, argument))?)?,
     })
 }
 
@@ -47,9 +47,27 @@ fn checked_bounds((lo, hi): (f64, f64)) -> Checked<(f64, f64)> {
     Ok((lo - width, hi + width))
 }
 
-fn no_bounds(name: &str) -> Reason {
+/// Says which columns have none, as a query may have many aggregates.
+fn no_bounds<'t>(block: &Block<'t>, name: &str, argument: Ref<'t, Node>) -> Reason {
+    let mut columns: Vec<String> = Vec::new();
+    tree::search(argument, &mut |node, level| {
+        let own = node.cast::<pg_sys::Var>();
+        let own = own.filter(|column| level == 0 && column.varlevelsup() == 0);
+        if let Some(column) = own {
+            let place = (column.varno(), column.varattno());
+            let is_known = block.from.bounds(place).is_some();
+            let column = tree::column_name(block.query, place.0, place.1);
+            columns.extend(column.filter(|column| !is_known && !columns.contains(column)));
+        }
+        Step::Below
+    });
+    let columns = match &columns[..] {
+        [] => String::new(),
+        [column] => format!(": column {column} has none"),
+        _ => format!(": columns {} have none", columns.join(", ")),
+    };
     Reason::with_hint(
-        format!("no public bounds are declared for the argument of {name}"),
+        format!("no public bounds are declared for the argument of {name}{columns}"),
         "The owner of the table declares bounds by dp_declare(table, column, lo, hi); or give some, as in \
          dp_mean(x, 0, 100, 0.1).",
     )

@@ -314,7 +314,7 @@ fn elements<'t>(array: Ref<'t, Node>, name: &str) -> Checked<Vec<Ref<'t, Node>>>
 fn not_constant(name: &str, role: Role) -> Reason {
     Reason::with_hint(
         format!("argument \"{}\" of {name} is not a constant", role.name()),
-        "Write a number, or give a parameter without plan_cache_mode = force_generic_plan.",
+        "Write a number, or give a parameter.",
     )
 }
 
