@@ -11,6 +11,7 @@ use pgrx::pg_sys::{self, ArrayExpr, Node, NodeTag, Oid, Query, SubLinkType};
 use crate::gate::defence::Defence;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::size;
+use crate::pg::constant;
 use crate::pg::planning;
 use crate::pg::procedure;
 use crate::pg::stack;
@@ -126,9 +127,9 @@ impl<'t> Checker<'t> {
                 // SAFETY: it fills in a field of a node that lives.
                 unsafe { pg_sys::set_sa_opfuncid(array.pointer()) };
                 check_collation(array.inputcollid(), array.args())?;
-                let Judgement::Total = judge(array.opfuncid(), array.args()) else {
-                    return Err(not_total(array.opfuncid()));
-                };
+                if !matches!(judge(array.opfuncid(), array.args()), Judgement::Total) {
+                    return of_each_element(array);
+                }
             }
             // A total comparison.
             NodeTag::T_MinMaxExpr => {
@@ -521,6 +522,54 @@ pub fn is_total_cast(function: Oid) -> bool {
             && [pg_sys::FLOAT8OID, pg_sys::NUMERICOID].contains(&result)
             && pg_sys::get_func_leakproof(function)
     }
+}
+
+/// The most elements of an array with which an operator is called for each.
+const MOST_ELEMENTS: usize = 100;
+
+/// `x LIKE ANY (ARRAY[...])` and its like as `x LIKE ... OR x LIKE ...`: an operator that is not total is called by one
+/// that is, for each element.
+fn of_each_element<'t>(array: Ref<'t, pg_sys::ScalarArrayOpExpr>) -> Checked<Ref<'t, Node>> {
+    let refused = || not_total(array.opfuncid());
+    let [value, list] = array.args().nodes()[..] else {
+        return Err(refused());
+    };
+    let each = list.cast::<pg_sys::Const>().and_then(constant::each);
+    let each = each.filter(|each| each.len() <= MOST_ELEMENTS);
+    let each = each.ok_or_else(refused)?.into_iter().map(|element| {
+        let arguments = tree::list_of([value.copy(), element]);
+        match judge(array.opfuncid(), arguments) {
+            Judgement::Total => Ok(tree::call(
+                array.memory(),
+                array.opfuncid(),
+                pg_sys::BOOLOID,
+                array.inputcollid(),
+                arguments,
+            )),
+            Judgement::Partial => variant(
+                array.opfuncid(),
+                arguments,
+                pg_sys::BOOLOID,
+                Oid::INVALID,
+                array.inputcollid(),
+            ),
+            Judgement::Refused(why) => Err(Reason::new(why)),
+        }
+    });
+    let each = each.collect::<Checked<Vec<_>>>()?;
+    if each.is_empty() {
+        return Ok(tree::boolean(array.memory(), Some(!array.useOr())));
+    }
+    let how = match array.useOr() {
+        true => pg_sys::BoolExprType::OR_EXPR,
+        false => pg_sys::BoolExprType::AND_EXPR,
+    };
+    // SAFETY: it makes a node of a list of conditions.
+    let all = unsafe {
+        let each = tree::list_of(each).pointer();
+        Ref::of(pg_sys::makeBoolExpr(how, each, -1).cast::<Node>())
+    };
+    all.ok_or_else(refused)
 }
 
 /// Whether an operator compares two values, and answers always: it is strict, and leakproof as those of PostgreSQL are

@@ -58,6 +58,10 @@ fn groups_are_those_that_there_can_be() {
         // What raises an error of a value between the ends is computed of none.
         "SELECT CASE WHEN 100 / (id - 5) > 20 THEN 'a' ELSE 'b' END AS k, count(*) FROM person \
          WHERE id BETWEEN 1 AND 200 AND id <> 5 GROUP BY 1 ORDER BY 1",
+        "SELECT count(*) FROM person WHERE id::text LIKE ANY (ARRAY['1%', '%7'])",
+        "SELECT count(*) FROM person WHERE id::text NOT LIKE ALL (ARRAY['1%', '%7', '_'])",
+        "SELECT count(*) FILTER (WHERE id::text ~ ANY (ARRAY['^2', '9$'])) FROM person",
+        "SELECT count(*) FROM person WHERE NOT (id::text LIKE ANY ('{}'))",
         // What is never NULL has no group for it.
         "SELECT id % 2 = 0 AS even, count(*) FROM person GROUP BY 1 ORDER BY 1",
         "SELECT EXISTS (SELECT FROM visit v WHERE v.person = p.id) AS came, count(*) FROM person p GROUP BY 1 ORDER BY 1",
