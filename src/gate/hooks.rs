@@ -116,8 +116,7 @@ impl Passed {
 }
 
 /// Said of a refusal where parameters have no values.
-const WITHOUT_VALUES: &str =
-    "Its parameters have no values yet: with SET plan_cache_mode = auto they would.";
+const WITHOUT_VALUES: &str = "With plan_cache_mode = force_generic_plan parameters have no values here: SET plan_cache_mode = auto.";
 
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamListInfo) -> Passed {
