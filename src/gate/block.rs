@@ -357,9 +357,8 @@ impl<'t> Block<'t> {
         )
     }
 
-    /// The values of a key that WHERE lists, that are between constant ends of its column, or
-    /// that its foreign key may have.
-    /// Groups of one person each are none to be shown.
+    /// The values of a key that WHERE lists, that its foreign key may have, or that are between constant ends of its
+    /// column. Groups of one person each are none to be shown.
     fn by_conditions(&self, key: Forms<'t>) -> Option<Public<'t>> {
         let Forms {
             written, computed, ..

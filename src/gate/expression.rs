@@ -265,19 +265,9 @@ impl<'t> Checker<'t> {
     pub fn cast(&self, value: Ref<'t, Node>, wanted: Oid) -> Checked<Ref<'t, Node>> {
         let cast =
             tree::cast(value, wanted).ok_or("a value has no cast to the type of the answer")?;
-        let Some(call) = cast.cast::<pg_sys::FuncExpr>() else {
-            return Ok(cast);
-        };
-        match judge(call.funcid(), call.args()) {
-            Judgement::Partial if Defence::Total.stands() => variant(
-                call.funcid(),
-                call.args(),
-                call.funcresulttype(),
-                call.funccollid(),
-                call.inputcollid(),
-            ),
-            Judgement::Total | Judgement::Partial => Ok(cast),
-            Judgement::Refused(why) => Err(Reason::new(why)),
+        match cast.cast::<pg_sys::FuncExpr>() {
+            Some(call) => judged_call(call),
+            None => Ok(cast),
         }
     }
 
@@ -288,17 +278,7 @@ impl<'t> Checker<'t> {
         }
         expr.set_args(self.check_list(expr.args())?);
         check_collation(expr.inputcollid(), expr.args())?;
-        match judge(expr.funcid(), expr.args()) {
-            Judgement::Total => Ok(node),
-            Judgement::Partial => variant(
-                expr.funcid(),
-                expr.args(),
-                expr.funcresulttype(),
-                expr.funccollid(),
-                expr.inputcollid(),
-            ),
-            Judgement::Refused(why) => Err(Reason::new(why)),
-        }
+        judged_call(expr)
     }
 
     /// A sub-select without FROM is the expression itself.
@@ -371,6 +351,21 @@ impl<'t> Checker<'t> {
                  type that you need.",
             )),
         }
+    }
+}
+
+/// A call whose arguments are in their safe form, or what is in for it.
+fn judged_call(call: Ref<pg_sys::FuncExpr>) -> Checked<Ref<Node>> {
+    match judge(call.funcid(), call.args()) {
+        Judgement::Total => Ok(call.node()),
+        Judgement::Partial => variant(
+            call.funcid(),
+            call.args(),
+            call.funcresulttype(),
+            call.funccollid(),
+            call.inputcollid(),
+        ),
+        Judgement::Refused(why) => Err(Reason::new(why)),
     }
 }
 
@@ -524,8 +519,9 @@ pub fn is_total_cast(function: Oid) -> bool {
     }
 }
 
-/// The most elements of an array with which an operator is called for each.
-const MOST_ELEMENTS: usize = 100;
+/// The most nodes that calling an operator for each element of an array makes: the value is there once for each, and
+/// what has such a list within it would be copied with it.
+const MOST_OF_ELEMENTS: usize = 5000;
 
 /// `x LIKE ANY (ARRAY[...])` and its like as `x LIKE ... OR x LIKE ...`: an operator that is not total is called by one
 /// that is, for each element.
@@ -535,7 +531,8 @@ fn of_each_element<'t>(array: Ref<'t, pg_sys::ScalarArrayOpExpr>) -> Checked<Ref
         return Err(refused());
     };
     let each = list.cast::<pg_sys::Const>().and_then(constant::each);
-    let each = each.filter(|each| each.len() <= MOST_ELEMENTS);
+    let size = tree::size(value);
+    let each = each.filter(|each| each.len().saturating_mul(size) <= MOST_OF_ELEMENTS);
     let each = each.ok_or_else(refused)?.into_iter().map(|element| {
         let arguments = tree::list_of([value.copy(), element]);
         match judge(array.opfuncid(), arguments) {

@@ -498,18 +498,6 @@ pub fn is_unique(relation: Oid, column: i16) -> bool {
     unique_since(&table, column).is_some()
 }
 
-/// A column of a table that no two of its rows have the same value of, and that is NULL in none.
-pub fn key_of(relation: Oid) -> Option<i16> {
-    // SAFETY: a table that the query has locked; it is closed where this ends.
-    let table = unsafe { PgRelation::open(relation) };
-    let columns = table.tuple_desc();
-    let mut columns = columns.iter();
-    let key = columns.find(|column| {
-        !column.attisdropped && column.attnotnull && unique_since(&table, column.attnum).is_some()
-    });
-    key.map(|column| column.attnum)
-}
-
 /// Whether each row of a table has a place of its own there.
 pub fn has_places(relation: Oid) -> bool {
     // SAFETY: a table that the query has locked; it is closed where this ends.

@@ -220,3 +220,26 @@ fn no_code_of_others_reads_joined_values() {
     assert_eq!(end.error.expect("refused").0, "42501");
     assert!(end.heard.is_empty(), "{:?}", end.heard);
 }
+
+/// A list of patterns is looked through one by one; lists within lists would be copied without end.
+#[test]
+fn lists_of_patterns_within_each_other_end() {
+    let mut stage = Stage::new();
+    let list = (0..70)
+        .map(|i| format!("'{i}%'"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let within = |value: &str| format!("({value} LIKE ANY (ARRAY[{list}]))::text");
+    let once = within("dept");
+    let end = stage.assert_tells_nothing(
+        "",
+        &format!("SELECT count(*) FROM people WHERE {once} = 'true'"),
+    );
+    assert_eq!(end.error, None);
+    let often = (0..6).fold(once, |value, _| within(&value));
+    let end = stage.assert_tells_nothing(
+        "",
+        &format!("SELECT count(*) FROM people WHERE {often} = 'true'"),
+    );
+    assert_eq!(end.error.expect("refused").0, "42501");
+}

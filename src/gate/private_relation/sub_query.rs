@@ -275,13 +275,7 @@ fn distinct_order<'t>(query: Ref<'t, Query>) -> Checked<Vec<Ref<'t, SortGroupCla
     let mut clauses = query.sortClause().nodes();
     // PostgreSQL sorts by the expressions of ON first.
     for clause in query.distinctClause() {
-        let number = clause.tleSortGroupRef();
-        if !clauses
-            .iter()
-            .any(|known| known.tleSortGroupRef() == number)
-        {
-            clauses.push(clause);
-        }
+        windows::add(&mut clauses, clause);
     }
     windows::in_order_with_numbers(query, clauses)
 }

@@ -279,46 +279,33 @@ fn window_of<'t>(
     windows.find(|window| window.winref() == call.winref())
 }
 
-/// Values that no two rows of FROM have all of: of each table a key, or the place of its row.
+/// What no two rows of FROM have all of: the place of the row in each table. A key is none: the snapshot may be older
+/// than its index, and of a joined table an analyst may see to that.
 fn told_apart_by<'t>(query: Ref<'t, Query>, from: &From<'t>) -> Checked<Vec<Ref<'t, Node>>> {
     let refused = || {
         Reason::with_hint(
             "two windows of a sub-query number rows in different orders, and rows may be alike",
-            "Use one order for both, as by a WINDOW clause; or number the rows of a table in one sub-query, and with the \
-             other window in a sub-query around it.",
+            "Use one order for both, as by a WINDOW clause; or number the rows in one sub-query, and with the other window \
+             in a sub-query around it.",
         )
     };
+    if from.has_public {
+        return Err(refused());
+    }
     let mut found = Vec::new();
     for (index, source) in &from.sources {
-        let relation = match &source.rows {
-            Rows::Table(policy) => policy.relation,
-            // The person is among the columns of each window.
-            Rows::Query(_) if source.one_row.stands() => continue,
-            Rows::Query(_) => return Err(refused()),
-        };
-        // A snapshot may be older than an index, but no two rows are in one place.
-        let value = match policy::has_places(relation) {
-            true => {
+        match &source.rows {
+            Rows::Table(policy) if policy::has_places(policy.relation) => {
                 let place = pg_sys::SelfItemPointerAttributeNumber as i16;
                 let (kind, none) = (pg_sys::TIDOID, Oid::INVALID);
-                Some(tree::var(query.memory(), *index, place, kind, -1, none))
+                found.push(tree::var(query.memory(), *index, place, kind, -1, none));
             }
-            false => {
-                let key = policy::key_of(relation);
-                key.and_then(|key| tree::column(query, *index, key))
-            }
-        };
-        found.push(value.ok_or_else(refused)?);
+            // The person is among the columns of each window.
+            Rows::Query(_) if source.one_row.stands() => {}
+            _ => return Err(refused()),
+        }
     }
-    for index in &from.inputs {
-        let key = policy::key_of(tree::entry(query, *index).relid());
-        let value = key.and_then(|key| tree::column(query, *index, key));
-        found.push(value.ok_or_else(refused)?);
-    }
-    match from.answers.is_empty() {
-        true => Ok(found),
-        false => Err(refused()),
-    }
+    Ok(found)
 }
 
 /// Whether a function needs rows in an order of their own; one whose frame ends among rows that are alike is refused.
@@ -354,20 +341,12 @@ pub fn in_order<'t>(
     query: Ref<'t, Query>,
     mut clauses: Vec<Ref<'t, SortGroupClause>>,
 ) -> Checked<Vec<Ref<'t, SortGroupClause>>> {
-    let known = |clauses: &[Ref<'t, SortGroupClause>], clause: Ref<SortGroupClause>| {
-        let number = clause.tleSortGroupRef();
-        clauses
-            .iter()
-            .any(|known| known.tleSortGroupRef() == number)
-    };
     if !query.groupClause().is_empty() || query.hasAggs() {
         // A row is a group, and no two have the same keys.
         for key in query.groupClause() {
             let target = tree::sort_group_target(key, query.targetList());
             let clause = tree::sort_by(target, query.targetList()).ok_or_else(unsortable)?;
-            if !known(&clauses, clause) {
-                clauses.push(clause);
-            }
+            add(&mut clauses, clause);
         }
         return Ok(clauses);
     }
@@ -400,9 +379,7 @@ pub fn in_order<'t>(
             None => add_hidden(query, own.node()),
         };
         let clause = tree::sort_by(target, query.targetList()).ok_or_else(unsortable)?;
-        if !known(&clauses, clause) {
-            clauses.push(clause);
-        }
+        add(&mut clauses, clause);
     }
     calls::check_clauses(clauses.iter().copied())?;
     Ok(clauses)
@@ -423,10 +400,8 @@ pub fn in_order_with_numbers<'t>(
         let mut targets = query.targetList().into_iter();
         let target = targets.find(is_within).ok_or_else(unsortable)?;
         let clause = tree::sort_by(target, query.targetList()).ok_or_else(unsortable)?;
-        let number = clause.tleSortGroupRef();
-        let mut known = clauses.iter();
-        if Defence::Ties.stands() && !known.any(|known| known.tleSortGroupRef() == number) {
-            clauses.push(clause);
+        if Defence::Ties.stands() {
+            add(&mut clauses, clause);
         }
     }
     calls::check_clauses(clauses.iter().copied())?;
@@ -445,14 +420,21 @@ pub fn order_of_limit<'t>(query: Ref<'t, Query>) -> Checked<Vec<Ref<'t, SortGrou
             continue;
         }
         let clause = tree::sort_by(target, query.targetList()).ok_or_else(unsortable)?;
-        let number = clause.tleSortGroupRef();
-        let mut known = clauses.iter();
-        if !known.any(|known| known.tleSortGroupRef() == number) {
-            clauses.push(clause);
-        }
+        add(&mut clauses, clause);
     }
     calls::check_clauses(clauses.iter().copied())?;
     Ok(clauses)
+}
+
+/// Adds a clause to sort by, unless its expression is sorted by already.
+pub fn add<'t>(clauses: &mut Vec<Ref<'t, SortGroupClause>>, clause: Ref<'t, SortGroupClause>) {
+    let number = clause.tleSortGroupRef();
+    if !clauses
+        .iter()
+        .any(|known| known.tleSortGroupRef() == number)
+    {
+        clauses.push(clause);
+    }
 }
 
 fn is_same(one: Ref<Var>, other: Ref<Var>) -> bool {
