@@ -3,11 +3,10 @@
 
 use std::rc::Rc;
 
-use pgrx::pg_sys::{
-    self, FromExpr, JoinExpr, JoinType, Node, NodeTag, Oid, Query, SortGroupClause,
-};
+use pgrx::pg_sys::{self, Node, NodeTag, Oid, Query, SortGroupClause};
 
 use crate::gate::canonical_keys;
+use crate::gate::conditions::{self, Bounded};
 use crate::gate::defence::Defence;
 use crate::gate::expression::{self, Checker};
 use crate::gate::kept_side::{self, Matched};
@@ -26,6 +25,7 @@ use crate::pg::procedure;
 use crate::pg::settings;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Parameters, Ref};
+use crate::safe_functions::range;
 
 /// The most keys of a block: together they fit into a row.
 const MOST_KEYS: usize = 64;
@@ -96,32 +96,6 @@ pub struct GroupKey<'t> {
     pub public: Option<Public<'t>>,
 }
 
-/// The conditions that all rows meet which come of a part of FROM.
-pub fn conditions_of(node: Ref<Node>) -> Vec<Ref<Node>> {
-    stack::check();
-    let (own, below) = if let Some(join) = node.cast::<JoinExpr>() {
-        match join.jointype() {
-            JoinType::JOIN_INNER => (join.quals(), vec![join.larg(), join.rarg()]),
-            JoinType::JOIN_LEFT => (None, vec![join.larg()]),
-            JoinType::JOIN_RIGHT => (None, vec![join.rarg()]),
-            _ => (None, Vec::new()),
-        }
-    } else if let Some(from) = node.cast::<FromExpr>() {
-        let parts = from.fromlist().into_iter().map(Some);
-        (from.quals(), parts.collect())
-    } else {
-        return Vec::new();
-    };
-    let below = below.into_iter().flatten().flat_map(conditions_of);
-    tree::conjuncts(own).into_iter().chain(below).collect()
-}
-
-/// The conditions that all rows of a query meet.
-fn conditions_of_query<'t>(query: Ref<'t, Query>) -> Vec<Ref<'t, Node>> {
-    let from = query.jointree().expect("a query has FROM");
-    conditions_of(from.node())
-}
-
 /// Leaves out keys that are there already, as of `SELECT a AS x, a AS y ... GROUP BY x, y`.
 fn name_keys_once(query: Ref<Query>) -> Checked<()> {
     let mut kept: Vec<(Ref<SortGroupClause>, Ref<Node>)> = Vec::new();
@@ -188,7 +162,7 @@ impl<'t> Block<'t> {
         if let Some((policy, _)) = &origins {
             periods::check_plain(query, policy)?;
         }
-        let matched = kept_side::turn(query, &conditions_of_query(query));
+        let matched = kept_side::turn(query, &conditions::of_query(query));
         let from = Rc::new(From::of(
             query,
             &Shared::of_block(parameters, check_sub_query),
@@ -212,7 +186,7 @@ impl<'t> Block<'t> {
 
     /// The conditions that all rows meet: those of WHERE and of inner joins.
     pub fn conditions(&self) -> Vec<Ref<'t, Node>> {
-        conditions_of_query(self.query)
+        conditions::of_query(self.query)
     }
 
     /// The keys of GROUP BY.
@@ -486,10 +460,13 @@ impl<'t> Block<'t> {
         first.is_some_and(|first| self.from.is_not_null(*first))
     }
 
-    /// The public range of an expression.
-    pub fn range(&self, node: Ref<'t, Node>) -> Option<(f64, f64)> {
-        let bounds = |entry: i32, column: i16| self.from.bounds((entry, column));
-        expression::range(node, &bounds, &|node| self.from.declared_bounds(node))
+    /// The public range of an expression, in the rows that an aggregate's FILTER takes.
+    pub fn range(&self, node: Ref<'t, Node>, filter: Option<Ref<'t, Node>>) -> Option<(f64, f64)> {
+        let columns = |entry: i32, column: i16| self.from.bounds((entry, column));
+        let filter = filter.map(|filter| tree::flatten_joins(self.query, filter));
+        let filter = Bounded::by(tree::conjuncts(filter), |one| self.checker.folded(one));
+        let own = |node| range::both(self.from.bounds_of(node), filter.find(node));
+        expression::range(node, &columns, &own)
     }
 
     /// The first and the last day or time of a column, where they are public.

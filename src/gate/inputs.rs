@@ -177,7 +177,7 @@ pub fn read_first<'t>(
     source: Ref<'t, Query>,
     innermost: &[(Ref<'t, Query>, u32)],
     lists: &[RowsOfTable<'t>],
-    conditions: Conditions<'t>,
+    mut conditions: Conditions<'t>,
     answers: &[i32],
     lifted: &[Ref<'t, CommonTableExpr>],
 ) {
@@ -190,15 +190,29 @@ pub fn read_first<'t>(
         deepen(*query, *depth);
     }
     let mut withs = tree::list_of(lifted.iter().copied());
-    for index in answers.iter().filter(|_| !innermost.is_empty()) {
-        let below = tree::entry(*first, *index).subquery();
-        let below = below.expect("a joined answer");
+    for index in answers {
+        let own = Vec::from_iter(lists.iter().filter(|(_, _, list)| list == index));
+        let readers = innermost.len() + own.len();
+        if readers == 0 {
+            continue;
+        }
+        let entry = tree::entry(*first, *index);
+        let below = entry.subquery().expect("a joined answer");
         let columns = shown(below);
         let name = name(*index, Oid::INVALID);
         let with = make_with(query.memory(), &name, &columns);
-        with.set_cterefcount(i32::try_from(innermost.len()).expect("few sets"));
-        with.set_ctequery(Some(below.node()));
+        with.set_cterefcount(i32::try_from(readers).expect("few sets"));
+        let body = match conditions.remove(index) {
+            Some(conditions) if !conditions.is_empty() => {
+                filtered(entry, below, *index, &columns, conditions)
+            }
+            _ => below,
+        };
+        with.set_ctequery(Some(body.node()));
         withs = withs.append(with);
+        for (list, depth, _) in own {
+            list.set_rtable(tree::list_of([scan_of(&name, *depth, with, &columns)]));
+        }
         for (query, depth) in innermost {
             // The sub-query stays: if it is a view, rights on it are asked of its entry.
             let all = all_of_with(&name, depth + 1, with, &columns);
@@ -232,6 +246,24 @@ pub fn read_first<'t>(
         }
     }
     query.set_cteList(withs.concat(query.cteList()));
+}
+
+/// `SELECT` of a sub-query's columns under conditions on them.
+fn filtered<'t>(
+    entry: Ref<'t, RangeTblEntry>,
+    below: Ref<'t, Query>,
+    index: i32,
+    columns: &[Column],
+    conditions: Vec<Ref<'t, Node>>,
+) -> Ref<'t, Query> {
+    let memory = below.memory();
+    let own = memory.make::<RangeTblEntry>();
+    own.set_rtekind(RTEKind::RTE_SUBQUERY);
+    own.set_subquery(Some(below));
+    own.set_security_barrier(entry.security_barrier());
+    own.set_eref(entry.eref());
+    own.set_inFromCl(true);
+    select(memory, own, index, columns, conditions)
 }
 
 /// Puts WITHs in the place of what is public in FROM of a query below the block, that many queries below it.
@@ -565,12 +597,24 @@ pub fn make_query<'t>(
     columns: &[Column],
     conditions: Vec<Ref<'t, Node>>,
 ) -> Ref<'t, Query> {
-    let memory = from.memory();
+    let query = select(from.memory(), entry, index, columns, conditions);
+    query.set_hasRowSecurity(from.hasRowSecurity());
+    access::copy_table(from, entry, query);
+    query
+}
+
+/// `SELECT` of columns from an entry, which had that number, under conditions.
+fn select<'t>(
+    memory: Memory<'t>,
+    entry: Ref<'t, RangeTblEntry>,
+    index: i32,
+    columns: &[Column],
+    conditions: Vec<Ref<'t, Node>>,
+) -> Ref<'t, Query> {
     let query = memory.make::<Query>();
     query.set_commandType(pg_sys::CmdType::CMD_SELECT);
     query.set_canSetTag(true);
-    query.set_hasRowSecurity(from.hasRowSecurity());
-    access::copy_table(from, entry, query);
+    query.set_rtable(tree::list_of([entry]));
     let targets = columns.iter().zip(1..);
     let targets = targets.map(|(column, number)| column.target(memory, number));
     query.set_targetList(tree::list_of(targets));

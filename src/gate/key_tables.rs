@@ -1,6 +1,7 @@
-//! Keys whose values a joined public table has: those that are made of its columns alone, and columns that the join says
-//! are equal to one. A row that is joined has the key of a row of that table, so these are the groups, with rows or
-//! without. The table is read whole before the first private row, and the list is made of what was read.
+//! Keys whose values a joined public table has, or a list that the query makes: those that are made of its columns
+//! alone, and columns that the join says are equal to one. A row that is joined has the key of a row of that table, so
+//! these are the groups, with rows or without. The table is read whole before the first private row, and the list is
+//! made of what was read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +11,7 @@ use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
 use crate::gate::inputs;
 use crate::gate::private_relation::from::From;
+use crate::pg::execution;
 use crate::pg::relation;
 use crate::pg::tree::{self, Ref, Step};
 
@@ -51,7 +53,7 @@ pub fn of<'t>(
             .iter()
             .find_map(|condition| equal_to(from, written, *condition))?,
     };
-    let rows = relation::estimated_rows(tree::entry(from.query, table).relid());
+    let rows = estimated_rows(tree::entry(from.query, table));
     if rows > MOST_ROWS {
         return None;
     }
@@ -78,6 +80,15 @@ pub fn of<'t>(
         count: rows as usize,
         any,
     })
+}
+
+/// How many rows PostgreSQL takes a table to have, or a sub-query.
+fn estimated_rows(entry: Ref<pg_sys::RangeTblEntry>) -> f64 {
+    let Some(below) = entry.subquery() else {
+        return relation::estimated_rows(entry.relid());
+    };
+    let plan = execution::plan(below.copy()).planTree();
+    plan.map_or(f64::INFINITY, |plan| plan.plan_rows())
 }
 
 /// The combinations of values of several keys of one table, each with its number, as columns `k{i}`; `parameter` is the
@@ -126,7 +137,7 @@ pub fn may_all_meet<'t>(from: &From<'t>, of: &[&Rows<'t>], conditions: &[Ref<'t,
         });
         let (inputs, others): (BTreeSet<_>, BTreeSet<_>) = columns
             .into_iter()
-            .partition(|(table, _)| from.inputs.contains(table));
+            .partition(|(table, _)| from.is_public(*table));
         let inputs: BTreeSet<i32> = inputs.into_iter().map(|(table, _)| table).collect();
         if inputs.len() > 1 {
             return false;
@@ -153,7 +164,7 @@ fn table_of<'t>(from: &From<'t>, node: Ref<'t, Node>) -> Option<i32> {
         let is_own = level == 0 && column.varlevelsup() == 0 && column.varattno() > 0;
         let is_it = is_own && found.is_none_or(|known| known == table);
         found = Some(table);
-        match is_it && from.inputs.contains(&table) {
+        match is_it && from.is_public(table) {
             true => Step::Below,
             false => Step::Stop,
         }

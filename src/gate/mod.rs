@@ -13,6 +13,7 @@ mod bill;
 mod block;
 mod canonical_keys;
 mod computed;
+mod conditions;
 mod cost;
 mod defence;
 mod dependent_columns;

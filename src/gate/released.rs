@@ -19,13 +19,18 @@ pub fn check<'t>(query: Ref<'t, Query>, checker: &Checker<'t>) -> Checked<()> {
             "Ask the owner of that table to allow you to ask about it, by dp_allow(table, role).",
         ));
     }
-    match tree::any(query.node(), is_call) {
+    match names_answer(query) {
         true => check_released(query, checker),
         false => check_public(query),
     }
 }
 
-/// Whether a query names an answer.
+/// Whether a query names an answer, or one below it does.
+pub fn names_answer(query: Ref<Query>) -> bool {
+    tree::any(query.node(), is_call)
+}
+
+/// Whether a query itself does.
 fn is_call(node: Ref<Node>) -> bool {
     let entries = node.cast::<Query>().map(|query| query.rtable().nodes());
     entries.unwrap_or_default().into_iter().any(call::is_answer)

@@ -50,10 +50,17 @@ impl Interval {
         (self.lo, self.hi)
     }
 
-    /// What lies in both; the other one, where they have no more than an end in common.
+    /// What lies in both. Where they have no more than an end in common, the other one; or this one, if the other has
+    /// no two ends.
     pub fn and(self, other: Self) -> Self {
         let (lo, hi) = (self.lo.max(other.lo), self.hi.min(other.hi));
-        if lo < hi { Self { lo, hi } } else { other }
+        if lo < hi {
+            Self { lo, hi }
+        } else if other.ends().is_some() {
+            other
+        } else {
+            self
+        }
     }
 
     fn is_nowhere(self) -> bool {

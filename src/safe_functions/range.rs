@@ -25,7 +25,7 @@ type Column<'a> = &'a dyn Fn(i32, i16) -> Option<(f64, f64)>;
 type Call<'a> = &'a dyn Fn(*mut Node) -> Option<(f64, f64)>;
 
 /// The least and the greatest value of an expression; infinite, where nothing bounds it. `declared` are the bounds that
-/// an expression itself has.
+/// an expression itself has, as they are declared or as conditions say.
 ///
 /// # Safety
 /// An expression of a tree that lives, with constants folded. The caller is below a guard.
@@ -39,8 +39,17 @@ pub unsafe fn range(
     unsafe { of(expression, (column, call, declared)) }.limits()
 }
 
-/// What is declared of an expression and what follows from its parts hold both. Where they contradict each other, what is
-/// declared was said of the expression itself.
+/// What two sources say of one number hold both. Where they contradict each other, the second does if it has two ends.
+pub fn both(one: Option<(f64, f64)>, other: Option<(f64, f64)>) -> Option<(f64, f64)> {
+    let interval = |(lo, hi): (f64, f64)| Interval::new(lo, hi);
+    match (one, other) {
+        (Some(one), Some(other)) => Some(interval(one).and(interval(other)).limits()),
+        _ => one.or(other),
+    }
+}
+
+/// What is declared of an expression and what follows from its parts hold both. Where they contradict each other, what
+/// is declared was said of the expression itself, if it has two ends.
 ///
 /// # Safety
 /// As [`range`].

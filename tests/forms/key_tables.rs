@@ -69,8 +69,13 @@ const JOINED: [(&str, &str); 11] = [
 fn rows_of_a_joined_table_are_groups() {
     let mut world = World::new();
     world.own(PLACES);
-    for (sql, keys) in JOINED {
-        let sql = sql.replace("{joined}", "visits v JOIN places p ON p.region = v.region");
+    let of_both = |(sql, keys): (&'static str, &'static str)| {
+        ["places", "(SELECT * FROM places)"].map(|places| {
+            let joined = format!("visits v JOIN {places} p ON p.region = v.region");
+            (sql.replace("{joined}", &joined), keys)
+        })
+    };
+    for (sql, keys) in JOINED.into_iter().flat_map(of_both) {
         let mut expected = table(&mut world.owner, keys);
         let answer = table(&mut world.analyst, &sql);
         let mut found: Vec<_> = answer
@@ -89,6 +94,46 @@ fn rows_of_a_joined_table_are_groups() {
         }
         let mechanisms = mechanisms(&mut world, &sql);
         assert!(!mechanisms.contains("dp_keep"), "{mechanisms}: {sql}");
+    }
+}
+
+/// So are those of a list that the query makes itself, as reports have one of all days.
+#[test]
+fn rows_of_a_list_in_from_are_groups() {
+    let mut world = World::new();
+    world.own(PLACES);
+    for sql in [
+        "SELECT d, count(v.id) FROM generate_series(date '2025-01-01', '2025-01-10', '1 day') d LEFT JOIN visits v ON v.day = d \
+         GROUP BY d ORDER BY d",
+        "WITH days AS (SELECT generate_series(date '2025-12-20', '2025-12-31', '1 day')::date AS day) \
+         SELECT days.day, count(v.id) FROM days LEFT JOIN visits v USING (day) GROUP BY 1 ORDER BY 1",
+        "SELECT to_char(m, 'YYYY-MM'), count(v.id), coalesce(sum(v.cost), 0) FROM generate_series(timestamptz '2025-01-01', \
+         '2025-12-01', '1 month') m LEFT JOIN visits v ON date_trunc('month', v.at) = m GROUP BY 1 ORDER BY 1",
+        "SELECT b.lo, count(v.id) FROM (SELECT lo, lo + 20 AS hi FROM generate_series(0, 100, 20) lo) b \
+         LEFT JOIN visits v ON v.cost >= b.lo AND v.cost < b.hi GROUP BY b.lo ORDER BY 1",
+        "SELECT n.name, count(v.id) FROM (VALUES ('r0', 'north'), ('r1', 'south'), ('r9', 'none')) n(region, name) \
+         LEFT JOIN visits v USING (region) GROUP BY n.name ORDER BY 1",
+        "SELECT r, count(DISTINCT v.patient) FROM visits v RIGHT JOIN unnest(ARRAY['r0', 'r1', 'r9']) r ON r = v.region \
+         GROUP BY r ORDER BY 1",
+        "SELECT p.name, g, count(v.id) FROM places p CROSS JOIN generate_series(20, 22) g LEFT JOIN visits v \
+         ON v.region = p.region AND v.age = g GROUP BY 1, 2 ORDER BY 1, 2",
+        // Conditions leave out groups: on the key, and on what is beside it.
+        "SELECT g, count(v.id) FROM generate_series(18, 25) g LEFT JOIN visits v ON v.age = g WHERE g > 20 GROUP BY g ORDER BY g",
+        "SELECT n.name, avg(v.cost) FROM visits v JOIN (VALUES ('r0', 'a', 1), ('r1', 'b', 2), ('r2', 'c', 3)) n(region, name, i) \
+         USING (region) WHERE n.i < 3 GROUP BY 1 ORDER BY 1",
+        // Rows of visits without one are a group, too.
+        "SELECT n.name, count(*) FROM visits v LEFT JOIN (VALUES ('r0', 'a'), ('r1', 'b')) n(region, name) USING (region) \
+         GROUP BY 1 ORDER BY 1",
+    ] {
+        let (answer, truth) = (table(&mut world.analyst, sql), table(&mut world.owner, sql));
+        super::assert_alike(&answer, &truth, sql);
+        let mechanisms = mechanisms(&mut world, sql);
+        assert!(!mechanisms.contains("dp_keep"), "{mechanisms}: {sql}");
+    }
+    world.ask("PREPARE ages(int, int) AS SELECT g, count(v.id) FROM generate_series($1, $2) g LEFT JOIN visits v ON v.age = g GROUP BY g");
+    for _ in 0..7 {
+        let answer = table(&mut world.analyst, "EXECUTE ages(18, 21)");
+        assert_eq!(answer.len(), 4);
     }
 }
 
@@ -129,8 +174,9 @@ fn other_keys_of_joined_tables_are_chosen() {
     for sql in [
         // Made of both.
         format!("SELECT p.size + v.age, count(*) FROM {joined} GROUP BY 1"),
-        // Of a table with too many rows.
+        // Of a table with too many rows, and of such a list.
         "SELECT m.number, count(*) FROM visits v JOIN many m USING (region) GROUP BY 1".to_owned(),
+        "SELECT g, count(*) FROM visits v JOIN generate_series(1, 2000) g ON v.age = g GROUP BY 1".to_owned(),
         // Not equal in all rows.
         "SELECT v.note, count(*) FROM visits v JOIN places p ON v.note = p.name OR v.age = p.size GROUP BY 1"
             .to_owned(),

@@ -6,6 +6,7 @@ mod asking;
 mod beyond;
 mod bounding;
 mod by_name;
+mod conditions;
 mod full_joins;
 mod gaussian;
 mod groups;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use dp_core::privacy::periods::text_of;
 use pgrx::pg_sys::{self, Query, RTEKind, RangeTblEntry};
 
-use crate::gate::block::conditions_of;
+use crate::gate::conditions;
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
 use crate::gate::period_ends::{self, DAY};
@@ -52,7 +52,7 @@ fn numbers_of(query: Ref<Query>, index: i32, period: &Period) -> Range<i64> {
         let place = (column.varno(), column.varattno(), column.varlevelsup());
         place == (index, period.column, 0)
     };
-    let ends = period_ends::of(&conditions_of(from.node()), period, &is_column);
+    let ends = period_ends::of(&conditions::of_part(from.node()), period, &is_column);
     let day = |time: i128| i64::try_from(time.div_euclid(DAY)).unwrap_or(0);
     let periods = &period.periods;
     // SAFETY: it reads when the transaction began, as now() does.

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use pgrx::pg_sys::{self, FromExpr, JoinExpr, JoinType, Node, Oid, Query, RTEKind, RangeTblRef};
 
+use crate::gate::conditions::{self, Bounded};
 use crate::gate::defence::Defence;
 use crate::gate::expression::{Checker, Surroundings};
 use crate::gate::label::{self, ColumnLabel};
@@ -20,6 +21,7 @@ use crate::ledger::session;
 use crate::pg::planning;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
+use crate::safe_functions::range;
 
 /// The rows of FROM.
 pub struct From<'t> {
@@ -34,10 +36,14 @@ pub struct From<'t> {
     missing: Vec<i32>,
     /// The numbers of public sub-queries and answers that are.
     pub answers: Vec<i32>,
+    /// Those of them that are no answers, but rows that anybody may know.
+    pub lists: Vec<i32>,
     /// Whether anything public is joined, so that a row may be there several times.
     pub has_public: bool,
-    /// Expressions over the columns of its tables, and their public bounds.
-    expressions: Vec<(Ref<'t, Node>, (f64, f64))>,
+    /// Expressions over the columns of its tables with their declared bounds, and those that its conditions have bounds
+    /// of.
+    declared: Bounded<'t>,
+    said: Bounded<'t>,
     shared: Shared<'t>,
 }
 
@@ -82,8 +88,10 @@ impl<'t> From<'t> {
             inputs: Vec::new(),
             missing: Vec::new(),
             answers: Vec::new(),
+            lists: Vec::new(),
             has_public: false,
-            expressions: Vec::new(),
+            declared: Bounded::default(),
+            said: Bounded::default(),
             shared: shared.clone(),
         }
     }
@@ -99,12 +107,13 @@ impl<'t> From<'t> {
             return Err(not_found());
         }
         found.check_rights()?;
+        found.read_conditions();
         Ok(found)
     }
 
-    /// Looks at both sides of a FULL JOIN that is all of FROM. Its conditions are on rows of one side, or on pairs of rows of
-    /// one person, so what names the person there does so for them. Of the rows of the join no column does: what comes with
-    /// it are the pairs of columns, one of each side, whose `coalesce` does.
+    /// Looks at both sides of a FULL JOIN that is all of FROM. Its conditions are on rows of one side, or on pairs of rows
+    /// of one person, so what names the person there does so for them. Of the rows of the join no column does: what comes
+    /// with it are the pairs of columns, one of each side, whose `coalesce` does.
     pub fn of_full_join(
         query: Ref<'t, Query>,
         join: Ref<'t, JoinExpr>,
@@ -138,9 +147,17 @@ impl<'t> From<'t> {
             )),
             false => {
                 found.persons = [left.persons, right.persons].concat();
+                found.read_conditions();
                 Ok((found, pairs))
             }
         }
+    }
+
+    /// Takes the bounds that its conditions say, as they are written: in their safe form they are others.
+    fn read_conditions(&mut self) {
+        let checker = self.checker(None);
+        let folded = |one| checker.folded(tree::flatten_joins(self.query, one));
+        self.said = Bounded::by(conditions::of_query(self.query), folded);
     }
 
     /// That the role may ask about all that is read.
@@ -178,9 +195,10 @@ impl<'t> From<'t> {
         };
         let kept_part = self.inner(&[kept], above.clone())?;
         let before: Vec<i32> = self.sources.keys().copied().collect();
-        let inputs_before = self.inputs.len();
+        let (tables_before, lists_before) = (self.inputs.len(), self.lists.len());
         let other_part = self.inner(&[other], Vec::new())?;
-        self.missing.extend(&self.inputs[inputs_before..]);
+        self.missing.extend(&self.inputs[tables_before..]);
+        self.missing.extend(&self.lists[lists_before..]);
         for (index, source) in &mut self.sources {
             source.is_nullable |= !before.contains(index);
         }
@@ -305,12 +323,10 @@ impl<'t> From<'t> {
             }
             RTEKind::RTE_FUNCTION | RTEKind::RTE_VALUES if !entry.lateral() => {
                 let below = inputs::select_all(self.query, index);
-                released::check(below, &self.checker(None))?;
+                self.public_query(index, below)?;
                 entry.set_rtekind(RTEKind::RTE_SUBQUERY);
                 entry.set_functions(List::EMPTY);
                 entry.set_subquery(Some(below));
-                self.has_public = true;
-                self.answers.push(index);
                 Ok(None)
             }
             _ => Err(not_public()),
@@ -358,11 +374,11 @@ impl<'t> From<'t> {
 
     /// Takes the bounds of expressions over a table's columns, which an entry has in their places.
     fn add_expressions(&mut self, policy: &Policy, index: i32) {
-        let expressions = policy.expressions.iter().filter_map(|declared| {
-            let tree = declared.tree(self.query.memory(), index)?;
-            Some((tree, declared.bounds))
-        });
-        self.expressions.extend(expressions);
+        for known in policy.expressions.iter() {
+            if let Some(tree) = known.tree(self.query.memory(), index) {
+                self.declared.declare(tree, known.bounds);
+            }
+        }
     }
 
     /// A sub-query that is a private relation itself.
@@ -412,6 +428,9 @@ impl<'t> From<'t> {
         self.has_public = true;
         released::check(below, &self.checker(None))?;
         self.answers.push(index);
+        if !released::names_answer(below) {
+            self.lists.push(index);
+        }
         Ok(())
     }
 
@@ -592,22 +611,24 @@ impl<'t> From<'t> {
         }
     }
 
-    /// The public bounds of an expression that is equal to a declared one.
-    pub fn declared_bounds(&self, node: *mut Node) -> Option<(f64, f64)> {
-        if self.expressions.is_empty() {
-            return None;
-        }
-        // SAFETY: a node of an expression that lives.
-        let node: Ref<'t, Node> = unsafe { Ref::of(node) }?;
-        let node = without_outer_joins(node);
-        let mut known = self.expressions.iter();
-        let found = known.find(|(tree, _)| tree.same(node));
-        found.map(|(_, bounds)| *bounds)
+    /// The public bounds of an expression itself: of one that is equal to it, as they are declared, and as the
+    /// conditions say that all rows meet.
+    pub fn bounds_of(&self, node: *mut Node) -> Option<(f64, f64)> {
+        range::both(self.declared.find(node), self.said.find(node))
     }
 
     /// The first and the last of a private column's days or times, where they are public.
     pub fn ends(&self, (entry, column): Column) -> Option<(i64, i64)> {
         self.sources.get(&entry)?.ends(column)
+    }
+
+    /// The tables and sub-queries that are joined and public.
+    pub fn public_entries(&self) -> Vec<i32> {
+        [self.inputs.as_slice(), &self.lists].concat()
+    }
+
+    pub fn is_public(&self, entry: i32) -> bool {
+        self.inputs.contains(&entry) || self.lists.contains(&entry)
     }
 
     /// Whether there may be rows with which none of a joined table is.
@@ -636,25 +657,6 @@ impl<'t> From<'t> {
         let source = self.sources.get(&entry);
         source.is_some_and(|source| source.is_not_null(column))
     }
-}
-
-/// An expression whose columns do not say which outer joins may make them NULL.
-#[cfg(not(feature = "pg15"))]
-fn without_outer_joins(node: Ref<Node>) -> Ref<Node> {
-    let copy = node.copy();
-    tree::any(copy, |node| {
-        if let Some(column) = node.cast::<pg_sys::Var>() {
-            column.set_varnullingrels(std::ptr::null_mut());
-        }
-        false
-    });
-    copy
-}
-
-/// Older servers do not say it there.
-#[cfg(feature = "pg15")]
-fn without_outer_joins(node: Ref<Node>) -> Ref<Node> {
-    node
 }
 
 fn not_readable(relation: Oid) -> Reason {

@@ -8,6 +8,7 @@ use pgrx::pg_sys::{
 };
 
 use crate::gate::canonical_keys;
+use crate::gate::conditions::Bounded;
 use crate::gate::expression::{self, Checker};
 use crate::gate::private_relation::columns::{Facts, OneRow, Relation};
 use crate::gate::private_relation::from::From;
@@ -18,6 +19,7 @@ use crate::gate::private_relation::{calls, full_join, one_value, person, set_ope
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
+use crate::safe_functions::range;
 
 /// Checks a sub-query in FROM.
 pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation> {
@@ -299,15 +301,19 @@ fn facts<'t>(query: Ref<'t, Query>, from: &From<'t>, checker: &Checker<'t>) -> V
         .targetList()
         .into_iter()
         .filter(|target| !target.resjunk());
+    let having = Bounded::by(tree::conjuncts(query.havingQual()), |one| {
+        checker.folded(one)
+    });
     let facts = shown.map(|target| {
         let expr = target.expr().expect("a target has an expression");
         let expr = checker.folded(expr.copy());
+        let (lo, hi) = limits(from, &having, expr);
         let is_of_person = one_value::is_of_person(from, expr, &[]);
         let column = expr.cast::<pg_sys::Var>();
         let column = column.filter(|column| column.varlevelsup() == 0);
         match column.map(|column| (column.varno(), column.varattno())) {
             Some(column) => Facts {
-                bounds: from.bounds(column),
+                bounds: (lo.is_finite() || hi.is_finite()).then_some((lo, hi)),
                 ends: from.ends(column),
                 is_never_null: from.is_not_null(column),
                 values: from.values(column).map(Rc::from),
@@ -317,7 +323,7 @@ fn facts<'t>(query: Ref<'t, Query>, from: &From<'t>, checker: &Checker<'t>) -> V
                 has_one_form: from.has_one_form(column),
             },
             None => Facts {
-                bounds: Some(limits(from, expr)),
+                bounds: Some((lo, hi)),
                 ends: None,
                 is_never_null: is_count(expr),
                 values: None,
@@ -340,8 +346,8 @@ fn is_count(expr: Ref<Node>) -> bool {
     function.is_some_and(|function| [pg_sys::F_COUNT_, pg_sys::F_COUNT_ANY].contains(&function))
 }
 
-/// Between which bounds an expression lies, by those of columns and of aggregates of them.
-pub fn limits<'t>(from: &From<'t>, expr: Ref<'t, Node>) -> (f64, f64) {
+/// Between which bounds an expression lies, by those of columns and of aggregates of them, and by conditions.
+fn limits<'t>(from: &From<'t>, having: &Bounded<'t>, expr: Ref<'t, Node>) -> (f64, f64) {
     let bounds = |entry: i32, column: i16| from.bounds((entry, column));
     let call = |node: *mut Node| {
         // SAFETY: a node of an expression that lives.
@@ -358,10 +364,12 @@ pub fn limits<'t>(from: &From<'t>, expr: Ref<'t, Node>) -> (f64, f64) {
                 (call.winfnoid(), call.args().nodes())
             }
         };
-        let of_arguments = arguments.into_iter().map(|argument| limits(from, argument));
+        let of_arguments = arguments
+            .into_iter()
+            .map(|argument| limits(from, having, argument));
         calls::limits(function, &of_arguments.collect::<Vec<_>>())
     };
     stack::check();
-    let declared = |node: *mut Node| from.declared_bounds(node);
-    expression::limits(expr, &bounds, &call, &declared)
+    let own = |node: *mut Node| range::both(from.bounds_of(node), having.find(node));
+    expression::limits(expr, &bounds, &call, &own)
 }

@@ -139,10 +139,10 @@ fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
         },
     };
     if let (What::OfTwo(_), [y, x]) = (&asked.what, arguments.as_slice()) {
-        let y = bounded(block, &name, *y)?;
+        let y = bounded(block, &name, *y, call.aggfilter())?;
         asked.argument = Some(y.argument);
         asked.bounds = Some(y.bounds);
-        asked.x = Some(bounded(block, &name, *x)?);
+        asked.x = Some(bounded(block, &name, *x, call.aggfilter())?);
         return Ok(asked);
     }
     if let (What::Count, Some(argument)) = (&asked.what, arguments.first()) {
@@ -158,20 +158,22 @@ fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
         return Ok(asked);
     }
     if let Some(argument) = arguments.first() {
-        let range = block.range(block.checker.folded(argument.copy()));
+        let range = block.range(block.checker.folded(argument.copy()), call.aggfilter());
         let finds_bounds = block.policy.label.auto_bounds && block.has_one_row_each();
         if range.is_none() && finds_bounds && asked.what.may_find_bounds() {
             asked.argument = Some(number(block, *argument)?);
             return Ok(asked);
         }
-        let numbers = bounded(block, &name, *argument)?;
+        let numbers = bounded(block, &name, *argument, call.aggfilter())?;
         asked.argument = Some(numbers.argument);
         asked.bounds = Some(numbers.bounds);
         if matches!(asked.what, What::Least | What::Greatest) {
             // Nothing is computed with these, so a single value need not be a range.
             let argument = block.checker.folded(argument.copy());
             let known = block.without_null_tests(argument);
-            asked.bounds = block.range(block.checker.folded(known)).or(asked.bounds);
+            asked.bounds = block
+                .range(block.checker.folded(known), call.aggfilter())
+                .or(asked.bounds);
         }
     }
     Ok(asked)

@@ -12,9 +12,15 @@ use crate::pg::tree::{self, Ref, Step};
 /// The largest magnitude of a bound.
 pub const LARGEST: f64 = 1e100;
 
-/// An expression as the numbers that the aggregate `name` is about, with its public bounds.
-pub fn bounded<'t>(block: &Block<'t>, name: &str, argument: Ref<'t, Node>) -> Checked<Numbers<'t>> {
-    let range = block.range(block.checker.folded(argument.copy()));
+/// An expression as the numbers that the aggregate `name` is about in the rows that its FILTER takes, with its public
+/// bounds.
+pub fn bounded<'t>(
+    block: &Block<'t>,
+    name: &str,
+    argument: Ref<'t, Node>,
+    filter: Option<Ref<'t, Node>>,
+) -> Checked<Numbers<'t>> {
+    let range = block.range(block.checker.folded(argument.copy()), filter);
     Ok(Numbers {
         argument: number(block, argument)?,
         bounds: checked_bounds(range.ok_or_else(|| no_bounds(block, name, argument))?)?,
@@ -68,7 +74,7 @@ fn no_bounds<'t>(block: &Block<'t>, name: &str, argument: Ref<'t, Node>) -> Reas
     };
     Reason::with_hint(
         format!("no public bounds are declared for the argument of {name}{columns}"),
-        "The owner of the table declares bounds by dp_declare(table, column, lo, hi); or give some, as in \
-         dp_mean(x, 0, 100, 0.1).",
+        "The owner of the table declares bounds by dp_declare(table, column, lo, hi); or say some, as in WHERE x BETWEEN 0 \
+         AND 100, or dp_mean(x, 0, 100, 0.1).",
     )
 }

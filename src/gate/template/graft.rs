@@ -72,7 +72,7 @@ pub fn build<'t>(
     let innermost = innermost(&own);
     let lists = inputs::lists(&own);
     let source = block.query;
-    let conditions = inputs::take_conditions(source, &block.from.inputs);
+    let conditions = inputs::take_conditions(source, &block.from.public_entries());
     let mut copies: Vec<_> = innermost.iter().skip(1).map(|_| source.copy()).collect();
     for (innermost, _) in &innermost {
         match copies.pop() {

@@ -135,7 +135,7 @@ fields! {
         #[cfg(not(feature = "pg15"))] value perminfoindex / set_perminfoindex: u32,
         node tablesample / set_tablesample: Node,
         node subquery / set_subquery: pg_sys::Query,
-        value security_barrier (set_security_barrier): bool,
+        value security_barrier / set_security_barrier: bool,
         list functions / set_functions: pg_sys::RangeTblFunction,
         value funcordinality: bool,
         text ctename / set_ctename,
@@ -391,6 +391,7 @@ fields! {
     }
     Plan {
         value total_cost / set_total_cost: f64,
+        value plan_rows: f64,
         list targetlist: pg_sys::TargetEntry,
     }
     PlanState {
