@@ -5,6 +5,10 @@ use crate::pg::defence::defences;
 defences! {
     /// Only total functions see private rows.
     Total = "total",
+    /// Only operators of PostgreSQL's own see private rows, and plans are made with them alone.
+    Operators = "operators",
+    /// Types and collations are there until the last row was read.
+    Objects = "objects",
     /// Releases are a call of their own.
     Fence = "fence",
     /// Messages are kept from the client.

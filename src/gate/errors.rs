@@ -97,6 +97,24 @@ pub fn older_than_index(table: &str) -> Refusal {
     )
 }
 
+/// A question with a function or an operator of others.
+pub fn foreign_code() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        "permission denied for the question: it calls functions or operators that are not PostgreSQL's own".to_owned(),
+        "Nothing was spent. This is an error of dp_mean: please report the query.",
+    )
+}
+
+/// A question that names a type or a collation that is not there any more.
+pub fn dropped() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+        "a type or a collation of the query was dropped after it was planned".to_owned(),
+        "Ask again: nothing was spent.",
+    )
+}
+
 /// A call of `dp_mean.answer` that the gate has not made in this session.
 pub fn no_question() -> Refusal {
     Refusal::new(

@@ -123,6 +123,7 @@ impl<'t> Checker<'t> {
             // A total operator with each element of an array.
             NodeTag::T_ScalarArrayOpExpr => {
                 let array = node.cast::<pg_sys::ScalarArrayOpExpr>().expect("its tag");
+                check_operator_itself(array.opno())?;
                 array.set_args(self.check_list(array.args())?);
                 // SAFETY: it fills in a field of a node that lives.
                 unsafe { pg_sys::set_sa_opfuncid(array.pointer()) };
@@ -247,7 +248,7 @@ impl<'t> Checker<'t> {
         // SAFETY: it fills in a field of a node that lives.
         unsafe { pg_sys::set_opfuncid(expr.pointer()) };
         check_collation(expr.inputcollid(), expr.args())?;
-        match judge(expr.opfuncid(), expr.args()) {
+        let safe = match judge(expr.opfuncid(), expr.args()) {
             Judgement::Total => Ok(node),
             Judgement::Partial if node.tag() == NodeTag::T_OpExpr => variant(
                 expr.opfuncid(),
@@ -258,7 +259,10 @@ impl<'t> Checker<'t> {
             ),
             Judgement::Refused(why) => Err(Reason::new(why)),
             Judgement::Partial => Err(not_total(expr.opfuncid())),
-        }
+        };
+        let safe = safe?;
+        check_operator_itself(expr.opno())?;
+        Ok(safe)
     }
 
     /// A value, which is in its safe form, cast to another type: NULL where the cast would raise an error.
@@ -505,7 +509,21 @@ pub fn has_hash(kind: Oid) -> bool {
 pub fn is_total_operator(operator: Oid) -> bool {
     // SAFETY: a lookup in the catalog.
     let function = unsafe { pg_sys::get_opcode(operator) };
-    matches!(judge(function, List::EMPTY), Judgement::Total)
+    check_operator_itself(operator).is_ok()
+        && matches!(judge(function, List::EMPTY), Judgement::Total)
+}
+
+/// That an operator is PostgreSQL's own, and not one of others over a function of PostgreSQL.
+fn check_operator_itself(operator: Oid) -> Checked<()> {
+    if procedure::is_pinned(operator) || !Defence::Operators.stands() {
+        return Ok(());
+    }
+    // SAFETY: a lookup in the catalog, which answers for any number.
+    let name = unsafe { tree::text_of(pg_sys::format_operator(operator)) };
+    Err(Reason::with_hint(
+        format!("operator {name} is not PostgreSQL's own"),
+        "Write OPERATOR(pg_catalog.=) and its like, or put pg_catalog first in search_path.",
+    ))
 }
 
 /// Whether a function makes a float8 or a numeric of an integer: strict, and total.

@@ -21,6 +21,7 @@ mod errors;
 mod expression;
 mod expressions;
 mod floats;
+mod foreign_code;
 mod functions;
 mod hooks;
 mod inputs;

@@ -6,6 +6,7 @@ use pgrx::pg_sys::{self, Node, NodeTag, Query, RTEKind, RangeTblEntry};
 use crate::gate::access;
 use crate::gate::answer::call;
 use crate::gate::expression::Checker;
+use crate::gate::foreign_code;
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::procedure;
 use crate::pg::tree::{self, Ref, Step};
@@ -48,22 +49,7 @@ pub fn check_public(query: Ref<Query>) -> Checked<()> {
 
 /// As above, of the body of a WITH, which may name others, at most `above` queries above it.
 pub fn check_read_first(query: Ref<Query>, above: u32) -> Checked<()> {
-    let has_code_of_others = tree::any(query.node(), |node| {
-        let function = if let Some(call) = node.cast::<pg_sys::FuncExpr>() {
-            call.funcid()
-        } else if let Some(call) = node.cast::<pg_sys::Aggref>() {
-            call.aggfnoid()
-        } else if let Some(call) = node.cast::<pg_sys::WindowFunc>() {
-            call.winfnoid()
-        } else if let Some(call) = node.operator() {
-            // SAFETY: a lookup in the catalog, into a field of a node that lives.
-            unsafe { pg_sys::set_opfuncid(call.pointer()) };
-            call.opfuncid()
-        } else {
-            return false;
-        };
-        !procedure::is_pinned(function)
-    });
+    let has_code_of_others = tree::any(query.node(), foreign_code::is_called);
     let is_other = tree::search(query.node(), &mut |node, level| {
         let is_plain = node.cast::<Query>().is_none_or(|query| {
             let mut entries = query.rtable().into_iter();

@@ -19,6 +19,7 @@ pub mod hash;
 pub mod kept;
 pub mod memory;
 pub mod nodes;
+pub mod objects;
 pub mod padding;
 pub mod planning;
 pub mod procedure;

@@ -13,6 +13,7 @@ mod joins;
 mod keys;
 mod messages;
 mod names;
+mod objects;
 mod one_form;
 mod own_rows;
 mod periods;

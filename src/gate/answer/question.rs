@@ -17,7 +17,7 @@ use crate::pg::tree::{self, Ref, Step};
 use crate::pg::tree_text;
 
 /// The version of the form below, and of what is in it.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 thread_local! {
     /// The secret of this process, with its number: a process that forks has another.
@@ -43,6 +43,8 @@ pub struct Question {
     /// The policy that it was written for.
     pub policy: [u8; 32],
     pub bill: Bill,
+    /// Whether it may take what unique indexes say for granted.
+    pub trusts_indexes: bool,
     /// The private query.
     pub tree: Vec<u8>,
 }
@@ -55,6 +57,7 @@ impl Question {
             reader: session::role(),
             policy: policy.digest,
             bill: bill.clone(),
+            trusts_indexes: !session::keeps_a_snapshot(),
             tree: tree_text::write(query.node()),
         }
     }
@@ -74,6 +77,7 @@ impl Question {
             self.bill.relation.to_u32(),
             self.bill.payer.to_u32(),
             u32::from(self.bill.is_of_one_period),
+            u32::from(self.trusts_indexes),
         ] {
             payload.extend_from_slice(&number.to_le_bytes());
         }
@@ -97,11 +101,18 @@ impl Question {
             false => token.get(TAG..)?,
         };
         let mut rest = payload;
-        let mut numbers = [0; 5];
+        let mut numbers = [0; 6];
         for number in &mut numbers {
             *number = u32::from_le_bytes(*take(&mut rest)?);
         }
-        let [version, reader, relation, payer, is_of_one_period] = numbers;
+        let [
+            version,
+            reader,
+            relation,
+            payer,
+            is_of_one_period,
+            trusts_indexes,
+        ] = numbers;
         let mut amounts = [0; 5];
         for amount in &mut amounts {
             *amount = i64::from_le_bytes(*take(&mut rest)?);
@@ -129,6 +140,7 @@ impl Question {
                 mechanisms: String::from_utf8_lossy(mechanisms).into_owned(),
                 is_of_one_period: is_of_one_period != 0,
             },
+            trusts_indexes: trusts_indexes != 0,
             tree: tree.to_vec(),
         })
     }

@@ -11,12 +11,13 @@ use crate::gate::answer::{early_groups, identity, paid_periods, settle};
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
 use crate::gate::policy::{Policy, quoted_name};
-use crate::gate::{inputs, length, message_filter};
+use crate::gate::{foreign_code, inputs, length, message_filter};
 use crate::ledger::division::Charged;
 use crate::ledger::{charge as ledger, session};
 use crate::pg::counters::{Event, count};
 use crate::pg::execution::{self, Active, AsRole, Memory, Running, Settings, Started, Uncounted};
 use crate::pg::fmgr::{Call, sql_function};
+use crate::pg::objects;
 use crate::pg::padding::padded;
 use crate::pg::set::Rows;
 use crate::pg::settings;
@@ -90,9 +91,16 @@ fn run<'t>(
             return Ok(());
         }
     }
-    if Defence::Snapshot.stands() && is_older_than_its_index(&policy, snapshot) {
+    if Defence::Snapshot.stands()
+        && question.trusts_indexes
+        && is_older_than_an_index(&policy, snapshot)
+    {
         return Err(errors::older_than_index(&quoted_name(policy.relation)));
     }
+    if Defence::Operators.stands() && foreign_code::is_in(settled) {
+        return Err(errors::foreign_code());
+    }
+    let named = objects::Named::by(settled);
     let settings = Settings::begin();
     if Defence::Counters.stands() {
         // Of tables, indexes and temporary files, until the end of the run. The planner looks into indexes, too.
@@ -116,6 +124,10 @@ fn run<'t>(
         {
             length::check_input(inputs::fill(execution, scan))?;
         }
+    }
+    // As late as can be: the planner may run code of those who own joined tables, as of a condition of an index.
+    if Defence::Objects.stands() && !named.hold() {
+        return Err(errors::dropped());
     }
     if Defence::Charge.stands() && !question.bill.is_free() {
         ledger::charge(&request)?;
@@ -185,12 +197,12 @@ impl Keeping {
     }
 }
 
-/// Whether rows are read as they were before the index was made that says that each is a person. A function that is
-/// STABLE, a cursor and COPY have the snapshot of a statement that may have waited for long. A transaction that keeps
-/// its snapshot has plans that look for no index.
-fn is_older_than_its_index(policy: &Policy, snapshot: Snapshot) -> bool {
+/// Whether rows are read as they were before an index was made that says that each is a person. A function that is STABLE,
+/// a cursor and COPY have the snapshot of a statement that may have waited for long; a plan may be older than a transaction
+/// that keeps its snapshot.
+fn is_older_than_an_index(policy: &Policy, snapshot: Snapshot) -> bool {
     let is_new = |since| !session::is_seen(since, snapshot);
-    !session::keeps_a_snapshot() && policy.indexes().any(is_new)
+    policy.indexes().any(is_new)
 }
 
 /// Whether the answer of a question without parameters is kept now, so that it costs nothing; and the periods that pay it

@@ -24,6 +24,9 @@ mod frame {
     pub const RANGE: u32 = pg_sys::FRAMEOPTION_RANGE;
     pub const ROWS: u32 = pg_sys::FRAMEOPTION_ROWS;
     pub const STARTS_AT_FIRST: u32 = pg_sys::FRAMEOPTION_START_UNBOUNDED_PRECEDING;
+    /// Without the rows that are alike in ORDER BY.
+    pub const LEAVES_OUT_PEERS: u32 =
+        pg_sys::FRAMEOPTION_EXCLUDE_GROUP | pg_sys::FRAMEOPTION_EXCLUDE_TIES;
     pub const ENDS_AT_LAST: u32 = pg_sys::FRAMEOPTION_END_UNBOUNDED_FOLLOWING;
 }
 
@@ -212,6 +215,12 @@ fn put_in_order<'t>(query: Ref<'t, Query>, from: &From<'t>) -> Checked<()> {
     for call in own_calls(query) {
         let window = window_of(query, call).ok_or("a window function has no window")?;
         if needs_order(call, window)? {
+            if window.frameOptions() as u32 & frame::LEAVES_OUT_PEERS != 0 {
+                return Err(Reason::with_hint(
+                    "the frame of a window leaves out rows that ORDER BY does not tell apart",
+                    "Leave out EXCLUDE GROUP or EXCLUDE TIES; EXCLUDE CURRENT ROW may stay.",
+                ));
+            }
             needy.entry(window.winref()).or_default().push(call);
         }
     }

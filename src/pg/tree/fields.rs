@@ -285,6 +285,9 @@ fields! {
         value inputcollid: Oid,
         list args / set_args: Node,
     }
+    RowCompareExpr {
+        list opnos: Oid,
+    }
     ScalarArrayOpExpr {
         value opno: Oid,
         value opfuncid: Oid,

@@ -85,7 +85,7 @@ kinds! {
     JoinExpr T_JoinExpr, MinMaxExpr T_MinMaxExpr, NullTest T_NullTest, Param T_Param,
     PlanInvalItem T_PlanInvalItem, PlannedStmt T_PlannedStmt, PlannerGlobal T_PlannerGlobal,
     PlannerInfo T_PlannerInfo, Query T_Query, RangeTblEntry T_RangeTblEntry, RangeTblFunction T_RangeTblFunction,
-    RangeTblRef T_RangeTblRef, RawStmt T_RawStmt, RelabelType T_RelabelType,
+    RangeTblRef T_RangeTblRef, RawStmt T_RawStmt, RelabelType T_RelabelType, RowCompareExpr T_RowCompareExpr,
     ScalarArrayOpExpr T_ScalarArrayOpExpr, SetOperationStmt T_SetOperationStmt, SortGroupClause T_SortGroupClause,
     SQLValueFunction T_SQLValueFunction, String T_String, SubLink T_SubLink, TargetEntry T_TargetEntry, Var T_Var,
     WindowClause T_WindowClause, WindowFunc T_WindowFunc,
