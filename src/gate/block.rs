@@ -8,6 +8,7 @@ use pgrx::pg_sys::{self, Node, NodeTag, Oid, Query, SortGroupClause};
 use crate::gate::canonical_keys;
 use crate::gate::conditions::{self, Bounded};
 use crate::gate::defence::Defence;
+use crate::gate::dependent_keys;
 use crate::gate::expression::{self, Checker};
 use crate::gate::kept_side::{self, Matched};
 use crate::gate::key_lists;
@@ -158,6 +159,7 @@ impl<'t> Block<'t> {
         query.set_targetList(List::of_tree(query.targetList().node().map(flat)));
         query.set_havingQual(query.havingQual().map(flat));
         name_keys_once(query)?;
+        dependent_keys::leave_out(query);
         let origins = private_relation::origins(query)?;
         if let Some((policy, _)) = &origins {
             periods::check_plain(query, policy)?;
@@ -200,6 +202,7 @@ impl<'t> Block<'t> {
         }
         let keys = clauses.into_iter().map(|clause| self.key(clause));
         let mut keys = keys.collect::<Checked<Vec<_>>>()?;
+        self.put_together(&mut keys);
         let tables: Vec<_> = keys
             .iter()
             .filter_map(|key| key.public.as_ref()?.table())
@@ -219,6 +222,37 @@ impl<'t> Block<'t> {
         let written = keys.iter().map(|key| (key.written, key.public.is_some()));
         self.matched.check(self.query, written)?;
         Ok(keys)
+    }
+
+    /// Takes the values of several keys of one column from its values between two ends: those of each key alone would be
+    /// combined in groups that no row can be in, as the months of two years where one of them has ended.
+    fn put_together(&self, keys: &mut [GroupKey<'t>]) {
+        let of_key = |key: &GroupKey<'t>| {
+            let is_computed = key
+                .public
+                .as_ref()
+                .is_none_or(|public| !public.is_declared && public.table().is_none());
+            let forms = Forms {
+                written: key.written,
+                computed: key.computed,
+                shown: key.safe,
+            };
+            (is_computed && keys.len() > 1 && !key.is_unit).then(|| self.between(forms))?
+        };
+        let ranges: Vec<_> = keys.iter().map(of_key).collect();
+        let columns: Vec<_> = ranges.iter().flatten().map(|range| range.column).collect();
+        for (key, range) in keys.iter_mut().zip(ranges) {
+            let is_shared = |range: &key_ranges::Range<'t>| {
+                columns
+                    .iter()
+                    .filter(|column| **column == range.column)
+                    .count()
+                    > 1
+            };
+            if let Some(range) = range.filter(is_shared) {
+                key.public = Some(Public::between(range));
+            }
+        }
     }
 
     fn key(&self, clause: Ref<'t, SortGroupClause>) -> Checked<GroupKey<'t>> {
@@ -326,6 +360,7 @@ impl<'t> Block<'t> {
             key.written,
             key.shown,
             &self.conditions(),
+            &|entry, column| self.from.is_dense((entry, column)),
             &folded,
             &estimated,
         )

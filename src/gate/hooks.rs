@@ -137,11 +137,11 @@ unsafe extern "C-unwind" fn before_plan(query: *mut Query, parameters: ParamList
             && access::is_concerned(query);
         let spare = spare.then(|| query.copy());
         let passed = gate.pass(query);
-        // What is a parameter here may be a constant in a plan for its value. That is looked at where there are groups,
-        // too: those that follow from a value would be ones that nobody has declared.
+        // What is a parameter here may be a constant in a plan for its value. That is looked at where there are groups
+        // or bounds, too: those that follow from a value would be ones that nobody has declared.
         let waits = match (&passed, &spare) {
             (Err(_), Some(_)) => true,
-            (Ok(()), Some(_)) => gate.is_of_one_period() || gate.has_groups(),
+            (Ok(()), Some(_)) => gate.is_of_one_period() || gate.follows_values(),
             (_, None) => false,
         };
         match (passed, spare) {

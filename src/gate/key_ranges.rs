@@ -47,6 +47,8 @@ pub struct Range<'t> {
     /// only entry in FROM.
     pub key: Ref<'t, Node>,
     pub conditions: Vec<Ref<'t, Node>>,
+    /// The number of its table in FROM, and its own.
+    pub column: (i32, i16),
     /// The key as it is written, of that column.
     written: Ref<'t, Node>,
     kind: Oid,
@@ -200,6 +202,28 @@ impl<'t> Range<'t> {
     }
 }
 
+/// The combinations of values of several keys of one column, each with its number, as columns `k{i}`; `parameter` is the
+/// number of an expression.
+pub fn list<'t>(
+    keys: &[(usize, &Range<'t>)],
+    parameter: &mut dyn FnMut(Ref<'t, Node>) -> usize,
+) -> String {
+    // Values that are near enough to each other for all keys.
+    let Some((_, finest)) = keys.iter().min_by_key(|(_, range)| range.step) else {
+        return String::new();
+    };
+    let columns = keys
+        .iter()
+        .map(|(i, range)| format!("${} AS k{i}", parameter(range.key)));
+    let columns = columns.collect::<Vec<_>>().join(", ");
+    let conditions = finest.conditions.iter();
+    let conditions = conditions.map(|one| format!("${}", parameter(*one)));
+    let conditions = ["true".to_owned()].into_iter().chain(conditions);
+    let conditions = conditions.collect::<Vec<_>>().join(" AND ");
+    let series = finest.series(parameter);
+    format!("SELECT DISTINCT {columns} FROM {series} WHERE {conditions}")
+}
+
 /// A value of a column from its units, with the length of its type.
 fn datum(kind: Oid, value: i128) -> Option<(i32, pg_sys::Datum)> {
     Some(match kind {
@@ -210,17 +234,22 @@ fn datum(kind: Oid, value: i128) -> Option<(i32, pg_sys::Datum)> {
 }
 
 /// The values of a key, as it is written and as it is computed of a row, if the conditions that all rows meet have ends
-/// for its column. `folded` computes constants, and `estimated` what is known now.
+/// for its column, in which any value `is_dense`. `folded` computes constants, and `estimated` what is known now.
 pub fn of<'t>(
     written: Ref<'t, Node>,
     computed: Ref<'t, Node>,
     conditions: &[Ref<'t, Node>],
+    is_dense: &dyn Fn(i32, i16) -> bool,
     folded: &dyn Fn(Ref<'t, Node>) -> Ref<'t, Node>,
     estimated: &dyn Fn(Ref<'t, Node>) -> Ref<'t, Node>,
 ) -> Option<Range<'t>> {
     let kind = tree::type_of(written);
-    let any = canonical_keys::any_number_or_time(kind)?;
     let written = folded(written.copy());
+    let any = match kind == pg_sys::BOOLOID || is_case_of_constants(written) {
+        true => canonical_keys::any_value(kind),
+        false => canonical_keys::any_number_or_time(kind),
+    };
+    let any = any?;
     // No parameter of a plan, and nothing that reads a table.
     let is_plain = !tree::any(written, |node| {
         ![
@@ -239,6 +268,9 @@ pub fn of<'t>(
         .contains(&node.tag())
     });
     let column = column_of(written).filter(|_| is_plain)?;
+    if !is_dense(column.varno(), column.varattno()) {
+        return None;
+    }
     let kind = tree::type_of(column.node());
     let is_column = |node| is_same(node, column);
     let granule = |node| match time_granules::is_time(kind) {
@@ -284,6 +316,7 @@ pub fn of<'t>(
     let range = Range {
         key: of_value(computed),
         conditions: on_column.map(|condition| of_value(*condition)).collect(),
+        column: (column.varno(), column.varattno()),
         written: of_value(written),
         kind,
         least,
@@ -292,6 +325,21 @@ pub fn of<'t>(
         any,
     };
     (range.count() <= MOST_GROUPS).then_some(range)
+}
+
+/// Whether an expression is CASE with constants as its values.
+fn is_case_of_constants(node: Ref<Node>) -> bool {
+    let Some(case) = node.cast::<pg_sys::CaseExpr>() else {
+        return false;
+    };
+    let mut whens = case.args().into_iter();
+    let is_constant = |value: Option<Ref<Node>>| value.and_then(tree::constant).is_some();
+    whens.all(|when| {
+        let when = when.cast::<pg_sys::CaseWhen>();
+        is_constant(when.and_then(|when| when.result()))
+    }) && case
+        .defresult()
+        .is_none_or(|other| is_constant(Some(other)))
 }
 
 /// The only column in an expression, if it is of integers, dates or times.

@@ -17,6 +17,7 @@ mod conditions;
 mod cost;
 mod defence;
 mod dependent_columns;
+mod dependent_keys;
 mod errors;
 mod expression;
 mod expressions;

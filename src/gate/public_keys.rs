@@ -1,11 +1,13 @@
 //! Keys of groups whose values are public, as the owner declares them or as the query says itself: a condition, CASE of
 //! constants, parts of dates, bins. Groups of them need no choice, and are there with rows or without.
 
+use std::collections::BTreeMap;
+
 use pgrx::pg_sys::{self, Node};
 
 use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
-use crate::gate::key_ranges::Range;
+use crate::gate::key_ranges::{self, Range};
 use crate::gate::key_references::Keys;
 use crate::gate::key_tables::{self, Rows};
 use crate::pg::constant::{is_read_as_written, text_of};
@@ -55,7 +57,8 @@ impl<'t> Public<'t> {
         }
     }
 
-    /// Of listed values those that are among these, which WHERE leaves. Truth values are all listed, and otherwise written.
+    /// Of listed values those that are among these, which WHERE leaves. Truth values are all listed, and otherwise
+    /// written.
     pub fn among(mut self, left: &[String]) -> Self {
         if let Values::Listed(values) = &mut self.values
             && values.iter().any(|value| left.contains(value))
@@ -104,6 +107,14 @@ impl<'t> Public<'t> {
     pub fn table(&self) -> Option<&Rows<'t>> {
         match &self.values {
             Values::Table(rows) => Some(rows),
+            _ => None,
+        }
+    }
+
+    /// The ends of the column between which the values are.
+    pub fn range(&self) -> Option<&Range<'t>> {
+        match &self.values {
+            Values::Range(range) => Some(range),
             _ => None,
         }
     }
@@ -188,15 +199,7 @@ impl<'t> Public<'t> {
             false => String::new(),
         };
         let values = match &self.values {
-            Values::Range(range) => {
-                let key = parameter(range.key);
-                let conditions = range.conditions.iter();
-                let conditions = conditions.map(|one| format!("${}", parameter(*one)));
-                let conditions = ["true".to_owned()].into_iter().chain(conditions);
-                let conditions = conditions.collect::<Vec<_>>().join(" AND ");
-                let series = range.series(parameter);
-                return format!("SELECT DISTINCT ${key} AS k{i} FROM {series} WHERE {conditions}");
-            }
+            Values::Range(range) => return key_ranges::list(&[(i, range)], parameter),
             Values::Table(rows) => return key_tables::list(&[(i, rows)], parameter),
             Values::Reference(keys) => return keys.set(i) + &null,
             Values::Listed(values) => format!("pg_catalog.unnest({})", array(values, kind)),
@@ -237,17 +240,23 @@ impl<'t> Public<'t> {
     }
 }
 
-/// How many groups keys make together; those of one table are as many as its rows.
+/// How many groups keys make together; those of one table are as many as its rows, and those of one column between two
+/// ends as many as the values there.
 pub fn count<'a, 't: 'a>(keys: impl Iterator<Item = &'a Public<'t>>) -> usize {
-    let mut tables = Vec::new();
-    keys.fold(1, |all: usize, key| {
-        let table = key.table().map(|rows| rows.table);
-        if table.is_some_and(|table| tables.contains(&table)) {
-            return all;
+    let mut sources: BTreeMap<(i32, i16), usize> = BTreeMap::new();
+    let mut all = 1_usize;
+    for key in keys {
+        let of_table = key.table().map(|rows| (rows.table, 0));
+        match of_table.or_else(|| key.range().map(|range| range.column)) {
+            Some(source) => {
+                let most = sources.entry(source).or_default();
+                *most = key.count().max(*most);
+            }
+            None => all = all.saturating_mul(key.count().max(1)),
         }
-        tables.extend(table);
-        all.saturating_mul(key.count().max(1))
-    })
+    }
+    let of_sources = sources.into_values();
+    of_sources.fold(all, |all, count| all.saturating_mul(count.max(1)))
 }
 
 /// How many groups keys make together, where the query has all of their values.

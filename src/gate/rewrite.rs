@@ -58,7 +58,8 @@ pub struct Text {
     pub bill: Bill,
     /// The question in its place.
     pub question: Question,
-    pub has_groups: bool,
+    /// Whether its groups or its bounds may follow from values of parameters.
+    pub follows_values: bool,
     /// Whether anything of it is released: public values alone are not.
     pub is_release: bool,
     /// What was charged, in the order of the mechanisms.
@@ -85,9 +86,9 @@ impl<'t> Gate<'t> {
         bills.any(|bill| bill.is_of_one_period)
     }
 
-    /// Whether something that was rewritten has groups.
-    pub fn has_groups(&self) -> bool {
-        self.written.iter().any(|block| block.has_groups)
+    /// Whether groups or bounds of something that was rewritten may follow from values of parameters.
+    pub fn follows_values(&self) -> bool {
+        self.written.iter().any(|block| block.follows_values)
     }
 
     /// Rewrites a query, and all below it.
@@ -344,7 +345,7 @@ impl<'t> Gate<'t> {
             sql: written.sql,
             bill: written.bill,
             question,
-            has_groups: !keys.is_empty(),
+            follows_values: !keys.is_empty() || asked.iter().any(|one| one.bounds.is_some()),
             is_release: written.is_release,
             priced: written.priced,
             shown_from: written.shown_from,

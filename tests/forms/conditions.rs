@@ -119,6 +119,17 @@ fn the_narrower_bounds_hold() {
     }
 }
 
+/// A plan for all values of parameters would have the bounds that are declared.
+#[test]
+fn bounds_follow_the_values_of_parameters_each_time() {
+    let mut world = World::new();
+    world.ask("PREPARE between(int, int) AS SELECT avg(points)::float8 FROM visits WHERE points BETWEEN $1 AND $2");
+    for (lo, hi) in [(10, 20), (200, 210)].repeat(5) {
+        let mean: f64 = world.asked(&format!("EXECUTE between({lo}, {hi})"));
+        assert!((mean - f64::from(lo + 5)).abs() < 0.05, "{lo}: {mean}");
+    }
+}
+
 /// Conditions that an outer join has in ON keep no row out.
 #[test]
 fn conditions_of_an_outer_join_say_nothing_of_the_rows_that_it_keeps() {

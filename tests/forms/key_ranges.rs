@@ -368,3 +368,87 @@ pub fn mechanisms(world: &mut World, sql: &str) -> String {
         .query_one("SELECT mechanisms FROM dp_cost($1)", &[&sql]);
     row.expect("a price").get(0)
 }
+
+/// Several keys of one column are in the groups that one of its values has, and no others.
+#[test]
+fn keys_of_one_column_are_combined_as_its_values_are() {
+    let mut world = World::new();
+    for sql in [
+        "SELECT extract(year FROM day), extract(month FROM day), count(*) FROM visits \
+         WHERE day >= '2025-01-01' AND day < '2025-12-01' GROUP BY 1, 2 ORDER BY 1, 2",
+        "SELECT extract(quarter FROM day), extract(month FROM day), sum(cost) FROM visits \
+         WHERE day BETWEEN '2025-02-01' AND '2025-08-31' GROUP BY 1, 2 ORDER BY 1, 2",
+        "SELECT date_part('year', day), date_part('month', day), date_part('day', day), count(*) FROM visits \
+         WHERE day BETWEEN '2025-01-30' AND '2025-02-02' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
+        "SELECT age / 10, age % 2 = 0, region, count(*) FROM visits WHERE age BETWEEN 30 AND 49 AND region IN ('r0', 'r1') \
+         GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
+        "SELECT age > 39, age / 20, count(*) FROM visits WHERE age BETWEEN 20 AND 59 GROUP BY 1, 2 ORDER BY 1, 2",
+        "SELECT age / 20, CASE WHEN age < 40 THEN 'young' ELSE 'old' END, count(*) FROM visits WHERE age BETWEEN 20 AND 59 \
+         GROUP BY 1, 2 ORDER BY 1, 2",
+        "SELECT extract(month FROM day), extract(day FROM day), count(*) FROM visits WHERE day BETWEEN '2025-02-26' AND \
+         '2025-03-03' GROUP BY GROUPING SETS ((1), (1, 2)) ORDER BY 1, 2",
+    ] {
+        let (answer, truth) = (table(&mut world.analyst, sql), table(&mut world.owner, sql));
+        super::assert_alike(&answer, &truth, sql);
+    }
+}
+
+/// A key that is made of other keys alone is computed of theirs, and no group is combined with another's.
+#[test]
+fn keys_that_are_made_of_others_make_no_groups() {
+    let mut world = World::new();
+    for sql in [
+        "SELECT day, extract(isodow FROM day), count(*) FROM visits WHERE day BETWEEN '2025-02-01' AND '2025-02-03' \
+         GROUP BY 1, 2 ORDER BY 1",
+        "SELECT day, extract(isodow FROM day) AS d, count(*) FROM visits WHERE day BETWEEN '2025-02-01' AND '2025-02-16' \
+         AND extract(isodow FROM day) IN (6, 7) GROUP BY 1, 2 ORDER BY 1",
+        "SELECT age > 40 AS a, CASE WHEN age > 40 THEN 'yes' ELSE 'no' END, avg(cost) FROM visits GROUP BY 1, 2 ORDER BY 1",
+        "SELECT to_char(date_trunc('month', day), 'Mon'), date_trunc('month', day), count(*) FROM visits \
+         WHERE day >= '2025-01-01' AND day < '2025-04-01' GROUP BY 1, 2 ORDER BY 2",
+        "SELECT upper(dept), dept, count(*) FROM people WHERE dept < 'd4' GROUP BY 2, 1 HAVING upper(dept) <> 'D1' \
+         ORDER BY upper(dept) DESC",
+        "SELECT upper(dept), count(*) FROM people WHERE dept < 'd4' GROUP BY dept, upper(dept), dept || '!' ORDER BY 1",
+        "SELECT DISTINCT dept, upper(dept) AS u FROM people WHERE dept < 'd4' ORDER BY 2 DESC",
+    ] {
+        let (answer, truth) = (table(&mut world.analyst, sql), table(&mut world.owner, sql));
+        super::assert_alike(&answer, &truth, sql);
+    }
+}
+
+/// Of what a sub-query computes, the values between two ends are listed only where each may be there.
+#[test]
+fn computed_columns_have_no_groups_that_they_cannot_have() {
+    let mut world = World::new();
+    for sql in [
+        "SELECT m, count(*) FROM (SELECT patient, date_trunc('month', min(day))::date AS m FROM visits GROUP BY patient) s \
+         WHERE m >= '2025-01-01' AND m < '2025-07-01' GROUP BY m ORDER BY m",
+        "SELECT b, count(*) FROM (SELECT patient, min(points) / 100 * 100 AS b FROM visits GROUP BY patient) s \
+         WHERE b BETWEEN 0 AND 400 GROUP BY b ORDER BY b",
+        "SELECT b, count(*) FROM (SELECT DISTINCT patient, CASE WHEN age < 40 THEN 0 ELSE 40 END AS b FROM visits) s \
+         WHERE b BETWEEN 0 AND 50 GROUP BY b ORDER BY b",
+    ] {
+        let (answer, truth) = (table(&mut world.analyst, sql), table(&mut world.owner, sql));
+        super::assert_alike(&answer, &truth, sql);
+    }
+    for (sql, groups) in [
+        (
+            "SELECT n, count(*) FROM (SELECT patient, count(*) AS n FROM visits GROUP BY patient) s WHERE n BETWEEN 1 AND 4 GROUP BY n",
+            4,
+        ),
+        (
+            "SELECT n, count(*) FROM (SELECT patient, count(*) + 1 AS n FROM visits GROUP BY patient) s WHERE n BETWEEN 1 AND 4 GROUP BY n",
+            4,
+        ),
+        (
+            "SELECT n, count(*) FROM (SELECT patient, max(age) AS n FROM visits GROUP BY patient) s WHERE n BETWEEN 90 AND 93 GROUP BY n",
+            4,
+        ),
+        (
+            "SELECT n, count(*) FROM (SELECT patient, max(day) - min(day) AS n FROM visits GROUP BY patient) s \
+          WHERE n BETWEEN 1 AND 4 GROUP BY n",
+            4,
+        ),
+    ] {
+        assert_eq!(table(&mut world.analyst, sql).len(), groups, "{sql}");
+    }
+}

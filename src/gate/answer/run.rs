@@ -197,16 +197,16 @@ impl Keeping {
     }
 }
 
-/// Whether rows are read as they were before an index was made that says that each is a person. A function that is STABLE,
-/// a cursor and COPY have the snapshot of a statement that may have waited for long; a plan may be older than a transaction
-/// that keeps its snapshot.
+/// Whether rows are read as they were before an index was made that says that each is a person. A function that is
+/// STABLE, a cursor and COPY have the snapshot of a statement that may have waited for long; a plan may be older than a
+/// transaction that keeps its snapshot.
 fn is_older_than_an_index(policy: &Policy, snapshot: Snapshot) -> bool {
     let is_new = |since| !session::is_seen(since, snapshot);
     policy.indexes().any(is_new)
 }
 
-/// Whether the answer of a question without parameters is kept now, so that it costs nothing; and the periods that pay it
-/// else.
+/// Whether the answer of a question without parameters is kept now, so that it costs nothing; and the periods that pay
+/// it else.
 pub fn is_kept(question: &Question) -> Result<(bool, Option<Charged>), Refusal> {
     let memory = Memory::enter();
     let query = read(memory.nodes(), question)?;

@@ -25,6 +25,8 @@ pub struct Facts {
     pub is_of_person: bool,
     /// Whether those of its values that are equal are the same bytes.
     pub has_one_form: bool,
+    /// Whether any value of its type may be there: it is stored so, or counted.
+    pub is_dense: bool,
 }
 
 /// Which row of a protected table a value says: where two values are equal, it is the same row, and the same person.
@@ -51,6 +53,7 @@ impl Facts {
             // Of one the rows may have another value than of the other.
             is_of_person: false,
             has_one_form: self.has_one_form && other.has_one_form,
+            is_dense: self.is_dense || other.is_dense,
         }
     }
 }
@@ -176,6 +179,14 @@ impl Source {
         match &self.rows {
             Rows::Table(_) => is_padded,
             Rows::Query(_) => self.facts(column).is_some_and(|facts| facts.has_one_form),
+        }
+    }
+
+    /// Whether any value of its type may be there.
+    pub fn is_dense(&self, column: i16) -> bool {
+        match &self.rows {
+            Rows::Table(_) => true,
+            Rows::Query(_) => self.facts(column).is_some_and(|facts| facts.is_dense),
         }
     }
 

@@ -56,7 +56,8 @@ struct Part {
     entries: Vec<i32>,
     /// The columns that name the person of a row; none, if another part has to say who it is.
     persons: Vec<Column>,
-    /// Columns that do so where they are not NULL, as an outer join may leave them. What is equal to one is of that person.
+    /// Columns that do so where they are not NULL, as an outer join may leave them. What is equal to one is of that
+    /// person.
     optional: Vec<Column>,
 }
 
@@ -111,9 +112,9 @@ impl<'t> From<'t> {
         Ok(found)
     }
 
-    /// Looks at both sides of a FULL JOIN that is all of FROM. Its conditions are on rows of one side, or on pairs of rows
-    /// of one person, so what names the person there does so for them. Of the rows of the join no column does: what comes
-    /// with it are the pairs of columns, one of each side, whose `coalesce` does.
+    /// Looks at both sides of a FULL JOIN that is all of FROM. Its conditions are on rows of one side, or on pairs of
+    /// rows of one person, so what names the person there does so for them. Of the rows of the join no column does: what
+    /// comes with it are the pairs of columns, one of each side, whose `coalesce` does.
     pub fn of_full_join(
         query: Ref<'t, Query>,
         join: Ref<'t, JoinExpr>,
@@ -476,8 +477,8 @@ impl<'t> From<'t> {
         Ok(())
     }
 
-    /// Puts keys, and the columns that the query computes with, into one form: of values that are equal and look different,
-    /// which one a sort or a group has would depend on all of its rows.
+    /// Puts keys, and the columns that the query computes with, into one form: of values that are equal and look
+    /// different, which one a sort or a group has would depend on all of its rows.
     pub fn put_in_one_form(&self) {
         let query = self.query;
         canonical_keys::put_keys_in_one_form(query);
@@ -584,6 +585,12 @@ impl<'t> From<'t> {
         }
     }
 
+    /// Whether any value of its type may be in a column.
+    pub fn is_dense(&self, (entry, column): Column) -> bool {
+        let source = self.sources.get(&entry);
+        source.is_none_or(|source| source.is_dense(column))
+    }
+
     /// The public list of a column's values.
     pub fn values(&self, (entry, column): Column) -> Option<Vec<String>> {
         match self.sources.get(&entry) {
@@ -636,8 +643,8 @@ impl<'t> From<'t> {
         self.missing.contains(&table)
     }
 
-    /// What is declared of a column of a joined public table. It need not be true, and is no more than what a query may say
-    /// itself: bounds clamp, and rows with another value are in no group.
+    /// What is declared of a column of a joined public table. It need not be true, and is no more than what a query may
+    /// say itself: bounds clamp, and rows with another value are in no group.
     fn declared(&self, (entry, column): Column) -> Option<ColumnLabel> {
         if !self.inputs.contains(&entry) {
             return None;

@@ -7,6 +7,7 @@
 
 mod calls;
 mod columns;
+mod facts;
 pub mod from;
 pub mod full_join;
 mod links;

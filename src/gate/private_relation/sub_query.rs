@@ -3,23 +3,18 @@
 
 use std::rc::Rc;
 
-use pgrx::pg_sys::{
-    self, Aggref, JoinExpr, Node, NodeTag, Query, SortGroupClause, TargetEntry, WindowFunc,
-};
+use pgrx::pg_sys::{self, JoinExpr, Node, Query, SortGroupClause, TargetEntry};
 
-use crate::gate::canonical_keys;
-use crate::gate::conditions::Bounded;
-use crate::gate::expression::{self, Checker};
+use crate::gate::expression::Checker;
 use crate::gate::private_relation::columns::{Facts, OneRow, Relation};
 use crate::gate::private_relation::from::From;
 use crate::gate::private_relation::links::Around;
 use crate::gate::private_relation::person::PERSON;
 use crate::gate::private_relation::shared::Shared;
-use crate::gate::private_relation::{calls, full_join, one_value, person, set_operation, windows};
+use crate::gate::private_relation::{calls, facts, full_join, person, set_operation, windows};
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
-use crate::safe_functions::range;
 
 /// Checks a sub-query in FROM.
 pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation> {
@@ -46,7 +41,7 @@ pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation
         from.check_form_of_persons()?;
     }
     // Of what was written: in their safe form, calls have arguments that hide their bounds.
-    let facts = facts(query, &from, &checker);
+    let facts = facts::of(query, &from, &checker);
     check_targets(query, &checker)?;
     from.put_in_one_form();
     if query.hasWindowFuncs() {
@@ -99,7 +94,7 @@ fn of_full_join<'t>(
     let persons = query.targetList().into_iter().filter(is_person);
     let persons = persons.map(|target| target.resno()).collect();
     // A column of one side says nothing of the rows that it has no value in.
-    let facts = facts(query, &from, &checker).into_iter();
+    let facts = facts::of(query, &from, &checker).into_iter();
     let facts = facts.map(|facts| Facts {
         is_never_null: false,
         row: None,
@@ -293,83 +288,4 @@ fn check_targets<'t>(query: Ref<'t, Query>, checker: &Checker<'t>) -> Checked<()
     }
     query.set_havingQual(checker.safe_if(query.havingQual())?);
     Ok(())
-}
-
-/// What is public of the columns that are shown.
-fn facts<'t>(query: Ref<'t, Query>, from: &From<'t>, checker: &Checker<'t>) -> Vec<Facts> {
-    let shown = query
-        .targetList()
-        .into_iter()
-        .filter(|target| !target.resjunk());
-    let having = Bounded::by(tree::conjuncts(query.havingQual()), |one| {
-        checker.folded(one)
-    });
-    let facts = shown.map(|target| {
-        let expr = target.expr().expect("a target has an expression");
-        let expr = checker.folded(expr.copy());
-        let (lo, hi) = limits(from, &having, expr);
-        let is_of_person = one_value::is_of_person(from, expr, &[]);
-        let column = expr.cast::<pg_sys::Var>();
-        let column = column.filter(|column| column.varlevelsup() == 0);
-        match column.map(|column| (column.varno(), column.varattno())) {
-            Some(column) => Facts {
-                bounds: (lo.is_finite() || hi.is_finite()).then_some((lo, hi)),
-                ends: from.ends(column),
-                is_never_null: from.is_not_null(column),
-                values: from.values(column).map(Rc::from),
-                row: from.row(column),
-                refers: from.refers(column),
-                is_of_person,
-                has_one_form: from.has_one_form(column),
-            },
-            None => Facts {
-                bounds: Some((lo, hi)),
-                ends: None,
-                is_never_null: is_count(expr),
-                values: None,
-                row: None,
-                refers: false,
-                is_of_person,
-                has_one_form: canonical_keys::has_one_form(
-                    tree::base_type(tree::type_of(expr), -1).0,
-                    tree::collation_of(expr),
-                ),
-            },
-        }
-    });
-    facts.collect()
-}
-
-fn is_count(expr: Ref<Node>) -> bool {
-    let call = expr.cast::<Aggref>();
-    let function = call.map(|call| call.aggfnoid().to_u32());
-    function.is_some_and(|function| [pg_sys::F_COUNT_, pg_sys::F_COUNT_ANY].contains(&function))
-}
-
-/// Between which bounds an expression lies, by those of columns and of aggregates of them, and by conditions.
-fn limits<'t>(from: &From<'t>, having: &Bounded<'t>, expr: Ref<'t, Node>) -> (f64, f64) {
-    let bounds = |entry: i32, column: i16| from.bounds((entry, column));
-    let call = |node: *mut Node| {
-        // SAFETY: a node of an expression that lives.
-        let node: Ref<'t, Node> = unsafe { Ref::of(node) }?;
-        let (function, arguments) = match node.tag() {
-            NodeTag::T_Aggref => {
-                let call = node.cast::<Aggref>()?;
-                let arguments = call.args().into_iter();
-                let arguments = arguments.filter_map(|target| target.expr());
-                (call.aggfnoid(), arguments.collect::<Vec<_>>())
-            }
-            _ => {
-                let call = node.cast::<WindowFunc>()?;
-                (call.winfnoid(), call.args().nodes())
-            }
-        };
-        let of_arguments = arguments
-            .into_iter()
-            .map(|argument| limits(from, having, argument));
-        calls::limits(function, &of_arguments.collect::<Vec<_>>())
-    };
-    stack::check();
-    let own = |node: *mut Node| range::both(from.bounds_of(node), having.find(node));
-    expression::limits(expr, &bounds, &call, &own)
 }

@@ -3,9 +3,9 @@
 use pgrx::pg_sys::{self, Node};
 
 use super::{Level, Template, base_type_name};
-use crate::gate::key_tables;
 use crate::gate::public_keys::Public;
 use crate::gate::rejection::Checked;
+use crate::gate::{key_ranges, key_tables};
 use crate::pg::tree::{self, Ref, Step};
 
 impl<'t> Template<'_, 't> {
@@ -62,33 +62,43 @@ impl<'t> Template<'_, 't> {
         ))
     }
 
-    /// All combinations of public values; of keys of one table those that are in one of its rows.
+    /// All combinations of public values; of keys of one table those that are in one of its rows, and of keys of one
+    /// column those of one of its values.
     fn write_lists(&mut self, keys: &[usize]) -> String {
         let (all, is_across) = (self.keys, self.is_across);
-        let of_table = |i: &usize| all[i - 1].public.as_ref().and_then(Public::table);
+        let public = |i: &usize| all[i - 1].public.as_ref();
+        let of_table = |i: &usize| public(i).and_then(Public::table);
+        let of_column = |i: &usize| public(i).and_then(Public::range);
         let (mut lists, mut named) = (Vec::new(), Vec::new());
         for i in keys {
-            let key = &all[i - 1];
-            let Some(public) = key.public.as_ref() else {
+            let Some(own) = public(i) else {
                 continue;
             };
             let mut parameter = |node| self.parameter(node);
-            let Some(table) = of_table(i).map(|rows| rows.table) else {
+            // The first of those that are listed together, where that is this one with the list.
+            let (first, list) = if let Some(rows) = of_table(i) {
+                let same = keys.iter().filter_map(|j| Some((*j, of_table(j)?)));
+                let same: Vec<_> = same
+                    .filter(|(_, other)| other.table == rows.table)
+                    .collect();
+                let list = || key_tables::list(&same, &mut parameter);
+                (same[0].0, (same[0].0 == *i).then(list))
+            } else if let Some(range) = of_column(i) {
+                let same = keys.iter().filter_map(|j| Some((*j, of_column(j)?)));
+                let same: Vec<_> = same
+                    .filter(|(_, other)| other.column == range.column)
+                    .collect();
+                let list = || key_ranges::list(&same, &mut parameter);
+                (same[0].0, (same[0].0 == *i).then(list))
+            } else {
+                let kind = base_type_name(&all[i - 1]);
                 let list = match is_across {
-                    true => public.numbered(*i, &base_type_name(key)),
-                    false => public.set(*i, &base_type_name(key), &mut parameter),
+                    true => own.numbered(*i, &kind),
+                    false => own.set(*i, &kind, &mut parameter),
                 };
-                lists.push(format!("({list}) v{i}"));
-                named.push(format!("v{i}.k{i}"));
-                continue;
+                (*i, Some(list))
             };
-            let same = keys.iter().filter_map(|j| Some((*j, of_table(j)?)));
-            let same: Vec<_> = same.filter(|(_, rows)| rows.table == table).collect();
-            let (first, _) = same[0];
-            if first == *i {
-                let list = key_tables::list(&same, &mut parameter);
-                lists.push(format!("({list}) v{i}"));
-            }
+            lists.extend(list.map(|list| format!("({list}) v{i}")));
             named.push(format!("v{first}.k{i}"));
         }
         named.extend(is_across.then(|| self.number_of_group(keys)));
