@@ -1,6 +1,9 @@
 //! FROM and WHERE of a query over private rows: protected tables, private relations below, and what is public. Rows of
 //! several people must not meet in one row, so everything private is joined by the person.
 
+mod known;
+mod refusals;
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -9,7 +12,6 @@ use pgrx::pg_sys::{self, FromExpr, JoinExpr, JoinType, Node, Oid, Query, RTEKind
 use crate::gate::conditions::{self, Bounded};
 use crate::gate::defence::Defence;
 use crate::gate::expression::{Checker, Surroundings};
-use crate::gate::label::{self, ColumnLabel};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::private_relation::columns::{OneRow, Row, Rows, Source};
 use crate::gate::private_relation::person::{self, Column};
@@ -21,7 +23,6 @@ use crate::ledger::session;
 use crate::pg::planning;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
-use crate::safe_functions::range;
 
 /// The rows of FROM.
 pub struct From<'t> {
@@ -105,7 +106,7 @@ impl<'t> From<'t> {
         let part = found.inner(&[from.node()], Vec::new())?;
         found.persons = part.unwrap_or_default().persons;
         if found.persons.is_empty() && !found.sources.is_empty() {
-            return Err(not_found());
+            return Err(refusals::not_found());
         }
         found.check_rights()?;
         found.read_conditions();
@@ -123,11 +124,13 @@ impl<'t> From<'t> {
         let mut found = Self::new(query, shared);
         let mut side = |side: Option<Ref<'t, Node>>| {
             let side = side.expect("a join has two sides");
-            found.inner(&[side], Vec::new())?.ok_or_else(nullable)
+            found
+                .inner(&[side], Vec::new())?
+                .ok_or_else(refusals::nullable)
         };
         let (left, right) = (side(join.larg())?, side(join.rarg())?);
         if !found.are_same(&left, &right, &found.equalities(join.quals())) {
-            return Err(not_joined_in_on());
+            return Err(refusals::not_joined_in_on());
         }
         for source in found.sources.values_mut() {
             source.is_nullable = true;
@@ -165,7 +168,7 @@ impl<'t> From<'t> {
     fn check_rights(&self) -> Checked<()> {
         for (entry, index) in self.query.rtable().into_iter().zip(1..) {
             if access::is_denied(self.query, entry) && !self.sources.contains_key(&index) {
-                return Err(not_readable(entry.relid()));
+                return Err(refusals::not_readable(entry.relid()));
             }
         }
         Ok(())
@@ -192,7 +195,7 @@ impl<'t> From<'t> {
                      ON a.patient = b.patient; put other joins into a sub-query with GROUP BY.",
                 ));
             }
-            _ => return Err(nullable()),
+            _ => return Err(refusals::nullable()),
         };
         let kept_part = self.inner(&[kept], above.clone())?;
         let before: Vec<i32> = self.sources.keys().copied().collect();
@@ -210,10 +213,10 @@ impl<'t> From<'t> {
                         kept.add_optional(other);
                         Ok(Some(kept))
                     }
-                    false => Err(not_joined()),
+                    false => Err(refusals::not_joined()),
                 }
             }
-            (None, Some(_)) => Err(nullable()),
+            (None, Some(_)) => Err(refusals::nullable()),
             (kept, None) => Ok(kept),
         }
     }
@@ -248,7 +251,7 @@ impl<'t> From<'t> {
             let joined = groups
                 .iter()
                 .position(|group| self.are_same(group, &last, &equalities));
-            groups[joined.ok_or_else(not_joined)?].add(last);
+            groups[joined.ok_or_else(refusals::not_joined)?].add(last);
         }
         Ok(None)
     }
@@ -309,7 +312,7 @@ impl<'t> From<'t> {
             return self.table(index).map(Some);
         }
         match entry.rtekind() {
-            RTEKind::RTE_SUBQUERY if entry.lateral() => Err(lateral()),
+            RTEKind::RTE_SUBQUERY if entry.lateral() => Err(refusals::lateral()),
             RTEKind::RTE_SUBQUERY => {
                 let below = entry.subquery().ok_or("an empty sub-query is joined")?;
                 if person::is_relation(below) {
@@ -330,7 +333,7 @@ impl<'t> From<'t> {
                 entry.set_subquery(Some(below));
                 Ok(None)
             }
-            _ => Err(not_public()),
+            _ => Err(refusals::not_public()),
         }
     }
 
@@ -343,15 +346,15 @@ impl<'t> From<'t> {
             let is_allowed = is_allowed.map_err(|refusal| refusal.message().to_owned())?;
             Ok(Policy::of(relation).filter(|_| is_allowed))
         };
-        let policy = asked(entry.relid())?.ok_or_else(|| not_readable(entry.relid()))?;
+        let policy = asked(entry.relid())?.ok_or_else(|| refusals::not_readable(entry.relid()))?;
         if let Some(other) = policy.refers_to_person() {
-            asked(other)?.ok_or_else(|| not_readable(other))?;
+            asked(other)?.ok_or_else(|| refusals::not_readable(other))?;
         }
         if !access::is_only_read(self.query, entry) {
             return Err("protected tables can only be read, without row locks".into());
         }
         if entry.lateral() {
-            return Err(lateral());
+            return Err(refusals::lateral());
         }
         let one_row = match policy.one_row_each {
             Some(_) => OneRow::Indexed,
@@ -552,164 +555,4 @@ impl<'t> From<'t> {
             &mut lifted,
         );
     }
-
-    pub fn shared(&self) -> &Shared<'t> {
-        &self.shared
-    }
-
-    /// Whether a column names the person of a row.
-    pub fn is_person(&self, column: Column) -> bool {
-        self.persons.contains(&column)
-    }
-
-    /// Whether all rows of a person have the same value of a private column.
-    pub fn is_of_person(&self, column: Column) -> bool {
-        let source = self.sources.get(&column.0);
-        self.is_person(column) || source.is_some_and(|source| source.is_of_person(column.1))
-    }
-
-    /// Whether a column is of the single row that a person has in a source, or names them.
-    pub fn is_of_single_row(&self, column: Column) -> bool {
-        let is_single = |source: &Source| source.one_row.stands();
-        self.is_person(column) || self.sources.get(&column.0).is_some_and(is_single)
-    }
-
-    /// Whether no two rows have the same person.
-    pub fn one_row(&self) -> OneRow {
-        match self.has_public {
-            true => OneRow::No,
-            false => {
-                let rows = self.sources.values().map(|source| source.one_row);
-                rows.min().unwrap_or(OneRow::No)
-            }
-        }
-    }
-
-    /// Whether any value of its type may be in a column.
-    pub fn is_dense(&self, (entry, column): Column) -> bool {
-        let source = self.sources.get(&entry);
-        source.is_none_or(|source| source.is_dense(column))
-    }
-
-    /// The public list of a column's values.
-    pub fn values(&self, (entry, column): Column) -> Option<Vec<String>> {
-        match self.sources.get(&entry) {
-            Some(source) => source.values(column).map(<[String]>::to_vec),
-            None => self.declared((entry, column))?.values,
-        }
-    }
-
-    /// Whether a column is a foreign key that says whose its row is.
-    pub fn refers(&self, (entry, column): Column) -> bool {
-        let source = self.sources.get(&entry);
-        source.is_some_and(|source| source.refers(column))
-    }
-
-    /// The row of a protected table that a column says.
-    pub fn row(&self, (entry, column): Column) -> Option<Row> {
-        self.sources.get(&entry)?.row(column)
-    }
-
-    /// The public bounds of a column.
-    pub fn bounds(&self, (entry, column): Column) -> Option<(f64, f64)> {
-        match self.sources.get(&entry) {
-            Some(source) => source.bounds(column),
-            None => self.declared((entry, column))?.bounds,
-        }
-    }
-
-    /// The public bounds of an expression itself: of one that is equal to it, as they are declared, and as the
-    /// conditions say that all rows meet.
-    pub fn bounds_of(&self, node: *mut Node) -> Option<(f64, f64)> {
-        range::both(self.declared.find(node), self.said.find(node))
-    }
-
-    /// The first and the last of a private column's days or times, where they are public.
-    pub fn ends(&self, (entry, column): Column) -> Option<(i64, i64)> {
-        self.sources.get(&entry)?.ends(column)
-    }
-
-    /// The tables and sub-queries that are joined and public.
-    pub fn public_entries(&self) -> Vec<i32> {
-        [self.inputs.as_slice(), &self.lists].concat()
-    }
-
-    pub fn is_public(&self, entry: i32) -> bool {
-        self.inputs.contains(&entry) || self.lists.contains(&entry)
-    }
-
-    /// Whether there may be rows with which none of a joined table is.
-    pub fn may_be_missing(&self, table: i32) -> bool {
-        self.missing.contains(&table)
-    }
-
-    /// What is declared of a column of a joined public table. It need not be true, and is no more than what a query may
-    /// say itself: bounds clamp, and rows with another value are in no group.
-    fn declared(&self, (entry, column): Column) -> Option<ColumnLabel> {
-        if !self.inputs.contains(&entry) {
-            return None;
-        }
-        let relation = tree::entry(self.query, entry).relid();
-        ColumnLabel::read(&label::get(relation, column)?).ok()
-    }
-
-    /// Whether an outer join may have no row of a private entry.
-    pub fn is_nullable(&self, entry: i32) -> bool {
-        let source = self.sources.get(&entry);
-        source.is_some_and(|source| source.is_nullable)
-    }
-
-    /// Whether a column is NULL in no row.
-    pub fn is_not_null(&self, (entry, column): Column) -> bool {
-        let source = self.sources.get(&entry);
-        source.is_some_and(|source| source.is_not_null(column))
-    }
-}
-
-fn not_readable(relation: Oid) -> Reason {
-    Reason::with_hint(
-        format!(
-            "it is joined with {}, which you may not read",
-            quoted_name(relation)
-        ),
-        "Ask the owner of that table to allow you to ask about it, by dp_allow(table, role); or join the results of two \
-         queries.",
-    )
-}
-
-fn not_joined() -> Reason {
-    Reason::with_hint(
-        "protected tables are joined by something else than the person, so that a row would be about two people",
-        "Add the equality of the columns that name the person to ON or WHERE, as in visits.patient = patients.id. Of a \
-         FULL JOIN of a and b the person is coalesce(a.patient, b.patient).",
-    )
-}
-
-fn not_joined_in_on() -> Reason {
-    Reason::with_hint(
-        "FULL JOIN of private rows by something else than the person, so that a row would be about two people",
-        "Add the equality of the columns that name the person to ON, as in FROM a FULL JOIN b ON a.patient = b.patient.",
-    )
-}
-
-fn not_found() -> Reason {
-    Reason::with_hint(
-        "the table refers to another one that says whose its rows are, and that one is not joined",
-        "Ask its owner to allow you to ask about both tables, by dp_allow(table, role).",
-    )
-}
-
-fn nullable() -> Reason {
-    "the table is on the nullable side of an outer join".into()
-}
-
-fn lateral() -> Reason {
-    "LATERAL cannot be used".into()
-}
-
-fn not_public() -> Reason {
-    Reason::with_hint(
-        "a joined item is not a plain table",
-        "Join plain tables that you may read, or join the result of the query.",
-    )
 }
