@@ -1,6 +1,6 @@
 //! Keys that are the same in all rows of a person: they are in one group by them, whatever the policy says.
 
-use dp_mean_tests::run;
+use dp_mean_tests::{run, value};
 
 use super::asking::Asking;
 use super::table;
@@ -118,4 +118,55 @@ fn without_its_index_nothing_says_so() {
     run(&mut world.analyst, "EXECUTE asked");
     let charged: String = dp_mean_tests::value(&mut world.root, charged);
     assert!(charged.contains("groups=2"), "{charged}");
+}
+
+/// A look-up by a unique key has one row at most, of the person or of a public table.
+#[test]
+fn a_look_up_by_a_unique_key_is_of_one_value() {
+    let mut world = world();
+    for sql in [
+        "SELECT (SELECT p.born / 10 FROM people p WHERE p.id = v.patient) AS s, count(*) FROM visits v GROUP BY 1 ORDER BY 1",
+        "SELECT count(*) FROM visits v WHERE (SELECT born FROM people p WHERE p.id = v.patient AND p.sex) > 1980",
+        "SELECT avg(cost) FROM visits v WHERE (SELECT p.born / 10 FROM people p WHERE v.patient = p.id) IN (195, 196)",
+        "SELECT count(*) FROM people p WHERE (SELECT name FROM clinics c WHERE c.id = p.clinic) <> 'c1'",
+        "SELECT (SELECT name FROM clinics c WHERE p.clinic = c.id) AS n, count(*) FROM people p GROUP BY 1 ORDER BY 1",
+    ] {
+        let (answer, truth) = (table(&mut world.analyst, sql), table(&mut world.root, sql));
+        super::assert_alike(&answer, &truth, sql);
+    }
+    for sql in [
+        "SELECT count(*) FROM people p WHERE (SELECT cost FROM visits v WHERE v.patient = p.id) > 5",
+        "SELECT count(*) FROM people p WHERE (SELECT name FROM clinics c WHERE c.code = p.clinic) <> 'c1'",
+        "SELECT count(*) FROM people p WHERE (SELECT c.name FROM clinics c, towns t WHERE c.id = p.clinic) <> 'c1'",
+        "SELECT count(*) FROM people p WHERE (SELECT name FROM clinics c WHERE c.id = c.town + p.clinic) <> 'c1'",
+        "SELECT count(*) FROM people p WHERE (SELECT name FROM clinics c WHERE c.id > p.clinic) <> 'c1'",
+    ] {
+        let error = world.analyst.batch_execute(sql).expect_err(sql);
+        let message = error.as_db_error().expect("of the server").message();
+        assert!(
+            message.contains("may have several rows"),
+            "{sql}: {message}"
+        );
+    }
+}
+
+/// A snapshot that is older than the index may see several rows, which would be an error by one person.
+#[test]
+fn a_look_up_in_older_rows_is_of_one_value_too() {
+    let mut world = world();
+    run(
+        &mut world.root,
+        "ALTER TABLE people DROP CONSTRAINT people_pkey; INSERT INTO people VALUES (7, true, 1950, 1)",
+    );
+    run(
+        &mut world.analyst,
+        "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM clinics",
+    );
+    run(
+        &mut world.root,
+        "DELETE FROM people WHERE id = 7 AND born = 1950; ALTER TABLE people ADD PRIMARY KEY (id)",
+    );
+    let sql = "SELECT count(*) FROM visits v WHERE (SELECT born FROM people p WHERE p.id = v.patient) > 1900";
+    let counted: i64 = value(&mut world.analyst, sql);
+    assert!((counted - 9000).abs() < 20, "{counted}");
 }

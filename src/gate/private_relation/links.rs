@@ -8,11 +8,12 @@ use pgrx::pg_sys::{
 
 use crate::gate::defence::Defence;
 use crate::gate::expression::{Checker, Surroundings};
+use crate::gate::private_relation::columns::OneRow;
 use crate::gate::private_relation::from::From;
 use crate::gate::private_relation::shared::Shared;
 use crate::gate::private_relation::{calls, person, windows};
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::{access, expression, inputs, released};
+use crate::gate::{access, conditions, expression, inputs, policy, released};
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
 
@@ -81,7 +82,8 @@ impl<'t> Surroundings<'t> for Around<'t> {
     }
 }
 
-/// What IN compares: the expressions of the query around, each with the column of the sub-query that it is compared with.
+/// What IN compares: the expressions of the query around, each with the column of the sub-query that it is compared
+/// with.
 struct Test<'t>(Vec<(Ref<'t, OpExpr>, Ref<'t, Node>, i32)>);
 
 impl<'t> Test<'t> {
@@ -116,8 +118,8 @@ impl<'t> Test<'t> {
 
 impl<'t> Around<'t> {
     /// Semi-join and scalar: a sub-query whose rows are of the person of the row around it, or public ones that are
-    /// compared with it. Where IN compares rows of all people with a value that may be NULL, that value: of NULL it would
-    /// say whether there are any.
+    /// compared with it. Where IN compares rows of all people with a value that may be NULL, that value: of NULL it
+    /// would say whether there are any.
     fn private(
         &self,
         query: Ref<'t, Query>,
@@ -175,6 +177,12 @@ impl<'t> Around<'t> {
         calls::check_grouping(query, &Vec::from_iter(keys))?;
         from.check_form_of_persons()?;
         let is_one = query.hasAggs() && query.groupClause().is_empty();
+        let is_asked = kind == SubLinkType::EXPR_SUBLINK && query.limitCount().is_none();
+        if is_asked && !is_one && has_one_row(query, &from, &same) {
+            // Rows that are older than the index may be several, which would be an error.
+            let one = pg_sys::Datum::from(1_i64);
+            query.set_limitCount(Some(tree::number(query.memory(), pg_sys::INT8OID, 8, one)));
+        }
         self.check_number(query, kind, is_one, &checker)?;
         for target in query.targetList() {
             let expr = target.expr().expect("a target has an expression");
@@ -287,6 +295,34 @@ enum Same<'t> {
         may_be_null: Option<Ref<'t, Node>>,
     },
     No,
+}
+
+/// Whether a unique index says that a sub-query has one row at most: of a person who has one row, or of a public table
+/// with one value of its key.
+fn has_one_row<'t>(query: Ref<'t, Query>, from: &From<'t>, same: &Same<'t>) -> bool {
+    if !query.groupClause().is_empty() || query.limitOffset().is_some() {
+        return false;
+    }
+    if !from.persons.is_empty() {
+        return matches!(same, Same::AllRows) && from.one_row() != OneRow::No;
+    }
+    let ([table], [_]) = (&from.inputs[..], &query.rtable().nodes()[..]) else {
+        return false;
+    };
+    let relation = tree::entry(query, *table).relid();
+    let mut conditions = conditions::of_query(query).into_iter();
+    conditions.any(|condition| {
+        let Some((operator, [one, other])) = person::comparison(condition) else {
+            return false;
+        };
+        let is_key = |key: Ref<'t, Node>, value: Ref<'t, Node>| {
+            let key = person::own_column(key);
+            key.is_some_and(|(_, column)| policy::is_unique(relation, column))
+                && !tree::any(value, |node| person::own_column(node).is_some())
+        };
+        person::is_equality(operator, tree::type_of(one), tree::type_of(other))
+            && (is_key(one, other) || is_key(other, one))
+    })
 }
 
 /// That nothing of a sub-query is of other people than the one of the row around it.
