@@ -2,6 +2,8 @@
 //! planner looks at more of an operator than at its function. It puts the negator in its place, and asks both how many
 //! rows they hold for by calling them with values of the table.
 
+use std::collections::BTreeSet;
+
 use pgrx::pg_sys::{self, Node, Oid, Query};
 
 use crate::pg::extension;
@@ -10,25 +12,23 @@ use crate::pg::tree::{self, Ref};
 
 /// Whether a query calls any of others than PostgreSQL and this extension.
 pub fn is_in(query: Ref<Query>) -> bool {
-    tree::any(query.node(), |node| {
-        let is_known =
-            |function| procedure::is_pinned(function) || extension::has_function(function);
-        functions(node)
-            .into_iter()
-            .any(|function| !is_known(function))
-            || operators(node)
-                .into_iter()
-                .any(|operator| !procedure::is_pinned(operator))
-    })
+    let mut called = BTreeSet::new();
+    let has_operator = tree::any(query.node(), |node| {
+        called.extend(function(node).map(|function| function.to_u32()));
+        let mut operators = operators(node).into_iter();
+        operators.any(|operator| !procedure::is_pinned(operator))
+    });
+    let mut called = called.into_iter().map(Oid::from_u32);
+    has_operator || called.any(|one| !procedure::is_pinned(one) && !extension::has_function(one))
 }
 
 /// Whether a node calls any that is not PostgreSQL's own.
 pub fn is_called(node: Ref<Node>) -> bool {
-    let mut all = functions(node).into_iter().chain(operators(node));
+    let mut all = function(node).into_iter().chain(operators(node));
     all.any(|called| !procedure::is_pinned(called))
 }
 
-fn functions(node: Ref<Node>) -> Option<Oid> {
+fn function(node: Ref<Node>) -> Option<Oid> {
     if let Some(call) = node.cast::<pg_sys::FuncExpr>() {
         Some(call.funcid())
     } else if let Some(call) = node.cast::<pg_sys::Aggref>() {
