@@ -248,7 +248,7 @@ fn from(dice: &mut Dice, depth: usize) -> (String, &'static str) {
 
 fn condition(dice: &mut Dice, depth: usize, of: &str) -> String {
     let other = source(dice, depth.saturating_sub(1));
-    match dice.roll(8) {
+    match dice.roll(9) {
         0 => format!("{of}.x > 1000"),
         1 => format!("{of}.k < 'r2' OR {of}.i IS NULL"),
         2 => {
@@ -267,6 +267,12 @@ fn condition(dice: &mut Dice, depth: usize, of: &str) -> String {
         }
         5 => format!("{of}.i IN (SELECT x FROM own)"),
         6 => format!("{of}.x > (SELECT min(x) FROM own)"),
+        7 => {
+            let test = dice.one(&["=", "=", "=", ">="]);
+            format!(
+                "(SELECT e.salary FROM people e WHERE e.person {test} {of}.p AND e.dept > 'd') > 1040"
+            )
+        }
         _ => "true".to_owned(),
     }
 }
