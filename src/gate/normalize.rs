@@ -345,7 +345,11 @@ pub fn flatten(query: Ref<Query>) -> bool {
     tree::flatten_groups(query);
     keep_public_unions(query);
     let root = planning::planning(query, None);
+    // The planner would put something around what is grouped by GROUPING SETS.
+    let sets = query.groupingSets();
+    query.set_groupingSets(List::EMPTY);
     planning::pull_up_subqueries(root, &passes_on);
+    query.set_groupingSets(sets);
     query.set_jointree(root.parse().expect("its query").jointree());
     if let Some(from) = query.jointree() {
         from.set_fromlist(without_single_rows(query, from.fromlist()));

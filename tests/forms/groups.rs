@@ -430,3 +430,17 @@ fn keys_whose_values_the_query_says_need_no_choice() {
         assert!(mechanisms.contains("dp_keep"), "{mechanisms}: {sql}");
     }
 }
+
+/// What a sub-query computes may be a key of GROUPING SETS.
+#[test]
+fn keys_of_sub_queries_are_in_grouping_sets() {
+    let mut world = World::new();
+    for sql in [
+        "SELECT c, avg(cost) FROM (SELECT cost > 50 AS c, cost FROM visits) v GROUP BY ROLLUP (c) ORDER BY 1",
+        "SELECT c, d, count(*), sum(cost) FROM (SELECT age > 50 AS c, cost < 20 AS d, cost FROM visits) v GROUP BY CUBE (c, d) \
+         ORDER BY 1, 2",
+    ] {
+        let (answer, truth) = (table(&mut world.analyst, sql), table(&mut world.owner, sql));
+        super::assert_alike(&answer, &truth, sql);
+    }
+}

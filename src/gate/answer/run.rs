@@ -97,7 +97,7 @@ fn run<'t>(
     {
         return Err(errors::older_than_index(&quoted_name(policy.relation)));
     }
-    if Defence::Operators.stands() && foreign_code::is_in(settled) {
+    if Defence::Operators.stands() && Defence::Total.stands() && foreign_code::is_in(settled) {
         return Err(errors::foreign_code());
     }
     let named = objects::Named::by(settled);
