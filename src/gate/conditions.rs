@@ -11,8 +11,17 @@ use crate::pg::tree::{self, Ref};
 /// The families of operators that compare integers, floats and numerics.
 const FAMILIES: [u32; 3] = [1976, 1970, 1988];
 
+/// Comparisons of dates with each other, in the order of their strategies.
+const OF_DATES: [u32; 5] = [
+    pg_sys::F_DATE_LT,
+    pg_sys::F_DATE_LE,
+    pg_sys::F_DATE_EQ,
+    pg_sys::F_DATE_GE,
+    pg_sys::F_DATE_GT,
+];
+
 /// Below this all integers are floats.
-const EXACT: f64 = 9e15;
+pub const EXACT: f64 = 9e15;
 
 /// The conditions that all rows meet which come of a part of FROM.
 pub fn of_part(node: Ref<Node>) -> Vec<Ref<Node>> {
@@ -98,7 +107,7 @@ fn may_compare(condition: Ref<Node>) -> bool {
     kinds.contains(&condition.tag())
 }
 
-/// The number that a comparison with constants is about, and its bounds.
+/// The number, or the date, that a comparison with constants is about, and its bounds.
 fn compared(condition: Ref<Node>) -> Option<(Ref<Node>, (f64, f64))> {
     if let Some(any) = condition.cast::<pg_sys::ScalarArrayOpExpr>() {
         let [number, list] = any.args().nodes()[..] else {
@@ -133,8 +142,13 @@ fn compared(condition: Ref<Node>) -> Option<(Ref<Node>, (f64, f64))> {
         _ => return None,
     };
     let number = uncast(number);
-    let integers = [pg_sys::INT2OID, pg_sys::INT4OID, pg_sys::INT8OID];
-    let is_whole = integers.contains(&tree::type_of(number)) && lo.abs().max(hi.abs()) < EXACT;
+    let whole = [
+        pg_sys::INT2OID,
+        pg_sys::INT4OID,
+        pg_sys::INT8OID,
+        pg_sys::DATEOID,
+    ];
+    let is_whole = whole.contains(&tree::type_of(number)) && lo.abs().max(hi.abs()) < EXACT;
     let (lo, hi) = match (strategy, is_whole) {
         (pg_sys::BTLessStrategyNumber, true) => (None, Some(hi.ceil() - 1.0)),
         (pg_sys::BTLessEqualStrategyNumber, true) => (None, Some(hi.floor())),
@@ -151,12 +165,12 @@ fn compared(condition: Ref<Node>) -> Option<(Ref<Node>, (f64, f64))> {
 }
 
 /// Where a constant lies.
-fn value_of(constant: Ref<Node>) -> (f64, f64) {
+pub fn value_of(constant: Ref<Node>) -> (f64, f64) {
     expression::limits(constant, &|_, _| None, &|_| None, &|_| None)
 }
 
 /// A number as it is before it becomes a `float8` or a `numeric` to be compared.
-fn uncast(number: Ref<Node>) -> Ref<Node> {
+pub fn uncast(number: Ref<Node>) -> Ref<Node> {
     let call = number.cast::<pg_sys::FuncExpr>();
     let call = call.filter(|call| expression::is_total_cast(call.funcid()));
     match call.map(|call| call.args().nodes()).as_deref() {
@@ -165,8 +179,13 @@ fn uncast(number: Ref<Node>) -> Ref<Node> {
     }
 }
 
-/// Which comparison of numbers an operator is.
+/// Which comparison of numbers or of dates an operator is.
 fn strategy(operator: Oid) -> Option<u32> {
+    // SAFETY: a lookup in the catalog, which answers for any number.
+    let function = unsafe { pg_sys::get_opcode(operator) }.to_u32();
+    if let Some(place) = OF_DATES.into_iter().position(|known| known == function) {
+        return Some(place as u32 + 1);
+    }
     // SAFETY: a lookup in the catalog, which answers for any numbers.
     let of = |family: u32| unsafe { pg_sys::get_op_opfamily_strategy(operator, family.into()) };
     let strategies = FAMILIES.into_iter().map(|family| of(family) as u32);

@@ -24,14 +24,19 @@ pub fn of_value(kind: Oid, value: Datum) -> Option<i64> {
 /// That value. Of a date, the day of the moment.
 pub fn value(kind: Oid, moment: i64) -> Datum {
     match kind {
-        pg_sys::DATEOID => Datum::from(moment.div_euclid(DAY) as i32),
+        pg_sys::DATEOID => Datum::from(day(moment) as i32),
         _ => Datum::from(moment),
     }
 }
 
+/// The day of a moment, from 2000-01-01 on.
+pub fn day(moment: i64) -> i64 {
+    moment.div_euclid(DAY)
+}
+
 /// As a label has it: `2025-01-31`, or `2025-01-31 12:30:00.000001`.
 pub fn text(moment: i64) -> String {
-    let day = text_of(moment.div_euclid(DAY));
+    let day = text_of(day(moment));
     let time = moment.rem_euclid(DAY);
     if time == 0 {
         return day;

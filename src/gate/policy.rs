@@ -13,6 +13,7 @@ use pgrx::pg_sys::{self, Datum, Oid, TransactionId};
 
 use crate::gate::expressions::{self, Declared};
 use crate::gate::label::{self, ColumnLabel, TableLabel};
+use crate::gate::moments;
 use crate::gate::rejection::{Checked, Reason};
 use crate::ledger::budgets::{self, Name};
 use crate::pg::nodes;
@@ -324,9 +325,14 @@ impl Policy {
             .is_none_or(|reference| reference.names_person)
     }
 
-    /// The public bounds of a column.
+    /// The public bounds of a column; of one of dates in days since 2000.
     pub fn bounds(&self, column: i16) -> Option<(f64, f64)> {
-        self.columns.get(&column)?.label.as_ref()?.bounds
+        let known = self.columns.get(&column)?;
+        if known.kind == pg_sys::DATEOID {
+            let (first, last) = self.ends(column)?;
+            return Some((moments::day(first) as f64, moments::day(last) as f64));
+        }
+        known.label.as_ref()?.bounds
     }
 
     /// The first and the last of a column's days or times, where they are public and it has some.

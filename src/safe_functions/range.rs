@@ -1,5 +1,5 @@
 //! Where the value of an expression lies, by interval arithmetic from where its columns lie. Functions are known by
-//! their OIDs.
+//! their OIDs. A date lies where its number of days does, from 2000-01-01 on; a time anywhere.
 //!
 //! Given columns within their bounds, no value is outside. Values are clamped to the range afterwards in any case: a
 //! mistake here would cost accuracy, and no privacy.
@@ -118,7 +118,8 @@ unsafe fn of_parts(expression: *mut Node, known: Known) -> Interval {
                 let sure = elements::<Node>((*choice).args).zip(&all);
                 let sure = sure.filter(|(node, _)| is_never_null(*node));
                 let sure = Vec::from_iter(sure.map(|(_, interval)| *interval));
-                if !sql_type::is_number((*choice).minmaxtype) {
+                let kind = (*choice).minmaxtype;
+                if !sql_type::is_number(kind) && kind != pg_sys::DATEOID {
                     Interval::ANYWHERE
                 } else if (*choice).op == MinMaxOp::IS_GREATEST {
                     Interval::greatest(&all, &sure)
@@ -192,6 +193,11 @@ unsafe fn constant(expression: *mut Node) -> Interval {
                 Interval::around(float)
             }
         }
+        // The ends of this type are before all dates and behind them.
+        pg_sys::DATEOID => match value.value() as i32 {
+            i32::MIN | i32::MAX => Interval::ANYWHERE,
+            day => Interval::exactly(day.into()),
+        },
         pg_sys::FLOAT4OID => Interval::exactly(f32::from_bits(value.value() as u32).into()),
         pg_sys::FLOAT8OID => Interval::exactly(f64::from_bits(value.value() as u64)),
         // SAFETY: a numeric, by its type.
@@ -246,6 +252,8 @@ unsafe fn called(function: Oid, arguments: &[*mut Node], known: Known) -> Interv
     // SAFETY: the same.
     let part = |fields| unsafe { part(arguments, fields) };
     // SAFETY: the same.
+    let is_of = |field| unsafe { names(arguments, field) };
+    // SAFETY: the same.
     let whole_at = |i: usize| arguments.get(i).and_then(|node| unsafe { whole(*node) });
     match function.to_u32() {
         // Sums: int2pl and its like, float4pl and its like, numeric_add.
@@ -256,6 +264,9 @@ unsafe fn called(function: Oid, arguments: &[*mut Node], known: Known) -> Interv
         180..=183 | 464 | 838 | 942 | 1275 | 1279 => at(0).minus(at(1)),
         205 | 219 | 282 | 286 => as_float(function, at(0).minus(at(1))),
         1725 => at(0).minus(at(1)),
+        // Of dates: date_mi; date_pli and date_mii, whose second argument is a number of days.
+        1140 | 1142 => at(0).minus(at(1)),
+        1141 => at(0).plus(at(1)),
         // Products.
         141 | 152 | 170 | 171 | 465 | 839 | 943 | 1276 | 1280 => at(0).times(at(1)),
         202 | 216 | 279 | 283 => as_float(function, at(0).times(at(1))),
@@ -317,6 +328,11 @@ unsafe fn called(function: Oid, arguments: &[*mut Node], known: Known) -> Interv
             Some(count) if count > 0 => Interval::new(0.0, f64::from(count) + 1.0),
             _ => Interval::ANYWHERE,
         },
+        // extract(epoch FROM date): the seconds since 1970.
+        6199 if is_of("epoch") => {
+            let seconds = at(1).times(Interval::exactly(86_400.0));
+            seconds.plus(Interval::exactly(946_684_800.0))
+        }
         // date_part and extract, of a timestamp or a date; of a time; of an interval
         1171 | 2021 | 6199 | 6202 | 6203 => part(&OF_TIMESTAMP),
         1273 | 1385 | 6200 | 6201 => part(&OF_TIME),
@@ -371,17 +387,23 @@ const OF_INTERVAL: [Field; 5] = [
 /// # Safety
 /// Expressions of a tree that lives.
 unsafe fn part(arguments: &[*mut Node], fields: &[Field]) -> Interval {
-    let Some(name) = arguments.first() else {
-        return Interval::ANYWHERE;
-    };
     // SAFETY: the caller guarantees it.
-    let name = match unsafe { fixed(*name) } {
-        // SAFETY: a text.
-        Fixed::Constant(pg_sys::TEXTOID, Some(name)) => unsafe { text_bytes(name) },
-        _ => return Interval::ANYWHERE,
-    };
-    let known = fields
-        .iter()
-        .find(|(field, ..)| name.eq_ignore_ascii_case(field.as_bytes()));
+    let is_named = |field: &str| unsafe { names(arguments, field) };
+    let known = fields.iter().find(|(field, ..)| is_named(field));
     known.map_or(Interval::ANYWHERE, |(_, lo, hi)| Interval::new(*lo, *hi))
+}
+
+/// Whether the first argument names this part of a date or time.
+///
+/// # Safety
+/// Expressions of a tree that lives.
+unsafe fn names(arguments: &[*mut Node], field: &str) -> bool {
+    // SAFETY: the caller guarantees it.
+    match arguments.first().map(|name| unsafe { fixed(*name) }) {
+        // SAFETY: a text.
+        Some(Fixed::Constant(pg_sys::TEXTOID, Some(name))) => unsafe {
+            text_bytes(name).eq_ignore_ascii_case(field.as_bytes())
+        },
+        _ => false,
+    }
 }

@@ -130,6 +130,80 @@ fn bounds_follow_the_values_of_parameters_each_time() {
     }
 }
 
+/// Days between dates lie where the declared ends of a column, and conditions on it, say.
+#[test]
+fn dates_say_how_many_days_are_between_them() {
+    let mut world = World::new();
+    let first = "day - date '2025-01-01'";
+    let refusal = world.refused(&format!("SELECT avg({first}) FROM visits"));
+    assert!(
+        refusal.message.contains("column day has none"),
+        "{refusal:?}"
+    );
+    world.own("SELECT dp_declare('visits', 'day', date '2025-01-01', date '2025-12-31')");
+    for (number, condition, bounds) in [
+        (first, "true", (0.0, 364.0)),
+        (first, "day < '2025-02-01'", (0.0, 30.0)),
+        (first, "date '2025-02-01' <= day", (31.0, 364.0)),
+        (
+            first,
+            "day BETWEEN '2025-02-01' AND '2025-02-28'",
+            (31.0, 58.0),
+        ),
+        (first, "day IN ('2025-01-03', '2025-01-02')", (1.0, 2.0)),
+        (
+            first,
+            "day > '2025-12-01' AND day < 'infinity'",
+            (335.0, 364.0),
+        ),
+        // Times are compared otherwise.
+        (first, "day < timestamp '2025-02-01'", (0.0, 364.0)),
+        ("date '2025-12-31' - day", "true", (0.0, 364.0)),
+        ("(day + 7) - date '2025-01-01'", "true", (7.0, 371.0)),
+        ("(7 + day) - date '2025-01-01'", "true", (7.0, 371.0)),
+        ("(day - age) - date '2025-01-01'", "true", (-100.0, 364.0)),
+        (
+            "greatest(day, '2025-12-01') - date '2025-12-01'",
+            "true",
+            (0.0, 30.0),
+        ),
+        (
+            "coalesce(nullif(day, '2025-05-05'), '2026-01-01') - date '2025-01-01'",
+            "true",
+            (0.0, 365.0),
+        ),
+        (
+            "extract(epoch FROM day)",
+            "true",
+            (1_735_689_600.0, 1_767_139_200.0),
+        ),
+        // No other number of a date is one of days.
+        ("extract(day FROM day)", "true", (1.0, 31.0)),
+    ] {
+        let asked = world.bounds(&format!(
+            "SELECT avg({number}) FROM visits WHERE {condition}"
+        ));
+        assert_eq!(asked, bounds, "{number} WHERE {condition}");
+    }
+    for sql in [
+        "SELECT avg(day - date '2025-01-01') FROM visits",
+        "SELECT avg(l - f) FROM (SELECT patient, max(day) AS l, min(day) AS f FROM visits GROUP BY patient) v",
+    ] {
+        world.same(sql, 1);
+    }
+    for number in [
+        "day - date 'infinity'",
+        "extract(epoch FROM day::timestamp)",
+        "extract(epoch FROM at)",
+        "extract(year FROM day)",
+        "extract(epoch FROM day - timestamp '2025-01-01')",
+        "to_char(day, 'J')::int",
+    ] {
+        let sql = format!("SELECT avg({number}) FROM visits");
+        world.refused(&sql);
+    }
+}
+
 /// Conditions that an outer join has in ON keep no row out.
 #[test]
 fn conditions_of_an_outer_join_say_nothing_of_the_rows_that_it_keeps() {
