@@ -6,12 +6,23 @@ use pgrx::pg_sys::{
     self, BoolExprType, FromExpr, JoinExpr, JoinType, Node, NodeTag, Query, SubLinkType,
 };
 
+use crate::gate::conditions;
 use crate::gate::private_relation::private_entries;
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::constant;
 use crate::pg::procedure;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref, Step};
+
+/// PostgreSQL's sums, to which a 0 adds nothing.
+const SUMS: [u32; 6] = [
+    pg_sys::F_SUM_INT2,
+    pg_sys::F_SUM_INT4,
+    pg_sys::F_SUM_INT8,
+    pg_sys::F_SUM_FLOAT4,
+    pg_sys::F_SUM_FLOAT8,
+    pg_sys::F_SUM_NUMERIC,
+];
 
 /// The numbers of private items in FROM that were joined so, as an expression that many queries below names them.
 pub struct Matched(Vec<i32>, u32);
@@ -139,14 +150,40 @@ impl Matched {
         // Constants say how the aggregate works.
         let args = call.args().into_iter().filter_map(|arg| arg.expr());
         let mut args = args.filter(|arg| has_column(*arg)).peekable();
-        let is_null = |arg| self.is_null(arg);
+        let is_sum = SUMS.contains(&call.aggfnoid().to_u32());
         // PostgreSQL's leave out rows in which one of the arguments is NULL, ours those in which all are.
         is_filtered
             || args.peek().is_some()
                 && match procedure::is_pinned(call.aggfnoid()) {
-                    true => args.any(is_null),
-                    false => args.all(is_null),
+                    true if is_sum => args.any(|arg| self.adds_nothing(arg)),
+                    true => args.any(|arg| self.is_null(arg)),
+                    false => args.all(|arg| self.is_null(arg)),
                 }
+    }
+
+    /// Whether a number is NULL or 0 in all rows without a match.
+    fn adds_nothing(&self, node: Ref<Node>) -> bool {
+        stack::check();
+        let node = conditions::uncast(node);
+        if let Some(case) = node.cast::<pg_sys::CaseExpr>() {
+            let adds_nothing = |when: Ref<Node>| {
+                let when = when.cast::<pg_sys::CaseWhen>();
+                let when = when.and_then(|when| when.expr().zip(when.result()));
+                when.is_some_and(|(condition, result)| {
+                    self.is_not_true(condition) || self.adds_nothing(result)
+                })
+            };
+            return case.arg().is_none()
+                && case.args().into_iter().all(adds_nothing)
+                && case
+                    .defresult()
+                    .is_none_or(|other| self.adds_nothing(other));
+        }
+        if let Some(first) = node.cast::<pg_sys::CoalesceExpr>() {
+            return first.args().into_iter().all(|arg| self.adds_nothing(arg));
+        }
+        let is_zero = || conditions::value_of(node) == (0.0, 0.0);
+        tree::constant(node).is_some() && is_zero() || self.is_null(node)
     }
 
     /// Whether an expression is NULL in all rows without a match.

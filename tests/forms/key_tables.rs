@@ -296,6 +296,18 @@ fn a_table_that_is_kept_says_the_groups() {
              LEFT JOIN people o ON o.person = v.patient GROUP BY p.name ORDER BY 1",
             4,
         ),
+        // What a sum adds for rows without a match is 0.
+        (
+            "SELECT p.name, sum(CASE WHEN v.cost > 50 THEN 1 ELSE 0 END), \
+             sum(CASE WHEN v.cost > 50 THEN v.cost WHEN v.age > 30 THEN 0.5 ELSE 0 END) \
+             FROM places p LEFT JOIN visits v ON v.region = p.region GROUP BY p.name ORDER BY 1",
+            4,
+        ),
+        (
+            "SELECT p.name, sum(coalesce(v.cost, 0)), sum(coalesce(v.paid, v.points, 0.0)) \
+             FROM places p LEFT JOIN visits v ON v.region = p.region GROUP BY p.name ORDER BY 1",
+            4,
+        ),
         // Of rows without a match those are there that a condition on the table itself keeps.
         (
             "SELECT p.region, count(v.id) FROM places p LEFT JOIN visits v ON v.region = p.region \
@@ -391,6 +403,26 @@ fn rows_without_a_match_are_not_counted() {
         ),
         (
             "p.name, avg(COALESCE(v.cost, 0))",
+            "rows without a match",
+            "count(visits.id)",
+        ),
+        (
+            "p.name, sum(COALESCE(v.cost, 1))",
+            "rows without a match",
+            "count(visits.id)",
+        ),
+        (
+            "p.name, sum(CASE WHEN v.cost IS NULL THEN 1 ELSE 0 END)",
+            "rows without a match",
+            "count(visits.id)",
+        ),
+        (
+            "p.name, sum(CASE v.cost WHEN 5 THEN 1 ELSE 0 END)",
+            "rows without a match",
+            "count(visits.id)",
+        ),
+        (
+            "p.name, dp_sum(COALESCE(v.cost, 0), 0, 100, 20)",
             "rows without a match",
             "count(visits.id)",
         ),
