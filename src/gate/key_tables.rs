@@ -154,7 +154,7 @@ pub fn may_all_meet<'t>(from: &From<'t>, of: &[&Rows<'t>], conditions: &[Ref<'t,
 }
 
 /// The number of the joined table that all columns of an expression are of.
-fn table_of<'t>(from: &From<'t>, node: Ref<'t, Node>) -> Option<i32> {
+pub fn table_of<'t>(from: &From<'t>, node: Ref<'t, Node>) -> Option<i32> {
     let mut found = None;
     let is_other = tree::search(node, &mut |node, level| {
         let Some(column) = node.cast::<pg_sys::Var>() else {

@@ -568,6 +568,42 @@ fn the_ends_of_a_column_are_its_public_bounds() {
     }
 }
 
+/// What is the same in all rows is its own least and greatest: tools count NULLs so, in columns that have none.
+#[test]
+fn a_constant_is_its_own_end() {
+    let mut world = World::new();
+    for (sql, releases) in [
+        (
+            "SELECT count(DISTINCT patient) + max(CASE WHEN patient IS NULL THEN 1 ELSE 0 END) FROM visits",
+            1,
+        ),
+        (
+            "SELECT max(1), min(0.1), max(2.5::real), min(-3::bigint) FROM visits",
+            0,
+        ),
+        (
+            "SELECT dept, min(2) FROM people WHERE dept = 'd1' GROUP BY dept",
+            0,
+        ),
+        (
+            "SELECT region, count(*), max(CASE WHEN cost IS NOT NULL THEN 1 ELSE 0 END) FROM visits GROUP BY 1 ORDER BY 1",
+            2,
+        ),
+    ] {
+        world.same(sql, releases);
+    }
+    // Where there may be NULLs, and where a filter may leave no row, rows decide.
+    for sql in [
+        "SELECT max(CASE WHEN paid IS NULL THEN 1 ELSE 0 END) FROM visits",
+        "SELECT max(1) FILTER (WHERE cost > 99) FROM visits",
+        "SELECT max(CASE WHEN v.patient IS NULL THEN 1 ELSE 0 END) FROM people p LEFT JOIN visits v ON v.patient = p.person",
+        "SELECT max(9007199254740993) FROM visits",
+    ] {
+        let refusal = world.refused(sql);
+        assert!(refusal.message.contains("one person"), "{sql}: {refusal:?}");
+    }
+}
+
 /// The least and the greatest day of a column are those that its owner has declared, whatever the rows are.
 #[test]
 fn the_ends_of_a_column_of_days_are_those_that_are_declared() {

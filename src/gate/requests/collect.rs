@@ -4,7 +4,10 @@ use dp_core::request::ranks::MOST;
 use pgrx::pg_sys::{self, Aggref, Node, NodeTag, Oid};
 
 use crate::gate::block::Block;
-use crate::gate::policy::PERIOD_KINDS;
+use crate::gate::conditions::EXACT;
+use crate::gate::floats;
+use crate::gate::key_tables;
+use crate::gate::policy::{PERIOD_KINDS, quoted_name};
 use crate::gate::private_relation;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::requests::asked::{Asked, OfTwo, What};
@@ -14,6 +17,7 @@ use crate::pg::array::row_of_numbers;
 use crate::pg::extension;
 use crate::pg::fmgr::float8;
 use crate::pg::settings;
+use crate::pg::sql_type;
 use crate::pg::tree::{self, Ref, Step};
 
 /// OIDs from here on are not PostgreSQL's own.
@@ -113,10 +117,23 @@ fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
         return Err(refused(call.aggfnoid()));
     }
     if let ("min" | "max", Some(argument)) = (name.as_str(), arguments.first()) {
+        if let (Some(number), None) = (constant(block, *argument), call.aggfilter()) {
+            asked.what = What::Least;
+            asked.bounds = Some((number, number));
+            return Ok(asked);
+        }
         let ends = block.ends(block.checker.folded(argument.copy()));
         if let Some((first, last)) = ends {
             asked.what = What::Moment(if name == "min" { first } else { last });
             return Ok(asked);
+        }
+        let has_end = settings::previews_are_empty() && has_numbers(&arguments) && {
+            let folded = block.checker.folded(argument.copy());
+            block.range(folded, call.aggfilter()).is_some()
+        };
+        let table = key_tables::table_of(&block.from, *argument);
+        if let Some(table) = table.filter(|_| !has_end) {
+            return Err(extreme_of_public(block, &name, table));
         }
     }
     asked.what = match name.as_str() {
@@ -238,6 +255,19 @@ fn percentile<'t>(block: &Block<'t>, call: Ref<'t, Aggref>, name: &str) -> Check
 fn flat<'t>(block: &Block<'t>, node: Ref<'t, Node>) -> Ref<'t, Node> {
     tree::flatten_joins(block.query, node)
 }
+
+/// The number that an expression is in all rows.
+fn constant<'t>(block: &Block<'t>, argument: Ref<'t, Node>) -> Option<f64> {
+    let argument = block.checker.folded(argument.copy());
+    let known = block.checker.folded(block.without_null_tests(argument));
+    if !sql_type::is_number(tree::type_of(known)) {
+        return None;
+    }
+    tree::constant(known)??;
+    let float = tree::constant(block.checker.folded(floats::float(known)?))??;
+    Some(float8(float)).filter(|number| number.abs() < EXACT)
+}
+
 /// The name of a function.
 fn name_of(function: Oid) -> String {
     // SAFETY: a lookup in the catalog; NULL if it is gone.
@@ -251,6 +281,22 @@ fn extreme(name: &str) -> Reason {
             "Ask for a quantile near the end, as in dp_quantile(x, lo, hi, {q}, 0.1); or SET dp_mean.previews = \
              'empty', \
              and {name} is the public bound of the column."
+        ),
+    )
+}
+
+/// Of columns of a public table, whose rows anybody may read; and which of them are joined, private rows say.
+fn extreme_of_public(block: &Block, name: &str, table: i32) -> Reason {
+    let entry = tree::entry(block.query, table);
+    let of = match entry.rtekind() {
+        pg_sys::RTEKind::RTE_RELATION => quoted_name(entry.relid()),
+        _ => "the joined list".to_owned(),
+    };
+    Reason::with_hint(
+        format!("{name} of what {of} has: which of its rows are joined is about people"),
+        format!(
+            "Put the column into GROUP BY, as in SELECT x, count(*) ... GROUP BY x: a value with rows has a number far \
+             from 0. Or ask for {name}(x) of {of} alone, which you may read."
         ),
     )
 }
