@@ -14,6 +14,7 @@ use crate::gate::size;
 use crate::pg::constant;
 use crate::pg::planning;
 use crate::pg::procedure;
+use crate::pg::sql_type;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref};
 use crate::safe_functions::classify::Judgement;
@@ -211,6 +212,14 @@ impl<'t> Checker<'t> {
                     ));
                 }
             }
+            NodeTag::T_RowExpr => {
+                return Err(Reason::with_hint(
+                    "a row of values cannot be used on its rows",
+                    "Name its values one by one, as in GROUP BY a, b. To count what is there, make one value of them, \
+                     as in count(DISTINCT a || ' ' || b); or count those of each person, as in SELECT count(*) FROM \
+                     (SELECT DISTINCT person, a, b FROM ...) s.",
+                ));
+            }
             _ => return Err(unknown_kind(&tag_name(node))),
         }
         Ok(node)
@@ -257,7 +266,7 @@ impl<'t> Checker<'t> {
                 expr.opcollid(),
                 expr.inputcollid(),
             ),
-            Judgement::Refused(why) => Err(Reason::new(why)),
+            Judgement::Refused(why) => Err(refused(expr.opfuncid(), why)),
             Judgement::Partial => Err(not_total(expr.opfuncid())),
         };
         let safe = safe?;
@@ -349,6 +358,11 @@ impl<'t> Checker<'t> {
         let to_text = [pg_sys::TEXTOID, pg_sys::VARCHAROID].contains(&expr.resulttype());
         match to_text && judged::output_ok(from) {
             true => Ok(node),
+            false if sql_type::is_number(expr.resulttype()) && is_text => Err(Reason::with_hint(
+                "a cast through text cannot be used on its rows",
+                "Of digits, to_number(x, '999') is the number, or NULL where that is none; or cast the result of the \
+                 query instead.",
+            )),
             false => Err(Reason::with_hint(
                 "a cast through text cannot be used on its rows",
                 "Cast the result of the query instead, or let the owner of the table store the column in the \
@@ -369,7 +383,7 @@ fn judged_call(call: Ref<pg_sys::FuncExpr>) -> Checked<Ref<Node>> {
             call.funccollid(),
             call.inputcollid(),
         ),
-        Judgement::Refused(why) => Err(Reason::new(why)),
+        Judgement::Refused(why) => Err(refused(call.funcid(), why)),
     }
 }
 
@@ -412,6 +426,34 @@ pub fn check_collation(collation: Oid, arguments: List<Node>) -> Checked<()> {
     }
     // SAFETY: the same.
     unsafe { judged::collation_ok(collation, arguments.pointer()) }.map_err(Reason::new)
+}
+
+/// That a function is refused, with what may be written in its place, where that is known.
+fn refused(function: Oid, why: String) -> Reason {
+    // SAFETY: a lookup in the catalog; NULL if it is gone.
+    let name = unsafe { tree::text_of(pg_sys::get_func_name(function)) };
+    let instead = match name.as_str() {
+        _ if function.to_u32() >= FIRST_OF_OTHERS => None,
+        "concat" | "concat_ws" => {
+            Some("Write a || b, or coalesce(a, '') || b where a may be NULL.")
+        }
+        "format" | "md5" | "sha224" | "sha256" | "sha384" | "sha512" => Some(
+            "Use it on the result of the query, as in SELECT md5(x), n FROM (SELECT x, count(*) AS n FROM ... \
+             GROUP BY x) s.",
+        ),
+        "overlaps" => Some(
+            "Compare the ends, as in begins < date '2025-04-01' AND ends > date '2025-03-01'; or of one day, \
+             day >= date '2025-03-01' AND day < date '2025-04-01'.",
+        ),
+        "range_contains_elem" | "elem_contained_by_range" => Some(
+            "Compare with the ends, as in day >= date '2025-03-01' AND day < date '2025-04-01'.",
+        ),
+        _ => None,
+    };
+    match instead {
+        Some(hint) => Reason::with_hint(why, hint),
+        None => Reason::new(why),
+    }
 }
 
 fn not_total(function: Oid) -> Reason {

@@ -61,7 +61,10 @@ fn no_bounds<'t>(block: &Block<'t>, name: &str, argument: Ref<'t, Node>) -> Reas
         let own = own.filter(|column| level == 0 && column.varlevelsup() == 0);
         if let Some(column) = own {
             let place = (column.varno(), column.varattno());
-            let is_known = block.from.bounds(place).is_some();
+            // Of others there are none to declare.
+            let kind = tree::type_of(column.node());
+            let may_have = sql_type::is_number(kind) || kind == pg_sys::DATEOID;
+            let is_known = block.from.bounds(place).is_some() || !may_have;
             let column = tree::column_name(block.query, place.0, place.1);
             columns.extend(column.filter(|column| !is_known && !columns.contains(column)));
         }
@@ -75,6 +78,7 @@ fn no_bounds<'t>(block: &Block<'t>, name: &str, argument: Ref<'t, Node>) -> Reas
     Reason::with_hint(
         format!("no public bounds are declared for the argument of {name}{columns}"),
         "The owner of the table declares bounds by dp_declare(table, column, lo, hi); or say some, as in WHERE x BETWEEN 0 \
-         AND 100, or dp_mean(x, 0, 100, 0.1).",
+         AND 100, or dp_mean(x, 0, 100, 0.1). What is computed is written there as it stands: WHERE length(x) BETWEEN \
+         0 AND 50.",
     )
 }
