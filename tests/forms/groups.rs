@@ -444,3 +444,23 @@ fn keys_of_sub_queries_are_in_grouping_sets() {
         super::assert_alike(&answer, &truth, sql);
     }
 }
+
+/// Counts of listed groups are one release in one set and a release of their own in another: numbers of several types.
+#[test]
+fn counts_have_one_type_in_all_grouping_sets() {
+    let mut world = World::new();
+    for sql in [
+        "SELECT cost > 50, count(*) FROM visits GROUP BY ROLLUP (1) ORDER BY 1",
+        "SELECT extract(quarter FROM day), cost > 50, count(*) FROM visits GROUP BY CUBE (1, 2) ORDER BY 1, 2",
+        "SELECT cost > 50, age > 50, count(*) FROM visits GROUP BY GROUPING SETS ((1), (2), ()) ORDER BY 1, 2",
+        "SELECT cost > 50, count(note) FROM visits GROUP BY ROLLUP (1) ORDER BY 1",
+        "SELECT cost > 50, count(*) FILTER (WHERE age > 40), count(*) FROM visits GROUP BY ROLLUP (1) ORDER BY 1",
+        "SELECT cost > 50, count(DISTINCT patient) FROM visits GROUP BY ROLLUP (1) ORDER BY 1",
+        "SELECT cost > 50, count(*) FROM visits GROUP BY ROLLUP (1) HAVING count(*) > 19000 ORDER BY 1",
+        "WITH w AS (SELECT * FROM visits) SELECT cost > 50, count(*) FROM w GROUP BY ROLLUP (1) ORDER BY 1",
+    ] {
+        let told = table(&mut world.analyst, sql);
+        let truth = table(&mut world.owner, sql);
+        super::assert_alike(&told, &truth, sql);
+    }
+}

@@ -243,9 +243,26 @@ fn union_all_need_not_show_the_person() {
             "SELECT count(*) FROM (SELECT x FROM (SELECT cost AS x FROM visits WHERE age < 30 UNION ALL SELECT cost \
              FROM visits WHERE age > 80) a WHERE x > 50 UNION ALL SELECT cost FROM visits WHERE age = 50) s",
         ),
+        // Columns of several types: a cast by the row, which fails in no row.
+        (
+            1,
+            "SELECT count(*) FROM (SELECT age AS x FROM visits WHERE age < 30 UNION ALL SELECT salary FROM people) s \
+             WHERE x > 25",
+        ),
     ]);
     // As with the person written out.
     let mut world = World::new();
+    let beyond = "SELECT count(*) FROM (SELECT cost FROM visits WHERE age < 30 UNION ALL SELECT 1e308 * 1e300 * born FROM people) s";
+    let counted: i64 = world.asked(beyond);
+    assert!(counted > 20_000, "{counted}");
+    let refusal = world.refused(
+        "SELECT count(*) FROM (SELECT DISTINCT age FROM visits UNION ALL SELECT salary FROM people) s",
+    );
+    assert!(
+        refusal.message.contains("columns of several types"),
+        "{}",
+        refusal.message
+    );
     for (columns, of_visits, of_people) in [
         ("avg(x), count(*)", "cost AS x", "salary"),
         ("x, count(*)", "age > 50 AS x", "born < 1950"),

@@ -24,6 +24,7 @@ mod windows;
 pub use links::Around;
 pub use one_value::{is_of_one_row, is_of_person, is_of_single_rows};
 pub use person::{Column, comparison, equality, has_private, is_relation, private_entries};
+pub use set_operation::cast_arms;
 pub use shared::{Shared, origins};
 pub use sub_query::check as check_sub_query;
 pub use sure_joins::column_of_table;

@@ -12,7 +12,7 @@ use crate::gate::private_relation::{calls, person};
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::{canonical_keys, inputs};
 use crate::pg::stack;
-use crate::pg::tree::{self, List, Ref};
+use crate::pg::tree::{self, List, Ref, Step};
 
 /// A part of a set operation.
 struct Arm<'t> {
@@ -45,7 +45,47 @@ impl Arm<'_> {
     }
 }
 
+/// Writes in the arms of a set operation what PostgreSQL would cast by the row, where their columns have other types: the
+/// cast is looked at as any other then.
+pub fn cast_arms(query: Ref<Query>) -> Checked<()> {
+    let Some(operations) = query.setOperations() else {
+        return Ok(());
+    };
+    let mut all = Vec::new();
+    tree::search(operations, &mut |node, _| {
+        all.extend(
+            node.cast::<SetOperationStmt>()
+                .map(|one| one.colTypes().oids()),
+        );
+        Step::Below
+    });
+    let kinds = all.first().cloned().unwrap_or_default();
+    if all.iter().any(|others| *others != kinds) {
+        return Err(several_types());
+    }
+    for arm in query
+        .rtable()
+        .into_iter()
+        .filter_map(|entry| entry.subquery())
+    {
+        let shown = arm.targetList().into_iter();
+        let shown = shown.filter(|target| !target.resjunk());
+        for (target, kind) in shown.zip(&kinds) {
+            let value = target.expr().expect("a target has an expression");
+            if tree::type_of(value) == *kind {
+                continue;
+            }
+            // What an arm sorts or compares by, or takes of its own arms, has the type that it has.
+            let is_free = target.ressortgroupref() == 0 && arm.setOperations().is_none();
+            let cast = tree::cast(value, *kind).filter(|_| is_free);
+            target.set_expr(Some(cast.ok_or_else(several_types)?));
+        }
+    }
+    Ok(())
+}
+
 pub fn check<'t>(query: Ref<'t, Query>, shared: &Shared<'t>) -> Checked<Relation> {
+    cast_arms(query)?;
     let mut arms = Vec::new();
     let operations = query.setOperations().expect("it has some");
     collect(query, operations, shared, false, &mut arms)?;
@@ -241,6 +281,13 @@ fn several_forms() -> Reason {
         "UNION, INTERSECT or EXCEPT compares values of a type whose equal values may look different",
         "Use UNION ALL; or select numbers, dates or texts that are made of them, as extract(epoch FROM x) of an \
          interval.",
+    )
+}
+
+fn several_types() -> Reason {
+    Reason::with_hint(
+        "the parts of a set operation have columns of several types",
+        "Cast the columns of each part to the same types.",
     )
 }
 

@@ -11,6 +11,7 @@ use crate::gate::defence::Defence;
 use crate::gate::inputs;
 use crate::gate::normalize::Room;
 use crate::gate::policy::Policy;
+use crate::gate::private_relation::cast_arms;
 use crate::gate::rejection::{Checked, Reason};
 use crate::gate::template::Written;
 use crate::pg::tree::{self, Ref, Step};
@@ -48,6 +49,7 @@ pub fn build<'t>(
         .map(|node| tree::type_of(*node))
         .collect();
     let parsed = as_owner(|| tree::parse(block.query.memory(), &written.sql, &types));
+    cast_arms(parsed)?;
     if Defence::Names.stands() && !check_names(parsed.node()) {
         return Err(Reason::with_hint(
             "another function in the extension's schema has the name of a dp_mean function",
