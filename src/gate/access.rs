@@ -269,6 +269,27 @@ pub fn move_tables<'t>(from: Ref<'t, Query>, to: Ref<'t, Query>) {
     }
 }
 
+/// Leaves of what a query asks for what its entries do, in their order, and not which columns: it reads those that it
+/// names.
+pub fn forget_columns(query: Ref<Query>) {
+    let holders = query.rtable().into_iter();
+    let holders = Vec::from_iter(holders.map(|entry| (entry, holder(query, entry))));
+    for holder in holders.iter().filter_map(|(_, holder)| *holder) {
+        holder.forget_selected();
+    }
+    #[cfg(not(feature = "pg15"))]
+    {
+        query.set_rteperminfos(List::EMPTY);
+        for (entry, holder) in holders {
+            if let Some(holder) = holder {
+                let all = query.rteperminfos().append(holder);
+                query.set_rteperminfos(all);
+                entry.set_perminfoindex(u32::try_from(all.nodes().len()).expect("few tables"));
+            }
+        }
+    }
+}
+
 /// Takes what an entry of one query asks for along to another query, to which it is moved.
 pub fn move_table<'t>(from: Ref<'t, Query>, entry: Ref<'t, RangeTblEntry>, to: Ref<'t, Query>) {
     #[cfg(feature = "pg15")]

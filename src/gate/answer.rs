@@ -6,6 +6,7 @@
 //! cursor, a rescan or a plan that asks twice reads the same rows again.
 
 pub mod call;
+mod canonical;
 mod early_groups;
 mod identity;
 mod paid_periods;

@@ -206,3 +206,95 @@ fn sums_that_are_answers_may_be_joined() {
         super::assert_alike(&told, &truth, sql);
     }
 }
+
+/// What a tool or a view puts around a table is no difference, nor is what stands beside a block.
+#[test]
+fn what_passes_rows_on_is_the_same_question() {
+    let mut world = World::new();
+    world.ask(
+        "SET dp_mean.reuse = on; CREATE TEMP VIEW all_visits AS SELECT * FROM visits;
+         CREATE TEMP VIEW totals AS SELECT region, sum(cost) AS c FROM visits GROUP BY region",
+    );
+    for same in [
+        &[
+            "SELECT sum(cost) FROM visits WHERE age > 40",
+            "SELECT sum(cost) FROM (SELECT * FROM visits) v WHERE age > 40",
+            "SELECT sum(cost) FROM (SELECT age, cost FROM visits) v WHERE age > 40",
+            "SELECT sum(a) FROM (SELECT cost AS a FROM visits WHERE age > 40) v",
+            "SELECT sum(cost) FROM all_visits WHERE age > 40",
+            "SELECT sum(cost) FROM (SELECT * FROM (SELECT * FROM all_visits) x WHERE age > 40) v",
+            "WITH w AS (SELECT * FROM visits) SELECT sum(cost) FROM w WHERE age > 40",
+        ][..],
+        &[
+            "SELECT sum(cost) FROM visits WHERE age > 30 AND note = 'n1'",
+            "SELECT sum(cost) FROM visits WHERE note = 'n1' AND age > 30",
+            "SELECT sum(cost) FROM (SELECT * FROM visits WHERE note = 'n1') v WHERE age > 30",
+        ],
+        &[
+            "SELECT sum(cost) FROM visits v JOIN regions r ON v.region = r.region WHERE r.country = 'c1'",
+            "SELECT sum(cost) FROM (SELECT * FROM visits) v JOIN regions r USING (region) WHERE country = 'c1'",
+            "SELECT sum(v.cost) FROM all_visits v, regions r WHERE r.country = 'c1' AND v.region = r.region",
+        ],
+        &[
+            "SELECT avg(cost) FROM visits v JOIN people p ON v.patient = p.person WHERE born > 1960",
+            "SELECT avg(cost) FROM all_visits v JOIN (SELECT person, born AS b FROM people) p ON v.patient = p.person \
+             WHERE b > 1960",
+        ],
+        &[
+            "SELECT sum(t) FROM (SELECT patient, sum(cost) AS t FROM visits GROUP BY patient) s WHERE t BETWEEN 0 AND 100",
+            "SELECT sum(u) FROM (SELECT patient, sum(cost) AS u FROM all_visits GROUP BY patient) s WHERE u BETWEEN 0 AND 100",
+        ],
+        &[
+            "SELECT sum(cost) FROM visits",
+            "SELECT sum(cost), (SELECT sum(cost) FROM visits) FROM visits",
+            "SELECT sum(cost) FROM visits HAVING sum(cost) = (SELECT sum(cost) FROM visits)",
+            "SELECT sum(cost) FROM visits HAVING sum(cost) > (SELECT count(*) FROM regions)",
+            "SELECT sum(cost) FROM visits ORDER BY (SELECT count(*) FROM regions)",
+        ],
+    ] {
+        let mut first = None;
+        for sql in same {
+            let mut told = Vec::new();
+            let (_, charges) = world.price(|world| told = table(&mut world.analyst, sql));
+            let told = told[0][0].clone();
+            let known = first.get_or_insert_with(|| told.clone());
+            assert_eq!(*known, told, "{sql}");
+            assert_eq!(charges, i64::from(*sql == same[0]), "{sql}");
+        }
+    }
+    // A group is found by an answer to the same question, also of a view that is used twice.
+    for sql in [
+        "SELECT region, sum(cost) FROM visits GROUP BY region HAVING sum(cost) = (SELECT max(c) FROM \
+         (SELECT region, sum(cost) AS c FROM visits GROUP BY region) t)",
+        "SELECT * FROM totals WHERE c = (SELECT max(c) FROM totals)",
+    ] {
+        assert_eq!(table(&mut world.analyst, sql).len(), 1, "{sql}");
+    }
+}
+
+/// What reads other rows, or other values of them, is another question, however alike it looks.
+#[test]
+fn other_rows_are_another_question() {
+    let mut world = World::new();
+    world.ask("SET dp_mean.reuse = on");
+    for sql in [
+        "SELECT sum(cost) FROM visits WHERE age > 40",
+        "SELECT sum(cost) FROM visits WHERE age > 41",
+        "SELECT sum(cost) FROM visits WHERE age < 40",
+        "SELECT sum(age) FROM visits WHERE age > 40",
+        "SELECT sum(cost) FROM (SELECT age AS cost, cost AS age FROM visits) v WHERE age > 40",
+        "SELECT sum(cost) FROM visits WHERE age > 40 OR note = 'n1'",
+        "SELECT sum(cost) FROM visits WHERE age > 40 AND note = 'n1'",
+        "SELECT sum(v.cost) FROM visits v JOIN people p ON v.patient = p.person WHERE p.born > 1960",
+        "SELECT sum(v.cost) FROM visits v JOIN people p ON v.patient = p.person WHERE p.born > 1960 AND v.age > 40",
+        "SELECT sum(v.cost) FROM visits v LEFT JOIN people p ON v.patient = p.person AND p.born > 1960",
+        "SELECT sum(v.cost) FROM visits v JOIN regions r ON v.region = r.region AND r.country = 'c1'",
+        "SELECT sum(v.cost) FROM visits v JOIN regions r ON v.region = r.region AND r.region = 'c1'",
+        "SELECT sum(v.cost) FROM visits v LEFT JOIN regions r ON v.region = r.region AND r.country = 'c1'",
+        "SELECT sum(a.cost) FROM visits a JOIN visits b ON a.patient = b.patient AND a.age < b.age",
+        "SELECT sum(b.cost) FROM visits a JOIN visits b ON a.patient = b.patient AND a.age < b.age",
+    ] {
+        let (_, charges) = world.price(|world| world.ask(sql));
+        assert_eq!(charges, 1, "{sql}");
+    }
+}

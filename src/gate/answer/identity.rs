@@ -1,16 +1,14 @@
 //! Which questions are the same: those that read the same rows by the same policy, in the same way, for the same price.
-//! How things are named in them, and where they stand in a text, is no difference.
+//! How things are named in them, where they stand in a text, and what only passes rows on is no difference.
 
-use dp_sealing::token::{Digest, TAG};
+use dp_sealing::token::Digest;
 use pgrx::pg_sys::{self, Oid, Query, RangeTblEntry};
 
-use crate::gate::answer::call;
-use crate::gate::answer::question::{self, Question};
+use crate::gate::answer::canonical;
+use crate::gate::answer::question::Question;
 use crate::ledger::division::Charged;
 use crate::pg::execution;
-use crate::pg::tree::{self, List, Ref, Step};
-use crate::pg::tree_text;
-use crate::pg::varlena::text_bytes;
+use crate::pg::tree::{self, Ref, Step};
 use crate::store::Key;
 
 /// Settings that the text of a value or a date may depend on.
@@ -39,7 +37,7 @@ pub fn key(question: &Question, settled: Ref<Query>, charged: Option<&Charged>) 
         false => Oid::INVALID,
     };
     let mut digest = Digest::default();
-    digest.add(b"dp_mean answer 1");
+    digest.add(b"dp_mean answer 2");
     digest.add(&pg_sys::PG_VERSION_NUM.to_le_bytes());
     // SAFETY: a number of this process.
     let database = unsafe { pg_sys::MyDatabaseId };
@@ -62,7 +60,7 @@ pub fn key(question: &Question, settled: Ref<Query>, charged: Option<&Charged>) 
     for name in SETTINGS {
         digest.add(&execution::setting(name));
     }
-    digest.add(&nameless(settled));
+    digest.add(&canonical::text(settled));
     Key(digest.finish())
 }
 
@@ -76,32 +74,4 @@ fn entries<'t>(query: Ref<'t, Query>) -> Vec<Ref<'t, RangeTblEntry>> {
         Step::Below
     });
     found
-}
-
-/// The text of a query without the names that it has for tables, and without the tags of answers in it, which differ
-/// from session to session.
-fn nameless(query: Ref<Query>) -> Vec<u8> {
-    let names = tree::alias("", List::EMPTY);
-    let mut before = Vec::new();
-    let mut tokens = Vec::new();
-    for entry in entries(query) {
-        before.push((entry, entry.alias(), entry.eref()));
-        entry.set_alias(None);
-        entry.set_eref(Some(names));
-        if let Some((token, _)) = call::question_of(entry) {
-            tokens.push((token, token.constvalue()));
-            // SAFETY: the value was opened.
-            let bytes = unsafe { text_bytes(token.constvalue()) };
-            token.set_constvalue(question::datum(&bytes[TAG..]));
-        }
-    }
-    let text = tree_text::write(query.node());
-    for (token, value) in tokens {
-        token.set_constvalue(value);
-    }
-    for (entry, alias, names) in before {
-        entry.set_alias(alias);
-        entry.set_eref(names);
-    }
-    text
 }

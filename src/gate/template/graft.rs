@@ -156,7 +156,8 @@ fn graft<'t>(source: Ref<'t, Query>, query: Ref<'t, Query>, block: &Block<'t>) {
     own.set_fromlist(from.fromlist());
     own.set_quals(tree::both(from.quals(), own.quals()));
     query.set_hasRowSecurity(source.hasRowSecurity());
-    query.set_hasSubLinks(source.hasSubLinks() || query.hasSubLinks());
+    // Those of the block around it stay there.
+    query.set_hasSubLinks(tree::has_sublinks(query.node()));
     lend(query, &block.policy);
 }
 

@@ -153,6 +153,11 @@ fields! {
         value inh (set_inh): bool,
         value inFromCl (set_inFromCl): bool,
         value jointype / set_jointype: pg_sys::JoinType::Type,
+        value joinmergedcols (set_joinmergedcols): i32,
+        list joinaliasvars / set_joinaliasvars: Node,
+        list joinleftcols (set_joinleftcols): i32,
+        list joinrightcols (set_joinrightcols): i32,
+        node join_using_alias (set_join_using_alias): pg_sys::Alias,
         list securityQuals / set_securityQuals: Node,
     }
     CommonTableExpr {
@@ -173,10 +178,13 @@ fields! {
     }
     JoinExpr {
         value jointype / set_jointype: pg_sys::JoinType::Type,
-        value rtindex: i32,
+        value rtindex / set_rtindex: i32,
+        list usingClause (set_usingClause): pg_sys::String,
         node larg / set_larg: Node,
         node rarg / set_rarg: Node,
         node quals / set_quals: Node,
+        node alias (set_alias): pg_sys::Alias,
+        node join_using_alias (set_join_using_alias): pg_sys::Alias,
     }
     RangeTblRef {
         value rtindex / set_rtindex: i32,
@@ -459,6 +467,12 @@ pub type Permissions = pg_sys::RangeTblEntry;
 pub type Permissions = pg_sys::RTEPermissionInfo;
 
 impl<'t> Ref<'t, Permissions> {
+    /// Forgets which columns are read.
+    pub fn forget_selected(self) {
+        // SAFETY: a node that lives, to which there is no reference.
+        unsafe { (*self.pointer()).selectedCols = std::ptr::null_mut() }
+    }
+
     /// Adds one to the columns that are read, as PostgreSQL counts them.
     pub fn add_selected(self, column: i32) {
         // SAFETY: a node that lives, to which there is no reference, and its set of small numbers, or NULL.
