@@ -41,7 +41,7 @@ fn forged(stage: &mut Stage, client: &mut Client) -> String {
     let relation = of(stage, "SELECT 'visits'::regclass::oid::bigint");
     let tree = tree.replace(":checkAsUser 0", &format!(":checkAsUser {owner}"));
     let mut token = vec![0; 32];
-    for number in [3, analyst, relation, analyst, 0] {
+    for number in [4, analyst, relation, analyst, 0, 0] {
         token.extend_from_slice(&u32::try_from(number).expect("an OID").to_le_bytes());
     }
     token.extend_from_slice(&[0; 5 * 8 + 32]);
