@@ -147,7 +147,7 @@ fields! {
         list coltypmods (set_coltypmods): i32,
         list colcollations (set_colcollations): Oid,
         #[cfg(feature = "pg18")] list groupexprs / set_groupexprs: Node,
-        node alias / set_alias: pg_sys::Alias,
+        node alias (set_alias): pg_sys::Alias,
         node eref / set_eref: pg_sys::Alias,
         value lateral: bool,
         value inh (set_inh): bool,
