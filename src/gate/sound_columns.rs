@@ -6,7 +6,9 @@
 #[cfg(feature = "pg_test")]
 mod tests;
 
-use pgrx::pg_sys::{self, Node, Oid, Query, RTEKind, RangeTblEntry, Var, WindowFunc};
+use pgrx::pg_sys::{
+    self, Node, Oid, Query, RTEKind, RangeTblEntry, SetOperationStmt, Var, WindowFunc,
+};
 
 use crate::gate::rejection::{Checked, Reason};
 use crate::pg::stack;
@@ -100,6 +102,14 @@ impl<'t> Columns<'t> {
             return true;
         }
         let kind = tree::type_of(column.node());
+        // The columns of a set operation are its own: PostgreSQL casts to these what its parts have.
+        let operation = query.and_then(|query| query.setOperations());
+        let operation = operation.and_then(|all| all.cast::<SetOperationStmt>());
+        if let Some(operation) = operation.filter(|_| level == 0) {
+            let place = usize::try_from(column.varattno() - 1);
+            let kinds = operation.colTypes().oids();
+            return place.is_ok_and(|place| kinds.get(place) == Some(&kind));
+        }
         type_in(entry, column.varattno()).is_none_or(|found| found == kind)
     }
 }

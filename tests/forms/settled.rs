@@ -200,6 +200,9 @@ fn sums_that_are_answers_may_be_joined() {
          ORDER BY m DESC LIMIT 5) a ON v.region = a.k GROUP BY 1 ORDER BY 1",
         "SELECT count(*) FROM visits WHERE age > (SELECT sum(age) / count(*) FROM visits)",
         "SELECT count(*) FROM visits WHERE age > (SELECT avg(age) FROM visits) AND cost < (SELECT avg(cost) + 10 FROM visits)",
+        // Public rows of several types.
+        "SELECT count(*) FROM visits v JOIN (SELECT 30 AS x UNION SELECT 38 + factor * 10 FROM regions) u ON v.age = u.x",
+        "SELECT count(*) FROM visits WHERE age IN (SELECT 30 UNION ALL SELECT 40.0)",
     ] {
         let told = table(&mut world.analyst, sql);
         let truth = table(&mut world.owner, sql);

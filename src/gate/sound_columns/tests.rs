@@ -13,7 +13,8 @@ use crate::pg::tree;
 const QUERY: &str = "WITH w AS (SELECT b.n FROM numbers b)
     SELECT a.n, a.t, (SELECT max(c.m) FROM numbers c WHERE a.t = 'x' AND EXISTS (SELECT FROM w WHERE w.n = a.n)), s.n, v.t, g
     FROM texts a JOIN LATERAL (SELECT d.n FROM numbers d WHERE d.n = a.n) s ON true,
-        (VALUES (1, 'x'), (2, 'y')) v (n, t), generate_series(1, a.n) g GROUP BY 1, 2, 4, 5, 6 HAVING max(a.n) > s.n LIMIT 5";
+        (VALUES (1, 'x'), (2, 'y')) v (n, t), generate_series(1, a.n) g,
+        (SELECT 1, 'x'::text UNION ALL SELECT 2.5, 'y') u GROUP BY 1, 2, 4, 5, 6 HAVING max(a.n) > s.n LIMIT 5";
 
 /// Whether all columns are sound where `change` was done to each column for which it says so.
 fn is_sound(change: impl Fn(&tree::Ref<Var>) -> bool) -> bool {
