@@ -256,14 +256,13 @@ fn filtered<'t>(
     columns: &[Column],
     conditions: Vec<Ref<'t, Node>>,
 ) -> Ref<'t, Query> {
-    let memory = below.memory();
-    let own = memory.make::<RangeTblEntry>();
+    let own = below.memory().make::<RangeTblEntry>();
     own.set_rtekind(RTEKind::RTE_SUBQUERY);
     own.set_subquery(Some(below));
     own.set_security_barrier(entry.security_barrier());
     own.set_eref(entry.eref());
     own.set_inFromCl(true);
-    select(memory, own, index, columns, conditions)
+    select(below.memory(), own, index, columns, conditions)
 }
 
 /// Puts WITHs in the place of what is public in FROM of a query below the block, that many queries below it.

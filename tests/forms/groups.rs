@@ -452,6 +452,10 @@ fn counts_have_one_type_in_all_grouping_sets() {
     for sql in [
         "SELECT cost > 50, count(*) FROM visits GROUP BY ROLLUP (1) ORDER BY 1",
         "SELECT extract(quarter FROM day), cost > 50, count(*) FROM visits GROUP BY CUBE (1, 2) ORDER BY 1, 2",
+        "SELECT date_trunc('month', day), points > 500, count(*) FROM visits WHERE day BETWEEN '2025-01-01' AND '2025-02-28' \
+         GROUP BY CUBE (1, 2) ORDER BY 1, 2",
+        "SELECT r.country, extract(quarter FROM day), count(*) FROM visits JOIN regions r USING (region) GROUP BY CUBE (1, 2) \
+         ORDER BY 1, 2",
         "SELECT cost > 50, age > 50, count(*) FROM visits GROUP BY GROUPING SETS ((1), (2), ()) ORDER BY 1, 2",
         "SELECT cost > 50, count(note) FROM visits GROUP BY ROLLUP (1) ORDER BY 1",
         "SELECT cost > 50, count(*) FILTER (WHERE age > 40), count(*) FROM visits GROUP BY ROLLUP (1) ORDER BY 1",

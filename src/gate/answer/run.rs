@@ -97,7 +97,8 @@ fn run<'t>(
     {
         return Err(errors::older_than_index(&quoted_name(policy.relation)));
     }
-    if Defence::Operators.stands() && Defence::Total.stands() && foreign_code::is_in(settled) {
+    let is_looked_at = [Defence::Operators, Defence::Total, Defence::Names];
+    if is_looked_at.into_iter().all(Defence::stands) && foreign_code::is_in(settled) {
         return Err(errors::foreign_code());
     }
     let named = objects::Named::by(settled);

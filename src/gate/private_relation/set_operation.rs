@@ -53,15 +53,24 @@ pub fn cast_arms(query: Ref<Query>) -> Checked<()> {
     };
     let mut all = Vec::new();
     tree::search(operations, &mut |node, _| {
-        all.extend(
-            node.cast::<SetOperationStmt>()
-                .map(|one| one.colTypes().oids()),
-        );
+        all.extend(node.cast::<SetOperationStmt>());
         Step::Below
     });
-    let kinds = all.first().cloned().unwrap_or_default();
-    if all.iter().any(|others| *others != kinds) {
-        return Err(several_types());
+    let Some(whole) = all.first().copied() else {
+        return Ok(());
+    };
+    let kinds = whole.colTypes().oids();
+    for part in all {
+        if part.colTypes().oids() == kinds {
+            continue;
+        }
+        // Rows are compared by the types that they have there.
+        if !part.all() {
+            return Err(several_types());
+        }
+        part.set_colTypes(whole.colTypes());
+        part.set_colTypmods(whole.colTypmods());
+        part.set_colCollations(whole.colCollations());
     }
     for arm in query
         .rtable()
