@@ -268,8 +268,7 @@ impl<'t> Checker<'t> {
             ),
             Judgement::Refused(why) => Err(refused(expr.opfuncid(), why)),
             Judgement::Partial => Err(not_total(expr.opfuncid())),
-        };
-        let safe = safe?;
+        }?;
         check_operator_itself(expr.opno())?;
         Ok(safe)
     }

@@ -1,4 +1,4 @@
-//! Bounds by conditions: in rows that meet `x BETWEEN 0 AND 100`, x lies there, whoever declared what.
+//! Bounds by conditions: in rows that meet `x BETWEEN 0 AND 100`, x lies there, whatever is declared.
 
 use dp_mean_tests::rows;
 

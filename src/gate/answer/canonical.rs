@@ -4,13 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dp_sealing::token::TAG;
+#[cfg(not(feature = "pg15"))]
+use pgrx::pg_sys;
 use pgrx::pg_sys::{
-    self, CommonTableExpr, FromExpr, JoinExpr, JoinType, Node, Oid, Query, RTEKind, RangeTblEntry,
+    CommonTableExpr, FromExpr, JoinExpr, JoinType, Node, Oid, Query, RTEKind, RangeTblEntry,
     RangeTblRef, TargetEntry, Var,
 };
 
 use crate::gate::access;
 use crate::gate::answer::{call, question};
+use crate::gate::inputs::all_of;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref, Step};
 use crate::pg::tree_text;
@@ -280,13 +283,4 @@ fn sorted(condition: Option<Ref<Node>>) -> Option<Ref<Node>> {
     plain.sort_by_cached_key(|one| tree_text::write(*one));
     plain.extend(links);
     all_of(plain)
-}
-
-/// All of these conditions, in one list.
-fn all_of(conditions: Vec<Ref<Node>>) -> Option<Ref<Node>> {
-    let conditions = tree::list_of(conditions);
-    // SAFETY: a list of conditions; NULL if there are none.
-    (!conditions.is_empty()).then(|| unsafe {
-        Ref::of(pg_sys::make_ands_explicit(conditions.pointer()).cast()).expect("a condition")
-    })
 }
