@@ -119,8 +119,8 @@ pub enum Step {
 
 /// Keeps a node of a walk. Not guarded: it raises nothing, and nothing unwinds out of it.
 unsafe extern "C-unwind" fn keep_node<T>(node: *mut T, context: *mut c_void) -> bool {
-    // SAFETY: the context is the vector that `below` or `states` passed, which nobody else uses meanwhile; a node of their
-    // tree.
+    // SAFETY: the context is the vector that `below` or `states` passed, which nobody else uses meanwhile; a node of
+    // their tree.
     unsafe { (*context.cast::<Vec<Ref<T>>>()).extend(Ref::of(node)) };
     false
 }
@@ -612,6 +612,12 @@ pub fn both<'t>(
         [first, second].map(|node| node.map_or(std::ptr::null_mut(), Ref::pointer));
     // SAFETY: two conditions, or NULL.
     unsafe { Ref::of(pg_sys::make_and_qual(first, second)) }
+}
+
+/// All conditions; `None` if there is none.
+pub fn all_of(conditions: Vec<Ref<Node>>) -> Option<Ref<Node>> {
+    let conditions = conditions.into_iter().map(Some);
+    conditions.fold(None, both)
 }
 
 /// The conditions that are joined by AND.

@@ -13,7 +13,6 @@ use pgrx::pg_sys::{
 
 use crate::gate::access;
 use crate::gate::answer::{call, question};
-use crate::gate::inputs::all_of;
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref, Step};
 use crate::pg::tree_text;
@@ -85,7 +84,7 @@ fn flatten(query: Ref<Query>) {
     if let Some(from) = query.jointree() {
         let (items, conditions) = apart(from.node(), &named);
         from.set_fromlist(tree::list_of(items));
-        from.set_quals(all_of(conditions));
+        from.set_quals(tree::all_of(conditions));
     }
     let mut order = Vec::new();
     let parts = [query.jointree().map(Ref::node), query.setOperations()];
@@ -185,7 +184,7 @@ fn together<'t>(side: Ref<'t, Node>, named: &BTreeSet<i32>) -> Ref<'t, Node> {
     }
     let from = side.memory().make::<FromExpr>();
     from.set_fromlist(tree::list_of(items));
-    from.set_quals(all_of(conditions));
+    from.set_quals(tree::all_of(conditions));
     from.node()
 }
 
@@ -282,5 +281,5 @@ fn sorted(condition: Option<Ref<Node>>) -> Option<Ref<Node>> {
     let (links, mut plain): (Vec<_>, Vec<_>) = conditions.partition(|one| tree::has_sublinks(*one));
     plain.sort_by_cached_key(|one| tree_text::write(*one));
     plain.extend(links);
-    all_of(plain)
+    tree::all_of(plain)
 }

@@ -13,9 +13,9 @@ use pgrx::pg_sys::{
     RangeTblEntry, RangeTblRef, SortGroupClause, TargetEntry, Var,
 };
 
+use crate::gate::access;
 use crate::gate::policy::Policy;
 use crate::gate::private_relation::{self, Column};
-use crate::gate::{access, inputs};
 use crate::ledger::session;
 use crate::pg::execution;
 use crate::pg::stack;
@@ -355,7 +355,7 @@ fn from_of<'t>(
 ) -> Ref<'t, FromExpr> {
     let from = query.memory().make::<FromExpr>();
     from.set_fromlist(tree::list_of(items));
-    from.set_quals(inputs::all_of(conditions));
+    from.set_quals(tree::all_of(conditions));
     from
 }
 

@@ -16,7 +16,9 @@ use crate::citus::key_file;
 use crate::gate::access;
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
-use crate::gate::inputs::{self, Column, Conditions};
+use crate::gate::inputs::columns::{self, Column};
+use crate::gate::inputs::conditions::{self, Conditions};
+use crate::gate::inputs::{self, queries};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::ledger::session;
 use crate::pg::distributed;
@@ -203,11 +205,11 @@ impl<'t> Remote<'t> {
     /// As for [`prepare`](Self::prepare).
     unsafe fn push_down(&mut self, query: Ref<'t, Query>, snapshot: Snapshot, memory: &'t Memory) {
         let name = self.name(ANSWER);
-        let columns = inputs::shown(query);
+        let columns = columns::shown(query);
         let whole = query.copy();
         count_by_filter(whole);
         whole.set_rtable(tree::list_of(without_empty_places(whole)));
-        inputs::forget_names(whole.node());
+        columns::forget_names(whole.node());
         query.overwrite(make_scan(&name, &columns, GROUPS, query.memory()));
         // SAFETY: the caller guarantees it.
         unsafe { self.start(whole, &name, snapshot, memory) };
@@ -241,7 +243,7 @@ impl<'t> Remote<'t> {
         else {
             return;
         };
-        let columns = inputs::shown(body);
+        let columns = columns::shown(body);
         let name = with.ctename();
         let c_name = CString::new(name.as_str()).expect("a name has no zero in it");
         let store = self.aside.add(&c_name, body.targetList());
@@ -280,12 +282,12 @@ fn fetch_of<'t>(places: &[Place<'t>], name: &str) -> Ref<'t, Query> {
     };
     let used = places
         .iter()
-        .flat_map(|(query, index)| inputs::used(*query, *index));
+        .flat_map(|(query, index)| columns::used(*query, *index));
     let used: BTreeSet<i16> = used.collect();
     let (first, index) = places[0];
     let entry = tree::entry(first, index);
-    let columns = inputs::columns(entry, &used);
-    let fetch = inputs::make_query(first, entry, index, &columns, conditions);
+    let columns = columns::of_table(entry, &used);
+    let fetch = queries::make_query(first, entry, index, &columns, conditions);
     for (query, index) in places {
         scan(tree::entry(*query, *index), name, &columns, EXPECTED);
     }
@@ -370,12 +372,12 @@ fn filler<'t>(node: Ref<'t, Node>, index: i32) -> Option<Option<Ref<'t, JoinExpr
 fn take_conditions<'t>(query: Ref<'t, Query>, index: i32) -> Vec<Ref<'t, Node>> {
     let from = query.jointree().expect("a query has FROM");
     let mut taken: Conditions = [(index, Vec::new())].into();
-    inputs::sift(from.node(), Vec::new(), &mut taken);
+    conditions::sift(from.node(), Vec::new(), &mut taken);
     let taken = taken.remove(&index).unwrap_or_default();
     let (taken, left) = taken
         .into_iter()
         .partition::<Vec<_>, _>(|one| is_same_elsewhere(*one));
-    let left = inputs::all_of(left);
+    let left = tree::all_of(left);
     from.set_quals(tree::both(from.quals(), left));
     taken
 }
@@ -511,7 +513,7 @@ fn make_scan<'t>(
         tree::target(value, number, &column.name)
     });
     query.set_targetList(tree::list_of(targets));
-    query.set_jointree(Some(inputs::from_first(memory, None)));
+    query.set_jointree(Some(queries::from_first(memory, None)));
     query
 }
 

@@ -12,13 +12,14 @@ use pgrx::pg_sys::{self, FromExpr, JoinExpr, JoinType, Node, Oid, Query, RTEKind
 use crate::gate::conditions::{self, Bounded};
 use crate::gate::defence::Defence;
 use crate::gate::expression::{Checker, Surroundings};
+use crate::gate::inputs::{self, columns, queries};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::gate::private_relation::columns::{OneRow, Row, Rows, Source};
 use crate::gate::private_relation::person::{self, Column};
 use crate::gate::private_relation::shared::Shared;
 use crate::gate::private_relation::{reference, sure_joins};
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::{access, allowance, canonical_keys, inputs, released};
+use crate::gate::{access, allowance, canonical_keys, released};
 use crate::ledger::session;
 use crate::pg::planning;
 use crate::pg::stack;
@@ -326,7 +327,7 @@ impl<'t> From<'t> {
                 Ok(None)
             }
             RTEKind::RTE_FUNCTION | RTEKind::RTE_VALUES if !entry.lateral() => {
-                let below = inputs::select_all(self.query, index);
+                let below = queries::select_all(self.query, index);
                 self.public_query(index, below)?;
                 entry.set_rtekind(RTEKind::RTE_SUBQUERY);
                 entry.set_functions(List::EMPTY);
@@ -387,12 +388,12 @@ impl<'t> From<'t> {
 
     /// A sub-query that is a private relation itself.
     fn sub_query(&mut self, index: i32, below: Ref<'t, Query>) -> Checked<Part> {
-        inputs::forget_unused(below, &inputs::used_flat(self.query, index));
+        columns::forget_unused(below, &columns::used_flat(self.query, index));
         if let Some(policy) = reference::followed(below) {
             self.add_expressions(&policy, index);
         }
         let relation = (self.shared.check_sub_query)(below, &self.shared.below())?;
-        inputs::add_column_names(tree::entry(self.query, index), below);
+        columns::add_column_names(tree::entry(self.query, index), below);
         let source = Source {
             rows: Rows::Query(relation.facts),
             one_row: relation.one_row,

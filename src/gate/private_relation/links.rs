@@ -8,6 +8,7 @@ use pgrx::pg_sys::{
 
 use crate::gate::defence::Defence;
 use crate::gate::expression::{Checker, Surroundings};
+use crate::gate::inputs::queries;
 use crate::gate::private_relation::columns::OneRow;
 use crate::gate::private_relation::from::From;
 use crate::gate::private_relation::shared::Shared;
@@ -367,7 +368,9 @@ fn public<'t>(
     let read = match link.subLinkType() {
         SubLinkType::EXISTS_SUBLINK | SubLinkType::ANY_SUBLINK | SubLinkType::ALL_SUBLINK => query,
         // One value, or an error, as it is read: a private row that needs it would raise the error else.
-        SubLinkType::EXPR_SUBLINK | SubLinkType::ARRAY_SUBLINK => inputs::select_value(link.copy()),
+        SubLinkType::EXPR_SUBLINK | SubLinkType::ARRAY_SUBLINK => {
+            queries::select_value(link.copy())
+        }
         _ => return Err(refused()),
     };
     if link.subLinkType() == SubLinkType::ARRAY_SUBLINK {

@@ -8,9 +8,10 @@ use pgrx::pg_sys::{
     self, FromExpr, JoinExpr, JoinType, Oid, Query, RTEKind, RangeTblEntry, RangeTblRef,
 };
 
+use crate::gate::access;
+use crate::gate::inputs::columns;
 use crate::gate::policy::{Policy, Reference, full_name, quoted};
 use crate::gate::private_relation::person::{self, Column};
-use crate::gate::{access, inputs};
 use crate::pg::execution::AsRole;
 use crate::pg::tree::{self, List, Ref};
 
@@ -147,7 +148,7 @@ fn sql(entry: Ref<RangeTblEntry>, policy: &Policy, reference: Reference, other: 
         let name = unsafe { tree::text_of(pg_sys::get_attname(relation, column, false)) };
         quoted(&name)
     };
-    let columns = inputs::columns(entry, &BTreeSet::new());
+    let columns = columns::of_table(entry, &BTreeSet::new());
     let columns = columns
         .iter()
         .zip(1..)

@@ -4,13 +4,14 @@
 
 use pgrx::pg_sys::{self, Node, Oid, Query, RangeTblRef, SetOperationStmt};
 
+use crate::gate::canonical_keys;
 use crate::gate::defence::Defence;
+use crate::gate::inputs::columns;
 use crate::gate::private_relation::columns::{Facts, OneRow, Relation};
 use crate::gate::private_relation::person::PERSON;
 use crate::gate::private_relation::shared::Shared;
 use crate::gate::private_relation::{calls, person};
 use crate::gate::rejection::{Checked, Reason};
-use crate::gate::{canonical_keys, inputs};
 use crate::pg::stack;
 use crate::pg::tree::{self, List, Ref, Step};
 
@@ -45,8 +46,8 @@ impl Arm<'_> {
     }
 }
 
-/// Writes in the arms of a set operation what PostgreSQL would cast by the row, where their columns have other types: the
-/// cast is looked at as any other then.
+/// Writes in the arms of a set operation what PostgreSQL would cast by the row, where their columns have other types:
+/// the cast is looked at as any other then.
 pub fn cast_arms(query: Ref<Query>) -> Checked<()> {
     let Some(operations) = query.setOperations() else {
         return Ok(());
@@ -220,7 +221,7 @@ fn show_person<'t>(
     for arm in arms {
         let entry = tree::entry(query, arm.index);
         let below = entry.subquery().ok_or("unsupported set operation")?;
-        inputs::add_column_names(entry, below);
+        columns::add_column_names(entry, below);
     }
     add_column(operations, kind, collation);
     let number = i16::try_from(first.values.len()).map_err(|_| "too many columns")?;

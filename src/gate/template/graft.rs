@@ -8,7 +8,7 @@ use pgrx::pg_sys::{self, Node, Oid, Query};
 use crate::gate::access;
 use crate::gate::block::Block;
 use crate::gate::defence::Defence;
-use crate::gate::inputs;
+use crate::gate::inputs::{self, conditions};
 use crate::gate::normalize::Room;
 use crate::gate::policy::Policy;
 use crate::gate::private_relation::cast_arms;
@@ -74,7 +74,7 @@ pub fn build<'t>(
     let innermost = innermost(&own);
     let lists = inputs::lists(&own);
     let source = block.query;
-    let conditions = inputs::take_conditions(source, &block.from.public_entries());
+    let conditions = conditions::take_conditions(source, &block.from.public_entries());
     let mut copies: Vec<_> = innermost.iter().skip(1).map(|_| source.copy()).collect();
     for (innermost, _) in &innermost {
         match copies.pop() {
