@@ -65,7 +65,7 @@ pub fn read_first<'t>(
         None => &source,
     };
     for (query, depth) in innermost {
-        deepen(*query, *depth);
+        deepen(*query, *depth, innermost);
     }
     let mut withs = tree::list_of(lifted.iter().copied());
     for index in answers {
@@ -192,10 +192,14 @@ fn lifted_with<'t>(
 const LIFTED: i32 = 1_000_000;
 
 /// Moves the names of lifted WITHs in the queries below one that is itself that many queries below where the WITHs are.
-pub fn deepen(query: Ref<Query>, depth: u32) {
+/// Of the queries through which the rows come, one may be in another: each is moved by itself.
+fn deepen<'t>(query: Ref<'t, Query>, depth: u32, all: &[(Ref<'t, Query>, u32)]) {
     tree::search(query.node(), &mut |node, _| {
-        if let Some(query) = node.cast::<Query>() {
-            for entry in query.rtable() {
+        if let Some(below) = node.cast::<Query>() {
+            if below != query && all.iter().any(|(other, _)| below == *other) {
+                return Step::Past;
+            }
+            for entry in below.rtable() {
                 if relation_of(entry).is_some() {
                     entry.set_ctelevelsup(entry.ctelevelsup() + depth);
                 }

@@ -92,6 +92,14 @@ fn values_are_counted_once() {
         &[2.0],
         6.0,
     );
+    // Beside counts of one release, in whose query it is one of its own.
+    assert_close(
+        &mut world,
+        "SELECT count(*), count(*) FILTER (WHERE site < 20), count(DISTINCT dept) FROM people \
+         WHERE dept IN (SELECT 'd' || g FROM generate_series(0, 6) g)",
+        &[2000.0, 668.0, 7.0],
+        12.0,
+    );
 }
 
 /// What it costs is one answer, with the noise of as many values as a person is kept in.
