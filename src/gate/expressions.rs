@@ -66,7 +66,7 @@ impl Declared {
     /// The expression, over an entry of a query.
     pub fn tree<'t>(&self, memory: Memory<'t>, index: i32) -> Option<Ref<'t, Node>> {
         let tree = tree_text::read(memory, &self.tree)?;
-        each_column(tree, &mut |column| column.set_varno(index));
+        tree::each_column(tree, &mut |column| column.set_varno(index));
         Some(tree)
     }
 }
@@ -79,7 +79,7 @@ pub fn columns_of(table: &PgRelation, text: &str) -> Option<Vec<i16>> {
         let tree = named(unsafe { Memory::of_call() }, table, text)?;
         checked(tree)?;
         let mut columns = Vec::new();
-        each_column(tree, &mut |column| columns.push(column.varattno()));
+        tree::each_column(tree, &mut |column| columns.push(column.varattno()));
         columns.sort_unstable();
         columns.dedup();
         Some(columns)
@@ -289,11 +289,4 @@ fn checked(tree: Ref<Node>) -> Option<Ref<Node>> {
         && (expression::is_total(tree) || !Defence::Declared.stands())
         && !tree::is_mutable(tree);
     is_one.then(|| tree::fold(None, tree.copy()))
-}
-
-fn each_column<'t>(tree: Ref<'t, Node>, visit: &mut dyn FnMut(Ref<'t, pg_sys::Var>)) {
-    tree::any(tree, |node| {
-        node.cast::<pg_sys::Var>().into_iter().for_each(&mut *visit);
-        false
-    });
 }

@@ -4,7 +4,7 @@
 //! what was kept of it.
 
 pub mod columns;
-pub mod conditions;
+pub mod pushdown;
 pub mod queries;
 
 use pgrx::pg_sys::{
@@ -14,8 +14,8 @@ use pgrx::pg_sys::{
 
 use crate::gate::access;
 use crate::gate::inputs::columns::{Column, shown, used};
-use crate::gate::inputs::conditions::{Conditions, sift};
-use crate::gate::inputs::queries::{filtered, from_first, make_query};
+use crate::gate::inputs::pushdown::Conditions;
+use crate::gate::inputs::queries::{filtered, make_query, select};
 use crate::pg::cte;
 use crate::pg::tree::{self, Memory, Ref, Step};
 use crate::safe_functions::work::LONGEST;
@@ -139,11 +139,7 @@ pub fn lift<'t>(
         let below = entry.subquery().expect("a joined sub-query");
         entry.set_subquery(Some(lift_query(below, level + 1, lifted)));
     }
-    let mut conditions: Conditions = tables.iter().map(|i| (*i, Vec::new())).collect();
-    if let Some(from) = query.jointree() {
-        sift(from.node(), Vec::new(), &mut conditions);
-    }
-    for (index, conditions) in conditions {
+    for (index, conditions) in pushdown::take(query, tables) {
         let entry = tree::entry(query, index);
         let columns = columns::of_table(entry, &used(query, index));
         let body = make_query(query, entry, index, &columns, conditions);
@@ -247,17 +243,8 @@ fn all_of_with<'t>(
     with: Ref<'t, CommonTableExpr>,
     columns: &[Column],
 ) -> Ref<'t, Query> {
-    let memory = with.memory();
     let entry = scan_of(name, depth, with, columns);
-    let query = memory.make::<Query>();
-    query.set_commandType(pg_sys::CmdType::CMD_SELECT);
-    query.set_canSetTag(true);
-    query.set_rtable(tree::list_of([entry]));
-    let targets = columns.iter().zip(1..);
-    let targets = targets.map(|(column, number)| column.target(memory, number));
-    query.set_targetList(tree::list_of(targets));
-    query.set_jointree(Some(from_first(memory, None)));
-    query
+    select(with.memory(), entry, 1, columns, Vec::new())
 }
 
 /// The entry of a WITH that is that many queries above.

@@ -603,6 +603,18 @@ pub fn is_mutable(node: Ref<Node>) -> bool {
     unsafe { pg_guard_ffi_boundary(|| contain_mutable_functions(node.pointer())) }
 }
 
+/// Calls `visit` for each column of a query itself in an expression of it, also from within the sub-queries there.
+pub fn each_column<'t>(node: Ref<'t, Node>, visit: &mut dyn FnMut(Ref<'t, pg_sys::Var>)) {
+    search(node, &mut |node, level| {
+        let column = node.cast::<pg_sys::Var>();
+        column
+            .filter(|column| column.varlevelsup() == level)
+            .into_iter()
+            .for_each(&mut *visit);
+        Step::Below
+    });
+}
+
 /// Both conditions; either may be absent.
 pub fn both<'t>(
     first: Option<Ref<'t, Node>>,

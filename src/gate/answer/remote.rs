@@ -17,8 +17,7 @@ use crate::gate::access;
 use crate::gate::defence::Defence;
 use crate::gate::errors::{self, Refusal};
 use crate::gate::inputs::columns::{self, Column};
-use crate::gate::inputs::conditions::{self, Conditions};
-use crate::gate::inputs::{self, queries};
+use crate::gate::inputs::{self, pushdown, queries};
 use crate::gate::policy::{Policy, quoted_name};
 use crate::ledger::session;
 use crate::pg::distributed;
@@ -371,9 +370,8 @@ fn filler<'t>(node: Ref<'t, Node>, index: i32) -> Option<Option<Ref<'t, JoinExpr
 /// Takes out of FROM and WHERE the conditions on a table that other servers decide as this one does.
 fn take_conditions<'t>(query: Ref<'t, Query>, index: i32) -> Vec<Ref<'t, Node>> {
     let from = query.jointree().expect("a query has FROM");
-    let mut taken: Conditions = [(index, Vec::new())].into();
-    conditions::sift(from.node(), Vec::new(), &mut taken);
-    let taken = taken.remove(&index).unwrap_or_default();
+    let taken = pushdown::take(query, &[index]).remove(&index);
+    let taken = taken.unwrap_or_default();
     let (taken, left) = taken
         .into_iter()
         .partition::<Vec<_>, _>(|one| is_same_elsewhere(*one));

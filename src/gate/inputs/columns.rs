@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgrx::pg_sys::{self, Node, Oid, Query, RangeTblEntry, TargetEntry, Var};
 
-use crate::pg::tree::{self, Memory, Ref, Step};
+use crate::pg::tree::{self, Memory, Ref};
 
 /// A column, as the WITH has it.
 pub struct Column {
@@ -45,14 +45,8 @@ pub fn shown(query: Ref<Query>) -> Vec<Column> {
 /// The columns of a table that a query uses.
 pub fn used(query: Ref<Query>, index: i32) -> BTreeSet<i16> {
     let mut used = BTreeSet::new();
-    // Not the columns of joins, which have a list of all.
-    let parts = [
-        query.targetList().node(),
-        query.jointree().map(Ref::node),
-        query.havingQual(),
-    ];
-    for part in parts.into_iter().flatten() {
-        each_column(part, &mut |column| {
+    for part in parts(query) {
+        tree::each_column(part, &mut |column| {
             if column.varno() == index {
                 used.insert(column.varattno());
             }
@@ -64,19 +58,24 @@ pub fn used(query: Ref<Query>, index: i32) -> BTreeSet<i16> {
 /// The columns of an entry that a query uses, also by the names that its joins have for them.
 pub fn used_flat<'t>(query: Ref<'t, Query>, index: i32) -> BTreeMap<i16, Ref<'t, Var>> {
     let mut found = BTreeMap::new();
-    let parts = [
-        query.targetList().node(),
-        query.jointree().map(Ref::node),
-        query.havingQual(),
-    ];
-    for part in parts.into_iter().flatten() {
-        each_column(tree::flatten_joins(query, part), &mut |column| {
+    for part in parts(query) {
+        tree::each_column(tree::flatten_joins(query, part), &mut |column| {
             if column.varno() == index {
                 found.insert(column.varattno(), column);
             }
         });
     }
     found
+}
+
+/// Where a query names columns. Not the columns of joins, which have a list of all.
+fn parts<'t>(query: Ref<'t, Query>) -> impl Iterator<Item = Ref<'t, Node>> {
+    let parts = [
+        query.targetList().node(),
+        query.jointree().map(Ref::node),
+        query.havingQual(),
+    ];
+    parts.into_iter().flatten()
 }
 
 /// The columns of a table, each in its place.
@@ -98,19 +97,6 @@ pub fn of_table(entry: Ref<RangeTblEntry>, used: &BTreeSet<i16>) -> Vec<Column> 
         }
     });
     columns.collect()
-}
-
-/// Calls `visit` for each column of a query itself in an expression of it, also from within the sub-queries there.
-pub(super) fn each_column<'t>(node: Ref<'t, Node>, visit: &mut dyn FnMut(Ref<'t, Var>)) {
-    tree::search(node, &mut |node, level| {
-        if let Some(column) = node
-            .cast::<Var>()
-            .filter(|column| column.varlevelsup() == level)
-        {
-            visit(column);
-        }
-        Step::Below
-    });
 }
 
 /// Leaves out of a sub-query what the query around it does not use.
@@ -148,7 +134,7 @@ pub fn add_column_names<'t>(entry: Ref<'t, RangeTblEntry>, query: Ref<'t, Query>
 
 /// Columns are those that they are, whatever was written: a query that is made into a text has no other tables.
 pub fn forget_names(node: Ref<Node>) {
-    each_column(node, &mut |column| {
+    tree::each_column(node, &mut |column| {
         column.set_varnosyn(u32::try_from(column.varno()).expect("a table of a query"));
         column.set_varattnosyn(column.varattno());
     });

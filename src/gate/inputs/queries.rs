@@ -5,7 +5,7 @@ use pgrx::pg_sys::{
 };
 
 use crate::gate::access;
-use crate::gate::inputs::columns::{Column, each_column, forget_names, used_flat};
+use crate::gate::inputs::columns::{Column, forget_names, used_flat};
 use crate::pg::tree::{self, Memory, Ref};
 
 /// `SELECT` of all columns of a function or of VALUES in FROM, as a sub-query in its place.
@@ -95,7 +95,7 @@ pub fn make_query<'t>(
 }
 
 /// `SELECT` of columns from an entry, which had that number, under conditions.
-fn select<'t>(
+pub(super) fn select<'t>(
     memory: Memory<'t>,
     entry: Ref<'t, RangeTblEntry>,
     index: i32,
@@ -118,7 +118,7 @@ fn select<'t>(
 
 /// The columns of a condition are those of the first table of its query now.
 fn rename_columns(condition: Ref<Node>, index: i32) {
-    each_column(condition, &mut |column| {
+    tree::each_column(condition, &mut |column| {
         if column.varno() == index {
             column.set_varno(1);
         }

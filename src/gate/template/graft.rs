@@ -8,7 +8,7 @@ use pgrx::pg_sys::{self, Node, Oid, Query};
 use crate::gate::access;
 use crate::gate::block::Block;
 use crate::gate::defence::Defence;
-use crate::gate::inputs::{self, conditions};
+use crate::gate::inputs::{self, pushdown};
 use crate::gate::normalize::Room;
 use crate::gate::policy::Policy;
 use crate::gate::private_relation::cast_arms;
@@ -74,7 +74,10 @@ pub fn build<'t>(
     let innermost = innermost(&own);
     let lists = inputs::lists(&own);
     let source = block.query;
-    let conditions = conditions::take_conditions(source, &block.from.public_entries());
+    let public = block.from.public_entries();
+    let conditions = Defence::Inputs
+        .stands()
+        .then(|| pushdown::take(source, &public));
     let mut copies: Vec<_> = innermost.iter().skip(1).map(|_| source.copy()).collect();
     for (innermost, _) in &innermost {
         match copies.pop() {
@@ -82,7 +85,7 @@ pub fn build<'t>(
             None => graft(source, *innermost, block),
         }
     }
-    if Defence::Inputs.stands() {
+    if let Some(conditions) = conditions {
         let from = &block.from;
         let lifted = from.shared().lifted.borrow();
         inputs::read_first(

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use pgrx::pg_sys::{FromExpr, JoinExpr, JoinType, Node, Query, RangeTblRef, Var};
 
-use crate::gate::defence::Defence;
 use crate::pg::stack;
 use crate::pg::tree::{self, Ref, Step};
 
@@ -12,11 +11,9 @@ use crate::pg::tree::{self, Ref, Step};
 pub type Conditions<'t> = BTreeMap<i32, Vec<Ref<'t, Node>>>;
 
 /// Takes the conditions on one joined table alone out of FROM and WHERE: they hold for what is read of it.
-pub fn take_conditions<'t>(query: Ref<'t, Query>, tables: &[i32]) -> Conditions<'t> {
+pub fn take<'t>(query: Ref<'t, Query>, tables: &[i32]) -> Conditions<'t> {
     let mut taken: Conditions = tables.iter().map(|i| (*i, Vec::new())).collect();
-    if Defence::Inputs.stands()
-        && let Some(from) = query.jointree()
-    {
+    if let Some(from) = query.jointree() {
         sift(from.node(), Vec::new(), &mut taken);
     }
     taken
@@ -24,7 +21,7 @@ pub fn take_conditions<'t>(query: Ref<'t, Query>, tables: &[i32]) -> Conditions<
 
 /// Passes conditions, and those of FROM and its joins, down to where the only table is that they are about. What comes
 /// back is left over.
-pub fn sift<'t>(
+fn sift<'t>(
     node: Ref<'t, Node>,
     above: Vec<Ref<'t, Node>>,
     taken: &mut Conditions<'t>,
