@@ -170,11 +170,10 @@ impl Matched {
                 let when = when.cast::<pg_sys::CaseWhen>();
                 let when = when.and_then(|when| when.expr().zip(when.result()));
                 when.is_some_and(|(condition, result)| {
-                    self.is_not_true(condition) || self.adds_nothing(result)
+                    self.is_no_case(case, condition) || self.adds_nothing(result)
                 })
             };
-            return case.arg().is_none()
-                && case.args().into_iter().all(adds_nothing)
+            return case.args().into_iter().all(adds_nothing)
                 && case
                     .defresult()
                     .is_none_or(|other| self.adds_nothing(other));
@@ -227,14 +226,43 @@ impl Matched {
             let none_holds = whens.all(|when| {
                 let when = when.cast::<pg_sys::CaseWhen>();
                 let condition = when.and_then(|when| when.expr());
-                condition.is_some_and(|condition| self.is_not_true(condition))
+                condition.is_some_and(|condition| self.is_no_case(case, condition))
             });
             let other = case.defresult();
-            return case.arg().is_none()
-                && none_holds
-                && other.is_none_or(|other| self.is_null(other));
+            return none_holds && other.is_none_or(|other| self.is_null(other));
+        }
+        // NULLIF is NULL or its first argument.
+        if let Some(differs) = node.operator()
+            && node.tag() == NodeTag::T_NullIfExpr
+        {
+            return differs
+                .args()
+                .nodes()
+                .first()
+                .is_some_and(|first| self.is_null(*first));
         }
         false
+    }
+
+    /// Whether the condition of a WHEN holds in no row without a match. `CASE x WHEN y` compares `x`, which stands
+    /// there as a CaseTestExpr, by an operator.
+    fn is_no_case(&self, case: Ref<pg_sys::CaseExpr>, condition: Ref<Node>) -> bool {
+        let is_tested = |arg: Ref<Node>| {
+            let relabelled = arg.cast::<pg_sys::RelabelType>();
+            let arg = relabelled.and_then(|same| same.arg()).unwrap_or(arg);
+            conditions::uncast(arg).tag() == NodeTag::T_CaseTestExpr
+        };
+        let Some(tested) = case.arg() else {
+            return self.is_not_true(condition);
+        };
+        let equal = condition
+            .operator()
+            .filter(|_| condition.tag() == NodeTag::T_OpExpr);
+        self.is_null(tested)
+            && equal.is_some_and(|equal| {
+                procedure::is_strict_operator(equal.opno())
+                    && equal.args().into_iter().any(is_tested)
+            })
     }
 
     /// Whether a condition holds in no row without a match.

@@ -304,6 +304,13 @@ fn a_table_that_is_kept_says_the_groups() {
             4,
         ),
         (
+            "SELECT p.name, sum(CASE v.region WHEN 'north' THEN 1 WHEN 'south' THEN v.cost ELSE 0 END), \
+             sum(NULLIF(v.cost, 0)), count(NULLIF(v.id, 3)), sum(CASE v.age WHEN 40 THEN 1 ELSE 0 END), \
+             avg(CASE v.region WHEN 'north' THEN v.cost END) \
+             FROM places p LEFT JOIN visits v ON v.region = p.region GROUP BY p.name ORDER BY 1",
+            4,
+        ),
+        (
             "SELECT p.name, sum(coalesce(v.cost, 0)), sum(coalesce(v.paid, v.points, 0.0)) \
              FROM places p LEFT JOIN visits v ON v.region = p.region GROUP BY p.name ORDER BY 1",
             4,
@@ -417,7 +424,22 @@ fn rows_without_a_match_are_not_counted() {
             "count(visits.id)",
         ),
         (
-            "p.name, sum(CASE v.cost WHEN 5 THEN 1 ELSE 0 END)",
+            "p.name, sum(CASE coalesce(v.cost, 5) WHEN 5 THEN 1 ELSE 0 END)",
+            "rows without a match",
+            "count(visits.id)",
+        ),
+        (
+            "p.name, sum(CASE p.size WHEN 5 THEN 1 ELSE 0 END)",
+            "rows without a match",
+            "count(visits.id)",
+        ),
+        (
+            "p.name, sum(CASE v.cost WHEN 5 THEN 0 ELSE 1 END)",
+            "rows without a match",
+            "count(visits.id)",
+        ),
+        (
+            "p.name, count(NULLIF(1, v.id))",
             "rows without a match",
             "count(visits.id)",
         ),
