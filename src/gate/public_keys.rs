@@ -20,7 +20,7 @@ const MOST_OF_CASE: usize = 1000;
 /// How many values an enum is taken to have: its type says it when the query runs.
 const OF_ENUM: usize = 100;
 
-const EQUALS: &str = "OPERATOR(pg_catalog.=)";
+pub const EQUALS: &str = "OPERATOR(pg_catalog.=)";
 
 /// The values of a key, but NULL.
 #[derive(Clone)]

@@ -68,6 +68,16 @@ struct Shown {
     above: Option<(People, f64)>,
 }
 
+/// Numbers of values, one for each group.
+struct ByGroup {
+    /// Which call it is, from 1.
+    number: usize,
+    /// How many values each group has, as `n`, with its keys.
+    exact: String,
+    /// The call that adds the noise, over as many rows.
+    call: String,
+}
+
 /// A block that is being written.
 pub struct Template<'a, 't> {
     block: &'a Block<'t>,
@@ -100,6 +110,8 @@ pub struct Template<'a, 't> {
     answers: Vec<String>,
     /// The answers, as what is made of the calls: columns of a part.
     outputs: Vec<String>,
+    /// Those of them that count values of each group.
+    values: Vec<ByGroup>,
     /// How much noise answers have, where it is known.
     scales: Vec<(Answer, Scale)>,
     /// Where the number of all people of a group is among them, if it is.
@@ -166,6 +178,7 @@ pub fn write<'t>(
         below: Vec::new(),
         answers: Vec::new(),
         outputs: Vec::new(),
+        values: Vec::new(),
         scales: Vec::new(),
         people: None,
         // The same in all sets: their rows are put together.
@@ -205,6 +218,7 @@ pub fn write<'t>(
         template.below.clear();
         template.answers.clear();
         template.outputs.clear();
+        template.values.clear();
         template.people = None;
         let is_grouped = set.contains(&true);
         let of_set = keys.iter().zip(set).filter(|(_, in_set)| **in_set);
@@ -250,6 +264,7 @@ pub fn write<'t>(
         };
         is_release |= !(listed && template.answers.is_empty());
         let part = template.write_set(set, unit, listed, &shown.having)?;
+        let part = template.with_values(part);
         let part = template.write_outputs(&part, &outputs, shown.above);
         parts.push(ordered(&part, keys, set));
     }
@@ -398,12 +413,7 @@ impl<'t> Template<'_, 't> {
 
     /// The groups that each person is kept in, by one aggregate of each person.
     fn write_groups(&self, keys: &[usize], unit: usize) -> Checked<String> {
-        if keys.len() + self.below.len() > MOST_PARTS {
-            return Err(Reason::with_hint(
-                format!("the query has more than {MOST_PARTS} keys and aggregates"),
-                "Ask for some of them in a query of its own: each is charged for itself.",
-            ));
-        }
+        self.check_parts(keys.len() + self.below.len())?;
         let schema = &self.schema;
         let parts = keys
             .iter()
@@ -416,16 +426,7 @@ impl<'t> Template<'_, 't> {
             .chain((1..=self.below.len()).map(|i| format!("c{i} {schema}.dp_contribution")));
         let columns = columns.collect::<Vec<_>>().join(", ");
         // The call groups by its one person, which may be a pair with a period.
-        // A person is kept in groups that are shown, if they are in any.
-        let declared = keys.iter().filter_map(|i| {
-            let key = &self.keys[i - 1];
-            let public = key
-                .public
-                .as_ref()
-                .filter(|_| self.listed_groups.is_some())?;
-            public.is_declared_value(&format!("${i}"), &base_type_name(key))
-        });
-        let declared: String = declared.map(|one| format!(" AND {one}")).collect();
+        let declared = self.declared_values(keys);
         let person = match &self.period {
             Some(period) => periods::pair_sql(period, &format!("${unit}")),
             None => format!("${unit}"),
@@ -435,6 +436,30 @@ impl<'t> Template<'_, 't> {
              CROSS JOIN LATERAL {schema}.dp_unnest(p.g) AS b({columns}))",
             self.groups
         ))
+    }
+
+    /// That `dp_groups` takes as many keys and contributions.
+    fn check_parts(&self, parts: usize) -> Checked<()> {
+        match parts > MOST_PARTS {
+            true => Err(Reason::with_hint(
+                format!("the query has more than {MOST_PARTS} keys and aggregates"),
+                "Ask for some of them in a query of its own: each is charged for itself.",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// The condition that a row is in a group that is shown: a person is kept in those, if they are in any.
+    fn declared_values(&self, keys: &[usize]) -> String {
+        let declared = keys.iter().filter_map(|i| {
+            let key = &self.keys[i - 1];
+            let public = key
+                .public
+                .as_ref()
+                .filter(|_| self.listed_groups.is_some())?;
+            public.is_declared_value(&format!("${i}"), &base_type_name(key))
+        });
+        declared.map(|one| format!(" AND {one}")).collect()
     }
 
     /// Which groups are shown: those with enough people that nobody is seen by them, and of as many as the policy asks

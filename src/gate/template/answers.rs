@@ -451,9 +451,20 @@ impl<'t> Template<'_, 't> {
         own: Option<&str>,
         rows: u32,
     ) -> Checked<String> {
+        self.mechanism_in(aggregate, own, rows, self.groups)
+    }
+
+    /// As above, for people in at most this many groups.
+    pub(super) fn mechanism_in(
+        &self,
+        aggregate: &str,
+        own: Option<&str>,
+        rows: u32,
+        groups: u32,
+    ) -> Checked<String> {
         let default = registry::default_mechanism(aggregate);
         let text = own.or(default).ok_or("an aggregate has no mechanism")?;
-        registry::with_unit(text, rows, self.groups)
+        registry::with_unit(text, rows, groups)
             .map_err(|error| Reason::with_hint(error.to_string(), error.hint.clone()))
     }
 
