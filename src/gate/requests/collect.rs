@@ -16,6 +16,7 @@ use crate::gate::requests::own::own;
 use crate::pg::array::row_of_numbers;
 use crate::pg::extension;
 use crate::pg::fmgr::float8;
+use crate::pg::procedure;
 use crate::pg::settings;
 use crate::pg::sql_type;
 use crate::pg::tree::{self, Ref, Step};
@@ -90,7 +91,10 @@ fn asked<'t>(block: &Block<'t>, call: Ref<'t, Aggref>) -> Checked<Asked<'t>> {
         if !(is_builtin && name == "count") {
             return Err(Reason::with_hint(
                 format!("{name} with DISTINCT cannot be used"),
-                "count(DISTINCT ...) counts people, or values.",
+                instead_of(&name).unwrap_or(
+                    "count(DISTINCT ...) counts people, or values. For others GROUP BY the values, in a sub-query: \
+                     SELECT sum(x) FROM (SELECT x FROM visits GROUP BY x) s.",
+                ),
             ));
         }
         if !is_unit {
@@ -331,12 +335,35 @@ fn extreme_moment(name: &str) -> Reason {
     )
 }
 
+/// What is asked for in the place of an aggregate of PostgreSQL.
+fn instead_of(aggregate: &str) -> Option<&'static str> {
+    Some(match aggregate {
+        "mode" => {
+            "The most common value is the first of the groups: SELECT x FROM visits GROUP BY x ORDER BY count(*) DESC \
+             LIMIT 1."
+        }
+        "bool_and" | "bool_or" | "every" => {
+            "It would be decided by one row. avg(CASE WHEN x > 0 THEN 1 ELSE 0 END) is the share of rows that a condition \
+             is true for, and count(*) FILTER (WHERE x > 0) their number."
+        }
+        "array_agg" | "string_agg" | "json_agg" | "jsonb_agg" => {
+            "GROUP BY the values, and put those together that are shown: SELECT string_agg(x, ', ') FROM (SELECT x FROM \
+             visits GROUP BY x) s."
+        }
+        _ => return None,
+    })
+}
+
 fn refused(aggregate: Oid) -> Reason {
     // SAFETY: a lookup in the catalog, which answers for any number.
     let name = unsafe { tree::text_of(pg_sys::format_procedure(aggregate)) };
+    let plain = name.split('(').next().unwrap_or_default();
+    let instead = instead_of(plain).filter(|_| procedure::is_pinned(aggregate));
     Reason::with_hint(
         format!("aggregate {name} has no private answer"),
-        "Ask for count, sum, avg, stddev, variance, percentile_cont, corr or regr_slope, or one of the aggregates of \
+        instead.unwrap_or(
+            "Ask for count, sum, avg, stddev, variance, percentile_cont, corr or regr_slope, or one of the aggregates of \
          dp_mean, such as dp_mean_estimate or dp_histogram.",
+        ),
     )
 }

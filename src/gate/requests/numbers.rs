@@ -29,7 +29,15 @@ pub fn bounded<'t>(
 
 /// An expression as the number that an aggregate is about.
 pub fn number<'t>(block: &Block<'t>, argument: Ref<'t, Node>) -> Checked<Ref<'t, Node>> {
-    if !sql_type::is_number(tree::type_of(argument)) {
+    let kind = tree::type_of(argument);
+    if kind == pg_sys::INTERVALOID {
+        return Err(Reason::with_hint(
+            "aggregate argument is not numeric",
+            "Of an interval, take its seconds: avg(extract(epoch FROM x)), with WHERE extract(epoch FROM x) BETWEEN 0 AND \
+             86400, or other bounds.",
+        ));
+    }
+    if !sql_type::is_number(kind) {
         return Err("aggregate argument is not numeric".into());
     }
     let float = floats::float(argument).ok_or("aggregate argument is not numeric")?;
