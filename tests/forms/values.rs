@@ -103,9 +103,9 @@ fn values_are_counted_once() {
 }
 
 /// 3,000 people with two orders each, in regions `a`, `b` and none; and person 0, with regions and shops of their own.
-fn orders() -> Asking {
-    Asking::new(
-        "CREATE TABLE orders (id int PRIMARY KEY, person int NOT NULL, region text, shop text, day date NOT NULL);
+fn orders(accounting: &str) -> Asking {
+    let budget = format!("SELECT dp_set_budget('all', 4096, 1e-2, accounting => '{accounting}');");
+    let tables = "CREATE TABLE orders (id int PRIMARY KEY, person int NOT NULL, region text, shop text, day date NOT NULL);
                  INSERT INTO orders SELECT p * 2 + g, p, CASE p % 3 WHEN 0 THEN 'a' WHEN 1 THEN 'b' END,
                          's' || (p * 7 + g * 31) % CASE p % 3 WHEN 1 THEN 50 ELSE 100 END, date '2025-01-01' + p % 100
                      FROM generate_series(1, 3000) p, generate_series(0, 1) g;
@@ -114,10 +114,9 @@ fn orders() -> Asking {
                  CREATE TABLE regions (region text PRIMARY KEY, name text NOT NULL);
                  INSERT INTO regions VALUES ('a', 'first'), ('b', 'second'), ('c', 'third');
                  GRANT SELECT ON regions TO {analyst};
-                 SELECT dp_set_budget('all', 4096, 1e-2), dp_protect('orders', 'person', 'all', query_eps => 20,
-                         query_delta => 1e-6, rows => 2, groups => 3), dp_allow('orders', '{analyst}');",
-        9,
-    )
+                 SELECT dp_protect('orders', 'person', 'all', query_eps => 20, query_delta => 1e-6, rows => 2, groups => 3),
+                     dp_allow('orders', '{analyst}');";
+    Asking::new(&(budget + tables), 9)
 }
 
 /// The numbers that a query has for its groups, in their order.
@@ -144,9 +143,17 @@ fn assert_groups(world: &mut Asking, key: &str, number: &str, rest: &str, expect
 /// are not there, but for three pairs of both.
 #[test]
 fn values_are_counted_in_each_group() {
-    let mut world = orders();
     let shops = "count(DISTINCT shop)";
     let chosen = "orders GROUP BY region";
+    let mut by_their_own_choice = orders("zcdp");
+    assert_groups(
+        &mut by_their_own_choice,
+        "region",
+        shops,
+        chosen,
+        &[100.0, 50.0, 100.0],
+    );
+    let mut world = orders("gaussian");
     assert_groups(&mut world, "region", shops, chosen, &[100.0, 50.0, 100.0]);
     let beside = "count(*) - count(*) + count(DISTINCT shop) + 0 * count(DISTINCT day)";
     assert_groups(&mut world, "region", beside, chosen, &[100.0, 50.0, 100.0]);
@@ -186,7 +193,7 @@ fn values_are_counted_in_each_group() {
 /// A person moves the numbers of all groups together by as many as they are kept in: the price is that of one number.
 #[test]
 fn a_person_is_in_a_few_values_of_all_groups_together() {
-    let mut world = orders();
+    let mut world = orders("gaussian");
     let sql = "SELECT region, count(DISTINCT shop) FROM orders WHERE region IN ('a', 'b') GROUP BY region";
     assert_eq!(
         world.mechanisms(&sql.replace("shop", "day")),
