@@ -186,7 +186,7 @@ fn connect_to_worker(role: &str) -> Client {
 }
 
 /// Plain SQL of a role that has no right on the tables.
-const ASKED: [&str; 27] = [
+const ASKED: [&str; 28] = [
     "SELECT count(*), avg(x) FROM {t}",
     "SELECT region, count(*), avg(x) FROM {t} GROUP BY region",
     "SELECT day, count(x) FROM {t} WHERE x < 50 GROUP BY day",
@@ -210,6 +210,7 @@ const ASKED: [&str; 27] = [
      SELECT planned, n FROM plans JOIN s USING (region) WHERE region = 'r1'",
     "SELECT planned, (SELECT count(*) FROM {t}) FROM plans ORDER BY 1",
     "SELECT region, count(*) FROM {t} GROUP BY region UNION ALL SELECT region, planned FROM plans ORDER BY 1, 2",
+    "SELECT region, count(*), count(DISTINCT day) FROM {t} GROUP BY region",
     // A person's own rows, of several tables.
     "SELECT count(*), avg(a.x) FROM {t} a JOIN {t} b USING (person) WHERE b.day < 3",
     "SELECT count(*), avg(b.x) FROM {t} a JOIN visits b USING (person) WHERE a.day < 3",
