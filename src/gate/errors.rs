@@ -106,11 +106,11 @@ pub fn foreign_code() -> Refusal {
     )
 }
 
-/// A question that names a type or a collation that is not there any more.
+/// A question that names a table, a type or a collation that is not there any more.
 pub fn dropped() -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
-        "a type or a collation of the query was dropped after it was planned".to_owned(),
+        "a table, a type or a collation of the query was dropped after it was planned".to_owned(),
         "Ask again: nothing was spent.",
     )
 }

@@ -60,11 +60,22 @@ pub fn plan<'t>(query: Ref<'t, Query>) -> Ref<'t, PlannedStmt> {
     planned.expect("the planner returns a plan")
 }
 
+/// Whether each table of a plan is still what it was planned as: code that the planner runs may make a view of an empty
+/// table (before PostgreSQL 16), which the executor reads as a table, and crashes.
+pub fn reads_what_it_was_made_for(planned: Ref<PlannedStmt>) -> bool {
+    let mut entries = planned.rtable().into_iter();
+    entries.all(|entry| {
+        // SAFETY: a look-up by number, which answers for any.
+        let is_same = || unsafe { pg_sys::get_rel_relkind(entry.relid()) } == entry.relkind();
+        entry.rtekind() != RTEKind::RTE_RELATION || is_same()
+    })
+}
+
 /// Takes the locks on the tables of a query that was kept as a text; PostgreSQL's own ERROR if one is gone. The names of
 /// columns of joins are not looked at, which rewriting has done away with.
 pub fn lock_tables(query: Ref<Query>) {
     tree::search(query.node(), &mut |node, _| {
-        let entries = node.cast::<Query>().map(Ref::rtable);
+        let entries = node.cast::<Query>().map(Ref::<Query>::rtable);
         for entry in entries.into_iter().flatten() {
             if entry.rtekind() == RTEKind::RTE_RELATION {
                 // SAFETY: a table is opened by number, and closed with its lock kept.

@@ -158,6 +158,32 @@ fn types_are_there_after_the_planner_ran_code_of_others() {
     assert_ne!(with.kind(), without.kind());
 }
 
+/// Without a look at it, the server would crash, as PostgreSQL before 16 does with a plain query. There is no such rule since.
+#[test]
+fn no_table_is_a_view_after_it_was_planned() {
+    let mut stage = Stage::new();
+    stage.as_root(
+        "SET ROLE {a};
+         CREATE TABLE empty (x integer, y text); CREATE TABLE other (x integer, y text);
+         CREATE TABLE trap (x integer); INSERT INTO trap VALUES (666), (1), (2);
+         CREATE FUNCTION spring() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+             CREATE RULE \"_RETURN\" AS ON SELECT TO empty DO INSTEAD SELECT * FROM other; RETURN true;
+         EXCEPTION WHEN feature_not_supported OR wrong_object_type OR invalid_object_definition THEN RETURN false; END $$;
+         CREATE FUNCTION looks(integer) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN
+             IF current_setting('trap.set', true) = 'yes' THEN PERFORM spring(); END IF; RETURN true; END $$;
+         CREATE INDEX ON trap (x) WHERE looks(1);
+         RESET ROLE",
+    );
+    let sql = "SELECT count(*) FROM visits v LEFT JOIN empty ON empty.x = v.patient JOIN trap ON trap.x = v.patient";
+    let end = stage.assert_tells_nothing("SET trap.set = 'yes'", sql);
+    let version: i32 = value(
+        &mut stage.analyst(),
+        "SELECT current_setting('server_version_num')::integer",
+    );
+    let refused = end.error.map(|error| error.0);
+    assert_eq!(refused.as_deref(), (version < 160_000).then_some("42704"));
+}
+
 /// So is a collation that rows are sorted by, where that begins with the first row that gets there.
 #[test]
 fn collations_are_there_until_the_last_row() {

@@ -113,6 +113,9 @@ fn run<'t>(
         None => early_groups::plan(settled, &policy),
         Some(_) => execution::plan(settled),
     };
+    if !execution::reads_what_it_was_made_for(planned) {
+        return Err(errors::dropped());
+    }
     let aside = remote.as_ref().map(Remote::aside);
     // SAFETY: a store that lives as long as the query, and memory, and what was put aside, as long as this run.
     let started =

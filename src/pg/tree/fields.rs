@@ -399,6 +399,7 @@ fields! {
         list relationOids / set_relationOids: Oid,
         list invalItems / set_invalItems: pg_sys::PlanInvalItem,
         node planTree: pg_sys::Plan,
+        list rtable: pg_sys::RangeTblEntry,
     }
     Plan {
         value total_cost / set_total_cost: f64,
