@@ -37,6 +37,8 @@ defences! {
     Rights = "rights",
     /// Reads of private rows are in no statistics.
     Counters = "counters",
+    /// Nothing resets the settings of a run while it is planned.
+    Reset = "reset",
     /// The functions of a template are ours or PostgreSQL's.
     Names = "names",
     /// No transaction shows which rows it has read.

@@ -142,6 +142,15 @@ pub fn sent_settings() -> Refusal {
     )
 }
 
+/// A RESET ALL of code that is run while a private query is planned.
+pub fn resets() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
+        "RESET ALL cannot run while an answer is computed".to_owned(),
+        "Reset settings one by one.",
+    )
+}
+
 /// An answer that a parallel plan asks for.
 pub fn no_worker() -> Refusal {
     Refusal::new(

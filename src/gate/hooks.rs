@@ -12,11 +12,13 @@ use pgrx::pg_sys::{
 };
 
 use crate::gate::answer::remote;
+use crate::gate::defence::Defence;
+use crate::gate::errors;
 #[cfg(any(feature = "pg15", feature = "pg16"))]
 use crate::gate::inputs;
 use crate::gate::rewrite::{self, Gate};
 use crate::gate::{access, label, message_filter, policy};
-use crate::pg::execution;
+use crate::pg::execution::{self, Uncounted};
 use crate::pg::fmgr::guarded;
 use crate::pg::transaction::{self, Ends};
 use crate::pg::tree::{self, List, Ref};
@@ -285,10 +287,14 @@ unsafe extern "C-unwind" fn utility(
 
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn before_set(statement: *const pg_sys::VariableSetStmt) {
-    use pg_sys::VariableSetKind::{VAR_SET_CURRENT, VAR_SET_DEFAULT, VAR_SET_VALUE};
+    use pg_sys::VariableSetKind::{VAR_RESET_ALL, VAR_SET_CURRENT, VAR_SET_DEFAULT, VAR_SET_VALUE};
     guarded(|| {
         // SAFETY: a statement that PostgreSQL is about to run.
         let (kind, is_local) = unsafe { ((*statement).kind, (*statement).is_local) };
+        // By code that the planner runs. It asks for no right, and resets what only superusers may set.
+        if kind == VAR_RESET_ALL && Uncounted::is_under_way() && Defence::Reset.stands() {
+            errors::resets().raise()
+        }
         let is_of_session = [VAR_SET_VALUE, VAR_SET_DEFAULT, VAR_SET_CURRENT].contains(&kind);
         if is_of_session && !is_local {
             return;

@@ -326,6 +326,11 @@ impl Drop for AsRole {
     }
 }
 
+thread_local! {
+    /// How many answers are under way that nothing counts.
+    static UNCOUNTED: Cell<u32> = const { Cell::new(0) };
+}
+
 /// What is counted of pages and of the WAL for EXPLAIN and pg_stat_statements: it is as before where this goes.
 pub struct Uncounted {
     buffers: BufferUsage,
@@ -334,6 +339,7 @@ pub struct Uncounted {
 
 impl Uncounted {
     pub fn begin() -> Self {
+        UNCOUNTED.set(UNCOUNTED.get() + 1);
         // SAFETY: counters of this process.
         unsafe {
             Self {
@@ -342,10 +348,16 @@ impl Uncounted {
             }
         }
     }
+
+    /// Whether one is under way.
+    pub fn is_under_way() -> bool {
+        UNCOUNTED.get() > 0
+    }
 }
 
 impl Drop for Uncounted {
     fn drop(&mut self) {
+        UNCOUNTED.set(UNCOUNTED.get() - 1);
         // SAFETY: the same.
         unsafe {
             pg_sys::pgBufferUsage = self.buffers;

@@ -376,6 +376,32 @@ fn no_counter_counts_private_rows() {
     assert_ne!(seen[0], seen[1]);
 }
 
+/// RESET ALL needs no right. The planner runs conditions of indexes of joined tables, which may be functions of an analyst.
+#[test]
+fn no_code_has_private_rows_counted() {
+    let mut stage = Stage::new();
+    stage.as_root(
+        "SET ROLE {a};
+         CREATE TABLE trap (x integer); INSERT INTO trap VALUES (666), (667);
+         CREATE FUNCTION spring() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RESET ALL; RETURN true;
+             EXCEPTION WHEN active_sql_transaction THEN RETURN false; END $$;
+         CREATE FUNCTION looks(integer) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN
+             IF current_setting('trap.set', true) = 'yes' THEN PERFORM spring(); END IF; RETURN true; END $$;
+         CREATE INDEX ON trap (x) WHERE looks(1);
+         RESET ROLE",
+    );
+    let sql = "BEGIN; SELECT count(*) FROM visits v JOIN trap ON trap.x = v.patient;
+         SELECT pg_stat_get_xact_tuples_returned('visits'::regclass) > 0; COMMIT";
+    for stands in [true, false] {
+        let mut client = stage.analyst();
+        let settings = format!("SET trap.set = 'yes'; SELECT dp_test_defence('reset', {stands})");
+        run(&mut client, &settings);
+        let end = stage.attack(&mut client, sql);
+        assert_eq!(end.error, None);
+        assert_eq!(end.shown.lines().last() == Some("f"), stands, "{end:?}");
+    }
+}
+
 /// Cancelled, timed out, or out of budget in the middle: charged or not, nothing is kept, and the session goes on as
 /// before.
 #[test]
