@@ -391,12 +391,13 @@ fn judge(function: Oid, arguments: List<Node>) -> Judgement {
         return Judgement::Total;
     }
     // SAFETY: the arguments of an expression that lives.
-    let (judgement, slow) = unsafe {
+    let (judgement, reason) = unsafe {
         let arguments = arguments.pointer();
         let slow = judged::slow_pattern(function, arguments);
-        (judged::judge(function, arguments), slow)
+        let reason = slow.or_else(|| judged::moving_zone(function, arguments));
+        (judged::judge(function, arguments), reason)
     };
-    match slow {
+    match reason {
         Some(reason) => Judgement::Refused(reason),
         None => judgement,
     }

@@ -9,6 +9,7 @@ use crate::pg::procedure;
 use crate::pg::sql_type;
 use crate::pg::varlena::text_bytes;
 use crate::safe_functions::allowlist::{self, Growth, Rule};
+use crate::safe_functions::caches;
 use crate::safe_functions::defence::Defence;
 use crate::safe_functions::work::{self, LONGEST, Pattern};
 
@@ -83,6 +84,19 @@ pub unsafe fn judge(function: Oid, arguments: *mut List) -> Judgement {
             "is not in the list of functions allowed on private rows",
         ),
     }
+}
+
+/// Why a call would tell of its rows by what it leaves in caches of the session, for a message: it names a time zone for
+/// each row.
+///
+/// # Safety
+/// As of [`judge`].
+pub unsafe fn moving_zone(function: Oid, arguments: *mut List) -> Option<String> {
+    let place = caches::zone_of(function.to_u32()).filter(|_| Defence::Caches.stands())?;
+    // SAFETY: the caller guarantees it.
+    let zone = unsafe { fixed(elements::<Node>(arguments).nth(place)?) };
+    let name = procedure::name(function);
+    matches!(zone, Fixed::No).then(|| format!("function {name} needs a time zone that is constant"))
 }
 
 /// Why the time of a regular expression can grow without bound with the text, for a message.

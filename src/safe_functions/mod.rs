@@ -3,6 +3,7 @@
 
 pub mod allowlist;
 mod arithmetic;
+pub mod caches;
 pub mod canonical_key;
 pub mod classify;
 pub mod defence;

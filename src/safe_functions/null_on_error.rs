@@ -15,6 +15,7 @@ use crate::pg::varlena::text_bytes;
 use crate::pg::{catch_error, procedure, sql_type};
 use crate::safe_functions::allowlist::{self, Growth, Rule};
 use crate::safe_functions::arithmetic::{Native, Number};
+use crate::safe_functions::caches;
 use crate::safe_functions::classify::{self, Judgement};
 use crate::safe_functions::defence::Defence;
 use crate::safe_functions::numeric;
@@ -231,6 +232,10 @@ impl Function {
                 Work::Pass => true,
                 Work::Format => bytes(1)? <= work::LONGEST_FORMAT,
                 Work::Search => work::is_short_search(bytes(0)?, bytes(1)?),
+                Work::Date => {
+                    let format = text_bytes(call.datum(2)?);
+                    work::is_short_search(bytes(0)?, bytes(1)?) && !caches::names_zone(&format)
+                }
                 Work::Match | Work::Matches => {
                     let pattern = Pattern::read(&text_bytes(call.datum(2)?));
                     pattern.is_short_match(self.work, bytes(0)?)
@@ -257,27 +262,96 @@ impl Function {
         if !self.is_short(call)? {
             return None;
         }
-        let count = call.len() - 1;
-        let mut frame = Frame {
+        // SAFETY: PostgreSQL's own fcinfo.
+        let collation = unsafe { (*call.fcinfo()).fncollation };
+        let mut frame = Frame::new(&raw mut self.record, collation);
+        for i in 0..call.len() - 1 {
+            frame.add(call.datum(i + 1)?);
+        }
+        // SAFETY: a C function of the list with a frame as it expects; its arguments have the types that it was declared
+        // with.
+        unsafe { frame.call(function, is_dropped) }
+    }
+}
+
+impl Frame {
+    fn new(record: *mut FmgrInfo, collation: Oid) -> Self {
+        let mut frame = Self {
             head: FunctionCallInfoBaseData::default(),
             arguments: [NullableDatum::default(); ARGUMENTS],
         };
-        frame.head.flinfo = &raw mut self.record;
-        // SAFETY: PostgreSQL's own fcinfo.
-        frame.head.fncollation = unsafe { (*call.fcinfo()).fncollation };
-        frame.head.nargs = i16::try_from(count).ok()?;
-        for i in 0..count {
-            frame.arguments[i] = NullableDatum {
-                value: call.datum(i + 1)?,
-                isnull: false,
-            };
+        frame.head.flinfo = record;
+        frame.head.fncollation = collation;
+        frame
+    }
+
+    fn add(&mut self, value: Datum) {
+        let place = &mut self.arguments[self.head.nargs as usize];
+        *place = NullableDatum {
+            value,
+            isnull: false,
+        };
+        self.head.nargs += 1;
+    }
+
+    /// The answer of a function, and `None` where it is NULL or an error that is dropped.
+    ///
+    /// # Safety
+    /// A function of the list, with arguments of its types: it changes nothing, and holds nothing when it raises an error.
+    unsafe fn call(
+        &mut self,
+        function: unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> Datum,
+        to_drop: impl FnOnce(i32) -> bool,
+    ) -> Option<Datum> {
+        let frame = &raw mut *self;
+        // SAFETY: the caller guarantees it; the frame lives.
+        unsafe {
+            let answer = catch_error::drop_errors(|| function(frame.cast()), to_drop);
+            answer.filter(|_| !(*frame).head.isnull)
         }
-        let frame = &raw mut frame;
-        // SAFETY: a C function with a frame as it expects; its arguments have the types that it was declared with. The
-        // functions of the list change nothing, and hold nothing when they raise an error.
-        let answer = unsafe { catch_error::drop_errors(|| function(frame.cast()), is_dropped) };
-        // SAFETY: the frame lives.
-        answer.filter(|_| !unsafe { (*frame).head.isnull })
+    }
+}
+
+/// A call of a function of the list, for what it leaves in [caches](super::caches).
+pub struct Prepared {
+    record: FmgrInfo,
+    collation: Oid,
+    arguments: Vec<Datum>,
+}
+
+impl Prepared {
+    /// # Safety
+    /// A function of the list that is no code of our own, and arguments of its types, which live as long as the current
+    /// memory does.
+    pub unsafe fn new(function: Oid, collation: Oid, arguments: Vec<Datum>) -> Self {
+        let mut record = FmgrInfo::default();
+        // SAFETY: a function of PostgreSQL's own.
+        unsafe { pg_sys::fmgr_info_cxt(function, &mut record, pg_sys::CurrentMemoryContext) };
+        Self {
+            record,
+            collation,
+            arguments,
+        }
+    }
+
+    /// Calls it as a row would.
+    pub fn call(&mut self) {
+        self.call_but(is_dropped);
+    }
+
+    /// The same, and drops each error.
+    pub fn call_in_any_case(&mut self) {
+        self.call_but(|_| true);
+    }
+
+    fn call_but(&mut self, to_drop: impl FnOnce(i32) -> bool) {
+        let function = self.record.fn_addr.expect("a function has an address");
+        let mut frame = Frame::new(&raw mut self.record, self.collation);
+        for argument in &self.arguments {
+            frame.add(*argument);
+        }
+        // SAFETY: as `new` was promised.
+        unsafe { frame.call(function, to_drop) };
     }
 }
 

@@ -32,6 +32,8 @@ pub enum Work {
     Pass,
     /// Each byte of the first one may be compared with each of the second.
     Search,
+    /// The same, where the second one is a format that says where a date is in the first.
+    Date,
     /// A format, which is the second one, is read and filled in.
     Format,
     /// A regular expression: whether it matches.
@@ -52,8 +54,10 @@ pub fn of(function: u32) -> Work {
         // position and strpos, LIKE and ILIKE, trim, translate, replace, split_part
         849 | 868 | 1698 | 850 | 851 | 858 | 859 | 1569..=1572 | 1631 | 1632 => Work::Search,
         1633..=1636 | 1660 | 1661 | 875 | 876 | 884 | 878 | 2087 | 2088 => Work::Search,
-        // to_number, to_timestamp, to_date
-        1777 | 1778 | 1780 => Work::Search,
+        // to_number
+        1777 => Work::Search,
+        // to_timestamp, to_date
+        1778 | 1780 => Work::Date,
         // to_char
         1768 | 1770 | 1772..=1776 | 2049 => Work::Format,
         // ~, ~*, regexp_like

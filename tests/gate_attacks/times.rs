@@ -226,3 +226,72 @@ fn an_answer_is_kept_when_it_is_handed_out() {
     let again = median(&stage, &mut onlooker, ASKED);
     assert!(again < LONG, "{again:?}");
 }
+
+/// How many time zones, and regular expressions, a row of the special person comes to, and none.
+const NAMES: usize = 12;
+
+/// What a question looks up stays in the session: who asked can see by the time of a call of their own whether a row
+/// came to it, once the question is over, be it by an error.
+#[test]
+fn no_cache_of_the_session_tells_of_a_row() {
+    let stage = Stage::new();
+    // The median time of the first calls with these names, in microseconds.
+    run(
+        &mut stage.analyst(),
+        "CREATE FUNCTION probe(kind text, names text) RETURNS float8 LANGUAGE plpgsql AS $$
+         DECLARE began timestamptz; took float8[]; name text; seen text; BEGIN
+             FOREACH name IN ARRAY string_to_array(names, ' ') LOOP
+                 began := clock_timestamp();
+                 IF kind = 'zone' THEN seen := now() AT TIME ZONE name; ELSE seen := 'canary' ~ name; END IF;
+                 took := took || extract(epoch FROM clock_timestamp() - began)::float8 * 1e6;
+             END LOOP;
+             RETURN (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY t) FROM unnest(took) t);
+         END $$",
+    );
+    let slow = slow();
+    let (_, slow) = slow.split_once("WHERE").expect("a condition");
+    for (kind, name, call) in [
+        (
+            "zone",
+            "X{i}",
+            "(timestamptz '2025-01-01' + tall * interval '1 day') AT TIME ZONE '{name}'",
+        ),
+        ("pattern", "[[:alpha:]]{1,150}x{i}", "region ~ '{name}'"),
+    ] {
+        let names = |from: usize| {
+            let names = (from..from + NAMES).map(|i| name.replace("{i}", &i.to_string()));
+            names.collect::<Vec<_>>()
+        };
+        let [reached, others] = [0, NAMES].map(names);
+        let calls = |names: &[String], patient: i32| {
+            let calls = names.iter().map(|name| {
+                let call = call.replace("{name}", name);
+                format!("CASE WHEN patient = {patient} THEN ({call})::text ELSE '' END")
+            });
+            format!("({})", calls.collect::<Vec<_>>().join(" || "))
+        };
+        let (by_person, by_none) = (calls(&reached, 666), calls(&others, 999));
+        let asked = format!("SELECT count(*) FROM visits WHERE {by_person} || {by_none} <> 'x'");
+        let cancelled = format!(
+            "SET statement_timeout = 250; SELECT count(*) FROM visits WHERE patient = 666
+             AND {by_person} || {by_none} <> 'x' AND ({slow})"
+        );
+        for (sql, error) in [(asked, None), (cancelled, Some("57014"))] {
+            for stands in [true, false] {
+                let mut client = stage.analyst();
+                let defence = format!("SELECT dp_test_defence('caches', {stands})");
+                run(&mut client, &defence);
+                timed(&stage, &mut client, &sql, error);
+                run(&mut client, "SET statement_timeout = 0");
+                let [_, reached, others] = [&reached[..1], &reached[1..], &others].map(|names| {
+                    let names = names.join(" ");
+                    let sql = format!("SELECT probe('{kind}', '{names}')");
+                    value::<f64>(&mut client, &sql)
+                });
+                // What no row came to is looked up by the probe.
+                let tells = 3.0 * reached + 5.0 < others;
+                assert_eq!(tells, !stands, "{kind}, {error:?}: {reached} and {others}");
+            }
+        }
+    }
+}

@@ -24,6 +24,7 @@ use crate::pg::settings;
 use crate::pg::tree::{self, Parameters, Ref};
 use crate::pg::tree_text;
 use crate::pg::varlena::text_bytes;
+use crate::safe_functions::caches;
 use crate::store::{self, Key};
 
 /// `dp_mean.answer(block, ...)`: the rows of a private query.
@@ -102,6 +103,7 @@ fn run<'t>(
         return Err(errors::foreign_code());
     }
     let named = objects::Named::by(settled);
+    let calls = caches::Calls::of(settled);
     let settings = Settings::begin();
     if Defence::Counters.stands() {
         // Of tables, indexes and temporary files, until the end of the run. The planner looks into indexes, too.
@@ -116,6 +118,7 @@ fn run<'t>(
     if !execution::reads_what_it_was_made_for(planned) {
         return Err(errors::dropped());
     }
+    let traces = calls.make();
     let aside = remote.as_ref().map(Remote::aside);
     // SAFETY: a store that lives as long as the query, and memory, and what was put aside, as long as this run.
     let started =
@@ -144,6 +147,7 @@ fn run<'t>(
         }
         let running = Running::begin();
         started.run();
+        drop(traces);
         drop(running);
         drop(remote);
         drop(settings);
