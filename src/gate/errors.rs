@@ -142,6 +142,15 @@ pub fn sent_settings() -> Refusal {
     )
 }
 
+/// A question whose answer depends on settings that code of others has set while it was planned.
+pub fn set_meanwhile() -> Refusal {
+    Refusal::new(
+        PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
+        "settings were changed while the query was planned".to_owned(),
+        "A function in the condition of an index of a joined table sets them.",
+    )
+}
+
 /// A RESET ALL of code that is run while a private query is planned.
 pub fn resets() -> Refusal {
     Refusal::new(

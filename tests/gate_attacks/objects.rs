@@ -184,6 +184,25 @@ fn no_table_is_a_view_after_it_was_planned() {
     assert_eq!(refused.as_deref(), (version < 160_000).then_some("42704"));
 }
 
+/// An answer would be kept for those who ask by other settings.
+#[test]
+fn settings_are_those_of_the_question_until_the_last_row() {
+    let mut stage = Stage::new();
+    stage.as_root(
+        "SET ROLE {a};
+         CREATE TABLE trap (x integer); INSERT INTO trap VALUES (666), (1), (2);
+         CREATE FUNCTION spring() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN SET TimeZone = 'Asia/Tokyo'; RETURN true; END $$;
+         CREATE FUNCTION looks(integer) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN
+             IF current_setting('trap.set', true) = 'yes' THEN PERFORM spring(); END IF; RETURN true; END $$;
+         CREATE INDEX ON trap (x) WHERE looks(1);
+         RESET ROLE",
+    );
+    let sql = "SELECT count(*) FROM visits v JOIN trap ON trap.x = v.patient WHERE day::timestamptz > now()";
+    let end = stage.assert_tells_nothing("SET trap.set = 'yes'", sql);
+    assert_eq!(end.error.expect("refused").0, "25001");
+    assert_eq!(stage.attack(&mut stage.analyst(), sql).error, None);
+}
+
 /// So is a collation that rows are sorted by, where that begins with the first row that gets there.
 #[test]
 fn collations_are_there_until_the_last_row() {

@@ -57,11 +57,16 @@ pub fn key(question: &Question, settled: Ref<Query>, charged: Option<&Charged>) 
             digest.add(&charged.periods.first_day(day).to_le_bytes());
         }
     }
-    for name in SETTINGS {
-        digest.add(&execution::setting(name));
+    for value in settings() {
+        digest.add(&value);
     }
     digest.add(&canonical::text(settled));
     Key(digest.finish())
+}
+
+/// What these settings are now.
+pub fn settings() -> [Vec<u8>; SETTINGS.len()] {
+    SETTINGS.map(execution::setting)
 }
 
 /// All entries of the range tables of a query, and of those below it.

@@ -104,6 +104,7 @@ fn run<'t>(
     }
     let named = objects::Named::by(settled);
     let calls = caches::Calls::of(settled);
+    let before = identity::settings();
     let settings = Settings::begin();
     if Defence::Counters.stands() {
         // Of tables, indexes and temporary files, until the end of the run. The planner looks into indexes, too.
@@ -117,6 +118,10 @@ fn run<'t>(
     };
     if !execution::reads_what_it_was_made_for(planned) {
         return Err(errors::dropped());
+    }
+    // Else an answer by other settings would be kept for those who ask by these.
+    if identity::settings() != before {
+        return Err(errors::set_meanwhile());
     }
     let traces = calls.make();
     let aside = remote.as_ref().map(Remote::aside);
