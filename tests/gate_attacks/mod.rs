@@ -13,6 +13,7 @@ mod joins;
 mod keys;
 mod messages;
 mod names;
+mod neighbours;
 mod objects;
 mod one_form;
 mod own_rows;
@@ -33,16 +34,19 @@ use postgres::{Client, SimpleQueryMessage};
 /// What nothing may show: values of the special person that are nowhere else.
 const SECRETS: [&str; 2] = ["canary", "4242.4242"];
 
-/// The protected tables, an owner, and a role that may ask. `{o}` and `{a}` are the owner and the analyst.
+/// An owner, a role that may ask, and one more: `{o}`, `{a}` and `{b}`. `{d}` is the database.
+const ROLES: &str = "
+CREATE ROLE {o} LOGIN; CREATE ROLE {a} LOGIN; CREATE ROLE {b} LOGIN;
+GRANT EXECUTE ON FUNCTION dp_set_budget TO {o}, {b};
+GRANT CREATE ON SCHEMA public TO {o}, {a}, {b};
+GRANT CREATE ON DATABASE {d} TO {a}";
+
+/// The protected tables.
 ///
 /// Each person but the special one has 4 rows in `visits`, and one in `people`.
 /// Of all groups none has enough people to be shown with so small a delta: which are, would be a matter of noise.
 /// Nothing analyses them in the middle of an attack: plans that are kept would be made again.
 const TABLES: &str = "
-CREATE ROLE {o} LOGIN; CREATE ROLE {a} LOGIN; CREATE ROLE {b} LOGIN;
-GRANT EXECUTE ON FUNCTION dp_set_budget TO {o}, {b};
-GRANT CREATE ON SCHEMA public TO {o}, {a}, {b};
-GRANT CREATE ON DATABASE {d} TO {a};
 CREATE FUNCTION show(name) RETURNS boolean IMMUTABLE LANGUAGE plpgsql COST 0.0001
 AS $$ BEGIN RAISE NOTICE 'saw %', $1; RETURN true; END $$;
 SET ROLE {o};
@@ -109,6 +113,14 @@ pub struct Stage {
 
 impl Stage {
     pub fn new() -> Self {
+        let mut stage = Self::of("");
+        stage.as_root(TABLES);
+        stage.as_root(PERSON);
+        stage
+    }
+
+    /// With tables of the owner's.
+    pub fn of(tables: &str) -> Self {
         let database = Database::new(Build::Testing);
         let root = database.connect();
         let names = ["owner", "analyst", "other"].map(|who| format!("{}_{who}", database.name()));
@@ -118,8 +130,8 @@ impl Stage {
             heard: Arc::default(),
             names,
         };
-        stage.as_root(TABLES);
-        stage.as_root(PERSON);
+        stage.as_root(ROLES);
+        stage.as_owner(tables);
         stage
     }
 

@@ -1,0 +1,280 @@
+//! What came of a question, and what one person may have changed of it. All noise is the same, so that answers differ by
+//! what the rows say alone.
+
+use std::collections::{HashMap, HashSet};
+
+use super::question::{Kind, Question};
+use super::world::Policy;
+
+/// Rows, as text.
+pub type Rows = Vec<Vec<Option<String>>>;
+
+/// What came of a question.
+#[derive(Debug)]
+pub struct Ending {
+    /// SQLSTATE, message, detail, context, hint.
+    pub error: Option<[String; 5]>,
+    pub heard: Vec<String>,
+    /// Names, types and modifiers.
+    pub columns: Vec<(String, u32, i32)>,
+    pub rows: Rows,
+    /// What `dp_cost` says of it.
+    pub cost: Rows,
+}
+
+impl Ending {
+    /// The mechanisms of its releases.
+    fn mechanisms(&self) -> String {
+        let cost = self.cost.iter().filter_map(|row| row[0].clone());
+        cost.collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// What is wrong, and what shows it.
+pub type Finding = (&'static str, String);
+
+/// What is found where a question is asked of the tables, and of those with one person more.
+#[derive(Default)]
+pub struct Found {
+    pub wrong: Vec<Finding>,
+    /// How much of what the noise allows the person took, where it is known: 1 is all of it.
+    pub taken: Option<f64>,
+}
+
+/// Compares what came of a question.
+pub fn compare(question: &Question, policy: &Policy, without: &Ending, with: &Ending) -> Found {
+    // What no row may decide.
+    for (what, same) in [
+        ("error", without.error == with.error),
+        ("message", without.heard == with.heard),
+        ("column", without.columns == with.columns),
+        ("price", without.cost == with.cost),
+    ] {
+        if !same {
+            let wrong = vec![(what, format!("{without:?}\n{with:?}"))];
+            return Found { wrong, taken: None };
+        }
+    }
+    if without.error.is_some() {
+        return Found::default();
+    }
+    Pair::new(question, policy, without, with).compare()
+}
+
+type Group<'a> = &'a [Option<String>];
+
+/// Answers to the same question.
+struct Pair<'a> {
+    question: &'a Question,
+    policy: &'a Policy,
+    mechanisms: String,
+    without: &'a Ending,
+    with: &'a Ending,
+    /// How far answers move whose noise is added to them, as far as that is no rounding.
+    moves: Vec<f64>,
+    found: Found,
+}
+
+impl<'a> Pair<'a> {
+    fn new(
+        question: &'a Question,
+        policy: &'a Policy,
+        without: &'a Ending,
+        with: &'a Ending,
+    ) -> Self {
+        Self {
+            question,
+            policy,
+            mechanisms: without.mechanisms(),
+            without,
+            with,
+            moves: Vec::new(),
+            found: Found::default(),
+        }
+    }
+
+    fn find(&mut self, what: &'static str, detail: String) {
+        self.found.wrong.push((what, detail));
+    }
+
+    /// The keys of all rows, in their order.
+    fn keys(&self, of: &'a Ending) -> Vec<Group<'a>> {
+        let keys = self.question.keys;
+        of.rows.iter().map(|row| &row[..keys]).collect()
+    }
+
+    fn compare(mut self) -> Found {
+        let (before, after) = (self.keys(self.without), self.keys(self.with));
+        for keys in [&before, &after] {
+            if keys.iter().collect::<HashSet<_>>().len() != keys.len() {
+                self.find("key", format!("twice: {keys:?}"));
+                return self.found;
+            }
+        }
+        // Groups are there whoever is, unless they are chosen by the number of people in them, as it is released.
+        let chosen = ["keep", "above"]
+            .iter()
+            .any(|word| self.mechanisms.contains(word));
+        let is_public = !chosen && !self.question.filtered && !self.policy.min_people;
+        if is_public && !self.question.sorted && before != after {
+            self.find("key", format!("{before:?}\n{after:?}"));
+            return self.found;
+        }
+        let touched = self.touched(&before, &after);
+        self.order(&before, &after, &touched);
+        // A person is in so many groups of each grouping set.
+        let limit = self.question.unit.groups as usize * self.question.sets;
+        if touched.len() > limit {
+            self.find(
+                "groups",
+                format!("{} of {limit}: {touched:?}", touched.len()),
+            );
+        }
+        if let Some(taken) = self.taken() {
+            self.found.taken = Some(taken);
+            if taken > 1.02 {
+                self.find(
+                    "noise",
+                    format!("{:?}: {taken} of {:?}", self.moves, self.without.cost),
+                );
+            }
+        }
+        self.found
+    }
+
+    /// Groups whose answers differ, or which are in one of both alone.
+    fn touched(&mut self, before: &[Group<'a>], after: &[Group<'a>]) -> HashSet<Group<'a>> {
+        let places = |keys: &[Group<'a>]| -> HashMap<Group<'a>, usize> {
+            keys.iter().enumerate().map(|(i, key)| (*key, i)).collect()
+        };
+        let (before, after) = (places(before), places(after));
+        let mut touched: HashSet<Group<'a>> = HashSet::new();
+        touched.extend(before.keys().filter(|key| !after.contains_key(*key)));
+        touched.extend(after.keys().filter(|key| !before.contains_key(*key)));
+        for (key, place) in before {
+            let Some(other) = after.get(key) else {
+                continue;
+            };
+            let keys = self.question.keys;
+            let one = &self.without.rows[place][keys..];
+            let other = &self.with.rows[*other][keys..];
+            if one != other {
+                touched.insert(key);
+                for (i, (one, other)) in one.iter().zip(other).enumerate() {
+                    self.answer(i, one.as_deref(), other.as_deref());
+                }
+            }
+        }
+        touched
+    }
+
+    /// Groups that the person is not in follow each other as before.
+    fn order(&mut self, before: &[Group<'a>], after: &[Group<'a>], touched: &HashSet<Group<'a>>) {
+        let rest = |keys: &[Group<'a>]| -> Vec<Group<'a>> {
+            let keys = keys.iter().copied();
+            // By their keys, those of the person have their place too.
+            let both = |key: &Group<'a>| before.contains(key) && after.contains(key);
+            match self.question.sorted {
+                true => keys.filter(|key| !touched.contains(key)).collect(),
+                false => keys.filter(both).collect(),
+            }
+        };
+        let (one, other) = (rest(before), rest(after));
+        if one != other {
+            self.find("order", format!("{one:?}\n{other:?}"));
+        }
+    }
+
+    /// How far an answer moves.
+    fn answer(&mut self, place: usize, one: Option<&str>, other: Option<&str>) {
+        let kind = self.question.kinds[place];
+        let (Some(one), Some(other)) = (one, other) else {
+            if one.is_some() != other.is_some() {
+                self.find("null", format!("{one:?} {other:?}"));
+            }
+            return;
+        };
+        let number = |text: &str| text.parse::<f64>().ok();
+        let (Some(x), Some(y)) = (number(one), number(other)) else {
+            if !matches!(kind, Kind::Other) {
+                self.find("number", format!("{one} {other}"));
+            }
+            return;
+        };
+        let rows = f64::from(self.question.unit.rows);
+        let (what, limit) = match kind {
+            Kind::People => ("people", 1.0),
+            // What counts of a person is found in the rows.
+            Kind::Rows | Kind::Sum(_) if self.policy.auto_rows => return,
+            Kind::Rows => ("rows", rows),
+            // Beside a mean it is the mean times a number of rows, whose noise counts as often as there are rows.
+            Kind::Sum(_) if self.mechanisms.contains("dp_mean") => return,
+            Kind::Sum(largest) => ("sum", rows * largest),
+            Kind::Average(largest) => {
+                if x.abs().max(y.abs()) > largest * (1.0 + 1e-9) {
+                    self.find("average", format!("{x} or {y} is beyond {largest}"));
+                }
+                return;
+            }
+            Kind::Other => return,
+        };
+        // A sum of integers, and a count of rows that are released together, are rounded at the end.
+        let rounded = if self.is_whole(place) { 1.0 } else { 0.0 };
+        let moved = (x - y).abs();
+        if moved.is_nan() || moved > limit + rounded + 1e-9 * x.abs() {
+            self.find(
+                what,
+                format!("{x} and {y} are {moved} apart, and not {limit}"),
+            );
+        }
+        self.moves.push((moved - rounded).max(0.0));
+    }
+
+    /// How much of what its noise allows a single answer took, over all groups. By a Laplace's tail, half of a 95% interval
+    /// is ln 20 scales, and a person may move all groups together by epsilon scales. By a Gaussian's it is 1.96 standard
+    /// deviations, and a person may move them by mu of these, in a straight line.
+    fn taken(&self) -> Option<f64> {
+        let ([_], 1, [cost]) = (
+            &self.question.kinds[..],
+            self.question.sets,
+            &self.without.cost[..],
+        ) else {
+            return None;
+        };
+        let number = |text: &str| text.parse::<f64>().ok();
+        let text = |column: usize| cost[column].as_deref().unwrap_or_default();
+        let half = number(text(1).trim_matches(['{', '}']))?;
+        let (rho, epsilon) = (number(text(2))?, number(text(3))?);
+        let mechanisms = text(0);
+        // Of several groups at once, the noise is of another form.
+        if half == 0.0 || self.moves.is_empty() || mechanisms.contains("d=") {
+            return None;
+        }
+        if mechanisms.contains("gaussian") {
+            let line = self
+                .moves
+                .iter()
+                .map(|moved| moved * moved)
+                .sum::<f64>()
+                .sqrt();
+            return Some(line * 1.96 / half / (2.0 * rho).sqrt());
+        }
+        // The stairs are so only where epsilon is small, and the noise of integers where it is not large.
+        let most = if mechanisms.contains("staircase") {
+            0.5
+        } else {
+            2.0
+        };
+        let is_like_laplace = ["staircase", "geometric"]
+            .iter()
+            .any(|name| mechanisms.contains(name));
+        (is_like_laplace && epsilon <= most)
+            .then(|| self.moves.iter().sum::<f64>() * 20_f64.ln() / half / epsilon)
+    }
+
+    /// Whether an answer is an integer.
+    fn is_whole(&self, place: usize) -> bool {
+        const INT8: u32 = 20;
+        self.without.columns[self.question.keys + place].1 == INT8
+    }
+}
