@@ -94,7 +94,7 @@ pub const VISITS: List = List {
         ("coalesce(@.cost, 7)", "", 100.0),
         ("@.cost / 4", "", 25.0),
         ("round(@.cost)", "", 100.0),
-        ("@.n % 7", "", 6.0),
+        ("@.n % 7", "", 7.0),
         ("extract(hour FROM @.at)", "", 23.0),
         ("@.day - date '2025-01-01'", "", 364.0),
         ("sqrt(@.cost)", "", 10.0),

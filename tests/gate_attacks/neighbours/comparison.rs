@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::question::{Kind, Question};
-use super::world::Policy;
+use super::world::{POLICIES, Policy, Unit};
 
 /// Rows, as text.
 pub type Rows = Vec<Vec<Option<String>>>;
@@ -122,13 +122,16 @@ impl<'a> Pair<'a> {
         }
         let touched = self.touched(&before, &after);
         self.order(&before, &after, &touched);
-        // A person is in so many groups of each grouping set.
+        // A person counts in `groups` groups of each grouping set; or in all that are released together, as one vector whose
+        // noise is for that.
         let limit = self.question.unit.groups as usize * self.question.sets;
-        if touched.len() > limit {
-            self.find(
-                "groups",
-                format!("{} of {limit}: {touched:?}", touched.len()),
+        if !self.is_joint() && touched.len() > limit {
+            let detail = format!(
+                "{} of {limit}: {touched:?}; {}",
+                touched.len(),
+                self.mechanisms
             );
+            self.find("groups", detail);
         }
         if let Some(taken) = self.taken() {
             self.found.taken = Some(taken);
@@ -211,15 +214,19 @@ impl<'a> Pair<'a> {
             Kind::Sum(_) if self.mechanisms.contains("dp_mean") => return,
             Kind::Sum(largest) => ("sum", rows * largest),
             Kind::Average(largest) => {
-                if x.abs().max(y.abs()) > largest * (1.0 + 1e-9) {
+                if ![x, y]
+                    .iter()
+                    .all(|mean| mean.abs() <= largest * (1.0 + 1e-9))
+                {
                     self.find("average", format!("{x} or {y} is beyond {largest}"));
                 }
                 return;
             }
             Kind::Other => return,
         };
-        // A sum of integers, and a count of rows that are released together, are rounded at the end.
-        let rounded = if self.is_whole(place) { 1.0 } else { 0.0 };
+        // A sum of integers is rounded at the end, and so are numbers that are released together, of which each is made.
+        let is_rounded = self.is_whole(place) && (matches!(kind, Kind::Sum(_)) || self.is_joint());
+        let rounded = if is_rounded { 1.0 } else { 0.0 };
         let moved = (x - y).abs();
         if moved.is_nan() || moved > limit + rounded + 1e-9 * x.abs() {
             self.find(
@@ -243,11 +250,13 @@ impl<'a> Pair<'a> {
         };
         let number = |text: &str| text.parse::<f64>().ok();
         let text = |column: usize| cost[column].as_deref().unwrap_or_default();
-        let half = number(text(1).trim_matches(['{', '}']))?;
+        // That of integers is one, up to half a step away.
+        let step = if self.is_whole(0) { 0.5 } else { 0.0 };
+        let half = number(text(1).trim_matches(['{', '}']))? + step;
         let (rho, epsilon) = (number(text(2))?, number(text(3))?);
         let mechanisms = text(0);
-        // Of several groups at once, the noise is of another form.
-        if half == 0.0 || self.moves.is_empty() || mechanisms.contains("d=") {
+        // The noise of a vector is of another form.
+        if half == 0.0 || self.moves.is_empty() || self.is_joint() {
             return None;
         }
         if mechanisms.contains("gaussian") {
@@ -259,17 +268,17 @@ impl<'a> Pair<'a> {
                 .sqrt();
             return Some(line * 1.96 / half / (2.0 * rho).sqrt());
         }
-        // The stairs are so only where epsilon is small, and the noise of integers where it is not large.
-        let most = if mechanisms.contains("staircase") {
-            0.5
-        } else {
-            2.0
-        };
+        // Stairs have such a tail only where epsilon is small.
         let is_like_laplace = ["staircase", "geometric"]
             .iter()
             .any(|name| mechanisms.contains(name));
-        (is_like_laplace && epsilon <= most)
+        (is_like_laplace && epsilon <= 0.5)
             .then(|| self.moves.iter().sum::<f64>() * 20_f64.ln() / half / epsilon)
+    }
+
+    /// Whether several numbers are released together.
+    fn is_joint(&self) -> bool {
+        self.mechanisms.contains("d=")
     }
 
     /// Whether an answer is an integer.
@@ -277,4 +286,92 @@ impl<'a> Pair<'a> {
         const INT8: u32 = 20;
         self.without.columns[self.question.keys + place].1 == INT8
     }
+}
+
+/// Each kind of difference is found, and none where none is: of a question by one key with a count, people, a sum and a
+/// mean.
+#[test]
+fn each_difference_is_found() {
+    let question = Question {
+        sql: String::new(),
+        settings: String::new(),
+        keys: 1,
+        kinds: vec![
+            Kind::Rows,
+            Kind::People,
+            Kind::Sum(10.0),
+            Kind::Average(10.0),
+        ],
+        unit: Unit { rows: 3, groups: 1 },
+        sets: 1,
+        filtered: false,
+        sorted: false,
+    };
+    let ending = || {
+        let row = |text: &str| -> Vec<Option<String>> {
+            text.split(' ').map(|cell| Some(cell.to_owned())).collect()
+        };
+        Ending {
+            error: None,
+            heard: Vec::new(),
+            columns: vec![
+                ("k0".to_owned(), 25, -1),
+                ("a0".to_owned(), 20, -1),
+                ("a1".to_owned(), 20, -1),
+                ("a2".to_owned(), 701, -1),
+                ("a3".to_owned(), 701, -1),
+            ],
+            rows: vec![
+                row("a 50 20 100.5 5.5"),
+                row("b 40 10 50 -9"),
+                row("c 30 9 20 1"),
+            ],
+            cost: vec![row("dp_count:geometric 0 0 0")],
+        }
+    };
+    let found = |change: fn(&mut Ending)| -> Vec<&str> {
+        let mut with = ending();
+        change(&mut with);
+        let wrong = compare(&question, &POLICIES[0], &ending(), &with).wrong;
+        wrong.iter().map(|(what, _)| *what).collect()
+    };
+    fn set(ending: &mut Ending, row: usize, column: usize, to: &str) {
+        ending.rows[row][column] = Some(to.to_owned());
+    }
+    assert_eq!(found(|_| ()), [""; 0]);
+    // As much as is allowed.
+    assert_eq!(found(|with| set(with, 0, 1, "53")), [""; 0]);
+    assert_eq!(found(|with| set(with, 0, 2, "19")), [""; 0]);
+    assert_eq!(found(|with| set(with, 0, 3, "70.5")), [""; 0]);
+    assert_eq!(found(|with| set(with, 0, 4, "-10")), [""; 0]);
+    // Anything more.
+    assert_eq!(found(|with| set(with, 0, 1, "54")), ["rows"]);
+    assert_eq!(found(|with| set(with, 0, 2, "22")), ["people"]);
+    assert_eq!(found(|with| set(with, 0, 3, "70.4")), ["sum"]);
+    assert_eq!(found(|with| set(with, 0, 3, "NaN")), ["sum"]);
+    assert_eq!(found(|with| set(with, 0, 4, "-10.1")), ["average"]);
+    assert_eq!(found(|with| set(with, 0, 4, "NaN")), ["average"]);
+    assert_eq!(found(|with| set(with, 0, 4, "x")), ["number"]);
+    assert_eq!(found(|with| with.rows[0][1] = None), ["null"]);
+    assert_eq!(
+        found(|with| {
+            set(with, 0, 1, "51");
+            set(with, 1, 1, "41");
+        }),
+        ["groups"]
+    );
+    assert_eq!(found(|with| with.rows.swap(0, 1)), ["key"]);
+    assert_eq!(found(|with| set(with, 0, 0, "d")), ["key"]);
+    assert_eq!(found(|with| set(with, 0, 0, "b")), ["key"]);
+    assert_eq!(found(|with| drop(with.rows.pop())), ["key"]);
+    assert_eq!(
+        found(|with| with.heard.push("a NOTICE".to_owned())),
+        ["message"]
+    );
+    assert_eq!(
+        found(|with| with.error = Some(Default::default())),
+        ["error"]
+    );
+    assert_eq!(found(|with| with.columns[1].1 = 23), ["column"]);
+    assert_eq!(found(|with| with.cost.clear()), ["price"]);
 }
