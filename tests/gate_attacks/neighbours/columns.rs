@@ -6,7 +6,8 @@ pub struct Number {
     pub sql: String,
     /// A condition without which nobody knows its bounds; empty where they are known.
     pub needs: String,
-    /// The largest absolute value that counts, by the bounds that are declared and this condition.
+    /// The largest absolute value that counts, by the bounds that are declared and this condition; infinite where nobody
+    /// says any.
     pub largest: f64,
 }
 
@@ -26,7 +27,8 @@ pub struct Columns {
     pub conditions: Vec<String>,
 }
 
-/// The same, as it stands here: numbers with their conditions and largest absolute values, keys with conditions, conditions.
+/// The same, as it stands here: numbers with their conditions and largest absolute values, keys with their conditions,
+/// and conditions.
 pub struct List {
     pub numbers: &'static [(&'static str, &'static str, f64)],
     pub keys: &'static [(&'static str, &'static str)],

@@ -1,5 +1,5 @@
-//! What came of a question, and what one person may have changed of it. All noise is the same, so that answers differ by
-//! what the rows say alone.
+//! What came of a question, and what one person may have changed of it. All noise is the same, so answers differ by the
+//! rows alone.
 
 use std::collections::{HashMap, HashSet};
 
@@ -37,6 +37,8 @@ pub type Finding = (&'static str, String);
 #[derive(Default)]
 pub struct Found {
     pub wrong: Vec<Finding>,
+    /// What was held to a bound: keys that nobody changes, and answers that moved.
+    pub held: Vec<&'static str>,
     /// How much of what the noise allows the person took, where it is known: 1 is all of it.
     pub taken: Option<f64>,
 }
@@ -52,7 +54,10 @@ pub fn compare(question: &Question, policy: &Policy, without: &Ending, with: &En
     ] {
         if !same {
             let wrong = vec![(what, format!("{without:?}\n{with:?}"))];
-            return Found { wrong, taken: None };
+            return Found {
+                wrong,
+                ..Found::default()
+            };
         }
     }
     if without.error.is_some() {
@@ -116,14 +121,17 @@ impl<'a> Pair<'a> {
             .iter()
             .any(|word| self.mechanisms.contains(word));
         let is_public = !chosen && !self.question.filtered && !self.policy.min_people;
-        if is_public && !self.question.sorted && before != after {
-            self.find("key", format!("{before:?}\n{after:?}"));
-            return self.found;
+        if is_public && !self.question.sorted {
+            self.found.held.push("key");
+            if before != after {
+                self.find("key", format!("{before:?}\n{after:?}"));
+                return self.found;
+            }
         }
         let touched = self.touched(&before, &after);
         self.order(&before, &after, &touched);
-        // A person counts in `groups` groups of each grouping set; or in all that are released together, as one vector whose
-        // noise is for that.
+        // A person counts in `groups` groups of each grouping set; or in all that are released together, as one vector,
+        // whose noise is for that.
         let limit = self.question.unit.groups as usize * self.question.sets;
         if !self.is_joint() && touched.len() > limit {
             let detail = format!(
@@ -208,7 +216,7 @@ impl<'a> Pair<'a> {
         let (what, limit) = match kind {
             Kind::People => ("people", 1.0),
             // What counts of a person is found in the rows.
-            Kind::Rows | Kind::Sum(_) if self.policy.auto_rows => return,
+            Kind::Rows | Kind::Sum(_) if self.policy.auto => return,
             Kind::Rows => ("rows", rows),
             // Beside a mean it is the mean times a number of rows, whose noise counts as often as there are rows.
             Kind::Sum(_) if self.mechanisms.contains("dp_mean") => return,
@@ -224,9 +232,10 @@ impl<'a> Pair<'a> {
             }
             Kind::Other => return,
         };
-        // A sum of integers is rounded at the end, and so are numbers that are released together, of which each is made.
+        // A sum of integers is rounded at the end, and so are numbers that are released together.
         let is_rounded = self.is_whole(place) && (matches!(kind, Kind::Sum(_)) || self.is_joint());
         let rounded = if is_rounded { 1.0 } else { 0.0 };
+        self.found.held.push(what);
         let moved = (x - y).abs();
         if moved.is_nan() || moved > limit + rounded + 1e-9 * x.abs() {
             self.find(
@@ -237,9 +246,10 @@ impl<'a> Pair<'a> {
         self.moves.push((moved - rounded).max(0.0));
     }
 
-    /// How much of what its noise allows a single answer took, over all groups. By a Laplace's tail, half of a 95% interval
-    /// is ln 20 scales, and a person may move all groups together by epsilon scales. By a Gaussian's it is 1.96 standard
-    /// deviations, and a person may move them by mu of these, in a straight line.
+    /// How far a person moved an only answer, over all groups, as a part of what its noise allows. With the tail of a
+    /// Laplace distribution, half of a 95% interval is ln 20 scales, and a person may move all groups together by epsilon
+    /// scales. With that of a Gaussian it is 1.96 standard deviations, and a person may move them by mu of these, in a
+    /// straight line.
     fn taken(&self) -> Option<f64> {
         let ([_], 1, [cost]) = (
             &self.question.kinds[..],

@@ -1,5 +1,5 @@
-//! Whole questions, asked of tables and of their neighbours: the same tables with one person more. The noise is the same
-//! for all, so that it hides nothing: what one person may change is then known, and nothing else changes.
+//! Whole questions, asked of tables and of their neighbours: the same tables with one person more. The noise is the
+//! same for all, and hides nothing: what one person may change is then known, and nothing else changes.
 
 mod columns;
 mod comparison;
@@ -67,17 +67,17 @@ fn ask(stage: &Stage, client: &mut Client, question: &Question, seed: usize) -> 
     let cost =
         format!("SELECT mechanisms, noise, rho, epsilon, delta, price FROM dp_cost($q${sql}$q$)");
     match came {
-        Ok((columns, rows)) => Ending {
-            error: None,
-            heard,
-            columns,
-            rows,
-            cost: rows_of(
-                client
-                    .simple_query(&cost)
-                    .expect("what is answered has a price"),
-            ),
-        },
+        Ok((columns, rows)) => {
+            let cost = client.simple_query(&cost);
+            let cost = cost.unwrap_or_else(|error| panic!("it has no price: {error}: {sql}"));
+            Ending {
+                error: None,
+                heard,
+                columns,
+                rows,
+                cost: rows_of(cost),
+            }
+        }
         Err(error) => {
             let told = refusal(&error, sql);
             let error = [
@@ -109,7 +109,9 @@ struct Outcome {
     refused: BTreeMap<String, usize>,
     /// How much of what its noise allows a person took, where that is known.
     taken: Vec<f64>,
-    /// By what is wrong, the questions with which something is.
+    /// How often each thing was held to a bound.
+    held: BTreeMap<&'static str, usize>,
+    /// How often each thing is wrong.
     wrong: BTreeMap<&'static str, usize>,
     /// All of it about the first few.
     shown: Vec<String>,
@@ -132,11 +134,14 @@ impl Outcome {
             }
         }
         for (person, with) in PERSONS.iter().zip(with) {
-            let Found { wrong, taken } = compare(question, policy, without, with);
+            let Found { wrong, held, taken } = compare(question, policy, without, with);
             for (what, detail) in wrong {
                 self.find(what, question, person.name, &detail);
             }
             self.taken.extend(taken);
+            for what in held {
+                *self.held.entry(what).or_default() += 1;
+            }
         }
     }
 
@@ -221,6 +226,11 @@ fn assert_no_person_changes_more(questions: usize, seed: u64) {
         println!("{shown}");
     }
     assert!(outcome.wrong.is_empty(), "{:?}", outcome.wrong);
+    println!("held to a bound: {:?}", outcome.held);
+    for what in ["key", "rows", "people", "sum"] {
+        let held = outcome.held.get(what).copied().unwrap_or_default();
+        assert!(held > questions / 10, "{held} of {what}");
+    }
     // A person who takes less than all shows little.
     assert!(most > 0.9, "{most}");
     assert_eq!((asked, refused), (questions, questions - answered));

@@ -15,6 +15,8 @@ pub fn grouped(dice: &mut Dice) -> Source {
             ("least(greatest(s.s, 0), 500)", "", 500.0),
             ("s.mx", "", 1000.0),
             ("s.bo::int", "", 1.0),
+            ("s.s", "", f64::INFINITY),
+            ("s.c", "", f64::INFINITY),
             ("least(greatest(s.c, 2), 9)", "", 9.0),
             ("s.c", "s.c <= 10", 10.0),
             ("s.s", "s.s BETWEEN 10 AND 900", 900.0),
@@ -200,8 +202,9 @@ pub fn windowed(dice: &mut Dice) -> Source {
                 format!(
                     "(SELECT x.*, row_number() OVER q AS rn, lag(x.n) OVER q AS pn, x.day - lag(x.day) OVER q AS gap, \
                      sum(x.cost) OVER (PARTITION BY {by} ORDER BY {order}{frame}) AS cs, \
-                     first_value(x.region) OVER q AS fr, count(*) OVER (PARTITION BY {by}) AS tot, ntile(3) OVER q AS nt, \
-                     rank() OVER q AS rk FROM visits x WINDOW q AS (PARTITION BY {by} ORDER BY {order})) w"
+                     first_value(x.region) OVER q AS fr, count(*) OVER (PARTITION BY {by}) AS tot, \
+                     ntile(3) OVER q AS nt, rank() OVER q AS rk FROM visits x \
+                     WINDOW q AS (PARTITION BY {by} ORDER BY {order})) w"
                 ),
                 "w.patient",
                 VISITS.of("w").and(WINDOWS.of("").times(3)),

@@ -318,6 +318,7 @@ fn linked(dice: &mut Dice) -> Source {
         numbers: &[
             ("least(greatest(s.s, 0), 400)", "", 400.0),
             ("least(s.c, 9)", "", 9.0),
+            ("s.s", "", f64::INFINITY),
             ("s.c", "s.c < 4", 4.0),
             ("s.s", "s.s BETWEEN 0 AND 300", 300.0),
         ],

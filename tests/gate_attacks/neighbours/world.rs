@@ -100,7 +100,8 @@ pub struct Policy {
     items: Unit,
     events: Unit,
     pub min_people: bool,
-    pub auto_rows: bool,
+    /// Whether how much of a person counts, and bounds that nobody declared, are found in the rows.
+    pub auto: bool,
 }
 
 const fn unit(rows: u32, groups: u32) -> Unit {
@@ -115,7 +116,7 @@ pub const POLICIES: [Policy; 6] = [
         items: unit(5, 2),
         events: unit(1, 1),
         min_people: false,
-        auto_rows: false,
+        auto: false,
     },
     Policy {
         accounting: "pure",
@@ -123,7 +124,7 @@ pub const POLICIES: [Policy; 6] = [
         items: unit(1, 1),
         events: unit(4, 4),
         min_people: false,
-        auto_rows: false,
+        auto: false,
     },
     Policy {
         accounting: "zcdp",
@@ -131,7 +132,7 @@ pub const POLICIES: [Policy; 6] = [
         items: unit(4, 4),
         events: unit(1, 1),
         min_people: false,
-        auto_rows: false,
+        auto: false,
     },
     Policy {
         accounting: "gaussian",
@@ -139,7 +140,7 @@ pub const POLICIES: [Policy; 6] = [
         items: unit(4, 2),
         events: unit(4, 4),
         min_people: true,
-        auto_rows: false,
+        auto: false,
     },
     Policy {
         accounting: "gaussian",
@@ -147,7 +148,7 @@ pub const POLICIES: [Policy; 6] = [
         items: unit(5, 2),
         events: unit(3, 2),
         min_people: false,
-        auto_rows: true,
+        auto: true,
     },
     Policy {
         accounting: "pure",
@@ -155,7 +156,7 @@ pub const POLICIES: [Policy; 6] = [
         items: unit(2, 3),
         events: unit(1, 1),
         min_people: false,
-        auto_rows: false,
+        auto: false,
     },
 ];
 
@@ -178,9 +179,9 @@ impl Policy {
             };
             let min_people = if self.min_people { "8" } else { "NULL" };
             sql += &format!(
-                "SELECT dp_protect('{table}', {person}, budget => '{budget}', rows => {rows}, groups => {groups}, query_eps => 20, \
-                 query_delta => {delta}, min_people => {min_people}, auto_rows => {});",
-                self.auto_rows
+                "SELECT dp_protect('{table}', {person}, budget => '{budget}', rows => {rows}, groups => {groups}, \
+                 query_eps => 20, query_delta => {delta}, min_people => {min_people}, auto_rows => {auto}, auto_bounds => {auto});",
+                auto = self.auto
             );
         }
         stage.as_owner(&sql);
@@ -196,8 +197,8 @@ impl Policy {
         ]
     }
 
-    /// How much of a person counts in a question: as much as in the table of it where most does. Items have their person
-    /// by their visit, so what holds for visits holds for them.
+    /// How much of a person counts in a question: as much as in that of its tables where most does. Items have their
+    /// person by their visit, so what holds for visits holds for them.
     pub fn unit_of(&self, sql: &str) -> Unit {
         let is_asked = |table: &str| sql.contains(&format!(" {table}"));
         let units = self

@@ -1,8 +1,8 @@
 -- Patients with visits, items of these, and events of people who may be patients; the analyst may read what is public.
 -- Nothing analyses or cleans the tables while they are asked about.
 CREATE TABLE patients (
-    patient integer PRIMARY KEY, sex text NOT NULL, born integer, city text, joined date NOT NULL, active boolean NOT NULL,
-    weight numeric(5, 1), code text UNIQUE
+    patient integer PRIMARY KEY, sex text NOT NULL, born integer, city text, joined date NOT NULL,
+    active boolean NOT NULL, weight numeric(5, 1), code text UNIQUE
 ) WITH (autovacuum_enabled = off);
 INSERT INTO patients
 SELECT g, CASE WHEN g % 2 = 0 THEN 'f' ELSE 'm' END, nullif(1930 + g % 70, 1950),
@@ -34,7 +34,8 @@ CREATE INDEX ON items (visit);
 CREATE TABLE events (person integer NOT NULL, t timestamp NOT NULL, what text NOT NULL, val float8)
     WITH (autovacuum_enabled = off);
 INSERT INTO events
-SELECT g * 7 % 150, timestamp '2025-03-01' + g * interval '397 minutes', (ARRAY['view', 'cart', 'buy'])[1 + g % 3], g % 50
+SELECT g * 7 % 150, timestamp '2025-03-01' + g * interval '397 minutes', (ARRAY['view', 'cart', 'buy'])[1 + g % 3],
+    g % 50
 FROM generate_series(0, 599) g;
 
 CREATE TABLE regions (region text PRIMARY KEY, country text NOT NULL, factor float8 NOT NULL);
