@@ -110,20 +110,18 @@ impl<'a> Pair<'a> {
 
     fn compare(mut self) -> Found {
         let (before, after) = (self.keys(self.without), self.keys(self.with));
-        for keys in [&before, &after] {
-            if keys.iter().collect::<HashSet<_>>().len() != keys.len() {
-                self.find("key", format!("twice: {keys:?}"));
-                return self.found;
-            }
+        let [one, other] = [&before, &after].map(|keys| keys.iter().collect::<HashSet<_>>());
+        if one.len() < before.len() || other.len() < after.len() {
+            self.find("key", format!("one twice: {before:?}\n{after:?}"));
+            return self.found;
         }
         // Groups are there whoever is, unless they are chosen by the number of people in them, as it is released.
-        let chosen = ["keep", "above"]
+        let chosen = ["dp_keep", "groups: above"]
             .iter()
             .any(|word| self.mechanisms.contains(word));
-        let is_public = !chosen && !self.question.filtered && !self.policy.min_people;
-        if is_public && !self.question.sorted {
+        if !chosen && !self.question.filtered && !self.policy.min_people {
             self.found.held.push("key");
-            if before != after {
+            if one != other || !self.question.sorted && before != after {
                 self.find("key", format!("{before:?}\n{after:?}"));
                 return self.found;
             }

@@ -129,14 +129,14 @@ impl Outcome {
                 *self.refused.entry(message.clone()).or_default() += 1;
                 // The gate says no, in its own words: else the question is wrong, or the gate.
                 if code != "42501" {
-                    self.find("refusal", question, "all", message);
+                    self.find("refusal", question, policy, "whoever is there", message);
                 }
             }
         }
         for (person, with) in PERSONS.iter().zip(with) {
             let Found { wrong, held, taken } = compare(question, policy, without, with);
             for (what, detail) in wrong {
-                self.find(what, question, person.name, &detail);
+                self.find(what, question, policy, person.name, &detail);
             }
             self.taken.extend(taken);
             for what in held {
@@ -145,13 +145,20 @@ impl Outcome {
         }
     }
 
-    fn find(&mut self, what: &'static str, question: &Question, person: &str, detail: &str) {
+    fn find(
+        &mut self,
+        what: &'static str,
+        question: &Question,
+        policy: &Policy,
+        who: &str,
+        detail: &str,
+    ) {
         let times = self.wrong.entry(what).or_default();
         *times += 1;
         if *times <= 3 {
             let detail: String = detail.chars().take(2000).collect();
             self.shown.push(format!(
-                "{what}, by a person {person}: {}; {}\n{detail}\n",
+                "{what}, {who}: {policy:?} {}; {}\n{detail}\n",
                 question.settings, question.sql
             ));
         }
@@ -235,7 +242,7 @@ fn assert_no_person_changes_more(questions: usize, seed: u64) {
     assert!(most > 0.9, "{most}");
     assert_eq!((asked, refused), (questions, questions - answered));
     assert!(
-        answered > questions / 2,
+        3 * answered > 2 * questions,
         "{answered} of {questions} were answered"
     );
 }

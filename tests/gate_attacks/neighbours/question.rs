@@ -110,6 +110,66 @@ fn aggregate(dice: &mut Dice, source: &Source) -> Asked {
     }
 }
 
+/// GROUP BY, and how many grouping sets it has.
+fn group_by(dice: &mut Dice, keys: &[String]) -> (String, usize) {
+    let listed = keys.join(", ");
+    match (keys.len(), dice.roll(12)) {
+        (0, _) => (String::new(), 1),
+        (count, 0) => (format!(" GROUP BY ROLLUP ({listed})"), count + 1),
+        (count, 1) => (format!(" GROUP BY CUBE ({listed})"), 1 << count),
+        (count, 2) => {
+            let sets = keys.iter().map(|key| format!("({key}), "));
+            let sets: String = sets.collect();
+            (format!(" GROUP BY GROUPING SETS ({sets}())"), count + 1)
+        }
+        _ => (format!(" GROUP BY {listed}"), 1),
+    }
+}
+
+/// A question, and what its answers decide.
+struct Form {
+    sql: String,
+    filtered: bool,
+    sorted: bool,
+}
+
+/// A question within another one, or with a condition on its answers; or as it is.
+fn form(dice: &mut Dice, sql: String, keys: usize, first: &Asked, counted: &str) -> Form {
+    let threshold = dice.one(&["3", "20", "200"]);
+    let is_number = !matches!(first.kind, Kind::Other);
+    let mut form = Form {
+        sql,
+        filtered: false,
+        sorted: false,
+    };
+    let sql = &form.sql;
+    let changed = match dice.roll(14) {
+        0 => format!("WITH w AS ({sql}) SELECT * FROM w"),
+        1 => format!("SELECT * FROM ({sql}) s"),
+        2 if keys > 0 => {
+            form.filtered = true;
+            format!("{sql} HAVING count({counted}) > {threshold}")
+        }
+        3 if keys > 0 && is_number => {
+            form.filtered = true;
+            format!("{sql} HAVING {} > {threshold}", first.sql)
+        }
+        4 if is_number => {
+            form.filtered = true;
+            format!("SELECT * FROM ({sql}) s WHERE a0 > {threshold}")
+        }
+        5 => {
+            form.sorted = true;
+            // Equal answers are in the order of the keys.
+            let places: String = (1..=keys).map(|place| format!(", {place}")).collect();
+            format!("SELECT * FROM ({sql}) s ORDER BY a0 DESC{places}")
+        }
+        _ => return form,
+    };
+    form.sql = changed;
+    form
+}
+
 pub fn question(dice: &mut Dice, policy: &Policy) -> Question {
     let source = sources::any(dice);
     let mut conditions: Vec<String> = Vec::new();
@@ -138,83 +198,41 @@ pub fn question(dice: &mut Dice, policy: &Policy) -> Question {
     conditions.extend(asked.iter().map(|asked| asked.needs.clone()));
     conditions.retain(|condition| !condition.is_empty());
 
-    let listed = keys.join(", ");
-    let (group, sets) = match (keys.len(), dice.roll(12)) {
-        (0, _) => (String::new(), 1),
-        (count, 0) => (format!(" GROUP BY ROLLUP ({listed})"), count + 1),
-        (count, 1) => (format!(" GROUP BY CUBE ({listed})"), 1 << count),
-        (count, 2) => {
-            let sets = keys.iter().map(|key| format!("({key}), "));
-            (
-                format!(" GROUP BY GROUPING SETS ({}())", sets.collect::<String>()),
-                count + 1,
-            )
-        }
-        _ => (format!(" GROUP BY {listed}"), 1),
-    };
-    let mut selected: Vec<String> = keys
-        .iter()
-        .enumerate()
-        .map(|(i, key)| format!("{key} AS k{i}"))
-        .collect();
+    let (group, sets) = group_by(dice, &keys);
+    let mut selected = Vec::new();
     if sets > 1 {
-        selected.insert(0, format!("grouping({listed}) AS g"));
+        selected.push(format!("grouping({}) AS g", keys.join(", ")));
     }
+    let keys = keys.iter().enumerate();
+    selected.extend(keys.map(|(i, key)| format!("{key} AS k{i}")));
     let keys = selected.len();
-    selected.extend(
-        asked
-            .iter()
-            .enumerate()
-            .map(|(i, asked)| format!("{} AS a{i}", asked.sql)),
+    let answers = asked.iter().enumerate();
+    selected.extend(answers.map(|(i, asked)| format!("{} AS a{i}", asked.sql)));
+    let condition = match conditions.is_empty() {
+        true => String::new(),
+        false => format!(" WHERE ({})", conditions.join(") AND (")),
+    };
+    let sql = format!(
+        "SELECT {} FROM {}{condition}{group}",
+        selected.join(", "),
+        source.from
     );
-    let mut sql = format!("SELECT {} FROM {}", selected.join(", "), source.from);
-    if !conditions.is_empty() {
-        let conditions: Vec<_> = conditions
-            .iter()
-            .map(|condition| format!("({condition})"))
-            .collect();
-        sql += &format!(" WHERE {}", conditions.join(" AND "));
-    }
-    sql += &group;
-    let threshold = dice.one(&["3", "20", "200"]);
-    let is_number = !matches!(asked[0].kind, Kind::Other);
-    let (mut filtered, mut sorted) = (false, false);
-    match dice.roll(14) {
-        0 => sql = format!("WITH w AS ({sql}) SELECT * FROM w"),
-        1 => sql = format!("SELECT * FROM ({sql}) s"),
-        2 if keys > 0 => {
-            sql += &format!(
-                " HAVING count({}) > {threshold}",
-                source.counted.unwrap_or("*")
-            );
-            filtered = true;
-        }
-        3 if keys > 0 && is_number => {
-            sql += &format!(" HAVING {} > {threshold}", asked[0].sql);
-            filtered = true;
-        }
-        4 if is_number => {
-            sql = format!("SELECT * FROM ({sql}) s WHERE a0 > {threshold}");
-            filtered = true;
-        }
-        5 => {
-            let names: String = (0..keys).map(|i| format!(", {}", i + 1)).collect();
-            sql = format!("SELECT * FROM ({sql}) s ORDER BY a0 DESC{names}");
-            sorted = true;
-        }
-        _ => {}
-    }
+    let Form {
+        sql,
+        filtered,
+        sorted,
+    } = form(dice, sql, keys, &asked[0], source.counted.unwrap_or("*"));
 
-    let whole = policy.unit_of(&sql);
-    // The session may say less than the policy does.
-    let chosen = |dice: &mut Dice, most: u32| match dice.roll(5) {
-        number @ (1 | 2) if number as u32 <= most => number as u32,
+    let most = policy.unit_of(&sql);
+    // The session may say less than the policy does: 0 is nothing.
+    let said = |dice: &mut Dice, most: u32| match dice.roll(5) as u32 {
+        less @ (1 | 2) if less <= most => less,
         _ => 0,
     };
-    let (rows, groups) = (chosen(dice, whole.rows), chosen(dice, whole.groups));
+    let (rows, groups) = (said(dice, most.rows), said(dice, most.groups));
     let unit = Unit {
-        rows: if rows > 0 { rows } else { whole.rows },
-        groups: if groups > 0 { groups } else { whole.groups },
+        rows: if rows > 0 { rows } else { most.rows },
+        groups: if groups > 0 { groups } else { most.groups },
     };
     let epsilon = dice.one(&["2", "0.5", "0.3", "0.3", "0.05", "8"]);
     Question {

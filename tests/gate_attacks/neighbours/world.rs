@@ -5,7 +5,7 @@ use super::super::Stage;
 /// The tables.
 pub const TABLES: &str = include_str!("world.sql");
 
-/// One person more: who they are, and their rows.
+/// One person more: what is said of them, and their rows.
 pub struct Person {
     pub name: &'static str,
     rows: &'static str,
@@ -14,7 +14,7 @@ pub struct Person {
 /// The persons. Each alone makes a neighbour of the tables.
 pub const PERSONS: [Person; 4] = [
     Person {
-        name: "who has many rows in many groups",
+        name: "with a person who has many rows in many groups",
         rows: "
 INSERT INTO patients VALUES (666, 'f', 2020, 'Rome', '2024-05-05', true, 200, 'P666');
 INSERT INTO visits
@@ -28,7 +28,7 @@ SELECT 666, timestamp '2025-03-01' + g * interval '2 days', (ARRAY['view', 'cart
 FROM generate_series(0, 99) g",
     },
     Person {
-        name: "whose values are the last of their types",
+        name: "with a person whose values are the last of their types",
         rows: r"
 INSERT INTO patients VALUES
     (2147483647, repeat('x', 9000), -2147483648, NULL, 'infinity', false, 9999.9, NULL);
@@ -55,14 +55,14 @@ SELECT 2147483647,
 FROM generate_series(0, 99) g",
     },
     Person {
-        name: "about whom little is known",
+        name: "with a person about whom little is known",
         rows: "
 INSERT INTO patients VALUES (-5, 'm', NULL, 'Oslo', '-infinity', true, NULL, '');
 INSERT INTO visits VALUES
     (10000, -5, 'r3', NULL, 0, NULL, '2025-02-28', '2025-02-28', NULL, NULL, NULL, NULL, NULL)",
     },
     Person {
-        name: "whose rows are all alike",
+        name: "with a person whose rows are all alike",
         rows: "
 INSERT INTO patients VALUES (777, 'm', 1900, 'Lyon', '2024-02-29', false, 0, 'P777');
 INSERT INTO visits
@@ -87,13 +87,14 @@ pub fn set_person(stage: &mut Stage, person: Option<&Person>) {
 }
 
 /// How much of a person counts in a table: rows in a group, and groups.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Unit {
     pub rows: u32,
     pub groups: u32,
 }
 
 /// What holds for all tables, and how many rows and groups of a person count in those with several.
+#[derive(Debug)]
 pub struct Policy {
     accounting: &'static str,
     visits: Unit,
