@@ -130,7 +130,11 @@ impl<'a> Pair<'a> {
         self.order(&before, &after, &touched);
         // A person counts in `groups` groups of each grouping set; or in all that are released together, as one vector,
         // whose noise is for that.
-        let limit = self.question.unit.groups as usize * self.question.sets;
+        // The pairs that a person counts in as values are in others.
+        let kinds = self.question.kinds.iter();
+        let values = kinds.filter(|kind| matches!(kind, Kind::Values)).count();
+        let of_values = values * self.most_values() as usize;
+        let limit = (self.question.unit.groups as usize + of_values) * self.question.sets;
         if !self.is_joint() && touched.len() > limit {
             let detail = format!(
                 "{} of {limit}: {touched:?}; {}",
@@ -194,6 +198,11 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// The most values of a person that count.
+    fn most_values(&self) -> u32 {
+        self.question.unit.groups.max(self.question.unit.rows)
+    }
+
     /// How far an answer moves.
     fn answer(&mut self, place: usize, one: Option<&str>, other: Option<&str>) {
         let kind = self.question.kinds[place];
@@ -213,6 +222,7 @@ impl<'a> Pair<'a> {
         let rows = f64::from(self.question.unit.rows);
         let (what, limit) = match kind {
             Kind::People => ("people", 1.0),
+            Kind::Values => ("values", f64::from(self.most_values())),
             // What counts of a person is found in the rows.
             Kind::Rows | Kind::Sum(_) if self.policy.auto => return,
             Kind::Rows => ("rows", rows),

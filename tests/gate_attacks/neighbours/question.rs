@@ -12,6 +12,9 @@ pub enum Kind {
     Rows,
     /// A person is one.
     People,
+    /// A person counts in `groups` pairs of a group and a value at most, in all groups of a grouping set together; or in
+    /// `rows`, where each value is of one row.
+    Values,
     /// A person counts as `rows` values at most, none of which is larger than this.
     Sum(f64),
     /// It lies between the bounds of the values, none of which is larger than this.
@@ -77,6 +80,7 @@ fn aggregate(dice: &mut Dice, source: &Source) -> Asked {
         6 | 7 if !source.person.is_empty() => {
             (format!("count(DISTINCT {})", source.person), Kind::People)
         }
+        8 => (format!("count(DISTINCT {x})"), Kind::Values),
         6..=12 => (format!("sum({x})"), Kind::Sum(largest)),
         13 => {
             let condition = some(dice, &source.columns.conditions).map_or("true", String::as_str);
