@@ -37,8 +37,8 @@ pub fn zone_of(function: u32) -> Option<usize> {
     }
 }
 
-/// Whether a format says that a text has a time zone's name in it, and not the hours or minutes of one. PostgreSQL reads
-/// such names from 17 on.
+/// Whether a format says that a text has a time zone's name in it, and not the hours or minutes of one. PostgreSQL 17
+/// is the first that reads names there.
 pub fn names_zone(format: &[u8]) -> bool {
     let mut rest = match pg_sys::PG_VERSION_NUM >= 170_000 && Defence::Caches.stands() {
         true => format,
@@ -70,7 +70,7 @@ fn keeps_formats(function: u32) -> bool {
 /// What is known of the calls of a query that fill these caches.
 #[derive(Default)]
 pub struct Calls {
-    /// Functions, their collations and all of their arguments, the first of which may be any.
+    /// Functions, their collations and all of their arguments; the first may be any.
     known: Vec<(u32, Oid, Vec<Datum>)>,
     has_patterns: bool,
     has_formats: bool,

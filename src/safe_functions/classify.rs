@@ -86,8 +86,8 @@ pub unsafe fn judge(function: Oid, arguments: *mut List) -> Judgement {
     }
 }
 
-/// Why a call would tell of its rows by what it leaves in caches of the session, for a message: it names a time zone for
-/// each row.
+/// Why a call would tell of its rows by what it leaves in caches of the session, for a message: it names a time zone
+/// for each row.
 ///
 /// # Safety
 /// As of [`judge`].

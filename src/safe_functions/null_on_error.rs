@@ -268,8 +268,8 @@ impl Function {
         for i in 0..call.len() - 1 {
             frame.add(call.datum(i + 1)?);
         }
-        // SAFETY: a C function of the list with a frame as it expects; its arguments have the types that it was declared
-        // with.
+        // SAFETY: a C function of the list with a frame as it expects; its arguments have the types that it was
+        // declared with.
         unsafe { frame.call(function, is_dropped) }
     }
 }
@@ -297,7 +297,8 @@ impl Frame {
     /// The answer of a function, and `None` where it is NULL or an error that is dropped.
     ///
     /// # Safety
-    /// A function of the list, with arguments of its types: it changes nothing, and holds nothing when it raises an error.
+    /// A function of the list, with arguments of its types: it changes nothing, and holds nothing when it raises an
+    /// error.
     unsafe fn call(
         &mut self,
         function: unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> Datum,

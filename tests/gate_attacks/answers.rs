@@ -376,7 +376,7 @@ fn no_counter_counts_private_rows() {
     assert_ne!(seen[0], seen[1]);
 }
 
-/// RESET ALL needs no right. The planner runs conditions of indexes of joined tables, which may be functions of an analyst.
+/// RESET ALL needs no right. The planner runs conditions of indexes of joined tables, which may be code of an analyst.
 #[test]
 fn no_code_has_private_rows_counted() {
     let mut stage = Stage::new();

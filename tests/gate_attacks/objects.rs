@@ -158,7 +158,8 @@ fn types_are_there_after_the_planner_ran_code_of_others() {
     assert_ne!(with.kind(), without.kind());
 }
 
-/// Without a look at it, the server would crash, as PostgreSQL before 16 does with a plain query. There is no such rule since.
+/// Without a look at it, the server crashes, as PostgreSQL before 16 does with a plain query. From 16 on no table can
+/// become a view.
 #[test]
 fn no_table_is_a_view_after_it_was_planned() {
     let mut stage = Stage::new();
