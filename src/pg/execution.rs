@@ -42,7 +42,8 @@ pub fn is_inside(query: Ref<Query>) -> bool {
     is
 }
 
-/// Plans a query, which changes it.
+/// Plans a query, which changes it. It is not compiled: the asker could set from which cost on that is done, and tell
+/// by the time what the planner knows of the rows.
 pub fn plan<'t>(query: Ref<'t, Query>) -> Ref<'t, PlannedStmt> {
     let options = pg_sys::CURSOR_OPT_PARALLEL_OK as i32;
     let parameters: ParamListInfo = std::ptr::null_mut();
@@ -57,7 +58,9 @@ pub fn plan<'t>(query: Ref<'t, Query>) -> Ref<'t, PlannedStmt> {
             parameters,
         ))
     };
-    planned.expect("the planner returns a plan")
+    let planned = planned.expect("the planner returns a plan");
+    planned.set_jitFlags(0);
+    planned
 }
 
 /// Whether each table of a plan is still what it was planned as: code that the planner runs may make a view of an empty

@@ -13,6 +13,7 @@ use crate::safe_functions::defence::Defence;
 use crate::safe_functions::null_on_error::Prepared;
 use crate::safe_functions::work::{self, LONGEST, Pattern};
 use crate::safe_functions::wrap;
+use crate::safe_functions::zones::zone_of;
 
 /// `timezone(text, timestamptz)`, `to_char(integer, text)`, `to_char(timestamp, text)`, and `~` of texts.
 const TIMEZONE: u32 = 1159;
@@ -23,40 +24,6 @@ const MATCHES: u32 = 1254;
 /// How many regular expressions PostgreSQL keeps (`regexp.c`), and how many formats of either kind (`formatting.c`).
 const PATTERNS: usize = 32;
 const FORMATS: usize = 20;
-
-/// Which argument of a function is the name of a time zone. All that were ever named are kept.
-pub fn zone_of(function: u32) -> Option<usize> {
-    match function {
-        // AT TIME ZONE
-        1159 | 2037 | 2069 => Some(0),
-        // date_trunc, date_add, date_subtract
-        1284 | 6222 | 6273 => Some(2),
-        // make_timestamptz
-        3463 => Some(6),
-        _ => None,
-    }
-}
-
-/// Whether a format says that a text has a time zone's name in it, and not the hours or minutes of one. PostgreSQL 17
-/// is the first that reads names there.
-pub fn names_zone(format: &[u8]) -> bool {
-    let mut rest = match pg_sys::PG_VERSION_NUM >= 170_000 && Defence::Caches.stands() {
-        true => format,
-        false => return false,
-    };
-    while let Some((first, after)) = rest.split_first() {
-        rest = after;
-        let is_named = first.eq_ignore_ascii_case(&b't')
-            && rest
-                .first()
-                .is_some_and(|byte| byte.eq_ignore_ascii_case(&b'z'))
-            && !rest.get(1).is_some_and(|byte| b"hHmM".contains(byte));
-        if is_named {
-            return true;
-        }
-    }
-    false
-}
 
 /// Whether a function keeps formats.
 fn keeps_formats(function: u32) -> bool {

@@ -9,9 +9,9 @@ use crate::pg::procedure;
 use crate::pg::sql_type;
 use crate::pg::varlena::text_bytes;
 use crate::safe_functions::allowlist::{self, Growth, Rule};
-use crate::safe_functions::caches;
 use crate::safe_functions::defence::Defence;
 use crate::safe_functions::work::{self, LONGEST, Pattern};
+use crate::safe_functions::zones;
 
 /// What may be done with a call of a function on private rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub unsafe fn judge(function: Oid, arguments: *mut List) -> Judgement {
 /// # Safety
 /// As of [`judge`].
 pub unsafe fn moving_zone(function: Oid, arguments: *mut List) -> Option<String> {
-    let place = caches::zone_of(function.to_u32()).filter(|_| Defence::Caches.stands())?;
+    let place = zones::zone_of(function.to_u32()).filter(|_| Defence::Caches.stands())?;
     // SAFETY: the caller guarantees it.
     let zone = unsafe { fixed(elements::<Node>(arguments).nth(place)?) };
     let name = procedure::name(function);

@@ -13,3 +13,4 @@ mod numeric;
 pub mod range;
 pub mod work;
 pub mod wrap;
+mod zones;

@@ -15,11 +15,11 @@ use crate::pg::varlena::text_bytes;
 use crate::pg::{catch_error, procedure, sql_type};
 use crate::safe_functions::allowlist::{self, Growth, Rule};
 use crate::safe_functions::arithmetic::{Native, Number};
-use crate::safe_functions::caches;
 use crate::safe_functions::classify::{self, Judgement};
 use crate::safe_functions::defence::Defence;
 use crate::safe_functions::numeric;
 use crate::safe_functions::work::{self, LONGEST, Pattern, Work};
+use crate::safe_functions::zones;
 
 /// Most arguments that a function of the list has.
 const ARGUMENTS: usize = 8;
@@ -234,7 +234,7 @@ impl Function {
                 Work::Search => work::is_short_search(bytes(0)?, bytes(1)?),
                 Work::Date => {
                     let format = text_bytes(call.datum(2)?);
-                    work::is_short_search(bytes(0)?, bytes(1)?) && !caches::names_zone(&format)
+                    work::is_short_search(bytes(0)?, bytes(1)?) && !zones::names_zone(&format)
                 }
                 Work::Match | Work::Matches => {
                     let pattern = Pattern::read(&text_bytes(call.datum(2)?));

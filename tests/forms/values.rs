@@ -206,7 +206,7 @@ fn a_person_is_in_a_few_values_of_all_groups_together() {
     );
     assert!(mechanisms.contains(" rows=3)"), "{mechanisms}");
     let listed = "regions AS r LEFT JOIN orders AS o USING (region) GROUP BY r.name";
-    let mut total = |world: &mut Asking| {
+    let total = |world: &mut Asking| {
         let numbers = of_groups(world, "name", "count(DISTINCT o.shop)", listed);
         numbers.iter().sum::<f64>()
     };

@@ -396,6 +396,7 @@ fields! {
     }
     PlannedStmt {
         value dependsOnRole / set_dependsOnRole: bool,
+        value jitFlags (set_jitFlags): i32,
         list relationOids / set_relationOids: Oid,
         list invalItems / set_invalItems: pg_sys::PlanInvalItem,
         node planTree: pg_sys::Plan,
