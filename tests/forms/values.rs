@@ -109,7 +109,7 @@ fn orders(accounting: &str) -> Asking {
                  INSERT INTO orders SELECT p * 2 + g, p, CASE p % 3 WHEN 0 THEN 'a' WHEN 1 THEN 'b' END,
                          's' || (p * 7 + g * 31) % CASE p % 3 WHEN 1 THEN 50 ELSE 100 END, date '2025-01-01' + p % 100
                      FROM generate_series(1, 3000) p, generate_series(0, 1) g;
-                 INSERT INTO orders SELECT -g, 0, CASE g % 2 WHEN 0 THEN 'a' ELSE 'own' || g END, 'own' || g, '2025-01-01'
+                 INSERT INTO orders SELECT -g, 0, CASE g % 20 WHEN 0 THEN 'a' ELSE 'own' || g END, 'own' || g, '2025-01-01'
                      FROM generate_series(1, 2000) g;
                  CREATE TABLE regions (region text PRIMARY KEY, name text NOT NULL);
                  INSERT INTO regions VALUES ('a', 'first'), ('b', 'second'), ('c', 'third');
