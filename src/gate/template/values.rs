@@ -126,8 +126,10 @@ impl<'t> Template<'_, 't> {
             let same = Vec::from_iter(same).join(" AND ");
             let ByGroup { exact, call, .. } = values;
             joins += &format!(" LEFT JOIN ({exact}) e{number} ON {same}");
+            // In FROM itself, the series would be stored before it is counted.
+            let series = format!("pg_catalog.generate_series(1::pg_catalog.int8, e{number}.n)");
             columns.push(format!(
-                "{OF_ITS_OWN}{call} FROM pg_catalog.generate_series(1::pg_catalog.int8, e{number}.n)) AS a{number}"
+                "{OF_ITS_OWN}{call} FROM (SELECT {series} AS i) s) AS a{number}"
             ));
         }
         columns.extend((1..=self.keys.len()).map(|i| format!("o.g{i}")));
