@@ -37,6 +37,8 @@ defences! {
     Rights = "rights",
     /// Reads of private rows are in no statistics.
     Counters = "counters",
+    /// No plan is compiled where it seems to cost enough.
+    Compiled = "compiled",
     /// Nothing resets the settings of a run while it is planned.
     Reset = "reset",
     /// The functions of a template are ours or PostgreSQL's.

@@ -42,8 +42,7 @@ pub fn is_inside(query: Ref<Query>) -> bool {
     is
 }
 
-/// Plans a query, which changes it. It is not compiled: the asker could set from which cost on that is done, and tell
-/// by the time what the planner knows of the rows.
+/// Plans a query, which changes it.
 pub fn plan<'t>(query: Ref<'t, Query>) -> Ref<'t, PlannedStmt> {
     let options = pg_sys::CURSOR_OPT_PARALLEL_OK as i32;
     let parameters: ParamListInfo = std::ptr::null_mut();
@@ -58,9 +57,7 @@ pub fn plan<'t>(query: Ref<'t, Query>) -> Ref<'t, PlannedStmt> {
             parameters,
         ))
     };
-    let planned = planned.expect("the planner returns a plan");
-    planned.set_jitFlags(0);
-    planned
+    planned.expect("the planner returns a plan")
 }
 
 /// Whether each table of a plan is still what it was planned as: code that the planner runs may make a view of an empty

@@ -119,9 +119,9 @@ fn workers_compute_no_answer() {
     assert_eq!(stage.spent().1, 1);
 }
 
-/// How a statement ends with the person and without, tried again while the two differ. Sessions lose their catalog caches
-/// when others change the catalog much, and planning then reads more catalog pages, once. What a person makes it read
-/// differs in every pair.
+/// How a statement ends with the person and without, tried again while the two differ. Sessions lose their catalog
+/// caches when others change the catalog much, and planning then reads more catalog pages, once. What a person makes it
+/// read differs in every pair.
 fn pair_alike(stage: &mut Stage, before: &str, sql: &str) -> [End; 2] {
     const TRIES: usize = 5;
     let mut pair = stage.with_and_without(before, sql);
@@ -305,5 +305,36 @@ fn previews_are_empty() {
     ] {
         let end = stage.assert_tells_nothing("", sql);
         assert_eq!(end.error.expect("refused").0, "42501", "{sql}");
+    }
+}
+
+/// Whether a plan is compiled depends on what the planner makes of its statistics of the rows, and takes tens of
+/// milliseconds.
+#[test]
+fn no_cost_has_a_private_query_compiled() {
+    let mut stage = Stage::new();
+    if !value::<bool>(&mut stage.root, "SELECT pg_jit_available()") {
+        return;
+    }
+    stage.as_root(
+        "INSERT INTO visits (patient, region, cost) SELECT g % 50, 'r1', 1 FROM generate_series(1, 200000) g; ANALYZE visits",
+    );
+    for stands in [true, false] {
+        let mut client = stage.analyst();
+        let settings = format!(
+            "SET jit = on; SET jit_above_cost = 1000; SELECT dp_test_defence('compiled', {stands})"
+        );
+        run(&mut client, &settings);
+        let end = stage.attack(&mut client, "SELECT count(*) FROM visits");
+        assert_eq!(end.error, None);
+        let server: i32 = value(&mut client, "SELECT pg_backend_pid()");
+        // The compiler is loaded with the first plan that is compiled.
+        let loaded: bool = value(
+            &mut stage.root,
+            &format!(
+                "SELECT convert_from(pg_read_binary_file('/proc/{server}/maps', 0, 4000000), 'SQL_ASCII') LIKE '%llvmjit%'"
+            ),
+        );
+        assert_eq!(loaded, !stands);
     }
 }

@@ -116,6 +116,10 @@ fn run<'t>(
         None => early_groups::plan(settled, &policy),
         Some(_) => execution::plan(settled),
     };
+    if Defence::Compiled.stands() {
+        // The asker says from which cost on that is done, and would tell by the time what the planner knows of rows.
+        planned.set_jitFlags(0);
+    }
     if !execution::reads_what_it_was_made_for(planned) {
         return Err(errors::dropped());
     }
