@@ -147,7 +147,7 @@ pub fn set_meanwhile() -> Refusal {
     Refusal::new(
         PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
         "settings were changed while the query was planned".to_owned(),
-        "A function in the condition of an index of a joined table sets them.",
+        "A function in the condition of an index of a joined table sets them. Drop the index, or leave the table out.",
     )
 }
 

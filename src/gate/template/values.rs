@@ -6,6 +6,7 @@
 //! groups are one release.
 
 use dp_core::request::groups::MOST;
+use pgrx::pg_sys::Node;
 
 use crate::gate::public_keys::EQUALS;
 use crate::gate::rejection::{Checked, Reason};
@@ -13,7 +14,7 @@ use crate::gate::requests::asked::Asked;
 use crate::gate::template::answers::Terms;
 use crate::gate::template::{ByGroup, OF_ITS_OWN, Template, base_type_name, type_name, type_text};
 use crate::gate::{cost, template};
-use crate::pg::tree;
+use crate::pg::tree::{self, Ref};
 
 impl<'t> Template<'_, 't> {
     /// A number of values, as a sub-query of its own.
@@ -25,10 +26,9 @@ impl<'t> Template<'_, 't> {
             ));
         }
         let argument = asked.argument.ok_or("an aggregate is about nothing")?;
-        let is_row = self.rows_are_people();
         let most = match are_keys {
             true => self.rows.min(MOST),
-            false if is_row => 1,
+            false if self.rows_are_people() => 1,
             false => self.most_groups,
         };
         let terms = Terms::usual(&self.price, "dp_count", most);
@@ -37,58 +37,16 @@ impl<'t> Template<'_, 't> {
         let counted = cost::Call::of("dp_count", terms.epsilon, &mechanism);
         self.charge(&counted)?;
         self.note_call(&counted, self.outputs.len());
-        let value = format!("${}", self.parameter(argument));
-        let filter = self.filter(asked).map(|filter| format!(" AND ({filter})"));
-        let filter = filter.unwrap_or_default();
-        let schema = &self.schema;
-        let person = format!("${}", self.unit);
-        let declared = self.declared_values(&self.set);
-        let rows = format!("WHERE {person} IS NOT NULL AND {value} IS NOT NULL{filter}{declared}");
-        let keys = |prefix: &str| {
-            let keys = self.set.iter().map(|i| format!("{prefix}{i} AS k{i}, "));
-            keys.collect::<String>()
-        };
-        let by = |prefix: &str| {
-            let keys = self.set.iter().map(|i| format!("{prefix}{i}, "));
-            keys.collect::<String>()
-        };
-        // By an aggregate of each value, so that no call takes the rows for those that were kept of persons.
-        let values = match is_row {
-            true => {
-                let places = (1..=self.set.len() + 1).map(|place| place.to_string());
-                let places = Vec::from_iter(places).join(", ");
-                let keys = keys("$");
-                format!(
-                    "SELECT {keys}{value} AS v, pg_catalog.count(*) AS n {rows} GROUP BY {places}"
-                )
-            }
-            false => {
-                let kind = type_text(tree::type_of(argument), tree::modifier_of(argument));
-                let columns = self.set.iter();
-                let columns = columns.map(|i| format!("k{i} {}, ", type_name(&self.keys[i - 1])));
-                let columns = columns.collect::<String>();
-                self.check_parts(self.set.len() + 1)?;
-                format!(
-                    "SELECT {}pg_catalog.count(*) AS n FROM (SELECT {schema}.dp_groups({most}, {person}, {}{value}) AS g \
-                     {rows} GROUP BY {person}) p CROSS JOIN LATERAL {schema}.dp_unnest(p.g) AS b({columns}v {kind}) \
-                     GROUP BY {}b.v",
-                    keys("b.k"),
-                    by("$"),
-                    by("b.k"),
-                )
-            }
-        };
+        let values = self.write_kept(asked, argument, most)?;
         let budget = self.budget(terms.epsilon, &mechanism);
-        let call = format!("{schema}.dp_count(true, {budget})");
+        let call = format!("{}.dp_count(true, {budget})", self.schema);
         if self.set.is_empty() {
             self.answers
                 .push(format!("{OF_ITS_OWN}{call} FROM ({values}) d)"));
         } else {
             let by = Vec::from_iter(self.set.iter().map(|i| format!("d.k{i}"))).join(", ");
-            let exact = format!(
-                "SELECT {}pg_catalog.count(*) AS n FROM ({values}) d GROUP BY {by}",
-                keys("d.k")
-            );
+            let exact =
+                format!("SELECT {by}, pg_catalog.count(*) AS n FROM ({values}) d GROUP BY {by}");
             self.answers.push("NULL::pg_catalog.int8".to_owned());
             self.values.push(ByGroup {
                 number: self.answers.len(),
@@ -98,6 +56,46 @@ impl<'t> Template<'_, 't> {
         }
         self.outputs.push(template::own_column(self.answers.len()));
         Ok(self.outputs.len() - 1)
+    }
+
+    /// A row for each value that people are kept in; of groups, for each of their pairs, with the keys.
+    fn write_kept(
+        &mut self,
+        asked: &Asked<'t>,
+        argument: Ref<'t, Node>,
+        most: u32,
+    ) -> Checked<String> {
+        let value = format!("${}", self.parameter(argument));
+        let filter = self.filter(asked).map(|filter| format!(" AND ({filter})"));
+        let filter = filter.unwrap_or_default();
+        let (schema, person) = (&self.schema, format!("${}", self.unit));
+        let declared = self.declared_values(&self.set);
+        let rows = format!("WHERE {person} IS NOT NULL AND {value} IS NOT NULL{filter}{declared}");
+        let of_each_key = |text: &dyn Fn(&usize) -> String| {
+            let texts = self.set.iter().map(|i| text(i) + ", ");
+            texts.collect::<String>()
+        };
+        // By an aggregate of each value, so that no call takes the rows for those that were kept of persons.
+        if self.rows_are_people() {
+            let places = (1..=self.set.len() + 1).map(|place| place.to_string());
+            let places = Vec::from_iter(places).join(", ");
+            let keys = of_each_key(&|i| format!("${i} AS k{i}"));
+            return Ok(format!(
+                "SELECT {keys}{value} AS v, pg_catalog.count(*) AS n {rows} GROUP BY {places}"
+            ));
+        }
+        self.check_parts(self.set.len() + 1)?;
+        let kind = type_text(tree::type_of(argument), tree::modifier_of(argument));
+        let types = of_each_key(&|i| format!("k{i} {}", type_name(&self.keys[i - 1])));
+        let (given, keys) = (
+            of_each_key(&|i| format!("${i}")),
+            of_each_key(&|i| format!("b.k{i}")),
+        );
+        Ok(format!(
+            "SELECT {keys}pg_catalog.count(*) AS n FROM (SELECT {schema}.dp_groups({most}, {person}, {given}{value}) AS g \
+             {rows} GROUP BY {person}) p CROSS JOIN LATERAL {schema}.dp_unnest(p.g) AS b({types}v {kind}) \
+             GROUP BY {keys}b.v"
+        ))
     }
 
     /// A part with the numbers of values of the groups that it has, and of no others: groups are chosen without them.

@@ -115,7 +115,7 @@ impl<'a> Pair<'a> {
             self.find("key", format!("one twice: {before:?}\n{after:?}"));
             return self.found;
         }
-        // Groups are there whoever is, unless they are chosen by the number of people in them, as it is released.
+        // Groups are the same, unless they are chosen by the number of people in them, as it is released.
         let chosen = ["dp_keep", "groups: above"]
             .iter()
             .any(|word| self.mechanisms.contains(word));
@@ -253,9 +253,9 @@ impl<'a> Pair<'a> {
     }
 
     /// How far a person moved an only answer, over all groups, as a part of what its noise allows. With the tail of a
-    /// Laplace distribution, half of a 95% interval is ln 20 scales, and a person may move all groups together by epsilon
-    /// scales. With that of a Gaussian it is 1.96 standard deviations, and a person may move them by mu of these, in a
-    /// straight line.
+    /// Laplace distribution, half of a 95% interval is ln 20 scales, and a person may move all groups together by
+    /// epsilon scales. With that of a Gaussian it is 1.96 standard deviations, and a person may move them by mu of
+    /// these, in a straight line.
     fn taken(&self) -> Option<f64> {
         let ([_], 1, [cost]) = (
             &self.question.kinds[..],

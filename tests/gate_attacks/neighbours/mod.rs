@@ -129,7 +129,13 @@ impl Outcome {
                 *self.refused.entry(message.clone()).or_default() += 1;
                 // The gate says no, in its own words: else the question is wrong, or the gate.
                 if code != "42501" {
-                    self.find("refusal", question, policy, "whoever is there", message);
+                    self.find(
+                        "refusal",
+                        question,
+                        policy,
+                        "with and without a person",
+                        message,
+                    );
                 }
             }
         }
